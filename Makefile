@@ -1,0 +1,75 @@
+# make                  build/cgtpgen
+# make test             every test but the long ones; ends with prove's summary
+# make test-all         the long ones too (TEST_ALL=1 in the environment of every test)
+# make install          PREFIX=/usr/local DESTDIR=
+# make clean
+#
+# V=1 shows the commands; CC=clang, CFLAGS=-O3 and so on as usual. SANITIZE=1 builds with ASan and UBSan in build/san.
+#
+# Tests: tests/unit_NAME.c becomes $(BUILD)/tests/unit_NAME, linked with the whole generator but main.o and with cmocka.
+# tests/NAME.t is a script, run from here. Both print TAP and find these in their environment: CGTPGEN (the generator),
+# BUILD, CC, CFLAGS, PYTHON, TEST_ALL. tests/rules.mk may add files to TEST_NEEDS (built before the tests are run).
+
+MAKEFLAGS += -rR --no-print-directory
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+Q := $(if $(V),,@)
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CFLAGS ?= -O2
+PYTHON ?= python3
+PREFIX ?= /usr/local
+PROVE_JOBS ?= 2
+BUILD := $(if $(SANITIZE),build/san,build)
+ifdef SANITIZE
+SANITIZER := -g -fsanitize=address,undefined -fno-sanitize-recover=all
+endif
+STANDARD := -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic
+COMPILE = $(CC) $(STANDARD) $(CFLAGS) $(CPPFLAGS) $(SANITIZER) -MMD -MP -MF $@.d -MT $@
+
+SOURCES := $(wildcard cgtpgen/*.c)
+OBJECTS := $(SOURCES:cgtpgen/%.c=$(BUILD)/obj/%.o)
+LIBRARY := $(filter-out $(BUILD)/obj/main.o,$(OBJECTS))
+UNITS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit_*.c))
+SCRIPTS := $(wildcard tests/*.t)
+TEST_NEEDS :=
+
+.PHONY: all test test-all install clean FORCE
+all: $(BUILD)/cgtpgen
+
+-include tests/rules.mk
+
+# Rewritten only when the compiler or its flags change, so that what depends on it is built again then.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS)' > $@
+
+$(BUILD)/obj/%.o: cgtpgen/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -c -o $@ $<
+
+$(BUILD)/cgtpgen: $(OBJECTS)
+	$(Q)$(CC) $(SANITIZER) $(LDFLAGS) -o $@ $^ -lyaml
+
+$(BUILD)/obj/runtime/%.o: runtime/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -c -o $@ $<
+
+$(BUILD)/tests/unit_%: tests/unit_%.c $(LIBRARY) $(BUILD)/obj/runtime/cgtp.o $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -Icgtpgen -Iruntime -Itests $(LDFLAGS) -o $@ $< $(filter %.o,$^) -lcmocka -lyaml -lm
+
+test: $(BUILD)/cgtpgen $(UNITS) $(TEST_NEEDS)
+	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' CC='$(CC)' CFLAGS='$(CFLAGS)' PYTHON='$(PYTHON)' \
+	    TEST_ALL='$(TEST_ALL)' prove -e '' -j$(PROVE_JOBS) $(sort $(UNITS)) $(sort $(SCRIPTS))
+
+test-all:
+	$(Q)$(MAKE) test TEST_ALL=1
+
+clean:
+	$(Q)rm -rf build
+
+-include $(OBJECTS:=.d) $(UNITS:=.d) $(wildcard $(BUILD)/obj/runtime/*.d)
