@@ -1,0 +1,41 @@
+/* arena.h - one memory pool for the whole run, freed in one call.
+ *
+ * Every pass allocates from the arena and nothing is freed before the end. Allocation never returns
+ * NULL: when memory is exhausted the arena jumps to `failure`, which its owner set (see arena.c).
+ */
+#ifndef CGTPGEN_ARENA_H
+#define CGTPGEN_ARENA_H
+
+#include <setjmp.h>
+#include <stddef.h>
+
+struct arena_block;
+
+struct arena {
+    struct arena_block *block; /* newest block; older ones are linked behind it */
+    size_t used;               /* bytes handed out, for -d and tests */
+    size_t limit;              /* bytes after which allocation fails; 0: no limit */
+    jmp_buf failure;           /* where an allocation that fails goes; set before the first use */
+};
+
+/* size bytes, zeroed, aligned for any type. */
+void *arena_alloc(struct arena *, size_t size);
+
+/* count elements of `size` bytes, zeroed; fails cleanly when the product overflows. */
+void *arena_array(struct arena *, size_t count, size_t size);
+
+/* Room for one more element in a growing array: returns `array`, or a copy twice as long when count == *capacity. */
+void *arena_grow(struct arena *, void *array, int count, int *capacity, size_t size);
+
+/* A NUL-terminated copy of the n bytes at s. */
+char *arena_string(struct arena *, const char *s, size_t n);
+
+/* printf into the arena. */
+char *arena_printf(struct arena *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void arena_free(struct arena *);
+
+#define NEW(arena, type) ((type *)arena_alloc(arena, sizeof(type)))
+#define NEW_ARRAY(arena, type, count) ((type *)arena_array(arena, (size_t)(count), sizeof(type)))
+
+#endif
