@@ -1,0 +1,240 @@
+/* unit_runtime.c - runtime/cgtp.c: graphs are indexed as a direct search says, and checked for all that
+ * kernels rely on, in both widths of node index. */
+#include "cgtp.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { EDGES_MAX = 200, NODES_MAX = 40 };
+
+/* One graph in both widths, with room for its index. */
+struct graphs {
+    int32_t sender[EDGES_MAX], receiver[EDGES_MAX], by_sender[EDGES_MAX];
+    int64_t sender64[EDGES_MAX], receiver64[EDGES_MAX], by_sender64[EDGES_MAX];
+    int64_t receiver_row[NODES_MAX + 1], sender_row[NODES_MAX + 1];
+    int64_t receiver_row64[NODES_MAX + 1], sender_row64[NODES_MAX + 1];
+    cgtp_graph g;
+    cgtp_graph64 g64;
+};
+
+static uint32_t random_state;
+
+static int random_below(int n)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return (int)((random_state >> 8) % (uint32_t)n);
+}
+
+static void widen(struct graphs *s)
+{
+    for (int e = 0; e < EDGES_MAX; e++) {
+        s->sender64[e] = s->sender[e];
+        s->receiver64[e] = s->receiver[e];
+    }
+    s->g.sender = s->sender;
+    s->g.receiver = s->receiver;
+    s->g64 = (cgtp_graph64){s->g.items,    s->g.senders, s->g.receivers, s->sender64,
+                            s->receiver64, NULL,         NULL,           NULL};
+}
+
+/* Edges sorted by receiver between the given numbers of nodes, as random as asked for: some nodes have no
+ * edge. */
+static void make(struct graphs *s, int edges, int senders, int receivers)
+{
+    memset(s, 0, sizeof *s);
+    int degree[NODES_MAX] = {0}, n = 0;
+    for (int e = 0; e < edges; e++)
+        degree[random_below(receivers)]++;
+    for (int r = 0; r < receivers; r++)
+        for (int i = 0; i < degree[r]; i++) {
+            s->sender[n] = random_below(senders);
+            s->receiver[n++] = r;
+        }
+    s->g = (cgtp_graph){.items = edges, .senders = senders, .receivers = receivers};
+    widen(s);
+}
+
+static void index_both(struct graphs *s)
+{
+    assert_int_equal(cgtp_graph_index(&s->g, s->receiver_row, s->by_sender, s->sender_row), CGTP_OK);
+    assert_int_equal(cgtp_graph64_index(&s->g64, s->receiver_row64, s->by_sender64, s->sender_row64),
+                     CGTP_OK);
+}
+
+static void assert_check(struct graphs *s, int sorted, cgtp_status status)
+{
+    assert_int_equal(cgtp_graph_check(&s->g, sorted), status);
+    assert_int_equal(cgtp_graph64_check(&s->g64, sorted), status);
+}
+
+static void index_agrees_with_a_direct_search(void **state)
+{
+    (void)state;
+    static const int sizes[][3] = {{0, 0, 0},    {0, 5, 3},  {1, 1, 1},    {31, 4, 7},
+                                   {32, 40, 40}, {33, 1, 9}, {200, 9, 40}, {200, 40, 1}};
+    for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++) {
+        struct graphs s;
+        make(&s, sizes[c][0], sizes[c][1], sizes[c][2]);
+        index_both(&s);
+        for (int r = 0; r <= s.g.receivers; r++) {
+            int before = 0;
+            for (int e = 0; e < s.g.items; e++)
+                before += s.receiver[e] < r;
+            assert_int_equal(s.receiver_row[r], before);
+            assert_int_equal(s.receiver_row64[r], before);
+        }
+        int n = 0;
+        for (int node = 0; node < s.g.senders; node++) {
+            assert_int_equal(s.sender_row[node], n);
+            assert_int_equal(s.sender_row64[node], n);
+            for (int e = 0; e < s.g.items; e++)
+                if (s.sender[e] == node) {
+                    assert_int_equal(s.by_sender[n], e);
+                    assert_int_equal(s.by_sender64[n], e);
+                    n++;
+                }
+        }
+        assert_int_equal(s.sender_row[s.g.senders], n);
+        assert_int_equal(n, s.g.items);
+        assert_ptr_equal(s.g.receiver_row, s.receiver_row);
+        assert_ptr_equal(s.g64.by_sender, s.by_sender64);
+        assert_check(&s, 1, CGTP_OK);
+        assert_check(&s, 0, CGTP_OK);
+    }
+}
+
+static void a_bad_edge_list_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        int edge, sender, receiver; /* what replaces the edge; receivers of make() ascend */
+        cgtp_status sorted, any;
+    } bad[] = {
+        {7, -1, -2, CGTP_BAD_GRAPH, CGTP_BAD_GRAPH}, /* -2: left as it is */
+        {7, 12, -2, CGTP_BAD_GRAPH, CGTP_BAD_GRAPH}, {0, 0, -1, CGTP_BAD_GRAPH, CGTP_BAD_GRAPH},
+        {49, 0, 11, CGTP_BAD_GRAPH, CGTP_BAD_GRAPH}, {49, 0, 0, CGTP_BAD_GRAPH, CGTP_OK},
+        {0, 0, 10, CGTP_BAD_GRAPH, CGTP_OK},
+    };
+    for (size_t c = 0; c < sizeof bad / sizeof *bad; c++) {
+        struct graphs s;
+        make(&s, 50, 12, 11);
+        s.sender[bad[c].edge] = bad[c].sender;
+        if (bad[c].receiver != -2)
+            s.receiver[bad[c].edge] = bad[c].receiver;
+        widen(&s);
+        assert_int_equal(cgtp_graph_index(&s.g, s.receiver_row, s.by_sender, s.sender_row), bad[c].sorted);
+        assert_int_equal(cgtp_graph64_index(&s.g64, s.receiver_row, s.by_sender64, s.sender_row),
+                         bad[c].sorted);
+        assert_null(s.g.receiver_row);
+        assert_null(s.g64.sender_row);
+        assert_check(&s, 0, bad[c].any);
+    }
+}
+
+static void every_damage_to_the_index_is_found(void **state)
+{
+    (void)state;
+    struct graphs s;
+    make(&s, 60, 12, 11);
+    index_both(&s);
+    for (int i = 0; i < 60; i++)
+        for (int change = -60; change <= 60; change++)
+            if (change) {
+                s.by_sender[i] += change;
+                s.by_sender64[i] += change;
+                assert_check(&s, 1, CGTP_BAD_GRAPH);
+                s.by_sender[i] -= change;
+                s.by_sender64[i] -= change;
+            }
+    for (int i = 0; i + 1 < 60; i++) { /* two entries swapped: still a permutation */
+        int32_t a = s.by_sender[i], b = s.by_sender[i + 1];
+        s.by_sender[i] = b, s.by_sender[i + 1] = a;
+        s.by_sender64[i] = b, s.by_sender64[i + 1] = a;
+        assert_check(&s, 1, CGTP_BAD_GRAPH);
+        s.by_sender[i] = a, s.by_sender[i + 1] = b;
+        s.by_sender64[i] = a, s.by_sender64[i + 1] = b;
+    }
+    int64_t *rows[2] = {s.receiver_row, s.sender_row}, *rows64[2] = {s.receiver_row64, s.sender_row64};
+    int counts[2] = {11, 12};
+    for (int which = 0; which < 2; which++)
+        for (int r = 0; r <= counts[which]; r++)
+            for (int change = -61; change <= 61; change++)
+                if (change) {
+                    rows[which][r] += change;
+                    rows64[which][r] += change;
+                    assert_check(&s, 1, CGTP_BAD_GRAPH);
+                    rows[which][r] -= change;
+                    rows64[which][r] -= change;
+                }
+    assert_check(&s, 1, CGTP_OK);
+}
+
+static void pointers_and_sizes_are_checked(void **state)
+{
+    (void)state;
+    struct graphs s;
+    assert_int_equal(cgtp_graph_check(NULL, 1), CGTP_NULL_POINTER);
+    assert_int_equal(cgtp_graph64_check(NULL, 0), CGTP_NULL_POINTER);
+    assert_int_equal(cgtp_graph_index(NULL, NULL, NULL, NULL), CGTP_NULL_POINTER);
+    assert_int_equal(cgtp_graph64_index(NULL, NULL, NULL, NULL), CGTP_NULL_POINTER);
+
+    make(&s, 20, 5, 6);
+    assert_check(&s, 1, CGTP_NULL_POINTER); /* not indexed */
+    assert_check(&s, 0, CGTP_OK);
+    assert_int_equal(cgtp_graph_index(&s.g, NULL, s.by_sender, s.sender_row), CGTP_NULL_POINTER);
+    assert_int_equal(cgtp_graph_index(&s.g, s.receiver_row, NULL, s.sender_row), CGTP_NULL_POINTER);
+    assert_int_equal(cgtp_graph_index(&s.g, s.receiver_row, s.by_sender, NULL), CGTP_NULL_POINTER);
+    s.g.sender = NULL;
+    s.g64.receiver = NULL;
+    assert_check(&s, 0, CGTP_NULL_POINTER);
+
+    for (int which = 0; which < 3; which++)
+        for (int huge = 0; huge < 2; huge++) {
+            make(&s, 20, 5, 6);
+            int64_t *size[3] = {&s.g.items, &s.g.senders, &s.g.receivers};
+            int64_t *size64[3] = {&s.g64.items, &s.g64.senders, &s.g64.receivers};
+            *size[which] = *size64[which] = huge ? INT64_MAX : -1;
+            assert_check(&s, 0, CGTP_BAD_SIZE);
+            assert_check(&s, 1, CGTP_BAD_SIZE);
+        }
+    /* Edge numbers of a sorted graph must fit its index type; an unsorted list needs none. */
+    make(&s, 0, 5, 6);
+    s.g.items = (int64_t)INT32_MAX + 1;
+    s.g.sender = NULL;
+    assert_int_equal(cgtp_graph_check(&s.g, 1), CGTP_BAD_SIZE);
+    assert_int_equal(cgtp_graph_check(&s.g, 0), CGTP_NULL_POINTER);
+
+    make(&s, 0, 5, 6); /* no edge: no edge array needed */
+    s.g.sender = s.g.receiver = NULL;
+    assert_int_equal(cgtp_graph_index(&s.g, s.receiver_row, NULL, s.sender_row), CGTP_OK);
+    assert_int_equal(cgtp_graph_check(&s.g, 1), CGTP_OK);
+}
+
+static void every_status_has_a_text_of_its_own(void **state)
+{
+    (void)state;
+    for (int a = 0; a <= CGTP_STATUS_COUNT; a++) {
+        assert_non_null(cgtp_status_text((cgtp_status)a));
+        for (int b = 0; b < a; b++)
+            assert_string_not_equal(cgtp_status_text((cgtp_status)a), cgtp_status_text((cgtp_status)b));
+    }
+    assert_string_equal(cgtp_status_text((cgtp_status)-1), cgtp_status_text(CGTP_STATUS_COUNT));
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(index_agrees_with_a_direct_search),
+        cmocka_unit_test(a_bad_edge_list_is_refused),
+        cmocka_unit_test(every_damage_to_the_index_is_found),
+        cmocka_unit_test(pointers_and_sizes_are_checked),
+        cmocka_unit_test(every_status_has_a_text_of_its_own),
+    };
+    random_state = 1;
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
