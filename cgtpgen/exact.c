@@ -1,9 +1,10 @@
 /* exact.c - see exact.h.
  *
- * Naturals are schoolbook arithmetic on 32-bit limbs with 64-bit intermediates: the numbers met here have a few
- * limbs (squares of 3j symbols to l = 11 stay below 200 bits), so what matters is that one or two limbs are quick.
- * Rationals are kept in lowest terms by cancelling before multiplying, which also makes equality a comparison of limbs.
- * Rounding divides once, takes an integer square root, and lets a sticky bit stand for everything below.
+ * Naturals are schoolbook arithmetic on 32-bit limbs with 64-bit intermediates: the numbers met here have a few limbs
+ * (numerators and denominators of squared 3j symbols to l = 11 have one or two), so what matters is that small ones
+ * are quick. Rationals are kept in lowest terms by cancelling before multiplying, which also makes equality a
+ * comparison of limbs. Rounding divides once, takes an integer square root, and lets a sticky bit stand for
+ * everything below.
  */
 #include "exact.h"
 
@@ -122,8 +123,9 @@ static void shift_left(uint32_t *out, int n, struct nat a, int bits)
     }
 }
 
-/* Divides a[0 .. an] (an + 1 limbs, the highest zero) by b[0 .. bn-1], whose highest bit is set; an >= bn. The quotient's
- * an - bn + 1 limbs go to q, the remainder stays in a[0 .. bn-1]. Knuth, The Art of Computer Programming 2, 4.3.1 D. */
+/* Divides a[0 .. an] (an + 1 limbs, the highest zero) by b[0 .. bn-1], whose highest bit is set; an >= bn. The
+ * quotient's an - bn + 1 limbs go to q, the remainder stays in a[0 .. bn-1].
+ * Knuth, The Art of Computer Programming 2, 4.3.1, algorithm D. */
 static void divide(uint32_t *q, uint32_t *a, int an, const uint32_t *b, int bn)
 {
     const uint64_t base = (uint64_t)1 << 32;
@@ -311,13 +313,14 @@ struct rat rat_add(struct arena *arena, struct rat a, struct rat b)
         return a;
     /* With common = gcd of the denominators, only a divisor of it can be left to cancel. */
     struct nat common = nat_gcd(arena, a.den, b.den);
-    struct nat a_rest = nat_divide(arena, a.den, common, NULL), b_rest = nat_divide(arena, b.den, common, NULL);
+    struct nat a_rest = nat_divide(arena, a.den, common, NULL);
+    struct nat b_rest = nat_divide(arena, b.den, common, NULL);
     struct nat num = nat_add(arena, nat_mul(arena, a.num, b_rest), nat_mul(arena, b.num, a_rest));
     cancel(arena, &num, &common);
     return (struct rat){ num, nat_mul(arena, common, nat_mul(arena, a_rest, b_rest)) };
 }
 
-/* Column `column` of the product a * b in base 2^32, the carries of the columns below in *carry (two words: low, high). */
+/* Digit `column` of the product a * b in base 2^32; carry: what the columns below hand on (two words: low, high). */
 static uint32_t product_column(struct nat a, struct nat b, int column, uint64_t carry[2])
 {
     uint64_t low = carry[0], high = carry[1];
@@ -421,7 +424,7 @@ struct truncated {
     bool sticky;
 };
 
-/* The value, or its square root, to at least `bits` and at most bits + 2 binary digits (bits <= 56); value > 0. */
+/* The value, or its square root, to `bits` (at most 56), bits + 1 or bits + 2 binary digits; value > 0. */
 static struct truncated truncate_rat(struct rat value, int bits, bool root)
 {
     /* Scale by 2^shift, so that the quotient has `wanted` to wanted + 2 bits; for a root shift must be even. */
@@ -429,7 +432,8 @@ static struct truncated truncate_rat(struct rat value, int bits, bool root)
     int shift = wanted - nat_bit_length(value.num) + nat_bit_length(value.den);
     if (root && shift % 2 != 0)
         shift++;
-    int normalize = 32 * value.den.n - nat_bit_length(value.den); /* divide() wants the divisor's top bit set */
+    /* divide() wants the divisor's top bit set. */
+    int normalize = 32 * value.den.n - nat_bit_length(value.den);
     while (shift + normalize < 0)
         normalize += 32;
     int an = (nat_bit_length(value.num) + shift + normalize + 31) / 32;
@@ -560,13 +564,13 @@ void surd_print(struct text *t, struct surd a)
 {
     if (a.sign < 0)
         text_put(t, "-", 1);
-    struct rat root;
-    if (nat_square_root(t->arena, a.square.num, &root.num) && nat_square_root(t->arena, a.square.den, &root.den)) {
+    struct rat root, square = a.square;
+    if (nat_square_root(t->arena, square.num, &root.num) && nat_square_root(t->arena, square.den, &root.den)) {
         rat_print(t, root);
         return;
     }
     text_put(t, "sqrt(", 5);
-    rat_print(t, a.square);
+    rat_print(t, square);
     text_put(t, ")", 1);
 }
 
