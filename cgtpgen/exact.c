@@ -1,10 +1,10 @@
 /* exact.c - see exact.h.
  *
- * Naturals are schoolbook arithmetic on 32-bit limbs with 64-bit intermediates: the numbers met here have a few limbs
- * (numerators and denominators of squared 3j symbols to l = 11 have one or two), so what matters is that small ones
- * are quick. Rationals are kept in lowest terms by cancelling before multiplying, which also makes equality a
- * comparison of limbs. Rounding divides once, takes an integer square root, and lets a sticky bit stand for
- * everything below.
+ * Naturals are schoolbook arithmetic on 32-bit limbs with 64-bit intermediates: the numbers met here have a
+ * few limbs (numerators and denominators of squared 3j symbols to l = 11 have one or two), so what matters
+ * is that small ones are quick. Rationals are kept in lowest terms by cancelling before multiplying, which
+ * also makes equality a comparison of limbs. Rounding divides once, takes an integer square root, and lets
+ * a sticky bit stand for everything below.
  */
 #include "exact.h"
 
@@ -123,9 +123,9 @@ static void shift_left(uint32_t *out, int n, struct nat a, int bits)
     }
 }
 
-/* Divides a[0 .. an] (an + 1 limbs, the highest zero) by b[0 .. bn-1], whose highest bit is set; an >= bn. The
- * quotient's an - bn + 1 limbs go to q, the remainder stays in a[0 .. bn-1].
- * Knuth, The Art of Computer Programming 2, 4.3.1, algorithm D. */
+/* Divides a[0 .. an] (an + 1 limbs, the highest zero) by b[0 .. bn-1], whose highest bit is set; an >= bn.
+ * The quotient's an - bn + 1 limbs go to q, the remainder stays in a[0 .. bn-1]. Knuth, The Art of Computer
+ * Programming 2, 4.3.1, algorithm D. */
 static void divide(uint32_t *q, uint32_t *a, int an, const uint32_t *b, int bn)
 {
     const uint64_t base = (uint64_t)1 << 32;
@@ -320,29 +320,28 @@ struct rat rat_add(struct arena *arena, struct rat a, struct rat b)
     return (struct rat){ num, nat_mul(arena, common, nat_mul(arena, a_rest, b_rest)) };
 }
 
-/* Digit `column` of the product a * b in base 2^32; carry: what the columns below hand on (two words: low, high). */
-static uint32_t product_column(struct nat a, struct nat b, int column, uint64_t carry[2])
+/* Digit `column` of the product a * b in base 2^32; *carry: what the columns below hand on. */
+static uint32_t product_column(struct nat a, struct nat b, int column, uint64_t *carry)
 {
-    uint64_t low = carry[0], high = carry[1];
+    uint64_t low = *carry, high = 0; /* fewer than 2^32 terms, so the carry fits in 64 bits */
     int first = column < b.n ? 0 : column - b.n + 1;
     for (int i = first; i < a.n && i <= column; i++) {
         uint64_t product = (uint64_t)a.limb[i] * b.limb[column - i];
         low += product;
         high += low < product;
     }
-    carry[0] = low >> 32 | high << 32;
-    carry[1] = high >> 32;
+    *carry = low >> 32 | high << 32;
     return (uint32_t)low;
 }
 
 /* Compares the cross products column by column from the lowest, so that no memory is needed. */
 int rat_compare(struct rat a, struct rat b)
 {
-    uint64_t a_carry[2] = { 0, 0 }, b_carry[2] = { 0, 0 };
+    uint64_t a_carry = 0, b_carry = 0;
     int order = 0, a_columns = a.num.n + b.den.n, b_columns = b.num.n + a.den.n;
     for (int i = 0; i < a_columns || i < b_columns; i++) {
-        uint32_t a_column = product_column(a.num, b.den, i, a_carry);
-        uint32_t b_column = product_column(b.num, a.den, i, b_carry);
+        uint32_t a_column = product_column(a.num, b.den, i, &a_carry);
+        uint32_t b_column = product_column(b.num, a.den, i, &b_carry);
         if (a_column != b_column)
             order = a_column < b_column ? -1 : 1;
     }
@@ -427,7 +426,8 @@ struct truncated {
 /* The value, or its square root, to `bits` (at most 56), bits + 1 or bits + 2 binary digits; value > 0. */
 static struct truncated truncate_rat(struct rat value, int bits, bool root)
 {
-    /* Scale by 2^shift, so that the quotient has `wanted` to wanted + 2 bits; for a root shift must be even. */
+    /* Scale by 2^shift, so that the quotient has `wanted` to wanted + 2 bits; for a root shift must be
+     * even. */
     int wanted = root ? 2 * bits : bits;
     int shift = wanted - nat_bit_length(value.num) + nat_bit_length(value.den);
     if (root && shift % 2 != 0)
@@ -465,7 +465,8 @@ static struct truncated truncate_rat(struct rat value, int bits, bool root)
     return t;
 }
 
-/* To `bits` binary digits, nearest, ties to even; the result is *significand * 2^*exponent with its top bit set. */
+/* To `bits` binary digits, nearest, ties to even; the result is *significand * 2^*exponent with its top bit
+ * set. */
 static void round_truncated(struct truncated t, int bits, uint64_t *significand, int *exponent)
 {
     int drop = bit_length64(t.significand) - bits;
@@ -565,7 +566,8 @@ void surd_print(struct text *t, struct surd a)
     if (a.sign < 0)
         text_put(t, "-", 1);
     struct rat root, square = a.square;
-    if (nat_square_root(t->arena, square.num, &root.num) && nat_square_root(t->arena, square.den, &root.den)) {
+    if (nat_square_root(t->arena, square.num, &root.num)
+        && nat_square_root(t->arena, square.den, &root.den)) {
         rat_print(t, root);
         return;
     }

@@ -1,16 +1,17 @@
 /* wigner.c - see wigner.h.
  *
- * With complex spherical harmonics the Clebsch-Gordan coefficient divided by sqrt(2 l3 + 1) is, by Racah's formula
- * (Varshalovich, Moskalev, Khersonskii, Quantum Theory of Angular Momentum, 8.2.1, its sum written with binomials),
+ * With complex spherical harmonics the Clebsch-Gordan coefficient divided by sqrt(2 l3 + 1) is, by Racah's
+ * formula (Varshalovich, Moskalev, Khersonskii, Quantum Theory of Angular Momentum, 8.2.1, its sum written
+ * with binomials),
  *
  *     sqrt( prod_i (li + mi)! (li - mi)! / ((l1+l2+l3+1)! a! b! c!) ) * S,      m3 = m1 + m2,
  *     S = sum_n (-1)^n binom(a, n) binom(b, l1 - m1 - n) binom(c, l2 + m2 - n),
  *     a = l1 + l2 - l3,  b = l1 - l2 + l3,  c = -l1 + l2 + l3:
  *
- * the root of a rational times an integer. e3nn's change of basis takes a real component r to the complex m = |r|
- * and m = -|r| with entries of modulus 1/sqrt(2) (1 for r = 0), so a real entry (r1, r2, r3) collects the complex
- * ones with |mi| = |ri| and m3 = m1 + m2. There are at most two, (m1, m2, m3) and its negative, equal up to sign:
- * they double or they cancel, and each real entry is again the root of a rational.
+ * the root of a rational times an integer. e3nn's change of basis takes a real component r to the complex m
+ * = |r| and m = -|r| with entries of modulus 1/sqrt(2) (1 for r = 0), so a real entry (r1, r2, r3) collects
+ * the complex ones with |mi| = |ri| and m3 = m1 + m2. There are at most two, (m1, m2, m3) and its negative,
+ * equal up to sign: they double or they cancel, and each real entry is again the root of a rational.
  */
 #include "wigner.h"
 
@@ -70,7 +71,8 @@ static struct rat from_primes(struct arena *arena, const int exponent[PRIMES], u
     return value;
 }
 
-/* The Clebsch-Gordan coefficient of complex harmonics over sqrt(2 l3 + 1), its square divided by two where `halved`. */
+/* The Clebsch-Gordan coefficient of complex harmonics over sqrt(2 l3 + 1), its square divided by two where
+ * `halved`. */
 static struct surd complex_entry(struct arena *arena, const struct tables *t, const int l[3], const int m[3],
                                  bool halved)
 {
@@ -96,8 +98,8 @@ static struct surd complex_entry(struct arena *arena, const struct tables *t, co
     return surd_make(sum < 0 ? -1 : 1, from_primes(arena, exponent, rest));
 }
 
-/* e3nn's change_basis_real_to_complex(l)[l + m, l + r] with |m| = |r| is a power of i (times 1/sqrt(2) unless r = 0),
- * (-i)^l included: that power. */
+/* e3nn's change_basis_real_to_complex(l)[l + m, l + r] with |m| = |r| is a power of i (times 1/sqrt(2)
+ * unless r = 0), (-i)^l included: that power. */
 static int basis_phase(int l, int m, int r)
 {
     int phase = 3 * l;
@@ -118,7 +120,8 @@ static struct surd real_entry(struct arena *arena, const struct tables *t, const
     if (abs(m[2]) != abs(r[2]))
         return surd_make(0, rat_make(arena, 0, 1));
 
-    /* The third matrix enters conjugated. Negating every m multiplies the complex entry by (-1)^(l1+l2-l3). */
+    /* The third matrix enters conjugated. Negating every m multiplies the complex entry by (-1)^(l1+l2-l3).
+     * */
     int phase = 0, mirrored = 2 * (l[0] + l[1] + l[2]), nonzero = 0;
     for (int i = 0; i < 3; i++) {
         phase += (i == 2 ? 3 : 1) * basis_phase(l[i], m[i], r[i]);
@@ -127,8 +130,8 @@ static struct surd real_entry(struct arena *arena, const struct tables *t, const
     }
     if (nonzero && phase % 4 != mirrored % 4)
         return surd_make(0, rat_make(arena, 0, 1)); /* the two cancel */
-    /* Two equal terms with 1/sqrt(2) for each nonzero r: 2/sqrt(8) with three, 2/sqrt(4) with two. A single term with
-     * none; and there is never just one, as m3 = m1 + m2. */
+    /* Two equal terms with 1/sqrt(2) for each nonzero r: 2/sqrt(8) with three, 2/sqrt(4) with two. A single
+     * term with none; and there is never just one, as m3 = m1 + m2. */
     struct surd value = complex_entry(arena, t, l, m, nonzero == 3);
     assert(!value.sign || phase % 2 == 0); /* the tensor is real */
     return phase % 4 ? surd_negate(value) : value;
