@@ -3,10 +3,12 @@
 #include "diag.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -169,15 +171,24 @@ static void report(struct diag *diag, struct pos pos, const char *kind, const ch
         put_source(diag, pos);
 }
 
+static void note_place(struct diag *diag, struct pos pos)
+{
+    diag->place =
+        arena_grow(diag->out.arena, diag->place, diag->places, &diag->capacity, sizeof *diag->place);
+    diag->place[diag->places++] = (struct diag_place){pos, diag->out.n};
+}
+
 void diag_error(struct diag *diag, struct pos pos, const char *format, ...)
 {
     if (++diag->errors > SHOWN_ERRORS) {
         if (diag->errors == SHOWN_ERRORS + 1) {
+            note_place(diag, (struct pos){INT_MAX, 0, 0});
             put_escaped(&diag->out, diag->file);
             text_printf(&diag->out, ": error: more than %d errors; the rest is not shown\n", SHOWN_ERRORS);
         }
         return;
     }
+    note_place(diag, pos);
     va_list ap;
     va_start(ap, format);
     report(diag, pos, "error", format, ap);
@@ -192,6 +203,40 @@ void diag_note(struct diag *diag, struct pos pos, const char *format, ...)
     va_start(ap, format);
     report(diag, pos, "note", format, ap);
     va_end(ap);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct diag_place *p = a, *q = b;
+    if (p->pos.line != q->pos.line)
+        return p->pos.line < q->pos.line ? -1 : 1;
+    if (p->pos.column != q->pos.column)
+        return p->pos.column < q->pos.column ? -1 : 1;
+    return p->begin < q->begin ? -1 : p->begin > q->begin;
+}
+
+void diag_sort(struct diag *diag)
+{
+    int n = diag->places;
+    if (n < 2)
+        return;
+    struct diag_place *sorted = NEW_ARRAY(diag->out.arena, struct diag_place, n);
+    for (int i = 0; i < n; i++)
+        sorted[i] = diag->place[i];
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_places);
+    struct text out = {.arena = diag->out.arena};
+    text_put(&out, diag->out.s, diag->place[0].begin);
+    for (int i = 0; i < n; i++) {
+        int k = 0; /* the place's number in the order of reporting */
+        while (diag->place[k].begin != sorted[i].begin)
+            k++;
+        size_t begin = sorted[i].begin, end = k + 1 < n ? diag->place[k + 1].begin : diag->out.n;
+        sorted[i].begin = out.n;
+        text_put(&out, diag->out.s + begin, end - begin);
+    }
+    diag->out = out;
+    diag->place = sorted;
+    diag->capacity = n;
 }
 
 /* Edits that turn a into b: insertions, deletions, substitutions and swaps of neighbours; letter case is

@@ -27,6 +27,10 @@ extern const char *const slot_name[SLOT_COUNT];   /* x y w z: as written in the 
 extern const char *const index_name[INDEX_COUNT]; /* item sender receiver shared */
 extern const char *const mode_name[MODE_COUNT];   /* uvw uvu uvv uuw uuu uvuv uvu<v u<vw */
 
+/* The kernels that are known by name: forward backward double_backward triple_backward jvp backward_jvp ... */
+enum { KERNEL_NAMES = 7 };
+extern const char *const kernel_name[KERNEL_NAMES];
+
 struct spec_instruction {
     int x, y, z; /* segment numbers, not yet checked against the irreps */
     enum mode mode;
