@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BIG_LIMBS = 160 };
+enum { BIG_LIMBS = 64 };
 
 struct big {
     uint32_t limb[BIG_LIMBS]; /* least significant first */
