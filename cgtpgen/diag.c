@@ -111,7 +111,6 @@ static void put_source(struct diag *diag, struct pos pos)
     if (pos.line == 1 && n >= 3 && !memcmp(s, "\xef\xbb\xbf", 3)) { /* a byte order mark shows as nothing */
         s += 3;
         n -= 3;
-        pos.column -= 3;
     }
 
     size_t at = pos.column > 0 ? (size_t)pos.column - 1 : 0;

@@ -8,7 +8,8 @@
 
 #include "text.h"
 
-/* A place in the source: line and column count from 1 (column in bytes); width bytes are underlined. line 0: no place. */
+/* A place in the source: line and column count from 1 (the column in bytes, after a byte order mark); width bytes
+ * are underlined. line 0: no place. */
 struct pos {
     int line, column, width;
 };

@@ -40,12 +40,17 @@ void field_expected(struct reader *r, const struct node *node, const char *what)
         diag_error(r->diag, node->pos, "expected %s, found %s", what, node_shown(r->arena, node));
 }
 
-const char *field_alternatives(struct arena *arena, const char *const *words, int count)
+static const char *joined(struct arena *arena, const char *const *words, int count, const char *last)
 {
     struct text text = {.arena = arena};
     for (int i = 0; i < count; i++)
-        text_printf(&text, "%s%s", i == 0 ? "" : i == count - 1 ? " or " : ", ", words[i]);
+        text_printf(&text, "%s%s", i == 0 ? "" : i == count - 1 ? last : ", ", words[i]);
     return text_string(&text);
+}
+
+const char *field_alternatives(struct arena *arena, const char *const *words, int count)
+{
+    return joined(arena, words, count, " or ");
 }
 
 bool field_mapping(struct reader *r, const struct node *node, const char *what, const char *const *keys,
@@ -74,7 +79,7 @@ bool field_mapping(struct reader *r, const struct node *node, const char *what, 
             diag_error(r->diag, entry->key->pos, "unknown key %s; did you mean '%s'?", shown, near);
         else
             diag_error(r->diag, entry->key->pos, "unknown key %s; known here: %s", shown,
-                       field_alternatives(r->arena, keys, count));
+                       joined(r->arena, keys, count, ", "));
     }
     return true;
 }

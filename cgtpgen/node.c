@@ -34,8 +34,8 @@ static struct pos pos_of_bytes(const struct builder *b, size_t line_begin, int l
 static size_t seek(struct builder *b, const yaml_mark_t *mark)
 {
     if (mark->index < b->characters) {
-        b->characters = b->line_begin = 0;
-        b->byte = b->text;
+        b->characters = 0;
+        b->byte = b->line_begin = b->text;
         b->line = 1;
     }
     while (b->characters < mark->index && b->byte < b->size) {
@@ -59,7 +59,7 @@ static struct pos pos_of_mark(struct builder *b, const yaml_mark_t *mark)
     while (byte > 0 && strchr(" \t\r\n", b->source[byte - 1]))
         byte--;
     int line = 1;
-    size_t line_begin = 0;
+    size_t line_begin = b->text;
     for (size_t i = 0; i < byte; i++)
         if (b->source[i] == '\n') {
             line++;
@@ -105,7 +105,7 @@ static void report_libyaml(struct builder *b)
     if (p->error == YAML_MEMORY_ERROR)
         longjmp(b->arena->failure, 1);
     if (p->error == YAML_READER_ERROR) { /* its place is a byte */
-        size_t at = b->text + p->problem_offset, line_begin = 0;
+        size_t at = b->text + p->problem_offset, line_begin = b->text;
         int line = 1;
         at = at < b->size ? at : b->size;
         for (size_t i = 0; i < at; i++)
@@ -120,6 +120,9 @@ static void report_libyaml(struct builder *b)
             diag_error(b->diag, pos, "not valid UTF-8: %s", problem);
         return;
     }
+    size_t at = seek(b, &p->problem_mark);
+    if (p->error == YAML_SCANNER_ERROR && at < b->size && b->source[at] == '\t')
+        problem = "a tab where only spaces can indent";
     diag_error(b->diag, pos_of_mark(b, &p->problem_mark), "not valid YAML: %s", problem);
     /* A context at the same place, or none, has nothing to add. */
     if (p->context && p->context_mark.index != p->problem_mark.index)
@@ -138,15 +141,28 @@ static bool next(struct builder *b)
     return true;
 }
 
+/* A text in quotes, after a prefix, cut where it is long. */
+static const char *shortened(struct arena *arena, const char *prefix, const char *s)
+{
+    enum { SHOWN = 40 };
+    size_t n = strlen(s);
+    if (n <= SHOWN)
+        return arena_printf(arena, "'%s%s'", prefix, s);
+    for (n = SHOWN - 3; n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80; n--)
+        ;
+    return arena_printf(arena, "'%s%.*s...'", prefix, (int)n, s);
+}
+
 /* Reports what may stand before a node but not in a spec. */
 static void check_decoration(struct builder *b, const yaml_char_t *anchor, const yaml_char_t *tag)
 {
     struct pos pos = pos_of_mark(b, &b->event.start_mark);
     if (anchor)
-        diag_error(b->diag, pos, "anchor '&%s': anchors and aliases are not part of a spec",
-                   (const char *)anchor);
+        diag_error(b->diag, pos, "anchor %s: anchors and aliases are not part of a spec",
+                   shortened(b->arena, "&", (const char *)anchor));
     if (tag)
-        diag_error(b->diag, pos, "tag '%s': tags are not part of a spec", (const char *)tag);
+        diag_error(b->diag, pos, "tag %s: tags are not part of a spec",
+                   shortened(b->arena, "", (const char *)tag));
 }
 
 static struct node *read_node(struct builder *b);
@@ -270,8 +286,8 @@ static struct node *read_node(struct builder *b)
     case YAML_ALIAS_EVENT:
         node = new_node(b, NODE_WRONG);
         end_node(b, node, false);
-        diag_error(b->diag, node->pos, "alias '*%s': anchors and aliases are not part of a spec",
-                   (const char *)b->event.data.alias.anchor);
+        diag_error(b->diag, node->pos, "alias %s: anchors and aliases are not part of a spec",
+                   shortened(b->arena, "*", (const char *)b->event.data.alias.anchor));
         break;
     default: /* libyaml sends nothing else where a node must stand */
         break;
@@ -319,7 +335,7 @@ struct node *node_read(struct arena *arena, struct diag *diag)
     b->source = diag->source;
     b->size = diag->source_size;
     b->text = b->size >= 3 && memcmp(b->source, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    b->byte = b->text;
+    b->byte = b->line_begin = b->text;
 
     if (!yaml_parser_initialize(&b->parser))
         longjmp(arena->failure, 1);
@@ -398,17 +414,11 @@ struct node *node_join(struct arena *arena, const struct diag *diag, const struc
 
 const char *node_shown(struct arena *arena, const struct node *node)
 {
-    enum { SHOWN = 40 };
     if (node->kind == NODE_LIST)
         return "a list";
     if (node->kind == NODE_MAPPING)
         return "a mapping";
     if (!node->quoted && !*node->text)
         return "nothing";
-    size_t n = strlen(node->text);
-    if (n <= SHOWN)
-        return arena_printf(arena, "'%s'", node->text);
-    for (n = SHOWN - 3; n > 0 && ((unsigned char)node->text[n] & 0xc0) == 0x80; n--)
-        ;
-    return arena_printf(arena, "'%.*s...'", (int)n, node->text);
+    return shortened(arena, "", node->text);
 }
