@@ -160,28 +160,31 @@ static int least_edits(const char *a, const char *b)
     return n + m - 2 * row[m];
 }
 
+static void check_random_diff(void)
+{
+    struct arena *a = new_arena();
+    GUARD(a);
+    struct text text[2] = {{.arena = a}, {.arena = a}}, out = {.arena = a};
+    int letters = 1 + random_below(6);
+    for (int which = 0; which < 2; which++) {
+        int n = random_below(60);
+        for (int i = 0; i < n; i++) {
+            bool copy = which && random_below(8) && (size_t)(2 * i) < text[0].n;
+            text_printf(&text[which], "%c\n", copy ? text[0].s[2 * i] : 'a' + random_below(letters));
+        }
+    }
+    const char *from = text_string(&text[0]), *to = text_string(&text[1]);
+    int edits = patch(&out, from, diff(a, from, to));
+    assert_string_equal(text_string(&out), to);
+    assert_int_equal(edits, least_edits(from, to));
+    free_arena(a);
+}
+
 static void random_diffs_apply_and_are_shortest(void **state)
 {
     (void)state;
-    for (int round = 0; round < 3000; round++) {
-        struct arena *a = new_arena();
-        GUARD(a);
-        struct text text[2] = {{.arena = a}, {.arena = a}}, out = {.arena = a};
-        int letters = 1 + random_below(6);
-        for (int which = 0; which < 2; which++) {
-            int n = random_below(60);
-            for (int i = 0; i < n; i++) {
-                bool copy = which && random_below(8) && (size_t)(2 * i) < text[0].n;
-                text_printf(&text[which], "%c\n", copy ? text[0].s[2 * i] : 'a' + random_below(letters));
-            }
-        }
-        const char *from = text_string(&text[0]), *to = text_string(&text[1]);
-        const char *d = diff(a, from, to);
-        int edits = patch(&out, from, d);
-        assert_string_equal(text_string(&out), to);
-        assert_int_equal(edits, least_edits(from, to));
-        free_arena(a);
-    }
+    for (int round = 0; round < 3000; round++)
+        check_random_diff();
 }
 
 static void a_huge_difference_is_still_a_diff(void **state)
