@@ -23,6 +23,7 @@ CFLAGS ?= -O2
 PYTHON ?= python3
 PREFIX ?= /usr/local
 PROVE_JOBS ?= 2
+VERSION = $(shell sed -n 's/^.define CGTPGEN_VERSION "\(.*\)"/\1/p' cgtpgen/options.h)
 BUILD := $(if $(SANITIZE),build/san,build)
 ifdef SANITIZE
 SANITIZER := -g -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -61,6 +62,19 @@ $(BUILD)/obj/runtime/%.o: runtime/%.c $(BUILD)/flags
 $(BUILD)/tests/unit_%: tests/unit_%.c $(LIBRARY) $(BUILD)/obj/runtime/cgtp.o $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -Icgtpgen -Iruntime -Itests $(LDFLAGS) -o $@ $< $(filter %.o,$^) -lcmocka -lyaml -lm
+
+# What a downstream build needs: the generator, the runtime to compile and link, and how to find both (pkg-config; the
+# Makefile fragment runtime/cgtpgen.mk).
+DATA := $(PREFIX)/share/cgtpgen
+install: $(BUILD)/cgtpgen
+	$(Q)install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(DATA) $(PREFIX)/share/man/man1 $(PREFIX)/share/pkgconfig)
+	$(Q)install $(BUILD)/cgtpgen $(DESTDIR)$(PREFIX)/bin
+	$(Q)install -m 644 $(wildcard runtime/*.[ch]) runtime/cgtpgen.mk docs/spec.md $(DESTDIR)$(DATA)
+	$(Q)install -m 644 docs/cgtpgen.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'datadir=$${prefix}/share/cgtpgen' 'makefile=$${datadir}/cgtpgen.mk' \
+	    'generator=$${prefix}/bin/cgtpgen' '' 'Name: cgtpgen' \
+	    'Description: source code for O(3)-equivariant tensor products' "Version: $(VERSION)" \
+	    'Cflags: -I$${datadir}' > $(DESTDIR)$(PREFIX)/share/pkgconfig/cgtpgen.pc
 
 test: $(BUILD)/cgtpgen $(UNITS) $(TEST_NEEDS)
 	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' CC='$(CC)' CFLAGS='$(CFLAGS)' PYTHON='$(PYTHON)' \
