@@ -37,7 +37,9 @@ static const char *const reserved_words[] = {
 void field_expected(struct reader *r, const struct node *node, const char *what)
 {
     if (node->kind != NODE_WRONG)
-        diag_error(r->diag, node->pos, "expected %s, found %s", what, node_shown(r->arena, node));
+        diag_error(r->diag, node->pos, "expected %s, found %s%s", what,
+                   node->kind == NODE_SCALAR && node->quoted ? "the quoted text " : "",
+                   node_shown(r->arena, node));
 }
 
 static const char *joined(struct arena *arena, const char *const *words, int count, const char *last)
@@ -131,7 +133,12 @@ bool field_integer(struct reader *r, const struct node *node, const char *what, 
         return false;
     }
     int64_t number = negative ? (value ? -(int64_t)(value - 1) - 1 : 0) : (int64_t)value;
-    if (large || number < least || number > most) {
+    if (large) {
+        diag_error(r->diag, node->pos, "expected %s, found %s: it does not fit 64 bits", what,
+                   node_shown(r->arena, node));
+        return false;
+    }
+    if (number < least || number > most) {
         diag_error(r->diag, node->pos, "expected %s, found %s: out of the range %lld to %lld", what,
                    node_shown(r->arena, node), (long long)least, (long long)most);
         return false;
@@ -202,7 +209,7 @@ bool field_name(struct reader *r, const struct node *node, const char *what)
            s[letters] == '_' || (letters > 0 && is_digit(s[letters])))
         letters++;
     if (n == 0 || letters < n)
-        problem = "letters, digits and underscores, no digit first";
+        problem = "a C identifier has letters, digits and underscores, and no digit first";
     else if (n > NAME_MAX_LENGTH)
         problem = arena_printf(r->arena, "it has %zu characters; at most %d are allowed", n, NAME_MAX_LENGTH);
     else if (*s == '_')

@@ -248,6 +248,7 @@ static void read_kernel(struct reader *r, const struct node *node, struct spec_k
     static const char *const keys[COUNT] = {"name", "of", "arguments", "outputs"};
     const struct entry *found[COUNT];
     *out = (struct spec_kernel){.pos = node->pos};
+    int errors = r->diag->errors;
     if (node->kind == NODE_SCALAR) {
         int known = field_word(r, node, kernel_name, KERNEL_NAMES, -1);
         if (known >= 0)
@@ -259,9 +260,10 @@ static void read_kernel(struct reader *r, const struct node *node, struct spec_k
             r, node, "the name of a kernel, or a mapping such as {name: forces, of: backward, outputs: [gx]}",
             keys, COUNT, found))
         return;
-    if (!found[NAME])
+    bool known_keys = r->diag->errors == errors; /* a misspelled one may be the one that is missing */
+    if (!found[NAME] && known_keys)
         diag_error(r->diag, node->pos, "the kernel's name is missing");
-    else if (field_name(r, found[NAME]->value, "the name of a kernel"))
+    else if (found[NAME] && field_name(r, found[NAME]->value, "the name of a kernel"))
         out->name = found[NAME]->value->text;
     if (found[NAME])
         out->pos = found[NAME]->value->pos;
@@ -270,9 +272,8 @@ static void read_kernel(struct reader *r, const struct node *node, struct spec_k
         out->of_pos = found[OF]->value->pos;
         out->of = known >= 0 ? kernel_name[known] : NULL;
         if (found[ARGUMENTS]) {
-            diag_error(r->diag, found[ARGUMENTS]->key->pos,
-                       "a kernel that is 'of' a known one has its arguments");
-            diag_note(r->diag, found[OF]->key->pos, "it is one here");
+            diag_error(r->diag, found[ARGUMENTS]->key->pos, "arguments are for kernels spelled out as terms");
+            diag_note(r->diag, found[OF]->key->pos, "'of' makes this one a known kernel");
         }
         if (found[OUTPUTS])
             read_subset(r, found[OUTPUTS]->value, out);
@@ -282,7 +283,7 @@ static void read_kernel(struct reader *r, const struct node *node, struct spec_k
         read_arguments(r, found[ARGUMENTS]->value, out);
     if (found[OUTPUTS])
         read_outputs(r, found[OUTPUTS]->value, out);
-    else
+    else if (known_keys)
         diag_error(r->diag, node->pos,
                    "expected the key 'of', a known kernel, or 'outputs' with their terms");
 }

@@ -122,7 +122,7 @@ static void read_instruction(struct reader *r, const struct node *node, struct s
     if (node->n > 4)
         field_boolean(r, node->child[4], &out->weighted);
     if (node->n > 5)
-        field_number(r, node->child[5], "a path weight", &out->path_weight);
+        field_number(r, node->child[5], "a path weight such as 0.5", &out->path_weight);
     out->x_pos = pos[0];
     out->y_pos = pos[1];
     out->z_pos = pos[2];
@@ -187,7 +187,7 @@ static void read_variance(struct reader *r, const struct node *node, struct spec
             continue;
         out->value = NEW_ARRAY(r->arena, struct rat, list->n + 1);
         for (int k = 0; k < list->n; k++)
-            field_number(r, list->child[k], "a variance", &out->value[out->n++]);
+            field_number(r, list->child[k], "a variance such as 1.0", &out->value[out->n++]);
     }
 }
 

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Wrong specs: tests/bad/NAME.yaml gives exactly the diagnostics in NAME.expected, exit status 1, and touches no file.
+
+With UPDATE=1 in the environment the expected texts are written anew, to be reviewed as a diff.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+GENERATOR = os.environ.get("CGTPGEN", "build/cgtpgen")
+FOLDER = "tests/bad"
+
+
+def generate(spec, arguments, folder):
+    """Runs the generator into a folder that holds one file already; says what came back and what happened there."""
+    kept = os.path.join(folder, "bad.h")
+    with open(kept, "w") as f:
+        f.write("kept\n")
+    before = os.stat(kept).st_mtime_ns
+    run = subprocess.run([GENERATOR, *arguments, "-o", folder, spec], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    touched = sorted(os.listdir(folder)) != ["bad.h"] or os.stat(kept).st_mtime_ns != before
+    return run, touched
+
+
+def report(number, good, name, detail=""):
+    print(("ok" if good else "not ok"), number, "-", name)
+    for line in detail.splitlines() if not good else []:
+        print("# " + line)
+    return good
+
+
+def main():
+    names = sorted(f[:-5] for f in os.listdir(FOLDER) if f.endswith(".yaml"))
+    print(f"1..{len(names) + 1}")
+    good = True
+    for number, name in enumerate(names, 1):
+        spec, golden = f"{FOLDER}/{name}.yaml", f"{FOLDER}/{name}.expected"
+        with tempfile.TemporaryDirectory() as folder:
+            run, touched = generate(spec, [], folder)
+        if os.environ.get("UPDATE"):
+            with open(golden, "wb") as f:
+                f.write(run.stderr)
+        expected = open(golden, "rb").read() if os.path.exists(golden) else b"(no file of expected diagnostics)\n"
+        problems = []
+        if run.returncode != 1:
+            problems.append(f"exit status {run.returncode}, not 1")
+        if run.stdout:
+            problems.append("something on stdout")
+        if touched:
+            problems.append("output files were touched")
+        if run.stderr != expected:
+            problems.append("expected:\n" + expected.decode(errors="replace") + "got:\n" +
+                            run.stderr.decode(errors="replace"))
+        good &= report(number, not problems, name, "\n".join(problems))
+
+    # Too large to keep in the tree.
+    with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile(suffix=".yaml") as large:
+        large.write(b"#" * (1 << 20) + b"\n")
+        large.flush()
+        run, touched = generate(large.name, [], folder)
+    right = (run.returncode == 1 and not touched and not run.stdout and
+             run.stderr.decode() == f"{large.name}: error: the file is larger than 1 MiB\n")
+    good &= report(len(names) + 1, right, "larger than 1 MiB", run.stderr.decode(errors="replace"))
+    return 0 if good else 1
+
+
+sys.exit(main())
