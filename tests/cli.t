@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+"""The command line as docs/cgtpgen.1 describes it: options, exit statuses, what is written and what is left alone."""
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from tap import done, equal, ok, skip  # noqa: E402
+
+GENERATOR = os.path.abspath(os.environ.get('CGTPGEN', 'build/cgtpgen'))
+SANITIZED = '/san' in os.environ.get('BUILD', 'build')
+LARGE = os.path.abspath('specs/flashtp_table5_lmax5.yaml')
+MANUAL = open('docs/cgtpgen.1').read()
+
+SPEC = '''cgtp: 1
+name: NAME
+irreps: {x: 4x0e + 4x1o, y: 0e + 1o, z: 4x0e + 4x1o}
+instructions:
+  - [0, 0, 0, uvu]
+  - [0, 1, 1, uvu]
+  - [1, 0, 1, uvu]
+  - [1, 1, 0, uvu]
+kernels: [forward, backward]
+'''
+BAD = SPEC.replace('uvu', 'uvx', 1)
+FILES = ['NAME.c', 'NAME.h', 'NAME_backward.c', 'NAME_forward.c']
+
+
+class Result:
+    def __init__(self, process):
+        self.status, self.out, self.err = process.returncode, process.stdout, process.stderr
+
+    def __repr__(self):
+        return f'exit {self.status}\nstdout: {self.out!r:.2000}\nstderr: {self.err!r:.2000}'
+
+
+def run(*arguments, stdin='', folder=None, prepare=None, environment=None, **more):
+    more = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE} | more
+    return Result(subprocess.run([GENERATOR, *arguments], input=stdin, text=True, cwd=folder, preexec_fn=prepare,
+                                 env=environment, **more))
+
+
+def write(path, text):
+    with open(path, 'w') as f:
+        f.write(text)
+    return path
+
+
+def read(path):
+    with open(path) as f:
+        return f.read()
+
+
+def spec(folder, name='a', text=SPEC):
+    return write(f'{folder}/{name}.yaml', text.replace('NAME', name))
+
+
+def files(name='a'):
+    return sorted(f.replace('NAME', name) for f in FILES)
+
+
+def contents(folder):
+    return {name: (read(f'{folder}/{name}'), os.stat(f'{folder}/{name}').st_mtime_ns) for name in os.listdir(folder)}
+
+
+def fails(status, message, *arguments, **more):
+    """Exits with this status, says this, writes nothing to standard output."""
+    result = run(*arguments, **more)
+    ok(result.status == status and message in result.err and not result.out,
+       f"{' '.join(arguments).replace(tempfile.gettempdir(), '')}: {status}, {message}", result)
+    return result
+
+
+def test_usage(folder):
+    a = spec(folder)
+    for message, *arguments in [
+            ('no spec given',),
+            ('unknown option --prnt; did you mean --print?', '--prnt=paths', a),
+            ('unknown option --chek; did you mean --check?', '--chek', a),
+            ('unknown option -MX; did you mean -M', '-MX', a),
+            ('unknown option --zzzzzzz\n', '--zzzzzzz', a),
+            ("--print: unknown word 'path'; did you mean paths?", '--print=path', a),
+            ("--print: unknown word ''", '--print=paths,,nnz', a),
+            ("--emit: unknown word 'headers'; did you mean header?", '--emit=headers', a),
+            ("unknown backend 'cudaa'; did you mean cuda?", '--backend=cudaa', a),
+            ('--backend=cuda is not part of this version', '--backend=cuda', a),
+            ('--arch is for a backend', '--arch=sm_90', a),
+            ("-d: unknown letter 'x'; there are pflm", '-dx', a),
+            ('-o needs a value', a, '-o'),
+            ('-o needs a value', a, '-o', ''),
+            ('--print needs a value', '--print=', a),
+            ('--check takes no value', '--check=yes', a),
+            ('-o is given twice', '-o', 'b', '-o', 'c', a),
+            ('--backend is given twice', '--backend=c', '--backend=c', a),
+            ('standard input (-) can be read only once', '-', '-'),
+            ('--check and --list exclude each other', '--check', '--list', a),
+            ('--check compares with a folder', '--check', '-o', '-', a),
+            ('--print needs standard output for itself', '--print=paths', '-o', '-', a),
+            ('--print needs standard output for itself', '--print=paths', '--list', a),
+            ('--print needs standard output for itself', '--print=paths', '--check', a),
+            ('both write to standard output', '-o-', '-MD', '-MF', '-', a),
+            ('-MF, -MT and -MP need -MD', '-MF', 'f', a),
+            ('-MF, -MT and -MP need -MD', '-MT', 'f', a),
+            ('-MF, -MT and -MP need -MD', '-MP', a),
+            ('-MD writes a file', '-MD', '--check', a),
+            ('-MD with -o - needs -MF', '-MD', '-o', '-', a),
+            ('-MD with --print needs -o', '-MD', '--print=nnz', a)]:
+        fails(2, message, *arguments, folder=folder)
+    equal(os.listdir(folder), ['a.yaml'], 'a wrong command line writes nothing')
+
+
+def test_help():
+    result = run('--help')
+    ok(result.status == 0 and not result.err and result.out.startswith('Usage: cgtpgen '), '--help', result)
+    ok(max(map(len, result.out.splitlines())) <= 110, 'the lines of --help are short')
+    options = set(re.findall(r'(?:^  |, )(--?[A-Za-z]+)', result.out, re.M))
+    manual = {('--' if long else '-') + name for long, name in re.findall(r'Fl (Fl )?(\w+)', MANUAL)}
+    equal(manual - options, {'--arch'}, '--help and the manual name the same options')
+    equal(options - manual, set(), 'the manual leaves out none')
+    result = run('--version', 'nothing.yaml')
+    ok(result.status == 0 and re.fullmatch(r'cgtpgen \d+\.\d+\.\d+\n', result.out), '--version', result)
+
+
+def test_writing(folder):
+    a, out = spec(folder), f'{folder}/deep/out'
+    equal(run('--list', '-o', out, a).out.split(), [f'{out}/{name}' for name in
+          ['a.h', 'a.c', 'a_forward.c', 'a_backward.c']], '--list')
+    ok(not os.path.exists(f'{folder}/deep'), '--list writes nothing')
+    result = run('-o', out, a)
+    ok((result.status, result.out, result.err) == (0, '', ''), 'generates in silence', result)
+    equal(sorted(os.listdir(out)), files(), 'the files, and no temporary ones')
+    before = contents(out)
+    run(f'-o{out}/', '--backend=c', '--emit=header', '--emit', 'source', '--', a)
+    equal(contents(out), before, 'unchanged files keep their times')
+    write(f'{out}/a.c', 'stale')
+    run('-o', out, a)
+    after = contents(out)
+    ok(after['a.c'][0] == before['a.c'][0] and all(after[n] == before[n] for n in after if n != 'a.c'),
+       'only the file that differs is replaced')
+    run(a, folder=folder)
+    ok(set(files()) < set(os.listdir(folder)), 'the default folder is the current one')
+    result = run('-o', f'{out}/a.h', a)
+    ok(result.status == 4 and 'a.h: Not a directory' in result.err, '-o names a file: 4', result)
+
+
+def test_streams(folder):
+    a, out = spec(folder), f'{folder}/out'
+    run('-o', out, a)
+    result = run('-o', '-', '-', stdin=read(a))
+    parts = re.split(r'^==> (.*) <==\n', result.out, flags=re.M)
+    ok(result.status == 0 and parts[0] == '' and dict(zip(parts[1::2], parts[2::2])) ==
+       {name: text for name, (text, _) in contents(out).items()}, 'all files on standard output, the same', result)
+    equal(run('-o', '-', '--emit=header', a).out, read(f'{out}/a.h'), 'one file on standard output as it is')
+    result = run('-', stdin=BAD)
+    ok(result.status == 1 and result.err.startswith('<stdin>:5:'), 'errors in standard input', result)
+
+
+def test_reports(folder):
+    a = spec(folder)
+    out = run('--print=json,paths,nnz,weights,plan,cost', a, folder=folder)
+    ok(out.status == 0 and not out.err, 'all reports', out)
+    equal(os.listdir(folder), ['a.yaml'], 'a report alone writes no file')
+    for words in ('a: paths', 'a: nonzero', 'a: weights', '"name": "a"'):
+        ok(words in out.out, f'the report {words}', out)
+    equal(run('--print=paths', '--print', 'cost', a).out,
+          run('--print=paths', a).out + run('--print=cost', a).out, 'lists add up')
+    run('--print=paths', '-o', f'{folder}/out', a)
+    equal(sorted(os.listdir(f'{folder}/out')), files(), 'with -o files are written too')
+    for letter, words in zip('pflm', ('nonzero', 'Q_x(', 'forward', 'bytes of memory')):
+        result = run('-d', letter, '-o', f'{folder}/out', a)
+        ok(result.status == 0 and words in result.err and not result.out, f'-d {letter}', result)
+    both = run('-dpf', '-d', 'm', '--list', a).err
+    ok('nonzero' in both and 'Q_x(' in both and 'memory' in both, 'letters add up')
+
+
+def test_wrong_specs(folder):
+    good, bad, out = spec(folder, 'good'), spec(folder, 'bad', BAD), f'{folder}/out'
+    worse = spec(folder, 'worse', SPEC.replace('4x1o', '4x1z'))
+    run('-o', out, good)
+    before = contents(out)
+    write(good, read(good).replace('4x', '8x'))
+    result = run('-o', out, good, bad, worse)
+    ok(result.status == 1 and 'bad.yaml:5:' in result.err and 'worse.yaml:3:' in result.err,
+       'every wrong spec is reported', result)
+    equal(contents(out), before, 'no file changes, of the right specs neither')
+    fails(1, 'bad.yaml:5:', '--print=paths', bad)
+    fails(1, 'bad.yaml:5:', '--check', '-o', out, bad)
+    fails(1, 'bad.yaml:5:', '-MD', '-o', out, bad)
+    twin = write(f'{folder}/twin.yaml', read(good))
+    fails(1, f"twin.yaml: error: the name 'good' is that of {good} too", '-o', out, good, twin)
+    a = write(f'{folder}/x.yaml', SPEC.replace('NAME', 'n').replace('[forward, backward]',
+              '[{name: k_f, of: forward, outputs: [z]}]'))
+    b = write(f'{folder}/y.yaml', SPEC.replace('NAME', 'n_k').replace('[forward, backward]',
+              '[{name: f, of: forward, outputs: [z]}]'))
+    fails(1, f'y.yaml: error: it generates {out}/n_k_f.c, and so does {a}', '-o', out, a, b)
+    equal(contents(out), before, 'still no file changed')
+    fails(1, 'big.yaml', write(f'{folder}/big.yaml', SPEC + '#' * (1 << 20)))
+    fails(1, '/dev/zero', '/dev/zero')
+
+
+def test_input_output(folder):
+    a, bad, out = spec(folder), spec(folder, 'bad', BAD), f'{folder}/out'
+    fails(4, 'none.yaml: No such file or directory', f'{folder}/none.yaml')
+    fails(4, 'Is a directory', folder)
+    result = run(bad, f'{folder}/none.yaml')
+    ok(result.status == 1 and 'none.yaml' in result.err, 'the first that happens: 1', result)
+    result = run(f'{folder}/none.yaml', bad)
+    ok(result.status == 4 and 'bad.yaml:5:' in result.err, 'the first that happens: 4', result)
+    full = open('/dev/full', 'w')
+    for arguments in (['--help'], ['--version'], ['--print=paths', a], ['-o', '-', a], ['--list', a],
+                      ['--check', '-o', out, a], ['-MD', '-MF', '-', '-o', f'{folder}/full', a]):
+        result = run(*arguments, stdout=full)
+        ok(result.status == 4 and 'standard output: No space left on device' in result.err,
+           f'{arguments[0]}: standard output is full: 4', result)
+        result = run(*arguments, prepare=lambda: os.close(1))
+        ok(result.status == 4 and 'standard output: Bad file descriptor' in result.err,
+           f'{arguments[0]}: standard output is closed: 4', result)
+    for closed in (0, 1, 2):
+        result = run('-o', out, a, prepare=lambda: os.close(closed))
+        ok(result.status == 0, f'descriptor {closed} is closed but not needed: 0', result)
+    result = run('-', prepare=lambda: os.close(0))
+    ok(result.status == 4 and '<stdin>: Bad file descriptor' in result.err, 'standard input is closed: 4', result)
+    equal(sorted(os.listdir(out)), files(), 'the files are whole')
+    fails(4, '/dev/full: No space left on device', '-MD', '-MF', '/dev/full', '-o', f'{folder}/new', a)
+    equal(os.listdir(f'{folder}/new'), [], 'and the others are not written')
+
+    def small_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    before = contents(out)
+    write(a, read(a).replace('4x', '8x'))
+    result = run('-o', out, a, prepare=small_files)
+    ok(result.status == 4 and 'File too large' in result.err, 'a write that fails half-way: 4', result)
+    equal(contents(out), before, 'changes nothing and leaves nothing behind')
+
+
+def test_memory(folder):
+    if SANITIZED:
+        return skip('out of memory', 'an address sanitizer needs its own')
+    starved, statuses = 0, set()
+    for megabytes in (4, 5, 6, 8, 10, 12, 16, 24, 400):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20,) * 2)
+        result = run('-o', f'{folder}/out', LARGE, prepare=limit)
+        if result.err == 'cgtpgen: out of memory\n' and result.status == 4:
+            starved += 1
+            ok(not os.path.exists(f'{folder}/out'), f'out of memory with {megabytes} MB: 4, nothing written')
+        else:
+            statuses.add((megabytes, result.status))
+    ok(starved, 'some limit was too low for the generator and not for the loader', statuses)
+    ok((400, 0) in statuses, '400 MB are enough', statuses)
+
+
+def test_check(folder):
+    a, out = spec(folder), f'{folder}/out'
+    result = run('--check', '-o', out, a)
+    ok(result.status == 3 and result.out.count('--- /dev/null\n') == 4 and not os.path.exists(out),
+       '--check with nothing there: 3, all files as additions', result)
+    run('-o', out, a)
+    result = run('--check', '-o', out, a)
+    ok((result.status, result.out, result.err) == (0, '', ''), '--check when fresh: 0, silent', result)
+    path = f'{out}/a.h'
+    text = read(path)
+    lines = text.splitlines(keepends=True)
+    write(path, ''.join(lines[:9] + ['an old line\n'] + lines[10:]))
+    before = contents(out)
+    result = run('--check', '-o', out, a)
+    wanted = (f'--- {path}\n+++ {path}\n@@ -7,7 +7,7 @@\n' + ''.join(' ' + line for line in lines[6:9]) +
+              '-an old line\n+' + lines[9] + ''.join(' ' + line for line in lines[10:13]))
+    equal((result.status, result.out), (3, wanted), '--check when stale: 3 and the diff')
+    equal(contents(out), before, '--check writes nothing')
+    os.remove(f'{out}/a.c')
+    result = run('--check', '-o', out, a)
+    ok(result.status == 3 and f'--- /dev/null\n+++ {out}/a.c\n@@ -0,0 +1,' in result.out, 'a missing file', result)
+
+
+def test_dependencies(folder):
+    a, b, out = spec(folder, 'a'), spec(folder, 'b'), f'{folder}/out'
+
+    def targets(name):
+        return [f'{out}/{name}{end}' for end in ('.h', '.c', '_forward.c', '_backward.c')]
+
+    def rule(text):
+        left, right = text.replace('\\\n', '').split(':', 1)
+        return left.split(), right.split()
+    run('-MD', '-o', out, a, b)
+    equal([rule(read(f'{out}/{n}.d')) for n in 'ab'], [(targets('a'), [a]), (targets('b'), [b])], '-MD')
+    run('-MD', '-MF', f'{folder}/all.d', '-o', out, a, b)
+    equal(read(f'{folder}/all.d'), read(f'{out}/a.d') + read(f'{out}/b.d'), '-MF')
+    result = run('-MD', '-MF-', '-MP', '-MT', 'one', '-MTtwo words', '-o', out, a)
+    equal(result.out, f'one two words: {a}\n\n{a}:\n', '-MF -, -MP and -MT')
+    equal(rule(run('-MD', '-MF-', '-o', out, '-', stdin=read(a)).out), (targets('a'), []), 'standard input')
+    equal(rule(run('-MD', '-MF-', 'a.yaml', folder=folder).out)[0],
+          ['a.h', 'a.c', 'a_forward.c', 'a_backward.c'], 'targets in the current folder have no folder')
+    before = contents(out)
+    run('-MD', '-o', out, a, b)
+    equal(contents(out), before, 'dependency files keep their times too')
+
+
+def test_determinism(folder):
+    a, b = spec(folder, 'a'), spec(folder, 'b')
+    run('-o', f'{folder}/plain', a, b)
+    plain = {name: text for name, (text, _) in contents(f'{folder}/plain').items()}
+    os.mkdir(f'{folder}/else where')
+    environment = {'TZ': 'Asia/Kathmandu', 'LC_ALL': 'de_DE.UTF-8', 'LANG': 'tr_TR', 'HOME': '/nowhere'}
+    run('-o', '.', '../b.yaml', '../a.yaml', folder=f'{folder}/else where', environment=environment)
+    other = {name: text for name, (text, _) in contents(f'{folder}/else where').items()}
+    equal(other == plain, True, 'the output depends on no folder, locale, time zone or order of specs')
+    ok(not any(folder in text for text in plain.values()), 'and names no folder')
+    leap = run('--print=json,cost,paths', a, environment=environment).out
+    equal(leap, run('--print=json,cost,paths', a).out, 'nor do reports')
+
+
+test_help()
+for test in (test_usage, test_writing, test_streams, test_reports, test_wrong_specs, test_input_output, test_memory,
+             test_check, test_dependencies, test_determinism):
+    with tempfile.TemporaryDirectory(prefix='cgtpgen-') as folder:
+        test(folder)
+done()

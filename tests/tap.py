@@ -1,0 +1,33 @@
+"""TAP from Python test scripts: ok(condition, name, details...), equal(found, wanted, name), skip(name, why), done()."""
+import sys
+
+sys.dont_write_bytecode = True
+count = failures = 0
+
+
+def ok(condition, name, *details):
+    global count, failures
+    count += 1
+    failures += not condition
+    print(f"{'ok' if condition else 'not ok'} {count} - {name}")
+    if not condition:
+        for detail in details:
+            for line in str(detail).splitlines():
+                print('#', line)
+    sys.stdout.flush()
+    return bool(condition)
+
+
+def equal(found, wanted, name):
+    return ok(found == wanted, name, f'found:  {found!r}', f'wanted: {wanted!r}')
+
+
+def skip(name, why):
+    global count
+    count += 1
+    print(f'ok {count} - {name} # SKIP {why}')
+
+
+def done():
+    print(f'1..{count}')
+    sys.exit(1 if failures else 0)
