@@ -1,0 +1,392 @@
+/* emit_c_item.c - the C function that does one item's work in a pass: a call of a product function for every path.
+ *
+ * Scratch of a part, in elements: sums over channels | a path's own sums | T | P | copies of rows | contributions of an
+ * item to compensated outputs | a segment to transpose.
+ */
+#include "emit_c_kernel.h"
+
+#include <string.h>
+
+/* ---- names of product functions ---- */
+
+/* Modes as parts of C names. */
+static const char *const plain_mode[MODE_COUNT] = {"uvw", "uvu", "uvv", "uuw", "uuu", "uvuv", "uv_less", "less_w"};
+
+static const struct product_function *function_for(struct kernel_writer *w, const struct recipe *r, const char *suffix,
+                                                   const struct path_plan *e)
+{
+    bool weight_strided = e->weight_strided && e->path->weighted;
+    for (int i = 0; i < w->functions; i++) {
+        const struct product_function *f = &w->function[i];
+        if (f->recipe == r && f->matrix == e->matrix && f->strided == e->strided && f->elementwise == e->elementwise &&
+            f->weight_strided == weight_strided)
+            return f;
+    }
+    bool several = w->kernel->passes > 1;
+    char *base = arena_printf(w->arena, "%s_%d_%d_%d%s%s%s%s", plain_mode[e->path->mode], e->path->l1, e->path->l2,
+                              e->path->l3, several ? "_" : "", several ? owner_word(w->pass->owner) : "", suffix,
+                              e->path->weighted ? "" : "_unweighted");
+    int same = 1;
+    for (int i = 0; i < w->functions; i++)
+        same += strcmp(w->function[i].base, base) == 0;
+    w->function = arena_grow(w->arena, w->function, w->functions, &w->function_capacity, sizeof *w->function);
+    w->function[w->functions] =
+        (struct product_function){base, same > 1 ? arena_printf(w->arena, "%s_v%d", base, same) : base, r, e->matrix,
+                                  e->elementwise, e->strided, weight_strided};
+    return &w->function[w->functions++];
+}
+
+/* ---- scratch of a pass ---- */
+
+static const struct segment *segment_of(const struct kernel_writer *w, const struct path_plan *e, enum slot s)
+{
+    const struct path *p = e->path;
+    return &irreps_of(w->plan, s)->segment[s == SLOT_X ? p->x : s == SLOT_Y ? p->y : p->z];
+}
+
+static int64_t channels_a(const struct path_plan *e)
+{
+    return e->elementwise ? 1 : e->a == SLOT_X ? e->path->mul_x : e->path->mul_y;
+}
+
+static int64_t channels_b(const struct path_plan *e)
+{
+    return e->b == SLOT_X ? e->path->mul_x : e->path->mul_y;
+}
+
+static const struct recipe_output *a_output(const struct recipe *r, int o)
+{
+    for (int i = 0; r && i < r->outputs; i++)
+        if (r->output[i].role == ROLE_A && r->output[i].source == o)
+            return &r->output[i];
+    return NULL;
+}
+
+static struct channel_sum *find_sum(struct kernel_writer *w, int o, int segment)
+{
+    for (int i = 0; i < w->sums; i++)
+        if (w->sum[i].output == o && w->sum[i].segment == segment)
+            return &w->sum[i];
+    return NULL;
+}
+
+static int64_t padded(int64_t n)
+{
+    return (n + 15) / 16 * 16;
+}
+
+static void lay_out_scratch(struct kernel_writer *w)
+{
+    const struct problem *problem = w->plan->problem;
+    const struct pass *pass = w->pass;
+    int capacity = 0;
+    int64_t t = 0, p = 0, sum = 0, at = 0, longest = 0;
+    w->sums = 0;
+    w->sum = NULL;
+    for (int i = 0; i < problem->paths; i++) {
+        const struct path_plan *e = &w->plan->path[i];
+        if (pass->variant_of[i] < 0)
+            continue;
+        const struct variant *v = &pass->variant[pass->variant_of[i]];
+        if (v->contracted) {
+            int64_t vector = e->matrix->columns * channels_b(e);
+            t = t > v->ts * vector ? t : v->ts * vector;
+            p = p > v->ps * vector ? p : v->ps * vector;
+        }
+        for (int o = 0; o < pass->outputs && !e->elementwise; o++) {
+            if (!a_output(v->product, pass->output[o]))
+                continue;
+            int segment = e->a == SLOT_X ? e->path->x : e->path->y;
+            int64_t vector = e->matrix->depth * channels_b(e);
+            if (channels_a(e) > 1) {
+                sum = sum > vector ? sum : vector;
+                continue;
+            }
+            struct channel_sum *s = find_sum(w, pass->output[o], segment);
+            if (!s) {
+                w->sum = arena_grow(w->arena, w->sum, w->sums, &capacity, sizeof *w->sum);
+                s = &w->sum[w->sums++];
+                *s = (struct channel_sum){pass->output[o], segment, 0, e->matrix->depth, 0};
+            }
+            s->length = s->length > channels_b(e) ? s->length : channels_b(e);
+        }
+    }
+    for (int i = 0; i < w->sums; i++) /* one product function serves all outputs of a slot with one stride */
+        for (int j = 0; j < w->sums; j++)
+            if (w->sum[i].segment == w->sum[j].segment && w->sum[i].length < w->sum[j].length &&
+                w->form->output[w->sum[i].output].slot == w->form->output[w->sum[j].output].slot)
+                w->sum[i].length = w->sum[j].length;
+    for (int i = 0; i < w->sums; i++) {
+        w->sum[i].at = at;
+        at += padded(w->sum[i].length * w->sum[i].depth);
+    }
+    w->sums_length = at;
+    w->sum_at = at;
+    at += padded(sum) * pass->outputs;
+    w->t_at = at;
+    at += padded(t);
+    w->p_at = at;
+    at += padded(p);
+    w->staged_at = NEW_ARRAY(w->arena, int64_t, w->form->inputs + 1);
+    for (int i = 0; i < w->form->inputs; i++)
+        if (pass->staging[i] == STAGE_ROW) {
+            w->staged_at[i] = at;
+            at += padded(row_dim(w, w->form->input[i].slot));
+        }
+    w->term_at = NEW_ARRAY(w->arena, int64_t, pass->outputs + 1);
+    for (int o = 0; o < pass->outputs; o++) {
+        enum slot s = pass_output(w, o)->slot;
+        if (is_compensated(w, s)) {
+            w->term_at[o] = at;
+            at += padded(row_dim(w, s));
+        }
+        for (int i = 0; is_transposed(w, s) && i < irreps_of(w->plan, s)->n; i++) {
+            const struct segment *g = &irreps_of(w->plan, s)->segment[i];
+            int64_t length = g->mul * (2 * g->ir.l + 1);
+            longest = longest > length ? longest : length;
+        }
+    }
+    w->temporary_at = at;
+    at += padded(longest);
+    w->scratch = w->scratch > at ? w->scratch : at;
+}
+
+/* ---- one item ---- */
+
+/* How the channel of A enters an address: `per` elements a channel; "" where there is one channel only. */
+static const char *times_a(struct kernel_writer *w, const struct path_plan *e, int64_t per)
+{
+    if (channels_a(e) == 1 || per == 0)
+        return "";
+    return per == 1 ? " + a" : arena_printf(w->arena, " + a * %lld", (long long)per);
+}
+
+/* " + (index of pair (a, a + 1))" times `per`. */
+static const char *pair_offset(struct kernel_writer *w, const struct path_plan *e, int64_t per)
+{
+    const char *pair = arena_printf(w->arena, "a * (%d - a) / 2", 2 * e->path->mul_x - 1);
+    return per == 1 ? arena_printf(w->arena, " + %s", pair) : arena_printf(w->arena, " + %s * %lld", pair, (long long)per);
+}
+
+/* Address of operand `role` of a path in the array `name`. */
+static const char *address(struct kernel_writer *w, const struct path_plan *e, enum role role, const char *name)
+{
+    const struct path *p = e->path;
+    int64_t offset = 0;
+    const char *more = "";
+    if (role == ROLE_A) {
+        offset = segment_of(w, e, e->a)->offset;
+        more = e->elementwise ? "" : times_a(w, e, e->matrix->depth);
+    } else if (role == ROLE_B) {
+        offset = segment_of(w, e, e->b)->offset;
+        more = e->pairs ? " + a + 1" : "";
+    } else if (role == ROLE_G) {
+        offset = segment_of(w, e, SLOT_G)->offset;
+        if (!e->contracted)
+            more = e->pairs ? pair_offset(w, e, 1) : p->mode == MODE_UVUV ? times_a(w, e, p->mul_y) : "";
+    } else {
+        offset = p->weight_offset;
+        switch (p->mode) {
+        case MODE_UVU: more = times_a(w, e, 1); break;
+        case MODE_UVV:
+        case MODE_UVUV: more = times_a(w, e, p->mul_y); break;
+        case MODE_UVULTV: more = pair_offset(w, e, 1); break;
+        case MODE_ULTVW: more = pair_offset(w, e, p->mul_z); break;
+        case MODE_UVW: more = times_a(w, e, e->a == SLOT_Y ? p->mul_z : (int64_t)p->mul_y * p->mul_z); break;
+        default: break;
+        }
+    }
+    return arena_printf(w->arena, "%s%s", plus(w, name, offset), more);
+}
+
+static void call_product(struct kernel_writer *w, int indent, const struct path_plan *e, const struct recipe *r,
+                         const char *suffix, const char *n)
+{
+    struct arena *a = w->arena;
+    const struct product_function *f = function_for(w, r, suffix, e);
+    const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 8);
+    int count = 0;
+    bool tensor = e->contracted; /* G stands for T or P, dense vectors of n channels */
+    int64_t vector = e->matrix->columns * channels_b(e);
+    argument[count++] = n;
+    if (product_takes_ld(f, ROLE_B))
+        argument[count++] = arena_printf(a, "%lld", (long long)channels_b(e));
+    if (product_takes_ld(f, ROLE_G))
+        argument[count++] = tensor ? n : arena_printf(a, "%d", e->path->mul_z);
+    if (f->weight_strided)
+        argument[count++] = arena_printf(a, "%d", e->path->mul_y);
+    bool direct = channels_a(e) > 1; /* sums over channels go to the path's own scratch */
+    int segment = e->a == SLOT_X ? e->path->x : e->path->y;
+    if (product_takes_ld(f, ROLE_A)) {
+        int64_t length = 0;
+        for (int i = 0; i < w->sums; i++)
+            if (w->sum[i].segment == segment && w->form->output[w->sum[i].output].slot == e->a)
+                length = w->sum[i].length;
+        argument[count++] = direct ? n : arena_printf(a, "%lld", (long long)length);
+    }
+    for (int i = 0; i < r->inputs; i++) {
+        const struct recipe_input *in = &r->input[i];
+        if (!recipe_reads(r, i))
+            continue;
+        if (in->source >= w->form->inputs)
+            argument[count++] = plus(w, "scratch", w->p_at + (in->source - w->form->inputs) * vector);
+        else if (in->role == ROLE_W || (in->role == ROLE_A && !e->elementwise))
+            argument[count++] = address(w, e, in->role, in->name);
+        else
+            argument[count++] = address(w, e, in->role, vector_name(w, in->source));
+    }
+    for (int i = 0, direct_sums = 0; i < r->outputs; i++) {
+        const struct recipe_output *o = &r->output[i];
+        if (o->role == ROLE_G && tensor)
+            argument[count++] = plus(w, "scratch", w->t_at + o->source * vector);
+        else if (o->role == ROLE_A && !e->elementwise)
+            argument[count++] = direct ? plus(w, "scratch", w->sum_at + direct_sums++ * padded(e->matrix->depth * channels_b(e)))
+                                       : plus(w, "scratch", find_sum(w, o->source, segment)->at);
+        else
+            argument[count++] = address(w, e, o->role, o->name);
+    }
+    emit_call(w, indent, f->name, count, argument);
+}
+
+/* Address in an output's row of component j of channel a of a segment of an A operand. */
+static const char *a_element(struct kernel_writer *w, enum slot slot, const struct segment *g, bool one, const char *j)
+{
+    int d = 2 * g->ir.l + 1;
+    if (one)
+        return arena_printf(w->arena, "%lld + %s", (long long)g->offset, j);
+    return is_transposed(w, slot) ? arena_printf(w->arena, "%lld + %s * %d + a", (long long)g->offset, j, g->mul)
+                               : arena_printf(w->arena, "%lld + a * %d + %s", (long long)g->offset, d, j);
+}
+
+static void emit_path(struct kernel_writer *w, int number)
+{
+    struct arena *a = w->arena;
+    const struct path_plan *e = &w->plan->path[number];
+    const struct path *p = e->path;
+    const struct variant *v = &w->pass->variant[w->pass->variant_of[number]];
+    bool loop = channels_a(e) > 1;
+    int indent = loop ? 8 : 4;
+    const char *n = e->pairs ? arena_printf(a, "%d - a", p->mul_x - 1) : arena_printf(a, "%lld", (long long)channels_b(e));
+    int64_t vector = e->matrix->columns * channels_b(e);
+    text_printf(w->out, "\n    /* ");
+    emit_path_line(w->out, w->plan, p);
+    text_printf(w->out, " */\n");
+    if (loop)
+        text_printf(w->out, "    for (int64_t a = 0; a < %lld; a++) {\n", (long long)(e->pairs ? p->mul_x - 1 : channels_a(e)));
+    int direct = 0;
+    for (int o = 0; loop && v->product && o < v->product->outputs; o++)
+        direct += v->product->output[o].role == ROLE_A;
+    int64_t one_sum = padded(e->matrix->depth * channels_b(e));
+    if (direct)
+        text_printf(w->out, "%*scgtp_zero(%lld, %s);\n", indent, "", (long long)(direct * one_sum), plus(w, "scratch", w->sum_at));
+    if (v->tensor)
+        call_product(w, indent, e, v->tensor, "_t", n);
+    const char *ld = arena_printf(a, "%lld", (long long)(p->mode == MODE_UVW && e->a == SLOT_Y ? (int64_t)p->mul_y * p->mul_z
+                                                                                               : p->mul_z));
+    const char *d = arena_printf(a, "%d", e->matrix->columns), *m = arena_printf(a, "%d", p->mul_z);
+    for (int i = 0; i < v->zs; i++) {
+        const char *argument[] = {d, n, m, ld, address(w, e, ROLE_W, w->form->input[v->z[i].w].name),
+                                  plus(w, "scratch", w->t_at + v->z[i].t * vector),
+                                  address(w, e, ROLE_G, w->form->output[v->z[i].output].name)};
+        emit_call(w, indent, "cgtp_weights_z", 7, argument);
+    }
+    for (int i = 0; i < v->ws; i++)
+        for (int part = 0; part < v->w[i].parts; part++) {
+            const char *argument[] = {d, n, m, ld, plus(w, "scratch", w->t_at + v->w[i].part[part].t * vector),
+                                      address(w, e, ROLE_G, vector_name(w, v->w[i].part[part].g)),
+                                      address(w, e, ROLE_W, w->form->output[v->w[i].output].name)};
+            emit_call(w, indent, "cgtp_weights_w", 7, argument);
+        }
+    for (int i = 0; i < v->ps; i++) {
+        const char *argument[] = {d, n, m, ld, address(w, e, ROLE_W, w->form->input[v->p[i].w].name),
+                                  address(w, e, ROLE_G, vector_name(w, v->p[i].g)),
+                                  plus(w, "scratch", w->p_at + i * vector)};
+        emit_call(w, indent, "cgtp_weights_p", 7, argument);
+    }
+    if (v->product)
+        call_product(w, indent, e, v->product, "", n);
+    for (int o = 0, seen = 0; direct && o < v->product->outputs; o++) {
+        const struct recipe_output *out = &v->product->output[o];
+        if (out->role != ROLE_A)
+            continue;
+        text_printf(w->out, "%*sfor (int j = 0; j < %d; j++)\n%*s%s[%s] += cgtp_sum(%s, scratch + %lld + j * (%s));\n", indent, "",
+                    e->matrix->depth, indent + 4, "", out->name,
+                    a_element(w, e->a, segment_of(w, e, e->a), false, "j"), n,
+                    (long long)(w->sum_at + seen++ * one_sum), n);
+    }
+    if (loop)
+        text_printf(w->out, "    }\n");
+}
+
+/* Weights' outputs of an item are assigned path by path; zero what no path assigns or what paths add up in. */
+static void zero_weight_blocks(struct kernel_writer *w)
+{
+    for (int o = 0; o < w->pass->outputs; o++) {
+        if (pass_output(w, o)->slot != SLOT_W || index_of(w, SLOT_W) != INDEX_ITEM)
+            continue;
+        int64_t from = 0, to = 0; /* the run of blocks to zero */
+        for (int i = 0; i <= w->plan->problem->paths; i++) {
+            const struct path *p = i < w->plan->problem->paths ? &w->plan->problem->path[i] : NULL;
+            bool zero = p && p->weight_numel &&
+                        (w->pass->variant_of[i] < 0 || w->pass->variant[w->pass->variant_of[i]].contracted);
+            if (zero && p->weight_offset == to) {
+                to += p->weight_numel;
+            } else if (zero || !p) {
+                if (to > from)
+                    text_printf(w->out, "    cgtp_zero(%lld, %s);\n", (long long)(to - from), plus(w, pass_output(w, o)->name, from));
+                from = zero ? p->weight_offset : 0;
+                to = zero ? from + p->weight_numel : 0;
+            }
+        }
+    }
+}
+
+void emit_c_item(struct kernel_writer *w)
+{
+    struct text *out = w->out;
+    struct text signature = {.arena = w->arena};
+    lay_out_scratch(w);
+    text_printf(out, "/* What one item adds to its row%s, pass over %s:\n", w->pass->outputs > 1 ? "s" : "",
+                owner_word(w->pass->owner));
+    for (int o = 0; o < w->pass->outputs; o++) {
+        text_printf(out, " *   %s =", pass_output(w, o)->name);
+        for (int t = 0; t < pass_output(w, o)->terms; t++) {
+            text_printf(out, t ? " + " : " ");
+            form_term_print(out, w->form, &pass_output(w, o)->term[t]);
+        }
+        text_printf(out, "\n");
+    }
+    text_printf(out, " * Names ending in _t are rows in component order. scratch: %lld elements. */\n", (long long)w->temporary_at);
+    text_printf(&signature, "static void item_%s(", owner_word(w->pass->owner));
+    int indent = (int)signature.n;
+    for (int i = 0; i < w->form->inputs; i++) {
+        if (w->pass->raw[i] || (w->pass->vector[i] && w->pass->staging[i] == STAGE_NONE))
+            text_printf(&signature, "const real *%s,\n%*s", w->form->input[i].name, indent, "");
+        if (w->pass->staging[i] != STAGE_NONE)
+            text_printf(&signature, "const real *%s,\n%*s", vector_name(w, i), indent, "");
+    }
+    for (int o = 0; o < w->pass->outputs; o++)
+        text_printf(&signature, "real *%s,\n%*s", pass_output(w, o)->name, indent, "");
+    text_printf(out, "%sreal *scratch)\n{\n", signature.s);
+    zero_weight_blocks(w);
+    if (w->sums)
+        text_printf(out, "    cgtp_zero(%lld, scratch);\n", (long long)w->sums_length);
+    size_t before = out->n;
+    for (int g = 0; g < w->plan->groups; g++)
+        for (int i = 0; i < w->plan->group[g].paths; i++)
+            if (w->pass->variant_of[w->plan->group[g].path[i]] >= 0)
+                emit_path(w, w->plan->group[g].path[i]);
+    if (w->sums)
+        text_printf(out, "\n    /* sums over channels */\n");
+    for (int i = 0; i < w->sums; i++) {
+        const struct channel_sum *s = &w->sum[i];
+        const struct form_output *o = &w->form->output[s->output];
+        const struct segment *g = &irreps_of(w->plan, o->slot)->segment[s->segment];
+        text_printf(out, "    for (int j = 0; j < %d; j++)\n        %s[%s] += cgtp_sum(%lld, %s + j * %lld);\n", s->depth, o->name,
+                    a_element(w, o->slot, g, true, "j"), (long long)s->length, plus(w, "scratch", s->at), (long long)s->length);
+    }
+    if (out->n == before) /* nothing contributes */
+        for (int o = 0; o < w->pass->outputs; o++)
+            text_printf(out, "    (void)%s;\n", pass_output(w, o)->name);
+    text_printf(out, "    (void)scratch;\n}\n\n");
+}

@@ -1,0 +1,214 @@
+/* cgtp_c.h - what the generated C kernels share: argument checks, layouts, sums, division of work.
+ *
+ * Included by generated .c files after they define the type `real` (float or double). Everything is static, so that a
+ * compiler can inline it and products of both precisions can live in one program.
+ *
+ * Layouts. A row of x, y or z is stored as e3nn's mul_ir: element (u, i) of a segment at u * d + i, d = 2 l + 1.
+ * Kernels compute on the transposed order ("components": i * mul + u), in which channels are contiguous and loops over
+ * them vectorise.
+ */
+#ifndef CGTP_C_H
+#define CGTP_C_H
+
+#include "cgtp.h"
+
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#define CGTP_PARALLEL _Pragma("omp parallel for schedule(static, 1)")
+#else
+#define CGTP_PARALLEL
+#endif
+
+/* Parts into which the items are cut when an output sums over all of them: fixed, so that the sum does not depend on the
+ * number of threads. */
+enum { CGTP_SHARED_PARTS = 16 };
+
+/* Threads that a launch may use. */
+static inline int64_t cgtp_threads(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+/* One array of rows x dim elements: present, aligned to 16 bytes, addressable. */
+static inline cgtp_status cgtp_check_array(const void *array, int64_t rows, int64_t dim)
+{
+    if (rows < 0 || (dim > 0 && rows > PTRDIFF_MAX / (int64_t)sizeof(real) / dim))
+        return CGTP_BAD_SIZE;
+    if (!array)
+        return rows && dim ? CGTP_NULL_POINTER : CGTP_OK;
+    return (uintptr_t)array % 16 ? CGTP_MISALIGNED : CGTP_OK;
+}
+
+/* Bytes of n elements, rounded up to whole cache lines. */
+static inline size_t cgtp_bytes(int64_t n)
+{
+    return ((size_t)n * sizeof(real) + 63) / 64 * 64;
+}
+
+/* The first of the elements that part `part` of `parts` gets out of n. */
+static inline int64_t cgtp_part(int64_t n, int64_t part, int64_t parts)
+{
+    return n / parts * part + (n % parts < part ? n % parts : part);
+}
+
+/* The first row of part `part` when rows are divided so that each part has about as many edges: row pointers
+ * first[0 .. rows]. */
+static inline int64_t cgtp_part_by_edges(const int64_t *first, int64_t rows, int64_t part, int64_t parts)
+{
+    int64_t edge = cgtp_part(first[rows], part, parts), low = 0, high = rows;
+    if (part == 0 || part == parts)
+        return part ? rows : 0;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (first[middle] < edge)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static inline void cgtp_zero(int64_t n, real *restrict a)
+{
+    memset(a, 0, (size_t)n * sizeof *a);
+}
+
+/* One segment of a row from mul_ir order to components. */
+static inline void cgtp_to_components(int64_t mul, int d, const real *restrict row, real *restrict out)
+{
+    for (int i = 0; i < d; i++)
+        for (int64_t u = 0; u < mul; u++)
+            out[i * mul + u] = row[u * d + i];
+}
+
+/* And back, in place; scratch holds mul * d elements. */
+static inline void cgtp_from_components(int64_t mul, int d, real *restrict row, real *restrict scratch)
+{
+    memcpy(scratch, row, (size_t)(mul * d) * sizeof *row);
+    for (int i = 0; i < d; i++)
+        for (int64_t u = 0; u < mul; u++)
+            row[u * d + i] = scratch[i * mul + u];
+}
+
+/* A segment of a row of x, y or z: mul channels of d components from `offset` on. */
+struct cgtp_segment {
+    int64_t offset, mul;
+    int d;
+};
+
+/* A whole row to components. */
+static inline void cgtp_row_to_components(int n, const struct cgtp_segment *s, const real *restrict row,
+                                          real *restrict out)
+{
+    for (; n > 0; n--, s++)
+        switch (s->mul == 1 ? 1 : s->d) {
+        case 1: memcpy(out + s->offset, row + s->offset, (size_t)(s->mul * s->d) * sizeof *row); break;
+        case 3: cgtp_to_components(s->mul, 3, row + s->offset, out + s->offset); break;
+        case 5: cgtp_to_components(s->mul, 5, row + s->offset, out + s->offset); break;
+        case 7: cgtp_to_components(s->mul, 7, row + s->offset, out + s->offset); break;
+        default: cgtp_to_components(s->mul, s->d, row + s->offset, out + s->offset);
+        }
+}
+
+/* And back, in place; scratch holds the longest segment. */
+static inline void cgtp_row_from_components(int n, const struct cgtp_segment *s, real *restrict row,
+                                            real *restrict scratch)
+{
+    for (; n > 0; n--, s++)
+        switch (s->mul == 1 ? 1 : s->d) {
+        case 1: break;
+        case 3: cgtp_from_components(s->mul, 3, row + s->offset, scratch); break;
+        case 5: cgtp_from_components(s->mul, 5, row + s->offset, scratch); break;
+        case 7: cgtp_from_components(s->mul, 7, row + s->offset, scratch); break;
+        default: cgtp_from_components(s->mul, s->d, row + s->offset, scratch);
+        }
+}
+
+/* Sum of n numbers in a fixed order: 16 interleaved partial sums, then pairwise. */
+static inline real cgtp_sum(int64_t n, const real *restrict a)
+{
+    enum { LANES = 16 };
+    real lane[LANES] = {0};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int l = 0; l < LANES; l++)
+            lane[l] += a[i + l];
+    for (int l = 0; i + l < n; l++)
+        lane[l] += a[i + l];
+    for (int half = LANES / 2; half; half /= 2)
+        for (int l = 0; l < half; l++)
+            lane[l] += lane[l + half];
+    return lane[0];
+}
+
+/* sum += term, with the rounding errors gathered in `error` (Neumaier's variant of Kahan's summation); the total is
+ * sum + error. */
+static inline void cgtp_add_compensated(int64_t n, const real *restrict term, real *restrict sum, real *restrict error)
+{
+    for (int64_t i = 0; i < n; i++) {
+        real s = sum[i], t = term[i], total = s + t;
+        real larger = (s < 0 ? -s : s) >= (t < 0 ? -t : t) ? s : t, smaller = larger == s ? t : s;
+        error[i] += (larger - total) + smaller;
+        sum[i] = total;
+    }
+}
+
+static inline void cgtp_add(int64_t n, const real *restrict term, real *restrict sum)
+{
+    for (int64_t i = 0; i < n; i++)
+        sum[i] += term[i];
+}
+
+/* Products with a block of weights W, n rows (channel b) of m columns (channel c) at stride ld, for d components:
+ * z[k,c] += sum_b t[k,b] W[b,c]; t is [d,n], z is [d,m]. */
+static inline void cgtp_weights_z(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
+                                  const real *restrict t, real *restrict z)
+{
+    for (int64_t b = 0; b < n; b++)
+        for (int k = 0; k < d; k++) {
+            const real s = t[k * n + b];
+            for (int64_t c = 0; c < m; c++)
+                z[k * m + c] += s * w[b * ld + c];
+        }
+}
+
+/* p[k,b] = sum_c W[b,c] g[k,c] */
+static inline void cgtp_weights_p(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
+                                  const real *restrict g, real *restrict p)
+{
+    enum { LANES = 16 };
+    for (int64_t b = 0; b < n; b++)
+        for (int k = 0; k < d; k++) {
+            const real *restrict row = w + b * ld, *restrict gk = g + k * m;
+            real lane[LANES] = {0};
+            int64_t c = 0;
+            for (; c + LANES <= m; c += LANES)
+                for (int l = 0; l < LANES; l++)
+                    lane[l] += row[c + l] * gk[c + l];
+            for (int l = 0; c + l < m; l++)
+                lane[l] += row[c + l] * gk[c + l];
+            for (int half = LANES / 2; half; half /= 2)
+                for (int l = 0; l < half; l++)
+                    lane[l] += lane[l + half];
+            p[k * n + b] = lane[0];
+        }
+}
+
+/* gW[b,c] += sum_k t[k,b] g[k,c] */
+static inline void cgtp_weights_w(int d, int64_t n, int64_t m, int64_t ld, const real *restrict t,
+                                  const real *restrict g, real *restrict gw)
+{
+    for (int64_t b = 0; b < n; b++)
+        for (int k = 0; k < d; k++) {
+            const real s = t[k * n + b];
+            for (int64_t c = 0; c < m; c++)
+                gw[b * ld + c] += s * g[k * m + c];
+        }
+}
+
+#endif
