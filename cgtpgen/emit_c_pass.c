@@ -156,6 +156,8 @@ void emit_c_pass(struct kernel_writer *w)
         text_printf(out, "    for (int64_t node = begin; node < end; node++) {\n");
         emit_owned_pointers(w, 8, "node");
         emit_owned(w, 8, "node", true);
+        if (needs_finish)
+            text_printf(out, "        if (graph->receiver_row[node] == graph->receiver_row[node + 1])\n            continue;\n");
         text_printf(out, "        for (int64_t e = graph->receiver_row[node]; e < graph->receiver_row[node + 1]; e++) {\n");
         emit_visit(w, 12, "node", false);
         text_printf(out, "        }\n");
