@@ -1,6 +1,9 @@
 # make                  build/cgtpgen
 # make test             every test but the long ones; ends with prove's summary
 # make test-all         the long ones too (TEST_ALL=1 in the environment of every test)
+# make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000: fewer edges)
+# make bench            the same timed against a dense loop and, with PYTHON=... that has torch and e3nn, against e3nn
+# make generated        brings the checked-in output in generated/ up to date; make check-generated shows what differs
 # make install          PREFIX=/usr/local DESTDIR=
 # make clean
 #
@@ -38,7 +41,7 @@ UNITS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit_*.c))
 SCRIPTS := $(wildcard tests/*.t)
 TEST_NEEDS :=
 
-.PHONY: all test test-all install clean FORCE
+.PHONY: all test test-all demo bench generated check-generated install clean FORCE
 all: $(BUILD)/cgtpgen
 
 -include tests/rules.mk
@@ -82,6 +85,32 @@ test: $(BUILD)/cgtpgen $(UNITS) $(TEST_NEEDS)
 
 test-all:
 	$(Q)$(MAKE) test TEST_ALL=1
+
+# Generated code is compiled as its users would: no language standard given, so that compilers may fuse multiply and add.
+FAST := -O3 -march=native
+REFERENCE := $(wildcard tests/reference*.c)
+OPENMP = $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c -o /dev/null - 2>/dev/null && echo -fopenmp)
+DEMO_SPEC := specs/mace_large.yaml
+
+$(BUILD)/demo/mace_large.h: $(BUILD)/cgtpgen $(DEMO_SPEC)
+	$(Q)rm -f $(@D)/*.[ch]
+	$(Q)$< -o $(@D) $(DEMO_SPEC)
+
+$(BUILD)/demo/demo: $(BUILD)/demo/mace_large.h $(wildcard tests/demo/*.[ch] runtime/*.[ch]) $(REFERENCE) \
+    $(BUILD)/flags
+	$(Q)$(CC) $(FAST) $(OPENMP) -Iruntime -Itests -I$(@D) -o $@ $(wildcard tests/demo/*.c) $(REFERENCE) \
+	    runtime/cgtp.c $(@D)/mace_large*.c -lm
+
+demo: $(BUILD)/demo/demo
+	@echo 'Generated from $(DEMO_SPEC):' && wc -l $(BUILD)/demo/mace_large*.[ch]
+	$(Q)$< $(EDGES)
+
+# Output that is kept in the repository, as samples and to see in review what a change of the generator does.
+GENERATED := nequip_water tetris_poly_2 mace_large
+generated: $(BUILD)/cgtpgen
+	$(Q)$< -o generated $(GENERATED:%=specs/%.yaml)
+check-generated: $(BUILD)/cgtpgen
+	$(Q)$< --check -o generated $(GENERATED:%=specs/%.yaml)
 
 clean:
 	$(Q)rm -rf build
