@@ -13,14 +13,14 @@
 
 /* ---- naturals ---- */
 
-static const uint32_t one_limb[1] = { 1 };
-static const struct nat nat_one = { 1, one_limb };
+static const uint32_t one_limb[1] = {1};
+static const struct nat nat_one = {1, one_limb};
 
 static struct nat nat_trim(const uint32_t *limb, int n)
 {
     while (n > 0 && limb[n - 1] == 0)
         n--;
-    return (struct nat){ n, limb };
+    return (struct nat){n, limb};
 }
 
 static struct nat nat_make(struct arena *a, uint64_t value)
@@ -174,7 +174,7 @@ static struct nat nat_divide(struct arena *arena, struct nat a, struct nat b, st
     if (nat_compare(a, b) < 0) {
         if (remainder)
             *remainder = a;
-        return (struct nat){ 0, NULL };
+        return (struct nat){0, NULL};
     }
     int shift = 32 * b.n - nat_bit_length(b);
     int an = a.n + 1;
@@ -274,7 +274,7 @@ static void nat_print(struct text *t, struct nat a)
 
 /* ---- rationals ---- */
 
-static const struct rat rat_zero = { { 0, NULL }, { 1, one_limb } };
+static const struct rat rat_zero = {{0, NULL}, {1, one_limb}};
 
 struct rat rat_make(struct arena *arena, uint64_t num, uint64_t den)
 {
@@ -282,7 +282,7 @@ struct rat rat_make(struct arena *arena, uint64_t num, uint64_t den)
     if (!num)
         return rat_zero;
     uint64_t common = gcd64(num, den);
-    return (struct rat){ nat_make(arena, num / common), nat_make(arena, den / common) };
+    return (struct rat){nat_make(arena, num / common), nat_make(arena, den / common)};
 }
 
 bool rat_is_zero(struct rat a)
@@ -296,13 +296,13 @@ struct rat rat_mul(struct arena *arena, struct rat a, struct rat b)
         return rat_zero;
     cancel(arena, &a.num, &b.den);
     cancel(arena, &b.num, &a.den);
-    return (struct rat){ nat_mul(arena, a.num, b.num), nat_mul(arena, a.den, b.den) };
+    return (struct rat){nat_mul(arena, a.num, b.num), nat_mul(arena, a.den, b.den)};
 }
 
 struct rat rat_div(struct arena *arena, struct rat a, struct rat b)
 {
     assert(!rat_is_zero(b));
-    return rat_mul(arena, a, (struct rat){ b.den, b.num });
+    return rat_mul(arena, a, (struct rat){b.den, b.num});
 }
 
 struct rat rat_add(struct arena *arena, struct rat a, struct rat b)
@@ -317,7 +317,7 @@ struct rat rat_add(struct arena *arena, struct rat a, struct rat b)
     struct nat b_rest = nat_divide(arena, b.den, common, NULL);
     struct nat num = nat_add(arena, nat_mul(arena, a.num, b_rest), nat_mul(arena, b.num, a_rest));
     cancel(arena, &num, &common);
-    return (struct rat){ num, nat_mul(arena, common, nat_mul(arena, a_rest, b_rest)) };
+    return (struct rat){num, nat_mul(arena, common, nat_mul(arena, a_rest, b_rest))};
 }
 
 /* Digit `column` of the product a * b in base 2^32; *carry: what the columns below hand on. */
@@ -443,7 +443,7 @@ static struct truncated truncate_rat(struct rat value, int bits, bool root)
     shift_left(b, bn, value.den, normalize);
     divide(q, a, an, b, bn);
 
-    struct truncated t = { 0, -shift, nat_trim(a, bn).n != 0 };
+    struct truncated t = {0, -shift, nat_trim(a, bn).n != 0};
     if (!root) {
         for (int i = an - bn; i >= 0; i--)
             t.significand = t.significand << 32 | q[i];
@@ -518,8 +518,8 @@ double rat_double(struct rat a)
 struct surd surd_make(int sign, struct rat square)
 {
     if (sign == 0 || rat_is_zero(square))
-        return (struct surd){ 0, rat_zero };
-    return (struct surd){ sign < 0 ? -1 : 1, square };
+        return (struct surd){0, rat_zero};
+    return (struct surd){sign < 0 ? -1 : 1, square};
 }
 
 struct surd surd_mul(struct arena *arena, struct surd a, struct surd b)
@@ -535,13 +535,13 @@ struct surd surd_div(struct arena *arena, struct surd a, struct surd b)
 
 struct surd surd_negate(struct surd a)
 {
-    return (struct surd){ -a.sign, a.square };
+    return (struct surd){-a.sign, a.square};
 }
 
 bool surd_equal(struct surd a, struct surd b)
 {
-    return a.sign == b.sign && nat_compare(a.square.num, b.square.num) == 0
-        && nat_compare(a.square.den, b.square.den) == 0;
+    return a.sign == b.sign && nat_compare(a.square.num, b.square.num) == 0 &&
+           nat_compare(a.square.den, b.square.den) == 0;
 }
 
 int surd_compare(struct surd a, struct surd b)
@@ -566,8 +566,8 @@ void surd_print(struct text *t, struct surd a)
     if (a.sign < 0)
         text_put(t, "-", 1);
     struct rat root, square = a.square;
-    if (nat_square_root(t->arena, square.num, &root.num)
-        && nat_square_root(t->arena, square.den, &root.den)) {
+    if (nat_square_root(t->arena, square.num, &root.num) &&
+        nat_square_root(t->arena, square.den, &root.den)) {
         rat_print(t, root);
         return;
     }

@@ -43,7 +43,7 @@ static int64_t pairs(int64_t mul)
 
 static const char *segment_text(struct builder *b, const struct segment *s)
 {
-    struct text t = { .arena = b->arena };
+    struct text t = {.arena = b->arena};
     text_printf(&t, "%dx", s->mul);
     irrep_print(&t, s->ir);
     return text_string(&t);
@@ -51,7 +51,7 @@ static const char *segment_text(struct builder *b, const struct segment *s)
 
 static const char *irrep_text(struct builder *b, struct irrep ir)
 {
-    struct text t = { .arena = b->arena };
+    struct text t = {.arena = b->arena};
     irrep_print(&t, ir);
     return text_string(&t);
 }
@@ -125,14 +125,14 @@ static void check_mode(struct builder *b, const struct spec_instruction *ins, co
     }
     if (rules & PRODUCT_IS_Z && product != z->mul) {
         diag_error(b->diag, pos,
-                   "%s needs the product of the multiplicities of x and y, %d * %d = %lld, for z, but it is %d",
-                   mode, x->mul, y->mul, (long long)product, z->mul);
+                   "%s needs multiplicity %d * %d = %lld in z, that of x times that of y, but it is %d", mode,
+                   x->mul, y->mul, (long long)product, z->mul);
         x_wrong = y_wrong = z_wrong = true;
     }
     if (rules & PAIRS_IS_Z && pairs(x->mul) != z->mul) {
         diag_error(b->diag, pos,
-                   "%s needs the number of pairs u < v of x, %d * %d / 2 = %lld, as multiplicity of z, but it is %d",
-                   mode, x->mul, x->mul - 1, (long long)pairs(x->mul), z->mul);
+                   "%s needs multiplicity %d * %d / 2 = %lld in z, the pairs u < v of x, but it is %d", mode,
+                   x->mul, x->mul - 1, (long long)pairs(x->mul), z->mul);
         x_wrong = z_wrong = true;
     }
     if (x_wrong)
@@ -146,7 +146,8 @@ static void check_mode(struct builder *b, const struct spec_instruction *ins, co
     if (ins->mode == MODE_UUW && !ins->weighted && z->mul != 1) {
         diag_error(b->diag, ins->weighted_pos,
                    "%s without weights sums into one channel, but the multiplicity of z is %d: expected true "
-                   "here, or 1 there", mode, z->mul);
+                   "here, or 1 there",
+                   mode, z->mul);
         diag_note(b->diag, b->spec->z_pos, "segment %d of z is %s", ins->z, segment_text(b, z));
     }
 }
@@ -257,9 +258,19 @@ static void build_path(struct builder *b, int number)
         return;
     struct path *p = &b->problem->path[number];
     *p = (struct path){
-        .number = number, .x = ins->x, .y = ins->y, .z = ins->z,
-        .mul_x = x->mul, .mul_y = y->mul, .mul_z = z->mul, .l1 = x->ir.l, .l2 = y->ir.l, .l3 = z->ir.l,
-        .mode = ins->mode, .weighted = ins->weighted, .path_weight = ins->path_weight,
+        .number = number,
+        .x = ins->x,
+        .y = ins->y,
+        .z = ins->z,
+        .mul_x = x->mul,
+        .mul_y = y->mul,
+        .mul_z = z->mul,
+        .l1 = x->ir.l,
+        .l2 = y->ir.l,
+        .l3 = z->ir.l,
+        .mode = ins->mode,
+        .weighted = ins->weighted,
+        .path_weight = ins->path_weight,
     };
     place_weights(b, ins, p);
 }
@@ -294,8 +305,8 @@ static void check_range(struct builder *b)
         if (a.sign && (rat_compare(a.square, largest) > 0 || rat_compare(a.square, least) < 0))
             diag_error(b->diag, b->from.instruction[i].path_weight_pos,
                        "variances and path weights make the coefficient of this instruction %.3g, outside "
-                       "1e-%d .. 1e%d: change them, or ask for precision: float64", surd_double(a),
-                       LARGEST_EXPONENT, LARGEST_EXPONENT);
+                       "1e-%d .. 1e%d: change them, or ask for precision: float64",
+                       surd_double(a), LARGEST_EXPONENT, LARGEST_EXPONENT);
     }
 }
 
@@ -338,7 +349,7 @@ static void compute_coefficients(struct builder *b)
 struct problem *problem_build(struct arena *arena, struct wigner *wigner, const struct spec *spec,
                               struct diag *diag)
 {
-    struct builder b = { .arena = arena, .spec = spec, .diag = diag };
+    struct builder b = {.arena = arena, .spec = spec, .diag = diag};
     int before = diag->errors;
     bool z_follows = spec->sugar != SUGAR_NONE && spec->sugar != SUGAR_FULLY_CONNECTED;
     check_dim(&b, spec->x_pos, 'x', spec->x.dim); /* first: sums of multiplicities are then below 2^31 */
@@ -354,7 +365,7 @@ struct problem *problem_build(struct arena *arena, struct wigner *wigner, const 
         check_dim(&b, spec->sugar_pos, 'z', b.from.z.dim);
 
     struct problem *problem = b.problem = NEW(arena, struct problem);
-    *problem = (struct problem){ .spec = spec, .x = b.from.x, .y = b.from.y, .z = b.from.z };
+    *problem = (struct problem){.spec = spec, .x = b.from.x, .y = b.from.y, .z = b.from.z};
     problem->paths = b.from.instructions;
     problem->path = NEW_ARRAY(arena, struct path, problem->paths);
     for (int i = 0; i < problem->paths; i++)

@@ -21,8 +21,8 @@ static struct rat *variance_of(struct maker *m, int slot)
 {
     const struct spec_variance *variance = &m->spec->variance[slot];
     static const char letter[] = "xyz";
-    const struct irreps *irreps[3] = { &m->spec->x, &m->spec->y, &m->spec->z };
-    const struct pos pos[3] = { m->spec->x_pos, m->spec->y_pos, m->spec->z_pos };
+    const struct irreps *irreps[3] = {&m->spec->x, &m->spec->y, &m->spec->z};
+    const struct pos pos[3] = {m->spec->x_pos, m->spec->y_pos, m->spec->z_pos};
     if (!variance->n)
         return NULL;
     if (slot == 2 && m->spec->sugar != SUGAR_NONE && m->spec->sugar != SUGAR_FULLY_CONNECTED) {
@@ -52,7 +52,7 @@ static void simplify(struct maker *m, int slot, const struct irreps *irreps, str
         m->out->variance[slot] = merged = NEW_ARRAY(m->arena, struct rat, irreps->n);
     int capacity = 0;
     bool agree = true;
-    *out = (struct irreps){ 0 };
+    *out = (struct irreps){0};
     for (int i = 0; i < irreps->n; i++) {
         const struct segment *s = &irreps->segment[i];
         struct segment *last = out->n ? &out->segment[out->n - 1] : NULL;
@@ -90,7 +90,7 @@ static bool is_wanted(const struct maker *m, struct irrep ir)
 /* Products of large l go beyond what there is, unless a filter keeps them out. */
 static void report_l(struct maker *m, struct irrep ir, const struct segment *x, const struct segment *y)
 {
-    struct text a = { .arena = m->arena }, b = { .arena = m->arena };
+    struct text a = {.arena = m->arena}, b = {.arena = m->arena};
     irrep_print(&a, x->ir);
     irrep_print(&b, y->ir);
     diag_error(m->diag, m->spec->sugar_pos,
@@ -116,8 +116,18 @@ static void add_instruction(struct maker *m, int x, int y, int z, enum mode mode
     out->instruction =
         arena_grow(m->arena, out->instruction, out->instructions, &m->capacity, sizeof *out->instruction);
     out->instruction[out->instructions++] = (struct spec_instruction){
-        .x = x, .y = y, .z = z, .mode = mode, .weighted = weighted, .path_weight = rat_make(m->arena, 1, 1),
-        .pos = pos, .x_pos = pos, .y_pos = pos, .z_pos = pos, .mode_pos = pos, .weighted_pos = pos,
+        .x = x,
+        .y = y,
+        .z = z,
+        .mode = mode,
+        .weighted = weighted,
+        .path_weight = rat_make(m->arena, 1, 1),
+        .pos = pos,
+        .x_pos = pos,
+        .y_pos = pos,
+        .z_pos = pos,
+        .mode_pos = pos,
+        .weighted_pos = pos,
         .path_weight_pos = pos,
     };
 }
@@ -134,7 +144,7 @@ static void add_outputs(struct maker *m, int i, int j, int64_t mul, enum mode mo
         return;
     }
     for (int l = abs(x->ir.l - y->ir.l); l <= x->ir.l + y->ir.l && !m->stopped; l++) {
-        struct irrep ir = { l, x->ir.parity * y->ir.parity };
+        struct irrep ir = {l, x->ir.parity * y->ir.parity};
         if (!is_wanted(m, ir))
             continue;
         if (l > L_MAX) {
@@ -149,7 +159,7 @@ static void add_outputs(struct maker *m, int i, int j, int64_t mul, enum mode mo
 /* Sorts the output by (l, parity), keeping the order of equals, and has the instructions follow. */
 static void sort_output(struct maker *m)
 {
-    struct irreps sorted = { 0 };
+    struct irreps sorted = {0};
     int capacity = 0, *to = NEW_ARRAY(m->arena, int, m->out->z.n);
     for (int l = 0; l <= L_MAX; l++)
         for (int parity = -1; parity <= 1; parity += 2)
@@ -228,13 +238,13 @@ static void elementwise(struct maker *m)
         diag_note(m->diag, m->spec->y_pos, "y");
         return;
     }
-    struct irreps *piece[2] = { &m->out->x, &m->out->y };
-    struct rat *variance[2] = { NULL, NULL };
-    int capacity[2] = { 0, 0 };
-    int at[2] = { 0, 0 }, used[2] = { 0, 0 }; /* where we stand in x and y: the segment, its channels done */
+    struct irreps *piece[2] = {&m->out->x, &m->out->y};
+    struct rat *variance[2] = {NULL, NULL};
+    int capacity[2] = {0, 0};
+    int at[2] = {0, 0}, used[2] = {0, 0}; /* where we stand in x and y: the segment, its channels done */
     int most = whole[0].n + whole[1].n;
     for (int slot = 0; slot < 2; slot++) {
-        *piece[slot] = (struct irreps){ 0 };
+        *piece[slot] = (struct irreps){0};
         if (m->out->variance[slot])
             variance[slot] = NEW_ARRAY(m->arena, struct rat, most);
     }
@@ -261,8 +271,8 @@ static void elementwise(struct maker *m)
 
 void sugar_expand(struct arena *arena, const struct spec *spec, struct diag *diag, struct expansion *out)
 {
-    struct maker m = { .arena = arena, .spec = spec, .diag = diag, .out = out };
-    *out = (struct expansion){ .x = spec->x, .y = spec->y };
+    struct maker m = {.arena = arena, .spec = spec, .diag = diag, .out = out};
+    *out = (struct expansion){.x = spec->x, .y = spec->y};
     for (int slot = 0; slot < 3; slot++)
         out->variance[slot] = variance_of(&m, slot);
     switch (spec->sugar) {

@@ -20,11 +20,11 @@
 
 /* Everything is a product of primes up to J + 1, and S; J = l1 + l2 + l3 <= 3 L_MAX. */
 enum { J_MAX = 3 * L_MAX, PRIMES = 11, BINOMIAL_MAX = 2 * L_MAX };
-static const int prime[PRIMES] = { 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31 };
+static const int prime[PRIMES] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31};
 
 struct tables {
-    int factorial[J_MAX + 2][PRIMES];                         /* exponents of the primes in n! */
-    int64_t binomial[BINOMIAL_MAX + 1][BINOMIAL_MAX + 1];     /* zero above the diagonal */
+    int factorial[J_MAX + 2][PRIMES];                     /* exponents of the primes in n! */
+    int64_t binomial[BINOMIAL_MAX + 1][BINOMIAL_MAX + 1]; /* zero above the diagonal */
 };
 
 static void tables_fill(struct tables *t)
@@ -54,7 +54,7 @@ static int64_t binomial(const struct tables *t, int n, int k)
 static struct rat from_primes(struct arena *arena, const int exponent[PRIMES], uint64_t rest)
 {
     struct rat value = rat_make(arena, 1, 1);
-    uint64_t part[2] = { 1, 1 }; /* numerator, denominator: multiplied in when they would pass 64 bits */
+    uint64_t part[2] = {1, 1}; /* numerator, denominator: multiplied in when they would pass 64 bits */
     for (int p = 0; p < PRIMES; p++) {
         int below = exponent[p] < 0;
         for (int n = abs(exponent[p]); n > 0; n--) {
@@ -104,7 +104,7 @@ static int basis_phase(int l, int m, int r)
 {
     int phase = 3 * l;
     if (m > 0)
-        phase += 2 * m;      /* (-1)^m */
+        phase += 2 * m; /* (-1)^m */
     if (r < 0)
         phase += m < 0 ? 3 : 1; /* -i, i */
     return phase;
@@ -113,7 +113,7 @@ static int basis_phase(int l, int m, int r)
 /* Entry (r1, r2, r3) of the real tensor. */
 static struct surd real_entry(struct arena *arena, const struct tables *t, const int l[3], const int r[3])
 {
-    int m[3] = { abs(r[0]), abs(r[1]), 0 };
+    int m[3] = {abs(r[0]), abs(r[1]), 0};
     if (abs(m[0] + m[1]) != abs(r[2]))
         m[1] = -m[1];
     m[2] = m[0] + m[1];
@@ -147,18 +147,18 @@ const struct cg *wigner_3j(struct wigner *w, int l1, int l2, int l3)
     struct tables t;
     tables_fill(&t);
     struct cg *cg = NEW(w->arena, struct cg);
-    *cg = (struct cg){ .l1 = l1, .l2 = l2, .l3 = l3 };
-    const int l[3] = { l1, l2, l3 };
+    *cg = (struct cg){.l1 = l1, .l2 = l2, .l3 = l3};
+    const int l[3] = {l1, l2, l3};
     int capacity = 0;
     for (int i = 0; i <= 2 * l1; i++)
         for (int j = 0; j <= 2 * l2; j++)
             for (int k = 0; k <= 2 * l3; k++) {
-                const int r[3] = { i - l1, j - l2, k - l3 };
+                const int r[3] = {i - l1, j - l2, k - l3};
                 struct surd value = real_entry(w->arena, &t, l, r);
                 if (!value.sign)
                     continue;
                 cg->entry = arena_grow(w->arena, cg->entry, cg->n, &capacity, sizeof *cg->entry);
-                cg->entry[cg->n++] = (struct cg_entry){ i, j, k, value };
+                cg->entry[cg->n++] = (struct cg_entry){i, j, k, value};
             }
     return *cached = cg;
 }

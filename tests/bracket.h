@@ -22,7 +22,7 @@ struct big {
 
 static inline struct big big_of(struct nat a)
 {
-    struct big r = { { 0 } };
+    struct big r = {{0}};
     if (a.n > BIG_LIMBS)
         abort();
     if (a.n)

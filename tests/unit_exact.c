@@ -40,7 +40,7 @@ static struct rat whole(uint64_t n)
 /* 1 .. limbs digits in base 2^32, half of them the awkward ones that division stumbles over. */
 static struct rat random_whole(int limbs)
 {
-    static const uint32_t awkward[] = { 0, 1, 2, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff };
+    static const uint32_t awkward[] = {0, 1, 2, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff};
     struct rat base = whole((uint64_t)1 << 32), value = whole(random64() % 1000 + 1);
     for (int n = (int)(random64() % (uint64_t)limbs); n > 0; n--) {
         uint64_t r = random64();
@@ -56,14 +56,14 @@ static struct rat random_rat(int limbs)
 
 static const char *printed(struct rat a)
 {
-    struct text t = { .arena = &arena };
+    struct text t = {.arena = &arena};
     rat_print(&t, a);
     return text_string(&t);
 }
 
 static const char *surd_text(int sign, struct rat square)
 {
-    struct text t = { .arena = &arena };
+    struct text t = {.arena = &arena};
     surd_print(&t, surd_make(sign, square));
     return text_string(&t);
 }
@@ -125,8 +125,8 @@ static void field_laws(void **state)
     for (int i = 0; i < 500; i++) {
         struct rat a = random_rat(5), b = random_rat(5), c = random_rat(5);
         assert_true(same(rat_add(&arena, a, b), rat_add(&arena, b, a)));
-        assert_true(same(rat_add(&arena, rat_add(&arena, a, b), c),
-                         rat_add(&arena, a, rat_add(&arena, b, c))));
+        assert_true(
+            same(rat_add(&arena, rat_add(&arena, a, b), c), rat_add(&arena, a, rat_add(&arena, b, c))));
         assert_true(same(rat_mul(&arena, a, rat_add(&arena, b, c)),
                          rat_add(&arena, rat_mul(&arena, a, b), rat_mul(&arena, a, c))));
         assert_true(same(rat_div(&arena, rat_mul(&arena, a, b), b), a));
@@ -151,8 +151,10 @@ static void division_corrects_its_guess(void **state)
     static const uint32_t digits[][7] = {
         /* dividend (low first, 4 limbs), divisor (3 limbs); from Hacker's Delight's tests, scaled to 32
          * bits */
-        { 0, 0, 0x80000000, 0x7fffffff, 1, 0, 0x80000000 }, { 3, 0, 0x80000000, 0, 1, 0, 0x20000000 },
-        { 0, 0xfffe0000, 0x80000000, 0, 0xffff, 0x80000000, 0 }, { 0, 0, 1, 0x80000000, 0, 1, 0x80000000 },
+        {0, 0, 0x80000000, 0x7fffffff, 1, 0, 0x80000000},
+        {3, 0, 0x80000000, 0, 1, 0, 0x20000000},
+        {0, 0xfffe0000, 0x80000000, 0, 0xffff, 0x80000000, 0},
+        {0, 0, 1, 0x80000000, 0, 1, 0x80000000},
     };
     for (size_t n = 0; n < sizeof digits / sizeof digits[0]; n++) {
         struct rat base = whole((uint64_t)1 << 32), dividend = whole(0), divisor = whole(0);
@@ -163,8 +165,8 @@ static void division_corrects_its_guess(void **state)
         double x = rat_double(rat_div(&arena, dividend, divisor));
         assert_true(bracket_nearest(x, 53, rat_div(&arena, dividend, divisor), false));
         for (uint64_t k = 3; k < 2000; k += 97) {
-            struct rat quotient = rat_div(&arena, rat_mul(&arena, dividend, whole(k)),
-                                          rat_mul(&arena, divisor, whole(k)));
+            struct rat quotient =
+                rat_div(&arena, rat_mul(&arena, dividend, whole(k)), rat_mul(&arena, divisor, whole(k)));
             assert_true(same(quotient, rat_div(&arena, dividend, divisor)));
         }
     }
@@ -214,9 +216,9 @@ static void ties_go_to_even(void **state)
             struct rat nearly_one = rat_make(&arena, 0xfffffffffffffff, 0x1000000000000000);
             struct rat below = rat_add(&arena, whole(2 * m), nearly_one);
             double down = (double)(2 * m), up = ldexp((double)(m + 1), 1), even = m % 2 ? up : down;
-            struct surd root[3] = { surd_make(1, rat_mul(&arena, tie, tie)),
-                                    surd_make(1, rat_mul(&arena, above, above)),
-                                    surd_make(1, rat_mul(&arena, below, below)) };
+            struct surd root[3] = {surd_make(1, rat_mul(&arena, tie, tie)),
+                                   surd_make(1, rat_mul(&arena, above, above)),
+                                   surd_make(1, rat_mul(&arena, below, below))};
             if (bits == 24) {
                 assert_true((double)surd_float(root[0]) == even);
                 assert_true((double)surd_float(root[1]) == up);
@@ -290,24 +292,59 @@ static void prints_surds(void **state)
 static void decimals(void **state)
 {
     (void)state;
-    static const struct { const char *s, *value; } good[] = {
-        { "2", "2" }, { "0.5", "1/2" }, { "1e-3", "1/1000" }, { "0", "0" }, { "0.000", "0" }, { "0e99", "0" },
-        { "00012.50", "25/2" }, { ".25", "1/4" }, { "3.", "3" }, { "1E+2", "100" }, { "12e0", "12" },
-        { "0.1", "1/10" }, { "123456789012345678", "123456789012345678" },
-        { "0.123456789012345678", "61728394506172839/500000000000000000" },
-        { "100000000000000000000000000", "100000000000000000000000000" },
-        { "1e30", "1000000000000000000000000000000" },
-        { "0.0000000000000000000000000001e28", "1" }, { "1000e-3", "1" },
-        { "1.0000000000000000000000000000000", "1" },
-        { "1e-30", "1/1000000000000000000000000000000" },
-        { "0.000000000000000000000000000001", "1/1000000000000000000000000000000" },
-        { "999999999999999999e12", "999999999999999999000000000000" },
+    static const struct {
+        const char *s, *value;
+    } good[] = {
+        {"2", "2"},
+        {"0.5", "1/2"},
+        {"1e-3", "1/1000"},
+        {"0", "0"},
+        {"0.000", "0"},
+        {"0e99", "0"},
+        {"00012.50", "25/2"},
+        {".25", "1/4"},
+        {"3.", "3"},
+        {"1E+2", "100"},
+        {"12e0", "12"},
+        {"0.1", "1/10"},
+        {"123456789012345678", "123456789012345678"},
+        {"0.123456789012345678", "61728394506172839/500000000000000000"},
+        {"100000000000000000000000000", "100000000000000000000000000"},
+        {"1e30", "1000000000000000000000000000000"},
+        {"0.0000000000000000000000000001e28", "1"},
+        {"1000e-3", "1"},
+        {"1.0000000000000000000000000000000", "1"},
+        {"1e-30", "1/1000000000000000000000000000000"},
+        {"0.000000000000000000000000000001", "1/1000000000000000000000000000000"},
+        {"999999999999999999e12", "999999999999999999000000000000"},
     };
     static const char *const bad[] = {
-        "", ".", "e5", "1e", "1e+", "-1", "+1", "1.2.3", "1 ", " 1", "0x10", "inf", "nan", "1,5", "1f",
-        "--1", "1e5.0",
-        "1234567890123456789", "0.1234567890123456789", "1e31", "2e30", "9e-31", "1.000001e30",
-        "1e999999999999999999999", "1e-999999999999999999999", "10000000000000000000000000000000",
+        "",
+        ".",
+        "e5",
+        "1e",
+        "1e+",
+        "-1",
+        "+1",
+        "1.2.3",
+        "1 ",
+        " 1",
+        "0x10",
+        "inf",
+        "nan",
+        "1,5",
+        "1f",
+        "--1",
+        "1e5.0",
+        "1234567890123456789",
+        "0.1234567890123456789",
+        "1e31",
+        "2e30",
+        "9e-31",
+        "1.000001e30",
+        "1e999999999999999999999",
+        "1e-999999999999999999999",
+        "10000000000000000000000000000000",
         "10000000000000000001",
     };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -326,17 +363,26 @@ static void decimals(void **state)
 static void hexadecimal(void **state)
 {
     (void)state;
-    static const struct { double value; bool suffix; const char *s; } cases[] = {
-        { 0.0, false, "0x0p+0" }, { -0.0, false, "-0x0p+0" }, { 1.0, false, "0x1p+0" },
-        { 3.0, false, "0x1.8p+1" },
-        { -0.125, true, "-0x1p-3f" }, { 0.1, false, "0x1.999999999999ap-4" },
-        { 1e300, false, "0x1.7e43c8800759cp+996" },
-        { 0x1.0000000000001p+0, false, "0x1.0000000000001p+0" }, { 0x1p-1074, false, "0x1p-1074" },
-        { 0x1.8p-1073, false, "0x1.8p-1073" }, { 0.0, true, "0x0p+0f" },
-        { 0x1.002p+10, true, "0x1.002p+10f" },
+    static const struct {
+        double value;
+        bool suffix;
+        const char *s;
+    } cases[] = {
+        {0.0, false, "0x0p+0"},
+        {-0.0, false, "-0x0p+0"},
+        {1.0, false, "0x1p+0"},
+        {3.0, false, "0x1.8p+1"},
+        {-0.125, true, "-0x1p-3f"},
+        {0.1, false, "0x1.999999999999ap-4"},
+        {1e300, false, "0x1.7e43c8800759cp+996"},
+        {0x1.0000000000001p+0, false, "0x1.0000000000001p+0"},
+        {0x1p-1074, false, "0x1p-1074"},
+        {0x1.8p-1073, false, "0x1.8p-1073"},
+        {0.0, true, "0x0p+0f"},
+        {0x1.002p+10, true, "0x1.002p+10f"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct text t = { .arena = &arena };
+        struct text t = {.arena = &arena};
         hex_print(&t, cases[i].value, cases[i].suffix);
         assert_string_equal(text_string(&t), cases[i].s);
     }
@@ -347,7 +393,7 @@ static void hexadecimal(void **state)
             continue;
         double value, back;
         memcpy(&value, &bits, sizeof value);
-        struct text t = { .arena = &arena };
+        struct text t = {.arena = &arena};
         hex_print(&t, value, false);
         back = strtod(text_string(&t), NULL);
         assert_memory_equal(&back, &value, sizeof value);

@@ -24,7 +24,7 @@
 enum { N = 2 * L_MAX + 1 };
 
 static struct arena arena; /* holds every tensor from the first test to the last */
-static struct wigner wigner = { .arena = &arena };
+static struct wigner wigner = {.arena = &arena};
 static struct arena scratch;
 
 /* Calls visit for every triple to l_max. */
@@ -49,7 +49,7 @@ static int compare_entries(const void *a, const void *b)
 /* The entry at (i, j, k), NULL where the tensor is zero. */
 static const struct cg_entry *find(const struct cg *cg, int i, int j, int k)
 {
-    struct cg_entry key = { i, j, k, { 0, { { 0, NULL }, { 0, NULL } } } };
+    struct cg_entry key = {i, j, k, {0, {{0, NULL}, {0, NULL}}}};
     return cg->n ? bsearch(&key, cg->entry, (size_t)cg->n, sizeof key, compare_entries) : NULL;
 }
 
@@ -116,7 +116,7 @@ static struct generator generators[L_MAX + 1][3];
 /* e3nn's change_basis_real_to_complex(l)[l + m, l + r] up to the factor 1/sqrt(2) of r != 0: a power of i. */
 static long double complex basis(int l, int m, int r)
 {
-    static const long double complex power_of_i[4] = { 1, I, -1, -I };
+    static const long double complex power_of_i[4] = {1, I, -1, -I};
     long double complex q = 0;
     if (abs(m) == abs(r)) {
         q = r < 0 ? -I : 1; /* rows m < 0; columns l + |m| and l - |m| */
@@ -151,8 +151,8 @@ static int make_generators(void **state)
                     long double complex sum = 0;
                     for (int m = -abs(r); m <= abs(r); m += r ? 2 * abs(r) : 1)
                         for (int n = -abs(s); n <= abs(s); n += s ? 2 * abs(s) : 1)
-                            sum += conjl(basis(l, m, r)) * I * angular_momentum(l, axis, m, n)
-                                   * basis(l, n, s);
+                            sum +=
+                                conjl(basis(l, m, r)) * I * angular_momentum(l, axis, m, n) * basis(l, n, s);
                     if (cimagl(sum) != 0)
                         return -1;
                     g->x[l + r][l + s] = creall(sum) * (r && s ? 0.5L : r || s ? sqrtl(0.5L) : 1.0L);
@@ -212,13 +212,13 @@ static void check_invariance(const struct cg *cg)
     }
 
     /* The complex coefficient <l1 l1 l2 (l3-l1) | l3 l3> is positive; the change of basis is unitary. */
-    const int m[3] = { cg->l1, cg->l3 - cg->l1, cg->l3 };
+    const int m[3] = {cg->l1, cg->l3 - cg->l1, cg->l3};
     long double complex sum = 0;
     for (int n = 0; n < cg->n; n++) {
         const struct cg_entry *e = &cg->entry[n];
-        const int r[3] = { e->i - cg->l1, e->j - cg->l2, e->k - cg->l3 };
-        long double complex q = conjl(basis(cg->l1, m[0], r[0])) * conjl(basis(cg->l2, m[1], r[1]))
-                                * basis(cg->l3, m[2], r[2]);
+        const int r[3] = {e->i - cg->l1, e->j - cg->l2, e->k - cg->l3};
+        long double complex q =
+            conjl(basis(cg->l1, m[0], r[0])) * conjl(basis(cg->l2, m[1], r[1])) * basis(cg->l3, m[2], r[2]);
         for (int i = 0; i < 3; i++)
             q *= r[i] ? sqrtl(0.5L) : 1.0L;
         sum += q * value_of(e);
@@ -351,8 +351,8 @@ int main(void)
         return 1;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_e3nn),   cmocka_unit_test(invariant),         cmocka_unit_test(orthogonal),
-        cmocka_unit_test(permutations),  cmocka_unit_test(correctly_rounded), cmocka_unit_test(computed_once),
+        cmocka_unit_test(equals_e3nn),  cmocka_unit_test(invariant),         cmocka_unit_test(orthogonal),
+        cmocka_unit_test(permutations), cmocka_unit_test(correctly_rounded), cmocka_unit_test(computed_once),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     int failed = cmocka_run_group_tests(tests, make_generators, NULL);
