@@ -11,6 +11,7 @@
  */
 #include "../cgtpgen/form.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,11 +244,16 @@ static void mutate(struct input *in, const struct input *files, int count)
     }
 }
 
+/* Opened once: opening and truncating a file for every mutant would take longer than the mutant. */
 static void keep(const struct input *in)
 {
+    static int fd = -1;
     const char *name = getenv("FUZZ_KEEP");
-    FILE *f = name ? fopen(name, "wb") : NULL;
-    if (name && (!f || fwrite(in->s, 1, in->size, f) != in->size || fclose(f) != 0))
+    if (!name)
+        return;
+    if (fd < 0)
+        fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (fd < 0 || pwrite(fd, in->s, in->size, 0) != (ssize_t)in->size || ftruncate(fd, (off_t)in->size) != 0)
         fail("cannot write $FUZZ_KEEP", NULL);
 }
 
