@@ -88,7 +88,7 @@ test-all:
 
 # Generated code is compiled as its users would: no language standard given, so that compilers may fuse multiply and add.
 FAST := -O3 -march=native
-REFERENCE := $(wildcard tests/reference*.c)
+REFERENCE_SOURCES := $(wildcard tests/reference*.c)
 OPENMP = $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c -o /dev/null - 2>/dev/null && echo -fopenmp)
 DEMO_SPEC := specs/mace_large.yaml
 
@@ -96,14 +96,31 @@ $(BUILD)/demo/mace_large.h: $(BUILD)/cgtpgen $(DEMO_SPEC)
 	$(Q)rm -f $(@D)/*.[ch]
 	$(Q)$< -o $(@D) $(DEMO_SPEC)
 
-$(BUILD)/demo/demo: $(BUILD)/demo/mace_large.h $(wildcard tests/demo/*.[ch] runtime/*.[ch]) $(REFERENCE) \
+$(BUILD)/demo/demo: $(BUILD)/demo/mace_large.h $(wildcard tests/demo/*.[ch] runtime/*.[ch]) $(REFERENCE_SOURCES) \
     $(BUILD)/flags
-	$(Q)$(CC) $(FAST) $(OPENMP) -Iruntime -Itests -I$(@D) -o $@ $(wildcard tests/demo/*.c) $(REFERENCE) \
+	$(Q)$(CC) $(FAST) $(OPENMP) -Iruntime -Itests -I$(@D) -o $@ $(wildcard tests/demo/*.c) $(REFERENCE_SOURCES) \
 	    runtime/cgtp.c $(@D)/mace_large*.c -lm
 
 demo: $(BUILD)/demo/demo
 	@echo 'Generated from $(DEMO_SPEC):' && wc -l $(BUILD)/demo/mace_large*.[ch]
 	$(Q)$< $(EDGES)
+
+# One thread: no OpenMP.
+BENCH_EDGES := 10000
+BENCH = $(CC) $(1) -Iruntime -Itests -Itests/demo -I$(BUILD)/demo -o $@ $< tests/demo/carbon.c $(REFERENCE_SOURCES) \
+    runtime/cgtp.c $(BUILD)/demo/mace_large*.c -lm
+BENCH_NEEDS := tests/bench/bench.c $(BUILD)/demo/mace_large.h tests/demo/carbon.c runtime/cgtp_c.h $(REFERENCE_SOURCES) \
+    $(BUILD)/flags
+
+$(BUILD)/bench/native: $(BENCH_NEEDS)
+	@mkdir -p $(@D)
+	$(Q)$(call BENCH,$(FAST))
+$(BUILD)/bench/plain: $(BENCH_NEEDS)
+	@mkdir -p $(@D)
+	$(Q)$(call BENCH,-O3)
+
+bench: $(BUILD)/cgtpgen $(BUILD)/bench/native $(BUILD)/bench/plain
+	$(Q)$(PYTHON) tests/bench/bench.py $(BUILD)/bench $< $(DEMO_SPEC) $(BENCH_EDGES)
 
 # Output that is kept in the repository, as samples and to see in review what a change of the generator does.
 GENERATED := nequip_water tetris_poly_2 mace_large
