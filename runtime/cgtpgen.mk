@@ -26,7 +26,7 @@ $(CGTPGEN_FILES): $(CGTPGEN_DIR)/stamp ;
 $(CGTPGEN_DIR)/%.o: $(CGTPGEN_DIR)/%.c $(filter %.h,$(CGTPGEN_FILES))
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(CGTPGEN_CFLAGS) -c -o $@ $<
 
-$(CGTPGEN_DIR)/cgtp.o: $(CGTPGEN_DATA)/cgtp.c $(CGTPGEN_DIR)/stamp
+$(CGTPGEN_DIR)/cgtp.o: $(CGTPGEN_DATA)/cgtp.c $(CGTPGEN_DATA)/cgtp.h | $(CGTPGEN_DIR)/stamp
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(CGTPGEN_CFLAGS) -c -o $@ $<
 
 $(CGTPGEN_LIBRARY): $(CGTPGEN_OBJECTS)
