@@ -9,7 +9,8 @@
 
 #include "problem.h"
 
-/* sum over terms of coefficient * A[index]; the first coefficient is positive. */
+/* sum over terms of coefficient * A[index]; the first coefficient is positive. In a scaled matrix a form is mostly a bare
+ * component of A. */
 struct linear_form {
     int terms;
     int *index;
@@ -20,6 +21,7 @@ struct matrix {
     int l1, l2, l3;
     enum slot a, b;      /* which of x, y is A and which is B */
     struct surd scale;   /* a_p */
+    struct surd *column; /* scaled: M[r,k] = column[k] * entry; NULL: the forms hold the whole coefficient */
     int rows, columns;   /* 2 l_B + 1, 2 l3 + 1 */
     int depth;           /* 2 l_A + 1 */
     int forms, form_terms; /* distinct forms, and their terms together */
@@ -37,5 +39,9 @@ struct matrices {
 
 /* The matrix of path p (coefficient not zero) with A standing in slot a. */
 const struct matrix *matrix_of(struct matrices *, const struct path *p, enum slot a);
+
+/* The same with a factor taken out of each column, so chosen that the forms cost least: for code that can apply the factors
+ * once (to sums over many items), not once an item. */
+const struct matrix *matrix_scaled(struct matrices *, const struct path *p, enum slot a);
 
 #endif

@@ -50,7 +50,7 @@ static void test_tensors_of_e3nn(void **state)
     fclose(file);
 }
 
-/* The tensor turned in all three indices is what it was, to well below double precision; up to the largest l. */
+/* The tensor turned in all three indices is what it was, to well below double precision. */
 static void test_tensors_are_invariant(void **state)
 {
     (void)state;
