@@ -181,9 +181,9 @@ static void uvu_1_1_2(int64_t n, const real *restrict x, const real *restrict y,
     const real C1 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
     const real C2 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
     const real y_f0 = C0 * y[2];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C1 * y[0];
-    const real y_f3 = C0 * y[0];
+    const real y_f1 = C0 * y[0];
+    const real y_f2 = C0 * y[1];
+    const real y_f3 = C1 * y[0];
     const real y_f4 = C2 * y[1];
     const real y_f5 = C1 * y[2];
     for (int64_t u = 0; u < n; u++) {
@@ -192,11 +192,11 @@ static void uvu_1_1_2(int64_t n, const real *restrict x, const real *restrict y,
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
-        z[u] += y_f0 * u0_0 + y_f3 * u0_2;
-        z[n + u] += y_f1 * u0_0 + y_f3 * u0_1;
-        z[2 * n + u] += -y_f2 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
-        z[3 * n + u] += y_f0 * u0_1 + y_f1 * u0_2;
-        z[4 * n + u] += -y_f3 * u0_0 + y_f0 * u0_2;
+        z[u] += y_f0 * u0_0 + y_f1 * u0_2;
+        z[n + u] += y_f2 * u0_0 + y_f1 * u0_1;
+        z[2 * n + u] += -y_f3 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
+        z[3 * n + u] += y_f0 * u0_1 + y_f2 * u0_2;
+        z[4 * n + u] += -y_f1 * u0_0 + y_f0 * u0_2;
     }
 }
 
@@ -206,23 +206,23 @@ static void uvu_1_3_2(int64_t n, const real *restrict x, const real *restrict y,
 {
     const real C0 = 0x1.3c0366p-3f; /* sqrt(1/42) */
     const real C1 = 0x1.31fa8p-1f; /* sqrt(5/14) */
-    const real C2 = 0x1.83091ep-2f; /* sqrt(1/7) */
-    const real C3 = 0x1.f3a92cp-2f; /* sqrt(5/21) */
-    const real C4 = 0x1.11aceep-1f; /* sqrt(2/7) */
-    const real C5 = 0x1.3c0366p-1f; /* sqrt(8/21) */
+    const real C2 = 0x1.f3a92cp-2f; /* sqrt(5/21) */
+    const real C3 = 0x1.83091ep-2f; /* sqrt(1/7) */
+    const real C4 = 0x1.3c0366p-1f; /* sqrt(8/21) */
+    const real C5 = 0x1.11aceep-1f; /* sqrt(2/7) */
     const real C6 = 0x1.4f2ec4p-1f; /* sqrt(3/7) */
     const real y_f0 = C0 * y[4] + C1 * y[6];
-    const real y_f1 = C2 * y[3] + C3 * y[5];
-    const real y_f2 = C4 * y[2];
-    const real y_f3 = C3 * y[1];
-    const real y_f4 = C1 * y[0] + C0 * y[2];
+    const real y_f1 = C2 * y[1];
+    const real y_f2 = C1 * y[0] - C0 * y[2];
+    const real y_f3 = C3 * y[3] + C2 * y[5];
+    const real y_f4 = C4 * y[2];
     const real y_f5 = C5 * y[2];
     const real y_f6 = C6 * y[3];
     const real y_f7 = C5 * y[4];
-    const real y_f8 = C3 * y[5];
-    const real y_f9 = C1 * y[0] - C0 * y[2];
-    const real y_f10 = C4 * y[4];
-    const real y_f11 = C2 * y[3] - C3 * y[5];
+    const real y_f8 = C4 * y[4];
+    const real y_f9 = C3 * y[3] - C2 * y[5];
+    const real y_f10 = C1 * y[0] + C0 * y[2];
+    const real y_f11 = C2 * y[5];
     const real y_f12 = C0 * y[4] - C1 * y[6];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
@@ -230,11 +230,11 @@ static void uvu_1_3_2(int64_t n, const real *restrict x, const real *restrict y,
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
-        z[u] += -y_f0 * u0_0 + y_f3 * u0_1 + y_f9 * u0_2;
-        z[n + u] += -y_f1 * u0_0 + y_f5 * u0_1 + y_f3 * u0_2;
-        z[2 * n + u] += y_f2 * u0_0 + y_f6 * u0_1 + y_f10 * u0_2;
-        z[3 * n + u] += y_f3 * u0_0 + y_f7 * u0_1 - y_f11 * u0_2;
-        z[4 * n + u] += y_f4 * u0_0 + y_f8 * u0_1 - y_f12 * u0_2;
+        z[u] += -y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
+        z[n + u] += -y_f3 * u0_0 + y_f4 * u0_1 + y_f1 * u0_2;
+        z[2 * n + u] += y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2;
+        z[3 * n + u] += y_f1 * u0_0 + y_f8 * u0_1 - y_f9 * u0_2;
+        z[4 * n + u] += y_f10 * u0_0 + y_f11 * u0_1 - y_f12 * u0_2;
     }
 }
 
@@ -246,36 +246,36 @@ static void uvu_1_2_3(int64_t n, const real *restrict x, const real *restrict y,
     const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
     const real C2 = 0x1.43d136p-1f; /* sqrt(2/5) */
     const real C3 = 0x1.75e974p-3f; /* sqrt(1/30) */
-    const real C4 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real C5 = 0x1.75e974p-1f; /* sqrt(8/15) */
+    const real C4 = 0x1.75e974p-1f; /* sqrt(8/15) */
+    const real C5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
     const real C6 = 0x1.8c97fp-1f; /* sqrt(3/5) */
     const real y_f0 = C0 * y[4];
-    const real y_f1 = C1 * y[3];
-    const real y_f2 = C2 * y[2] + C3 * y[4];
-    const real y_f3 = C4 * y[1];
-    const real y_f4 = C3 * y[0];
-    const real y_f5 = C1 * y[1];
-    const real y_f6 = C0 * y[0];
-    const real y_f7 = C1 * y[0];
+    const real y_f1 = C0 * y[0];
+    const real y_f2 = C1 * y[3];
+    const real y_f3 = C1 * y[0];
+    const real y_f4 = C1 * y[1];
+    const real y_f5 = C2 * y[2] + C3 * y[4];
+    const real y_f6 = C4 * y[1];
+    const real y_f7 = C3 * y[0];
     const real y_f8 = C5 * y[1];
     const real y_f9 = C6 * y[2];
     const real y_f10 = C5 * y[3];
-    const real y_f11 = C1 * y[4];
-    const real y_f12 = C4 * y[3];
-    const real y_f13 = C2 * y[2] - C3 * y[4];
+    const real y_f11 = C4 * y[3];
+    const real y_f12 = C2 * y[2] - C3 * y[4];
+    const real y_f13 = C1 * y[4];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
-        z[u] += y_f0 * u0_0 + y_f6 * u0_2;
-        z[n + u] += y_f1 * u0_0 + y_f7 * u0_1 + y_f5 * u0_2;
-        z[2 * n + u] += y_f2 * u0_0 + y_f8 * u0_1 - y_f4 * u0_2;
-        z[3 * n + u] += -y_f3 * u0_0 + y_f9 * u0_1 - y_f12 * u0_2;
-        z[4 * n + u] += -y_f4 * u0_0 + y_f10 * u0_1 + y_f13 * u0_2;
-        z[5 * n + u] += -y_f5 * u0_0 + y_f11 * u0_1 + y_f1 * u0_2;
-        z[6 * n + u] += -y_f6 * u0_0 + y_f0 * u0_2;
+        z[u] += y_f0 * u0_0 + y_f1 * u0_2;
+        z[n + u] += y_f2 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
+        z[2 * n + u] += y_f5 * u0_0 + y_f6 * u0_1 - y_f7 * u0_2;
+        z[3 * n + u] += -y_f8 * u0_0 + y_f9 * u0_1 - y_f10 * u0_2;
+        z[4 * n + u] += -y_f7 * u0_0 + y_f11 * u0_1 + y_f12 * u0_2;
+        z[5 * n + u] += -y_f4 * u0_0 + y_f13 * u0_1 + y_f2 * u0_2;
+        z[6 * n + u] += -y_f1 * u0_0 + y_f0 * u0_2;
     }
 }
 
@@ -305,17 +305,17 @@ static void uvu_2_1_1(int64_t n, const real *restrict x, const real *restrict y,
     const real C1 = 0x1.43d136p-2f; /* sqrt(1/10) */
     const real C2 = 0x1.43d136p-1f; /* sqrt(2/5) */
     const real y_f0 = C0 * y[2];
-    const real y_f1 = C0 * y[0];
-    const real y_f2 = C0 * y[1];
-    const real y_f3 = C1 * y[0];
+    const real y_f1 = C0 * y[1];
+    const real y_f2 = C1 * y[0];
+    const real y_f3 = C0 * y[0];
     const real y_f4 = C2 * y[1];
     const real y_f5 = C1 * y[2];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real r0_0 = y_f0 * x_0 + y_f2 * x_1 - y_f3 * x_2 - y_f1 * x_4;
-        const real r0_1 = y_f1 * x_1 + y_f4 * x_2 + y_f0 * x_3;
-        const real r0_2 = y_f1 * x_0 - y_f5 * x_2 + y_f2 * x_3 + y_f0 * x_4;
+        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_4;
+        const real r0_1 = y_f3 * x_1 + y_f4 * x_2 + y_f0 * x_3;
+        const real r0_2 = y_f3 * x_0 - y_f5 * x_2 + y_f1 * x_3 + y_f0 * x_4;
         z[u] += w_0 * r0_0;
         z[n + u] += w_0 * r0_1;
         z[2 * n + u] += w_0 * r0_2;
@@ -328,30 +328,30 @@ static void uvu_2_3_1(int64_t n, const real *restrict x, const real *restrict y,
 {
     const real C0 = 0x1.e990cep-4f; /* sqrt(1/70) */
     const real C1 = 0x1.da0518p-2f; /* sqrt(3/14) */
-    const real C2 = 0x1.83091ep-2f; /* sqrt(1/7) */
-    const real C3 = 0x1.2bcbe8p-2f; /* sqrt(3/35) */
-    const real C4 = 0x1.e990cep-2f; /* sqrt(8/35) */
-    const real C5 = 0x1.a7f9eep-2f; /* sqrt(6/35) */
+    const real C2 = 0x1.2bcbe8p-2f; /* sqrt(3/35) */
+    const real C3 = 0x1.83091ep-2f; /* sqrt(1/7) */
+    const real C4 = 0x1.a7f9eep-2f; /* sqrt(6/35) */
+    const real C5 = 0x1.e990cep-2f; /* sqrt(8/35) */
     const real C6 = 0x1.03a1a2p-1f; /* sqrt(9/35) */
     const real y_f0 = C0 * y[4] + C1 * y[6];
-    const real y_f1 = C2 * y[1];
-    const real y_f2 = C1 * y[0] - C0 * y[2];
-    const real y_f3 = C3 * y[3] + C2 * y[5];
-    const real y_f4 = C4 * y[2];
+    const real y_f1 = C2 * y[3] + C3 * y[5];
+    const real y_f2 = C4 * y[2];
+    const real y_f3 = C3 * y[1];
+    const real y_f4 = C1 * y[0] + C0 * y[2];
     const real y_f5 = C5 * y[2];
     const real y_f6 = C6 * y[3];
     const real y_f7 = C5 * y[4];
-    const real y_f8 = C4 * y[4];
-    const real y_f9 = C3 * y[3] - C2 * y[5];
-    const real y_f10 = C1 * y[0] + C0 * y[2];
-    const real y_f11 = C2 * y[5];
+    const real y_f8 = C3 * y[5];
+    const real y_f9 = C1 * y[0] - C0 * y[2];
+    const real y_f10 = C4 * y[4];
+    const real y_f11 = C2 * y[3] - C3 * y[5];
     const real y_f12 = C0 * y[4] - C1 * y[6];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real r0_0 = -y_f0 * x_0 - y_f3 * x_1 + y_f5 * x_2 + y_f1 * x_3 + y_f10 * x_4;
-        const real r0_1 = y_f1 * x_0 + y_f4 * x_1 + y_f6 * x_2 + y_f8 * x_3 + y_f11 * x_4;
-        const real r0_2 = y_f2 * x_0 + y_f1 * x_1 + y_f7 * x_2 - y_f9 * x_3 - y_f12 * x_4;
+        const real r0_0 = -y_f0 * x_0 - y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        const real r0_1 = y_f3 * x_0 + y_f5 * x_1 + y_f6 * x_2 + y_f7 * x_3 + y_f8 * x_4;
+        const real r0_2 = y_f9 * x_0 + y_f3 * x_1 + y_f10 * x_2 - y_f11 * x_3 - y_f12 * x_4;
         z[u] += w_0 * r0_0;
         z[n + u] += w_0 * r0_1;
         z[2 * n + u] += w_0 * r0_2;
@@ -420,18 +420,18 @@ static void uvu_2_1_3(int64_t n, const real *restrict x, const real *restrict y,
     const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
     const real C2 = 0x1.75e974p-3f; /* sqrt(1/30) */
     const real C3 = 0x1.75e974p-1f; /* sqrt(8/15) */
-    const real C4 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real C5 = 0x1.43d136p-1f; /* sqrt(2/5) */
+    const real C4 = 0x1.43d136p-1f; /* sqrt(2/5) */
+    const real C5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
     const real C6 = 0x1.8c97fp-1f; /* sqrt(3/5) */
     const real y_f0 = C0 * y[2];
-    const real y_f1 = C1 * y[1];
-    const real y_f2 = C2 * y[2];
-    const real y_f3 = C2 * y[0];
-    const real y_f4 = C0 * y[0];
-    const real y_f5 = C1 * y[2];
+    const real y_f1 = C0 * y[0];
+    const real y_f2 = C1 * y[1];
+    const real y_f3 = C1 * y[2];
+    const real y_f4 = C1 * y[0];
+    const real y_f5 = C2 * y[2];
     const real y_f6 = C3 * y[1];
     const real y_f7 = C4 * y[0];
-    const real y_f8 = C1 * y[0];
+    const real y_f8 = C2 * y[0];
     const real y_f9 = C5 * y[0];
     const real y_f10 = C6 * y[1];
     const real y_f11 = C5 * y[2];
@@ -444,13 +444,13 @@ static void uvu_2_1_3(int64_t n, const real *restrict x, const real *restrict y,
         const real u0_2 = w_0 * x_2;
         const real u0_3 = w_0 * x_3;
         const real u0_4 = w_0 * x_4;
-        z[u] += y_f0 * u0_0 + y_f4 * u0_4;
-        z[n + u] += y_f1 * u0_0 + y_f5 * u0_1 + y_f8 * u0_3;
-        z[2 * n + u] += -y_f2 * u0_0 + y_f6 * u0_1 + y_f9 * u0_2 + y_f3 * u0_4;
-        z[3 * n + u] += -y_f7 * u0_1 + y_f10 * u0_2 - y_f12 * u0_3;
-        z[4 * n + u] += -y_f3 * u0_0 + y_f11 * u0_2 + y_f6 * u0_3 - y_f2 * u0_4;
-        z[5 * n + u] += -y_f8 * u0_1 + y_f5 * u0_3 + y_f1 * u0_4;
-        z[6 * n + u] += -y_f4 * u0_0 + y_f0 * u0_4;
+        z[u] += y_f0 * u0_0 + y_f1 * u0_4;
+        z[n + u] += y_f2 * u0_0 + y_f3 * u0_1 + y_f4 * u0_3;
+        z[2 * n + u] += -y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2 + y_f8 * u0_4;
+        z[3 * n + u] += -y_f9 * u0_1 + y_f10 * u0_2 - y_f11 * u0_3;
+        z[4 * n + u] += -y_f8 * u0_0 + y_f12 * u0_2 + y_f6 * u0_3 - y_f5 * u0_4;
+        z[5 * n + u] += -y_f4 * u0_1 + y_f3 * u0_3 + y_f2 * u0_4;
+        z[6 * n + u] += -y_f1 * u0_0 + y_f0 * u0_4;
     }
 }
 
@@ -459,39 +459,39 @@ static void uvu_2_3_3(int64_t n, const real *restrict x, const real *restrict y,
                       real *restrict z)
 {
     const real C0 = 0x1.279a74p-2f; /* sqrt(1/12) */
-    const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real C2 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real C3 = 0x1.d363d2p-2f; /* sqrt(5/24) */
+    const real C1 = 0x1.d363d2p-2f; /* sqrt(5/24) */
+    const real C2 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
+    const real C3 = 0x1.279a74p-1f; /* sqrt(1/3) */
     const real C4 = 0x1.6a09e6p-2f; /* sqrt(1/8) */
-    const real C5 = 0x1.75e974p-3f; /* sqrt(1/30) */
-    const real C6 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
+    const real C5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
+    const real C6 = 0x1.75e974p-3f; /* sqrt(1/30) */
     const real C7 = 0x1.8c97fp-2f; /* sqrt(3/20) */
     const real C8 = 0x1.08654ap-1f; /* sqrt(4/15) */
     const real y_f0 = C0 * y[4];
-    const real y_f1 = C1 * y[3];
-    const real y_f2 = C2 * y[4] + C0 * y[6];
+    const real y_f1 = C1 * y[5];
+    const real y_f2 = C2 * y[0];
     const real y_f3 = C1 * y[1];
-    const real y_f4 = C0 * y[0] - C2 * y[2];
-    const real y_f5 = C0 * y[2];
-    const real y_f6 = C3 * y[5];
-    const real y_f7 = C4 * y[4] - C3 * y[6];
-    const real y_f8 = C5 * y[3] - C4 * y[5];
-    const real y_f9 = C5 * y[2];
-    const real y_f10 = C4 * y[1];
-    const real y_f11 = C3 * y[0] - C4 * y[2];
-    const real y_f12 = C3 * y[1];
-    const real y_f13 = C6 * y[0];
-    const real y_f14 = C7 * y[2];
+    const real y_f4 = C0 * y[2];
+    const real y_f5 = C3 * y[3];
+    const real y_f6 = C4 * y[4] - C1 * y[6];
+    const real y_f7 = C1 * y[0] + C4 * y[2];
+    const real y_f8 = C5 * y[4] + C0 * y[6];
+    const real y_f9 = C6 * y[3] - C4 * y[5];
+    const real y_f10 = C7 * y[2];
+    const real y_f11 = C4 * y[1];
+    const real y_f12 = C0 * y[0] + C5 * y[2];
+    const real y_f13 = C3 * y[1];
+    const real y_f14 = C6 * y[2];
     const real y_f15 = C8 * y[3];
-    const real y_f16 = C7 * y[4];
-    const real y_f17 = C6 * y[6];
-    const real y_f18 = C3 * y[0] + C4 * y[2];
-    const real y_f19 = C5 * y[4];
-    const real y_f20 = C5 * y[3] + C4 * y[5];
-    const real y_f21 = C4 * y[4] + C3 * y[6];
-    const real y_f22 = C0 * y[0] + C2 * y[2];
-    const real y_f23 = C1 * y[5];
-    const real y_f24 = C2 * y[4] - C0 * y[6];
+    const real y_f16 = C6 * y[4];
+    const real y_f17 = C3 * y[5];
+    const real y_f18 = C0 * y[0] - C5 * y[2];
+    const real y_f19 = C7 * y[4];
+    const real y_f20 = C6 * y[3] + C4 * y[5];
+    const real y_f21 = C5 * y[4] - C0 * y[6];
+    const real y_f22 = C1 * y[0] - C4 * y[2];
+    const real y_f23 = C4 * y[4] + C1 * y[6];
+    const real y_f24 = C2 * y[6];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
         const real w_0 = w[u];
@@ -500,13 +500,13 @@ static void uvu_2_3_3(int64_t n, const real *restrict x, const real *restrict y,
         const real u0_2 = w_0 * x_2;
         const real u0_3 = w_0 * x_3;
         const real u0_4 = w_0 * x_4;
-        z[u] += -y_f0 * u0_0 + y_f6 * u0_1 - y_f13 * u0_2 + y_f12 * u0_3 - y_f5 * u0_4;
-        z[n + u] += -y_f1 * u0_0 + y_f7 * u0_1 + y_f18 * u0_3;
-        z[2 * n + u] += y_f2 * u0_0 + y_f8 * u0_1 + y_f14 * u0_2 + y_f10 * u0_3 - y_f22 * u0_4;
-        z[3 * n + u] += -y_f3 * u0_0 + y_f9 * u0_1 + y_f15 * u0_2 + y_f19 * u0_3 - y_f23 * u0_4;
-        z[4 * n + u] += -y_f4 * u0_0 + y_f10 * u0_1 + y_f16 * u0_2 + y_f20 * u0_3 + y_f24 * u0_4;
-        z[5 * n + u] += y_f11 * u0_1 + y_f21 * u0_3 - y_f1 * u0_4;
-        z[6 * n + u] += y_f5 * u0_0 - y_f12 * u0_1 - y_f17 * u0_2 + y_f6 * u0_3 - y_f0 * u0_4;
+        z[u] += -y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3 - y_f4 * u0_4;
+        z[n + u] += -y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
+        z[2 * n + u] += y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2 + y_f11 * u0_3 - y_f12 * u0_4;
+        z[3 * n + u] += -y_f13 * u0_0 + y_f14 * u0_1 + y_f15 * u0_2 + y_f16 * u0_3 - y_f17 * u0_4;
+        z[4 * n + u] += -y_f18 * u0_0 + y_f11 * u0_1 + y_f19 * u0_2 + y_f20 * u0_3 + y_f21 * u0_4;
+        z[5 * n + u] += y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
+        z[6 * n + u] += y_f4 * u0_0 - y_f3 * u0_1 - y_f24 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
     }
 }
 
