@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""Every compiler builds the generator without a warning, at any optimisation, and what it writes is the same to the byte."""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from tap import done, ok, skip  # noqa: E402
+
+ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith(('MAKE', 'MFLAGS', 'SANITIZE', 'CFLAGS'))}
+SPECS = sorted(glob.glob('specs/*.yaml'))
+
+
+def output(generator):
+    return [subprocess.run([generator, what, *SPECS], stdout=subprocess.PIPE).stdout
+            for what in ('-o-', '--print=paths,nnz,weights,plan,cost,json')]
+
+
+reference = output(os.environ.get('CGTPGEN', 'build/cgtpgen'))
+ok(len(reference[0]) > 1e7 and len(reference[1]) > 1e6, 'all specs at once',
+   f'{len(reference[0])} and {len(reference[1])} bytes')
+for compiler, flags in (('gcc', '-O0'), ('gcc', '-O3 -march=native'), ('clang', '-O0'), ('clang', '-O2')):
+    name = f'{compiler} {flags}'
+    if not shutil.which(compiler):
+        skip(name, f'no {compiler}')
+        continue
+    folder = 'build/' + name.replace(' ', '').replace('=', '')
+    build = subprocess.run(['make', f'BUILD={folder}', f'CC={compiler}', f'CFLAGS={flags} -Werror', 'all'],
+                           env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if ok(build.returncode == 0 and not build.stdout, f'{name}: builds in silence', build.stdout):
+        ok(output(f'{folder}/cgtpgen') == reference, f'{name}: the same output')
+done()
