@@ -17,6 +17,7 @@ MAKEFLAGS += -rR --no-print-directory
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
+.SECONDARY:
 Q := $(if $(V),,@)
 
 ifeq ($(origin CC),default)
