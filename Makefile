@@ -46,6 +46,7 @@ TEST_NEEDS :=
 all: $(BUILD)/cgtpgen
 
 -include tests/rules.mk
+-include tests/gpu/gpu.mk
 
 # Rewritten only when the compiler or its flags change, so that what depends on it is built again then.
 $(BUILD)/flags: FORCE
