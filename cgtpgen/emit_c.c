@@ -52,36 +52,11 @@ const char *owner_word(enum index_kind owner)
     return word[owner];
 }
 
-/* name + offset, or name alone */
-const char *plus(struct kernel_writer *w, const char *name, int64_t offset)
-{
-    return offset ? arena_printf(w->arena, "%s + %lld", name, (long long)offset) : name;
-}
-
 /* The vector form of input i: its staged copy, or itself where the orders agree. */
 const char *vector_name(struct kernel_writer *w, int i)
 {
     const char *name = w->form->input[i].name;
     return w->pass->staging[i] == STAGE_NONE ? name : arena_printf(w->arena, "%s_t", name);
-}
-
-/* Writes `function(a, b, c);`, breaking the line between arguments. */
-void emit_call(struct kernel_writer *w, int indent, const char *function, int n, const char *const *argument)
-{
-    size_t column = (size_t)indent + strlen(function) + 1, open = column;
-    text_printf(w->out, "%*s%s(", indent, "", function);
-    for (int i = 0; i < n; i++) {
-        size_t length = strlen(argument[i]) + 2;
-        if (i && column + length > 108) {
-            text_printf(w->out, ",\n%*s", (int)open, "");
-            column = open;
-        } else if (i) {
-            text_printf(w->out, ", ");
-        }
-        text_printf(w->out, "%s", argument[i]);
-        column += length;
-    }
-    text_printf(w->out, ");\n");
 }
 
 /* ---- workspace and launcher ---- */
@@ -316,7 +291,7 @@ static struct output_file kernel_file(struct arena *a, const struct plan *plan, 
     const struct spec *spec = plan->problem->spec;
     struct text out = {.arena = a}, body = {.arena = a};
     struct kernel_writer w = {.arena = a, .out = &body, .plan = plan, .kernel = kernel, .form = kernel->form, .spec = spec,
-                              .graph = spec_is_graph(spec)};
+                              .graph = spec_is_graph(spec), .functions = {.arena = a}};
     for (int p = 0; p < kernel->passes; p++) {
         w.pass = &kernel->pass[p];
         emit_c_pass(&w);
@@ -329,8 +304,8 @@ static struct output_file kernel_file(struct arena *a, const struct plan *plan, 
     text_printf(&out, "enum { SCRATCH = %lld }; /* elements of scratch that one part of the work needs */\n\n", (long long)w.scratch);
     emit_segments(&w);
     emit_launch_struct(&w);
-    for (int i = 0; i < w.functions; i++)
-        emit_c_product(&out, plan, &w.function[i]);
+    for (int i = 0; i < w.functions.n; i++)
+        emit_c_product(&out, plan, &w.functions.function[i]);
     text_put(&out, text_string(&body), body.n);
     emit_workspace(&w);
     emit_launcher(&w);

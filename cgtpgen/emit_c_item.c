@@ -7,52 +7,7 @@
 
 #include <string.h>
 
-/* ---- names of product functions ---- */
-
-/* Modes as parts of C names. */
-static const char *const plain_mode[MODE_COUNT] = {"uvw", "uvu", "uvv", "uuw", "uuu", "uvuv", "uv_less", "less_w"};
-
-static const struct product_function *function_for(struct kernel_writer *w, const struct recipe *r, const char *suffix,
-                                                   const struct path_plan *e)
-{
-    bool weight_strided = e->weight_strided && e->path->weighted;
-    for (int i = 0; i < w->functions; i++) {
-        const struct product_function *f = &w->function[i];
-        if (f->recipe == r && f->matrix == e->matrix && f->strided == e->strided && f->elementwise == e->elementwise &&
-            f->weight_strided == weight_strided)
-            return f;
-    }
-    bool several = w->kernel->passes > 1;
-    char *base = arena_printf(w->arena, "%s_%d_%d_%d%s%s%s%s", plain_mode[e->path->mode], e->path->l1, e->path->l2,
-                              e->path->l3, several ? "_" : "", several ? owner_word(w->pass->owner) : "", suffix,
-                              e->path->weighted ? "" : "_unweighted");
-    int same = 1;
-    for (int i = 0; i < w->functions; i++)
-        same += strcmp(w->function[i].base, base) == 0;
-    w->function = arena_grow(w->arena, w->function, w->functions, &w->function_capacity, sizeof *w->function);
-    w->function[w->functions] =
-        (struct product_function){base, same > 1 ? arena_printf(w->arena, "%s_v%d", base, same) : base, r, e->matrix,
-                                  e->elementwise, e->strided, weight_strided};
-    return &w->function[w->functions++];
-}
-
 /* ---- scratch of a pass ---- */
-
-static const struct segment *segment_of(const struct kernel_writer *w, const struct path_plan *e, enum slot s)
-{
-    const struct path *p = e->path;
-    return &irreps_of(w->plan, s)->segment[s == SLOT_X ? p->x : s == SLOT_Y ? p->y : p->z];
-}
-
-static int64_t channels_a(const struct path_plan *e)
-{
-    return e->elementwise ? 1 : e->a == SLOT_X ? e->path->mul_x : e->path->mul_y;
-}
-
-static int64_t channels_b(const struct path_plan *e)
-{
-    return e->b == SLOT_X ? e->path->mul_x : e->path->mul_y;
-}
 
 static const struct recipe_output *a_output(const struct recipe *r, int o)
 {
@@ -89,7 +44,7 @@ static void lay_out_scratch(struct kernel_writer *w)
             continue;
         const struct variant *v = &pass->variant[pass->variant_of[i]];
         if (v->contracted) {
-            int64_t vector = e->matrix->columns * channels_b(e);
+            int64_t vector = e->matrix->columns * path_channels_b(e);
             t = t > v->ts * vector ? t : v->ts * vector;
             p = p > v->ps * vector ? p : v->ps * vector;
         }
@@ -97,8 +52,8 @@ static void lay_out_scratch(struct kernel_writer *w)
             if (!a_output(v->product, pass->output[o]))
                 continue;
             int segment = e->a == SLOT_X ? e->path->x : e->path->y;
-            int64_t vector = e->matrix->depth * channels_b(e);
-            if (channels_a(e) > 1) {
+            int64_t vector = e->matrix->depth * path_channels_b(e);
+            if (path_channels_a(e) > 1) {
                 sum = sum > vector ? sum : vector;
                 continue;
             }
@@ -108,7 +63,7 @@ static void lay_out_scratch(struct kernel_writer *w)
                 s = &w->sum[w->sums++];
                 *s = (struct channel_sum){pass->output[o], segment, 0, e->matrix->depth, 0};
             }
-            s->length = s->length > channels_b(e) ? s->length : channels_b(e);
+            s->length = s->length > path_channels_b(e) ? s->length : path_channels_b(e);
         }
     }
     for (int i = 0; i < w->sums; i++) /* one product function serves all outputs of a slot with one stride */
@@ -153,69 +108,25 @@ static void lay_out_scratch(struct kernel_writer *w)
 
 /* ---- one item ---- */
 
-/* How the channel of A enters an address: `per` elements a channel; "" where there is one channel only. */
-static const char *times_a(struct kernel_writer *w, const struct path_plan *e, int64_t per)
-{
-    if (channels_a(e) == 1 || per == 0)
-        return "";
-    return per == 1 ? " + a" : arena_printf(w->arena, " + a * %lld", (long long)per);
-}
-
-/* " + (index of pair (a, a + 1))" times `per`. */
-static const char *pair_offset(struct kernel_writer *w, const struct path_plan *e, int64_t per)
-{
-    const char *pair = arena_printf(w->arena, "a * (%d - a) / 2", 2 * e->path->mul_x - 1);
-    return per == 1 ? arena_printf(w->arena, " + %s", pair) : arena_printf(w->arena, " + %s * %lld", pair, (long long)per);
-}
-
-/* Address of operand `role` of a path in the array `name`. */
-static const char *address(struct kernel_writer *w, const struct path_plan *e, enum role role, const char *name)
-{
-    const struct path *p = e->path;
-    int64_t offset = 0;
-    const char *more = "";
-    if (role == ROLE_A) {
-        offset = segment_of(w, e, e->a)->offset;
-        more = e->elementwise ? "" : times_a(w, e, e->matrix->depth);
-    } else if (role == ROLE_B) {
-        offset = segment_of(w, e, e->b)->offset;
-        more = e->pairs ? " + a + 1" : "";
-    } else if (role == ROLE_G) {
-        offset = segment_of(w, e, SLOT_G)->offset;
-        if (!e->contracted)
-            more = e->pairs ? pair_offset(w, e, 1) : p->mode == MODE_UVUV ? times_a(w, e, p->mul_y) : "";
-    } else {
-        offset = p->weight_offset;
-        switch (p->mode) {
-        case MODE_UVU: more = times_a(w, e, 1); break;
-        case MODE_UVV:
-        case MODE_UVUV: more = times_a(w, e, p->mul_y); break;
-        case MODE_UVULTV: more = pair_offset(w, e, 1); break;
-        case MODE_ULTVW: more = pair_offset(w, e, p->mul_z); break;
-        case MODE_UVW: more = times_a(w, e, e->a == SLOT_Y ? p->mul_z : (int64_t)p->mul_y * p->mul_z); break;
-        default: break;
-        }
-    }
-    return arena_printf(w->arena, "%s%s", plus(w, name, offset), more);
-}
-
 static void call_product(struct kernel_writer *w, int indent, const struct path_plan *e, const struct recipe *r,
                          const char *suffix, const char *n)
 {
     struct arena *a = w->arena;
-    const struct product_function *f = function_for(w, r, suffix, e);
+    bool several = w->kernel->passes > 1;
+    const struct product_function *f = product_function_for(
+        &w->functions, r, arena_printf(a, "%s%s%s", several ? "_" : "", several ? owner_word(w->pass->owner) : "", suffix), e);
     const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 8);
     int count = 0;
     bool tensor = e->contracted; /* G stands for T or P, dense vectors of n channels */
-    int64_t vector = e->matrix->columns * channels_b(e);
+    int64_t vector = e->matrix->columns * path_channels_b(e);
     argument[count++] = n;
     if (product_takes_ld(f, ROLE_B))
-        argument[count++] = arena_printf(a, "%lld", (long long)channels_b(e));
+        argument[count++] = arena_printf(a, "%lld", (long long)path_channels_b(e));
     if (product_takes_ld(f, ROLE_G))
         argument[count++] = tensor ? n : arena_printf(a, "%d", e->path->mul_z);
     if (f->weight_strided)
         argument[count++] = arena_printf(a, "%d", e->path->mul_y);
-    bool direct = channels_a(e) > 1; /* sums over channels go to the path's own scratch */
+    bool direct = path_channels_a(e) > 1; /* sums over channels go to the path's own scratch */
     int segment = e->a == SLOT_X ? e->path->x : e->path->y;
     if (product_takes_ld(f, ROLE_A)) {
         int64_t length = 0;
@@ -229,23 +140,23 @@ static void call_product(struct kernel_writer *w, int indent, const struct path_
         if (!recipe_reads(r, i))
             continue;
         if (in->source >= w->form->inputs)
-            argument[count++] = plus(w, "scratch", w->p_at + (in->source - w->form->inputs) * vector);
+            argument[count++] = plus_offset(w->arena, "scratch", w->p_at + (in->source - w->form->inputs) * vector);
         else if (in->role == ROLE_W || (in->role == ROLE_A && !e->elementwise))
-            argument[count++] = address(w, e, in->role, in->name);
+            argument[count++] = path_address(w->arena, w->plan, e, in->role, in->name, 1);
         else
-            argument[count++] = address(w, e, in->role, vector_name(w, in->source));
+            argument[count++] = path_address(w->arena, w->plan, e, in->role, vector_name(w, in->source), 1);
     }
     for (int i = 0, direct_sums = 0; i < r->outputs; i++) {
         const struct recipe_output *o = &r->output[i];
         if (o->role == ROLE_G && tensor)
-            argument[count++] = plus(w, "scratch", w->t_at + o->source * vector);
+            argument[count++] = plus_offset(w->arena, "scratch", w->t_at + o->source * vector);
         else if (o->role == ROLE_A && !e->elementwise)
-            argument[count++] = direct ? plus(w, "scratch", w->sum_at + direct_sums++ * padded(e->matrix->depth * channels_b(e)))
-                                       : plus(w, "scratch", find_sum(w, o->source, segment)->at);
+            argument[count++] = direct ? plus_offset(w->arena, "scratch", w->sum_at + direct_sums++ * padded(e->matrix->depth * path_channels_b(e)))
+                                       : plus_offset(w->arena, "scratch", find_sum(w, o->source, segment)->at);
         else
-            argument[count++] = address(w, e, o->role, o->name);
+            argument[count++] = path_address(w->arena, w->plan, e, o->role, o->name, 1);
     }
-    emit_call(w, indent, f->name, count, argument);
+    emit_call(w->out, indent, f->name, count, argument);
 }
 
 /* Address in an output's row of component j of channel a of a segment of an A operand. */
@@ -264,44 +175,43 @@ static void emit_path(struct kernel_writer *w, int number)
     const struct path_plan *e = &w->plan->path[number];
     const struct path *p = e->path;
     const struct variant *v = &w->pass->variant[w->pass->variant_of[number]];
-    bool loop = channels_a(e) > 1;
+    bool loop = path_channels_a(e) > 1;
     int indent = loop ? 8 : 4;
-    const char *n = e->pairs ? arena_printf(a, "%d - a", p->mul_x - 1) : arena_printf(a, "%lld", (long long)channels_b(e));
-    int64_t vector = e->matrix->columns * channels_b(e);
+    const char *n = e->pairs ? arena_printf(a, "%d - a", p->mul_x - 1) : arena_printf(a, "%lld", (long long)path_channels_b(e));
+    int64_t vector = e->matrix->columns * path_channels_b(e);
     text_printf(w->out, "\n    /* ");
     emit_path_line(w->out, w->plan, p);
     text_printf(w->out, " */\n");
     if (loop)
-        text_printf(w->out, "    for (int64_t a = 0; a < %lld; a++) {\n", (long long)(e->pairs ? p->mul_x - 1 : channels_a(e)));
+        text_printf(w->out, "    for (int64_t a = 0; a < %lld; a++) {\n", (long long)(e->pairs ? p->mul_x - 1 : path_channels_a(e)));
     int direct = 0;
     for (int o = 0; loop && v->product && o < v->product->outputs; o++)
         direct += v->product->output[o].role == ROLE_A;
-    int64_t one_sum = padded(e->matrix->depth * channels_b(e));
+    int64_t one_sum = padded(e->matrix->depth * path_channels_b(e));
     if (direct)
-        text_printf(w->out, "%*scgtp_zero(%lld, %s);\n", indent, "", (long long)(direct * one_sum), plus(w, "scratch", w->sum_at));
+        text_printf(w->out, "%*scgtp_zero(%lld, %s);\n", indent, "", (long long)(direct * one_sum), plus_offset(w->arena, "scratch", w->sum_at));
     if (v->tensor)
         call_product(w, indent, e, v->tensor, "_t", n);
-    const char *ld = arena_printf(a, "%lld", (long long)(p->mode == MODE_UVW && e->a == SLOT_Y ? (int64_t)p->mul_y * p->mul_z
-                                                                                               : p->mul_z));
+    const char *ld = arena_printf(a, "%lld", (long long)path_weight_rows(e));
     const char *d = arena_printf(a, "%d", e->matrix->columns), *m = arena_printf(a, "%d", p->mul_z);
     for (int i = 0; i < v->zs; i++) {
-        const char *argument[] = {d, n, m, ld, address(w, e, ROLE_W, w->form->input[v->z[i].w].name),
-                                  plus(w, "scratch", w->t_at + v->z[i].t * vector),
-                                  address(w, e, ROLE_G, w->form->output[v->z[i].output].name)};
-        emit_call(w, indent, "cgtp_weights_z", 7, argument);
+        const char *argument[] = {d, n, m, ld, path_address(w->arena, w->plan, e, ROLE_W, w->form->input[v->z[i].w].name, 1),
+                                  plus_offset(w->arena, "scratch", w->t_at + v->z[i].t * vector),
+                                  path_address(w->arena, w->plan, e, ROLE_G, w->form->output[v->z[i].output].name, 1)};
+        emit_call(w->out, indent, "cgtp_weights_z", 7, argument);
     }
     for (int i = 0; i < v->ws; i++)
         for (int part = 0; part < v->w[i].parts; part++) {
-            const char *argument[] = {d, n, m, ld, plus(w, "scratch", w->t_at + v->w[i].part[part].t * vector),
-                                      address(w, e, ROLE_G, vector_name(w, v->w[i].part[part].g)),
-                                      address(w, e, ROLE_W, w->form->output[v->w[i].output].name)};
-            emit_call(w, indent, "cgtp_weights_w", 7, argument);
+            const char *argument[] = {d, n, m, ld, plus_offset(w->arena, "scratch", w->t_at + v->w[i].part[part].t * vector),
+                                      path_address(w->arena, w->plan, e, ROLE_G, vector_name(w, v->w[i].part[part].g), 1),
+                                      path_address(w->arena, w->plan, e, ROLE_W, w->form->output[v->w[i].output].name, 1)};
+            emit_call(w->out, indent, "cgtp_weights_w", 7, argument);
         }
     for (int i = 0; i < v->ps; i++) {
-        const char *argument[] = {d, n, m, ld, address(w, e, ROLE_W, w->form->input[v->p[i].w].name),
-                                  address(w, e, ROLE_G, vector_name(w, v->p[i].g)),
-                                  plus(w, "scratch", w->p_at + i * vector)};
-        emit_call(w, indent, "cgtp_weights_p", 7, argument);
+        const char *argument[] = {d, n, m, ld, path_address(w->arena, w->plan, e, ROLE_W, w->form->input[v->p[i].w].name, 1),
+                                  path_address(w->arena, w->plan, e, ROLE_G, vector_name(w, v->p[i].g), 1),
+                                  plus_offset(w->arena, "scratch", w->p_at + i * vector)};
+        emit_call(w->out, indent, "cgtp_weights_p", 7, argument);
     }
     if (v->product)
         call_product(w, indent, e, v->product, "", n);
@@ -311,7 +221,7 @@ static void emit_path(struct kernel_writer *w, int number)
             continue;
         text_printf(w->out, "%*sfor (int j = 0; j < %d; j++)\n%*s%s[%s] += cgtp_sum(%s, scratch + %lld + j * (%s));\n", indent, "",
                     e->matrix->depth, indent + 4, "", out->name,
-                    a_element(w, e->a, segment_of(w, e, e->a), false, "j"), n,
+                    a_element(w, e->a, path_segment(w->plan, e, e->a), false, "j"), n,
                     (long long)(w->sum_at + seen++ * one_sum), n);
     }
     if (loop)
@@ -333,7 +243,7 @@ static void zero_weight_blocks(struct kernel_writer *w)
                 to += p->weight_numel;
             } else if (zero || !p) {
                 if (to > from)
-                    text_printf(w->out, "    cgtp_zero(%lld, %s);\n", (long long)(to - from), plus(w, pass_output(w, o)->name, from));
+                    text_printf(w->out, "    cgtp_zero(%lld, %s);\n", (long long)(to - from), plus_offset(w->arena, pass_output(w, o)->name, from));
                 from = zero ? p->weight_offset : 0;
                 to = zero ? from + p->weight_numel : 0;
             }
@@ -383,7 +293,7 @@ void emit_c_item(struct kernel_writer *w)
         const struct form_output *o = &w->form->output[s->output];
         const struct segment *g = &irreps_of(w->plan, o->slot)->segment[s->segment];
         text_printf(out, "    for (int j = 0; j < %d; j++)\n        %s[%s] += cgtp_sum(%lld, %s + j * %lld);\n", s->depth, o->name,
-                    a_element(w, o->slot, g, true, "j"), (long long)s->length, plus(w, "scratch", s->at), (long long)s->length);
+                    a_element(w, o->slot, g, true, "j"), (long long)s->length, plus_offset(w->arena, "scratch", s->at), (long long)s->length);
     }
     if (out->n == before) /* nothing contributes */
         for (int o = 0; o < w->pass->outputs; o++)

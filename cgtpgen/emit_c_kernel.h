@@ -4,6 +4,7 @@
 
 #include "emit.h"
 #include "emit_c_product.h"
+#include "emit_path.h"
 
 /* A vector over channels, summed at the end of an item: the part of an A output that one segment gets. */
 struct channel_sum {
@@ -21,8 +22,7 @@ struct kernel_writer {
     const struct kernel_plan *kernel;
     const struct kernel_form *form;
     const struct spec *spec;
-    int functions, function_capacity;
-    struct product_function *function;
+    struct product_functions functions;
     bool graph;
     int64_t scratch;    /* elements a part needs, the most of any pass */
     /* of the current pass: */
@@ -52,14 +52,8 @@ const struct form_output *pass_output(const struct kernel_writer *, int i);
 /* items, senders, receivers, shared: what a pass over rows of this index is called */
 const char *owner_word(enum index_kind);
 
-/* name + offset, or name alone. */
-const char *plus(struct kernel_writer *, const char *name, int64_t offset);
-
 /* The name under which input i is read as a vector: its component-order copy, or itself where the orders agree. */
 const char *vector_name(struct kernel_writer *, int i);
-
-/* Writes `function(a, b, c);`, breaking lines between arguments. */
-void emit_call(struct kernel_writer *, int indent, const char *function, int n, const char *const *argument);
 
 /* ---- the parts ---- */
 

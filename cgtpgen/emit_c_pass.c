@@ -16,7 +16,7 @@ static void emit_finish(struct kernel_writer *w, int indent, int o, const char *
                     out->name, at, (long long)row_dim(w, out->slot), out->name);
     if (is_transposed(w, out->slot))
         text_printf(w->out, "%*scgtp_row_from_components(%d, segments_%s, %s_row, %s);\n", indent, "",
-                    irreps_of(w->plan, out->slot)->n, slot_name[out->slot], out->name, plus(w, "scratch", w->temporary_at));
+                    irreps_of(w->plan, out->slot)->n, slot_name[out->slot], out->name, plus_offset(w->arena, "scratch", w->temporary_at));
 }
 
 static void emit_begin(struct kernel_writer *w, int indent, int o, const char *at)
@@ -41,7 +41,7 @@ static void emit_stage(struct kernel_writer *w, int indent, int i)
 {
     const struct form_argument *in = &w->form->input[i];
     enum index_kind index = index_of(w, in->slot);
-    const char *copy = plus(w, "scratch", w->staged_at[i]);
+    const char *copy = plus_offset(w->arena, "scratch", w->staged_at[i]);
     bool each = index == INDEX_ITEM;
     if (!each)
         text_printf(w->out, "%*sif (%s_at != %s) {\n%*s%s_at = %s;\n", indent, "", in->name, row(index), indent + 4, "", in->name, row(index));
@@ -70,7 +70,7 @@ static void emit_visit(struct kernel_writer *w, int indent, const char *owned, b
             emit_row_pointer(w, indent, o, owned);
         }
         if (is_compensated(w, s))
-            text_printf(w->out, "%*scgtp_zero(%lld, %s);\n", indent, "", (long long)row_dim(w, s), plus(w, "scratch", w->term_at[o]));
+            text_printf(w->out, "%*scgtp_zero(%lld, %s);\n", indent, "", (long long)row_dim(w, s), plus_offset(w->arena, "scratch", w->term_at[o]));
     }
     const char **argument = NEW_ARRAY(w->arena, const char *, 2 * w->form->inputs + w->pass->outputs + 1);
     int n = 0;
@@ -81,22 +81,22 @@ static void emit_visit(struct kernel_writer *w, int indent, const char *owned, b
         if (w->pass->raw[i] || (w->pass->vector[i] && w->pass->staging[i] == STAGE_NONE))
             argument[n++] = arena_printf(w->arena, "l->%s%s", in->name, at);
         if (w->pass->staging[i] == STAGE_ROW)
-            argument[n++] = plus(w, "scratch", w->staged_at[i]);
+            argument[n++] = plus_offset(w->arena, "scratch", w->staged_at[i]);
         else if (w->pass->staging[i] == STAGE_ALL)
             argument[n++] = arena_printf(w->arena, "l->%s_t%s", in->name, at);
     }
     for (int o = 0; o < w->pass->outputs; o++)
-        argument[n++] = is_compensated(w, pass_output(w, o)->slot) ? plus(w, "scratch", w->term_at[o])
+        argument[n++] = is_compensated(w, pass_output(w, o)->slot) ? plus_offset(w->arena, "scratch", w->term_at[o])
                                                          : arena_printf(w->arena, "%s_row", pass_output(w, o)->name);
     argument[n++] = "scratch";
-    emit_call(w, indent, arena_printf(w->arena, "item_%s", owner_word(owner)), n, argument);
+    emit_call(w->out, indent, arena_printf(w->arena, "item_%s", owner_word(owner)), n, argument);
     for (int o = 0; o < w->pass->outputs; o++) {
         const struct form_output *out = pass_output(w, o);
         if (index_of(w, out->slot) == INDEX_ITEM)
             emit_finish(w, indent, o, "e");
         else if (is_compensated(w, out->slot))
             text_printf(w->out, "%*scgtp_add_compensated(%lld, %s, %s_row, l->%s_error + %s * %lld);\n", indent, "",
-                        (long long)row_dim(w, out->slot), plus(w, "scratch", w->term_at[o]), out->name, out->name,
+                        (long long)row_dim(w, out->slot), plus_offset(w->arena, "scratch", w->term_at[o]), out->name, out->name,
                         owned, (long long)row_dim(w, out->slot));
     }
 }

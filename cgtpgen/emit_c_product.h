@@ -2,15 +2,7 @@
 #ifndef CGTPGEN_EMIT_C_PRODUCT_H
 #define CGTPGEN_EMIT_C_PRODUCT_H
 
-#include "emit.h"
-
-/* A function emitted once and called for every path with the same recipe and matrix. */
-struct product_function {
-    const char *base, *name; /* name is base, or base_v2, .. where several functions share it */
-    const struct recipe *recipe;
-    const struct matrix *matrix;
-    bool elementwise, strided, weight_strided;
-};
+#include "emit_path.h"
 
 /* Has the function a parameter for the stride between components of its A, B or G arrays? (Otherwise it is n, or there
  * is one component.) */
