@@ -1,0 +1,127 @@
+/* device_host.c - see device.h: the host in the place of a device, for the programs' own logic. */
+#include "device.h"
+
+#include "random.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+bool device_open(struct device_info *info)
+{
+    *info = (struct device_info){.multiprocessors = 1};
+    snprintf(info->name, sizeof info->name, "host");
+    return true;
+}
+
+size_t device_free_memory(void)
+{
+    return (size_t)1 << 30; /* as much as a test may take here */
+}
+
+void *device_stream_new(void)
+{
+    return NULL;
+}
+
+void device_stream_free(void *stream)
+{
+    (void)stream;
+}
+
+bool device_wait(void *stream)
+{
+    (void)stream;
+    return true;
+}
+
+bool device_done_within(void *stream, double seconds)
+{
+    (void)stream, (void)seconds;
+    return true;
+}
+
+void device_fill(void *to, int size, uint64_t seed, int64_t n, void *stream)
+{
+    (void)stream;
+    for (int64_t i = 0; i < n; i++)
+        if (size == 8)
+            ((double *)to)[i] = random_at(seed, (uint64_t)i);
+        else
+            ((float *)to)[i] = (float)random_at(seed, (uint64_t)i);
+}
+
+void device_set(void *to, int byte, size_t bytes, void *stream)
+{
+    (void)stream;
+    memset(to, byte, bytes);
+}
+
+void device_copy(void *to, const void *from, size_t bytes, void *stream)
+{
+    (void)stream;
+    memcpy(to, from, bytes);
+}
+
+void device_flush(void *stream)
+{
+    (void)stream;
+}
+
+void *device_event_new(void)
+{
+    struct timespec *t = malloc(sizeof *t);
+    if (!t)
+        abort();
+    return t;
+}
+
+void device_event_free(void *event)
+{
+    free(event);
+}
+
+void device_event_record(void *event, void *stream)
+{
+    (void)stream;
+    clock_gettime(CLOCK_MONOTONIC, event);
+}
+
+double device_event_ms(void *from, void *to)
+{
+    const struct timespec *a = from, *b = to;
+    return 1e3 * (double)(b->tv_sec - a->tv_sec) + 1e-6 * (double)(b->tv_nsec - a->tv_nsec);
+}
+
+bool device_capture_begin(void *stream)
+{
+    (void)stream;
+    return false;
+}
+
+void *device_capture_end(void *stream)
+{
+    (void)stream;
+    return NULL;
+}
+
+void device_replay(void *graph, void *stream)
+{
+    (void)graph, (void)stream;
+}
+
+void device_capture_free(void *graph)
+{
+    (void)graph;
+}
+
+bool device_spin_start(int leave)
+{
+    (void)leave;
+    return false;
+}
+
+void device_spin_stop(void)
+{
+}

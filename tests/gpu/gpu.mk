@@ -1,0 +1,112 @@
+# Tests and benchmarks on a GPU. On a machine with the GPU: nvcc, make, gcc; libyaml or Python only where sources are made.
+#
+# make gpu-sources    generates what they need into $(GPU_DIR) (GPU_SETS="bench": only that; GPU_GENERATOR=...: another
+#                     generator, for instance build/cgtpgen-static); sources that are there are used as they are
+# make static         $(BUILD)/cgtpgen-static, which runs where there is no libyaml
+# make gpu-check      builds and runs all checks; MODE=quick: some. The log is $(GPU_DIR)/check.log
+# make gpu-bench      times the benchmark's kernels. VARIANTS="DIR ...": times the specs in these folders instead (of the
+#                     benchmark's products, with different names and tune knobs). BENCH=--help: options. bench.log
+#
+# GPU_ARCH=sm_90 (default: the machine's own), GPU_JOBS=16, NVCC, NVCCFLAGS. GPU_BACKEND=c tries everything but the GPU:
+# the C backend's output, on the host.
+
+GPU_BACKEND ?= cuda
+GPU_DIR ?= build/gpu$(if $(filter cuda,$(GPU_BACKEND)),,-$(GPU_BACKEND))
+GPU_GENERATOR ?= $(BUILD)/cgtpgen
+GPU_SETS ?= golden narrow quick_golden quick_narrow sanitize bench
+GPU_ARCH ?= native
+GPU_JOBS ?= $(shell nproc)
+NVCC ?= $(firstword $(shell command -v nvcc) /usr/local/cuda/bin/nvcc)
+NVCCFLAGS ?= -O3 -lineinfo
+SANITIZER_TOOL ?= compute-sanitizer
+MODE ?= full
+
+.PHONY: static gpu-sources gpu-check gpu-bench gpu-programs
+
+static: $(BUILD)/cgtpgen-static
+$(BUILD)/cgtpgen-static: $(OBJECTS)
+	$(Q)$(CC) $(LDFLAGS) -static -o $@ $^ -lyaml
+
+GPU_COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+GPU_GENERATE = $(PYTHON) tests/gpu/sources.py --generator=$(GPU_GENERATOR) --backend=$(GPU_BACKEND) --out=$(GPU_DIR) \
+    --commit=$(GPU_COMMIT)
+
+gpu-sources: $(filter $(BUILD)/cgtpgen $(BUILD)/cgtpgen-static,$(GPU_GENERATOR))
+	$(Q)$(GPU_GENERATE) $(GPU_SETS)
+
+# ---- programs of one set of products: GPU_SET, the folder; GPU_PROGRAMS, of bench, device and check_0, check_1, .. ----
+
+GPU_SET ?= bench
+GPU_PROGRAMS ?= bench
+GPU_HERE := $(GPU_DIR)/$(GPU_SET)
+GPU_OBJ := $(GPU_DIR)/obj
+GPU_INCLUDE := -Iruntime -Itests -Itests/gpu
+GPU_CC = $(CC) $(STANDARD) -O2 -MMD -MP $(GPU_INCLUDE)
+GPU_NVCC = $(NVCC) -std=c++17 -arch=$(GPU_ARCH) $(NVCCFLAGS) -MMD -MP $(GPU_INCLUDE)
+ifeq ($(GPU_BACKEND),cuda)
+GPU_MEMORY := device_cuda cgtp_graph
+GPU_LINK = $(NVCC) -arch=$(GPU_ARCH)
+else
+GPU_MEMORY := device_host memory_host
+GPU_LINK = $(CC)
+GPU_CC += -DGPU_HOST
+endif
+GPU_COMMON := $(GPU_MEMORY) cgtp driver reference reference_kernels reference_wigner
+GPU_OWN := $(GPU_COMMON) launch model sample
+GPU_CHECKS := $(GPU_COMMON) golden_case $(patsubst tests/%.c,%,$(wildcard tests/check.c tests/check_*.c))
+GPU_DEVICE := $(GPU_OWN) $(patsubst tests/gpu/%.c,%,$(wildcard tests/gpu/device_check*.c))
+GPU_PRODUCTS := $(patsubst %,%.o,$(filter-out $(GPU_HERE)/table.c $(GPU_HERE)/shard_%.c, \
+    $(wildcard $(GPU_HERE)/*.c $(GPU_HERE)/*.cu)))
+
+vpath %.c tests tests/gpu runtime
+vpath %.cu tests/gpu runtime
+
+$(GPU_OBJ)/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(GPU_CC) -c -o $@ $<
+$(GPU_OBJ)/%.o: %.cu
+	@mkdir -p $(@D)
+	$(Q)$(GPU_NVCC) -c -o $@ $<
+
+# Generated sources are compiled as their users would.
+$(GPU_HERE)/%.c.o: $(GPU_HERE)/%.c
+	$(Q)$(CC) -O2 $(if $(filter cuda,$(GPU_BACKEND)),,-march=native) -MMD -MP $(GPU_INCLUDE) -c -o $@ $<
+$(GPU_HERE)/%.cu.o: $(GPU_HERE)/%.cu
+	$(Q)$(GPU_NVCC) -c -o $@ $<
+$(GPU_HERE)/products.a: $(GPU_PRODUCTS)
+	@rm -f $@
+	$(Q)ar rcs $@ $^
+
+GPU_LINKED = $(Q)$(GPU_LINK) -o $@ $^ -lm
+$(GPU_HERE)/bench: $(addprefix $(GPU_OBJ)/,$(addsuffix .o,$(GPU_OWN) bench)) $(GPU_HERE)/table.c.o $(GPU_HERE)/products.a
+	$(GPU_LINKED)
+$(GPU_HERE)/device: $(addprefix $(GPU_OBJ)/,$(GPU_DEVICE:=.o)) $(GPU_HERE)/table.c.o $(GPU_HERE)/products.a
+	$(GPU_LINKED)
+$(GPU_HERE)/check_%: $(addprefix $(GPU_OBJ)/,$(GPU_CHECKS:=.o)) $(GPU_HERE)/shard_%.c.o $(GPU_HERE)/products.a
+	$(GPU_LINKED)
+gpu-programs: $(addprefix $(GPU_HERE)/,$(GPU_PROGRAMS))
+
+-include $(wildcard $(GPU_OBJ)/*.d $(GPU_HERE)/*.d)
+
+# $(call GPU_BUILD,set,programs): the sources, if they are missing, then the programs.
+GPU_SHARDS := $(addprefix check_,0 1 2 3 4 5 6 7)
+GPU_BUILD = test -f $(GPU_DIR)/$(1)/table.c || $(MAKE) CC='$(CC)' gpu-sources GPU_SETS=$(1); \
+    $(MAKE) CC='$(CC)' -j$(GPU_JOBS) gpu-programs GPU_SET=$(1) GPU_PROGRAMS='$(2)'
+
+GPU_PREFIX := $(if $(filter quick,$(MODE)),quick_)
+gpu-check:
+	$(Q)$(call GPU_BUILD,$(GPU_PREFIX)narrow,$(GPU_SHARDS) device)
+	$(Q)$(call GPU_BUILD,$(GPU_PREFIX)golden,$(GPU_SHARDS))
+	$(Q)$(call GPU_BUILD,sanitize,$(GPU_SHARDS) device)
+	$(Q)SANITIZER_TOOL='$(SANITIZER_TOOL)' sh tests/gpu/logged.sh $(GPU_DIR)/check.log \
+	    sh tests/gpu/check.sh $(GPU_DIR) '$(GPU_PREFIX)'
+
+gpu-bench:
+ifdef VARIANTS
+	$(Q)$(GPU_GENERATE) $(VARIANTS:%=--variants=%) variants
+	$(Q)$(MAKE) CC='$(CC)' -j$(GPU_JOBS) gpu-programs GPU_SET=variants GPU_PROGRAMS=bench
+	$(Q)sh tests/gpu/logged.sh $(GPU_DIR)/variants.log $(GPU_DIR)/variants/bench --variants $(BENCH)
+else
+	$(Q)$(call GPU_BUILD,bench,bench)
+	$(Q)sh tests/gpu/logged.sh $(GPU_DIR)/bench.log $(GPU_DIR)/bench/bench $(BENCH)
+endif

@@ -1,0 +1,88 @@
+/* launch.c - see launch.h. */
+#include "launch.h"
+
+#include "device.h"
+#include "memory.h"
+
+#include <stdlib.h>
+
+uint64_t launch_seed(const char *name)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static int64_t elements(const cgtp_product *p, const struct ref_graph *g, cgtp_slot slot)
+{
+    return driver_rows(p, g, slot) * p->dim[slot];
+}
+
+size_t launch_bytes(const cgtp_product *p, const cgtp_kernel *k, const struct ref_graph *g,
+                    const struct driver_graph *d)
+{
+    size_t bytes = k->workspace(d->graph);
+    for (int i = 0; i < k->inputs; i++)
+        bytes += (size_t)(elements(p, g, k->input[i].slot) * p->scalar_size);
+    for (int o = 0; o < k->outputs; o++)
+        bytes += (size_t)(elements(p, g, k->output[o].slot) * p->scalar_size);
+    return bytes;
+}
+
+void launch_new(struct launch *l, const cgtp_product *p, const cgtp_kernel *k, const struct ref_graph *g,
+                const struct driver_graph *d)
+{
+    *l = (struct launch){.product = p, .kernel = k, .graph = g, .prepared = d};
+    if (k->inputs > LAUNCH_ARRAYS || k->outputs > LAUNCH_ARRAYS)
+        abort();
+    for (int i = 0; i < k->inputs; i++) {
+        int64_t n = elements(p, g, k->input[i].slot);
+        l->in[i] = memory_new((size_t)(n * p->scalar_size));
+        device_fill(l->in[i], p->scalar_size, launch_seed(k->input[i].name), n, NULL);
+    }
+    for (int o = 0; o < k->outputs; o++) {
+        l->out_bytes[o] = (size_t)(elements(p, g, k->output[o].slot) * p->scalar_size);
+        l->out[o] = memory_new(l->out_bytes[o]);
+    }
+    l->workspace_bytes = k->workspace(d->graph);
+    l->workspace = memory_new(l->workspace_bytes);
+    launch_clear(l, NULL);
+    device_wait(NULL);
+}
+
+void launch_free(struct launch *l)
+{
+    for (int i = 0; i < l->kernel->inputs; i++)
+        memory_free(l->in[i]);
+    for (int o = 0; o < l->kernel->outputs; o++)
+        memory_free(l->out[o]);
+    memory_free(l->workspace);
+}
+
+void launch_clear(struct launch *l, void *stream)
+{
+    for (int o = 0; o < l->kernel->outputs; o++)
+        device_set(l->out[o], 0xff, l->out_bytes[o], stream);
+    device_set(l->workspace, 0xff, l->workspace_bytes, stream);
+}
+
+cgtp_status launch_run(struct launch *l, void *stream)
+{
+    return l->kernel->run(l->prepared->graph, (const void *const *)l->in, l->out, l->workspace,
+                          l->workspace_bytes, stream);
+}
+
+unsigned char *launch_read(const struct launch *l, size_t *bytes)
+{
+    size_t total = 0, at = 0;
+    for (int o = 0; o < l->kernel->outputs; o++)
+        total += l->out_bytes[o];
+    unsigned char *all = malloc(total + 1);
+    if (!all)
+        abort();
+    for (int o = 0; o < l->kernel->outputs; at += l->out_bytes[o++])
+        memory_read(all + at, l->out[o], l->out_bytes[o]);
+    *bytes = total;
+    return all;
+}

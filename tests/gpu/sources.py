@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Generates the products that the GPU tests and benchmarks use, and the table that lists them (table.h).
+
+Usage: sources.py [--generator=PROGRAM] [--backend=cuda] [--out=build/gpu] [--commit=TEXT] [--variants=DIR]... SET...
+
+SET: golden (tests/golden), narrow (published layers with fewer channels), quick_golden, quick_narrow and sanitize (a
+few of them), bench, variants (every *.yaml in the folders given, under their own names). Each set is a folder OUT/SET
+of sources with table.c and shard_N.c. Specs are tests/golden's and specs/'s, changed as the lists below say; they are
+kept in OUT/SET/specs. Files that stay the same keep their times.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+GOLDEN = "tests/golden"
+ALL_KERNELS = "[forward, backward, double_backward, triple_backward, jvp, backward_jvp, double_backward_jvp]"
+THREE = "[forward, backward, double_backward]"
+
+# Golden cases whose seven kernels are tested; of the others three. And those also tested in float32.
+SEVEN = re.compile(r"g_(triple_\w+|mixed_modes|mace_large_c(4|32)(_graph)?|nequip_lmax2_graph|mode_\w+_(0|noweight))$")
+SINGLE = re.compile(r"g_(mace_large\w+|nequip_lmax[135]\w*|sevennet\w+|diffdock\w+|mixed_modes|mode_\w+_(0|shared)|"
+                    r"allegro\w+|random_\d|tetris_1|triple_\w+|class_full)$")
+QUICK = re.compile(r"g_(mixed_modes|mace_large_c(4|40)_graph|mace_large_c32|nequip_lmax3_graph|mode_\w+_shared|"
+                   r"triple_(mixed|mixed_shared)|random_[0-3]|diffdock_l1_graph)$")
+
+SETS = ("golden", "narrow", "quick_golden", "quick_narrow", "sanitize", "bench", "variants")
+SHARDS = 8  # programs that share a set's products, to be run at once
+
+GRAPH = {"index": "{x: sender, z: receiver}"}
+# Published layers with few channels and one property changed: name, spec, channels (the most, or the only number if
+# "="), keys set, sets besides check. The first ones have the edges that float kernels of mace_large are made for.
+NARROW = [
+    ("mace32", "mace_large", "32", {"kernels": "[forward, backward, double_backward, triple_backward, jvp]"}, "quick"),
+    ("mace32_atomic", "mace_large", "32", {"reduction": "atomic"}, "quick sanitize"),
+    ("mace32_any", "mace_large", "32", {"reduction": "atomic", "edges": "any"}, ""),
+    ("mace32_wide", "mace_large", "32", {"index_type": "int64"}, "quick"),
+    ("mace32_double", "mace_large", "32", {"precision": "float64"}, "quick"),
+    ("mace32_double_atomic", "mace_large", "32", {"precision": "float64", "reduction": "atomic"}, ""),
+    ("mace32_compensated", "mace_large", "32", {"accumulate": "compensated"}, ""),
+    ("mace32_forces", "mace_large", "32",
+     {"kernels": "[forward, {name: backward, of: backward, outputs: [gx, gy]}]"}, ""),
+    ("mace32_batch", "mace_large", "32", {"index": "{}"}, "quick"),
+    ("mace5", "mace_large", "=5", {}, "quick sanitize"),
+    ("mace33", "mace_large", "=33", {}, ""),
+    ("mace64", "mace_large", "64", {}, "quick"),
+    ("mace128", "mace_large", "128", {}, "quick"),
+    ("mace128_atomic", "mace_large", "128", {"reduction": "atomic"}, ""),
+    ("mace256", "mace_large", "=256", {}, ""),
+    ("macemp32", "mace_mp_large_layer1", "32", {}, ""),
+    ("sevennet32", "sevennet_l3i5_layer2", "32", {}, "quick"),
+    ("nequip32", "nequip_revmd17_aspirin", "32", {}, ""),
+    ("nequix7", "nequix_main", "=7", {}, ""),
+    ("table5_32", "flashtp_table5_lmax3", "32", {}, ""),
+    ("table5_4", "flashtp_table5_lmax2", "=4", {"reduction": "atomic"}, "sanitize"),
+    ("diffdock8", "diffdock_l1", "8", {}, "quick sanitize"),
+    ("diffdock8_graph", "diffdock_l1", "8", GRAPH, ""),
+    ("allegro8", "allegro_lmax1", "8", {}, ""),
+    ("tetris1", "tetris_poly_1", "64", {}, "quick"),
+    ("tetris2_shared", "tetris_poly_2", "16", {"index": "{w: shared}"}, "quick sanitize"),
+    ("e3tools8", "e3tools_conv", "8", {}, ""),
+]
+# Offsets past 2^31 elements.
+LARGE = {"mace32_atomic", "mace32", "mace32_batch"}
+
+BENCH = [
+    ("mace_large_atomic", "mace_large", {"reduction": "atomic", "kernels": THREE}),
+    ("mace_large_deterministic", "mace_large",
+     {"reduction": "deterministic", "kernels": "[backward, double_backward]"}),
+    ("table5_lmax3_atomic", "flashtp_table5_lmax3", {"reduction": "atomic", "kernels": THREE}),
+    ("table5_lmax3_deterministic", "flashtp_table5_lmax3",
+     {"reduction": "deterministic", "kernels": "[backward, double_backward]"}),
+]
+
+
+class Product:
+    def __init__(self, name, text, large=False):
+        self.name, self.large = name, large
+        self.text = with_keys(text, {"name": name})
+        found = re.search(r"^reduction:\s*(\w+)", self.text, re.M)
+        self.deterministic = not found or found.group(1) == "deterministic"
+
+
+def with_keys(text, keys):
+    """The spec with top-level keys set; each must be on one line where the spec has it."""
+    for key, value in keys.items():
+        line = f"{key}: {value}"
+        text, n = re.subn(rf"^{key}:.*$", lambda match: line, text, flags=re.M)
+        if n == 0:
+            text = text.rstrip("\n") + "\n" + line + "\n"
+    return text
+
+
+def with_channels(text, channels):
+    """Multiplicities other than 1 become at most, or with = exactly, that number."""
+    most = int(channels.lstrip("="))
+
+    def changed(match):
+        n = int(match.group(1))
+        return f"{n if n == 1 else most if channels[0] == '=' else min(n, most)}x{match.group(2)}"
+    return re.sub(r"\b(\d+)x(\d+[eo])\b", changed, text)
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def golden(quick):
+    names = sorted(os.path.basename(p)[:-len(".problem")] for p in glob.glob(f"{GOLDEN}/*.problem"))
+    for name in names:
+        if quick and not QUICK.match(name):
+            continue
+        text = read(f"{GOLDEN}/{name}.yaml")
+        yield Product(name, with_keys(text, {"kernels": ALL_KERNELS if SEVEN.match(name) else THREE}))
+        if SINGLE.match(name):
+            yield Product(name + "_f32", with_keys(text, {"kernels": THREE, "precision": "float32"}))
+
+
+def narrow(which):
+    for name, spec, channels, keys, sets in NARROW:
+        if which == "all" or which in sets.split():
+            text = with_keys(with_channels(read(f"specs/{spec}.yaml"), channels), keys)
+            yield Product(name, text, large=name in LARGE)
+
+
+def products(which, folders):
+    if which in ("golden", "quick_golden"):
+        return list(golden(which == "quick_golden"))
+    if which in ("narrow", "quick_narrow", "sanitize"):
+        return list(narrow({"narrow": "all", "quick_narrow": "quick"}.get(which, which)))
+    if which == "bench":
+        return [Product(name, with_keys(read(f"specs/{spec}.yaml"), keys)) for name, spec, keys in BENCH]
+    found = []
+    for folder in folders:
+        for path in sorted(glob.glob(f"{folder}/*.yaml")):
+            text = read(path)
+            found.append(Product(re.search(r"^name:\s*(\w+)", text, re.M).group(1), text))
+    return found
+
+
+def write(path, text):
+    if not os.path.exists(path) or read(path) != text:
+        with open(path, "w") as file:
+            file.write(text)
+
+
+def declarations(found):
+    return ["", *(f"extern const cgtp_product {p.name}_product;" for p in found), ""]
+
+
+def table(found, commit):
+    lines = ["/* Generated by tests/gpu/sources.py. */", '#include "table.h"', *declarations(found)]
+    lines.append("const struct table_entry table[] = {")
+    lines += [f'    {{&{p.name}_product, {int(p.deterministic)}, {int(p.large)}}},' for p in found]
+    lines += ["};", f"const int table_entries = {len(found)};", f'const char table_commit[] = "{commit}";', ""]
+    return "\n".join(lines)
+
+
+def shard(found):
+    """What tests/check_main.c takes."""
+    lines = ["/* Generated by tests/gpu/sources.py. */", '#include "cgtp.h"', *declarations(found)]
+    lines += ["extern const cgtp_product *const check_products[];",
+              "const cgtp_product *const check_products[] = {"]
+    return "\n".join(lines + [f"    &{p.name}_product," for p in found] + ["    0};", ""])
+
+
+def generate(which, found, options):
+    out = f"{options['out']}/{which}"
+    os.makedirs(f"{out}/specs", exist_ok=True)
+    if len({p.name for p in found}) != len(found):
+        sys.exit(f"sources.py: {which}: two specs have one name")
+    specs = []
+    for p in found:
+        specs.append(f"{out}/specs/{p.name}.yaml")
+        write(specs[-1], p.text)
+    call = [options["generator"], f"--backend={options['backend']}", "-o", out]
+    subprocess.run([*call, *specs], check=True)
+    listed = subprocess.run([*call, "--list", *specs], check=True, stdout=subprocess.PIPE, text=True).stdout
+    keep = {os.path.basename(line) for line in listed.split()} | {"table.c"}
+    write(f"{out}/table.c", table(found, options["commit"]))
+    for i in range(SHARDS):
+        write(f"{out}/shard_{i}.c", shard(found[i::SHARDS]))
+        keep.add(f"shard_{i}.c")
+    for path in glob.glob(f"{out}/*.c") + glob.glob(f"{out}/*.cu") + glob.glob(f"{out}/*.h"):
+        if os.path.basename(path) not in keep:
+            os.remove(path)
+    for path in glob.glob(f"{out}/specs/*.yaml"):
+        if path not in specs:
+            os.remove(path)
+    print(f"{out}: {len(found)} products, {len(keep)} files")
+
+
+def main(arguments):
+    options = {"generator": "build/cgtpgen", "backend": "cuda", "out": "build/gpu", "commit": "unknown"}
+    folders, sets = [], []
+    for argument in arguments:
+        match = re.fullmatch(r"--(\w+)=(.*)", argument)
+        if match and match.group(1) == "variants":
+            folders.append(match.group(2).rstrip("/"))
+        elif match and match.group(1) in options:
+            options[match.group(1)] = match.group(2)
+        elif argument in SETS:
+            sets.append(argument)
+        else:
+            sys.exit(__doc__.strip())
+    for which in sets:
+        found = products(which, folders)
+        if not found:
+            sys.exit(f"sources.py: {which}: no specs")
+        generate(which, found, options)
+
+
+try:
+    main(sys.argv[1:])
+except (OSError, subprocess.CalledProcessError) as error:
+    sys.exit(f"sources.py: {error}")
