@@ -1,17 +1,18 @@
 # make                  build/cgtpgen
 # make test             every test but the long ones; ends with prove's summary
 # make test-all         the long ones too (TEST_ALL=1 in the environment of every test)
-# make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000: fewer edges)
-# make bench            the same timed against a dense loop and, with PYTHON=... that has torch and e3nn, against e3nn
-# make generated        brings the checked-in output in generated/ up to date; make check-generated shows what differs
+# make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000)
+# make bench            the same timed against a dense loop, and against e3nn where PYTHON=... can import it
+# make generated        brings generated/ up to date; make check-generated shows what differs
 # make install          PREFIX=/usr/local DESTDIR=
 # make clean
 #
-# V=1 shows the commands; CC=clang, CFLAGS=-O3 and so on as usual. SANITIZE=1 builds with ASan and UBSan in build/san.
+# V=1 shows the commands; CC=clang, CFLAGS=-O3 and so on as usual. SANITIZE=1 builds with ASan and UBSan in
+# build/san.
 #
-# Tests: tests/unit_NAME.c becomes $(BUILD)/tests/unit_NAME, linked with the whole generator but main.o and with cmocka.
-# tests/NAME.t is a script, run from here. Both print TAP and find these in their environment: CGTPGEN (the generator),
-# BUILD, CC, CFLAGS, PYTHON, TEST_ALL. tests/rules.mk may add files to TEST_NEEDS (built before the tests are run).
+# Tests: tests/unit_NAME.c becomes $(BUILD)/tests/unit_NAME, linked with the whole generator but main.o and with
+# cmocka. tests/NAME.t is a script, run from here. Both print TAP and find these in their environment: CGTPGEN (the
+# generator), BUILD, CC, CFLAGS, PYTHON, TEST_ALL. tests/rules.mk may add files to TEST_NEEDS (built before).
 
 MAKEFLAGS += -rR --no-print-directory
 .DEFAULT_GOAL := all
@@ -68,11 +69,11 @@ $(BUILD)/tests/unit_%: tests/unit_%.c $(LIBRARY) $(BUILD)/obj/runtime/cgtp.o $(B
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -Icgtpgen -Iruntime -Itests $(LDFLAGS) -o $@ $< $(filter %.o,$^) -lcmocka -lyaml -lm
 
-# What a downstream build needs: the generator, the runtime to compile and link, and how to find both (pkg-config; the
-# Makefile fragment runtime/cgtpgen.mk).
+# What a downstream build needs: the generator, the runtime to compile and link, and how to find both (pkg-config;
+# the Makefile fragment runtime/cgtpgen.mk).
 DATA := $(PREFIX)/share/cgtpgen
 install: $(BUILD)/cgtpgen
-	$(Q)install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(DATA) $(PREFIX)/share/man/man1 $(PREFIX)/share/pkgconfig)
+	$(Q)install -d $(addprefix $(DESTDIR),$(DATA) $(addprefix $(PREFIX)/,bin share/man/man1 share/pkgconfig))
 	$(Q)install $(BUILD)/cgtpgen $(DESTDIR)$(PREFIX)/bin
 	$(Q)install -m 644 $(wildcard runtime/*.[ch]) runtime/cgtpgen.mk docs/spec.md $(DESTDIR)$(DATA)
 	$(Q)install -m 644 docs/cgtpgen.1 $(DESTDIR)$(PREFIX)/share/man/man1
@@ -88,18 +89,20 @@ test: $(BUILD)/cgtpgen $(UNITS) $(TEST_NEEDS)
 test-all:
 	$(Q)$(MAKE) test TEST_ALL=1
 
-# Generated code is compiled as its users would: no language standard given, so that compilers may fuse multiply and add.
+# Generated code is compiled as its users would: no language standard given, so that compilers may fuse multiply
+# and add.
 FAST := -O3 -march=native
 REFERENCE_SOURCES := $(wildcard tests/reference*.c)
-OPENMP = $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c -o /dev/null - 2>/dev/null && echo -fopenmp)
+OPENMP = $(shell echo 'int main(void) { return 0; }' | \
+    $(CC) -fopenmp -x c -o /dev/null - 2>/dev/null && echo -fopenmp)
 DEMO_SPEC := specs/mace_large.yaml
 
 $(BUILD)/demo/mace_large.h: $(BUILD)/cgtpgen $(DEMO_SPEC)
 	$(Q)rm -f $(@D)/*.[ch]
 	$(Q)$< -o $(@D) $(DEMO_SPEC)
 
-$(BUILD)/demo/demo: $(BUILD)/demo/mace_large.h $(wildcard tests/demo/*.[ch] runtime/*.[ch]) $(REFERENCE_SOURCES) \
-    $(BUILD)/flags
+$(BUILD)/demo/demo: $(BUILD)/demo/mace_large.h $(wildcard tests/demo/*.[ch] runtime/*.[ch]) \
+    $(REFERENCE_SOURCES) $(BUILD)/flags
 	$(Q)$(CC) $(FAST) $(OPENMP) -Iruntime -Itests -I$(@D) -o $@ $(wildcard tests/demo/*.c) $(REFERENCE_SOURCES) \
 	    runtime/cgtp.c $(@D)/mace_large*.c -lm
 
@@ -109,10 +112,10 @@ demo: $(BUILD)/demo/demo
 
 # One thread: no OpenMP.
 BENCH_EDGES := 10000
-BENCH = $(CC) $(1) -Iruntime -Itests -Itests/demo -I$(BUILD)/demo -o $@ $< tests/demo/carbon.c $(REFERENCE_SOURCES) \
-    runtime/cgtp.c $(BUILD)/demo/mace_large*.c -lm
-BENCH_NEEDS := tests/bench/bench.c $(BUILD)/demo/mace_large.h tests/demo/carbon.c runtime/cgtp_c.h $(REFERENCE_SOURCES) \
-    $(BUILD)/flags
+BENCH = $(CC) $(1) -Iruntime -Itests -Itests/demo -I$(BUILD)/demo -o $@ $< tests/demo/carbon.c \
+    $(REFERENCE_SOURCES) runtime/cgtp.c $(BUILD)/demo/mace_large*.c -lm
+BENCH_NEEDS := tests/bench/bench.c $(BUILD)/demo/mace_large.h tests/demo/carbon.c runtime/cgtp_c.h \
+    $(REFERENCE_SOURCES) $(BUILD)/flags
 
 $(BUILD)/bench/native: $(BENCH_NEEDS)
 	@mkdir -p $(@D)

@@ -3,9 +3,9 @@
 #     CGTPGEN_SPECS = specs/mace_large.yaml
 #     include $(shell pkg-config --variable=makefile cgtpgen)
 #
-# Link $(CGTPGEN_LIBRARY) and compile what includes the generated headers with $(CGTPGEN_CFLAGS), after that library is
-# built. CC, CFLAGS and AR are make's. Set before the include if the defaults do not fit: CGTPGEN (the generator),
-# CGTPGEN_DIR (where everything goes), CGTPGEN_OPTIONS.
+# Link $(CGTPGEN_LIBRARY) and compile what includes the generated headers with $(CGTPGEN_CFLAGS), after that
+# library is built. CC, CFLAGS and AR are make's. Set before the include if the defaults do not fit: CGTPGEN (the
+# generator), CGTPGEN_DIR (where everything goes), CGTPGEN_OPTIONS.
 
 CGTPGEN ?= cgtpgen
 CGTPGEN_DIR ?= cgtpgen-out

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The command line as docs/cgtpgen.1 describes it: options, exit statuses, what is written and what is left alone."""
+"""The command line as docs/cgtpgen.1 describes it: options, exit statuses, what is written, what left alone."""
+import json
 import os
 import re
 import resource
@@ -65,7 +66,8 @@ def files(name='a'):
 
 
 def contents(folder):
-    return {name: (read(f'{folder}/{name}'), os.stat(f'{folder}/{name}').st_mtime_ns) for name in os.listdir(folder)}
+    return {name: (read(f'{folder}/{name}'), os.stat(f'{folder}/{name}').st_mtime_ns)
+            for name in os.listdir(folder)}
 
 
 def fails(status, message, *arguments, **more):
@@ -169,6 +171,12 @@ def test_reports(folder):
         ok(words in out.out, f'the report {words}', out)
     equal(run('--print=paths', '--print', 'cost', a).out,
           run('--print=paths', a).out + run('--print=cost', a).out, 'lists add up')
+    text = 'quotes " \' and \\, a\ttab, \u00e9, \u4e16'
+    product = json.loads(run('--print=json', '-', stdin=SPEC + f'description: {json.dumps(text)}\n').out)
+    equal((product['name'], product['description'], [k['name'] for k in product['kernels']]),
+          ('NAME', text, ['forward', 'backward']), 'JSON strings are escaped')
+    equal(product['kernels'][1]['outputs'][2], {'name': 'gw', 'slot': 'w', 'terms': ['Q_w(x, y, gz)']},
+          'JSON says what a kernel computes')
     run('--print=paths', '-o', f'{folder}/out', a)
     equal(sorted(os.listdir(f'{folder}/out')), files(), 'with -o files are written too')
     for letter, words in zip('pflm', ('nonzero', 'Q_x(', 'forward', 'bytes of memory')):
@@ -276,7 +284,8 @@ def test_check(folder):
     equal(contents(out), before, '--check writes nothing')
     os.remove(f'{out}/a.c')
     result = run('--check', '-o', out, a)
-    ok(result.status == 3 and f'--- /dev/null\n+++ {out}/a.c\n@@ -0,0 +1,' in result.out, 'a missing file', result)
+    ok(result.status == 3 and f'--- /dev/null\n+++ {out}/a.c\n@@ -0,0 +1,' in result.out, 'a missing file',
+       result)
 
 
 def test_dependencies(folder):

@@ -33,11 +33,12 @@ int main(void)
     return layer_product.abi != CGTP_ABI;
 }
 '''
-# The project is not built with the options that the test itself was started with; the generator is installed with them,
-# or it would be built anew.
+# The project is not built with the options that the test itself was started with; the generator is installed
+# with them, or it would be built anew.
 VARIABLES = [word.replace('\\ ', ' ') for word in re.split(r'(?<!\\) ', os.environ.get('MAKEFLAGS', ''))
              if re.match(r'\w+=', word)]
-ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith(('MAKE', 'MFLAGS', 'CGTPGEN', 'CFLAGS'))}
+ENVIRONMENT = {k: v for k, v in os.environ.items()
+               if not k.startswith(('MAKE', 'MFLAGS', 'CGTPGEN', 'CFLAGS'))}
 
 
 def run(*command, folder=None):
@@ -81,13 +82,15 @@ def test(root, project):
     ENVIRONMENT['PATH'] = f"{prefix}/bin:{ENVIRONMENT['PATH']}"
     for name, content in (('Makefile', MAKEFILE), ('layer.yaml', SPEC), ('program.c', PROGRAM)):
         write(f'{project}/{name}', content)
-    equal(build(project), ['cgtp.o', 'cgtpgen-out', 'layer.o', 'layer_forward.o', 'program'], 'from nothing: all')
+    equal(build(project), ['cgtp.o', 'cgtpgen-out', 'layer.o', 'layer_forward.o', 'program'],
+          'from nothing: all')
     equal(run(f'{project}/program').stdout, 'layer a number of items or rows is negative or too large\n',
           'the program runs')
     equal(build(project), [], 'again: nothing')
     time.sleep(0.05)
     write(f'{project}/layer.yaml', '# a comment\n' + SPEC)
-    equal(build(project), ['cgtpgen-out'], 'a comment in the spec: generated, no file changes, nothing compiled')
+    equal(build(project), ['cgtpgen-out'],
+          'a comment in the spec: generated, no file changes, nothing compiled')
     equal(build(project), [], 'and then nothing')
     time.sleep(0.05)
     write(f'{project}/layer.yaml', SPEC.replace('2x0e + 1x1o, y', '3x0e + 1x1o, y'))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""README.md shows what is true: the spec, the generated code, the links, the command that continuous integration runs."""
+"""README.md shows what is true: the spec, the generated code, the links, the command that .ci/run runs."""
 import os
 import re
 import shutil
@@ -28,7 +28,8 @@ for page in ['README.md'] + [f'docs/{name}' for name in os.listdir('docs') if na
                not os.path.exists(os.path.join(os.path.dirname(page), link))]
     equal(missing, [], f'{page}: every link leads somewhere')
 commands = re.findall(r'^    (apt-get .*)$', readme, re.M)
-equal([command.split('&&')[-1].strip() for command in commands], ['make demo', 'make test'], 'two commands set up')
+equal([command.split('&&')[-1].strip() for command in commands],
+      ['make demo', 'make test'], 'two commands set up')
 script = read('.ci/run')
 grep = re.search(r'^command=\$\((.*)\)$', script, re.M).group(1)
 equal(subprocess.run(['sh', '-c', grep], stdout=subprocess.PIPE, text=True).stdout.strip(), commands[1],
@@ -36,7 +37,8 @@ equal(subprocess.run(['sh', '-c', grep], stdout=subprocess.PIPE, text=True).stdo
 if shutil.which('mandoc'):
     lint = subprocess.run(['mandoc', '-Tlint', '-Wstyle', 'docs/cgtpgen.1'], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True).stdout
-    complaints = [line for line in lint.splitlines() if 'mandoc.db' not in line and 'referenced manual' not in line]
+    complaints = [line for line in lint.splitlines()
+                  if 'mandoc.db' not in line and 'referenced manual' not in line]
     equal(complaints, [], 'mandoc has nothing to say about the manual page')
 else:
     skip('the manual page', 'no mandoc')

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Every layer of specs/ generates, with e3nn's counts of paths and weights, within its time.
 
-Counts are in tests/data/specs.tsv. Time is the CPU time of a whole process that writes every file, the least of three:
-under 20 ms up to l = 3, under 200 ms above. A build with sanitizers is not timed.
+Counts are in tests/data/specs.tsv. Time is the CPU time of a whole process that writes every file, the least of
+three: under 20 ms up to l = 3, under 200 ms above. A build with sanitizers is not timed.
 """
 import glob
 import json
@@ -60,13 +60,15 @@ def main():
     listed = {name for name, *_ in layers}
     there = {os.path.basename(path)[:-5] for path in glob.glob('specs/*.yaml')}
     print(f'1..{len(layers) + 1}')
-    print(f"{'ok' if listed == there else 'not ok'} 1 - every file of specs/ is in the table and every row has a file")
+    verdict = 'ok' if listed == there else 'not ok'
+    print(f'{verdict} 1 - every file of specs/ is in the table and every row has a file')
     for name in sorted(listed ^ there):
         print('#', name)
     for number, layer in enumerate(layers, 2):
         with tempfile.TemporaryDirectory() as folder:
             wrong, seconds = check(*layer, folder)
-        print(f"{'not ok' if wrong else 'ok'} {number} - {layer[0]}: {layer[1]} paths, {seconds * 1e3:.1f} ms")
+        verdict = 'not ok' if wrong else 'ok'
+        print(f'{verdict} {number} - {layer[0]}: {layer[1]} paths, {seconds * 1e3:.1f} ms')
         for line in wrong.splitlines():
             print('#', line)
 

@@ -1,4 +1,4 @@
-"""TAP from Python test scripts: ok(condition, name, details...), equal(found, wanted, name), skip(name, why), done()."""
+"""TAP from Python: ok(condition, name, details...), equal(found, wanted, name), skip(name, why), done()."""
 import sys
 
 sys.dont_write_bytecode = True

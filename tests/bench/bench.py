@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""make bench: the generated kernels against a dense loop in C and against e3nn, as one table (GitHub's Markdown).
+"""make bench: the generated kernels against a dense loop in C and against e3nn, as one Markdown table.
 
     bench.py FOLDER GENERATOR SPEC EDGES
 
-FOLDER has the programs native (-O3 -march=native) and plain (-O3) of bench.c. This interpreter runs e3nn if it can import
-it; PYTHON=... chooses another.
+FOLDER has the programs native (-O3 -march=native) and plain (-O3) of bench.c. This interpreter runs e3nn if
+it can import it; PYTHON=... chooses another.
 """
 import os
 import subprocess
@@ -37,7 +37,8 @@ def main(folder, generator, spec, edges):
     except ImportError:
         e3nn_row = None
     else:
-        e3nn_row = run([sys.executable, os.path.join(os.path.dirname(__file__), 'e3nn_eager.py'), report, folder])
+        program = os.path.join(os.path.dirname(__file__), 'e3nn_eager.py')
+        e3nn_row = run([sys.executable, program, report, folder])
         results.append(('e3nn {} eager, torch {}'.format(*e3nn_row['version'][0]), e3nn_row))
 
     def ms(row, kernel):

@@ -1,10 +1,10 @@
-"""e3nn's convolution on the arrays that bench.c wrote, one thread: median times of five runs after one to warm up.
+"""e3nn's convolution on the arrays that bench.c wrote, one thread: medians of five runs after one to warm up.
 
     python e3nn_eager.py REPORT FOLDER
 
-REPORT is what cgtpgen --print=json says. The convolution is what models do: tensor product of the senders' features,
-then index_add into the receivers; backward is torch.autograd.grad alone. Prints milliseconds, and the largest
-difference of each output from the generated kernels' in units of its largest element.
+REPORT is what cgtpgen --print=json says. The convolution is what models do: tensor product of the senders'
+features, then index_add into the receivers; backward is torch.autograd.grad alone. Prints milliseconds, and the
+largest difference of each output from the generated kernels' in units of its largest element.
 """
 import json
 import statistics
