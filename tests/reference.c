@@ -75,6 +75,7 @@ void ref_problem_free(struct ref_problem *p)
         for (int j = 0; j <= REF_L_MAX; j++)
             for (int k = 0; k <= REF_L_MAX; k++)
                 ref_w3j_free(p->cg[i][j][k]);
+    free(p->kernel);
     free(p->path);
     free(p);
 }
@@ -231,6 +232,18 @@ static void read_variance(struct ref_problem *p, const char *line)
     }
 }
 
+/* NAME PRIMAL TEXT */
+static void read_kernel(struct ref_problem *p, const char *line)
+{
+    char name[REF_NAME], primal[256];
+    int used = 0;
+    p->kernel = realloc(p->kernel, ((size_t)p->kernels + 1) * sizeof *p->kernel);
+    if (!p->kernel || sscanf(line, "%31s %255s %n", name, primal, &used) != 2)
+        fail("not a kernel", line);
+    const char *known = ref_kernel_text(line + used);
+    ref_kernel_parse(&p->kernel[p->kernels++], name, known ? known : line + used, primal);
+}
+
 struct ref_problem *ref_problem_read(FILE *file, const char *name, struct ref_array *array, int capacity,
                                      int *arrays)
 {
@@ -267,6 +280,8 @@ struct ref_problem *ref_problem_read(FILE *file, const char *name, struct ref_ar
                 fail("not an index", line);
             for (int s = 0; s < REF_SLOTS; s++)
                 p->index[s] = index_of(rest[s]);
+        } else if (strcmp(word, "kernel") == 0) {
+            read_kernel(p, text);
         } else if (strcmp(word, "array") == 0) {
             long long rows, columns;
             if (!array || count == capacity || sscanf(text, "%31s %lld %lld", rest[0], &rows, &columns) != 3)

@@ -45,6 +45,41 @@ void ref_w3j_free(struct ref_w3j *);
 /* The rotation by the vector `turn` (axis times angle) on the real basis of degree l: d[(2l+1) * (2l+1)]. */
 void ref_rotation(int l, const long double turn[3], long double *d);
 
+/* ---- kernels ---- */
+
+struct ref_argument {
+    char name[REF_NAME];
+    int slot;
+    bool tangent;
+};
+
+struct ref_term {
+    int target, argument[REF_SLOTS]; /* argument numbers; -1 at the target */
+};
+
+struct ref_output {
+    char name[REF_NAME];
+    int slot, terms;
+    struct ref_term term[REF_TERMS];
+};
+
+struct ref_kernel {
+    char name[REF_NAME];
+    int arguments, outputs;
+    struct ref_argument argument[REF_ARGUMENTS];
+    struct ref_output output[REF_OUTPUTS];
+};
+
+/* The text of a kernel known by name, NULL for another. */
+const char *ref_kernel_text(const char *name);
+
+/* "d_x = Q_x(by, w, gz) + Q_x(y, cw, gz); d_y = ..". An argument's slot is its place. In slot w every name
+ * but w is a tangent, unless `primal`, a list of names between commas, has it (only there does being a
+ * tangent matter). */
+void ref_kernel_parse(struct ref_kernel *, const char *name, const char *text, const char *primal);
+int ref_find_argument(const struct ref_kernel *, const char *name); /* -1: none */
+int ref_find_output(const struct ref_kernel *, const char *name);
+
 /* ---- products ---- */
 
 struct ref_segment {
@@ -76,11 +111,12 @@ struct ref_problem {
     struct ref_path *path;
     int64_t dim[REF_SLOTS]; /* elements of a row */
     int index[REF_SLOTS];   /* REF_ITEM and so on */
+    int kernels;            /* those that the problem brings with it */
+    struct ref_kernel *kernel;
     struct ref_w3j *cg[REF_L_MAX + 1][REF_L_MAX + 1][REF_L_MAX + 1];
 };
 
-/* An array of a file that describes a case: rows x columns of float64, one after the other in its data file.
- */
+/* An array of a file that describes a case: rows x columns of float64, one after the other in a data file. */
 struct ref_array {
     char name[REF_NAME];
     int64_t rows, columns, offset; /* offset in elements */
@@ -96,45 +132,11 @@ void ref_add_path(struct ref_problem *, int x, int y, int z, const char *mode, b
 void ref_problem_finish(struct ref_problem *);
 
 /* Reads a problem from text: lines `x|y|z IRREPS`, `normalization IRREP PATH`, `variance x|y|z NUMBERS`,
- * `instruction X Y Z MODE WEIGHTED PATH_WEIGHT`, `index X Y W Z`, `array NAME ROWS COLUMNS`. x, y and z come
- * first. `array` (room for `capacity`) and `arrays` get the last kind; both may be NULL. */
+ * `instruction X Y Z MODE WEIGHTED PATH_WEIGHT`, `index X Y W Z`, `array NAME ROWS COLUMNS`, and
+ * `kernel NAME PRIMAL TEXT` as for ref_kernel_parse (PRIMAL may be -, TEXT the name of a known kernel). x, y
+ * and z come first. `array` (room for `capacity`) and `arrays` get the arrays; both may be NULL. */
 struct ref_problem *ref_problem_read(FILE *, const char *name, struct ref_array *array, int capacity,
                                      int *arrays);
-
-/* ---- kernels ---- */
-
-struct ref_argument {
-    char name[REF_NAME];
-    int slot;
-    bool tangent;
-};
-
-struct ref_term {
-    int target, argument[REF_SLOTS]; /* argument numbers; -1 at the target */
-};
-
-struct ref_output {
-    char name[REF_NAME];
-    int slot, terms;
-    struct ref_term term[REF_TERMS];
-};
-
-struct ref_kernel {
-    char name[REF_NAME];
-    int arguments, outputs;
-    struct ref_argument argument[REF_ARGUMENTS];
-    struct ref_output output[REF_OUTPUTS];
-};
-
-/* The text of a kernel known by name, NULL for another. */
-const char *ref_kernel_text(const char *name);
-
-/* "d_x = Q_x(by, w, gz) + Q_x(y, cw, gz); d_y = ..". An argument's slot is its place. In slot w every name
- * but w is a tangent, unless `primal`, a list of names between spaces, has it (only there does being a
- * tangent matter). */
-void ref_kernel_parse(struct ref_kernel *, const char *name, const char *text, const char *primal);
-int ref_find_argument(const struct ref_kernel *, const char *name); /* -1: none */
-int ref_find_output(const struct ref_kernel *, const char *name);
 
 /* ---- evaluation ---- */
 

@@ -80,7 +80,7 @@ static bool listed(const char *list, const char *name)
 {
     size_t n = strlen(name);
     for (const char *p = list; p && (p = strstr(p, name)); p += n)
-        if ((p == list || p[-1] == ' ') && (p[n] == ' ' || !p[n]))
+        if ((p == list || p[-1] == ',') && (p[n] == ',' || !p[n]))
             return true;
     return false;
 }

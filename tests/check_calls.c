@@ -1,0 +1,200 @@
+/* check_calls.c - wrong calls: every kernel refuses them with the right status, and writes nothing. */
+#include "check.h"
+
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARRAYS = 32 };
+
+/* A call that would be right, whose parts are then spoilt one at a time. */
+struct call {
+    struct check *check;
+    const cgtp_kernel *kernel;
+    struct driver_graph graph;
+    const void *input[ARRAYS];
+    void *output[ARRAYS];
+    size_t bytes[ARRAYS]; /* of the outputs */
+    void *workspace;
+    size_t workspace_bytes;
+};
+
+static size_t bytes_of(const struct call *call, const struct ref_graph *g, cgtp_slot slot)
+{
+    const cgtp_product *p = call->check->product;
+    return (size_t)(driver_rows(p, g, slot) * p->dim[slot]) * (size_t)p->scalar_size;
+}
+
+static void *zeros(size_t bytes)
+{
+    void *p = memory_new(bytes + 64), *image = calloc(bytes + 64, 1);
+    if (!image)
+        abort();
+    memory_write(p, image, bytes + 64);
+    free(image);
+    return p;
+}
+
+static void call_make(struct call *call, struct check *c, const cgtp_kernel *k, const struct ref_graph *g)
+{
+    *call = (struct call){.check = c, .kernel = k};
+    driver_graph_make(&call->graph, c->product, g);
+    for (int i = 0; i < k->inputs; i++)
+        call->input[i] = zeros(bytes_of(call, g, k->input[i].slot));
+    for (int o = 0; o < k->outputs; o++) {
+        call->bytes[o] = bytes_of(call, g, k->output[o].slot);
+        call->output[o] = zeros(call->bytes[o]);
+    }
+    call->workspace_bytes = k->workspace(call->graph.graph);
+    call->workspace = zeros(call->workspace_bytes);
+}
+
+static void call_free(struct call *call)
+{
+    for (int i = 0; i < call->kernel->inputs; i++)
+        memory_free((void *)call->input[i]);
+    for (int o = 0; o < call->kernel->outputs; o++)
+        memory_free(call->output[o]);
+    memory_free(call->workspace);
+    driver_graph_free(&call->graph);
+}
+
+/* Makes the call; outputs start as 0xff and, where it is refused, must stay so. */
+static void expect(struct call *call, const void *graph, cgtp_status expected, const char *what,
+                   const char *name)
+{
+    void *keep[ARRAYS]; /* the call's own outputs, where a pointer was spoilt */
+    unsigned char *image[ARRAYS];
+    const cgtp_kernel *k = call->kernel;
+    for (int o = 0; o < k->outputs; o++) {
+        keep[o] = call->output[o];
+        image[o] = malloc(call->bytes[o] + 64);
+        if (!image[o])
+            abort();
+        memset(image[o], 0xff, call->bytes[o]);
+        if (keep[o] && (uintptr_t)keep[o] % 16 == 0)
+            memory_write(keep[o], image[o], call->bytes[o]);
+    }
+    cgtp_status status =
+        k->run(graph, call->input, call->output, call->workspace, call->workspace_bytes, NULL);
+    call->check->compared++;
+    if (status != expected)
+        check_failure(call->check, "%s: %s %s: %s, expected: %s", k->name, what, name,
+                      cgtp_status_text(status), cgtp_status_text(expected));
+    for (int o = 0; o < k->outputs; o++) {
+        bool written = false;
+        if (keep[o] && (uintptr_t)keep[o] % 16 == 0)
+            memory_read(image[o], keep[o], call->bytes[o]);
+        for (size_t i = 0; i < call->bytes[o]; i++)
+            written |= image[o][i] != 0xff;
+        if (written && expected != CGTP_OK)
+            check_failure(call->check, "%s: %s %s: %s was written", k->name, what, name, k->output[o].name);
+        free(image[o]);
+    }
+}
+
+static void spoil_pointers(struct call *call)
+{
+    const cgtp_kernel *k = call->kernel;
+    const int size = call->check->product->scalar_size;
+    for (int i = 0; i < k->inputs + k->outputs; i++) {
+        const bool in = i < k->inputs;
+        const char *name = in ? k->input[i].name : k->output[i - k->inputs].name;
+        const cgtp_slot slot = in ? k->input[i].slot : k->output[i - k->inputs].slot;
+        const void **place = in ? &call->input[i] : (const void **)(void *)&call->output[i - k->inputs];
+        const void *keep = *place;
+        *place = (const char *)keep + size;
+        expect(call, call->graph.graph, CGTP_MISALIGNED, "misaligned", name);
+        *place = NULL;
+        if (call->check->product->dim[slot])
+            expect(call, call->graph.graph, CGTP_NULL_POINTER, "null", name);
+        *place = keep;
+    }
+    if (call->workspace_bytes == 0)
+        return;
+    char *keep = call->workspace;
+    call->workspace = NULL;
+    expect(call, call->graph.graph, CGTP_WORKSPACE, "null", "workspace");
+    call->workspace = keep + size;
+    expect(call, call->graph.graph, CGTP_MISALIGNED, "misaligned", "workspace");
+    call->workspace = keep;
+    call->workspace_bytes = 0;
+    expect(call, call->graph.graph, CGTP_WORKSPACE, "no bytes of", "workspace");
+    call->workspace_bytes = k->workspace(call->graph.graph);
+}
+
+/* Does an array of the kernel, with elements, use the index? */
+static bool uses(const struct call *call, cgtp_index index)
+{
+    const cgtp_product *p = call->check->product;
+    const cgtp_kernel *k = call->kernel;
+    bool used = false;
+    for (int i = 0; i < k->inputs; i++)
+        used |= p->index[k->input[i].slot] == index && p->dim[k->input[i].slot];
+    for (int o = 0; o < k->outputs; o++)
+        used |= p->index[k->output[o].slot] == index && p->dim[k->output[o].slot];
+    return used;
+}
+
+static void spoil_sizes(struct call *call)
+{
+    const bool wide = call->check->product->index_size == 8, graph = call->check->product->graph;
+    static const char *const name[3] = {"items", "senders", "receivers"};
+    static const cgtp_index index[3] = {CGTP_ITEM, CGTP_SENDER, CGTP_RECEIVER};
+    if (graph) /* a batch product takes a number, which `run` reads from the graph it is given */
+        expect(call, NULL, CGTP_NULL_POINTER, "null", "graph");
+    for (int i = 0; i < (graph ? 3 : 1); i++) {
+        cgtp_graph narrow = call->graph.narrow;
+        cgtp_graph64 spoilt = call->graph.wide;
+        int64_t *n32[3] = {&narrow.items, &narrow.senders, &narrow.receivers};
+        int64_t *n64[3] = {&spoilt.items, &spoilt.senders, &spoilt.receivers};
+        const void *passed = wide ? (void *)&spoilt : (void *)&narrow;
+        *n32[i] = *n64[i] = -1;
+        expect(call, passed, CGTP_BAD_SIZE, "a negative number of", name[i]);
+        *n32[i] = *n64[i] = INT64_MAX / 2;
+        if (uses(call, index[i]))
+            expect(call, passed, CGTP_BAD_SIZE, "too many", name[i]);
+    }
+    for (int i = 1; i < 3 && graph; i++) {
+        cgtp_graph narrow = call->graph.narrow;
+        cgtp_graph64 spoilt = call->graph.wide;
+        const void *passed = wide ? (void *)&spoilt : (void *)&narrow;
+        if (i == 1)
+            narrow.sender = NULL, spoilt.sender = NULL;
+        else
+            narrow.receiver = NULL, spoilt.receiver = NULL;
+        if (uses(call, index[i]))
+            expect(call, passed, CGTP_NULL_POINTER, "null list of", name[i]);
+    }
+}
+
+void check_calls(struct check *c)
+{
+    struct ref_graph some = check_graph(c, 3, 2, 2), none = check_graph(c, 0, 2, 2);
+    for (int i = 0; i < c->product->kernels; i++) {
+        const cgtp_kernel *k = &c->product->kernel[i];
+        struct call call;
+        call_make(&call, c, k, &some);
+        expect(&call, call.graph.graph, CGTP_OK, "a right", "call");
+        spoil_sizes(&call);
+        spoil_pointers(&call);
+        call_free(&call);
+
+        call_make(&call, c, k, &none); /* arrays without elements may be NULL */
+        for (int a = 0; a < k->inputs; a++)
+            if (c->product->index[k->input[a].slot] == CGTP_ITEM) {
+                memory_free((void *)call.input[a]);
+                call.input[a] = NULL;
+            }
+        for (int o = 0; o < k->outputs; o++)
+            if (c->product->index[k->output[o].slot] == CGTP_ITEM) {
+                memory_free(call.output[o]);
+                call.output[o] = NULL;
+            }
+        expect(&call, call.graph.graph, CGTP_OK, "no items and null", "arrays");
+        call_free(&call);
+    }
+    check_graph_free(&some);
+    check_graph_free(&none);
+}

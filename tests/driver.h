@@ -1,0 +1,37 @@
+/* driver.h - calls any kernel of any generated product through its descriptor, with doubles on the outside.
+ *
+ * Inputs are rounded to the product's type. Before a launch outputs and workspace are filled with NaN and
+ * every array is fenced; after it the fences and the inputs must be as they were.
+ */
+#ifndef TEST_DRIVER_H
+#define TEST_DRIVER_H
+
+#include "cgtp.h"
+#include "reference.h"
+
+/* The graph or number of items in the form that a product takes. */
+struct driver_graph {
+    cgtp_graph narrow;
+    cgtp_graph64 wide;
+    const void *graph; /* one of the two */
+    void *memory[5];
+};
+
+void driver_graph_make(struct driver_graph *, const cgtp_product *, const struct ref_graph *);
+void driver_graph_free(struct driver_graph *);
+
+/* Rows of an array of the slot. */
+int64_t driver_rows(const cgtp_product *, const struct ref_graph *, cgtp_slot);
+
+/* What a launch does to memory that it must not touch. */
+struct driver_damage {
+    const char *what; /* NULL: nothing; else "workspace", "fence of", "input" */
+    const char *name;
+};
+
+/* Runs a kernel: input and output by position, rows as driver_rows says. */
+cgtp_status driver_run(const cgtp_product *, const cgtp_kernel *, const struct ref_graph *,
+                       const struct driver_graph *, const double *const *input, double *const *output,
+                       struct driver_damage *);
+
+#endif

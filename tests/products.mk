@@ -1,0 +1,50 @@
+# Builds a program that checks generated products: the driver in check_*.c linked with everything generated from SPECS.
+#
+#     make -f tests/products.mk DIR=build/golden SPECS='a.yaml b.yaml' [FLAGS=-O0]
+#
+# DIR/check is the program. Specs go through $FILTER, a shell command in the environment, into DIR/specs first. Files
+# that did not change are not compiled again. CGTPGEN, CC, BUILD as in the Makefile; FLAGS for what is generated.
+
+MAKEFLAGS += -rR --no-print-directory
+.DELETE_ON_ERROR:
+.SUFFIXES:
+BUILD ?= build
+CGTPGEN ?= $(BUILD)/cgtpgen
+CC ?= gcc
+FLAGS ?= -O1
+STANDARD := -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic
+COMPILE = $(CC) $(STANDARD) $(FLAGS) -Iruntime -I$(DIR) -c -o $@ $<
+
+LOCAL := $(addprefix $(DIR)/specs/,$(notdir $(SPECS)))
+CHECKS := check_main check check_golden check_sizes check_paths check_calls check_laws driver memory_host \
+    reference reference_kernels reference_wigner golden_case
+LINKED := $(CHECKS:%=$(BUILD)/obj/tests/%.o) $(BUILD)/obj/runtime/cgtp.o
+
+ifndef SECOND
+# First: generate. What there is to compile is known only then.
+$(DIR)/check: FORCE $(LOCAL)
+	@$(CGTPGEN) --backend=c -o $(DIR) $(LOCAL)
+	@$(MAKE) -f tests/products.mk SECOND=1 $@
+else
+SOURCES := $(shell $(CGTPGEN) --backend=c --list -o $(DIR) $(LOCAL) | grep '\.c$$')
+SYMBOLS := $(shell sed -n 's/^name: *//p' $(LOCAL))
+OBJECTS := $(SOURCES:.c=.o)
+$(DIR)/check: $(OBJECTS) $(DIR)/products.o $(LINKED)
+	@$(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ -lm
+endif
+
+$(DIR)/specs/%: $(dir $(firstword $(SPECS)))% tests/products.mk
+	@mkdir -p $(@D)
+	@eval "$${FILTER:-cat}" < $< > $@
+
+$(DIR)/%.o: $(DIR)/%.c runtime/cgtp.h runtime/cgtp_c.h tests/products.mk
+	@$(COMPILE)
+
+$(DIR)/products.c: $(LOCAL)
+	@{ echo '#include "cgtp.h"'; for n in $(SYMBOLS); do echo "extern const cgtp_product $${n}_product;"; done; \
+	  echo 'extern const cgtp_product *const check_products[];'; \
+	  echo 'const cgtp_product *const check_products[] = {'; \
+	  for n in $(SYMBOLS); do echo "    &$${n}_product,"; done; echo '    0};'; } > $@
+
+.PHONY: FORCE
+export DIR SPECS FLAGS BUILD CGTPGEN CC

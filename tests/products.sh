@@ -1,0 +1,29 @@
+# products.sh - sourced by scripts that check generated products: builds and runs one program for many specs.
+#
+#     check_products NAME 'FLAGS' 'FILTER' 'SPECS' [problems=FOLDER] KIND...
+#
+# FLAGS compile what is generated; FILTER (a command) changes each spec on its way to BUILD/products/NAME/specs.
+# The program prints TAP (tests/check_main.c says what the kinds are). With SANITIZE's build the products are
+# sanitized too.
+
+BUILD=${BUILD:-build}
+CGTPGEN=${CGTPGEN:-$BUILD/cgtpgen}
+CC=${CC:-gcc}
+export BUILD CGTPGEN CC
+
+check_products()
+{
+    folder=$BUILD/products/$1 flags=$2 filter=$3 specs=$4
+    shift 4
+    case $BUILD in
+    */san) flags="$flags -g -fsanitize=address,undefined -fno-sanitize-recover=all" ;;
+    esac
+    if ! FILTER=$filter make -f tests/products.mk DIR="$folder" SPECS="$specs" FLAGS="$flags" >&2; then
+        echo "Bail out! $folder/check was not built"
+        exit 1
+    fi
+    "$folder/check" "$@"
+}
+
+# Adds a suffix to the name and makes the precision float32.
+single="sed -e 's/^name: .*/&_f32/' -e 's/^precision: .*/precision: float32/'"
