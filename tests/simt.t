@@ -1,0 +1,40 @@
+#!/bin/sh
+# simt.t - the shim that runs GPU kernels on the CPU: right kernels pass, each seeded mistake is reported; built by both
+# compilers where they are there. Also its fibers without assembly, its exit status and its speed.
+BUILD=${BUILD:-build}
+export BUILD
+n=0
+report() { # status name
+    n=$((n + 1))
+    [ "$1" -eq 0 ] && echo "ok $n - $2" || echo "not ok $n - $2"
+}
+for compiler in g++ clang++ ucontext; do
+    program=$BUILD/simt/selftest-$compiler
+    case $compiler in
+    ucontext) CXX=g++ SIMT_FLAGS=-DSIMT_UCONTEXT ;;
+    *) CXX=$compiler SIMT_FLAGS= ;;
+    esac
+    export CXX SIMT_FLAGS
+    if ! command -v "$CXX" > /dev/null; then
+        n=$((n + 1))
+        echo "ok $n - $compiler # SKIP no $CXX"
+        continue
+    fi
+    mkdir -p "$BUILD/simt"
+    tests/simt/build.sh "$program" tests/simt/selftest.cu > "$program.log" 2>&1
+    report $? "$compiler: builds"
+    [ -s "$program.log" ] && sed 's/^/# /' "$program.log"
+    timeout 100 "$program" > "$program.tap" 2>&1
+    report $? "$compiler: runs to the end"
+    lines=$(sed -n 's/^1\.\.//p' "$program.tap")
+    [ "$(grep -c '^ok ' "$program.tap")" = "${lines:-none}" ]
+    report $? "$compiler: $lines kernels, right and wrong"
+    grep -v '^ok ' "$program.tap" | sed 's/^/# /'
+    timeout 100 "$program" exit > /dev/null 2> "$program.log"
+    [ $? -eq 97 ] && grep -q '^simt: out of bounds: transpose_kernel.*: from + 12288' "$program.log"
+    report $? "$compiler: a program that ends with findings prints them and fails"
+    rate=$(timeout 100 "$program" speed)
+    [ "${rate%%.*}" -ge 5 ]
+    report $? "$compiler: $rate, at least 5"
+done
+echo "1..$n"

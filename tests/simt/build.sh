@@ -1,0 +1,45 @@
+#!/bin/sh
+# build.sh OUTPUT FILE... - compiles a program that runs kernels through the shim. .cu: kernels, every access checked;
+# .cc and .c: drivers and descriptors, as they are; .o: linked. Run from the repository root; CXX, CC, BUILD as in make.
+# SIMT_FLAGS adds options for all.
+set -e
+CXX=${CXX:-g++} CC=${CC:-gcc} BUILD=${BUILD:-build}
+output=$1
+shift
+case $("$CXX" --version) in
+*clang*) # reads that a write to the same place follows; loops that would become memset or memcpy
+    check='-fsanitize=thread -mllvm -tsan-instrument-read-before-write=1 -mllvm -tsan-instrument-func-entry-exit=0
+           -fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove -fno-vectorize -fno-slp-vectorize'
+    ;;
+*)
+    check='-fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fno-tree-loop-distribute-patterns
+           -fno-tree-vectorize -Wno-tsan'
+    ;;
+esac
+shim=$BUILD/simt/$(basename "$CXX")${SIMT_FLAGS:+-$(echo "$SIMT_FLAGS" | tr -c 'A-Za-z0-9\n' _)}
+objects=$output.objects
+mkdir -p "$shim" "$objects"
+files=
+for source in tests/simt/simt.cc tests/simt/simt_memory.cc tests/simt/simt_async.cc; do
+    object=$shim/$(basename "$source" .cc).o
+    newest=$(ls -t "$source" tests/simt/*.h "$object" 2>/dev/null | head -n 1)
+    if [ "$newest" != "$object" ]; then
+        "$CXX" -std=c++17 -O2 -Wall -Wextra $SIMT_FLAGS -c -o "$object.$$" "$source"
+        mv "$object.$$" "$object"
+    fi
+    files="$files $object"
+done
+include='-Itests/simt -Iruntime -Itests'
+for source; do
+    object=$objects/$(basename "$source").o
+    case $source in
+    *.cu) "$CXX" -std=c++17 -O1 -fno-strict-aliasing $check -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas $SIMT_FLAGS $include \
+        -I"$(dirname "$source")" -x c++ -c -o "$object" "$source" ;;
+    *.cc) "$CXX" -std=c++17 -O2 -Wall -Wextra $SIMT_FLAGS $include -I"$(dirname "$source")" -c -o "$object" "$source" ;;
+    *.c) "$CC" -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra $SIMT_FLAGS $include -I"$(dirname "$source")" \
+        -c -o "$object" "$source" ;;
+    *) object=$source ;;
+    esac
+    files="$files $object"
+done
+"$CXX" $SIMT_FLAGS -o "$output" $files -ldl -lm

@@ -1,0 +1,208 @@
+/* cgtp_cuda.h - runtime/cgtp_cuda.h for the CPU: the same names and signatures, carried out by the shim (see simt.h).
+ *
+ * Found first by -Itests/simt. Whatever generated code may use is here; what is not, is not allowed there.
+ */
+#ifndef CGTP_CUDA_H
+#define CGTP_CUDA_H
+
+#include "cgtp.h"
+#include "simt_device.h"
+
+#include <math.h>
+#include <string.h>
+#include <tuple>
+
+enum { CGTP_LANES = 32 };
+#define CGTP_ALL_LANES 0xffffffffu
+
+#define CGTP_KERNEL(threads, blocks) static __attribute__((noinline)) void
+#define CGTP_DEVICE static inline
+#define CGTP_BOTH static inline
+#define CGTP_MEMBER inline
+#define CGTP_DEVICE_CALL static __attribute__((noinline))
+#define CGTP_SHARED(name) unsigned char *const name = simt_shared()
+
+#define CGTP_UNROLL
+#define CGTP_LOOP
+
+#define threadIdx (simt_thread_index())
+#define blockIdx (simt_block_index())
+#define blockDim (simt_block_dim())
+#define gridDim (simt_grid_dim())
+
+CGTP_DEVICE int cgtp_lane(void) { return (int)(threadIdx.x % CGTP_LANES); }
+CGTP_DEVICE int cgtp_warp(void) { return (int)(threadIdx.x / CGTP_LANES); }
+
+CGTP_DEVICE void cgtp_sync_warp(void) { simt_sync_warp(); }
+CGTP_DEVICE void cgtp_sync_block(void) { simt_sync_block(); }
+
+CGTP_DEVICE int cgtp_shuffle(int value, int from) { return (int)simt_exchange(SIMT_SHUFFLE, (uint64_t)value, from); }
+CGTP_DEVICE long cgtp_shuffle(long value, int from) { return (long)simt_exchange(SIMT_SHUFFLE, (uint64_t)value, from); }
+CGTP_DEVICE long long cgtp_shuffle(long long value, int from)
+{
+    return (long long)simt_exchange(SIMT_SHUFFLE, (uint64_t)value, from);
+}
+
+CGTP_DEVICE real cgtp_shuffle_xor(real value, int mask)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    bits = simt_exchange(SIMT_SHUFFLE_XOR, bits, cgtp_lane() ^ mask);
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+CGTP_DEVICE unsigned cgtp_vote(bool condition) { return simt_vote(condition); }
+CGTP_DEVICE int cgtp_lowest(unsigned bits) { return __builtin_ffs((int)bits) - 1; }
+
+CGTP_DEVICE float cgtp_fma(float a, float b, float c) { return fmaf(a, b, c); }
+CGTP_DEVICE double cgtp_fma(double a, double b, double c) { return fma(a, b, c); }
+
+/* ---- asynchronous copies ---- */
+
+struct cgtp_policy {
+    unsigned long long bits;
+};
+
+CGTP_DEVICE cgtp_policy cgtp_policy_stream(void) { return {0}; }
+CGTP_DEVICE cgtp_policy cgtp_policy_keep(void) { return {0}; }
+
+CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy) { simt_copy(shared, global, 16); }
+CGTP_DEVICE void cgtp_copy_element(real *shared, const real *global) { simt_copy(shared, global, sizeof(real)); }
+CGTP_DEVICE void cgtp_copies_commit(void) { simt_copies_commit(); }
+template <int pending> CGTP_DEVICE void cgtp_copies_wait(void) { simt_copies_wait(pending); }
+
+/* ---- vectors of consecutive elements ---- */
+
+/* Vector types are read and written as one piece, at a multiple of their size. */
+struct alignas(16) float4 {
+    float x, y, z, w;
+    float4() = default;
+    float4(float a, float b, float c, float d) : x(a), y(b), z(c), w(d) {}
+    float4(const float4 &other) { simt_read(this, &other, 16, 16); }
+    float4 &operator=(const float4 &other) { return simt_assign(this, &other, 16), *this; }
+};
+
+struct alignas(8) float2 {
+    float x, y;
+    float2() = default;
+    float2(float a, float b) : x(a), y(b) {}
+    float2(const float2 &other) { simt_read(this, &other, 8, 8); }
+    float2 &operator=(const float2 &other) { return simt_assign(this, &other, 8), *this; }
+};
+
+CGTP_DEVICE float4 make_float4(float x, float y, float z, float w) { return float4(x, y, z, w); }
+CGTP_DEVICE float2 make_float2(float x, float y) { return float2(x, y); }
+template <typename T> CGTP_DEVICE T __ldcs(const T *p) { return *p; }
+
+template <int n> CGTP_DEVICE void cgtp_store_stream(real *p, const real *r)
+{
+    simt_write(p, r, n * sizeof(real), n == 2 || n == 4 ? n * sizeof(real) > 16 ? 16 : n * sizeof(real) : sizeof(real));
+}
+
+CGTP_DEVICE void cgtp_read16_stream(real *r, const real *p) { simt_read(r, p, 16, 16); }
+
+CGTP_DEVICE void cgtp_put16(void *global, const void *shared)
+{
+    unsigned char bytes[16];
+    simt_read(bytes, shared, 16, 16);
+    simt_write(global, bytes, 16, 16);
+}
+
+CGTP_DEVICE void cgtp_add(real *global, real value) { simt_atomic_add(global, value); }
+
+CGTP_DEVICE void cgtp_add16(real *global, const real *shared)
+{
+    real values[16 / sizeof(real)];
+    simt_read(values, shared, 16, 16);
+    for (size_t i = 0; i < 16 / sizeof(real); i++)
+        simt_atomic_add(global + i, values[i]);
+}
+
+/* ---- between blocks ---- */
+
+CGTP_DEVICE unsigned cgtp_ticket(unsigned *counter) { return simt_atomic_add(counter, 1u); }
+CGTP_DEVICE int cgtp_block_started(unsigned *counter)
+{
+    if (threadIdx.x == 0)
+        simt_set_started(cgtp_ticket(counter));
+    cgtp_sync_block();
+    return (int)simt_started();
+}
+
+CGTP_DEVICE int cgtp_block(void) { return (int)blockIdx.x; }
+CGTP_DEVICE int cgtp_thread(void) { return (int)threadIdx.x; }
+CGTP_DEVICE int cgtp_blocks(void) { return (int)gridDim.x; }
+
+CGTP_DEVICE void cgtp_flag_raise(unsigned *flag) { simt_flag_raise(flag); }
+CGTP_DEVICE void cgtp_flag_wait(const unsigned *flag) { simt_flag_wait(flag); }
+
+CGTP_DEVICE real cgtp_read_other(const real *p)
+{
+    real value;
+    simt_read(&value, p, sizeof value, sizeof value);
+    return value;
+}
+
+/* ---- launches, on the host ---- */
+
+template <typename... Parameters> struct simt_call {
+    void (*kernel)(Parameters...);
+    std::tuple<Parameters...> parameters;
+    static void run(const void *call)
+    {
+        const simt_call *c = (const simt_call *)call;
+        std::apply(c->kernel, c->parameters);
+    }
+};
+
+template <typename... Parameters, typename... Arguments>
+static inline cgtp_status simt_launch(const char *text, void (*kernel)(Parameters...), int64_t blocks, int threads,
+                                      size_t shared, cgtp_stream, Arguments... arguments)
+{
+    simt_call<Parameters...> call = {kernel, std::tuple<Parameters...>((Parameters)arguments...)};
+    return simt_run(text, call.run, &call, sizeof call, blocks, threads, shared) ? CGTP_LAUNCH_FAILED : CGTP_OK;
+}
+#define cgtp_launch(...) simt_launch(#__VA_ARGS__, __VA_ARGS__)
+
+static inline cgtp_status cgtp_clear(void *p, size_t bytes, cgtp_stream)
+{
+    return simt_clear(p, bytes) ? CGTP_LAUNCH_FAILED : CGTP_OK;
+}
+
+static inline int cgtp_multiprocessors(void) { return simt_get_multiprocessors(); }
+
+/* ---- counters and bulk operations ---- */
+
+CGTP_DEVICE unsigned cgtp_count(unsigned *counter) { return simt_count(counter); }
+
+struct alignas(8) cgtp_barrier {
+    unsigned long long bits;
+};
+
+CGTP_DEVICE void cgtp_barrier_init(cgtp_barrier *b, unsigned arrivals) { simt_barrier_init(b, arrivals); }
+CGTP_DEVICE void cgtp_barrier_arrive(cgtp_barrier *b) { simt_barrier_arrive(b, 0); }
+CGTP_DEVICE void cgtp_barrier_expect(cgtp_barrier *b, unsigned bytes) { simt_barrier_arrive(b, bytes); }
+CGTP_DEVICE void cgtp_barrier_wait(cgtp_barrier *b, unsigned parity) { simt_barrier_wait(b, parity); }
+
+CGTP_DEVICE void cgtp_bulk_load(void *shared, const void *global, unsigned bytes, cgtp_barrier *b, cgtp_policy)
+{
+    simt_bulk_load(shared, global, bytes, b);
+}
+
+CGTP_DEVICE void cgtp_bulk_store(void *global, const void *shared, unsigned bytes, cgtp_policy)
+{
+    simt_bulk_store(global, shared, bytes, 0);
+}
+
+CGTP_DEVICE void cgtp_bulk_add(real *global, const real *shared, unsigned bytes, cgtp_policy)
+{
+    simt_bulk_store(global, shared, bytes, (int)sizeof(real));
+}
+
+CGTP_DEVICE void cgtp_bulk_commit(void) { simt_bulk_commit(); }
+template <int pending> CGTP_DEVICE void cgtp_bulk_wait_read(void) { simt_bulk_wait(pending, true); }
+template <int pending> CGTP_DEVICE void cgtp_bulk_wait(void) { simt_bulk_wait(pending, false); }
+CGTP_DEVICE void cgtp_fence_async(void) { simt_fence_async(); }
+
+#endif

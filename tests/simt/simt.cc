@@ -1,0 +1,576 @@
+/* simt.cc - threads as fibers on one thread of the CPU, gathered in warps and blocks; launches.
+ *
+ * A lane runs until it comes to an operation of its warp, then the next lane of the warp runs; the last to arrive carries
+ * the operation out for all. Several blocks are there at a time. Between operations of a warp a seed decides who is next.
+ */
+#include "simt_internal.h"
+
+#include <algorithm>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#if !defined __x86_64__ && !defined SIMT_UCONTEXT
+#define SIMT_UCONTEXT
+#endif
+#ifdef SIMT_UCONTEXT
+#include <ucontext.h>
+#endif
+
+namespace simt {
+
+enum { SLOTS = 4096 };
+
+static uint64_t seed, generator;
+static int resident, multiprocessors = 2;
+static tick latest = 1; /* the newest tick of all launches so far */
+
+static unsigned char *stacks;
+static size_t stacks_count;
+static std::vector<Space> spaces; /* shared memory by resident block */
+static void *scheduler;           /* its stack pointer while a fiber runs */
+static void (*kernel_call)(const void *);
+static bool given_up;
+
+static uint64_t draw(void) /* splitmix64 */
+{
+    uint64_t z = generator += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* ---- switching stacks ---- */
+
+#ifndef SIMT_UCONTEXT
+/* Saves what a function call must keep, stores the stack pointer at *from, goes on at `to`. */
+extern "C" void simt_switch(void **from, void *to);
+__asm__(".text\n"
+        ".type simt_switch, @function\n"
+        "simt_switch:\n"
+        "    pushq %rbp\n    pushq %rbx\n    pushq %r12\n    pushq %r13\n    pushq %r14\n    pushq %r15\n"
+        "    movq %rsp, (%rdi)\n"
+        "    movq %rsi, %rsp\n"
+        "    popq %r15\n    popq %r14\n    popq %r13\n    popq %r12\n    popq %rbx\n    popq %rbp\n"
+        "    ret\n"
+        ".size simt_switch, .-simt_switch\n");
+
+static void *fiber(unsigned char *stack, void (*entry)(void))
+{
+    /* As after a call: the stack pointer is 8 past a multiple of 16 at the entry. */
+    void **top = (void **)(stack + STACK - 64);
+    *--top = NULL;
+    *--top = (void *)entry;
+    top -= 6;
+    memset(top, 0, 6 * sizeof *top);
+    return top;
+}
+#else
+extern "C" void simt_switch(void **from, void *to)
+{
+    ucontext_t *own = (ucontext_t *)malloc(sizeof *own), *other = (ucontext_t *)to;
+    *from = own;
+    swapcontext(own, other);
+    free(own);
+}
+
+static void *fiber(unsigned char *stack, void (*entry)(void))
+{
+    ucontext_t *c = (ucontext_t *)malloc(sizeof *c);
+    getcontext(c);
+    c->uc_stack.ss_sp = stack;
+    c->uc_stack.ss_size = STACK;
+    c->uc_link = NULL;
+    makecontext(c, entry, 0);
+    return c;
+}
+#endif
+
+/* Before a switch to it. */
+static void run_lane(Lane *l)
+{
+    current = l;
+    stack_base = (uintptr_t)l->stack;
+}
+
+static void to_scheduler(void)
+{
+    Lane *own = current;
+    simt_switch(&own->stack_pointer, scheduler);
+}
+
+[[noreturn]] void abandon(void)
+{
+    given_up = true;
+    for (;;)
+        to_scheduler();
+}
+
+/* The next lane of the warp that can run, or NULL. */
+static Lane *next_lane(Warp *w, int after)
+{
+    if (w->ready)
+        for (int i = 1; i <= LANES; i++) {
+            int n = (after + i * w->order) % LANES;
+            if (w->ready >> n & 1)
+                return &w->lane[n];
+        }
+    return NULL;
+}
+
+/* The current lane can't go on: another one of its warp does, or the scheduler. */
+static void pass_on(void)
+{
+    Lane *own = current, *next = next_lane(own->warp, own->number);
+    if (!next) {
+        to_scheduler();
+        return;
+    }
+    run_lane(next);
+    simt_switch(&own->stack_pointer, next->stack_pointer);
+}
+
+void block_lane(void)
+{
+    Lane *l = current;
+    l->warp->ready &= ~(1u << l->number);
+    l->warp->blocked |= 1u << l->number;
+    pass_on();
+}
+
+/* ---- warps and blocks in time ---- */
+
+void release(Clock *into)
+{
+    Warp *w = current->warp;
+    into->join(w->known);
+    for (const Snapshot &s : current->seen)
+        into->join(*s);
+    if (into->full.size() < launch->slots)
+        into->full.resize(launch->slots, launch->base);
+    into->full[w->slot] = std::max(into->full[w->slot], w->synced);
+    into->add(w->slot * LANES + (uint32_t)current->number, w->now++);
+}
+
+/* What one lane has acquired and done all lanes know. */
+static void sync_clocks(Warp *w)
+{
+    for (Lane &l : w->lane) {
+        for (const Snapshot &s : l.seen)
+            w->known.join(*s);
+        l.seen.clear();
+    }
+    w->synced = w->now++;
+}
+
+static void leave_block_barrier(Block *b)
+{
+    Clock all;
+    all.full.resize(launch->slots, launch->base);
+    for (Warp *w : b->warps)
+        if (w->at_barrier) {
+            all.join(w->known);
+            all.full[w->slot] = std::max(all.full[w->slot], w->synced);
+        }
+    for (Warp *w : b->warps)
+        if (w->at_barrier) {
+            w->known = all;
+            w->at_barrier = false;
+            w->ready = ~w->done;
+        }
+    b->waiting = 0;
+}
+
+static const char *operation_name(int operation)
+{
+    static const char *const name[] = {"", "cgtp_sync_warp", "cgtp_sync_block", "cgtp_shuffle", "cgtp_shuffle_xor", "cgtp_vote",
+                                       "cgtp_flag_raise", "cgtp_flag_wait"};
+    return name[operation];
+}
+
+/* All lanes of the warp come here before one leaves. `finish` runs once, when the last has come, and may make the whole
+ * warp wait by returning false. */
+template <typename F> static void meet(int operation, const void *where, F finish)
+{
+    Lane *l = current;
+    Warp *w = l->warp;
+    if (w->done || (w->arrived && w->operation != operation)) {
+        report(SIMT_DIVERGENCE, NULL, where, "at %s while other lanes of the warp %s%s", operation_name(operation),
+               w->done ? "have ended" : "are at ", w->done ? "" : operation_name(w->operation));
+        abandon();
+    }
+    w->operation = operation;
+    w->arrived |= 1u << l->number;
+    w->ready &= ~(1u << l->number);
+    if (w->arrived != UINT32_MAX) {
+        pass_on();
+        return;
+    }
+    w->arrived = 0;
+    if (finish()) {
+        w->ready = UINT32_MAX;
+        if (draw() % 4 == 0)
+            to_scheduler();
+    } else {
+        to_scheduler();
+    }
+}
+
+static bool poll(Warp *w)
+{
+    if (w->flag && *w->flag) {
+        sync_clocks(w);
+        w->known.join(launch->flags[w->flag]);
+        w->flag = NULL;
+        w->ready = UINT32_MAX;
+    }
+    for (uint32_t left = w->blocked; left; left &= left - 1) {
+        Lane *l = &w->lane[__builtin_ctz(left)];
+        if (barrier_through(l)) {
+            w->blocked &= ~(1u << l->number);
+            w->ready |= 1u << l->number;
+        }
+    }
+    return w->ready;
+}
+
+/* ---- launches ---- */
+
+static void lane_main(void)
+{
+    kernel_call((const void *)launch->arguments);
+    Lane *l = current;
+    Warp *w = l->warp;
+    Block *b = w->block;
+    lane_ends(l);
+    if (w->arrived) {
+        report(SIMT_DIVERGENCE, NULL, NULL, "ends while other lanes of the warp are at %s", operation_name(w->operation));
+        abandon();
+    }
+    w->ready &= ~(1u << l->number);
+    w->done |= 1u << l->number;
+    if (w->done == UINT32_MAX) {
+        b->live--;
+        if (b->waiting && b->waiting == b->live)
+            leave_block_barrier(b);
+        if (b->live == 0)
+            block_ends(b);
+    }
+    pass_on();
+    abort();
+}
+
+/* `started` blocks have come before. */
+static void start_block(Block *b, int64_t number, size_t started)
+{
+    size_t red = (b->space.bytes - SHARED_LIMIT) / 2 / 128 * 128;
+    b->number = number;
+    b->live = (int)(launch->threads / LANES);
+    b->waiting = 0;
+    b->barriers.clear();
+    b->counters.clear();
+    b->shared = (unsigned char *)b->space.base + red;
+    space_reset(&b->space, red, (launch->shared + 3) / 4 * 4);
+    memset(b->shared, 0xff, launch->shared);
+    for (size_t i = 0; i < launch->shared; i++)
+        b->space.word[(red + i) / 4].valid |= 1 << (i % 4);
+
+    for (int i = 0; i < b->live; i++) {
+        Warp *w = b->warps[(size_t)i];
+        w->block = b;
+        w->number = i;
+        w->slot = launch->reuse ? w->place : (unsigned)(started * b->warps.size() + (size_t)i);
+        w->ready = UINT32_MAX;
+        w->arrived = w->blocked = w->done = 0;
+        w->order = (int)(seed ? draw() % 16 * 2 + 1 : 1);
+        w->known = Clock();
+        w->start = w->now = std::max(w->now, launch->base) + 1;
+        w->synced = w->start - 1;
+        w->flag = NULL;
+        w->at_barrier = false;
+        for (int n = 0; n < LANES; n++) {
+            Lane *l = &w->lane[n];
+            l->warp = w;
+            l->number = n;
+            l->stack = stacks + ((size_t)w->place * LANES + (size_t)n) * STACK;
+            l->stack_pointer = fiber(l->stack, lane_main);
+            l->seen.clear();
+            l->fenced = 0;
+            l->open.clear();
+            l->groups.clear();
+            l->bulk_open.clear();
+            l->bulk_groups.clear();
+            l->waits = NULL;
+            w->turn[n] = 0;
+        }
+    }
+}
+
+/* What every thread waits for, one line a warp. */
+static void report_deadlock(const std::vector<Block *> &blocks, int64_t waiting)
+{
+    std::string text;
+    for (const Block *b : blocks)
+        for (const Warp *w : b->warps) {
+            char line[120];
+            if (w->done == UINT32_MAX || text.size() > 400)
+                continue;
+            snprintf(line, sizeof line, "; block %lld warp %d at %s", (long long)b->number, w->number,
+                     w->flag         ? "a flag"
+                     : w->at_barrier ? "cgtp_sync_block"
+                     : w->blocked    ? "a barrier's phase"
+                                     : operation_name(w->operation));
+            text += line;
+        }
+    char rest[80] = "";
+    if (waiting)
+        snprintf(rest, sizeof rest, ", and %lld blocks have not started", (long long)waiting);
+    report(SIMT_DEADLOCK, NULL, NULL, "all wait%s%s", rest, text.c_str());
+}
+
+static void schedule(std::vector<Block *> &blocks, const std::vector<int64_t> &order)
+{
+    std::vector<Warp *> warps;
+    size_t next = 0;
+    for (Block *b : blocks) {
+        start_block(b, order[next], next);
+        next++;
+        warps.insert(warps.end(), b->warps.begin(), b->warps.end());
+    }
+    for (;;) {
+        size_t start = seed ? draw() % warps.size() : 0;
+        Warp *w = NULL;
+        bool alive = false;
+        for (size_t i = 0; i < warps.size() && !w; i++) {
+            Warp *candidate = warps[(start + i) % warps.size()];
+            alive |= candidate->done != UINT32_MAX;
+            if (candidate->ready || poll(candidate))
+                w = candidate;
+        }
+        if (!w && !alive)
+            return;
+        if (!w) {
+            report_deadlock(blocks, (int64_t)(order.size() - next));
+            given_up = true;
+            return;
+        }
+        Lane *l = next_lane(w, seed ? (int)(draw() % LANES) : LANES - 1);
+        run_lane(l);
+        simt_switch(&scheduler, l->stack_pointer);
+        current = NULL;
+        stack_base = UINTPTR_MAX;
+        if (given_up)
+            return;
+        Block *b = w->block;
+        if (b->live == 0 && next < order.size()) {
+            start_block(b, order[next], next);
+            next++;
+        }
+    }
+}
+
+static std::string kernel_name(const char *text)
+{
+    int depth = 0;
+    const char *end = text;
+    for (; *end && (*end != ',' || depth); end++)
+        depth += *end == '<' || *end == '(' ? 1 : *end == '>' || *end == ')' ? -1 : 0;
+    return std::string(text, end);
+}
+
+} // namespace simt
+
+using namespace simt;
+
+int simt_run(const char *call_text, void (*call)(const void *), const void *arguments, size_t arguments_bytes,
+             int64_t blocks, int threads, size_t shared)
+{
+    if (blocks <= 0)
+        return 0;
+    if (blocks > INT32_MAX || threads <= 0 || threads > 1024 || threads % LANES || shared > SHARED_LIMIT)
+        return 1;
+    Launch own = {};
+    generator = seed;
+    size_t at_a_time = (size_t)std::min<int64_t>(blocks, resident > 0 ? resident : (int)(1 + draw() % 4));
+    size_t warps_per_block = (size_t)threads / LANES;
+    own.kernel = kernel_name(call_text);
+    own.blocks = blocks;
+    own.threads = (unsigned)threads;
+    own.shared = shared;
+    own.arguments = (uintptr_t)arguments;
+    own.arguments_bytes = arguments_bytes;
+    own.base = latest;
+    own.reuse = (size_t)blocks * warps_per_block > SLOTS;
+    own.slots = (unsigned)((own.reuse ? at_a_time : (size_t)blocks) * warps_per_block);
+    launch = &own;
+    kernel_call = call;
+    given_up = false;
+
+    if (stacks_count < at_a_time * (size_t)threads) {
+        if (stacks)
+            munmap(stacks, stacks_count * STACK);
+        stacks_count = at_a_time * (size_t)threads;
+        stacks = (unsigned char *)mmap(NULL, stacks_count * STACK, PROT_READ | PROT_WRITE,
+                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (stacks == MAP_FAILED) {
+            perror("simt: stacks");
+            abort();
+        }
+    }
+    while (spaces.size() < at_a_time) {
+        spaces.push_back(Space());
+        space_reserve(&spaces.back(), SHARED_LIMIT + 2 * SHARED_LIMIT, LANES, true);
+    }
+
+    std::vector<Block> block(at_a_time);
+    std::vector<Block *> present;
+    std::vector<std::unique_ptr<Warp>> warps;
+    for (size_t i = 0; i < at_a_time; i++) {
+        block[i].space = spaces[i];
+        block[i].space.readers_per_word = (unsigned)warps_per_block;
+        for (size_t j = 0; j < warps_per_block; j++) {
+            warps.push_back(std::make_unique<Warp>());
+            warps.back()->now = own.base;
+            warps.back()->place = (unsigned)(i * warps_per_block + j);
+            block[i].warps.push_back(warps.back().get());
+        }
+        present.push_back(&block[i]);
+    }
+    std::vector<int64_t> order((size_t)blocks);
+    for (size_t i = 0; i < order.size(); i++)
+        order[i] = (int64_t)i;
+    for (size_t i = order.size(); seed && i > 1; i--)
+        std::swap(order[i - 1], order[draw() % i]);
+
+    schedule(present, order);
+    for (const Block &b : block)
+        space_reset(&b.space, (size_t)(b.shared - (unsigned char *)b.space.base), (shared + 3) / 4 * 4);
+    current = NULL;
+    stack_base = UINTPTR_MAX;
+    for (const auto &w : warps)
+        latest = std::max(latest, w->now);
+    launch = NULL;
+    return given_up;
+}
+
+void simt_seed(uint64_t s)
+{
+    seed = s;
+}
+
+void simt_resident(int blocks)
+{
+    resident = blocks;
+}
+
+void simt_multiprocessors(int n)
+{
+    multiprocessors = n;
+}
+
+int simt_get_multiprocessors(void)
+{
+    return multiprocessors;
+}
+
+simt_index simt_thread_index(void)
+{
+    return {(unsigned)(current->warp->number * LANES + current->number)};
+}
+
+simt_index simt_block_index(void)
+{
+    return {(unsigned)current->warp->block->number};
+}
+
+simt_index simt_block_dim(void)
+{
+    return {launch->threads};
+}
+
+simt_index simt_grid_dim(void)
+{
+    return {(unsigned)launch->blocks};
+}
+
+unsigned char *simt_shared(void)
+{
+    return current->warp->block->shared;
+}
+
+void simt_set_started(unsigned number)
+{
+    current->warp->block->started = number;
+}
+
+unsigned simt_started(void)
+{
+    return current->warp->block->started;
+}
+
+void simt_sync_warp(void)
+{
+    Warp *w = current->warp;
+    meet(SIMT_SYNC_WARP, __builtin_return_address(0), [w] {
+        sync_clocks(w);
+        return true;
+    });
+}
+
+void simt_sync_block(void)
+{
+    Warp *w = current->warp;
+    meet(SIMT_SYNC_BLOCK, __builtin_return_address(0), [w] {
+        sync_clocks(w);
+        w->at_barrier = true;
+        if (++w->block->waiting == w->block->live)
+            leave_block_barrier(w->block);
+        return w->ready != 0;
+    });
+}
+
+uint64_t simt_exchange(simt_operation operation, uint64_t value, int from)
+{
+    Lane *l = current;
+    Warp *w = l->warp;
+    int turn = w->turn[l->number] ^= 1;
+    w->value[turn][l->number] = value;
+    meet(operation, __builtin_return_address(0), [] { return true; });
+    return w->value[turn][from & (LANES - 1)];
+}
+
+unsigned simt_vote(bool condition)
+{
+    Lane *l = current;
+    Warp *w = l->warp;
+    int turn = w->turn[l->number] ^= 1;
+    w->value[turn][l->number] = condition;
+    meet(SIMT_VOTE, __builtin_return_address(0), [] { return true; });
+    unsigned bits = 0;
+    for (int i = 0; i < LANES; i++)
+        bits |= (unsigned)w->value[turn][i] << i;
+    return bits;
+}
+
+void simt_flag_raise(unsigned *flag)
+{
+    Lane *l = current;
+    Warp *w = l->warp;
+    /* One lane of the warp writes; the shim lets that be the last to come. */
+    meet(SIMT_FLAG_RAISE, __builtin_return_address(0), [=] {
+        sync_clocks(w);
+        check(flag, sizeof *flag, FLAG, NULL);
+        release(&launch->flags[flag]);
+        *flag = 1;
+        return true;
+    });
+}
+
+void simt_flag_wait(const unsigned *flag)
+{
+    Warp *w = current->warp;
+    meet(SIMT_FLAG_WAIT, __builtin_return_address(0), [=] {
+        check(flag, sizeof *flag, FLAG, NULL);
+        w->flag = flag;
+        return poll(w);
+    });
+}

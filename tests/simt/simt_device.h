@@ -1,0 +1,69 @@
+/* simt_device.h - the operations behind tests/simt/cgtp_cuda.h, independent of the type of numbers. */
+#ifndef SIMT_DEVICE_H
+#define SIMT_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct simt_index {
+    unsigned x;
+};
+
+/* Operations at which the lanes of a warp meet. */
+enum simt_operation {
+    SIMT_SYNC_WARP = 1,
+    SIMT_SYNC_BLOCK,
+    SIMT_SHUFFLE,
+    SIMT_SHUFFLE_XOR,
+    SIMT_VOTE,
+    SIMT_FLAG_RAISE,
+    SIMT_FLAG_WAIT
+};
+
+simt_index simt_thread_index(void), simt_block_index(void), simt_block_dim(void), simt_grid_dim(void);
+unsigned char *simt_shared(void);
+
+/* All lanes of the warp meet and then see what was written before. */
+void simt_sync_warp(void);
+void simt_sync_block(void);
+/* All lanes give a value and get that of a lane; nothing is said about memory. */
+unsigned simt_vote(bool condition);
+uint64_t simt_exchange(enum simt_operation, uint64_t value, int from);
+
+/* An access of `bytes` at a multiple of `align`; and the copy itself, which needs no further check. */
+void simt_read(void *to, const void *from, size_t bytes, size_t align);
+void simt_write(void *to, const void *from, size_t bytes, size_t align);
+/* *to = *from of `bytes`, both aligned to that. */
+void simt_assign(void *to, const void *from, size_t bytes);
+void simt_atomic_add(float *, float);
+void simt_atomic_add(double *, double);
+unsigned simt_atomic_add(unsigned *, unsigned);
+unsigned simt_count(unsigned *);
+
+/* A number that a block keeps for its threads. */
+void simt_set_started(unsigned);
+unsigned simt_started(void);
+
+void simt_flag_raise(unsigned *);
+void simt_flag_wait(const unsigned *);
+
+void simt_copy(void *shared, const void *global, size_t bytes);
+void simt_copies_commit(void);
+void simt_copies_wait(int pending);
+
+void simt_barrier_init(void *, unsigned arrivals);
+void simt_barrier_arrive(void *, unsigned bytes);
+void simt_barrier_wait(void *, unsigned parity);
+void simt_bulk_load(void *shared, const void *global, unsigned bytes, void *barrier);
+void simt_bulk_store(void *global, const void *shared, unsigned bytes, int add_scalar);
+void simt_bulk_commit(void);
+void simt_bulk_wait(int pending, bool only_read);
+void simt_fence_async(void);
+
+/* 0, or 1 when the launch was refused or given up. `call` runs the kernel with `arguments`. */
+int simt_run(const char *call_text, void (*call)(const void *), const void *arguments, size_t arguments_bytes,
+             int64_t blocks, int threads, size_t shared);
+int simt_clear(void *, size_t bytes);
+int simt_get_multiprocessors(void);
+
+#endif

@@ -1,0 +1,195 @@
+/* simt_internal.h - what the parts of the shim share: threads, clocks, shadow memory.
+ *
+ * Order in time. A warp has a clock of ticks: an access carries the tick at which it happened, cgtp_sync_warp() starts a
+ * new one, and so does everything by which a single lane publishes its work (an arrival at a barrier). What a warp knows
+ * of the others is one tick a warp, up to which it has seen everything of all lanes ("full"), plus single lanes that are
+ * seen further. An access is ordered after an earlier one when its thread knows the tick of that.
+ */
+#ifndef SIMT_INTERNAL_H
+#define SIMT_INTERNAL_H
+
+#include "simt.h"
+#include "simt_device.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace simt {
+
+typedef uint32_t tick;
+
+enum { LANES = 32, MANY = 0xff, SHARED_LIMIT = 227 * 1024, STACK = 256 * 1024 };
+
+struct Clock {
+    std::vector<tick> full;                         /* by warp; shorter: nothing known of the rest */
+    std::vector<std::pair<uint32_t, tick>> further; /* thread (warp * LANES + lane), tick */
+
+    bool knows(unsigned warp, unsigned lane, tick t) const;
+    void join(const Clock &);
+    void add(uint32_t thread, tick t);
+};
+
+typedef std::shared_ptr<const Clock> Snapshot;
+
+struct Copy { /* global to shared, by cgtp_copy16 or cgtp_bulk_load */
+    unsigned char *to;
+    const unsigned char *from;
+    size_t bytes;
+};
+
+struct Bulk { /* shared to global */
+    unsigned char *to;
+    const unsigned char *from;
+    size_t bytes;
+    int scalar;                      /* 4, 8: adds floats, doubles; 0: a store */
+    std::vector<unsigned char> data; /* of the source, once that was read */
+    bool read;
+};
+
+struct Warp;
+struct Block;
+struct Barrier;
+
+struct Lane {
+    void *stack_pointer; /* of the fiber while it does not run */
+    unsigned char *stack;
+    Warp *warp;
+    int number;
+    std::vector<Snapshot> seen; /* acquired since the last sync of the warp */
+    tick fenced;                /* tick of the last cgtp_fence_async */
+    std::vector<Copy> open;     /* copies not yet in a group */
+    std::deque<std::vector<Copy>> groups;
+    std::vector<Bulk> bulk_open;
+    std::deque<std::vector<Bulk>> bulk_groups;
+    Barrier *waits; /* blocked until its phase of this parity is over */
+    unsigned parity;
+};
+
+/* Lanes are in one of the masks ready, arrived, blocked, done; those of a warp that waits for a block barrier or a flag
+ * in none. */
+struct Warp {
+    Block *block;
+    int number;             /* in the block */
+    unsigned place;         /* among the resident warps */
+    unsigned slot;          /* its number in clocks */
+    Lane lane[LANES];
+    uint32_t ready, arrived, blocked, done;
+    int operation;          /* at which lanes have arrived */
+    uint64_t value[2][LANES];
+    int turn[LANES];        /* which of the two this lane uses next */
+    int order;              /* lanes run in the order first, first + order, ... */
+    Clock known;
+    tick now, synced, start;
+    const unsigned *flag;   /* waits for it */
+    bool at_barrier;        /* waits for the block */
+};
+
+struct Barrier {
+    const unsigned char *at;
+    int64_t count, pending, bytes;
+    uint64_t phase;
+    bool fenced;
+    int initialiser; /* thread */
+    Clock gathering; /* of the arrivals in this phase */
+    Snapshot last;   /* of those that completed the phase before */
+    struct Load {
+        Copy copy;
+        Snapshot issued;
+        uint32_t warp, lane;
+        tick when;
+    };
+    std::vector<Load> loads;
+};
+
+/* Shadow of 4 bytes. Masks have a bit a byte. */
+struct Word {
+    tick written;
+    uint16_t warp; /* that wrote */
+    uint8_t lane;
+    uint8_t flags;
+    uint8_t valid, initialised, mask; /* inside of an allocation; written at all; written at `written` */
+};
+enum { IN_FLIGHT = 1, BEING_READ = 2, ATOMIC = 4, IS_BARRIER = 8 };
+
+struct Reader {
+    tick when; /* 0: none */
+    uint16_t warp;
+    uint8_t lane, mask;
+};
+
+struct Space {
+    uintptr_t base;
+    size_t bytes;
+    Word *word;
+    Reader *reader; /* readers_per_word a word */
+    unsigned readers_per_word;
+    bool shared;
+};
+
+struct Block {
+    int64_t number;
+    std::vector<Warp *> warps;
+    int live, waiting;  /* warps that have not ended; that are at a block barrier */
+    unsigned started;
+    Space space;           /* its shared memory, with red zones around */
+    unsigned char *shared; /* first byte that the kernel owns */
+    std::map<const void *, std::unique_ptr<Barrier>> barriers;
+    std::map<const void *, Clock> counters;
+};
+
+enum access { READ, WRITE, ATOMIC_ADD, FLAG };
+
+/* What runs now; NULL on the host. */
+extern Lane *current;
+extern uintptr_t stack_base; /* of the fiber that runs */
+
+struct Launch {
+    std::string kernel;
+    int64_t blocks;
+    unsigned threads;
+    size_t shared;
+    uintptr_t arguments;
+    size_t arguments_bytes;
+    tick base;      /* everything up to this happened before the launch */
+    unsigned slots; /* warps in clocks: all, or, if those are too many, */
+    bool reuse;     /* the resident ones: then a later block in the place of an earlier one may seem to know it */
+    std::map<const void *, Clock> flags;
+};
+extern Launch *launch;
+
+/* ---- simt_memory.cc ---- */
+void check(const void *p, size_t bytes, access kind, const void *where);
+void report(simt_kind kind, const void *p, const void *where, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+bool known(const Warp *, const Lane *, unsigned warp, unsigned lane, tick t);
+Space *space_of(const void *p);
+/* Calls f(word) for the words of [p, p + bytes). */
+template <typename F> void each_word(Space *s, const void *p, size_t bytes, F f)
+{
+    uintptr_t from = (uintptr_t)p - s->base, to = from + bytes;
+    for (uintptr_t i = from / 4; i * 4 < to; i++)
+        f(s->word[i]);
+}
+void stamp(const void *p, size_t bytes, unsigned warp, unsigned lane, tick when);
+void mark_initialised(void *p, size_t bytes, bool initialised);
+void space_reserve(Space *, size_t bytes, unsigned readers_per_word, bool shared);
+void space_reset(const Space *, size_t offset, size_t bytes);
+std::string describe_thread(unsigned warp, unsigned lane);
+
+/* ---- simt.cc ---- */
+[[noreturn]] void abandon(void); /* ends the launch from inside of a thread */
+void release(Clock *into);       /* the current lane publishes its work */
+void block_lane(void);           /* until poll() finds that the lane's barrier is through */
+
+/* ---- simt_async.cc ---- */
+bool barrier_through(Lane *);
+void lane_ends(Lane *);
+void block_ends(Block *);
+
+} // namespace simt
+
+#endif

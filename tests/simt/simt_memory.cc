@@ -1,0 +1,606 @@
+/* simt_memory.cc - device and shared memory with their shadow: bounds, initialisation, races; the list of findings.
+ *
+ * The __tsan_* functions at the end are what compilers call before each load and store under -fsanitize=thread.
+ */
+#include "simt_internal.h"
+
+#include <algorithm>
+#include <dlfcn.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace simt {
+
+enum : size_t { DEVICE_BYTES = (size_t)1 << 30, RED_ZONE = 4096 };
+enum { EXIT_FINDINGS = 97, FINDINGS_KEPT = 200 };
+
+struct Array {
+    std::string name;
+    size_t bytes;
+    bool live;
+};
+
+struct Found {
+    simt_finding finding;
+    const void *where;
+};
+
+static Space device;
+static size_t device_top;
+static int device_live;
+static std::map<uintptr_t, Array> arrays; /* by address */
+static std::vector<Found> found;
+static uint64_t accesses;
+
+Lane *current;
+uintptr_t stack_base = UINTPTR_MAX;
+Launch *launch;
+
+/* ---- clocks ---- */
+
+bool Clock::knows(unsigned warp, unsigned lane, tick t) const
+{
+    if (warp < full.size() && full[warp] >= t)
+        return true;
+    if (lane != MANY)
+        for (const auto &f : further)
+            if (f.first == warp * LANES + lane && f.second >= t)
+                return true;
+    return false;
+}
+
+void Clock::add(uint32_t thread, tick t)
+{
+    for (auto &f : further)
+        if (f.first == thread) {
+            f.second = std::max(f.second, t);
+            return;
+        }
+    further.push_back({thread, t});
+}
+
+void Clock::join(const Clock &other)
+{
+    if (full.size() < other.full.size())
+        full.resize(other.full.size(), launch->base);
+    for (size_t i = 0; i < other.full.size(); i++)
+        full[i] = std::max(full[i], other.full[i]);
+    for (const auto &f : other.further)
+        add(f.first, f.second);
+    auto covered = [this](const std::pair<uint32_t, tick> &f) {
+        return f.first / LANES < full.size() && full[f.first / LANES] >= f.second;
+    };
+    further.erase(std::remove_if(further.begin(), further.end(), covered), further.end());
+}
+
+/* Whether the access of a lane (or MANY) of a resident warp at tick t comes before what lane l of warp w does now. */
+bool known(const Warp *w, const Lane *l, unsigned warp, unsigned lane, tick t)
+{
+    if (t <= launch->base)
+        return true;
+    if (warp == w->slot && t >= w->start) {
+        if (t <= w->synced || lane == (unsigned)l->number)
+            return true;
+    } else if (w->known.knows(warp, lane, t)) {
+        return true;
+    }
+    for (const Snapshot &s : l->seen)
+        if (s->knows(warp, lane, t))
+            return true;
+    return false;
+}
+
+/* ---- spaces ---- */
+
+static void *reserve(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) {
+        perror("simt: mmap");
+        abort();
+    }
+    return p;
+}
+
+void space_reserve(Space *s, size_t bytes, unsigned readers_per_word, bool shared)
+{
+    s->base = (uintptr_t)reserve(bytes);
+    s->bytes = bytes;
+    s->word = (Word *)reserve(bytes / 4 * sizeof(Word));
+    s->reader = (Reader *)reserve(bytes / 4 * readers_per_word * sizeof(Reader));
+    s->readers_per_word = readers_per_word;
+    s->shared = shared;
+}
+
+/* Forgets everything about bytes [offset, offset + bytes), multiples of 4: they belong to no array. */
+void space_reset(const Space *s, size_t offset, size_t bytes)
+{
+    unsigned n = s->readers_per_word;
+    memset(s->word + offset / 4, 0, bytes / 4 * sizeof(Word));
+    memset(s->reader + offset / 4 * n, 0, bytes / 4 * n * sizeof(Reader));
+}
+
+Space *space_of(const void *p)
+{
+    if (current && (uintptr_t)p - current->warp->block->space.base < current->warp->block->space.bytes)
+        return &current->warp->block->space;
+    return (uintptr_t)p - device.base < device.bytes ? &device : NULL;
+}
+
+/* Bits of the bytes of word `i` that [from, to) covers. */
+static inline unsigned mask_of(uintptr_t i, uintptr_t from, uintptr_t to)
+{
+    unsigned mask = 15;
+    if (from > i * 4)
+        mask &= 15u << (from - i * 4);
+    if (to < i * 4 + 4)
+        mask &= 15u >> (i * 4 + 4 - to);
+    return mask;
+}
+
+static void set_valid(Space *s, uintptr_t from, uintptr_t to)
+{
+    for (uintptr_t i = from / 4; i * 4 < to; i++)
+        s->word[i].valid |= mask_of(i, from, to);
+}
+
+void mark_initialised(void *p, size_t bytes, bool initialised)
+{
+    Space *s = space_of(p);
+    uintptr_t from = (uintptr_t)p - s->base, to = from + bytes;
+    for (uintptr_t i = from / 4; i * 4 < to; i++) {
+        unsigned mask = mask_of(i, from, to);
+        if (initialised)
+            s->word[i].initialised |= mask;
+        else
+            s->word[i].initialised &= ~mask;
+    }
+}
+
+void stamp(const void *p, size_t bytes, unsigned warp, unsigned lane, tick when)
+{
+    each_word(space_of(p), p, bytes, [&](Word &w) {
+        w.written = when;
+        w.warp = (uint16_t)warp;
+        w.lane = (uint8_t)lane;
+        w.mask = 15;
+    });
+}
+
+/* ---- findings ---- */
+
+const char *simt_names[SIMT_KINDS] = {
+    "out of bounds", "uninitialised read", "race",     "copy under way", "never waited for", "no fence",
+    "divergence",    "barrier",            "deadlock", "misaligned",     "wrong side",
+};
+
+static int thread_number(const Lane *l)
+{
+    return l->warp->number * LANES + l->number;
+}
+
+void report(simt_kind kind, const void *p, const void *where, const char *format, ...)
+{
+    std::string kernel = launch ? launch->kernel : "";
+    for (Found &f : found)
+        if (f.finding.kind == kind && f.where == where && kernel == f.finding.kernel) {
+            f.finding.times++;
+            return;
+        }
+    if (found.size() >= FINDINGS_KEPT)
+        return;
+    Found f = {};
+    f.where = where;
+    f.finding.kind = kind;
+    f.finding.times = 1;
+    f.finding.block = current ? current->warp->block->number : -1;
+    f.finding.thread = current ? thread_number(current) : -1;
+    snprintf(f.finding.kernel, sizeof f.finding.kernel, "%s", kernel.c_str());
+
+    /* The nearest array that begins at or before p. */
+    Space *s = p ? space_of(p) : NULL;
+    if (s && s->shared) {
+        snprintf(f.finding.array, sizeof f.finding.array, "shared");
+        f.finding.offset = (const unsigned char *)p - current->warp->block->shared;
+    } else if (s) {
+        auto a = arrays.upper_bound((uintptr_t)p);
+        if (a != arrays.begin()) {
+            --a;
+            snprintf(f.finding.array, sizeof f.finding.array, "%s%s", a->second.live ? "" : "freed ",
+                     a->second.name.c_str());
+            f.finding.offset = (int64_t)((uintptr_t)p - a->first);
+        }
+    }
+
+    char detail[160], place[96] = "", thread[64] = "", code[90] = "";
+    va_list list;
+    va_start(list, format);
+    vsnprintf(detail, sizeof detail, format, list);
+    va_end(list);
+    if (f.finding.array[0])
+        snprintf(place, sizeof place, ": %s + %lld", f.finding.array, (long long)f.finding.offset);
+    else if (p)
+        snprintf(place, sizeof place, ": %p", p);
+    if (current)
+        snprintf(thread, sizeof thread, ": block %lld thread %d", (long long)f.finding.block, f.finding.thread);
+    Dl_info info;
+    if (where && dladdr(where, &info) && info.dli_fbase) {
+        const char *slash = strrchr(info.dli_fname, '/');
+        snprintf(code, sizeof code, " (code %.60s+0x%zx)", slash ? slash + 1 : info.dli_fname,
+                 (size_t)((uintptr_t)where - (uintptr_t)info.dli_fbase));
+    }
+    snprintf(f.finding.text, sizeof f.finding.text, "%s: %s%s%s: %s%s", simt_names[kind],
+             kernel.empty() ? "host" : kernel.c_str(), thread, place, detail, code);
+    found.push_back(f);
+}
+
+std::string describe_thread(unsigned warp, unsigned lane)
+{
+    char text[96];
+    if (!current)
+        return "another thread";
+    const Block *own = current->warp->block;
+    for (const Warp *w : own->warps)
+        if (w->slot == warp) {
+            if (lane == MANY)
+                snprintf(text, sizeof text, "several lanes of warp %d", w->number);
+            else
+                snprintf(text, sizeof text, "thread %u", (unsigned)w->number * LANES + lane);
+            return text;
+        }
+    return "a thread of another block";
+}
+
+/* ---- accesses ---- */
+
+/* Where a kernel may read besides arrays: the arguments of the launch, and constants of the program. */
+static int in_segment(struct dl_phdr_info *info, size_t, void *data)
+{
+    uintptr_t p = *(uintptr_t *)data;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && p - info->dlpi_addr - info->dlpi_phdr[i].p_vaddr < info->dlpi_phdr[i].p_memsz)
+            return 1 + !(info->dlpi_phdr[i].p_flags & PF_W);
+    return 0;
+}
+
+static void elsewhere(const void *p, size_t bytes, access kind, const void *where)
+{
+    uintptr_t a = (uintptr_t)p;
+    if (a - launch->arguments < launch->arguments_bytes && kind == READ)
+        return;
+    if (kind == READ && dl_iterate_phdr(in_segment, &a))
+        return;
+    report(SIMT_OUT_OF_BOUNDS, p, where, "%zu bytes that are no array's are %s", bytes,
+           kind == READ ? "read" : "written");
+    abandon();
+}
+
+static const char *verb(access kind)
+{
+    return kind == READ ? "read" : kind == WRITE ? "written" : "changed atomically";
+}
+
+static inline bool check_word(Space *s, uintptr_t i, unsigned mask, access kind, const void *p, const void *where)
+{
+    Lane *me = current;
+    Warp *warp = me->warp;
+    Word &w = s->word[i];
+    if ((w.valid & mask) != mask) {
+        report(SIMT_OUT_OF_BOUNDS, p, where, "outside of the array, %s", verb(kind));
+        return false;
+    }
+    bool fine = true;
+    if (w.flags & (IN_FLIGHT | BEING_READ | IS_BARRIER)) {
+        if (w.flags & IS_BARRIER)
+            report(SIMT_BARRIER, p, where, "a barrier is %s as if it were data", verb(kind)), fine = false;
+        else if (w.flags & IN_FLIGHT)
+            report(SIMT_IN_FLIGHT, p, where, "%s before the copy that fills it was waited for", verb(kind)), fine = false;
+        else if (kind != READ)
+            report(SIMT_IN_FLIGHT, p, where, "%s before a bulk operation that reads it was waited for", verb(kind)),
+                fine = false;
+    } else if (kind != WRITE && (w.initialised & mask) != mask) {
+        report(SIMT_UNINITIALISED, p, where, "%s, but nobody wrote it", verb(kind));
+        fine = false;
+    }
+
+    bool atomic = kind == ATOMIC_ADD || kind == FLAG;
+    if (w.written > launch->base && (w.mask & mask) && !(atomic && w.flags & ATOMIC) &&
+        !known(warp, me, w.warp, w.lane, w.written)) {
+        report(SIMT_RACE, p, where, "%s, and written by %s, in no order", verb(kind),
+               describe_thread(w.warp, w.lane).c_str());
+        fine = false;
+    }
+    Reader *reader = s->reader + i * s->readers_per_word;
+    if (kind == READ) {
+        Reader *r = NULL;
+        if (s->shared) {
+            r = reader + warp->number;
+        } else {
+            for (unsigned j = 0; j < s->readers_per_word && !r; j++)
+                if (reader[j].when == 0 || reader[j].warp == warp->slot)
+                    r = &reader[j];
+            for (unsigned j = 0; j < s->readers_per_word && !r; j++)
+                if (known(warp, me, reader[j].warp, reader[j].lane, reader[j].when))
+                    r = &reader[j];
+            if (!r)
+                r = &reader[warp->now % s->readers_per_word];
+        }
+        if (r->when > warp->synced && r->warp == warp->slot && r->lane != me->number)
+            r->lane = MANY, r->mask |= mask;
+        else
+            r->lane = (uint8_t)me->number, r->mask = (uint8_t)mask;
+        r->when = warp->now;
+        r->warp = (uint16_t)warp->slot;
+        return fine;
+    }
+    for (unsigned j = 0; j < s->readers_per_word; j++) {
+        Reader &r = reader[j];
+        if (!r.when)
+            continue;
+        if (r.when > launch->base && (r.mask & mask) && !known(warp, me, r.warp, r.lane, r.when) && fine) {
+            report(SIMT_RACE, p, where, "%s, and read by %s, in no order", verb(kind),
+                   describe_thread(r.warp, r.lane).c_str());
+            fine = false;
+        }
+        r.when = 0;
+    }
+    w.written = warp->now;
+    w.warp = (uint16_t)warp->slot;
+    w.lane = (uint8_t)me->number;
+    w.mask = (uint8_t)mask;
+    w.initialised |= mask;
+    w.flags = (uint8_t)((w.flags & ~ATOMIC) | (atomic ? ATOMIC : 0));
+    return fine;
+}
+
+void check(const void *p, size_t bytes, access kind, const void *where)
+{
+    if ((uintptr_t)p - stack_base < STACK)
+        return;
+    if (!current) {
+        if ((uintptr_t)p - device.base < device.bytes)
+            report(SIMT_HOST_ACCESS, p, where, "device memory touched by the host");
+        return;
+    }
+    accesses++;
+    Space *s = space_of(p);
+    if (!s) {
+        elsewhere(p, bytes, kind, where);
+        return;
+    }
+    uintptr_t from = (uintptr_t)p - s->base, to = from + bytes;
+    for (uintptr_t i = from / 4; i * 4 < to; i++)
+        if (!check_word(s, i, mask_of(i, from, to), kind, p, where))
+            return;
+}
+
+} // namespace simt
+
+using namespace simt;
+
+/* ---- the driver's side ---- */
+
+static void print_at_exit(void)
+{
+    if (found.empty())
+        return;
+    fflush(NULL);
+    simt_print(stderr, "simt: ");
+    _exit(EXIT_FINDINGS);
+}
+
+void *simt_alloc(const char *name, size_t bytes)
+{
+    if (!device.bytes) {
+        space_reserve(&device, DEVICE_BYTES, 2, false);
+        atexit(print_at_exit);
+    }
+    /* 16 past a multiple of 256: nobody may count on more than 16. */
+    size_t at = (device_top + RED_ZONE + 255) / 256 * 256 + 16;
+    if (at + bytes + RED_ZONE > device.bytes) {
+        fprintf(stderr, "simt: no device memory left for %zu bytes of %s\n", bytes, name);
+        abort();
+    }
+    device_top = at + bytes;
+    device_live++;
+    arrays[device.base + at] = {name, bytes, true};
+    set_valid(&device, at, at + bytes);
+    return memset((void *)(device.base + at), 0xff, bytes);
+}
+
+void simt_free(void *p)
+{
+    if (!p)
+        return;
+    auto a = arrays.find((uintptr_t)p);
+    if (a == arrays.end() || !a->second.live) {
+        report(SIMT_OUT_OF_BOUNDS, p, __builtin_return_address(0), "freed, but not allocated");
+        return;
+    }
+    a->second.live = false;
+    uintptr_t from = a->first - device.base, to = (from + a->second.bytes + 3) / 4 * 4;
+    space_reset(&device, from, to - from);
+    if (--device_live == 0) {
+        arrays.clear();
+        device_top = 0;
+    }
+}
+
+/* Whether [p, p + bytes) lies in one live array. */
+static bool within(const void *p, size_t bytes, const void *where)
+{
+    auto a = arrays.upper_bound((uintptr_t)p);
+    if (bytes == 0)
+        return true;
+    if (a != arrays.begin() && (--a)->second.live && (uintptr_t)p - a->first <= a->second.bytes &&
+        bytes <= a->second.bytes - ((uintptr_t)p - a->first))
+        return true;
+    report(SIMT_OUT_OF_BOUNDS, p, where, "%zu bytes that are not all of one array, copied or cleared", bytes);
+    return false;
+}
+
+void simt_copy_in(void *to, const void *from, size_t bytes)
+{
+    if (!within(to, bytes, __builtin_return_address(0)) || !bytes)
+        return;
+    memcpy(to, from, bytes);
+    mark_initialised(to, bytes, true);
+}
+
+void simt_spoil(void *p, size_t bytes)
+{
+    if (!within(p, bytes, __builtin_return_address(0)) || !bytes)
+        return;
+    memset(p, 0xff, bytes);
+    mark_initialised(p, bytes, false);
+}
+
+void simt_copy_out(void *to, const void *from, size_t bytes)
+{
+    if (!within(from, bytes, __builtin_return_address(0)) || !bytes)
+        return;
+    memcpy(to, from, bytes);
+    uintptr_t begin = (uintptr_t)from - device.base, end = begin + bytes;
+    for (uintptr_t i = begin / 4; i * 4 < end; i++) {
+        unsigned mask = mask_of(i, begin, end);
+        if ((device.word[i].initialised & mask) != mask) {
+            report(SIMT_UNINITIALISED, (const void *)(device.base + i * 4), __builtin_return_address(0),
+                   "copied to the host, but nobody wrote it");
+            return;
+        }
+    }
+}
+
+int simt_clear(void *p, size_t bytes)
+{
+    if (!within(p, bytes, __builtin_return_address(0)))
+        return 1;
+    if (bytes) {
+        memset(p, 0, bytes);
+        mark_initialised(p, bytes, true);
+    }
+    return 0;
+}
+
+const char *simt_kind_name(simt_kind kind)
+{
+    return simt_names[kind];
+}
+
+int simt_findings(void)
+{
+    return (int)found.size();
+}
+
+const simt_finding *simt_finding_at(int i)
+{
+    return &found[(size_t)i].finding;
+}
+
+void simt_print(FILE *file, const char *prefix)
+{
+    for (const Found &f : found) {
+        fprintf(file, "%s%s", prefix, f.finding.text);
+        if (f.finding.times > 1)
+            fprintf(file, ", %lld times", (long long)f.finding.times);
+        fputc('\n', file);
+    }
+}
+
+void simt_forget(void)
+{
+    found.clear();
+}
+
+uint64_t simt_accesses(void)
+{
+    return accesses;
+}
+
+/* ---- accesses of kernels that the compiler does not show: whole vectors and atomics ---- */
+
+static void aligned(const void *p, size_t align, const void *where)
+{
+    if ((uintptr_t)p % align)
+        report(SIMT_MISALIGNED, p, where, "not a multiple of %zu", align);
+}
+
+void simt_read(void *to, const void *from, size_t bytes, size_t align)
+{
+    aligned(from, align, __builtin_return_address(0));
+    check(from, bytes, READ, __builtin_return_address(0));
+    memcpy(to, from, bytes);
+}
+
+void simt_write(void *to, const void *from, size_t bytes, size_t align)
+{
+    aligned(to, align, __builtin_return_address(0));
+    check(to, bytes, WRITE, __builtin_return_address(0));
+    memcpy(to, from, bytes);
+}
+
+void simt_assign(void *to, const void *from, size_t bytes)
+{
+    unsigned char value[16];
+    aligned(from, bytes, __builtin_return_address(0));
+    aligned(to, bytes, __builtin_return_address(0));
+    check(from, bytes, READ, __builtin_return_address(0));
+    memcpy(value, from, bytes);
+    check(to, bytes, WRITE, __builtin_return_address(0));
+    memcpy(to, value, bytes);
+}
+
+template <typename T> static T atomic_add(T *p, T value, const void *where)
+{
+    aligned(p, sizeof *p, where);
+    check(p, sizeof *p, ATOMIC_ADD, where);
+    T old = *p;
+    *p = old + value;
+    return old;
+}
+
+void simt_atomic_add(float *p, float value)
+{
+    atomic_add(p, value, __builtin_return_address(0));
+}
+
+void simt_atomic_add(double *p, double value)
+{
+    atomic_add(p, value, __builtin_return_address(0));
+}
+
+unsigned simt_atomic_add(unsigned *p, unsigned value)
+{
+    return atomic_add(p, value, __builtin_return_address(0));
+}
+
+/* ---- what compilers call ---- */
+
+#define HOOK(name, bytes, kind) \
+    extern "C" void __tsan_##name(void *p) { check(p, bytes, kind, __builtin_return_address(0)); }
+#define HOOKS(bytes) \
+    HOOK(read##bytes, bytes, READ) \
+    HOOK(write##bytes, bytes, WRITE) \
+    HOOK(unaligned_read##bytes, bytes, READ) \
+    HOOK(unaligned_write##bytes, bytes, WRITE) \
+    HOOK(volatile_read##bytes, bytes, READ) \
+    HOOK(volatile_write##bytes, bytes, WRITE)
+HOOKS(1)
+HOOKS(2)
+HOOKS(4)
+HOOKS(8)
+HOOKS(16)
+
+extern "C" {
+void __tsan_read_range(void *p, size_t bytes) { check(p, bytes, READ, __builtin_return_address(0)); }
+void __tsan_write_range(void *p, size_t bytes) { check(p, bytes, WRITE, __builtin_return_address(0)); }
+void __tsan_vptr_update(void **, void *) {}
+void __tsan_vptr_read(void **) {}
+void __tsan_func_entry(void *) {}
+void __tsan_func_exit(void) {}
+void __tsan_init(void) {}
+}
