@@ -38,7 +38,8 @@ bool device_done_within(void *stream, double seconds);
 /* n reals of the size (4 or 8) become random_at(seed, 0 .. n-1). */
 void device_fill(void *to, int size, uint64_t seed, int64_t n, void *stream);
 void device_set(void *to, int byte, size_t bytes, void *stream);
-void device_copy(void *to, const void *from, size_t bytes, void *stream);
+/* A number that depends on all 32-bit words and where they stand. Waits. bytes: a multiple of 4. */
+uint64_t device_hash(const void *from, size_t bytes);
 /* Reads (and does not write) a buffer several times as large as L2, so that nothing else stays there. */
 void device_flush(void *stream);
 

@@ -142,9 +142,26 @@ void device_set(void *to, int byte, size_t bytes, void *stream)
     must(cudaMemsetAsync(to, byte, bytes, (cudaStream_t)stream), "set");
 }
 
-void device_copy(void *to, const void *from, size_t bytes, void *stream)
+static __global__ void hash(const unsigned *from, int64_t n, unsigned long long *sum)
 {
-    must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)stream), "copy");
+    unsigned long long own = 0;
+    for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < n; i += gridDim.x * (int64_t)THREADS)
+        own ^= random_bits(from[i], (uint64_t)i);
+    atomicXor(sum, own);
+}
+
+uint64_t device_hash(const void *from, size_t bytes)
+{
+    unsigned long long *sum, result;
+    int64_t n = (int64_t)(bytes / 4);
+    sum = (unsigned long long *)memory_new(sizeof *sum);
+    must(cudaMemset(sum, 0, sizeof *sum), "set");
+    if (n)
+        hash<<<blocks_for(n), THREADS>>>((const unsigned *)from, n, sum);
+    must(cudaGetLastError(), "hash");
+    memory_read(&result, sum, sizeof result);
+    memory_free(sum);
+    return result;
 }
 
 /* Writes only if the sum is a value that the buffer, all zeros, does not have. */

@@ -1,0 +1,333 @@
+/* cgtp_graph.cu - see cgtp_device.h. Sorting is CUB's radix sort (part of the CUDA toolkit), which is stable;
+ * row pointers are found by bisection in the sorted indices. The two widths of node index share templates.
+ */
+#include "cgtp_device.h"
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cuda_runtime.h>
+
+#include <type_traits>
+
+namespace
+{
+
+enum { THREADS = 256, MOST_BLOCKS = 1 << 20, ALIGNMENT = 256 };
+
+/* Places 0 .. n-1, one a thread and more where there are more than threads. */
+#define FOR_EACH(i, n)                                                                                       \
+    for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < (n); i += gridDim.x * (int64_t)THREADS)
+
+template <typename... Parameters, typename... Arguments>
+cgtp_status launch(void (*kernel)(Parameters...), int64_t n, cgtp_stream stream, Arguments... arguments)
+{
+    if (n <= 0)
+        return CGTP_OK;
+    int64_t blocks = (n + THREADS - 1) / THREADS;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS));
+    config.blockDim = dim3(THREADS);
+    config.stream = (cudaStream_t)stream;
+    return cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...) == cudaSuccess ? CGTP_OK
+                                                                                        : CGTP_LAUNCH_FAILED;
+}
+
+template <typename index> __global__ void __launch_bounds__(THREADS) count_up(index *out, int64_t n)
+{
+    FOR_EACH(i, n)
+    out[i] = (index)i;
+}
+
+/* order is a permutation of 0 .. n-1. */
+template <typename index>
+__global__ void __launch_bounds__(THREADS)
+    gather(const index *from, const index *order, index *out, int64_t n)
+{
+    FOR_EACH(i, n)
+    out[i] = from[order[i]];
+}
+
+/* row[r]: how many of the sorted ends are below r, for r = 0 .. rows. */
+template <typename index>
+__global__ void __launch_bounds__(THREADS) find_rows(const index *end, int64_t n, int64_t rows, int64_t *row)
+{
+    FOR_EACH(r, rows + 1)
+    {
+        int64_t low = 0, high = n;
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            if ((int64_t)end[middle] < r)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        row[r] = low;
+    }
+}
+
+/* The array's own row pointers ascend from 0 to n. */
+__device__ bool row_is_right(const int64_t *row, int64_t rows, int64_t n, int64_t r)
+{
+    return r < rows ? row[r] <= row[r + 1] && (r > 0 || row[0] == 0) : row[r] == n && (r > 0 || n == 0);
+}
+
+/* Edge numbers: in the rows of their receivers. Places of the permutation: in the row of their edge's sender,
+ * edges ascending within it, so that none is there twice. The conditions of check_graph in cgtp.c, but for
+ * each edge and row by itself. */
+template <typename index, typename graph>
+__global__ void __launch_bounds__(THREADS) check(graph g, int sorted, int32_t *result)
+{
+    int64_t most = g.items;
+    if (sorted) {
+        most = most > g.senders + 1 ? most : g.senders + 1;
+        most = most > g.receivers + 1 ? most : g.receivers + 1;
+    }
+    bool right = true;
+    FOR_EACH(i, most)
+    {
+        if (i < g.items) {
+            index sender = g.sender[i], receiver = g.receiver[i];
+            bool inside = sender >= 0 && sender < g.senders && receiver >= 0 && receiver < g.receivers;
+            right &= inside;
+            if (sorted) {
+                index edge = g.by_sender[i];
+                right &= i == 0 || g.receiver[i - 1] <= receiver;
+                right &= inside && g.receiver_row[receiver] <= i && i < g.receiver_row[receiver + 1];
+                right &= edge >= 0 && edge < g.items;
+                index from = edge >= 0 && edge < g.items ? g.sender[edge] : (index)-1;
+                if (from >= 0 && from < g.senders) {
+                    int64_t begin = g.sender_row[from];
+                    right &= begin <= i && i < g.sender_row[from + 1];
+                    right &= i == 0 || i <= begin || g.by_sender[i - 1] < edge;
+                } else {
+                    right = false;
+                }
+            }
+        }
+        if (sorted && i <= g.receivers)
+            right &= row_is_right(g.receiver_row, g.receivers, g.items, i);
+        if (sorted && i <= g.senders)
+            right &= row_is_right(g.sender_row, g.senders, g.items, i);
+    }
+    if (!right)
+        atomicExch(result, (int)CGTP_BAD_GRAPH);
+}
+
+/* ---- host ---- */
+
+/* As in cgtp.c: row pointers of more rows cannot be addressed; by_sender holds edge numbers. */
+template <typename index> bool size_is_right(int64_t items, int64_t senders, int64_t receivers)
+{
+    const int64_t rows = PTRDIFF_MAX / 8 - 1, edges = sizeof(index) == 4 ? (int64_t)INT32_MAX : rows;
+    return items >= 0 && items <= edges && senders >= 0 && senders <= rows && receivers >= 0 &&
+           receivers <= rows;
+}
+
+size_t aligned(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Sorts pairs (end, edge number) by end; with temporary NULL only sets temporary_bytes. */
+template <typename index>
+cudaError_t sort_pairs(void *temporary, size_t &temporary_bytes, const index *end, index *sorted,
+                       const index *number, index *order, int64_t n, int64_t rows, cgtp_stream stream)
+{
+    using key = typename std::make_unsigned<index>::type;
+    using count = typename std::conditional<sizeof(index) == 4, int32_t, int64_t>::type;
+    int bits = 1;
+    while (bits < 8 * (int)sizeof(index) - 1 && rows > (int64_t)1 << bits)
+        bits++;
+    return cub::DeviceRadixSort::SortPairs(temporary, temporary_bytes, (const key *)end, (key *)sorted,
+                                           number, order, (count)n, 0, bits, (cudaStream_t)stream);
+}
+
+/* Workspace: edge numbers, sorted ends, then what CUB wants. */
+template <typename index> size_t workspace_for(int64_t items, int64_t senders, int64_t receivers)
+{
+    size_t most = 0;
+    if (items == 0 || !size_is_right<index>(items, senders, receivers))
+        return 0;
+    for (int64_t rows : {senders, receivers}) {
+        size_t bytes = 0;
+        if (sort_pairs<index>(nullptr, bytes, nullptr, nullptr, nullptr, nullptr, items, rows, nullptr) !=
+            cudaSuccess)
+            return 0;
+        most = bytes > most ? bytes : most;
+    }
+    return 2 * aligned((size_t)items * sizeof(index)) + aligned(most);
+}
+
+template <typename index> cgtp_status check_workspace(const void *workspace, size_t bytes, size_t needed)
+{
+    if (needed == 0) /* there are edges, so there is no device */
+        return CGTP_LAUNCH_FAILED;
+    if (!workspace || bytes < needed)
+        return CGTP_WORKSPACE;
+    return (uintptr_t)workspace % ALIGNMENT ? CGTP_MISALIGNED : CGTP_OK;
+}
+
+/* sorted may be NULL: then it is the workspace's. Returns where the sorted ends are in *sorted. */
+template <typename index>
+cgtp_status order_by(const index *end, int64_t items, int64_t rows, index **sorted, index *order,
+                     void *workspace, size_t needed, cgtp_stream stream)
+{
+    const size_t list = aligned((size_t)items * sizeof(index));
+    index *number = (index *)workspace;
+    char *temporary = (char *)workspace + 2 * list;
+    size_t temporary_bytes = needed - 2 * list;
+    if (!*sorted)
+        *sorted = (index *)((char *)workspace + list);
+    cgtp_status status = launch(count_up<index>, items, stream, number, items);
+    if (status != CGTP_OK)
+        return status;
+    return sort_pairs(temporary, temporary_bytes, end, *sorted, number, order, items, rows, stream) ==
+                   cudaSuccess
+               ? CGTP_OK
+               : CGTP_LAUNCH_FAILED;
+}
+
+template <typename index>
+cgtp_status sort(int64_t items, int64_t receivers, const index *sender, const index *receiver,
+                 index *sorted_sender, index *sorted_receiver, index *order, void *workspace,
+                 size_t workspace_bytes, cgtp_stream stream)
+{
+    if (!size_is_right<index>(items, 0, receivers))
+        return CGTP_BAD_SIZE;
+    if (items == 0)
+        return CGTP_OK;
+    if (!sender || !receiver || !sorted_sender || !sorted_receiver || !order)
+        return CGTP_NULL_POINTER;
+    size_t needed = workspace_for<index>(items, receivers, receivers);
+    cgtp_status status = check_workspace<index>(workspace, workspace_bytes, needed);
+    if (status == CGTP_OK)
+        status = order_by(receiver, items, receivers, &sorted_receiver, order, workspace, needed, stream);
+    if (status == CGTP_OK)
+        status = launch(gather<index>, items, stream, sender, (const index *)order, sorted_sender, items);
+    return status;
+}
+
+template <typename index, typename graph>
+cgtp_status fill_index(graph *g, int64_t *receiver_row, index *by_sender, int64_t *sender_row,
+                       void *workspace, size_t workspace_bytes, cgtp_stream stream)
+{
+    if (!g)
+        return CGTP_NULL_POINTER;
+    if (!size_is_right<index>(g->items, g->senders, g->receivers))
+        return CGTP_BAD_SIZE;
+    if (!receiver_row || !sender_row || (g->items && (!g->sender || !g->receiver || !by_sender)))
+        return CGTP_NULL_POINTER;
+    index *sorted = nullptr;
+    cgtp_status status = CGTP_OK;
+    if (g->items) {
+        size_t needed = workspace_for<index>(g->items, g->senders, g->receivers);
+        status = check_workspace<index>(workspace, workspace_bytes, needed);
+        if (status == CGTP_OK)
+            status = order_by(g->sender, g->items, g->senders, &sorted, by_sender, workspace, needed, stream);
+    }
+    if (status == CGTP_OK)
+        status = launch(find_rows<index>, g->senders + 1, stream, (const index *)sorted, g->items, g->senders,
+                        sender_row);
+    if (status == CGTP_OK)
+        status = launch(find_rows<index>, g->receivers + 1, stream, g->receiver, g->items, g->receivers,
+                        receiver_row);
+    if (status != CGTP_OK)
+        return status;
+    g->receiver_row = receiver_row;
+    g->by_sender = by_sender;
+    g->sender_row = sender_row;
+    return CGTP_OK;
+}
+
+template <typename index, typename graph>
+cgtp_status start_check(const graph *g, int sorted, int32_t *result, cgtp_stream stream)
+{
+    if (!g || !result)
+        return CGTP_NULL_POINTER;
+    /* without order edge numbers are not stored, so there may be more of them */
+    if (!(sorted ? size_is_right<index>(g->items, g->senders, g->receivers)
+                 : size_is_right<int64_t>(g->items, g->senders, g->receivers)))
+        return CGTP_BAD_SIZE;
+    if (g->items && (!g->sender || !g->receiver))
+        return CGTP_NULL_POINTER;
+    if (sorted && (!g->receiver_row || !g->sender_row || (g->items && !g->by_sender)))
+        return CGTP_NULL_POINTER;
+    if (cudaMemsetAsync(result, 0, sizeof *result, (cudaStream_t)stream) != cudaSuccess)
+        return CGTP_LAUNCH_FAILED;
+    int64_t most = g->items;
+    if (sorted) {
+        most = most > g->senders + 1 ? most : g->senders + 1;
+        most = most > g->receivers + 1 ? most : g->receivers + 1;
+    }
+    return launch(check<index, graph>, most, stream, *g, sorted, result);
+}
+
+} // namespace
+
+extern "C" {
+
+size_t cgtp_device_graph_workspace(int64_t items, int64_t senders, int64_t receivers)
+{
+    return workspace_for<int32_t>(items, senders, receivers);
+}
+
+size_t cgtp_device_graph64_workspace(int64_t items, int64_t senders, int64_t receivers)
+{
+    return workspace_for<int64_t>(items, senders, receivers);
+}
+
+cgtp_status cgtp_device_graph_sort(int64_t items, int64_t receivers, const int32_t *sender,
+                                   const int32_t *receiver, int32_t *sorted_sender, int32_t *sorted_receiver,
+                                   int32_t *order, void *workspace, size_t workspace_bytes,
+                                   cgtp_stream stream)
+{
+    return sort(items, receivers, sender, receiver, sorted_sender, sorted_receiver, order, workspace,
+                workspace_bytes, stream);
+}
+
+cgtp_status cgtp_device_graph64_sort(int64_t items, int64_t receivers, const int64_t *sender,
+                                     const int64_t *receiver, int64_t *sorted_sender,
+                                     int64_t *sorted_receiver, int64_t *order, void *workspace,
+                                     size_t workspace_bytes, cgtp_stream stream)
+{
+    return sort(items, receivers, sender, receiver, sorted_sender, sorted_receiver, order, workspace,
+                workspace_bytes, stream);
+}
+
+cgtp_status cgtp_device_graph_index(cgtp_graph *graph, int64_t *receiver_row, int32_t *by_sender,
+                                    int64_t *sender_row, void *workspace, size_t workspace_bytes,
+                                    cgtp_stream stream)
+{
+    return fill_index(graph, receiver_row, by_sender, sender_row, workspace, workspace_bytes, stream);
+}
+
+cgtp_status cgtp_device_graph64_index(cgtp_graph64 *graph, int64_t *receiver_row, int64_t *by_sender,
+                                      int64_t *sender_row, void *workspace, size_t workspace_bytes,
+                                      cgtp_stream stream)
+{
+    return fill_index(graph, receiver_row, by_sender, sender_row, workspace, workspace_bytes, stream);
+}
+
+cgtp_status cgtp_device_graph_check(const cgtp_graph *graph, int sorted, int32_t *result, cgtp_stream stream)
+{
+    return start_check<int32_t>(graph, sorted, result, stream);
+}
+
+cgtp_status cgtp_device_graph64_check(const cgtp_graph64 *graph, int sorted, int32_t *result,
+                                      cgtp_stream stream)
+{
+    return start_check<int64_t>(graph, sorted, result, stream);
+}
+
+cgtp_status cgtp_device_status_read(const int32_t *result, cgtp_stream stream)
+{
+    int32_t status = 0;
+    if (!result)
+        return CGTP_NULL_POINTER;
+    if (cudaMemcpyAsync(&status, result, sizeof status, cudaMemcpyDeviceToHost, (cudaStream_t)stream) !=
+            cudaSuccess ||
+        cudaStreamSynchronize((cudaStream_t)stream) != cudaSuccess)
+        return CGTP_LAUNCH_FAILED;
+    return status >= 0 && status < CGTP_STATUS_COUNT ? (cgtp_status)status : CGTP_LAUNCH_FAILED;
+}
+
+} // extern "C"
