@@ -5,13 +5,15 @@
  *     problem_build   -> struct problem                   paths, exact coefficients, weight layout
  *     form_build      -> struct form                      every kernel as sums of derivatives of one number
  *     plan_build      -> struct plan                      passes, matrices, recipes, costs
- *     emit_c          -> files                            text in memory
+ *     plan_cuda       -> struct gpu_plan                  segments, registers, stages (--backend=cuda)
+ *     emit_c, emit_cuda -> files                          text in memory
  *     deliver         print, compare or write them
  *
  * All specs of a call are compiled before anything is written: when one is wrong, no file changes.
  */
 #include "depend.h"
 #include "emit.h"
+#include "emit_cuda.h"
 #include "file.h"
 #include "form.h"
 #include "plan.h"
@@ -32,6 +34,7 @@ struct product {
     const char *file;  /* as given; "-": standard input */
     const char *shown; /* the same in messages */
     const struct plan *plan;
+    const struct gpu_plan *gpu;  /* with --backend=cuda */
     int files;                   /* 0 where only reports are asked for */
     struct file_content *output; /* path: folder/name */
 };
@@ -80,6 +83,9 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         if (has(options->dump, DUMP_PROBLEM))
             print_problem(&dump, problem);
         form = form_build(a, problem, &diag);
+        plan_cuda_check(spec, &diag);
+        if (diag.errors)
+            form = NULL;
     }
     put_error(&diag.out);
     if (form) {
@@ -89,8 +95,14 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         if (has(options->dump, DUMP_PLAN))
             plan_print(&dump, plan);
         struct output_file *file = NULL;
+        if (options->cuda) {
+            product->gpu = plan_cuda(a, plan, options->arch ? options->arch : "sm_90");
+            if (has(options->dump, DUMP_PLAN))
+                plan_cuda_print(&dump, product->gpu);
+        }
         if (options->write)
-            product->files = emit_c(a, plan, options->emit, &file);
+            product->files = options->cuda ? emit_cuda(a, product->gpu, options->emit, &file)
+                                           : emit_c(a, plan, options->emit, &file);
         product->output = NEW_ARRAY(a, struct file_content, product->files);
         for (int i = 0; i < product->files; i++)
             product->output[i] =

@@ -13,7 +13,8 @@ const char options_help[] =
     "Writes source code for the tensor products that the YAML files SPEC describe (-: standard input).\n"
     "\n"
     "  -o DIR            write into DIR, made if missing (default: the current folder; -: standard output)\n"
-    "  --backend=NAME    c (default; cuda is not part of this version)\n"
+    "  --backend=NAME    c (default) or cuda\n"
+    "  --arch=NAME       cuda: the GPU to plan for, sm_80 to sm_120 (default sm_90)\n"
     "  --emit=LIST       of header, source, selftest (default: header,source)\n"
     "  --check           write nothing; print a diff of every file that is missing or differs\n"
     "  --list            write nothing; print the names of the files\n"
@@ -126,18 +127,33 @@ static bool read_list(struct arena *a, const char *option, const char *list, con
     }
 }
 
-static bool read_backend(const char *value, struct text *error)
+static bool read_word(const char *what, const char *value, const char *const *names, size_t count, const char **out,
+                      struct text *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(value, names[i])) {
+            *out = names[i];
+            return true;
+        }
+    text_printf(error, "cgtpgen: unknown %s '%s'", what, value);
+    put_suggestion(error, value, names, count);
+    return false;
+}
+
+static bool read_backend(const char *value, bool *cuda, struct text *error)
 {
     static const char *const names[] = {"c", "cuda"};
-    if (!strcmp(value, "c"))
-        return true;
-    if (!strcmp(value, "cuda")) {
-        text_printf(error, "cgtpgen: --backend=cuda is not part of this version; it has --backend=c\n");
+    const char *name = NULL;
+    if (!read_word("backend", value, names, LENGTH(names), &name, error))
         return false;
-    }
-    text_printf(error, "cgtpgen: unknown backend '%s'", value);
-    put_suggestion(error, value, names, LENGTH(names));
-    return false;
+    *cuda = name == names[1];
+    return true;
+}
+
+static bool read_arch(const char *value, const char **arch, struct text *error)
+{
+    static const char *const names[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};
+    return read_word("architecture", value, names, LENGTH(names), arch, error);
 }
 
 static bool read_letters(const char *letters, unsigned *bits, struct text *error)
@@ -161,12 +177,9 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
         o->output = value;
         return true;
     case OPTION_BACKEND:
-        return read_backend(value, error);
+        return read_backend(value, &o->cuda, error);
     case OPTION_ARCH:
-        text_printf(
-            error,
-            "cgtpgen: --arch is for a backend that depends on the architecture; the C backend does not\n");
-        return false;
+        return read_arch(value, &o->arch, error);
     case OPTION_EMIT:
         return read_list(a, "--emit", value, emit_name, LENGTH(emit_name), &o->emit, error);
     case OPTION_CHECK:

@@ -81,7 +81,7 @@ void ref_problem_free(struct ref_problem *p)
 }
 
 void ref_add_path(struct ref_problem *p, int x, int y, int z, const char *mode, bool weighted,
-                  double path_weight)
+                  long double path_weight)
 {
     if (x < 0 || y < 0 || z < 0 || x >= p->irreps[REF_X].n || y >= p->irreps[REF_Y].n ||
         z >= p->irreps[REF_G].n)
@@ -222,11 +222,11 @@ static void read_variance(struct ref_problem *p, const char *line)
         fail("not a variance", line);
     slot = slot_of(name);
     free(p->variance[slot]);
-    p->variance[slot] = allocate((size_t)p->irreps[slot].n, sizeof(double));
+    p->variance[slot] = allocate((size_t)p->irreps[slot].n, sizeof(long double));
     for (int i = 0; i < p->irreps[slot].n; i++) {
         int more;
         line += used;
-        if (sscanf(line, "%lf%n", &p->variance[slot][i], &more) != 1)
+        if (sscanf(line, "%Lf%n", &p->variance[slot][i], &more) != 1)
             fail("too few variances", name);
         used = more;
     }
@@ -271,8 +271,8 @@ struct ref_problem *ref_problem_read(FILE *file, const char *name, struct ref_ar
             read_variance(p, text);
         } else if (strcmp(word, "instruction") == 0) {
             int x, y, z, weighted;
-            double path_weight;
-            if (sscanf(text, "%d %d %d %31s %d %lf", &x, &y, &z, rest[0], &weighted, &path_weight) != 6)
+            long double path_weight;
+            if (sscanf(text, "%d %d %d %31s %d %Lf", &x, &y, &z, rest[0], &weighted, &path_weight) != 6)
                 fail("not an instruction", line);
             ref_add_path(p, x, y, z, rest[0], weighted != 0, path_weight);
         } else if (strcmp(word, "index") == 0) {

@@ -97,7 +97,7 @@ struct ref_path {
     int x, y, z;
     char mode[6];
     bool weighted;
-    double path_weight;
+    long double path_weight;
     long double coefficient; /* a_p */
     int64_t weight_offset, weight_numel;
     const struct ref_w3j *cg;
@@ -106,7 +106,7 @@ struct ref_path {
 struct ref_problem {
     struct ref_irreps irreps[REF_SLOTS]; /* that of w is empty */
     char irrep_normalization[16], path_normalization[16];
-    double *variance[REF_SLOTS]; /* by segment; NULL: all one */
+    long double *variance[REF_SLOTS]; /* by segment; NULL: all one */
     int paths;
     struct ref_path *path;
     int64_t dim[REF_SLOTS]; /* elements of a row */
@@ -127,7 +127,7 @@ struct ref_array {
 struct ref_problem *ref_problem_new(const char *x, const char *y, const char *z);
 void ref_problem_free(struct ref_problem *);
 void ref_add_path(struct ref_problem *, int x, int y, int z, const char *mode, bool weighted,
-                  double path_weight);
+                  long double path_weight);
 /* Derives coefficients, weight layout and tensors, once all paths are there. */
 void ref_problem_finish(struct ref_problem *);
 

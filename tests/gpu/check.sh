@@ -1,9 +1,9 @@
 #!/bin/sh
-# check.sh FOLDER PREFIX: runs the programs that make gpu-check built in FOLDER/PREFIXnarrow, FOLDER/PREFIXgolden and
-# FOLDER/sanitize. Prints each one's TAP under its name, then one summary line; exits 1 if anything failed or is missing.
-# What is short of the device runs alone; the rest, mostly arithmetic of the host, at once.
+# check.sh FOLDER PREFIX: runs the programs that make gpu-check built in FOLDER/PREFIXnarrow, PREFIXgolden and
+# sanitize. Prints each one's TAP under its name, then one summary line; exits 1 if anything failed.
+# What needs the device for itself runs alone; the rest, mostly arithmetic of the host, at once.
 #
-# SANITIZER_TOOL: compute-sanitizer, or another one's path; where it is missing its part is skipped, and said so.
+# SANITIZER_TOOL: compute-sanitizer, or another's path; where it is missing its part is skipped, and said so.
 
 folder=$1
 prefix=$2
@@ -41,7 +41,8 @@ if command -v "$tool" > /dev/null; then
         for program in "$folder/sanitize"/check_?; do
             start "$check-${program##*_}" "$tool" --tool $check --error-exitcode 99 "$program" sizes
         done
-        start "$check-device" "$tool" --tool $check --error-exitcode 99 "$folder/sanitize/device" --runs=2 repeat streams
+        start "$check-device" "$tool" --tool $check --error-exitcode 99 \
+            "$folder/sanitize/device" --runs=2 repeat streams
         [ $check = racecheck ] && wait
     done
     start memcheck-graphs "$tool" --tool memcheck --error-exitcode 99 "$folder/sanitize/device" graphs
@@ -66,7 +67,8 @@ done
 passed=$(cat "$logs"/*.tap | grep -c '^ok')
 failures=$(cat "$logs"/*.tap | grep -c '^not ok')
 skipped=$(cat "$logs"/*.tap | grep -c '^ok.*# SKIP')
-findings=$(cat "$logs"/*.tap | grep -c '^========= \(Invalid\|Error: Race\|Error: Potential\|Uninitialized\|Barrier\|Program hit\)')
+findings=$(cat "$logs"/*.tap | sed -n 's/^=* \(ERROR SUMMARY\|RACECHECK SUMMARY\): \([0-9]*\).*/\2/p' |
+    awk '{ n += $1 } END { print n + 0 }')
 echo "# gpu-check: $programs programs, $passed passed ($skipped of them skipped), $failures failed," \
     "$findings findings of the sanitizer, $(($(date +%s) - begin)) s${failed:+; exited badly:$failed}"
 [ $bad = 0 ] && [ "$failures" = 0 ] && [ $programs -gt 0 ]

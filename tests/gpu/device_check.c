@@ -85,6 +85,9 @@ static struct ref_graph make_graph(const cgtp_product *p)
     const int64_t row = (p->dim[CGTP_W] + p->dim[CGTP_Z] + p->dim[CGTP_X] + p->dim[CGTP_Y]) * p->scalar_size;
     int64_t items = (int64_t)(64 << 20) / (row + 1), senders = 60, receivers = 70;
     items = items < 5000 ? items : 5000;
+    for (int slot = 0; slot < CGTP_SLOTS; slot++) /* a row that all items share is compared as a whole */
+        if (p->index[slot] == CGTP_SHARED && items > 1000)
+            items = 1000;
     if (!p->graph)
         return (struct ref_graph){.items = items};
     int64_t *sender = malloc((size_t)items * sizeof *sender),

@@ -1,14 +1,16 @@
-# Tests and benchmarks on a GPU. On a machine with the GPU: nvcc, make, gcc; libyaml or Python only where sources are made.
+# Tests and benchmarks on a GPU. The machine needs nvcc, make and gcc; Python and the generator only where
+# sources are made, and libyaml only for a generator that is not static.
 #
-# make gpu-sources    generates what they need into $(GPU_DIR) (GPU_SETS="bench": only that; GPU_GENERATOR=...: another
-#                     generator, for instance build/cgtpgen-static); sources that are there are used as they are
+# make gpu-sources    generates what they need into $(GPU_DIR); sources that are there are used as they are.
+#                     GPU_SETS="bench": only that. GPU_GENERATOR=build/cgtpgen-static: that one, as it is
 # make static         $(BUILD)/cgtpgen-static, which runs where there is no libyaml
 # make gpu-check      builds and runs all checks; MODE=quick: some. The log is $(GPU_DIR)/check.log
-# make gpu-bench      times the benchmark's kernels. VARIANTS="DIR ...": times the specs in these folders instead (of the
-#                     benchmark's products, with different names and tune knobs). BENCH=--help: options. bench.log
+# make gpu-bench      times the benchmark's kernels; log: bench.log. BENCH=--help: options
+#                     VARIANTS="DIR .." times the specs in these folders instead: the benchmark's products
+#                     under different names and with different tune knobs; log: variants.log
 #
-# GPU_ARCH=sm_90 (default: the machine's own), GPU_JOBS=16, NVCC, NVCCFLAGS. GPU_BACKEND=c tries everything but the GPU:
-# the C backend's output, on the host.
+# GPU_ARCH=sm_90 (default: the machine's own), GPU_JOBS=16, NVCC, NVCCFLAGS. GPU_BACKEND=c tries everything
+# but the GPU: the C backend's output, on the host.
 
 GPU_BACKEND ?= cuda
 GPU_DIR ?= build/gpu$(if $(filter cuda,$(GPU_BACKEND)),,-$(GPU_BACKEND))
@@ -28,13 +30,13 @@ $(BUILD)/cgtpgen-static: $(OBJECTS)
 	$(Q)$(CC) $(LDFLAGS) -static -o $@ $^ -lyaml
 
 GPU_COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-GPU_GENERATE = $(PYTHON) tests/gpu/sources.py --generator=$(GPU_GENERATOR) --backend=$(GPU_BACKEND) --out=$(GPU_DIR) \
-    --commit=$(GPU_COMMIT)
+GPU_GENERATE = $(PYTHON) tests/gpu/sources.py --generator=$(GPU_GENERATOR) --backend=$(GPU_BACKEND) \
+    --out=$(GPU_DIR) --commit=$(GPU_COMMIT)
 
-gpu-sources: $(filter $(BUILD)/cgtpgen $(BUILD)/cgtpgen-static,$(GPU_GENERATOR))
+gpu-sources: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
 	$(Q)$(GPU_GENERATE) $(GPU_SETS)
 
-# ---- programs of one set of products: GPU_SET, the folder; GPU_PROGRAMS, of bench, device and check_0, check_1, .. ----
+# ---- programs of one set of products: GPU_SET, the folder; GPU_PROGRAMS: bench, device, check_0, .. ----
 
 GPU_SET ?= bench
 GPU_PROGRAMS ?= bench
@@ -78,7 +80,8 @@ $(GPU_HERE)/products.a: $(GPU_PRODUCTS)
 	$(Q)ar rcs $@ $^
 
 GPU_LINKED = $(Q)$(GPU_LINK) -o $@ $^ -lm
-$(GPU_HERE)/bench: $(addprefix $(GPU_OBJ)/,$(addsuffix .o,$(GPU_OWN) bench)) $(GPU_HERE)/table.c.o $(GPU_HERE)/products.a
+$(GPU_HERE)/bench: $(addprefix $(GPU_OBJ)/,$(GPU_OWN:=.o) bench.o) $(GPU_HERE)/table.c.o \
+    $(GPU_HERE)/products.a
 	$(GPU_LINKED)
 $(GPU_HERE)/device: $(addprefix $(GPU_OBJ)/,$(GPU_DEVICE:=.o)) $(GPU_HERE)/table.c.o $(GPU_HERE)/products.a
 	$(GPU_LINKED)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# logged.sh LOG COMMAND...: runs the command with its output on the terminal and, after a line with the date, in LOG.
-# Exits as the command does.
+# logged.sh LOG COMMAND..: runs the command, its output on the terminal and, after a line with the date, in LOG;
+# exits as the command does.
 log=$1
 shift
 date -u '+# %Y-%m-%d %H:%M UTC' > "$log"

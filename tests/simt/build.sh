@@ -1,7 +1,7 @@
 #!/bin/sh
 # build.sh OUTPUT FILE... - compiles a program that runs kernels through the shim. .cu: kernels, every access checked;
 # .cc and .c: drivers and descriptors, as they are; .o: linked. Run from the repository root; CXX, CC, BUILD as in make.
-# SIMT_FLAGS adds options for all.
+# SIMT_FLAGS adds options for all. Objects that are newer than their source and all headers are kept.
 set -e
 CXX=${CXX:-g++} CC=${CC:-gcc} BUILD=${BUILD:-build}
 output=$1
@@ -30,8 +30,19 @@ for source in tests/simt/simt.cc tests/simt/simt_memory.cc tests/simt/simt_async
     files="$files $object"
 done
 include='-Itests/simt -Iruntime -Itests'
+header=$(ls -t tests/simt/*.h tests/simt/build.sh runtime/*.h tests/*.h | head -n 1)
 for source; do
     object=$objects/$(basename "$source").o
+    case $source in
+    *.o) ;;
+    *)
+        newest=$(ls -t "$source" "$header" "$object" 2>/dev/null | head -n 1)
+        if [ "$newest" = "$object" ]; then
+            files="$files $object"
+            continue
+        fi
+        ;;
+    esac
     case $source in
     *.cu) "$CXX" -std=c++17 -O1 -fno-strict-aliasing $check -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas $SIMT_FLAGS $include \
         -I"$(dirname "$source")" -x c++ -c -o "$object" "$source" ;;

@@ -10,7 +10,7 @@
 
 #include <math.h>
 #include <string.h>
-#include <tuple>
+#include <type_traits>
 
 enum { CGTP_LANES = 32 };
 #define CGTP_ALL_LANES 0xffffffffu
@@ -18,7 +18,7 @@ enum { CGTP_LANES = 32 };
 #define CGTP_KERNEL(threads, blocks) static __attribute__((noinline)) void
 #define CGTP_DEVICE static inline
 #define CGTP_BOTH static inline
-#define CGTP_MEMBER inline
+#define CGTP_MEMBER inline __attribute__((always_inline))
 #define CGTP_DEVICE_CALL static __attribute__((noinline))
 #define CGTP_SHARED(name) unsigned char *const name = simt_shared()
 
@@ -64,6 +64,7 @@ struct cgtp_policy {
     unsigned long long bits;
 };
 
+CGTP_DEVICE unsigned char *cgtp_hide(unsigned char *shared) { return shared; }
 CGTP_DEVICE cgtp_policy cgtp_policy_stream(void) { return {0}; }
 CGTP_DEVICE cgtp_policy cgtp_policy_keep(void) { return {0}; }
 
@@ -146,21 +147,46 @@ CGTP_DEVICE real cgtp_read_other(const real *p)
 
 /* ---- launches, on the host ---- */
 
+/* Arguments of a launch. Files have different types of the same names: nothing here may be shared between them. */
+namespace {
+template <typename... Types> struct simt_arguments;
+
+template <> struct simt_arguments<> {
+    template <typename Kernel, typename... Before> void pass(Kernel kernel, const Before &...before) const
+    {
+        kernel(before...);
+    }
+};
+
+template <typename First, typename... Rest> struct simt_arguments<First, Rest...> {
+    First first;
+    simt_arguments<Rest...> rest;
+    template <typename... Arguments>
+    simt_arguments(First f, Arguments... arguments) : first(f), rest((Arguments)arguments...)
+    {
+    }
+    template <typename Kernel, typename... Before> void pass(Kernel kernel, const Before &...before) const
+    {
+        rest.pass(kernel, before..., first);
+    }
+};
+
 template <typename... Parameters> struct simt_call {
     void (*kernel)(Parameters...);
-    std::tuple<Parameters...> parameters;
+    simt_arguments<std::remove_const_t<Parameters>...> arguments;
     static void run(const void *call)
     {
         const simt_call *c = (const simt_call *)call;
-        std::apply(c->kernel, c->parameters);
+        c->arguments.pass(c->kernel);
     }
 };
+} // namespace
 
 template <typename... Parameters, typename... Arguments>
 static inline cgtp_status simt_launch(const char *text, void (*kernel)(Parameters...), int64_t blocks, int threads,
                                       size_t shared, cgtp_stream, Arguments... arguments)
 {
-    simt_call<Parameters...> call = {kernel, std::tuple<Parameters...>((Parameters)arguments...)};
+    simt_call<Parameters...> call = {kernel, {(Parameters)arguments...}};
     return simt_run(text, call.run, &call, sizeof call, blocks, threads, shared) ? CGTP_LAUNCH_FAILED : CGTP_OK;
 }
 #define cgtp_launch(...) simt_launch(#__VA_ARGS__, __VA_ARGS__)

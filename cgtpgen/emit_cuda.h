@@ -1,0 +1,40 @@
+/* emit_cuda.h - the CUDA backend: what its parts share. */
+#ifndef CGTPGEN_EMIT_CUDA_H
+#define CGTPGEN_EMIT_CUDA_H
+
+#include "emit.h"
+#include "emit_body.h"
+#include "plan_cuda.h"
+
+/* NAME.h, NAME.c (the descriptor), NAME_<kernel>.cu one a kernel. Returns the number of files. */
+int emit_cuda(struct arena *, const struct gpu_plan *, unsigned what, struct output_file **files);
+
+/* One kernel while it is written. */
+struct cuda_writer {
+    struct arena *arena;
+    struct text *out;
+    const struct gpu_plan *gpu;
+    const struct problem *problem;
+    const struct spec *spec;
+    const struct gpu_kernel *kernel;
+    const struct kernel_form *form;
+    const struct gpu_pass *pass; /* the current one */
+    bool graph;
+};
+
+/* receivers, senders, items, shared */
+const char *cuda_owner(const struct gpu_pass *);
+
+/* name + offset */
+const char *cuda_plus(struct cuda_writer *, const char *name, int64_t offset);
+
+/* The device code of a pass by the pipelined convolution (emit_cuda_conv.c), and of the kernels that finish its outputs. */
+void emit_cuda_conv(struct cuda_writer *);
+
+/* The device code of a pass by the general evaluation (emit_cuda_general.c). */
+void emit_cuda_general(struct cuda_writer *);
+
+/* Its launches. */
+void emit_cuda_general_launch(struct cuda_writer *);
+
+#endif

@@ -1,0 +1,403 @@
+/* plan_cuda.c - see plan_cuda.h. */
+#include "plan_cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LANES = 32,
+    REGISTERS = 65536,       /* of a multiprocessor */
+    SHARED_BYTES = 227 << 10, /* that blocks of a multiprocessor can share */
+    OWN_REGISTERS = 42       /* addresses, counters, temporaries; fitted to what ptxas reports */
+};
+
+/* What a thread may use at this many warps a multiprocessor, and the choices that are useful. */
+static const struct {
+    int warps, registers;
+} occupancy[] = {{16, 128}, {12, 168}, {8, 255}};
+
+/* Planner knobs: names, ranges, defaults (0: chosen by the planner). */
+static const struct knob {
+    const char *name;
+    int least, most;
+} knobs[] = {
+    {"channels", 1, 4},  /* V */
+    {"stages", 2, 8},
+    {"warps", 4, 32},    /* a multiprocessor; decides the registers of a thread */
+    {"paths", 1, 1 << 16}, /* most paths in a segment */
+};
+enum { KNOB_CHANNELS, KNOB_STAGES, KNOB_WARPS, KNOB_PATHS, KNOBS };
+
+struct choice {
+    int knob[KNOBS]; /* 0: free */
+};
+
+static int knob_number(const char *name)
+{
+    int k = 0;
+    while (k < KNOBS && strcmp(knobs[k].name, name) != 0)
+        k++;
+    return k;
+}
+
+void plan_cuda_check(const struct spec *s, struct diag *diag)
+{
+    const char *names[KNOBS];
+    for (int k = 0; k < KNOBS; k++)
+        names[k] = knobs[k].name;
+    for (int i = 0; i < s->knobs; i++) {
+        const struct spec_knob *q = &s->knob[i];
+        int k = knob_number(q->name);
+        if (strcmp(q->arch, "c") == 0) {
+            diag_error(diag, q->pos, "the C backend has no knob '%s', nor any other", q->name);
+        } else if (k == KNOBS) {
+            const char *near = diag_nearest(q->name, names, KNOBS);
+            diag_error(diag, q->pos, "unknown knob '%s'%s%s%s", q->name, near ? "; did you mean '" : "", near ? near : "",
+                       near ? "'?" : "; there are channels, stages, warps and paths");
+        } else if (q->value < knobs[k].least || q->value > knobs[k].most) {
+            diag_error(diag, q->pos, "%s is %lld; expected %d to %d", q->name, (long long)q->value, knobs[k].least,
+                       knobs[k].most);
+        }
+    }
+}
+
+static struct choice read_knobs(const struct spec *s, const char *arch)
+{
+    struct choice c = {{0}};
+    for (int i = 0; i < s->knobs; i++)
+        if (strcmp(s->knob[i].arch, arch) == 0)
+            c.knob[knob_number(s->knob[i].name)] = (int)s->knob[i].value;
+    return c;
+}
+
+static int element_size(const struct plan *plan)
+{
+    return plan->problem->spec->precision == PRECISION_FLOAT64 ? 8 : 4;
+}
+
+static int round_up(int n, int to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* ---- can the convolution compute the pass? ---- */
+
+static const char *why_general(const struct plan *plan, const struct kernel_form *k, const struct pass *pass)
+{
+    const struct problem *p = plan->problem;
+    const struct spec *s = p->spec;
+    int wide = 16 / element_size(plan);
+    (void)k;
+    if (s->index[SLOT_X] != INDEX_SENDER || s->index[SLOT_Y] != INDEX_ITEM || s->index[SLOT_G] != INDEX_RECEIVER)
+        return "not a convolution (x sender, y item, z receiver)";
+    if (!s->sorted)
+        return "edges in any order";
+    if (s->compensated)
+        return "compensated sums";
+    if (p->weight_numel && s->index[SLOT_W] != INDEX_ITEM)
+        return "weights not of the edge";
+    if (p->dim[SLOT_X] % wide || p->dim[SLOT_W] % wide || p->dim[SLOT_G] % wide)
+        return "rows that are no multiple of 16 bytes";
+    bool *written = calloc((size_t)p->z.n + 1, sizeof *written);
+    const char *reason = written ? NULL : "out of memory";
+    for (int i = 0; i < p->paths && !reason; i++) {
+        const struct path_plan *e = &plan->path[i];
+        const struct path *q = e->path;
+        if (!e->matrix || pass->variant_of[i] < 0)
+            reason = "a path without effect";
+        else if (q->mode != MODE_UVU || q->mul_y != 1)
+            reason = "a path that is not uvu with one channel of y";
+        else if (q->mul_x % LANES)
+            reason = "channels that are no multiple of 32";
+        else if (written[q->z])
+            reason = "several paths into one segment of z";
+        else
+            written[q->z] = true;
+    }
+    free(written);
+    if (!reason && p->paths == 0)
+        reason = "no path";
+    return reason;
+}
+
+/* ---- segments ---- */
+
+static int slot_count(const struct kernel_form *k, const struct pass *pass, enum slot s, bool outputs)
+{
+    int n = 0;
+    for (int i = 0; i < k->inputs && !outputs; i++)
+        n += k->input[i].slot == s && (pass->raw[i] || pass->vector[i]);
+    for (int o = 0; o < pass->outputs && outputs; o++)
+        n += k->output[pass->output[o]].slot == s;
+    return n;
+}
+
+/* Registers of a thread, and the other figures, for a segment with its paths and channels set. */
+static void measure(const struct plan *plan, const struct kernel_form *k, const struct gpu_pass *g, struct gpu_segment *s)
+{
+    const struct problem *p = plan->problem;
+    const struct pass *pass = g->pass;
+    int size = element_size(plan), words = size / 4, v = s->channels, x = 0, z = 0, longest = 0;
+    double work = 60;
+    s->xs = 0;
+    for (int i = 0; i < s->paths; i++) {
+        const struct path *q = &p->path[s->path[i]];
+        const struct matrix *m = g->matrix[s->path[i]];
+        const struct variant *a = &pass->variant[pass->variant_of[s->path[i]]];
+        int at = 0;
+        while (at < s->xs && s->x[at] != q->x)
+            at++;
+        if (at == s->xs) {
+            s->x[s->xs++] = q->x;
+            x += 2 * q->l1 + 1;
+        }
+        z += 2 * q->l3 + 1;
+        longest = longest > 2 * q->l3 + 1 ? longest : 2 * q->l3 + 1;
+        work += recipe_flops(a->product, m->entries, m->rows, m->columns, m->form_terms) / 2 * v +
+                (m->form_terms - m->forms) * 2.0 + 2 * v;
+    }
+    int y = (int)p->dim[SLOT_Y];
+    int xs_in = slot_count(k, pass, SLOT_X, false), xs_out = slot_count(k, pass, SLOT_X, true);
+    int ys_in = slot_count(k, pass, SLOT_Y, false), ys_out = slot_count(k, pass, SLOT_Y, true);
+    int zs = slot_count(k, pass, SLOT_G, false) + slot_count(k, pass, SLOT_G, true);
+    s->groups = s->mul / (LANES * v);
+    s->g_length = v * z * zs;
+    s->flush_bytes = g->g_outputs ? LANES * v * longest * size : 0;
+    s->leave_bytes = 2 * s->flush_bytes > LANES * v * x * xs_out * size ? 2 * s->flush_bytes : LANES * v * x * xs_out * size;
+    s->registers = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) + OWN_REGISTERS;
+    s->work = (int)(work + 50.0 * ys_out + 4.0 * x * v * xs_out);
+}
+
+static int by_operands(const void *a, const void *b, const struct problem *p)
+{
+    const struct path *q = &p->path[*(const int *)a], *r = &p->path[*(const int *)b];
+    return q->y != r->y ? (q->y > r->y) - (q->y < r->y) : q->x != r->x ? (q->x > r->x) - (q->x < r->x) : q->number - r->number;
+}
+
+/* Insertion sort: segments are short and there is no qsort with a context in C11. */
+static void sort_paths(struct gpu_segment *s, const struct problem *p)
+{
+    for (int i = 1; i < s->paths; i++)
+        for (int j = i; j > 0 && by_operands(&s->path[j - 1], &s->path[j], p) > 0; j--) {
+            int t = s->path[j];
+            s->path[j] = s->path[j - 1];
+            s->path[j - 1] = t;
+        }
+}
+
+static void lay_out_stage(struct arena *a, const struct plan *plan, const struct kernel_form *k, const struct pass *pass,
+                          struct gpu_segment *s)
+{
+    const struct problem *p = plan->problem;
+    int size = element_size(plan), at = 0, slice = LANES * s->channels * size;
+    s->piece = NEW_ARRAY(a, struct stage_piece, k->inputs * (s->paths + s->xs + 1) + 1);
+    for (int i = 0; i < k->inputs; i++) {
+        if (!pass->raw[i] && !pass->vector[i])
+            continue;
+        enum slot slot = k->input[i].slot;
+        int n = slot == SLOT_W ? s->paths : slot == SLOT_X ? s->xs : slot == SLOT_Y ? 1 : 0;
+        for (int j = 0; j < n; j++) {
+            int number = slot == SLOT_W ? s->path[j] : slot == SLOT_X ? s->x[j] : 0;
+            if (slot == SLOT_W && !p->path[number].weighted)
+                continue;
+            int bytes = slot == SLOT_W   ? slice
+                        : slot == SLOT_X ? slice * (2 * p->x.segment[number].ir.l + 1)
+                                         : round_up((int)p->dim[SLOT_Y] * size, 16);
+            s->piece[s->pieces++] = (struct stage_piece){i, number, at, bytes};
+            at += bytes;
+        }
+    }
+    s->sender_at = at;
+    s->stage_bytes = round_up(at + 16, 128);
+}
+
+/* Divides the paths into segments of at most `limit` registers. */
+static void divide(struct arena *a, const struct plan *plan, const struct kernel_form *k, struct gpu_pass *g, int channels,
+                   int limit, int most_paths)
+{
+    const struct problem *p = plan->problem;
+    bool *taken = NEW_ARRAY(a, bool, p->paths + 1);
+    g->segment = NEW_ARRAY(a, struct gpu_segment, p->paths + 1);
+    g->segments = 0;
+    for (;;) {
+        struct gpu_segment s = {.path = NEW_ARRAY(a, int, p->paths + 1), .x = NEW_ARRAY(a, int, p->x.n + 1)};
+        /* whole segments of x first, so that the gradient of an x row is summed in one place; then single paths */
+        for (int x = 0; x < p->x.n; x++) {
+            struct gpu_segment larger = s;
+            larger.path = NEW_ARRAY(a, int, p->paths + 1);
+            memcpy(larger.path, s.path, (size_t)s.paths * sizeof *s.path);
+            for (int i = 0; i < p->paths; i++)
+                if (!taken[i] && p->path[i].x == x && (s.paths == 0 || p->path[i].mul_x == s.mul)) {
+                    larger.path[larger.paths++] = i;
+                    larger.mul = p->path[i].mul_x;
+                }
+            if (larger.paths == s.paths)
+                continue;
+            larger.channels = larger.mul % (LANES * channels) ? 1 : channels;
+            larger.x = NEW_ARRAY(a, int, p->x.n + 1);
+            measure(plan, k, g, &larger);
+            bool fits = larger.registers <= limit && larger.paths <= most_paths;
+            if (!fits && s.paths)
+                continue;
+            while (!fits && larger.paths > 1) {
+                larger.paths--;
+                measure(plan, k, g, &larger);
+                fits = larger.registers <= limit && larger.paths <= most_paths;
+            }
+            s = larger;
+            for (int i = 0; i < s.paths; i++)
+                taken[s.path[i]] = true;
+        }
+        if (s.paths == 0)
+            break;
+        sort_paths(&s, p);
+        g->segment[g->segments++] = s;
+    }
+}
+
+static int most_registers(const struct gpu_pass *g)
+{
+    int most = 0;
+    for (int i = 0; i < g->segments; i++)
+        most = most > g->segment[i].registers ? most : g->segment[i].registers;
+    return most;
+}
+
+/* Chooses V, segments and occupancy. Two channels a lane halve the work for forms and sums over lanes; more warps hide
+ * latency; fewer segments read x less often. */
+static int choose(struct arena *a, const struct plan *plan, const struct kernel_form *k, struct gpu_pass *g,
+                  const struct choice *c)
+{
+    int points = (int)(sizeof occupancy / sizeof *occupancy), best = points - 1, best_v = 1, least = 0;
+    int most_paths = c->knob[KNOB_PATHS] ? c->knob[KNOB_PATHS] : plan->problem->paths;
+    for (int o = 0; o < points; o++)
+        for (int v = 1; v <= 2; v++) {
+            if (c->knob[KNOB_CHANNELS] && c->knob[KNOB_CHANNELS] != v)
+                continue;
+            if (c->knob[KNOB_WARPS] && occupancy[o].warps != c->knob[KNOB_WARPS])
+                continue;
+            divide(a, plan, k, g, v, occupancy[o].registers, most_paths);
+            int work = 0;
+            for (int s = 0; s < g->segments; s++)
+                work += g->segment[s].work * g->segment[s].groups;
+            /* fewer warps hide less: a quarter more for each step down; what does not fit spills */
+            work = (int)(work * (1 + 0.12 * o)) + (most_registers(g) > occupancy[o].registers ? work : 0);
+            if (least == 0 || work < least) {
+                least = work;
+                best = o;
+                best_v = v;
+            }
+        }
+    divide(a, plan, k, g, c->knob[KNOB_CHANNELS] ? c->knob[KNOB_CHANNELS] : best_v, occupancy[best].registers, most_paths);
+    return best;
+}
+
+static void plan_convolution(struct arena *a, struct plan *plan, const struct kernel_form *k, struct gpu_pass *g,
+                             const struct choice *c)
+{
+    const struct problem *p = plan->problem;
+    g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
+    for (int i = 0; i < p->paths; i++)
+        g->matrix[i] = matrix_scaled(&plan->matrices, &p->path[i], SLOT_Y);
+    g->g_outputs = slot_count(k, g->pass, SLOT_G, true) > 0;
+    g->a_outputs = slot_count(k, g->pass, SLOT_Y, true) > 0;
+    g->b_outputs = slot_count(k, g->pass, SLOT_X, true) > 0;
+    g->w_outputs = slot_count(k, g->pass, SLOT_W, true) > 0;
+    g->edge_buffer = g->b_outputs && p->spec->deterministic;
+    int point = choose(a, plan, k, g, c), stage = 0, leave = 0;
+    for (int i = 0; i < g->segments; i++) {
+        struct gpu_segment *s = &g->segment[i];
+        lay_out_stage(a, plan, k, g->pass, s);
+        stage = stage > s->stage_bytes ? stage : s->stage_bytes;
+        leave = leave > s->leave_bytes ? leave : s->leave_bytes;
+        g->parts += s->groups;
+        s->edge_at = g->edge_row;
+        for (int x = 0; x < s->xs; x++)
+            g->edge_row += s->mul * (2 * p->x.segment[s->x[x]].ir.l + 1);
+    }
+    g->warps = 4;
+    g->blocks = occupancy[point].warps / g->warps;
+    int room = SHARED_BYTES / g->blocks - 1024 - g->warps * leave;
+    g->stages = c->knob[KNOB_STAGES] ? c->knob[KNOB_STAGES] : 4;
+    while (g->stages > 2 && g->stages * stage * g->warps > room)
+        g->stages--;
+    while (g->blocks > 1 && g->stages * stage * g->warps > room) {
+        g->blocks--;
+        room = SHARED_BYTES / g->blocks - 1024 - g->warps * leave;
+    }
+    g->warp_bytes = g->stages * stage + round_up(leave, 128);
+}
+
+/* ---- the whole ---- */
+
+static void plan_general(const struct plan *plan, struct gpu_pass *g)
+{
+    for (int i = 0; i < plan->problem->paths; i++) {
+        if (g->pass->variant_of[i] < 0)
+            continue;
+        const struct variant *v = &g->pass->variant[g->pass->variant_of[i]];
+        const struct path_plan *e = &plan->path[i];
+        int64_t need = (int64_t)(v->ts + v->ps) * e->matrix->columns * (e->b == SLOT_X ? e->path->mul_x : e->path->mul_y);
+        g->scratch = g->scratch > need ? g->scratch : need;
+    }
+}
+
+struct gpu_plan *plan_cuda(struct arena *a, struct plan *plan, const char *arch)
+{
+    struct choice c = read_knobs(plan->problem->spec, arch);
+    struct gpu_plan *gpu = NEW(a, struct gpu_plan);
+    gpu->plan = plan;
+    gpu->arch = arch;
+    gpu->kernel = NEW_ARRAY(a, struct gpu_kernel, plan->kernels + 1);
+    for (int i = 0; i < plan->kernels; i++) {
+        struct gpu_kernel *k = &gpu->kernel[i];
+        k->kernel = &plan->kernel[i];
+        k->passes = k->kernel->passes;
+        k->pass = NEW_ARRAY(a, struct gpu_pass, k->passes + 1);
+        for (int p = 0; p < k->passes; p++) {
+            struct gpu_pass *g = &k->pass[p];
+            g->pass = &k->kernel->pass[p];
+            g->reason = why_general(plan, k->kernel->form, g->pass);
+            g->evaluation = g->reason ? GPU_GENERAL : GPU_CONVOLUTION;
+            if (!g->reason) {
+                g->reason = "";
+                plan_convolution(a, plan, k->kernel->form, g, &c);
+                if (g->warps * g->warp_bytes > SHARED_BYTES) {
+                    g->evaluation = GPU_GENERAL;
+                    g->reason = "a stage larger than shared memory";
+                }
+            }
+            if (g->evaluation == GPU_GENERAL)
+                plan_general(plan, g);
+        }
+    }
+    return gpu;
+}
+
+void plan_cuda_print_kernel(struct text *out, const struct gpu_plan *gpu, const struct gpu_kernel *k)
+{
+    (void)gpu;
+    for (int p = 0; p < k->passes; p++) {
+        const struct gpu_pass *g = &k->pass[p];
+        text_printf(out, "kernel %s, pass over %s: ", k->kernel->form->name, index_name[g->pass->owner]);
+        if (g->evaluation == GPU_GENERAL) {
+            text_printf(out, "general (%s)\n", g->reason);
+            continue;
+        }
+        text_printf(out, "pipelined convolution%s\n  %d stages, %d warps a block, %d blocks a multiprocessor, %d bytes shared a block\n",
+                    g->edge_buffer ? ", gradients of x through a buffer of edges" : "", g->stages, g->warps, g->blocks,
+                    g->warps * g->warp_bytes);
+        for (int s = 0; s < g->segments; s++) {
+            const struct gpu_segment *q = &g->segment[s];
+            text_printf(out, "  segment %d: %d paths, %d channels, %d a lane in %d groups; %d registers; stage %d bytes; %d instructions an edge\n",
+                        s, q->paths, q->mul, q->channels, q->groups, q->registers, q->stage_bytes, q->work);
+        }
+    }
+}
+
+void plan_cuda_print(struct text *out, const struct gpu_plan *gpu)
+{
+    text_printf(out, "GPU plan for %s\n", gpu->arch);
+    for (int i = 0; i < gpu->plan->kernels; i++)
+        plan_cuda_print_kernel(out, gpu, &gpu->kernel[i]);
+}

@@ -1,0 +1,81 @@
+/* plan_cuda.h - how a GPU computes the passes of a plan: who owns what, what lives in registers, what streams.
+ *
+ * The pipelined convolution evaluates passes of channelwise products over graphs sorted by receiver. A warp owns a segment
+ * of paths, 32 V channels (a group) and a contiguous range of edges. It keeps operands and outputs of slot z of its segment
+ * in registers while the receiver stays the same, and brings the rows of each edge through a private ring of stages in
+ * shared memory by asynchronous copies. The general evaluation computes every other pass: a warp owns a row.
+ */
+#ifndef CGTPGEN_PLAN_CUDA_H
+#define CGTPGEN_PLAN_CUDA_H
+
+#include "plan.h"
+
+enum gpu_evaluation { GPU_CONVOLUTION, GPU_GENERAL };
+
+/* A slice of rows in a stage: bytes from `at` on. */
+struct stage_piece {
+    int input;  /* kernel input */
+    int number; /* path (weights), segment of x, or 0 (y) */
+    int at, bytes;
+};
+
+/* Paths computed together by a warp. */
+struct gpu_segment {
+    int paths, *path;     /* numbers, in the order of computation */
+    int xs, *x;           /* segments of x they read, ascending */
+    int mul;              /* channels of all of them */
+    int channels;         /* V: neighbouring channels of a lane */
+    int groups;           /* warps that share the channels: mul / (32 V) */
+    int registers;        /* predicted, of a thread */
+    int g_length;         /* elements of slot z that a lane holds */
+    int pieces;
+    struct stage_piece *piece;
+    int stage_bytes, sender_at; /* of one stage; where the edge's sender is kept in it */
+    int flush_bytes;      /* of one of the two buffers through which a row of z leaves */
+    int leave_bytes;      /* of both, or of what an edge adds to rows of x */
+    int work;             /* instructions an edge, to divide the multiprocessors */
+    int edge_at;          /* gradients of x go through a buffer of edges: where this segment's begin in its row */
+};
+
+struct gpu_pass {
+    const struct pass *pass;
+    enum gpu_evaluation evaluation;
+    const char *reason;   /* why the general one; "" otherwise */
+    /* the convolution: */
+    int segments;
+    struct gpu_segment *segment;
+    const struct matrix **matrix; /* [paths], scaled */
+    int stages, warps;    /* of a ring; of a block */
+    int blocks;           /* a multiprocessor must hold */
+    int warp_bytes;       /* shared memory of a warp */
+    bool g_outputs, a_outputs, b_outputs, w_outputs;
+    bool edge_buffer;     /* B outputs are summed by a second kernel, in the order of by_sender */
+    int edge_row;         /* elements of a row of that buffer, for each B output */
+    int parts;            /* warps that add to one item's A output */
+    /* the general evaluation: */
+    int64_t scratch;      /* elements a warp needs for the vectors of contracted paths */
+};
+
+struct gpu_kernel {
+    const struct kernel_plan *kernel;
+    int passes;
+    struct gpu_pass *pass;
+};
+
+struct gpu_plan {
+    const struct plan *plan;
+    const char *arch;     /* sm_90, ..: the architecture the knobs are for */
+    struct gpu_kernel *kernel;
+};
+
+/* Reports planner knobs that do not exist or are out of range, of any architecture. */
+void plan_cuda_check(const struct spec *, struct diag *);
+
+/* Plans every kernel for one architecture; the spec's knobs for that architecture apply. */
+struct gpu_plan *plan_cuda(struct arena *, struct plan *, const char *arch);
+
+/* The plan as a table, after plan_print's: all kernels, or one. */
+void plan_cuda_print(struct text *, const struct gpu_plan *);
+void plan_cuda_print_kernel(struct text *, const struct gpu_plan *, const struct gpu_kernel *);
+
+#endif
