@@ -1,0 +1,88 @@
+#!/bin/sh
+# simt_golden.t - generated CUDA kernels on the CPU, through the shim of tests/simt: right numbers and no findings.
+# Cases of e3nn in both precisions, convolutions of all shapes in tests/simt/specs, layers narrowed to few channels.
+# A sample; with TEST_ALL every case and layer.
+. tests/products.sh
+
+n=0
+
+# check_kernels NAME FILTER 'SPECS' ARGUMENTS...: builds one program for the specs and runs it; its lines become ours.
+check_kernels()
+{
+    folder=$BUILD/simt/$1 filter=$2 specs=$3 group=$1
+    shift 3
+    mkdir -p "$folder/specs"
+    local_specs= sources=
+    for spec in $specs; do
+        copy=$folder/specs/$(basename "$spec")
+        eval "$filter" < "$spec" > "$copy"
+        local_specs="$local_specs $copy"
+    done
+    if ! "$CGTPGEN" --backend=cuda -o "$folder" $local_specs > "$folder/log" 2>&1; then
+        sed 's/^/# /' "$folder/log"
+        echo "Bail out! $group was not generated"
+        exit 1
+    fi
+    for file in $("$CGTPGEN" --backend=cuda --list -o "$folder" $local_specs); do
+        case $file in
+        *.cu | *.c) sources="$sources $file" ;;
+        esac
+    done
+    names=$(sed -n 's/^name: *//p' $local_specs)
+    {
+        echo '#include "cgtp.h"'
+        for name in $names; do echo "extern const cgtp_product ${name}_product;"; done
+        echo 'extern const cgtp_product *const check_products[];'
+        echo 'const cgtp_product *const check_products[] = {'
+        for name in $names; do echo "    &${name}_product,"; done
+        echo '    0};'
+    } > "$folder/products.new"
+    cmp -s "$folder/products.new" "$folder/products.c" || mv "$folder/products.new" "$folder/products.c"
+    if ! tests/simt/build.sh "$folder/check" $sources "$folder/products.c" $drivers > "$folder/log" 2>&1; then
+        grep -A5 error "$folder/log" | sed 's/^/# /'
+        echo "Bail out! $group was not built"
+        exit 1
+    fi
+    "$folder/check" "$@" > "$folder/tap" 2> "$folder/findings"
+    status=$?
+    lines=$(sed -n 's/^1\.\.//p' "$folder/tap")
+    sed "/^1\.\./d" "$folder/tap" | awk -v n="$n" '
+        /^(not )?ok [0-9]/ { sub(/ok [0-9]+/, "ok " ++n) } { print }'
+    n=$((n + ${lines:-0} + 1))
+    if [ $status -eq 0 ] && ! grep -q '^# simt:' "$folder/tap"; then
+        echo "ok $n - $group: no findings"
+    else
+        echo "not ok $n - $group: no findings (exit status $status)"
+        head -n 20 "$folder/findings" | sed 's/^/# /'
+    fi
+}
+
+drivers=tests/simt/memory_simt.c\ runtime/cgtp.c
+for part in check_main check check_golden check_sizes check_paths check_calls check_laws driver reference \
+    reference_kernels reference_wigner golden_case; do
+    drivers="$drivers tests/$part.c"
+done
+three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
+
+if [ "$TEST_ALL" ]; then
+    cases=$(echo $(ls tests/golden/*.yaml | grep -v sugar))
+    check_kernels golden_double cat "$cases" problems=tests/golden golden sizes
+    check_kernels golden_single "$single $three" "$cases" problems=tests/golden golden paths calls
+    check_kernels convolutions cat "$(echo tests/simt/specs/*.yaml)" sizes paths calls
+    check_kernels layers tests/narrow.py "$(echo specs/*.yaml)" sizes paths
+else
+    cases=
+    for name in g_mace_large_c32_graph g_mode_uvu_0 g_mode_uvw_shared g_mode_uuu_0 g_mode_ultvw_0 g_mixed_modes \
+        g_variances; do
+        cases="$cases tests/golden/$name.yaml"
+    done
+    check_kernels sample_single "$single $three" "$cases" problems=tests/golden golden paths calls
+    cases=
+    for name in conv_32 conv_64 conv_128 conv_96_double; do
+        cases="$cases tests/simt/specs/$name.yaml"
+    done
+    check_kernels sample_convolutions "sed $three" "$cases" sizes calls
+    check_kernels sample_layers "tests/narrow.py --kernels=forward,backward" \
+        'specs/tetris_poly_1.yaml specs/allegro_lmax1.yaml' sizes paths
+fi
+echo "1..$n"
