@@ -1,5 +1,5 @@
 #!/bin/sh
-# logged.sh LOG COMMAND..: runs the command, its output on the terminal and, after a line with the date, in LOG;
+# logged.sh LOG COMMAND..: runs the command, its output on the terminal and, after the date, in LOG;
 # exits as the command does.
 log=$1
 shift
