@@ -1,11 +1,12 @@
 # Tests and benchmarks on a GPU. The machine needs nvcc, make and gcc; Python and the generator only where
 # sources are made, and libyaml only for a generator that is not static.
 #
-# make gpu-sources    generates what they need into $(GPU_DIR); sources that are there are used as they are.
-#                     GPU_SETS="bench": only that. GPU_GENERATOR=build/cgtpgen-static: that one, as it is
+# make gpu-sources    generates what they need into $(GPU_DIR); GPU_SETS="bench": only that. The others do so
+#                     by themselves where sources are missing, and always if told by what: without libyaml
+#                     GPU_GENERATOR=build/cgtpgen-static, made elsewhere and taken as it is
 # make static         $(BUILD)/cgtpgen-static, which runs where there is no libyaml
 # make gpu-check      builds and runs all checks; MODE=quick: some. The log is $(GPU_DIR)/check.log
-# make gpu-bench      times the benchmark's kernels; log: bench.log. BENCH=--help: options
+# make gpu-bench      times the benchmark's kernels; log: bench.log. GPU_OPTIONS=--help: options
 #                     VARIANTS="DIR .." times the specs in these folders instead: the benchmark's products
 #                     under different names and with different tune knobs; log: variants.log
 #
@@ -14,13 +15,15 @@
 
 GPU_BACKEND ?= cuda
 GPU_DIR ?= build/gpu$(if $(filter cuda,$(GPU_BACKEND)),,-$(GPU_BACKEND))
+GPU_TOLD := $(filter-out undefined,$(origin GPU_GENERATOR))
 GPU_GENERATOR ?= $(BUILD)/cgtpgen
 GPU_SETS ?= golden narrow quick_golden quick_narrow sanitize bench
 GPU_ARCH ?= native
 GPU_JOBS ?= $(shell nproc)
 NVCC ?= $(firstword $(shell command -v nvcc) /usr/local/cuda/bin/nvcc)
 NVCCFLAGS ?= -O3 -lineinfo
-SANITIZER_TOOL ?= compute-sanitizer
+SANITIZER_TOOL ?= $(firstword $(shell command -v compute-sanitizer) \
+    $(wildcard $(dir $(NVCC))compute-sanitizer) compute-sanitizer)
 MODE ?= full
 
 .PHONY: static gpu-sources gpu-check gpu-bench gpu-programs
@@ -60,20 +63,25 @@ GPU_DEVICE := $(GPU_OWN) $(patsubst tests/gpu/%.c,%,$(wildcard tests/gpu/device_
 GPU_PRODUCTS := $(patsubst %,%.o,$(filter-out $(GPU_HERE)/table.c $(GPU_HERE)/shard_%.c, \
     $(wildcard $(GPU_HERE)/*.c $(GPU_HERE)/*.cu)))
 
+# Rewritten only when they change, so that what depends on them is built again then.
+$(GPU_DIR)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(GPU_CC) $(GPU_NVCC)' | cmp -s - $@ || echo '$(GPU_CC) $(GPU_NVCC)' > $@
+
 vpath %.c tests tests/gpu runtime
 vpath %.cu tests/gpu runtime
 
-$(GPU_OBJ)/%.o: %.c
+$(GPU_OBJ)/%.o: %.c $(GPU_DIR)/flags
 	@mkdir -p $(@D)
 	$(Q)$(GPU_CC) -c -o $@ $<
-$(GPU_OBJ)/%.o: %.cu
+$(GPU_OBJ)/%.o: %.cu $(GPU_DIR)/flags
 	@mkdir -p $(@D)
 	$(Q)$(GPU_NVCC) -c -o $@ $<
 
 # Generated sources are compiled as their users would.
-$(GPU_HERE)/%.c.o: $(GPU_HERE)/%.c
+$(GPU_HERE)/%.c.o: $(GPU_HERE)/%.c $(GPU_DIR)/flags
 	$(Q)$(CC) -O2 $(if $(filter cuda,$(GPU_BACKEND)),,-march=native) -MMD -MP $(GPU_INCLUDE) -c -o $@ $<
-$(GPU_HERE)/%.cu.o: $(GPU_HERE)/%.cu
+$(GPU_HERE)/%.cu.o: $(GPU_HERE)/%.cu $(GPU_DIR)/flags
 	$(Q)$(GPU_NVCC) -c -o $@ $<
 $(GPU_HERE)/products.a: $(GPU_PRODUCTS)
 	@rm -f $@
@@ -91,9 +99,10 @@ gpu-programs: $(addprefix $(GPU_HERE)/,$(GPU_PROGRAMS))
 
 -include $(wildcard $(GPU_OBJ)/*.d $(GPU_HERE)/*.d)
 
-# $(call GPU_BUILD,set,programs): the sources, if they are missing, then the programs.
+# $(call GPU_BUILD,set,programs): the sources, then the programs.
 GPU_SHARDS := $(addprefix check_,0 1 2 3 4 5 6 7)
-GPU_BUILD = test -f $(GPU_DIR)/$(1)/table.c || $(MAKE) CC='$(CC)' gpu-sources GPU_SETS=$(1); \
+GPU_BUILD = $(if $(GPU_TOLD),,test -f $(GPU_DIR)/$(1)/table.c ||) \
+    $(MAKE) CC='$(CC)' gpu-sources GPU_SETS=$(1) && \
     $(MAKE) CC='$(CC)' -j$(GPU_JOBS) gpu-programs GPU_SET=$(1) GPU_PROGRAMS='$(2)'
 
 GPU_PREFIX := $(if $(filter quick,$(MODE)),quick_)
@@ -108,8 +117,8 @@ gpu-bench:
 ifdef VARIANTS
 	$(Q)$(GPU_GENERATE) $(VARIANTS:%=--variants=%) variants
 	$(Q)$(MAKE) CC='$(CC)' -j$(GPU_JOBS) gpu-programs GPU_SET=variants GPU_PROGRAMS=bench
-	$(Q)sh tests/gpu/logged.sh $(GPU_DIR)/variants.log $(GPU_DIR)/variants/bench --variants $(BENCH)
+	$(Q)sh tests/gpu/logged.sh $(GPU_DIR)/variants.log $(GPU_DIR)/variants/bench --variants $(GPU_OPTIONS)
 else
 	$(Q)$(call GPU_BUILD,bench,bench)
-	$(Q)sh tests/gpu/logged.sh $(GPU_DIR)/bench.log $(GPU_DIR)/bench/bench $(BENCH)
+	$(Q)sh tests/gpu/logged.sh $(GPU_DIR)/bench.log $(GPU_DIR)/bench/bench $(GPU_OPTIONS)
 endif
