@@ -2,17 +2,17 @@
  * check_KIND.c.
  *
  * Error bound. Every element is compared by |error| <= c u S: u the unit roundoff, S the sum of the absolute
- * values of the element's terms in the reference. A term passes through at most about ten roundings before it
- * is summed (coefficient, two factors of the matrix and its up to two entries, two or three operands; linear
- * forms once more), and every sum adds errors that grow like the square root of its length, as roundings are
- * of either sign.
+ * values of the element's n terms in the reference, c = 16 + n/8. A term passes through about ten roundings
+ * before it is summed (coefficient, two factors of the matrix and its one or two entries, linear forms once
+ * more, two or three operands). A sum of n terms can be off by n u S; with terms of mixed signs or sizes it
+ * is by less than u S, but terms that are all equal (operands shared by many items) come as far as n/9.
  */
 #ifndef TEST_CHECK_H
 #define TEST_CHECK_H
 
 #include "driver.h"
 
-extern const double check_constant; /* c */
+extern const double check_constant; /* the 16 of c */
 
 struct check {
     const cgtp_product *product;
@@ -21,6 +21,7 @@ struct check {
     double roundoff; /* u of the product's type */
     uint64_t seed;
     double worst; /* largest error so far in units of u S */
+    double share; /* and as a part of what was allowed */
     long compared, failures;
 };
 
@@ -66,6 +67,10 @@ void check_free_outputs(const cgtp_kernel *, double **output);
 /* The reference's output `name`: new arrays of rows * dim. only: as in ref_evaluate. */
 void check_reference(struct check *, const struct ref_kernel *, const char *name, const struct ref_graph *,
                      struct check_values *, int only, long double **value, long double **magnitude);
+
+/* Compares output o of a kernel, got, with the reference's. */
+void check_output(struct check *, const cgtp_kernel *, int o, const struct ref_graph *, struct check_values *,
+                  const double *got, const long double *value, const long double *magnitude);
 
 /* Runs the kernel and compares all its outputs. */
 void check_kernel(struct check *, const cgtp_kernel *, const struct ref_graph *, struct check_values *);

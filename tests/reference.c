@@ -340,20 +340,29 @@ struct tie {
     int64_t u, v, first, count, w;
 };
 
+/* What is summed: the terms, their absolute values, or one for each that is not zero. */
+enum what { VALUE, MAGNITUDE, TERMS };
+
+static long double of(enum what what, long double v)
+{
+    return what == VALUE ? v : what == MAGNITUDE ? fabsl(v) : v != 0;
+}
+
 /* Adds the derivative of a path's Q by `target` to row[target], for one pair of channels, the other rows
  * given. */
-static void add_pair(const struct ref_path *p, int target, bool absolute, const struct tie *t,
+static void add_pair(const struct ref_path *p, int target, enum what what, const struct tie *t,
                      long double *const *row)
 {
     const struct ref_w3j *c = p->cg;
     const int d3 = 2 * c->l3 + 1;
     long double *x = row[REF_X] + t->u * (2 * c->l1 + 1), *y = row[REF_Y] + t->v * (2 * c->l2 + 1);
     long double *g = row[REF_G] + t->first * d3, *w = p->weighted ? row[REF_W] + t->w : NULL;
+    const long double coefficient = of(what, p->coefficient);
     long double sum[2 * REF_L_MAX + 1] = {0};
     if (target == REF_G || target == REF_W) { /* sum[k] = a C x y */
         for (int e = 0; e < c->n; e++) {
             const struct ref_entry *n = &c->entry[e];
-            sum[n->k] += p->coefficient * (absolute ? fabsl(n->value) : n->value) * x[n->i] * y[n->j];
+            sum[n->k] += coefficient * of(what, n->value) * x[n->i] * y[n->j];
         }
         for (int64_t q = 0; q < t->count; q++)
             for (int k = 0; k < d3; k++)
@@ -365,10 +374,10 @@ static void add_pair(const struct ref_path *p, int target, bool absolute, const 
     }
     for (int64_t q = 0; q < t->count; q++) /* sum[k] = a w g */
         for (int k = 0; k < d3; k++)
-            sum[k] += p->coefficient * (w ? w[q] : 1) * g[q * d3 + k];
+            sum[k] += coefficient * (w ? w[q] : 1) * g[q * d3 + k];
     for (int e = 0; e < c->n; e++) {
         const struct ref_entry *n = &c->entry[e];
-        long double value = absolute ? fabsl(n->value) : n->value;
+        long double value = of(what, n->value);
         if (target == REF_X)
             x[n->i] += value * y[n->j] * sum[n->k];
         else
@@ -377,7 +386,7 @@ static void add_pair(const struct ref_path *p, int target, bool absolute, const 
 }
 
 /* The same for all channels of a path: which pairs there are and what they connect is the mode's meaning. */
-static void add_path(const struct ref_path *p, int mul_x, int mul_y, int mul_z, int target, bool absolute,
+static void add_path(const struct ref_path *p, int mul_x, int mul_y, int mul_z, int target, enum what what,
                      long double *const *row)
 {
     bool all_pairs = mode_is(p, "uvw") || mode_is(p, "uvu") || mode_is(p, "uvv") || mode_is(p, "uvuv");
@@ -398,14 +407,14 @@ static void add_path(const struct ref_path *p, int mul_x, int mul_y, int mul_z, 
             } else { /* uvuv, uvu<v */
                 t.first = pair;
             }
-            add_pair(p, target, absolute, &t, row);
+            add_pair(p, target, what, &t, row);
         }
     }
 }
 
-static void evaluate(const struct ref_problem *p, const struct ref_graph *g, const struct ref_kernel *kernel,
-                     const struct ref_output *o, long double *const *input, int only, bool absolute,
-                     long double *out)
+static void sum_items(const struct ref_problem *p, const struct ref_graph *g, const struct ref_kernel *kernel,
+                      const struct ref_output *o, long double *const *input, int only, enum what what,
+                      long double *out)
 {
     for (int64_t item = 0; item < g->items; item++)
         for (int t = 0; t < o->terms; t++) {
@@ -427,32 +436,44 @@ static void evaluate(const struct ref_problem *p, const struct ref_graph *g, con
                 long double *segment[REF_SLOTS] = {row[REF_X] + x->offset, row[REF_Y] + y->offset,
                                                    q->weighted ? row[REF_W] + q->weight_offset : NULL,
                                                    row[REF_G] + z->offset};
-                add_path(q, x->mul, y->mul, z->mul, o->slot, absolute, segment);
+                add_path(q, x->mul, y->mul, z->mul, o->slot, what, segment);
             }
         }
+}
+
+/* Copies the inputs as `what` has them and sums. */
+static void evaluate(const struct ref_problem *p, const struct ref_graph *g, const struct ref_kernel *kernel,
+                     int output, const double *const *input, int only, enum what what, long double *out)
+{
+    const struct ref_output *o = &kernel->output[output];
+    long double *copy[REF_ARGUMENTS] = {NULL};
+    for (int a = 0; a < kernel->arguments; a++) {
+        int slot = kernel->argument[a].slot;
+        int64_t n = ref_rows(p, g, slot) * p->dim[slot];
+        if (!input[a])
+            continue;
+        copy[a] = allocate((size_t)n, sizeof **copy);
+        for (int64_t i = 0; i < n; i++)
+            copy[a][i] = of(what, input[a][i]);
+    }
+    int64_t n = ref_rows(p, g, o->slot) * p->dim[o->slot];
+    for (int64_t i = 0; i < n; i++)
+        out[i] = 0;
+    sum_items(p, g, kernel, o, copy, only, what, out);
+    for (int a = 0; a < kernel->arguments; a++)
+        free(copy[a]);
 }
 
 void ref_evaluate(const struct ref_problem *p, const struct ref_graph *g, const struct ref_kernel *kernel,
                   int output, const double *const *input, int only, long double *value,
                   long double *magnitude)
 {
-    const struct ref_output *o = &kernel->output[output];
-    for (int absolute = 0; absolute < 2; absolute++) {
-        long double *copy[REF_ARGUMENTS] = {NULL}, *out = absolute ? magnitude : value;
-        for (int a = 0; a < kernel->arguments; a++) {
-            int slot = kernel->argument[a].slot;
-            int64_t n = ref_rows(p, g, slot) * p->dim[slot];
-            if (!input[a])
-                continue;
-            copy[a] = allocate((size_t)n, sizeof **copy);
-            for (int64_t i = 0; i < n; i++)
-                copy[a][i] = absolute ? fabs(input[a][i]) : input[a][i];
-        }
-        int64_t n = ref_rows(p, g, o->slot) * p->dim[o->slot];
-        for (int64_t i = 0; i < n; i++)
-            out[i] = 0;
-        evaluate(p, g, kernel, o, copy, only, absolute, out);
-        for (int a = 0; a < kernel->arguments; a++)
-            free(copy[a]);
-    }
+    evaluate(p, g, kernel, output, input, only, VALUE, value);
+    evaluate(p, g, kernel, output, input, only, MAGNITUDE, magnitude);
+}
+
+void ref_count_terms(const struct ref_problem *p, const struct ref_graph *g, const struct ref_kernel *kernel,
+                     int output, const double *const *input, int only, long double *terms)
+{
+    evaluate(p, g, kernel, output, input, only, TERMS, terms);
 }

@@ -153,4 +153,8 @@ int64_t ref_rows(const struct ref_problem *, const struct ref_graph *, int slot)
 void ref_evaluate(const struct ref_problem *, const struct ref_graph *, const struct ref_kernel *, int output,
                   const double *const *input, int only, long double *value, long double *magnitude);
 
+/* The numbers of terms of those sums that are not zero. */
+void ref_count_terms(const struct ref_problem *, const struct ref_graph *, const struct ref_kernel *,
+                     int output, const double *const *input, int only, long double *terms);
+
 #endif
