@@ -57,8 +57,8 @@ check_kernels()
     fi
 }
 
-drivers=tests/simt/memory_simt.c\ runtime/cgtp.c
-for part in check_main check check_golden check_sizes check_paths check_calls check_laws driver reference \
+drivers="tests/simt/memory_simt.c tests/simt/check_sizes_simt.c runtime/cgtp.c"
+for part in check_main check check_golden check_paths check_calls check_laws driver reference \
     reference_kernels reference_wigner golden_case; do
     drivers="$drivers tests/$part.c"
 done
