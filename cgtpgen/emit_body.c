@@ -152,13 +152,24 @@ static void emit_products(struct body *w)
         }
 }
 
+/* Begins `output = output + ..`: a chain of multiply-adds, where `output += ..` would add the terms up first. */
+static void output_begin(struct body *w, struct sum *s, const struct recipe_output *o, int i)
+{
+    const char *lhs = w->output(w->context, o, i);
+    if (o->assign || w->proxies) {
+        sum_begin(s, w->out, w->indent, arena_printf(w->out->arena, "%s %s", lhs, o->assign ? "=" : "+="));
+        return;
+    }
+    sum_begin(s, w->out, w->indent, arena_printf(w->out->arena, "%s = %s", lhs, lhs));
+    s->terms = 1;
+}
+
 /* G and B outputs: sum over weights of w (v + v' + ..), v = r0_k or l0_i. */
 static void emit_weighted(struct body *w, const struct recipe_output *o, char letter, int i)
 {
     struct arena *a = w->out->arena;
     struct sum s;
-    sum_begin(&s, w->out, w->indent,
-              arena_printf(a, "%s %s", w->output(w->context, o, i), o->assign ? "=" : "+="));
+    output_begin(w, &s, o, i);
     for (int p = 0; p < o->parts;) {
         struct text group = {.arena = a};
         int first = p;
@@ -176,8 +187,7 @@ static void emit_weighted(struct body *w, const struct recipe_output *o, char le
 static void emit_weight_gradient(struct body *w, const struct recipe_output *o)
 {
     struct sum s;
-    sum_begin(&s, w->out, w->indent,
-              arena_printf(w->out->arena, "%s %s", w->output(w->context, o, 0), o->assign ? "=" : "+="));
+    output_begin(w, &s, o, 0);
     for (int p = 0; p < o->parts; p++)
         for (int i = 0; i < (o->by_r ? w->matrix->columns : w->matrix->rows); i++)
             if (o->by_r ? w->column[i] : w->row[i])
@@ -186,12 +196,41 @@ static void emit_weight_gradient(struct body *w, const struct recipe_output *o)
     sum_end(&s);
 }
 
+/* Is the form one component of A as it is? Then its gradient needs no name of its own. */
+static bool is_bare(const struct linear_form *f)
+{
+    return f->terms == 1 && is_one(f->coefficient[0]);
+}
+
+/* Name of the vector that meets G input g in an A output: the one U product, or their sum V. */
+static const char *reverse_vector(struct body *w, const struct recipe_output *o, int number, int first, int last, int i)
+{
+    return last - first > 1 ? arena_printf(w->out->arena, "v%d%s_%d", number, w->stem[o->part[first].factor], i)
+                            : u_name(w, o->part[first].vector, i);
+}
+
+/* Adds to the sum what entry by entry flows back to form f. */
+static void add_reverse(struct body *w, struct sum *s, const struct recipe_output *o, int number, int f, bool negative)
+{
+    for (int p = 0; p < o->parts;) {
+        int first = p, g = o->part[first].factor;
+        while (p < o->parts && o->part[p].factor == g)
+            p++;
+        for (int cell = 0; cell < w->matrix->rows * w->matrix->columns; cell++) {
+            int entry = w->matrix->entry[cell], i = cell / w->matrix->columns, k = cell % w->matrix->columns;
+            if (entry == f + 1 || entry == -f - 1)
+                sum_add(s, (entry < 0) != negative,
+                        arena_printf(w->out->arena, "%s * %s", reverse_vector(w, o, number, first, p, i),
+                                     input_component(w, g, k)));
+        }
+    }
+}
+
 /* A output `number`: reverse mode of the forms. */
 static void emit_reverse(struct body *w, const struct recipe_output *o, int number)
 {
     struct arena *a = w->out->arena;
     struct sum s;
-    /* V[g][i]: sum of the U's that meet g */
     for (int p = 0; p < o->parts;) {
         int first = p;
         while (p < o->parts && o->part[p].factor == o->part[first].factor)
@@ -199,41 +238,35 @@ static void emit_reverse(struct body *w, const struct recipe_output *o, int numb
         for (int i = 0; p - first > 1 && i < w->matrix->rows; i++) {
             if (!w->row[i])
                 continue;
-            sum_begin(&s, w->out, w->indent, arena_printf(a, "const real v%d%s_%d =", number,
-                                                  w->stem[o->part[first].factor], i));
+            sum_begin(&s, w->out, w->indent,
+                      arena_printf(a, "const real %s =", reverse_vector(w, o, number, first, p, i)));
             for (int q = first; q < p; q++)
                 sum_add(&s, false, u_name(w, o->part[q].vector, i));
             sum_end(&s);
         }
     }
     for (int f = 0; f < w->matrix->forms; f++) {
+        if (is_bare(&w->matrix->form[f]))
+            continue;
         sum_begin(&s, w->out, w->indent, arena_printf(a, "const real q%d_%d =", number, f));
-        for (int p = 0; p < o->parts;) {
-            int first = p, g = o->part[first].factor;
-            while (p < o->parts && o->part[p].factor == g)
-                p++;
-            for (int cell = 0; cell < w->matrix->rows * w->matrix->columns; cell++) {
-                int entry = w->matrix->entry[cell], i = cell / w->matrix->columns, k = cell % w->matrix->columns;
-                if (entry != f + 1 && entry != -f - 1)
-                    continue;
-                const char *v = p - first > 1 ? arena_printf(a, "v%d%s_%d", number, w->stem[g], i)
-                                              : u_name(w, o->part[first].vector, i);
-                sum_add(&s, entry < 0, arena_printf(a, "%s * %s", v, input_component(w, g, k)));
-            }
-        }
+        add_reverse(w, &s, o, number, f, false);
         sum_end(&s);
     }
     for (int j = 0; j < w->matrix->depth; j++) {
         bool any = false;
         for (int f = 0; f < w->matrix->forms; f++)
             for (int t = 0; t < w->matrix->form[f].terms; t++) {
-                if (w->matrix->form[f].index[t] != j)
+                const struct linear_form *form = &w->matrix->form[f];
+                if (form->index[t] != j)
                     continue;
                 if (!any)
-                    sum_begin(&s, w->out, w->indent, arena_printf(a, "%s +=", w->output(w->context, o, j)));
+                    output_begin(w, &s, o, j);
                 any = true;
-                struct surd c = w->matrix->form[f].coefficient[t];
-                sum_add(&s, c.sign < 0, scaled(w, c, arena_printf(a, "q%d_%d", number, f)));
+                if (is_bare(form))
+                    add_reverse(w, &s, o, number, f, false);
+                else
+                    sum_add(&s, form->coefficient[t].sign < 0,
+                            scaled(w, form->coefficient[t], arena_printf(a, "q%d_%d", number, f)));
             }
         if (any)
             sum_end(&s);
@@ -242,7 +275,6 @@ static void emit_reverse(struct body *w, const struct recipe_output *o, int numb
 
 static void emit_outputs(struct body *w)
 {
-    struct arena *a = w->out->arena;
     for (int n = 0; n < w->recipe->outputs; n++) {
         const struct recipe_output *o = &w->recipe->output[n];
         if (o->role == ROLE_W) {
@@ -259,8 +291,7 @@ static void emit_outputs(struct body *w)
                 if (w->column[k] && !o->prescaled) {
                     emit_weighted(w, o, 'r', k);
                 } else if (w->column[k] || o->assign) {
-                    sum_begin(&s, w->out, w->indent, arena_printf(a, "%s %s", w->output(w->context, o, k),
-                                                          o->assign ? "=" : "+="));
+                    output_begin(w, &s, o, k);
                     for (int p = 0; w->column[k] && p < o->parts; p++)
                         add_column(w, &s, o->part[p].factor, k, u_name, o->part[p].vector);
                     sum_end(&s);
@@ -270,8 +301,118 @@ static void emit_outputs(struct body *w)
     }
 }
 
+/* ---- a matrix that is a multiple of the identity (l of A is zero): M = f D, D diagonal with entries +-1 ---- */
+
+static bool is_scalar(const struct matrix *m)
+{
+    if (m->forms != 1 || m->depth != 1 || m->rows != m->columns || m->entries != m->rows)
+        return false;
+    for (int i = 0; i < m->rows; i++)
+        if (m->entry[i * m->columns + i] == 0)
+            return false;
+    return true;
+}
+
+/* The inputs of a part by role; -1 at the output's own role and where there is no weight. */
+static void part_inputs(const struct recipe *r, const struct recipe_output *o, const struct recipe_part *p, int in[ROLE_COUNT])
+{
+    const struct recipe_product *v = &(o->role == ROLE_B || (o->role == ROLE_W && !o->by_r) ? r->l
+                                       : o->role == ROLE_A || o->prescaled                  ? r->u
+                                                                                            : r->r)[p->vector];
+    in[ROLE_A] = in[ROLE_B] = in[ROLE_W] = in[ROLE_G] = -1;
+    if (o->role == ROLE_B || (o->role == ROLE_W && !o->by_r)) {
+        in[ROLE_A] = v->first;
+        in[ROLE_G] = v->second;
+        in[o->role == ROLE_B ? ROLE_W : ROLE_B] = p->factor;
+    } else if (o->role == ROLE_A || o->prescaled) {
+        in[ROLE_W] = v->first;
+        in[ROLE_B] = v->second;
+        in[o->role == ROLE_A ? ROLE_G : ROLE_A] = p->factor;
+    } else {
+        in[ROLE_A] = v->first;
+        in[ROLE_B] = v->second;
+        in[o->role == ROLE_G ? ROLE_W : ROLE_G] = p->factor;
+    }
+}
+
+/* s<n>_0 = w f for each pair that scales a vector, d<n>_0 = sum_i D_i b_i g_i for each pair that meets in a dot product. */
+static const char *scalar_name(struct body *w, struct recipe_product *list, int *n, char letter, int first, int second)
+{
+    int i = 0;
+    while (i < *n && (list[i].first != first || list[i].second != second))
+        i++;
+    if (i == *n) {
+        list[(*n)++] = (struct recipe_product){first, second};
+        struct sum s;
+        sum_begin(&s, w->out, w->indent, arena_printf(w->out->arena, "const real %c%d_0 =", letter, i));
+        if (letter == 's' && first < 0)
+            sum_add(&s, false, format(w, "%s_f%d", w->stem[second], 0));
+        else if (letter == 's')
+            sum_add(&s, false, arena_printf(w->out->arena, "%s_0 * %s_f0", w->stem[first], w->stem[second]));
+        else
+            for (int k = 0; k < w->matrix->rows; k++)
+                sum_add(&s, w->matrix->entry[k * w->matrix->columns + k] < 0,
+                        arena_printf(w->out->arena, "%s * %s", input_component(w, first, k), input_component(w, second, k)));
+        sum_end(&s);
+    }
+    return arena_printf(w->out->arena, "%c%d_0", letter, i);
+}
+
+static void scalar_channel(struct body *w)
+{
+    const struct recipe *r = w->recipe;
+    struct arena *a = w->out->arena;
+    const struct linear_form *form = &w->matrix->form[0];
+    int terms = 0, scales = 0, dots = 0;
+    for (int n = 0; n < r->outputs; n++)
+        terms += r->output[n].parts;
+    struct recipe_product *scale = NEW_ARRAY(a, struct recipe_product, terms + 1);
+    struct recipe_product *dot = NEW_ARRAY(a, struct recipe_product, terms + 1);
+    for (int n = 0; n < r->outputs; n++) {
+        const struct recipe_output *o = &r->output[n];
+        const char **part = NEW_ARRAY(a, const char *, o->parts + 1);
+        int (*in)[ROLE_COUNT] = (int (*)[ROLE_COUNT])NEW_ARRAY(a, int, ROLE_COUNT * (o->parts + 1));
+        struct sum s;
+        for (int p = 0; p < o->parts; p++) {
+            part_inputs(r, o, &o->part[p], in[p]);
+            part[p] = o->role == ROLE_G || o->role == ROLE_B
+                          ? scalar_name(w, scale, &scales, 's', in[p][ROLE_W], in[p][ROLE_A])
+                          : scalar_name(w, dot, &dots, 'd', in[p][ROLE_B], in[p][ROLE_G]);
+        }
+        bool bare = is_bare(form);
+        if (o->role == ROLE_A && !bare) {
+            sum_begin(&s, w->out, w->indent, arena_printf(a, "const real q%d_0 =", n));
+            for (int p = 0; p < o->parts; p++)
+                sum_add(&s, false, in[p][ROLE_W] < 0 ? part[p] : arena_printf(a, "%s_0 * %s", w->stem[in[p][ROLE_W]], part[p]));
+            sum_end(&s);
+        }
+        int components = o->role == ROLE_G || o->role == ROLE_B ? w->matrix->rows : 1;
+        for (int i = 0; i < components; i++) {
+            bool negative = w->matrix->entry[i * w->matrix->columns + i] < 0;
+            output_begin(w, &s, o, i);
+            if (o->role == ROLE_A && !bare)
+                sum_add(&s, form->coefficient[0].sign < 0, scaled(w, form->coefficient[0], arena_printf(a, "q%d_0", n)));
+            for (int p = 0; p < o->parts && (o->role != ROLE_A || bare); p++) {
+                if (o->role == ROLE_G || o->role == ROLE_B)
+                    sum_add(&s, negative, arena_printf(a, "%s * %s", part[p],
+                                                       input_component(w, in[p][o->role == ROLE_G ? ROLE_B : ROLE_G], i)));
+                else if (o->role == ROLE_W)
+                    sum_add(&s, false, arena_printf(a, "%s_f0 * %s", w->stem[in[p][ROLE_A]], part[p]));
+                else
+                    sum_add(&s, false, in[p][ROLE_W] < 0 ? part[p]
+                                                         : arena_printf(a, "%s_0 * %s", w->stem[in[p][ROLE_W]], part[p]));
+            }
+            sum_end(&s);
+        }
+    }
+}
+
 void body_channel(struct body *w)
 {
+    if (is_scalar(w->matrix)) {
+        scalar_channel(w);
+        return;
+    }
     emit_us(w);
     emit_products(w);
     emit_outputs(w);

@@ -17,6 +17,7 @@ struct body {
     const char *const *stem;  /* [recipe inputs] */
     const char *(*output)(void *context, const struct recipe_output *, int component);
     void *context;
+    bool proxies;             /* outputs are objects that know += only */
     /* set by body_begin: */
     bool *row, *column;       /* has M a nonzero in this row, column */
     int constants;

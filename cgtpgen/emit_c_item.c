@@ -195,6 +195,12 @@ static void emit_path(struct kernel_writer *w, int number)
     const char *ld = arena_printf(a, "%lld", (long long)path_weight_rows(e));
     const char *d = arena_printf(a, "%d", e->matrix->columns), *m = arena_printf(a, "%d", p->mul_z);
     for (int i = 0; i < v->zs; i++) {
+        if (v->z[i].w < 0) { /* no weights: sums over the channels */
+            const char *argument[] = {d, n, plus_offset(a, "scratch", w->t_at + v->z[i].t * vector),
+                                      path_address(a, w->plan, e, ROLE_G, w->form->output[v->z[i].output].name, 1)};
+            emit_call(w->out, indent, "cgtp_ones_z", 4, argument);
+            continue;
+        }
         const char *argument[] = {d, n, m, ld, path_address(w->arena, w->plan, e, ROLE_W, w->form->input[v->z[i].w].name, 1),
                                   plus_offset(w->arena, "scratch", w->t_at + v->z[i].t * vector),
                                   path_address(w->arena, w->plan, e, ROLE_G, w->form->output[v->z[i].output].name, 1)};
@@ -208,6 +214,12 @@ static void emit_path(struct kernel_writer *w, int number)
             emit_call(w->out, indent, "cgtp_weights_w", 7, argument);
         }
     for (int i = 0; i < v->ps; i++) {
+        if (v->p[i].w < 0) {
+            const char *argument[] = {d, n, path_address(a, w->plan, e, ROLE_G, vector_name(w, v->p[i].g), 1),
+                                      plus_offset(a, "scratch", w->p_at + i * vector)};
+            emit_call(w->out, indent, "cgtp_ones_p", 4, argument);
+            continue;
+        }
         const char *argument[] = {d, n, m, ld, path_address(w->arena, w->plan, e, ROLE_W, w->form->input[v->p[i].w].name, 1),
                                   path_address(w->arena, w->plan, e, ROLE_G, vector_name(w, v->p[i].g), 1),
                                   plus_offset(w->arena, "scratch", w->p_at + i * vector)};

@@ -98,7 +98,8 @@ static void emit_function(struct general *c, const struct product_function *f)
     }
     text_printf(out, "%s)\n{\n", line.s);
     struct body body = {.out = out, .indent = 4, .recipe = r, .matrix = m, .stem = stem,
-                        .is_float = w->spec->precision == PRECISION_FLOAT32, .output = output_element, .context = c};
+                        .is_float = w->spec->precision == PRECISION_FLOAT32, .output = output_element, .context = c,
+                        .proxies = w->spec->compensated};
     body_begin(&body);
     for (int i = 0; i < r->inputs && !f->elementwise; i++)
         if (r->input[i].role == ROLE_A && body_needs_forms(r, i))
@@ -185,6 +186,12 @@ static void emit_path(struct general *c, int number)
     const char *d = arena_printf(a, "%d", columns), *m = arena_printf(a, "%d", p->mul_z);
     const char *ld = arena_printf(a, "%lld", (long long)path_weight_rows(e));
     for (int i = 0; i < v->zs; i++) {
+        if (v->z[i].w < 0) { /* no weights: sums over the channels */
+            const char *argument[] = {d, n, plus_offset(a, "scratch", v->z[i].t * vector),
+                                      path_address(a, plan, e, ROLE_G, w->form->output[v->z[i].output].name, columns)};
+            emit_call(c->out, indent, "cgtp_ones_z", 4, argument);
+            continue;
+        }
         const char *argument[] = {d, n, m, ld, path_address(a, plan, e, ROLE_W, w->form->input[v->z[i].w].name, 1),
                                   plus_offset(a, "scratch", v->z[i].t * vector),
                                   path_address(a, plan, e, ROLE_G, w->form->output[v->z[i].output].name, columns)};
@@ -198,6 +205,12 @@ static void emit_path(struct general *c, int number)
             emit_call(c->out, indent, "cgtp_weights_w", 7, argument);
         }
     for (int i = 0; i < v->ps; i++) {
+        if (v->p[i].w < 0) {
+            const char *argument[] = {d, n, path_address(a, plan, e, ROLE_G, w->form->input[v->p[i].g].name, columns),
+                                      plus_offset(a, "scratch", (v->ts + i) * vector)};
+            emit_call(c->out, indent, "cgtp_ones_p", 4, argument);
+            continue;
+        }
         const char *argument[] = {d, n, m, ld, path_address(a, plan, e, ROLE_W, w->form->input[v->p[i].w].name, 1),
                                   path_address(a, plan, e, ROLE_G, w->form->input[v->p[i].g].name, columns),
                                   plus_offset(a, "scratch", (v->ts + i) * vector)};

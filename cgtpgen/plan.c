@@ -279,9 +279,13 @@ static void find_reads(struct pass *pass, const struct plan *plan)
             }
         }
         for (int z = 0; z < v->zs; z++)
-            pass->raw[v->z[z].w] = true;
-        for (int p = 0; p < v->ps; p++)
-            pass->raw[v->p[p].w] = pass->vector[v->p[p].g] = true;
+            if (v->z[z].w >= 0)
+                pass->raw[v->z[z].w] = true;
+        for (int p = 0; p < v->ps; p++) {
+            if (v->p[p].w >= 0)
+                pass->raw[v->p[p].w] = true;
+            pass->vector[v->p[p].g] = true;
+        }
         for (int w = 0; w < v->ws; w++)
             for (int part = 0; part < v->w[w].parts; part++)
                 pass->vector[v->w[w].part[part].g] = true;

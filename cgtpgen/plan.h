@@ -34,7 +34,7 @@ struct group {
     int *path;  /* ascending */
 };
 
-/* z output += W^T T: kernel output, kernel input (weights), number of the T vector. */
+/* z output += W^T T: kernel output, kernel input (weights; -1: all one, and z has one channel), number of the T vector. */
 struct contract_z {
     int output, w, t;
 };
@@ -47,7 +47,7 @@ struct contract_w {
     } *part;
 };
 
-/* P = W g, kernel inputs. */
+/* P = W g, kernel inputs (w -1: all one). */
 struct contract_p {
     int w, g;
 };

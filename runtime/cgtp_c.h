@@ -253,4 +253,18 @@ static inline void cgtp_weights_w(int d, int64_t n, int64_t m, int64_t ld, const
     CGTP_BY_COMPONENTS(cgtp_weights_w_d, n, m, ld, t, g, gw)
 }
 
+/* Contraction without weights: z[k] += sum_b t[k,b], and back: p[k,b] = g[k] */
+static inline void cgtp_ones_z(int d, int64_t n, const real *restrict t, real *restrict z)
+{
+    for (int k = 0; k < d; k++)
+        z[k] += cgtp_sum(n, t + k * n);
+}
+
+static inline void cgtp_ones_p(int d, int64_t n, const real *restrict g, real *restrict p)
+{
+    for (int k = 0; k < d; k++)
+        for (int64_t b = 0; b < n; b++)
+            p[k * n + b] = g[k];
+}
+
 #endif

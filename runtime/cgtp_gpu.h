@@ -264,6 +264,25 @@ CGTP_DEVICE_CALL void cgtp_weights_w(int d, int n, int m, int64_t ld, const real
     cgtp_sync_warp();
 }
 
+/* Contraction without weights: z[k] += sum_b t[b,k], and back: p[b,k] = g[k] */
+template <typename Row> CGTP_DEVICE_CALL void cgtp_ones_z(int d, int n, const real *t, Row z)
+{
+    for (int k = cgtp_lane(); k < d; k += CGTP_LANES) {
+        real sum = 0;
+        for (int b = 0; b < n; b++)
+            sum += t[b * d + k];
+        z[k] += sum;
+    }
+    cgtp_sync_warp();
+}
+
+CGTP_DEVICE_CALL void cgtp_ones_p(int d, int n, const real *g, real *p)
+{
+    for (int at = cgtp_lane(); at < n * d; at += CGTP_LANES)
+        p[at] = g[at % d];
+    cgtp_sync_warp();
+}
+
 /* ---- on the host ---- */
 
 /* Divides the blocks that fill the device among segments in proportion to their work; each gets at least what its groups
