@@ -1,13 +1,27 @@
 #!/bin/sh
-# simt.t - the shim that runs GPU kernels on the CPU: right kernels pass, each seeded mistake is reported; built by both
-# compilers where they are there. Also its fibers without assembly, its exit status and its speed.
+# simt.t - the shim that runs GPU kernels on the CPU: right kernels pass, each seeded mistake is reported;
+# built by both compilers where they are there. Also its fibers without assembly, its exit status, its speed.
 BUILD=${BUILD:-build}
 export BUILD
 n=0
+
+# Whatever generated code may use on a GPU is there for the CPU, too.
+names() {
+    sed -n -e 's/^#define \(CGTP_[A-Z_0-9]*\).*/\1/p' -e 's/^struct.*\(cgtp_[a-z0-9_]*\).*/\1/p' \
+        -e 's/.*CGTP_DEVICE[^(]* \**\(cgtp_[a-z0-9_]*\)(.*/\1/p' \
+        -e 's/^static inline[^(]* \(cgtp_[a-z0-9_]*\)(.*/\1/p' "$1" | sort -u
+}
+missing=$(for name in $(names runtime/cgtp_cuda.h); do
+    grep -qw "$name" tests/simt/cgtp_cuda.h || echo "$name"
+done)
+
 report() { # status name
     n=$((n + 1))
     [ "$1" -eq 0 ] && echo "ok $n - $2" || echo "not ok $n - $2"
 }
+[ "$(names runtime/cgtp_cuda.h | wc -l)" -ge 40 ] && [ -z "$missing" ]
+report $? "every operation of runtime/cgtp_cuda.h"
+[ -z "$missing" ] || echo "# missing:" $missing
 for compiler in g++ clang++ ucontext; do
     program=$BUILD/simt/selftest-$compiler
     case $compiler in

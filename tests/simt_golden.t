@@ -1,12 +1,13 @@
 #!/bin/sh
-# simt_golden.t - generated CUDA kernels on the CPU, through the shim of tests/simt: right numbers and no findings.
-# Cases of e3nn in both precisions, convolutions of all shapes in tests/simt/specs, layers narrowed to few channels.
-# A sample; with TEST_ALL every case and layer.
+# simt_golden.t - generated CUDA kernels on the CPU, through the shim of tests/simt: right numbers, no
+# findings. Cases of e3nn in both precisions, convolutions of all shapes in tests/simt/specs, layers narrowed to
+# few channels. A sample; with TEST_ALL every case and layer.
 . tests/products.sh
 
 n=0
 
-# check_kernels NAME FILTER 'SPECS' ARGUMENTS...: builds one program for the specs and runs it; its lines become ours.
+# check_kernels NAME FILTER 'SPECS' ARGUMENTS...: builds one program for the specs and runs it; its
+# lines become ours.
 check_kernels()
 {
     folder=$BUILD/simt/$1 filter=$2 specs=$3 group=$1
@@ -72,8 +73,8 @@ if [ "$TEST_ALL" ]; then
     check_kernels layers tests/narrow.py "$(echo specs/*.yaml)" sizes paths
 else
     cases=
-    for name in g_mace_large_c32_graph g_mode_uvu_0 g_mode_uvw_shared g_mode_uuu_0 g_mode_ultvw_0 g_mixed_modes \
-        g_variances; do
+    for name in g_mace_large_c32_graph g_mode_uvu_0 g_mode_uvw_shared g_mode_uuu_0 g_mode_ultvw_0 \
+        g_mixed_modes g_variances; do
         cases="$cases tests/golden/$name.yaml"
     done
     check_kernels sample_single "$single $three" "$cases" problems=tests/golden golden paths calls

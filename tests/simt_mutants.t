@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What makes a pipelined kernel correct on a GPU, taken out one at a time from generated code: synchronisation, waits for
-copies, flags between blocks, stages of the ring, shared memory. The shim must report each, though numbers on the CPU
-may come out right."""
+"""What makes a pipelined kernel correct on a GPU, taken out one at a time from generated code:
+synchronisation, waits for copies, flags between blocks, stages of the ring, shared memory. The shim must
+report each, though numbers on the CPU may come out right."""
 import os
 import re
 import subprocess
@@ -25,7 +25,8 @@ MUTATIONS = [
     (r"cgtp_flag_wait\([^;]*\);", ";", "no wait for a flag"),
     (r"free_stage = STAGES - 1\b", "free_stage = STAGES - 2", "a stage refilled too early"),
     (r"(?<=, 128, )\d+(?=, stream)", lambda m: str(int(m.group()) - 16), "16 bytes of shared memory less"),
-    (r"if \(\(status = cgtp_clear\(l\.(?:started|flag)[^;]*return status;", "", "counter or flags not cleared"),
+    (r"if \(\(status = cgtp_clear\(l\.(?:started|flag)[^;]*return status;", "",
+     "counter or flags not cleared"),
 ]
 
 
@@ -36,8 +37,9 @@ def run(*command):
 def build(name, kernel, text):
     with open("%s/%s_%s.cu" % (FOLDER, name, kernel), "w") as file:
         file.write(text)
-    sources = ["%s/%s_%s.cu" % (FOLDER, name, kernel), "%s/%s.c" % (FOLDER, name), "%s/%s_products.c" % (FOLDER, name),
-               "tests/simt/memory_simt.c", "tests/simt/check_sizes_simt.c", "runtime/cgtp.c"]
+    sources = ["%s/%s_%s.cu" % (FOLDER, name, kernel), "%s/%s.c" % (FOLDER, name),
+               "%s/%s_products.c" % (FOLDER, name), "tests/simt/memory_simt.c",
+               "tests/simt/check_sizes_simt.c", "runtime/cgtp.c"]
     program = "%s/%s_%s.check" % (FOLDER, name, kernel)
     if os.path.exists(program):
         os.remove(program)
@@ -45,8 +47,9 @@ def build(name, kernel, text):
 
 
 def needless(text, match):
-    """Rows leave through two buffers in turn, with a cgtp_sync_warp() after each store and one at the end: that keeps the
-    next row off the last buffer, and nothing needs it where an even number of stores ends with the other buffer."""
+    """Rows leave through two buffers in turn, with a cgtp_sync_warp() after each store and one at the
+    end: that keeps the next row off the last buffer, and nothing needs it where an even number of stores ends
+    with the other buffer."""
     function = text[text.rfind("auto ", 0, match.start()):match.end()]
     return ("sync_warp" in match.group() and text[match.end():].lstrip().startswith("};") and
             function.count("leave = ") % 2 == 0)

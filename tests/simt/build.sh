@@ -1,14 +1,15 @@
 #!/bin/sh
-# build.sh OUTPUT FILE... - compiles a program that runs kernels through the shim. .cu: kernels, every access checked;
-# .cc and .c: drivers and descriptors, as they are; .o: linked. Run from the repository root; CXX, CC, BUILD as in make.
-# SIMT_FLAGS adds options for all. Objects that are newer than their source and all headers are kept.
+# build.sh OUTPUT FILE... - compiles a program that runs kernels through the shim. .cu: kernels, every access
+# checked; .cc and .c: drivers and descriptors, as they are; .o: linked. Run from the repository root; CXX,
+# CC, BUILD as in make; SIMT_FLAGS adds options for all. Objects newer than source and headers are kept.
 set -e
 CXX=${CXX:-g++} CC=${CC:-gcc} BUILD=${BUILD:-build}
 output=$1
 shift
 case $("$CXX" --version) in
 *clang*) # reads that a write to the same place follows; loops that would become memset or memcpy
-    check='-fsanitize=thread -mllvm -tsan-instrument-read-before-write=1 -mllvm -tsan-instrument-func-entry-exit=0
+    check='-fsanitize=thread -mllvm -tsan-instrument-read-before-write=1
+           -mllvm -tsan-instrument-func-entry-exit=0
            -fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove -fno-vectorize -fno-slp-vectorize'
     ;;
 *)
@@ -44,11 +45,19 @@ for source; do
         ;;
     esac
     case $source in
-    *.cu) "$CXX" -std=c++17 -O1 -fno-strict-aliasing $check -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas $SIMT_FLAGS $include \
-        -I"$(dirname "$source")" -x c++ -c -o "$object" "$source" ;;
-    *.cc) "$CXX" -std=c++17 -O2 -Wall -Wextra $SIMT_FLAGS $include -I"$(dirname "$source")" -c -o "$object" "$source" ;;
-    *.c) "$CC" -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra $SIMT_FLAGS $include -I"$(dirname "$source")" \
-        -c -o "$object" "$source" ;;
+    *.cu)
+        "$CXX" -std=c++17 -O1 -fno-strict-aliasing $check -Wall -Wextra -Wno-unused-function \
+            -Wno-unknown-pragmas $SIMT_FLAGS $include -I"$(dirname "$source")" \
+            -x c++ -c -o "$object" "$source"
+        ;;
+    *.cc)
+        "$CXX" -std=c++17 -O2 -Wall -Wextra $SIMT_FLAGS $include -I"$(dirname "$source")" \
+            -c -o "$object" "$source"
+        ;;
+    *.c)
+        "$CC" -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra $SIMT_FLAGS $include \
+            -I"$(dirname "$source")" -c -o "$object" "$source"
+        ;;
     *) object=$source ;;
     esac
     files="$files $object"

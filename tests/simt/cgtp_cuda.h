@@ -1,4 +1,5 @@
-/* cgtp_cuda.h - runtime/cgtp_cuda.h for the CPU: the same names and signatures, carried out by the shim (see simt.h).
+/* cgtp_cuda.h - runtime/cgtp_cuda.h for the CPU: the same names and signatures, carried out by the shim (see
+ * simt.h).
  *
  * Found first by -Itests/simt. Whatever generated code may use is here; what is not, is not allowed there.
  */
@@ -36,8 +37,14 @@ CGTP_DEVICE int cgtp_warp(void) { return (int)(threadIdx.x / CGTP_LANES); }
 CGTP_DEVICE void cgtp_sync_warp(void) { simt_sync_warp(); }
 CGTP_DEVICE void cgtp_sync_block(void) { simt_sync_block(); }
 
-CGTP_DEVICE int cgtp_shuffle(int value, int from) { return (int)simt_exchange(SIMT_SHUFFLE, (uint64_t)value, from); }
-CGTP_DEVICE long cgtp_shuffle(long value, int from) { return (long)simt_exchange(SIMT_SHUFFLE, (uint64_t)value, from); }
+CGTP_DEVICE int cgtp_shuffle(int value, int from)
+{
+    return (int)simt_exchange(SIMT_SHUFFLE, (uint64_t)value, from);
+}
+CGTP_DEVICE long cgtp_shuffle(long value, int from)
+{
+    return (long)simt_exchange(SIMT_SHUFFLE, (uint64_t)value, from);
+}
 CGTP_DEVICE long long cgtp_shuffle(long long value, int from)
 {
     return (long long)simt_exchange(SIMT_SHUFFLE, (uint64_t)value, from);
@@ -64,12 +71,16 @@ struct cgtp_policy {
     unsigned long long bits;
 };
 
+CGTP_DEVICE void cgtp_prefetch(const void *) {}
 CGTP_DEVICE unsigned char *cgtp_hide(unsigned char *shared) { return shared; }
 CGTP_DEVICE cgtp_policy cgtp_policy_stream(void) { return {0}; }
 CGTP_DEVICE cgtp_policy cgtp_policy_keep(void) { return {0}; }
 
 CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy) { simt_copy(shared, global, 16); }
-CGTP_DEVICE void cgtp_copy_element(real *shared, const real *global) { simt_copy(shared, global, sizeof(real)); }
+CGTP_DEVICE void cgtp_copy_element(real *shared, const real *global)
+{
+    simt_copy(shared, global, sizeof(real));
+}
 CGTP_DEVICE void cgtp_copies_commit(void) { simt_copies_commit(); }
 template <int pending> CGTP_DEVICE void cgtp_copies_wait(void) { simt_copies_wait(pending); }
 
@@ -98,7 +109,8 @@ template <typename T> CGTP_DEVICE T __ldcs(const T *p) { return *p; }
 
 template <int n> CGTP_DEVICE void cgtp_store_stream(real *p, const real *r)
 {
-    simt_write(p, r, n * sizeof(real), n == 2 || n == 4 ? n * sizeof(real) > 16 ? 16 : n * sizeof(real) : sizeof(real));
+    simt_write(p, r, n * sizeof(real),
+               n == 2 || n == 4 ? n * sizeof(real) > 16 ? 16 : n * sizeof(real) : sizeof(real));
 }
 
 CGTP_DEVICE void cgtp_read16_stream(real *r, const real *p) { simt_read(r, p, 16, 16); }
@@ -147,8 +159,10 @@ CGTP_DEVICE real cgtp_read_other(const real *p)
 
 /* ---- launches, on the host ---- */
 
-/* Arguments of a launch. Files have different types of the same names: nothing here may be shared between them. */
-namespace {
+/* Arguments of a launch. Files have different types of the same names: nothing here may be shared between
+ * them. */
+namespace
+{
 template <typename... Types> struct simt_arguments;
 
 template <> struct simt_arguments<> {
@@ -183,11 +197,12 @@ template <typename... Parameters> struct simt_call {
 } // namespace
 
 template <typename... Parameters, typename... Arguments>
-static inline cgtp_status simt_launch(const char *text, void (*kernel)(Parameters...), int64_t blocks, int threads,
-                                      size_t shared, cgtp_stream, Arguments... arguments)
+static inline cgtp_status simt_launch(const char *text, void (*kernel)(Parameters...), int64_t blocks,
+                                      int threads, size_t shared, cgtp_stream, Arguments... arguments)
 {
     simt_call<Parameters...> call = {kernel, {(Parameters)arguments...}};
-    return simt_run(text, call.run, &call, sizeof call, blocks, threads, shared) ? CGTP_LAUNCH_FAILED : CGTP_OK;
+    return simt_run(text, call.run, &call, sizeof call, blocks, threads, shared) ? CGTP_LAUNCH_FAILED
+                                                                                 : CGTP_OK;
 }
 #define cgtp_launch(...) simt_launch(#__VA_ARGS__, __VA_ARGS__)
 
@@ -211,7 +226,8 @@ CGTP_DEVICE void cgtp_barrier_arrive(cgtp_barrier *b) { simt_barrier_arrive(b, 0
 CGTP_DEVICE void cgtp_barrier_expect(cgtp_barrier *b, unsigned bytes) { simt_barrier_arrive(b, bytes); }
 CGTP_DEVICE void cgtp_barrier_wait(cgtp_barrier *b, unsigned parity) { simt_barrier_wait(b, parity); }
 
-CGTP_DEVICE void cgtp_bulk_load(void *shared, const void *global, unsigned bytes, cgtp_barrier *b, cgtp_policy)
+CGTP_DEVICE void cgtp_bulk_load(void *shared, const void *global, unsigned bytes, cgtp_barrier *b,
+                                cgtp_policy)
 {
     simt_bulk_load(shared, global, bytes, b);
 }

@@ -1,5 +1,6 @@
-/* check_sizes_simt.c - check_sizes of tests/check.h for the shim: also graphs on which every warp of a small device has
- * more edges than its ring has stages and a warp has lanes, nodes shared by several warps, and many nodes of few edges.
+/* check_sizes_simt.c - check_sizes of tests/check.h for the shim: also graphs on which every warp of a small
+ * device has more edges than its ring has stages and a warp has lanes, nodes shared by several warps, and
+ * many nodes of few edges.
  */
 #include "check.h"
 
@@ -11,9 +12,8 @@ void check_sizes(struct check *c)
         int64_t items, senders, receivers;
         int multiprocessors;
     } size[] = {
-        {0, 0, 0, 2},   {0, 3, 2, 2},   {1, 1, 1, 2},   {1, 3, 4, 2},     {31, 40, 7, 2},
-        {32, 1, 50, 2}, {33, 6, 1, 2},  {33, 9, 9, 3},  {700, 11, 3, 1},  {650, 30, 50, 1},
-        {90, 5, 200, 1},
+        {0, 0, 0, 2},  {0, 3, 2, 2},  {1, 1, 1, 2},    {1, 3, 4, 2},     {31, 40, 7, 2},  {32, 1, 50, 2},
+        {33, 6, 1, 2}, {33, 9, 9, 3}, {700, 11, 3, 1}, {650, 30, 50, 1}, {90, 5, 200, 1},
     };
     for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
         if (!c->product->graph && (size[i].senders == 3 || size[i].items == 700))

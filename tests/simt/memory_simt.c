@@ -1,8 +1,9 @@
 /* memory_simt.c - tests/memory.h with the shim's device memory.
  *
- * Bytes that are 0xff at both ends of what is written are taken for what the drivers put where nothing may be read
- * before it is written: fences, outputs, workspace. What the shim finds is printed when memory is freed, after a launch,
- * as TAP comments before the line of the check that it belongs to. Every launch runs in another order.
+ * Bytes that are 0xff at both ends of what is written are taken for what the drivers put where nothing may be
+ * read before it is written: fences, outputs, workspace. What the shim finds is printed when memory is freed,
+ * after a launch, as TAP comments before the line of the check that it belongs to. Every launch runs in
+ * another order.
  */
 #include "memory.h"
 

@@ -1,5 +1,6 @@
-/* selftest.cu - the shim on small kernels in the style of generated ones: the right ones give right numbers and no
- * findings, whatever the order of execution; each wrong one, the same but for one mistake, is reported.
+/* selftest.cu - the shim on small kernels in the style of generated ones: the right ones give right numbers
+ * and no findings, whatever the order of execution; each wrong one, the same but for one mistake, is
+ * reported.
  *
  *     selftest        prints TAP
  *     selftest speed  times accesses
@@ -18,34 +19,34 @@ typedef float real;
 
 enum bug {
     NONE,
-    NO_SYNC_WARP,     /* ring: a lane's copy has landed, but the others' may not have */
-    REUSED_EARLY,     /* ring: refilled while lanes may still read */
-    TAIL_NOT_WAITED,  /* ring: the last stages, when no more copies follow */
-    NEVER_WAITED,     /* ring: copies beyond the last edge */
-    MISALIGNED_COPY,  /* ring */
-    WRONG_PHASE,      /* bulk: the parity never flips */
-    WRONG_COUNT,      /* bulk: refilled by the last warp but one */
-    NO_FENCE,         /* bulk: before the store of what threads wrote */
-    NO_INIT_FENCE,    /* bulk: after the initialisation of barriers */
-    NO_WAIT_READ,     /* bulk: refilled while a store still reads */
-    NO_BLOCK_SYNC,    /* bulk: barriers used while they are initialised */
-    EXPECT_TOO_MUCH,  /* bulk: bytes that never come */
-    ARRIVE_TWICE,     /* bulk */
-    OVER_BARRIER,     /* bulk: data written over a barrier */
-    NO_FLAG_WAIT,     /* chain: the sum of the block before is read too soon */
-    NO_FLAG_RAISE,    /* chain */
-    LATER_BLOCK,      /* chain: waits for the block after */
-    PLAIN_WRITE,      /* chain: all blocks write one counter */
-    NO_SYNC_BLOCK,    /* transpose */
-    SHARED_BOUNDS,    /* transpose */
-    NOT_WRITTEN,      /* transpose: a part of shared memory */
-    DIVERGENT,        /* transpose: half a warp at another operation */
-    LANE_LEFT,        /* transpose: lanes that return before the warp's end */
-    GLOBAL_BOUNDS,    /* transpose: one element past the end */
+    NO_SYNC_WARP,       /* ring: a lane's copy has landed, but the others' may not have */
+    REUSED_EARLY,       /* ring: refilled while lanes may still read */
+    TAIL_NOT_WAITED,    /* ring: the last stages, when no more copies follow */
+    NEVER_WAITED,       /* ring: copies beyond the last edge */
+    MISALIGNED_COPY,    /* ring */
+    WRONG_PHASE,        /* bulk: the parity never flips */
+    WRONG_COUNT,        /* bulk: refilled by the last warp but one */
+    NO_FENCE,           /* bulk: before the store of what threads wrote */
+    NO_INIT_FENCE,      /* bulk: after the initialisation of barriers */
+    NO_WAIT_READ,       /* bulk: refilled while a store still reads */
+    NO_BLOCK_SYNC,      /* bulk: barriers used while they are initialised */
+    EXPECT_TOO_MUCH,    /* bulk: bytes that never come */
+    ARRIVE_TWICE,       /* bulk */
+    OVER_BARRIER,       /* bulk: data written over a barrier */
+    NO_FLAG_WAIT,       /* chain: the sum of the block before is read too soon */
+    NO_FLAG_RAISE,      /* chain */
+    LATER_BLOCK,        /* chain: waits for the block after */
+    PLAIN_WRITE,        /* chain: all blocks write one counter */
+    NO_SYNC_BLOCK,      /* transpose */
+    SHARED_BOUNDS,      /* transpose */
+    NOT_WRITTEN,        /* transpose: a part of shared memory */
+    DIVERGENT,          /* transpose: half a warp at another operation */
+    LANE_LEFT,          /* transpose: lanes that return before the warp's end */
+    GLOBAL_BOUNDS,      /* transpose: one element past the end */
     GLOBAL_NOT_WRITTEN, /* transpose: an output element */
-    WILD,             /* transpose: a pointer to the host */
-    BETWEEN_BLOCKS,   /* transpose: blocks write the same row */
-    MISALIGNED_LOAD,  /* transpose */
+    WILD,               /* transpose: a pointer to the host */
+    BETWEEN_BLOCKS,     /* transpose: blocks write the same row */
+    MISALIGNED_LOAD,    /* transpose */
 };
 
 /* ---- ring: each warp sums rows of 128 numbers through a private ring of asynchronous copies ---- */
@@ -104,7 +105,8 @@ template <int bug> CGTP_KERNEL(64, 4) ring_kernel(const real *rows, const int *l
         cgtp_copies_wait<0>();
 }
 
-/* ---- bulk: rows come through a ring of the block, are doubled in place, and are stored and summed in bulk ---- */
+/* ---- bulk: rows come through a ring of the block, are doubled in place, and are stored and summed in bulk
+ * ---- */
 
 enum { BULK_WARPS = 3, BULK_STAGES = 2 };
 
@@ -127,7 +129,8 @@ template <int bug> CGTP_KERNEL(96, 2) bulk_kernel(bulk_arguments a)
         cgtp_barrier_expect(full + stage, ROW_BYTES + (bug == EXPECT_TOO_MUCH ? 16 : 0));
         if (bug == ARRIVE_TWICE)
             cgtp_barrier_arrive(full + stage);
-        cgtp_bulk_load(shared + stage * ROW_BYTES, a.rows + (int64_t)row * ROW, ROW_BYTES, full + stage, stream);
+        cgtp_bulk_load(shared + stage * ROW_BYTES, a.rows + (int64_t)row * ROW, ROW_BYTES, full + stage,
+                       stream);
     };
     if (cgtp_thread() == 0) {
         for (int i = 0; i < BULK_STAGES; i++) {
@@ -168,7 +171,9 @@ template <int bug> CGTP_KERNEL(96, 2) bulk_kernel(bulk_arguments a)
 
 /* ---- chain: blocks in the order of their tickets add their number to what the one before has ---- */
 
-template <int bug> CGTP_KERNEL(32, 8) chain_kernel(unsigned *counter, unsigned *flag, real *partial, real *last)
+template <int bug>
+CGTP_KERNEL(32, 8)
+chain_kernel(unsigned *counter, unsigned *flag, real *partial, real *last)
 {
     const int ticket = cgtp_block_started(counter), lane = cgtp_lane();
     real before = 0;
@@ -193,7 +198,9 @@ template <int bug> CGTP_KERNEL(32, 8) chain_kernel(unsigned *counter, unsigned *
 
 enum { TILE = 32, PITCH = 33 };
 
-template <int bug> CGTP_KERNEL(128, 4) transpose_kernel(const real *from, real *to, int tiles, const real *host)
+template <int bug>
+CGTP_KERNEL(128, 4)
+transpose_kernel(const real *from, real *to, int tiles, const real *host)
 {
     CGTP_SHARED(shared);
     real *const tile = (real *)shared;
@@ -313,8 +320,8 @@ template <int bug> static bool transpose(void)
     device_array<real> from("from", in), to("to", in.size());
     real *host = new real(1);
     size_t shared = ((TILE - 1) * PITCH + TILE) * sizeof(real);
-    cgtp_status status = cgtp_launch(transpose_kernel<bug>, TILES, 128, shared, NULL, (const real *)from.p, to.p,
-                                     (int)TILES, (const real *)host);
+    cgtp_status status = cgtp_launch(transpose_kernel<bug>, TILES, 128, shared, NULL, (const real *)from.p,
+                                     to.p, (int)TILES, (const real *)host);
     delete host;
     return status == CGTP_OK && to.get() == expected;
 }
@@ -463,11 +470,13 @@ int main(int argc, char **argv)
     wrong("ring: copies never waited for", ring<NEVER_WAITED>, 1 << SIMT_UNFINISHED, "shared");
     wrong("ring: misaligned copy", ring<MISALIGNED_COPY>, 1 << SIMT_MISALIGNED, "shared");
     wrong("bulk: wrong phase", bulk<WRONG_PHASE>, 1 << SIMT_IN_FLIGHT, "shared");
-    wrong("bulk: stage reused too early", bulk<WRONG_COUNT>, 1 << SIMT_RACE | 1 << SIMT_IN_FLIGHT | 1 << SIMT_DEADLOCK);
+    wrong("bulk: stage reused too early", bulk<WRONG_COUNT>,
+          1 << SIMT_RACE | 1 << SIMT_IN_FLIGHT | 1 << SIMT_DEADLOCK);
     wrong("bulk: no fence before a store", bulk<NO_FENCE>, 1 << SIMT_NOT_FENCED, "shared");
     wrong("bulk: no fence after initialisation", bulk<NO_INIT_FENCE>, 1 << SIMT_NOT_FENCED, "shared");
     wrong("bulk: refilled while stored from", bulk<NO_WAIT_READ>, 1 << SIMT_IN_FLIGHT, "shared");
-    wrong("bulk: barrier used before it is there", bulk<NO_BLOCK_SYNC>, 1 << SIMT_RACE | 1 << SIMT_BARRIER, "shared");
+    wrong("bulk: barrier used before it is there", bulk<NO_BLOCK_SYNC>, 1 << SIMT_RACE | 1 << SIMT_BARRIER,
+          "shared");
     wrong("bulk: bytes that never come", bulk<EXPECT_TOO_MUCH>, 1 << SIMT_DEADLOCK, "");
     wrong("bulk: one arrival too many", bulk<ARRIVE_TWICE>, 1 << SIMT_BARRIER, "shared");
     wrong("bulk: data over a barrier", bulk<OVER_BARRIER>, 1 << SIMT_BARRIER, "shared");

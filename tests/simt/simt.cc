@@ -1,7 +1,8 @@
 /* simt.cc - threads as fibers on one thread of the CPU, gathered in warps and blocks; launches.
  *
- * A lane runs until it comes to an operation of its warp, then the next lane of the warp runs; the last to arrive carries
- * the operation out for all. Several blocks are there at a time. Between operations of a warp a seed decides who is next.
+ * A lane runs until it comes to an operation of its warp, then the next lane of the warp runs; the last to
+ * arrive carries the operation out for all. Several blocks are there at a time. Between operations of a warp
+ * a seed decides who is next.
  */
 #include "simt_internal.h"
 
@@ -16,7 +17,8 @@
 #include <ucontext.h>
 #endif
 
-namespace simt {
+namespace simt
+{
 
 enum { SLOTS = 4096 };
 
@@ -182,20 +184,22 @@ static void leave_block_barrier(Block *b)
 
 static const char *operation_name(int operation)
 {
-    static const char *const name[] = {"", "cgtp_sync_warp", "cgtp_sync_block", "cgtp_shuffle", "cgtp_shuffle_xor", "cgtp_vote",
-                                       "cgtp_flag_raise", "cgtp_flag_wait"};
+    static const char *const name[] = {
+        "",          "cgtp_sync_warp",  "cgtp_sync_block", "cgtp_shuffle", "cgtp_shuffle_xor",
+        "cgtp_vote", "cgtp_flag_raise", "cgtp_flag_wait"};
     return name[operation];
 }
 
-/* All lanes of the warp come here before one leaves. `finish` runs once, when the last has come, and may make the whole
- * warp wait by returning false. */
+/* All lanes of the warp come here before one leaves. `finish` runs once, when the last has come, and may make
+ * the whole warp wait by returning false. */
 template <typename F> static void meet(int operation, const void *where, F finish)
 {
     Lane *l = current;
     Warp *w = l->warp;
     if (w->done || (w->arrived && w->operation != operation)) {
-        report(SIMT_DIVERGENCE, NULL, where, "at %s while other lanes of the warp %s%s", operation_name(operation),
-               w->done ? "have ended" : "are at ", w->done ? "" : operation_name(w->operation));
+        report(SIMT_DIVERGENCE, NULL, where, "at %s while other lanes of the warp %s%s",
+               operation_name(operation), w->done ? "have ended" : "are at ",
+               w->done ? "" : operation_name(w->operation));
         abandon();
     }
     w->operation = operation;
@@ -243,7 +247,8 @@ static void lane_main(void)
     Block *b = w->block;
     lane_ends(l);
     if (w->arrived) {
-        report(SIMT_DIVERGENCE, NULL, NULL, "ends while other lanes of the warp are at %s", operation_name(w->operation));
+        report(SIMT_DIVERGENCE, NULL, NULL, "ends while other lanes of the warp are at %s",
+               operation_name(w->operation));
         abandon();
     }
     w->ready &= ~(1u << l->number);
@@ -452,60 +457,27 @@ int simt_run(const char *call_text, void (*call)(const void *), const void *argu
     return given_up;
 }
 
-void simt_seed(uint64_t s)
-{
-    seed = s;
-}
+void simt_seed(uint64_t s) { seed = s; }
 
-void simt_resident(int blocks)
-{
-    resident = blocks;
-}
+void simt_resident(int blocks) { resident = blocks; }
 
-void simt_multiprocessors(int n)
-{
-    multiprocessors = n;
-}
+void simt_multiprocessors(int n) { multiprocessors = n; }
 
-int simt_get_multiprocessors(void)
-{
-    return multiprocessors;
-}
+int simt_get_multiprocessors(void) { return multiprocessors; }
 
-simt_index simt_thread_index(void)
-{
-    return {(unsigned)(current->warp->number * LANES + current->number)};
-}
+simt_index simt_thread_index(void) { return {(unsigned)(current->warp->number * LANES + current->number)}; }
 
-simt_index simt_block_index(void)
-{
-    return {(unsigned)current->warp->block->number};
-}
+simt_index simt_block_index(void) { return {(unsigned)current->warp->block->number}; }
 
-simt_index simt_block_dim(void)
-{
-    return {launch->threads};
-}
+simt_index simt_block_dim(void) { return {launch->threads}; }
 
-simt_index simt_grid_dim(void)
-{
-    return {(unsigned)launch->blocks};
-}
+simt_index simt_grid_dim(void) { return {(unsigned)launch->blocks}; }
 
-unsigned char *simt_shared(void)
-{
-    return current->warp->block->shared;
-}
+unsigned char *simt_shared(void) { return current->warp->block->shared; }
 
-void simt_set_started(unsigned number)
-{
-    current->warp->block->started = number;
-}
+void simt_set_started(unsigned number) { current->warp->block->started = number; }
 
-unsigned simt_started(void)
-{
-    return current->warp->block->started;
-}
+unsigned simt_started(void) { return current->warp->block->started; }
 
 void simt_sync_warp(void)
 {

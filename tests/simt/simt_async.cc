@@ -1,14 +1,15 @@
 /* simt_async.cc - copies that land late, barriers in shared memory, bulk operations.
  *
- * Everything happens as late as a GPU may do it: a copy takes its source and fills its destination when a thread waits
- * for it, and not a moment before. Until then its destination holds NaN and may not be touched, nor may the source of a
- * bulk store be written.
+ * Everything happens as late as a GPU may do it: a copy takes its source and fills its destination when a
+ * thread waits for it, and not a moment before. Until then its destination holds NaN and may not be touched,
+ * nor may the source of a bulk store be written.
  */
 #include "simt_internal.h"
 
 #include <string.h>
 
-namespace simt {
+namespace simt
+{
 
 static void set_flags(const void *p, size_t bytes, unsigned set, unsigned clear)
 {
@@ -72,7 +73,8 @@ static void complete_phase(Barrier *b)
     b->phase++;
 }
 
-/* Whether the barrier that the lane waits for has completed the phase; lands loads that only this still needs. */
+/* Whether the barrier that the lane waits for has completed the phase; lands loads that only this still
+ * needs. */
 bool barrier_through(Lane *l)
 {
     Barrier *b = l->waits;
@@ -108,7 +110,8 @@ void lane_ends(Lane *l)
             bulk += !b.read;
     bulk += l->bulk_open.size();
     if (bulk)
-        report(SIMT_UNFINISHED, NULL, NULL, "the thread ends before %zu bulk operations have read shared memory", bulk);
+        report(SIMT_UNFINISHED, NULL, NULL,
+               "the thread ends before %zu bulk operations have read shared memory", bulk);
     l->bulk_open.clear();
     simt_bulk_wait(0, false);
 }
@@ -117,7 +120,8 @@ void block_ends(Block *b)
 {
     for (const auto &entry : b->barriers)
         if (!entry.second->loads.empty())
-            report(SIMT_UNFINISHED, entry.second->loads[0].copy.to, NULL, "the block ends before a bulk load to here");
+            report(SIMT_UNFINISHED, entry.second->loads[0].copy.to, NULL,
+                   "the block ends before a bulk load to here");
 }
 
 } // namespace simt
@@ -236,7 +240,8 @@ void simt_bulk_load(void *to, const void *from, unsigned bytes, void *barrier)
     const void *where = __builtin_return_address(0);
     Barrier *b = use_barrier(barrier, where);
     if (!b->fenced)
-        report(SIMT_NOT_FENCED, barrier, where, "a bulk load on a barrier that was initialised without a fence");
+        report(SIMT_NOT_FENCED, barrier, where,
+               "a bulk load on a barrier that was initialised without a fence");
     if (!bytes || !in_space(to, bytes, true, 16, where) || !in_space(from, bytes, false, 16, where))
         return;
     Warp *w = current->warp;
@@ -246,7 +251,10 @@ void simt_bulk_load(void *to, const void *from, unsigned bytes, void *barrier)
     tick when = w->now;
     release(issued.get());
     b->loads.push_back({{(unsigned char *)to, (const unsigned char *)from, bytes},
-                        issued, w->slot, (uint32_t)current->number, when});
+                        issued,
+                        w->slot,
+                        (uint32_t)current->number,
+                        when});
 }
 
 /* Every writer must have fenced after it wrote, or this thread after it learnt of that. */
@@ -279,7 +287,8 @@ void simt_bulk_store(void *to, const void *from, unsigned bytes, int scalar)
         set_flags(to, bytes, IN_FLIGHT, 0);
         memset(to, 0xff, bytes);
     }
-    current->bulk_open.push_back({(unsigned char *)to, (const unsigned char *)from, bytes, scalar, {}, false});
+    current->bulk_open.push_back(
+        {(unsigned char *)to, (const unsigned char *)from, bytes, scalar, {}, false});
 }
 
 void simt_bulk_commit(void)

@@ -1,9 +1,10 @@
 /* simt_internal.h - what the parts of the shim share: threads, clocks, shadow memory.
  *
- * Order in time. A warp has a clock of ticks: an access carries the tick at which it happened, cgtp_sync_warp() starts a
- * new one, and so does everything by which a single lane publishes its work (an arrival at a barrier). What a warp knows
- * of the others is one tick a warp, up to which it has seen everything of all lanes ("full"), plus single lanes that are
- * seen further. An access is ordered after an earlier one when its thread knows the tick of that.
+ * Order in time. A warp has a clock of ticks: an access carries the tick at which it happened,
+ * cgtp_sync_warp() starts a new one, and so does everything by which a single lane publishes its work (an
+ * arrival at a barrier). What a warp knows of the others is one tick a warp, up to which it has seen
+ * everything of all lanes ("full"), plus single lanes that are seen further. An access is ordered after an
+ * earlier one when its thread knows the tick of that.
  */
 #ifndef SIMT_INTERNAL_H
 #define SIMT_INTERNAL_H
@@ -18,7 +19,8 @@
 #include <utility>
 #include <vector>
 
-namespace simt {
+namespace simt
+{
 
 typedef uint32_t tick;
 
@@ -69,23 +71,23 @@ struct Lane {
     unsigned parity;
 };
 
-/* Lanes are in one of the masks ready, arrived, blocked, done; those of a warp that waits for a block barrier or a flag
- * in none. */
+/* Lanes are in one of the masks ready, arrived, blocked, done; those of a warp that waits for a block barrier
+ * or a flag in none. */
 struct Warp {
     Block *block;
-    int number;             /* in the block */
-    unsigned place;         /* among the resident warps */
-    unsigned slot;          /* its number in clocks */
+    int number;     /* in the block */
+    unsigned place; /* among the resident warps */
+    unsigned slot;  /* its number in clocks */
     Lane lane[LANES];
     uint32_t ready, arrived, blocked, done;
-    int operation;          /* at which lanes have arrived */
+    int operation; /* at which lanes have arrived */
     uint64_t value[2][LANES];
-    int turn[LANES];        /* which of the two this lane uses next */
-    int order;              /* lanes run in the order first, first + order, ... */
+    int turn[LANES]; /* which of the two this lane uses next */
+    int order;       /* lanes run in the order first, first + order, ... */
     Clock known;
     tick now, synced, start;
-    const unsigned *flag;   /* waits for it */
-    bool at_barrier;        /* waits for the block */
+    const unsigned *flag; /* waits for it */
+    bool at_barrier;      /* waits for the block */
 };
 
 struct Barrier {
@@ -133,7 +135,7 @@ struct Space {
 struct Block {
     int64_t number;
     std::vector<Warp *> warps;
-    int live, waiting;  /* warps that have not ended; that are at a block barrier */
+    int live, waiting; /* warps that have not ended; that are at a block barrier */
     unsigned started;
     Space space;           /* its shared memory, with red zones around */
     unsigned char *shared; /* first byte that the kernel owns */
@@ -156,7 +158,7 @@ struct Launch {
     size_t arguments_bytes;
     tick base;      /* everything up to this happened before the launch */
     unsigned slots; /* warps in clocks: all, or, if those are too many, */
-    bool reuse;     /* the resident ones: then a later block in the place of an earlier one may seem to know it */
+    bool reuse; /* the resident ones: then a later block in the place of an earlier one may seem to know it */
     std::map<const void *, Clock> flags;
 };
 extern Launch *launch;

@@ -1,6 +1,8 @@
-/* simt_memory.cc - device and shared memory with their shadow: bounds, initialisation, races; the list of findings.
+/* simt_memory.cc - device and shared memory with their shadow: bounds, initialisation, races; the list of
+ * findings.
  *
- * The __tsan_* functions at the end are what compilers call before each load and store under -fsanitize=thread.
+ * The __tsan_* functions at the end are what compilers call before each load and store under
+ * -fsanitize=thread.
  */
 #include "simt_internal.h"
 
@@ -13,7 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace simt {
+namespace simt
+{
 
 enum : size_t { DEVICE_BYTES = (size_t)1 << 30, RED_ZONE = 4096 };
 enum { EXIT_FINDINGS = 97, FINDINGS_KEPT = 200 };
@@ -77,7 +80,8 @@ void Clock::join(const Clock &other)
     further.erase(std::remove_if(further.begin(), further.end(), covered), further.end());
 }
 
-/* Whether the access of a lane (or MANY) of a resident warp at tick t comes before what lane l of warp w does now. */
+/* Whether the access of a lane (or MANY) of a resident warp at tick t comes before what lane l of warp w does
+ * now. */
 bool known(const Warp *w, const Lane *l, unsigned warp, unsigned lane, tick t)
 {
     if (t <= launch->base)
@@ -174,14 +178,12 @@ void stamp(const void *p, size_t bytes, unsigned warp, unsigned lane, tick when)
 /* ---- findings ---- */
 
 const char *simt_names[SIMT_KINDS] = {
-    "out of bounds", "uninitialised read", "race",     "copy under way", "never waited for", "no fence",
-    "divergence",    "barrier",            "deadlock", "misaligned",     "wrong side",
+    "out of bounds",    "uninitialised read", "race",       "copy under way",
+    "never waited for", "no fence",           "divergence", "barrier",
+    "deadlock",         "misaligned",         "wrong side",
 };
 
-static int thread_number(const Lane *l)
-{
-    return l->warp->number * LANES + l->number;
-}
+static int thread_number(const Lane *l) { return l->warp->number * LANES + l->number; }
 
 void report(simt_kind kind, const void *p, const void *where, const char *format, ...)
 {
@@ -226,7 +228,8 @@ void report(simt_kind kind, const void *p, const void *where, const char *format
     else if (p)
         snprintf(place, sizeof place, ": %p", p);
     if (current)
-        snprintf(thread, sizeof thread, ": block %lld thread %d", (long long)f.finding.block, f.finding.thread);
+        snprintf(thread, sizeof thread, ": block %lld thread %d", (long long)f.finding.block,
+                 f.finding.thread);
     Dl_info info;
     if (where && dladdr(where, &info) && info.dli_fbase) {
         const char *slash = strrchr(info.dli_fname, '/');
@@ -262,7 +265,8 @@ static int in_segment(struct dl_phdr_info *info, size_t, void *data)
 {
     uintptr_t p = *(uintptr_t *)data;
     for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_LOAD && p - info->dlpi_addr - info->dlpi_phdr[i].p_vaddr < info->dlpi_phdr[i].p_memsz)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD &&
+            p - info->dlpi_addr - info->dlpi_phdr[i].p_vaddr < info->dlpi_phdr[i].p_memsz)
             return 1 + !(info->dlpi_phdr[i].p_flags & PF_W);
     return 0;
 }
@@ -284,7 +288,8 @@ static const char *verb(access kind)
     return kind == READ ? "read" : kind == WRITE ? "written" : "changed atomically";
 }
 
-static inline bool check_word(Space *s, uintptr_t i, unsigned mask, access kind, const void *p, const void *where)
+static inline bool check_word(Space *s, uintptr_t i, unsigned mask, access kind, const void *p,
+                              const void *where)
 {
     Lane *me = current;
     Warp *warp = me->warp;
@@ -298,9 +303,11 @@ static inline bool check_word(Space *s, uintptr_t i, unsigned mask, access kind,
         if (w.flags & IS_BARRIER)
             report(SIMT_BARRIER, p, where, "a barrier is %s as if it were data", verb(kind)), fine = false;
         else if (w.flags & IN_FLIGHT)
-            report(SIMT_IN_FLIGHT, p, where, "%s before the copy that fills it was waited for", verb(kind)), fine = false;
+            report(SIMT_IN_FLIGHT, p, where, "%s before the copy that fills it was waited for", verb(kind)),
+                fine = false;
         else if (kind != READ)
-            report(SIMT_IN_FLIGHT, p, where, "%s before a bulk operation that reads it was waited for", verb(kind)),
+            report(SIMT_IN_FLIGHT, p, where, "%s before a bulk operation that reads it was waited for",
+                   verb(kind)),
                 fine = false;
     } else if (kind != WRITE && (w.initialised & mask) != mask) {
         report(SIMT_UNINITIALISED, p, where, "%s, but nobody wrote it", verb(kind));
@@ -486,20 +493,11 @@ int simt_clear(void *p, size_t bytes)
     return 0;
 }
 
-const char *simt_kind_name(simt_kind kind)
-{
-    return simt_names[kind];
-}
+const char *simt_kind_name(simt_kind kind) { return simt_names[kind]; }
 
-int simt_findings(void)
-{
-    return (int)found.size();
-}
+int simt_findings(void) { return (int)found.size(); }
 
-const simt_finding *simt_finding_at(int i)
-{
-    return &found[(size_t)i].finding;
-}
+const simt_finding *simt_finding_at(int i) { return &found[(size_t)i].finding; }
 
 void simt_print(FILE *file, const char *prefix)
 {
@@ -511,15 +509,9 @@ void simt_print(FILE *file, const char *prefix)
     }
 }
 
-void simt_forget(void)
-{
-    found.clear();
-}
+void simt_forget(void) { found.clear(); }
 
-uint64_t simt_accesses(void)
-{
-    return accesses;
-}
+uint64_t simt_accesses(void) { return accesses; }
 
 /* ---- accesses of kernels that the compiler does not show: whole vectors and atomics ---- */
 
@@ -563,15 +555,9 @@ template <typename T> static T atomic_add(T *p, T value, const void *where)
     return old;
 }
 
-void simt_atomic_add(float *p, float value)
-{
-    atomic_add(p, value, __builtin_return_address(0));
-}
+void simt_atomic_add(float *p, float value) { atomic_add(p, value, __builtin_return_address(0)); }
 
-void simt_atomic_add(double *p, double value)
-{
-    atomic_add(p, value, __builtin_return_address(0));
-}
+void simt_atomic_add(double *p, double value) { atomic_add(p, value, __builtin_return_address(0)); }
 
 unsigned simt_atomic_add(unsigned *p, unsigned value)
 {
@@ -580,14 +566,14 @@ unsigned simt_atomic_add(unsigned *p, unsigned value)
 
 /* ---- what compilers call ---- */
 
-#define HOOK(name, bytes, kind) \
+#define HOOK(name, bytes, kind)                                                                              \
     extern "C" void __tsan_##name(void *p) { check(p, bytes, kind, __builtin_return_address(0)); }
-#define HOOKS(bytes) \
-    HOOK(read##bytes, bytes, READ) \
-    HOOK(write##bytes, bytes, WRITE) \
-    HOOK(unaligned_read##bytes, bytes, READ) \
-    HOOK(unaligned_write##bytes, bytes, WRITE) \
-    HOOK(volatile_read##bytes, bytes, READ) \
+#define HOOKS(bytes)                                                                                         \
+    HOOK(read##bytes, bytes, READ)                                                                           \
+    HOOK(write##bytes, bytes, WRITE)                                                                         \
+    HOOK(unaligned_read##bytes, bytes, READ)                                                                 \
+    HOOK(unaligned_write##bytes, bytes, WRITE)                                                               \
+    HOOK(volatile_read##bytes, bytes, READ)                                                                  \
     HOOK(volatile_write##bytes, bytes, WRITE)
 HOOKS(1)
 HOOKS(2)
