@@ -1,7 +1,7 @@
 #!/bin/sh
 # simt_golden.t - generated CUDA kernels on the CPU, through the shim of tests/simt: right numbers, no
-# findings. Cases of e3nn in both precisions, convolutions of all shapes in tests/simt/specs, layers narrowed to
-# few channels. A sample; with TEST_ALL every case and layer.
+# findings. Cases of e3nn in both precisions, convolutions of all shapes in tests/simt/specs, layers narrowed
+# to few channels. A sample; with TEST_ALL every case and layer.
 . tests/products.sh
 
 n=0
