@@ -10,7 +10,7 @@ struct output_file {
     size_t size;
 };
 
-enum { EMIT_HEADER = 1, EMIT_SOURCE = 2 };
+enum { EMIT_HEADER = 1, EMIT_SOURCE = 2, EMIT_SELFTEST = 4 };
 
 /* The portable C backend: NAME.h, NAME.c (the descriptor), NAME_<kernel>.c one a kernel; `what` is a set of EMIT_ bits.
  * Returns the number of files. */
@@ -41,6 +41,9 @@ void emit_header(struct text *, const struct plan *);
 
 /* NAME.c: the descriptor. */
 void emit_descriptor(struct text *, const struct plan *, const char *backend);
+
+/* NAME_selftest.c: a program that compares every kernel with a dense loop. */
+struct output_file emit_selftest(struct arena *, const struct plan *);
 
 /* A sum that breaks into lines: sum_begin writes `lhs`, sum_add a signed term, sum_end the semicolon (or " 0;"). */
 struct sum {

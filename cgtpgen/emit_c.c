@@ -329,6 +329,8 @@ int emit_c(struct arena *a, const struct plan *plan, unsigned what, struct outpu
         for (int k = 0; k < plan->kernels; k++)
             file[n++] = kernel_file(a, plan, &plan->kernel[k]);
     }
+    if (what & EMIT_SELFTEST)
+        file[n++] = emit_selftest(a, plan);
     *files = file;
     return n;
 }

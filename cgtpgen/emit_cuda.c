@@ -318,6 +318,8 @@ int emit_cuda(struct arena *a, const struct gpu_plan *gpu, unsigned what, struct
         for (int k = 0; k < plan->kernels; k++)
             file[n++] = kernel_file(a, gpu, &gpu->kernel[k]);
     }
+    if (what & EMIT_SELFTEST)
+        file[n++] = emit_selftest(a, plan);
     *files = file;
     return n;
 }

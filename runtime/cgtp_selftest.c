@@ -1,0 +1,659 @@
+/* cgtp_selftest.c - the generic part of a self-test program; see cgtp_selftest.h.
+ *
+ * Every kernel is run at several sizes with all paths together, then each path alone: a weighted one with the
+ * weights of all others zero, one without weights also with the segments of all others zero. Outputs and
+ * workspace start as NaN.
+ *
+ * Error bound. Each element is compared by |error| <= c u S, with u the unit roundoff of the product's type
+ * and S the sum of the absolute values of its n terms. A term is rounded at most about twelve times before it
+ * is summed: its two coefficients here and there (4), a linear form of operands (3), up to three operands and
+ * a factor taken out (4), itself (1). Sums in any order add errors of either sign, which grow like sqrt(n):
+ * c = 12 + 4 sqrt(n), where four standard deviations leave room for all elements of a test. Both are twice as
+ * large where long double is no wider than the type.
+ */
+#include "cgtp_selftest.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef CGTP_SELFTEST_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
+enum { SHOWN = 3, COMPONENTS = 2 * 11 + 1, SIZES = 4 };
+
+static _Noreturn void give_up(const char *why)
+{
+    printf("Bail out! %s\n", why);
+    exit(2);
+}
+
+/* ---- memory: the host's, and the one that kernels work on ---- */
+
+static void *host_new(int64_t n, size_t size)
+{
+    void *p = calloc((size_t)n + 1, size); /* one more: nothing is a valid pointer too */
+    if (!p)
+        give_up("out of memory");
+    return p;
+}
+
+#ifdef CGTP_SELFTEST_CUDA
+static void *device_new(size_t bytes)
+{
+    void *p;
+    if (cudaMalloc(&p, bytes + 16) != cudaSuccess)
+        give_up("out of memory on the device, or no device");
+    return p;
+}
+
+static void device_free(void *p)
+{
+    cudaFree(p);
+}
+
+static void device_write(void *to, const void *from_host, size_t bytes)
+{
+    if (bytes && cudaMemcpy(to, from_host, bytes, cudaMemcpyHostToDevice) != cudaSuccess)
+        give_up(cudaGetErrorString(cudaGetLastError()));
+}
+
+/* Waits for what was launched, so its errors come out here. */
+static void device_read(void *to_host, const void *from, size_t bytes)
+{
+    if (bytes && cudaMemcpy(to_host, from, bytes, cudaMemcpyDeviceToHost) != cudaSuccess)
+        give_up(cudaGetErrorString(cudaGetLastError()));
+}
+#else
+static void *device_new(size_t bytes)
+{
+    void *p = aligned_alloc(64, (bytes / 64 + 1) * 64);
+    if (!p)
+        give_up("out of memory");
+    return p;
+}
+
+static void device_free(void *p)
+{
+    free(p);
+}
+
+static void device_write(void *to, const void *from_host, size_t bytes)
+{
+    if (bytes)
+        memcpy(to, from_host, bytes);
+}
+
+static void device_read(void *to_host, const void *from, size_t bytes)
+{
+    if (bytes)
+        memcpy(to_host, from, bytes);
+}
+#endif
+
+static void *device_copy(const void *from_host, size_t bytes)
+{
+    void *p = device_new(bytes);
+    device_write(p, from_host, bytes);
+    return p;
+}
+
+/* bytes of NaN in any type */
+static void *device_nan(size_t bytes)
+{
+    void *image = host_new((int64_t)bytes, 1), *p;
+    memset(image, 0xff, bytes);
+    p = device_copy(image, bytes);
+    free(image);
+    return p;
+}
+
+/* ---- items and how they refer to rows ---- */
+
+struct graph {
+    int64_t items, senders, receivers;
+    int64_t *sender, *receiver; /* NULL in a batch */
+};
+
+static int64_t below(uint64_t *seed, int64_t n)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)((*seed >> 33) % (uint64_t)n);
+}
+
+/* In (-1, 1), not zero, of few bits: exact in every type. */
+static double random_value(uint64_t *seed)
+{
+    return (double)(2 * below(seed, 1 << 18) + 1 - (1 << 18)) / (1 << 18);
+}
+
+/* A node that has edges: of three and more, every fifth has none, the first among them. */
+static int64_t random_node(uint64_t *seed, int64_t n)
+{
+    int64_t node;
+    do
+        node = below(seed, n);
+    while (n >= 3 && node % 5 == 0);
+    return node;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    int64_t p = *(const int64_t *)a, q = *(const int64_t *)b;
+    return (p > q) - (p < q);
+}
+
+static struct graph graph_new(const cgtp_selftest *t, uint64_t *seed, int64_t items, int64_t senders,
+                              int64_t receivers)
+{
+    struct graph g = {items, senders, receivers, NULL, NULL};
+    if (!t->graph)
+        return g;
+    g.sender = host_new(items, sizeof *g.sender);
+    g.receiver = host_new(items, sizeof *g.receiver);
+    for (int64_t e = 0; e < items; e++) {
+        g.sender[e] = random_node(seed, senders);
+        g.receiver[e] = random_node(seed, receivers);
+    }
+    if (t->sorted)
+        qsort(g.receiver, (size_t)items, sizeof *g.receiver, ascending);
+    return g;
+}
+
+static void graph_free(struct graph *g)
+{
+    free(g->sender);
+    free(g->receiver);
+}
+
+static int64_t rows_of(const cgtp_selftest *t, const struct graph *g, cgtp_slot slot)
+{
+    return t->index[slot] == CGTP_ITEM       ? g->items
+           : t->index[slot] == CGTP_SENDER   ? g->senders
+           : t->index[slot] == CGTP_RECEIVER ? g->receivers
+                                             : 1;
+}
+
+static int64_t row_of(const cgtp_selftest *t, const struct graph *g, cgtp_slot slot, int64_t item)
+{
+    return t->index[slot] == CGTP_ITEM       ? item
+           : t->index[slot] == CGTP_SENDER   ? g->sender[item]
+           : t->index[slot] == CGTP_RECEIVER ? g->receiver[item]
+                                             : 0;
+}
+
+static int64_t elements_of(const cgtp_selftest *t, const struct graph *g, cgtp_slot slot)
+{
+    return rows_of(t, g, slot) * t->dim[slot];
+}
+
+/* The graph as kernels take it: its arrays in the device's memory. */
+struct kernel_graph {
+    cgtp_graph narrow;
+    cgtp_graph64 wide;
+    const void *graph; /* one of the two */
+    void *array[5];
+};
+
+static void narrow_graph(struct kernel_graph *k, const struct graph *g, int sorted)
+{
+    int32_t *sender = host_new(g->items, sizeof *sender), *receiver = host_new(g->items, sizeof *receiver);
+    int32_t *by_sender = host_new(g->items, sizeof *by_sender);
+    int64_t *receiver_row = host_new(g->receivers + 1, sizeof *receiver_row);
+    int64_t *sender_row = host_new(g->senders + 1, sizeof *sender_row);
+    for (int64_t e = 0; e < g->items; e++) {
+        sender[e] = (int32_t)g->sender[e];
+        receiver[e] = (int32_t)g->receiver[e];
+    }
+    k->narrow = (cgtp_graph){g->items, g->senders, g->receivers, sender, receiver, NULL, NULL, NULL};
+    if (sorted && cgtp_graph_index(&k->narrow, receiver_row, by_sender, sender_row) != CGTP_OK)
+        give_up("cgtp_graph_index refuses the graph");
+    k->narrow.sender = k->array[0] = device_copy(sender, (size_t)g->items * sizeof *sender);
+    k->narrow.receiver = k->array[1] = device_copy(receiver, (size_t)g->items * sizeof *receiver);
+    if (sorted) {
+        k->narrow.receiver_row = k->array[2] =
+            device_copy(receiver_row, (size_t)(g->receivers + 1) * sizeof *receiver_row);
+        k->narrow.by_sender = k->array[3] = device_copy(by_sender, (size_t)g->items * sizeof *by_sender);
+        k->narrow.sender_row = k->array[4] =
+            device_copy(sender_row, (size_t)(g->senders + 1) * sizeof *sender_row);
+    }
+    free(sender);
+    free(receiver);
+    free(by_sender);
+    free(receiver_row);
+    free(sender_row);
+}
+
+static void wide_graph(struct kernel_graph *k, const struct graph *g, int sorted)
+{
+    size_t bytes = (size_t)g->items * sizeof(int64_t);
+    int64_t *by_sender = host_new(g->items, sizeof *by_sender);
+    int64_t *receiver_row = host_new(g->receivers + 1, sizeof *receiver_row);
+    int64_t *sender_row = host_new(g->senders + 1, sizeof *sender_row);
+    k->wide = (cgtp_graph64){g->items, g->senders, g->receivers, g->sender, g->receiver, NULL, NULL, NULL};
+    if (sorted && cgtp_graph64_index(&k->wide, receiver_row, by_sender, sender_row) != CGTP_OK)
+        give_up("cgtp_graph64_index refuses the graph");
+    k->wide.sender = k->array[0] = device_copy(g->sender, bytes);
+    k->wide.receiver = k->array[1] = device_copy(g->receiver, bytes);
+    if (sorted) {
+        k->wide.receiver_row = k->array[2] =
+            device_copy(receiver_row, (size_t)(g->receivers + 1) * sizeof *receiver_row);
+        k->wide.by_sender = k->array[3] = device_copy(by_sender, bytes);
+        k->wide.sender_row = k->array[4] =
+            device_copy(sender_row, (size_t)(g->senders + 1) * sizeof *sender_row);
+    }
+    free(by_sender);
+    free(receiver_row);
+    free(sender_row);
+}
+
+static void kernel_graph_new(struct kernel_graph *k, const cgtp_selftest *t, const struct graph *g)
+{
+    memset(k, 0, sizeof *k);
+    k->graph = t->index_size == 8 ? (const void *)&k->wide : (const void *)&k->narrow;
+    k->narrow.items = k->wide.items = g->items;
+    if (t->graph && t->index_size == 8)
+        wide_graph(k, g, t->sorted);
+    else if (t->graph)
+        narrow_graph(k, g, t->sorted);
+}
+
+static void kernel_graph_free(struct kernel_graph *k)
+{
+    for (int i = 0; i < 5; i++)
+        if (k->array[i])
+            device_free(k->array[i]);
+}
+
+/* ---- the dense loop ---- */
+
+/* A sum with the sum of the absolute values of its terms and their number. Terms with a factor zero are none.
+ */
+struct sum {
+    long double value, magnitude;
+    double terms;
+};
+
+static struct sum sum_of(double value)
+{
+    return (struct sum){value, fabs(value), value != 0};
+}
+
+/* *to += a b factor */
+static void add(struct sum *to, const struct sum *a, const struct sum *b, long double factor)
+{
+    to->value += a->value * b->value * factor;
+    to->magnitude += a->magnitude * b->magnitude * fabsl(factor);
+    to->terms += a->terms * b->terms;
+}
+
+/* What one pair of channels (u, v) is connected with: channels z .. z + n - 1 of z, by weights w .. w + n
+ * - 1. */
+struct tie {
+    int64_t u, v, z, n, w;
+};
+
+static const struct sum one = {1, 1, 1};
+
+/* Adds to row[target] what the pair contributes to the derivative of Q by the target, at the other three
+ * rows. */
+static void add_pair(const cgtp_selftest_path *p, cgtp_slot target, const struct tie *t,
+                     struct sum *const *row)
+{
+    const cgtp_selftest_cg *c = p->cg;
+    const int d3 = 2 * c->l3 + 1;
+    struct sum *x = row[CGTP_X] + p->x.offset + t->u * (2 * c->l1 + 1);
+    struct sum *y = row[CGTP_Y] + p->y.offset + t->v * (2 * c->l2 + 1);
+    struct sum *z = row[CGTP_Z] + p->z.offset + t->z * d3;
+    struct sum *w = p->weighted ? row[CGTP_W] + p->weight_offset + t->w : NULL;
+    struct sum part[COMPONENTS];
+    for (int k = 0; k < d3; k++)
+        part[k] = (struct sum){0, 0, 0};
+    if (target == CGTP_X || target == CGTP_Y) { /* part[k] = sum of w z */
+        for (int64_t q = 0; q < t->n; q++)
+            for (int k = 0; k < d3; k++)
+                add(&part[k], w ? &w[q] : &one, &z[q * d3 + k], 1);
+    } else { /* part[k] = a C x y */
+        for (int e = 0; e < c->entries; e++)
+            add(&part[c->entry[e].k], &x[c->entry[e].i], &y[c->entry[e].j],
+                (long double)p->coefficient * c->entry[e].value);
+    }
+    if (target == CGTP_X || target == CGTP_Y)
+        for (int e = 0; e < c->entries; e++) {
+            const cgtp_selftest_entry *n = &c->entry[e];
+            long double factor = (long double)p->coefficient * n->value;
+            if (target == CGTP_X)
+                add(&x[n->i], &y[n->j], &part[n->k], factor);
+            else
+                add(&y[n->j], &x[n->i], &part[n->k], factor);
+        }
+    else
+        for (int64_t q = 0; q < t->n; q++)
+            for (int k = 0; k < d3; k++)
+                if (target == CGTP_Z)
+                    add(&z[q * d3 + k], w ? &w[q] : &one, &part[k], 1);
+                else
+                    add(&w[q], &z[q * d3 + k], &part[k], 1);
+}
+
+/* The same for all pairs of a path: which there are, and what they are tied to, is the mode. */
+static void add_path(const cgtp_selftest_path *p, cgtp_slot target, struct sum *const *row)
+{
+    int64_t pair = 0;
+    for (int64_t u = 0; u < p->x.mul; u++)
+        for (int64_t v = 0; v < p->y.mul; v++) {
+            struct tie t = {u, v, 0, 1, pair};
+            switch (p->mode) {
+            case CGTP_UVU:
+                t.z = u;
+                break;
+            case CGTP_UVV:
+                t.z = v;
+                break;
+            case CGTP_UVUV:
+                t.z = pair;
+                break;
+            case CGTP_UVULTV:
+                if (u >= v)
+                    continue;
+                t.z = pair;
+                break;
+            case CGTP_UUU:
+                if (u != v)
+                    continue;
+                t.z = u;
+                break;
+            case CGTP_ULTVW:
+            case CGTP_UUW:
+            case CGTP_UVW:
+                if (p->mode == CGTP_UUW ? u != v : p->mode == CGTP_ULTVW && u >= v)
+                    continue;
+                t.n = p->z.mul;
+                t.w = pair * p->z.mul;
+                break;
+            }
+            add_pair(p, target, &t, row);
+            pair++;
+        }
+}
+
+/* The output's rows. input[i]: the kernel's inputs as they were rounded to its type. */
+static struct sum *dense(const cgtp_selftest *t, const struct graph *g, const cgtp_selftest_kernel *k,
+                         const cgtp_selftest_output *o, double *const *input)
+{
+    struct sum *result = host_new(elements_of(t, g, o->slot), sizeof *result), *room[CGTP_SLOTS];
+    for (int s = 0; s < CGTP_SLOTS; s++)
+        room[s] = host_new(t->dim[s], sizeof *room[s]);
+    for (int64_t item = 0; item < g->items; item++)
+        for (int i = 0; i < o->terms; i++) {
+            const cgtp_selftest_term *term = &o->term[i];
+            struct sum *row[CGTP_SLOTS];
+            for (int s = 0; s < CGTP_SLOTS; s++) {
+                const int64_t at = row_of(t, g, (cgtp_slot)s, item) * t->dim[s];
+                row[s] = s == (int)o->slot ? result + at : room[s];
+                for (int64_t e = 0; e < t->dim[s] && term->argument[s] >= 0; e++)
+                    row[s][e] = sum_of(input[term->argument[s]][at + e]);
+            }
+            int w = term->argument[CGTP_W];
+            bool weighted_only = term->target == CGTP_W || (w >= 0 && k->input[w].tangent);
+            for (int p = 0; p < t->paths; p++)
+                if (t->path[p].weighted || !weighted_only)
+                    add_path(&t->path[p], term->target, row);
+        }
+    for (int s = 0; s < CGTP_SLOTS; s++)
+        free(room[s]);
+    return result;
+}
+
+/* ---- one run of a kernel ---- */
+
+struct tap {
+    int number, failed; /* tests so far, and those that failed */
+    int shown;          /* complaints of the current test */
+    double worst,
+        allowed; /* the current test's element nearest to its bound: its error and bound in units of u S */
+};
+
+static void complain(struct tap *tap, const char *format, ...)
+{
+    va_list arguments;
+    if (tap->shown++ >= SHOWN)
+        return;
+    va_start(arguments, format);
+    printf("# ");
+    vprintf(format, arguments);
+    printf("\n");
+    va_end(arguments);
+}
+
+/* Ends a test: it passed if there was no complaint. */
+static void verdict(struct tap *tap, const char *format, ...)
+{
+    va_list arguments;
+    if (tap->shown > SHOWN)
+        printf("# and %d more\n", tap->shown - SHOWN);
+    va_start(arguments, format);
+    printf("%sok %d - ", tap->shown ? "not " : "", ++tap->number);
+    vprintf(format, arguments);
+    va_end(arguments);
+    if (tap->allowed > 0)
+        printf(": error at most %.2f, c = %.1f there", tap->worst, tap->allowed);
+    printf("\n");
+    tap->failed += tap->shown > 0;
+    tap->shown = 0;
+    tap->worst = tap->allowed = 0;
+}
+
+static void compare(struct tap *tap, const cgtp_selftest *t, const cgtp_selftest_kernel *k,
+                    const cgtp_selftest_output *o, int64_t n, const struct sum *wanted, const void *found)
+{
+    const double u = t->scalar_size == 8 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+    const double twice = t->scalar_size == 8 && LDBL_MANT_DIG <= DBL_MANT_DIG ? 2 : 1;
+    for (int64_t i = 0; i < n; i++) {
+        const double got = t->scalar_size == 8 ? ((const double *)found)[i] : ((const float *)found)[i];
+        const double c = twice * (12 + 4 * sqrt(wanted[i].terms));
+        const long double error = fabsl(got - wanted[i].value), unit = u * wanted[i].magnitude;
+        if (!(error <= c * unit)) /* NaN too */
+            complain(tap, "%s: %s[%lld][%lld] is %.17g, expected %.17Lg; off by %.3Lg u S, allowed %.3g",
+                     k->name, o->name, (long long)(i / t->dim[o->slot]), (long long)(i % t->dim[o->slot]),
+                     got, wanted[i].value, error / unit, c);
+        else if (unit > 0 && error / unit * tap->allowed >= tap->worst * c) {
+            tap->worst = (double)(error / unit);
+            tap->allowed = c;
+        }
+    }
+}
+
+/* Runs kernel number n on the inputs and compares all its outputs. */
+static void run_kernel(struct tap *tap, const cgtp_selftest *t, int number, const struct graph *g,
+                       double *const *input)
+{
+    const cgtp_selftest_kernel *k = &t->kernel[number];
+    const cgtp_kernel *tested = &t->product->kernel[number];
+    const size_t size = (size_t)t->scalar_size;
+    struct kernel_graph graph;
+    void **in = host_new(k->inputs, sizeof *in), **out = host_new(k->outputs, sizeof *out);
+    kernel_graph_new(&graph, t, g);
+    for (int i = 0; i < k->inputs; i++) {
+        int64_t n = elements_of(t, g, k->input[i].slot);
+        float *narrow = host_new(n, sizeof *narrow);
+        for (int64_t e = 0; e < n; e++)
+            narrow[e] = (float)input[i][e];
+        in[i] = device_copy(size == 8 ? (const void *)input[i] : (const void *)narrow, (size_t)n * size);
+        free(narrow);
+    }
+    for (int o = 0; o < k->outputs; o++)
+        out[o] = device_nan((size_t)elements_of(t, g, k->output[o].slot) * size);
+    size_t bytes = tested->workspace(graph.graph);
+    void *workspace = device_nan(bytes);
+    cgtp_status status = tested->run(graph.graph, (const void *const *)in, out, workspace, bytes, NULL);
+    if (status != CGTP_OK)
+        complain(tap, "%s: %s", k->name, cgtp_status_text(status));
+    for (int o = 0; o < k->outputs; o++) {
+        int64_t n = elements_of(t, g, k->output[o].slot);
+        void *found = host_new(n, size);
+        device_read(found, out[o], (size_t)n * size);
+        struct sum *wanted = dense(t, g, k, &k->output[o], input);
+        if (status == CGTP_OK)
+            compare(tap, t, k, &k->output[o], n, wanted, found);
+        free(wanted);
+        free(found);
+        device_free(out[o]);
+    }
+    for (int i = 0; i < k->inputs; i++)
+        device_free(in[i]);
+    device_free(workspace);
+    kernel_graph_free(&graph);
+    free(in);
+    free(out);
+}
+
+/* ---- the tests ---- */
+
+/* Is element e of a row of the slot the path's own? */
+static bool owns(const cgtp_selftest_path *p, cgtp_slot slot, int64_t e)
+{
+    const cgtp_selftest_segment *s = slot == CGTP_X ? &p->x : slot == CGTP_Y ? &p->y : &p->z;
+    const int l = slot == CGTP_X ? p->cg->l1 : slot == CGTP_Y ? p->cg->l2 : p->cg->l3;
+    if (slot == CGTP_W)
+        return e >= p->weight_offset && e < p->weight_offset + p->weight_numel;
+    return e >= s->offset && e < s->offset + (int64_t)s->mul * (2 * l + 1);
+}
+
+/* All paths together, or one alone. */
+static void run_random(struct tap *tap, const cgtp_selftest *t, int number, const struct graph *g,
+                       const cgtp_selftest_path *alone, uint64_t *seed)
+{
+    const cgtp_selftest_kernel *k = &t->kernel[number];
+    double **input = host_new(k->inputs, sizeof *input);
+    for (int i = 0; i < k->inputs; i++) {
+        const cgtp_slot slot = k->input[i].slot;
+        const int64_t n = elements_of(t, g, slot);
+        input[i] = host_new(n, sizeof *input[i]);
+        for (int64_t e = 0; e < n; e++) {
+            bool hidden =
+                alone && (slot == CGTP_W || !alone->weighted) && !owns(alone, slot, e % t->dim[slot]);
+            input[i][e] = hidden ? 0 : random_value(seed);
+        }
+    }
+    run_kernel(tap, t, number, g, input);
+    for (int i = 0; i < k->inputs; i++)
+        free(input[i]);
+    free(input);
+}
+
+/* sum over i, j of C[i,j,k] C[i,j,m] is 1 / (2 l3 + 1) where k = m, else zero; likewise for the other two
+ * pairs. */
+static void test_tensors(struct tap *tap, const cgtp_selftest *t)
+{
+    for (int n = 0; n < t->cgs; n++) {
+        const cgtp_selftest_cg *c = &t->cg[n];
+        for (int free_index = 0; free_index < 3; free_index++) {
+            const int d = 2 * (free_index == 0 ? c->l1 : free_index == 1 ? c->l2 : c->l3) + 1;
+            double gram[COMPONENTS][COMPONENTS] = {{0}};
+            for (int a = 0; a < c->entries; a++)
+                for (int b = 0; b < c->entries; b++) {
+                    const cgtp_selftest_entry *p = &c->entry[a], *q = &c->entry[b];
+                    if (free_index == 0 && p->j == q->j && p->k == q->k)
+                        gram[p->i][q->i] += p->value * q->value;
+                    else if (free_index == 1 && p->i == q->i && p->k == q->k)
+                        gram[p->j][q->j] += p->value * q->value;
+                    else if (free_index == 2 && p->i == q->i && p->j == q->j)
+                        gram[p->k][q->k] += p->value * q->value;
+                }
+            for (int k = 0; k < d; k++)
+                for (int m = 0; m < d;
+                     m++) /* at most 23 * 23 products of magnitude one, each rounded thrice */
+                    if (!(fabs(gram[k][m] - (k == m ? 1.0 / d : 0)) <= 100 * DBL_EPSILON))
+                        complain(tap, "C of (%d, %d, %d): components %d and %d of index %d give %.17g", c->l1,
+                                 c->l2, c->l3, k, m, free_index + 1, gram[k][m]);
+        }
+    }
+    verdict(tap, "%d Clebsch-Gordan tensors are orthogonal", t->cgs);
+}
+
+static bool same_arguments(int n, const cgtp_argument *a, int m, const cgtp_argument *b)
+{
+    bool same = n == m;
+    for (int i = 0; same && i < n; i++)
+        same = strcmp(a[i].name, b[i].name) == 0 && a[i].slot == b[i].slot && a[i].tangent == b[i].tangent;
+    return same;
+}
+
+/* Are the kernels that are linked those of the tables? */
+static void test_descriptor(struct tap *tap, const cgtp_selftest *t)
+{
+    const cgtp_product *p = t->product;
+    if (p->abi != CGTP_ABI)
+        complain(tap, "the product is of runtime ABI %d, this is %d", p->abi, CGTP_ABI);
+    if (strcmp(p->digest, t->digest) != 0)
+        complain(tap, "the product is of the spec %s, this test of %s", p->digest, t->digest);
+    if (p->graph != t->graph || p->sorted != t->sorted || p->scalar_size != t->scalar_size ||
+        p->index_size != t->index_size || memcmp(p->dim, t->dim, sizeof p->dim) != 0 ||
+        memcmp(p->index, t->index, sizeof p->index) != 0)
+        complain(tap, "dimensions, indices or types are others");
+    bool same = p->paths == t->paths && p->kernels == t->kernels;
+    for (int i = 0; same && i < t->paths; i++)
+        same = p->path[i].weighted == t->path[i].weighted &&
+               p->path[i].weight_offset == t->path[i].weight_offset &&
+               p->path[i].weight_numel == t->path[i].weight_numel &&
+               p->path[i].coefficient == t->path[i].coefficient;
+    if (!same)
+        complain(tap, "the paths are others");
+    for (int i = 0; same && i < t->kernels; i++) {
+        const cgtp_kernel *k = &p->kernel[i];
+        const cgtp_selftest_kernel *q = &t->kernel[i];
+        same = strcmp(k->name, q->name) == 0 && same_arguments(k->inputs, k->input, q->inputs, q->input) &&
+               k->outputs == q->outputs;
+        for (int o = 0; same && o < q->outputs; o++)
+            same =
+                strcmp(k->output[o].name, q->output[o].name) == 0 && k->output[o].slot == q->output[o].slot;
+        if (!same)
+            complain(tap, "kernel %s is another", q->name);
+    }
+    bool another = tap->shown > 0;
+    verdict(tap, "the descriptor is that of the product tested");
+    if (another)
+        give_up("the kernels are those of another product");
+}
+
+int cgtp_selftest_run(const cgtp_selftest *t)
+{
+    static const int64_t graph_size[SIZES][3] = {{0, 0, 0}, {0, 3, 2}, {1, 1, 1}, {33, 6, 11}};
+    static const int64_t batch_size[SIZES - 1][3] = {{0, 0, 0}, {1, 0, 0}, {33, 0, 0}};
+    const int sizes = t->graph ? SIZES : SIZES - 1;
+    struct tap tap = {0, 0, 0, 0, 0};
+    uint64_t seed = 20161127;
+    printf("1..%d\n", 2 + t->kernels * (sizes + t->paths));
+    printf("# %s: errors in units of u S (unit roundoff, sum of |terms|), allowed c = 12 + 4 sqrt(terms)\n",
+           t->product->name);
+    test_tensors(&tap, t);
+    test_descriptor(&tap, t);
+    for (int k = 0; k < t->kernels; k++) {
+        for (int i = 0; i < sizes; i++) {
+            const int64_t *n = t->graph ? graph_size[i] : batch_size[i];
+            struct graph g = graph_new(t, &seed, n[0], n[1], n[2]);
+            run_random(&tap, t, k, &g, NULL, &seed);
+            if (t->graph)
+                verdict(&tap, "%s, %lld edges, %lld senders, %lld receivers", t->kernel[k].name,
+                        (long long)n[0], (long long)n[1], (long long)n[2]);
+            else
+                verdict(&tap, "%s, %lld items", t->kernel[k].name, (long long)n[0]);
+            graph_free(&g);
+        }
+        struct graph g = graph_new(t, &seed, 3, 2, 2);
+        for (int p = 0; p < t->paths; p++) {
+            run_random(&tap, t, k, &g, &t->path[p], &seed);
+            verdict(&tap, "%s, path %d alone", t->kernel[k].name, p);
+        }
+        graph_free(&g);
+    }
+    if (tap.failed)
+        printf("# %d of %d tests failed\n", tap.failed, tap.number);
+    return tap.failed ? 1 : 0;
+}

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""--emit=selftest: the program passes on all kinds of products, by both compilers, and fails on wrong kernels."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from tap import done, equal, ok, skip  # noqa: E402
+
+BUILD = os.environ.get('BUILD', 'build')
+GENERATOR = os.environ.get('CGTPGEN', f'{BUILD}/cgtpgen')
+WARNINGS = '-std=c11 -O1 -Wall -Wextra -Wpedantic -Werror'.split()
+if BUILD.endswith('/san'):
+    WARNINGS += '-g -fsanitize=address,undefined -fno-sanitize-recover=all'.split()
+
+# Every mode, with and without weights, several paths into one segment, one of weight zero, odd dimensions.
+MODES = """
+irreps:
+  x: 5x1o + 3x0e + 4x2e
+  y: 5x1o + 2x1e + 4x0e
+  z: 5x1e + 5x0e + 10x2e + 2x0o + 4x2e + 6x2e + 3x1e + 3x1o + 8x2e
+instructions:
+  - [0, 0, 0, uuu]
+  - [0, 0, 1, uuw, true, 2.0]
+  - [0, 0, 2, uvu<v]
+  - [0, 1, 3, uvv]
+  - [2, 2, 4, uvu]
+  - [2, 2, 4, uuu, false]
+  - [0, 0, 5, uvw, true, 0.25]
+  - [1, 1, 6, uvu]
+  - [1, 1, 6, uvu, false]
+  - [1, 0, 7, uvu, true, 0]
+  - [2, 1, 8, uvuv]
+  - [0, 0, 1, u<vw]
+  - [2, 2, 4, uvv, false]
+"""
+ALL = 'kernels: [forward, backward, double_backward, triple_backward, jvp]\n'
+LAYER = """
+irreps: {x: 8x0e + 8x1o, y: 0e + 1o + 2e, z: 0e + 1o + 2e}
+instructions: channelwise
+"""
+CONVOLUTION = LAYER + 'index: {x: sender, y: item, w: item, z: receiver}\n'
+CASES = {
+    'modes': MODES + ALL,
+    'modes_float64': MODES + 'precision: float64\n' + ALL,
+    'shared': MODES + 'index: {x: item, y: item, w: shared, z: item}\naccumulate: compensated\n',
+    'graph': CONVOLUTION + ALL,
+    'wide_graph': CONVOLUTION + 'index_type: int64\naccumulate: compensated\nprecision: float64\n',
+    'allegro': LAYER + 'index: {x: item, y: sender, w: shared, z: item}\nedges: any\nreduction: atomic\n',
+    'scattered': LAYER + 'index: {x: receiver, y: shared, w: sender, z: sender}\n'
+                         'kernels: [forward, backward]\n',
+    'own_kernels': CONVOLUTION + """kernels:
+  - {name: forces, of: backward, outputs: [gy]}
+  - {name: mixed, arguments: {by: d y, v: w, cw: d w, p: x},
+     outputs: {q: [Q_g(x, by, v), Q_g(p, y, cw), Q_g(p, y, w)], inputs: [Q_w(x, y, gz), Q_w(p, by, gz)],
+               r: [Q_x(y, v, gz)]}}
+""",
+    'unweighted': """
+irreps: {x: 3x0e + 3x1o, y: 3x0e + 3x1o, z: 0e}
+instructions: elementwise
+kernels: [forward, backward, double_backward]
+""",
+    'no_paths': """
+irreps: {x: 3x0e, y: 0e, z: 3x0e + 2x1o}
+instructions: []
+kernels: [forward]
+""",
+}
+
+
+def run(*command, **more):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+
+
+class Product:
+    def __init__(self, name, text, options=()):
+        self.name, self.folder = name, f'{BUILD}/selftest/{name}'
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.makedirs(self.folder)
+        spec = f'{self.folder}/{name}.yaml'
+        with open(spec, 'w') as f:
+            f.write(f'cgtp: 1\nname: {name}\n{text.lstrip()}')
+        self.options = [*options, '--emit=header,source,selftest', '-o', self.folder, spec]
+        self.log = run(GENERATOR, *self.options)
+        self.files = run(GENERATOR, '--list', *self.options).stdout.split()
+
+    def path(self, file):
+        return f'{self.folder}/{self.name}{file}'
+
+    def build(self, compiler, sources=None):
+        """The program's name, or None after complaining."""
+        program = f'{self.folder}/selftest-{compiler}'
+        objects = [runtime(compiler, 'cgtp_selftest'), runtime(compiler, 'cgtp')]
+        sources = sources or [file for file in self.files if file.endswith('.c')]
+        include = ['-Iruntime', f'-I{self.folder}']
+        built = run(compiler, *WARNINGS, *include, '-o', program, *sources, *objects, '-lm')
+        return program if ok(built.returncode == 0 and not built.stdout, f'{self.name}: {compiler} builds it',
+                             built.stdout) else None
+
+
+def runtime(compiler, name, _done={}):
+    """The object of a source of runtime/, compiled once."""
+    target = f'{BUILD}/selftest/{name}-{compiler}.o'
+    if target not in _done:
+        _done[target] = run(compiler, *WARNINGS, '-Iruntime', '-c', '-o', target, f'runtime/{name}.c')
+        equal(_done[target].stdout, '', f'{compiler} compiles runtime/{name}.c')
+    return target
+
+
+def tests_of(output):
+    return re.findall(r'^(ok|not ok) \d+ - (.*)$', output, re.M)
+
+
+def check_passes(product, program, note=''):
+    """Runs a self-test that must pass; returns what it tested."""
+    result = run(program)
+    tests = tests_of(result.stdout)
+    plan = re.match(r'1\.\.(\d+)$', result.stdout.split('\n')[0])
+    passed = (result.returncode == 0 and plan and len(tests) == int(plan.group(1)) and
+              all(verdict == 'ok' for verdict, _ in tests))
+    ok(passed, f'{product.name}{note}: passes its {len(tests)} tests', f'exit status {result.returncode}',
+       result.stdout)
+    return [name.split(':')[0] for _, name in tests]
+
+
+def check_fails(product, program, note, wanted):
+    """Runs a self-test that must fail, saying `wanted`."""
+    result = run(program)
+    failed = [name for verdict, name in tests_of(result.stdout) if verdict == 'not ok']
+    ok(result.returncode == 1 and any(re.match(wanted, name) for name in failed),
+       f'{product.name}, {note}: fails', f'exit status {result.returncode}; failed: {failed}',
+       f'wanted: {wanted}')
+
+
+def rewrite(path, pattern, replacement, which=0):
+    """One match of the pattern in a file is replaced; the text that it was."""
+    with open(path) as f:
+        text = f.read()
+    match = list(re.finditer(pattern, text, re.M))[which]
+    with open(path, 'w') as f:
+        f.write(text[:match.start()] + match.expand(replacement) + text[match.end():])
+    return text
+
+
+def restore(path, text):
+    with open(path, 'w') as f:
+        f.write(text)
+
+
+os.makedirs(f'{BUILD}/selftest', exist_ok=True)
+compilers = [name for name in ('gcc', 'clang') if shutil.which(name)]
+products = {name: Product(name, text) for name, text in CASES.items()}
+for name, product in products.items():
+    equal((product.log.returncode, product.log.stdout), (0, ''), f'{name}: is generated')
+    for compiler in compilers:
+        program = product.build(compiler)
+        tested = check_passes(product, program) if program else []
+        if name == 'modes':
+            alone = [f'{kernel}, path {p} alone' for p in range(13)
+                     for kernel in ('forward', 'backward', 'double_backward', 'triple_backward', 'jvp')]
+            equal(sorted(set(alone) - set(tested)), [],
+                  f'{name}: {compiler}: every instruction of every kernel is tested')
+        if name == 'own_kernels':
+            equal([t for t in tested if t.startswith('mixed, 33 ')],
+                  ['mixed, 33 edges, 6 senders, 11 receivers'],
+                  f'{name}: {compiler}: and the kernel that the spec spells out')
+for compiler in ('gcc', 'clang'):
+    if compiler not in compilers:
+        skip(compiler, f'no {compiler}')
+
+# Wrong kernels. A constant's sign is that of one or two of the entries of C that it is a factor of.
+graph = products['graph']
+for kernel, which in (('forward', 0), ('forward', 1), ('backward', 2), ('double_backward', 0)):
+    file = graph.path(f'_{kernel}.c')
+    text = rewrite(file, r'\b(const real C\d+ = )(0x)', r'\1-\2', which)
+    program = graph.build(compilers[0])
+    restore(file, text)
+    if program:
+        check_fails(graph, program, f'the sign of constant {which} of {kernel} flipped',
+                    rf'{kernel}, path \d+ alone')
+file = graph.path('_forward.c')
+text = rewrite(file, r'^( +)(z\[[^]]*\]) (\+=|= \2 \+) ', r'\1\2 = ')
+program = graph.build(compilers[0])
+restore(file, text)
+if program:
+    check_fails(graph, program, 'a sum overwritten', r'forward, 33 edges')
+
+# Wrong tables: the file is not believed more than the kernels are.
+file = graph.path('_selftest.c')
+text = rewrite(file, r'(\{0, 1, 1, )(0x)', r'\1-\2')
+program = graph.build(compilers[0])
+restore(file, text)
+if program:
+    check_fails(graph, program, "the sign of a tensor's entry flipped", r'forward, path \d+ alone')
+text = rewrite(file, r'(\{0, 1, 1, 0x1\.)[0-9a-f]+', r'\g<1>f')
+program = graph.build(compilers[0])
+restore(file, text)
+if program:
+    check_fails(graph, program, "a tensor's entry changed", r'\d+ Clebsch-Gordan tensors are orthogonal')
+text = rewrite(file, r'(\.digest = ")\w+', r'\g<1>0123456789abcdef')
+program = graph.build(compilers[0])
+restore(file, text)
+if program:
+    result = run(program)
+    ok(result.returncode == 2 and 'Bail out!' in result.stdout, 'graph, kernels of another spec: gives up',
+       result.stdout)
+
+# CUDA, on the CPU: device memory through the shim.
+equal(run(GENERATOR, '--list', '--backend=cuda', *graph.options).stdout.split()[-1],
+      graph.path('_selftest.c'), 'the self-test of CUDA kernels is C too')
+cuda = Product('cuda', CONVOLUTION.replace('8x', '32x') + 'kernels: [forward, backward]\n',
+               ['--backend=cuda'])
+with open(graph.path('_selftest.c')) as c, open(cuda.path('_selftest.c')) as d:
+    equal(*[re.search(r'static const cgtp_selftest_entry.*?\n\n', f.read(), re.S).group() for f in (c, d)],
+          'with the same tables')
+if shutil.which('g++'):
+    program = f'{cuda.folder}/selftest'
+    sources = [file for file in cuda.files if not file.endswith('.h')]
+    built = run('tests/simt/build.sh', program, *sources, 'runtime/cgtp_selftest.c', 'runtime/cgtp.c',
+                env=dict(os.environ, CXX='g++', BUILD=BUILD,
+                         SIMT_FLAGS='-DCGTP_SELFTEST_CUDA -Itests/selftest'))
+    if ok(built.returncode == 0, 'cuda: builds on the shim', built.stdout):
+        check_passes(cuda, program, ', on the shim')
+else:
+    skip('cuda: builds on the shim', 'no g++')
+done()
