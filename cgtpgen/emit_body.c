@@ -407,8 +407,100 @@ static void scalar_channel(struct body *w)
     }
 }
 
+/* ---- a matrix of one column (l3 is zero) ---- */
+
+/* With t = R(a,b) and s = w g, both numbers: W output = t g, B output += s f_i, and s b_i flows back to form f_i. */
+static void column_channel(struct body *w)
+{
+    const struct recipe *r = w->recipe;
+    struct arena *a = w->out->arena;
+    int terms = 0, scales = 0, dots = 0;
+    for (int n = 0; n < r->outputs; n++)
+        terms += r->output[n].parts;
+    struct recipe_product *scale = NEW_ARRAY(a, struct recipe_product, terms + 1);
+    struct recipe_product *dot = NEW_ARRAY(a, struct recipe_product, terms + 1);
+    for (int n = 0; n < r->outputs; n++) {
+        const struct recipe_output *o = &r->output[n];
+        const char **part = NEW_ARRAY(a, const char *, o->parts + 1);
+        int (*in)[ROLE_COUNT] = (int (*)[ROLE_COUNT])NEW_ARRAY(a, int, ROLE_COUNT * (o->parts + 1));
+        struct sum s;
+        for (int p = 0; p < o->parts; p++) {
+            part_inputs(r, o, &o->part[p], in[p]);
+            bool by_t = o->role == ROLE_G || o->role == ROLE_W;
+            int first = by_t ? in[p][ROLE_A] : in[p][ROLE_W], second = by_t ? in[p][ROLE_B] : in[p][ROLE_G];
+            struct recipe_product *list = by_t ? dot : scale;
+            int *count = by_t ? &dots : &scales, q = 0;
+            while (q < *count && (list[q].first != first || list[q].second != second))
+                q++;
+            part[p] = arena_printf(a, "%c%d_0", by_t ? 't' : 's', q);
+            if (q < *count)
+                continue;
+            list[(*count)++] = (struct recipe_product){first, second};
+            sum_begin(&s, w->out, w->indent, arena_printf(a, "const real %s =", part[p]));
+            if (!by_t)
+                sum_add(&s, false, first < 0 ? input_component(w, second, 0)
+                                             : arena_printf(a, "%s_0 * %s_0", w->stem[first], w->stem[second]));
+            for (int i = 0; by_t && i < w->matrix->rows; i++)
+                if (w->matrix->entry[i])
+                    sum_add(&s, w->matrix->entry[i] < 0,
+                            arena_printf(a, "%s * %s", form_name(w, first, w->matrix->entry[i]), input_component(w, second, i)));
+            sum_end(&s);
+        }
+        if (o->role == ROLE_G || o->role == ROLE_W) {
+            output_begin(w, &s, o, 0);
+            for (int p = 0; p < o->parts; p++) {
+                int factor = in[p][o->role == ROLE_G ? ROLE_W : ROLE_G];
+                sum_add(&s, false, factor < 0 ? part[p] : arena_printf(a, "%s_0 * %s", w->stem[factor], part[p]));
+            }
+            sum_end(&s);
+            continue;
+        }
+        for (int i = 0; i < w->matrix->rows && o->role == ROLE_B; i++) {
+            if (!w->row[i])
+                continue;
+            output_begin(w, &s, o, i);
+            for (int p = 0; p < o->parts; p++)
+                sum_add(&s, w->matrix->entry[i] < 0,
+                        arena_printf(a, "%s * %s", part[p], form_name(w, in[p][ROLE_A], w->matrix->entry[i])));
+            sum_end(&s);
+        }
+        for (int pass = 0; pass < 2 && o->role == ROLE_A; pass++) /* forms with names, then components */
+            for (int at = 0; at < (pass ? w->matrix->depth : w->matrix->forms); at++) {
+                bool any = false;
+                if (!pass && is_bare(&w->matrix->form[at]))
+                    continue;
+                for (int f = 0; f < w->matrix->forms; f++)
+                    for (int t = 0; t < w->matrix->form[f].terms; t++) {
+                        const struct linear_form *form = &w->matrix->form[f];
+                        if (pass ? form->index[t] != at : f != at || t)
+                            continue;
+                        if (!any && pass)
+                            output_begin(w, &s, o, at);
+                        else if (!any)
+                            sum_begin(&s, w->out, w->indent, arena_printf(a, "const real q%d_%d =", n, f));
+                        any = true;
+                        if (pass && !is_bare(form)) {
+                            sum_add(&s, form->coefficient[t].sign < 0,
+                                    scaled(w, form->coefficient[t], arena_printf(a, "q%d_%d", n, f)));
+                            continue;
+                        }
+                        for (int i = 0; i < w->matrix->rows; i++)
+                            for (int p = 0; p < o->parts && (w->matrix->entry[i] == f + 1 || w->matrix->entry[i] == -f - 1); p++)
+                                sum_add(&s, w->matrix->entry[i] < 0,
+                                        arena_printf(a, "%s * %s", part[p], input_component(w, in[p][ROLE_B], i)));
+                    }
+                if (any)
+                    sum_end(&s);
+            }
+    }
+}
+
 void body_channel(struct body *w)
 {
+    if (w->matrix->columns == 1 && w->matrix->rows > 1) {
+        column_channel(w);
+        return;
+    }
     if (is_scalar(w->matrix)) {
         scalar_channel(w);
         return;

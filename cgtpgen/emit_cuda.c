@@ -72,7 +72,7 @@ static int areas(struct cuda_writer *w, struct area *area)
             for (int s = 0; s < g->segments; s++)
                 longest = longest > g->segment[s].g_length ? longest : g->segment[s].g_length;
             const char *slots = arena_printf(w->arena, "(int64_t)cgtp_multiprocessors() * %d", g->blocks * g->warps);
-            area[n++] = (struct area){"unsigned", "started", "1", 16};
+            area[n++] = (struct area){"unsigned", arena_printf(w->arena, "started_%s", owner), "1", g->segments};
             area[n++] = (struct area){"unsigned", arena_printf(w->arena, "flag_%s", owner), slots, 1};
             area[n++] = (struct area){"real", arena_printf(w->arena, "partial_%s", owner), slots, 2LL * 32 * longest};
         }
@@ -80,7 +80,7 @@ static int areas(struct cuda_writer *w, struct area *area)
             const struct form_output *f = &w->form->output[g->pass->output[o]];
             if (f->slot == SLOT_X && g->edge_buffer)
                 area[n++] = (struct area){"real", arena_printf(w->arena, "%s_edges", f->name), rows(w, INDEX_ITEM), g->edge_row};
-            if (f->slot == SLOT_Y && g->parts > 1)
+            if (f->slot == SLOT_Y && g->part_buffer)
                 area[n++] = (struct area){"real", arena_printf(w->arena, "%s_parts", f->name), rows(w, INDEX_ITEM),
                                           g->parts * dim(w, f->slot)};
         }
@@ -216,10 +216,12 @@ static void launch_convolution(struct cuda_writer *w)
                             f->name, dim(w, SLOT_G));
         } else if (f->slot == SLOT_X && !g->edge_buffer) {
             emit_clear(w, f->name, "graph->senders", dim(w, SLOT_X), "real");
+        } else if (f->slot == SLOT_Y && g->parts > 1 && !g->part_buffer) {
+            emit_clear(w, f->name, "graph->items", dim(w, SLOT_Y), "real");
         }
     }
     if (g->g_outputs) {
-        emit_clear(w, "l.started", "1", 1, "unsigned");
+        emit_clear(w, arena_printf(w->arena, "l.started_%s", owner), "1", g->segments, "unsigned");
         emit_clear(w, arena_printf(w->arena, "l.flag_%s", owner), arena_printf(w->arena, "cgtp_multiprocessors() * %d", g->blocks * g->warps), 1,
                    "unsigned");
     }
@@ -238,7 +240,7 @@ static void launch_convolution(struct cuda_writer *w)
             long long pieces = dim(w, SLOT_X) * (w->spec->precision == PRECISION_FLOAT64 ? 8 : 4) / 16;
             emit_step(w, arena_printf(w->arena, "cgtp_launch(%s_gather, graph->senders * %lld, 128, 0, stream, l)", f->name, (pieces + 127) / 128));
         }
-        if (f->slot == SLOT_Y && g->parts > 1)
+        if (f->slot == SLOT_Y && g->part_buffer)
             emit_step(w, arena_printf(w->arena, "cgtp_launch(%s_sum, (graph->items * %lld + 255) / 256, 256, 0, stream, l)", f->name, dim(w, SLOT_Y)));
     }
 }

@@ -261,15 +261,21 @@ static void emit_edge_outputs(struct conv *c)
         int parts = w->pass->parts, part = 0;
         for (int i = 0; i < c->number; i++)
             part += w->pass->segment[i].groups;
-        const char *row = parts == 1 ? arena_printf(w->arena, "l.%s + edge * %lld", f->name, dim)
-                                     : arena_printf(w->arena, "l.%s_parts + (edge * %d + %d + group) * %lld", f->name, parts, part, dim);
+        const char *row = w->pass->part_buffer
+                              ? arena_printf(w->arena, "l.%s_parts + (edge * %d + %d + group) * %lld", f->name, parts, part, dim)
+                              : arena_printf(w->arena, "l.%s + edge * %lld", f->name, dim);
+        bool atomic = parts > 1 && !w->pass->part_buffer;
         for (int k = 0; k < dim; k += LANES) {
             int n = dim - k < LANES ? (int)(dim - k) : LANES, width = sums_width(n);
             for (int i = n; i < width; i++)
                 text_printf(out, "            %s[%d] = 0;\n", f->name, k + i);
             text_printf(out, "            cgtp_sums<%d>(%s);\n", width, cuda_plus(w, f->name, k));
-            text_printf(out, "            if (lane < %d && cgtp_sums_index<%d>() < %d)\n                (%s)[%d + cgtp_sums_index<%d>()] = %s[%d];\n",
-                        width, width, n, row, k, width, f->name, k);
+            const char *at = arena_printf(w->arena, "%s + cgtp_sums_index<%d>()", cuda_plus(w, row, k), width);
+            text_printf(out, "            if (lane < %d && cgtp_sums_index<%d>() < %d)\n                ", width, width, n);
+            if (atomic)
+                text_printf(out, "cgtp_add(%s, %s[%d]);\n", at, f->name, k);
+            else
+                text_printf(out, "*(%s) = %s[%d];\n", at, f->name, k);
         }
     }
     if (!w->pass->b_outputs)
@@ -497,6 +503,10 @@ static void emit_segment(struct conv *c)
                                   : "        if (done == count)\n            break;\n        if (full == done)\n            continue;\n");
     each_g(c, true, zero_g);
     each_g(c, false, load_g);
+    for (int i = 0; i < w->form->inputs; i++)
+        if (w->form->input[i].slot == SLOT_G && reads(w, i))
+            text_printf(out, "        if (group == 0 && node + 1 < graph.receivers)\n            cgtp_prefetch_row(l.%s + (node + 1) * %lld, %lld);\n",
+                        w->form->input[i].name, (long long)w->problem->dim[SLOT_G], (long long)w->problem->dim[SLOT_G]);
     emit_edges(c);
     if (g->g_outputs) {
         text_printf(out, "        if (full > count) { /* goes on in the next range, which will add this up */\n"
@@ -531,10 +541,11 @@ static void emit_kernel(struct cuda_writer *w)
     const char *owner = cuda_owner(g);
     text_printf(out, "CGTP_KERNEL(%d, %d) %s_kernel(const launch l, const cgtp_division<%d> division)\n{\n    CGTP_SHARED(shared);\n",
                 g->warps * LANES, g->blocks, owner, g->segments);
-    text_printf(out, "    int index;\n    const int segment = cgtp_place(division, %s, index);\n"
-                     "    const int64_t warp = (int64_t)index * %d + cgtp_warp(), ranges = division.ranges[segment];\n"
-                     "    unsigned char *const ring = shared + cgtp_warp() * %d;\n",
-                g->g_outputs ? "cgtp_block_started(l.started)" : "cgtp_block()", g->warps, g->warp_bytes);
+    text_printf(out, "    int index;\n    const int segment = cgtp_place(division, cgtp_block(), index);\n");
+    if (g->g_outputs)
+        text_printf(out, "    index = cgtp_block_started(l.started_%s + segment); /* waits go to blocks with smaller numbers */\n", owner);
+    text_printf(out, "    const int64_t warp = (int64_t)index * %d + cgtp_warp(), ranges = division.ranges[segment];\n"
+                     "    unsigned char *const ring = shared + cgtp_warp() * %d;\n", g->warps, g->warp_bytes);
     for (int s = 0; s < g->segments; s++) {
         int groups = g->segment[s].groups;
         text_printf(out, "    %sif (segment == %d%s) {\n        if (warp < ranges * %d)\n"
@@ -614,7 +625,7 @@ void emit_cuda_conv(struct cuda_writer *w)
         const struct form_output *f = &w->form->output[g->pass->output[o]];
         if (f->slot == SLOT_X && g->edge_buffer)
             emit_gather(w, f);
-        if (f->slot == SLOT_Y && g->parts > 1)
+        if (f->slot == SLOT_Y && g->part_buffer)
             emit_parts_sum(w, f);
     }
 }

@@ -315,6 +315,7 @@ static void plan_convolution(struct arena *a, struct plan *plan, const struct ke
         for (int x = 0; x < s->xs; x++)
             g->edge_row += s->mul * (2 * p->x.segment[s->x[x]].ir.l + 1);
     }
+    g->part_buffer = g->a_outputs && g->parts > 1 && p->spec->deterministic;
     g->warps = 4;
     g->blocks = occupancy[point].warps / g->warps;
     int room = SHARED_BYTES / g->blocks - 1024 - g->warps * leave;

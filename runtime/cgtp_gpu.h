@@ -168,6 +168,15 @@ CGTP_DEVICE void cgtp_gather(real *sum, const real *rows, int64_t length, const 
     }
 }
 
+/* Asks for n elements in L2; all lanes call. */
+CGTP_DEVICE void cgtp_prefetch_row(const real *row, int n)
+{
+    constexpr int line = 128 / (int)sizeof(real);
+    CGTP_LOOP
+    for (int i = cgtp_lane() * line; i < n; i += CGTP_LANES * line)
+        cgtp_prefetch(row + i);
+}
+
 /* Row pointer `row` relative to edge `first`, as an int: what is beyond the range of int is beyond every range. */
 CGTP_DEVICE int cgtp_row_end(const int64_t *rows, int64_t row, int64_t last_row, int64_t first)
 {
