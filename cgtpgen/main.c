@@ -229,7 +229,7 @@ static enum exit_status deliver(struct arena *a, const struct options *options, 
     for (int i = 0; i < options->specs; i++)
         for (int kind = 0; kind < PRINT_COUNT; kind++)
             if (has(options->print, kind))
-                print_report(&out, (enum print_kind)kind, product[i].plan);
+                print_report(&out, (enum print_kind)kind, product[i].plan, product[i].gpu);
     if (options->check)
         return check_files(a, file, files);
     enum exit_status status = put_output(a, &out);

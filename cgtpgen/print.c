@@ -173,7 +173,42 @@ static void json_path(struct text *out, const struct path *p)
     text_printf(out, "]}");
 }
 
-static void json_kernel(struct text *out, const struct kernel_plan *k)
+/* Most registers of a thread that let this many threads stay on a multiprocessor: what launch bounds allow. */
+static int registers_most(int threads)
+{
+    int most = (1 << 16) / threads / 8 * 8;
+    return most < 255 ? most : 255;
+}
+
+static void json_gpu_pass(struct text *out, const struct gpu_pass *g)
+{
+    if (g->evaluation == GPU_GENERAL) {
+        text_printf(out, ",\n      \"gpu\": {\"evaluation\": \"general\", \"reason\": ");
+        json_string(out, g->reason);
+        text_printf(out, "}");
+        return;
+    }
+    text_printf(out,
+                ",\n      \"gpu\": {\"evaluation\": \"convolution\", \"stages\": %d, "
+                "\"warps_per_block\": %d, \"blocks_per_multiprocessor\": %d,\n       \"shared_bytes_per_block\": %d, "
+                "\"registers_most\": %d, \"edge_buffer\": %s, \"segments\": [",
+                g->stages, g->warps, g->blocks, g->warps * g->warp_bytes,
+                registers_most(g->blocks * g->warps * 32), g->edge_buffer ? "true" : "false");
+    for (int s = 0; s < g->segments; s++) {
+        const struct gpu_segment *q = &g->segment[s];
+        text_printf(out, "%s\n        {\"paths\": [", s ? "," : "");
+        for (int p = 0; p < q->paths; p++)
+            text_printf(out, "%s%d", p ? ", " : "", q->path[p]);
+        text_printf(out,
+                    "], \"channels\": %d, \"channels_per_lane\": %d, \"groups\": %d, \"registers\": %d, "
+                    "\"stage_bytes\": %d, \"instructions_per_edge\": %d}",
+                    q->mul, q->channels, q->groups, q->registers, q->stage_bytes, q->work);
+    }
+    text_printf(out, "]}");
+}
+
+/* gpu: NULL, or of the same kernel */
+static void json_kernel(struct text *out, const struct kernel_plan *k, const struct gpu_kernel *gpu)
 {
     const struct kernel_form *form = k->form;
     text_printf(out, "    {\"name\": \"%s\",\n     \"inputs\": [", form->name);
@@ -199,7 +234,10 @@ static void json_kernel(struct text *out, const struct kernel_plan *k)
         text_printf(out, "%s{\"owner\": \"%s\", \"outputs\": [", i ? ", " : "", index_name[pass->owner]);
         for (int o = 0; o < pass->outputs; o++)
             text_printf(out, "%s\"%s\"", o ? ", " : "", form->output[pass->output[o]].name);
-        text_printf(out, "], \"flops_per_item\": %.17g}", pass->flops);
+        text_printf(out, "], \"flops_per_item\": %.17g", pass->flops);
+        if (gpu)
+            json_gpu_pass(out, &gpu->pass[i]);
+        text_printf(out, "}");
     }
     text_printf(out, "],\n     \"flops_per_item\": %.17g, \"bytes_per_item\": %.17g, ", k->flops,
                 k->bytes_least);
@@ -208,7 +246,7 @@ static void json_kernel(struct text *out, const struct kernel_plan *k)
                 k->bytes_row[INDEX_SENDER], k->bytes_row[INDEX_RECEIVER], k->bytes_row[INDEX_SHARED]);
 }
 
-static void print_json(struct text *out, const struct plan *plan)
+static void print_json(struct text *out, const struct plan *plan, const struct gpu_plan *gpu)
 {
     const struct problem *problem = plan->problem;
     const struct spec *spec = problem->spec;
@@ -225,6 +263,8 @@ static void print_json(struct text *out, const struct plan *plan)
         text_printf(out, "%s\"%s\": \"%s\"", s ? ", " : "", slot_name[s], index_name[spec->index[s]]);
     text_printf(out, "},\n  \"precision\": \"%s\",\n",
                 spec->precision == PRECISION_FLOAT32 ? "float32" : "float64");
+    if (gpu)
+        text_printf(out, "  \"arch\": \"%s\",\n", gpu->arch);
     text_printf(out, "  \"paths\": [\n");
     for (int i = 0; i < problem->paths; i++) {
         json_path(out, &problem->path[i]);
@@ -232,7 +272,7 @@ static void print_json(struct text *out, const struct plan *plan)
     }
     text_printf(out, "  ],\n  \"kernels\": [\n");
     for (int i = 0; i < plan->kernels; i++) {
-        json_kernel(out, &plan->kernel[i]);
+        json_kernel(out, &plan->kernel[i], gpu ? &gpu->kernel[i] : NULL);
         text_printf(out, "%s\n", i + 1 < plan->kernels ? "," : "");
     }
     text_printf(out, "  ]\n}\n");
@@ -265,7 +305,7 @@ void print_form(struct text *out, const struct form *form)
     }
 }
 
-void print_report(struct text *out, enum print_kind kind, const struct plan *plan)
+void print_report(struct text *out, enum print_kind kind, const struct plan *plan, const struct gpu_plan *gpu)
 {
     switch (kind) {
     case PRINT_PATHS:
@@ -279,12 +319,14 @@ void print_report(struct text *out, enum print_kind kind, const struct plan *pla
         break;
     case PRINT_PLAN:
         plan_print(out, plan);
+        if (gpu)
+            plan_cuda_print(out, gpu);
         break;
     case PRINT_COST:
         print_cost(out, plan);
         break;
     case PRINT_JSON:
-        print_json(out, plan);
+        print_json(out, plan, gpu);
         break;
     case PRINT_COUNT:
         break;

@@ -4,10 +4,10 @@
 #define CGTPGEN_PRINT_H
 
 #include "options.h"
-#include "plan.h"
+#include "plan_cuda.h"
 
-/* Appends the report of one kind about one product. */
-void print_report(struct text *, enum print_kind, const struct plan *);
+/* Appends the report of one kind about one product. gpu: NULL without --backend=cuda. */
+void print_report(struct text *, enum print_kind, const struct plan *, const struct gpu_plan *gpu);
 
 /* What -d shows after a pass: paths, nonzeros and weights; kernels as sums of terms. */
 void print_problem(struct text *, const struct problem *);
