@@ -31,8 +31,13 @@ done
 for program in "$folder/${prefix}golden"/check_?; do
     start "golden-${program##*_}" "$program" problems=tests/golden golden calls
 done
+for part in 0 1 2 3 4 5 6 7; do
+    start "device-$part" "$folder/${prefix}narrow/device" --part=$part/8 repeat capture streams
+done
 wait
-start device "$folder/${prefix}narrow/device"
+start device-crowd "$folder/${prefix}narrow/device" crowd
+wait
+start device-large "$folder/${prefix}narrow/device" large graphs
 wait
 
 # Findings of the sanitizer make it exit with 99. It slows kernels down a lot: small sizes, few runs.
@@ -69,6 +74,8 @@ failures=$(cat "$logs"/*.tap | grep -c '^not ok')
 skipped=$(cat "$logs"/*.tap | grep -c '^ok.*# SKIP')
 findings=$(cat "$logs"/*.tap | sed -n 's/^=* \(ERROR SUMMARY\|RACECHECK SUMMARY\): \([0-9]*\).*/\2/p' |
     awk '{ n += $1 } END { print n + 0 }')
+largest=$(cat "$logs"/*.tap | sed -n 's/.*error up to \([0-9.]*\) u sum.*/\1/p' | sort -n | tail -1)
 echo "# gpu-check: $programs programs, $passed passed ($skipped of them skipped), $failures failed," \
-    "$findings findings of the sanitizer, $(($(date +%s) - begin)) s${failed:+; exited badly:$failed}"
+    "$findings findings of the sanitizer, largest error $largest u sum|terms|," \
+    "$(($(date +%s) - begin)) s${failed:+; exited badly:$failed}"
 [ $bad = 0 ] && [ "$failures" = 0 ] && [ $programs -gt 0 ]
