@@ -173,7 +173,7 @@ static void json_path(struct text *out, const struct path *p)
     text_printf(out, "]}");
 }
 
-/* Most registers of a thread that let this many threads stay on a multiprocessor: what launch bounds allow. */
+/* Most registers of a thread with this many threads on a multiprocessor: what launch bounds allow. */
 static int registers_most(int threads)
 {
     int most = (1 << 16) / threads / 8 * 8;
@@ -190,8 +190,8 @@ static void json_gpu_pass(struct text *out, const struct gpu_pass *g)
     }
     text_printf(out,
                 ",\n      \"gpu\": {\"evaluation\": \"convolution\", \"stages\": %d, "
-                "\"warps_per_block\": %d, \"blocks_per_multiprocessor\": %d,\n       \"shared_bytes_per_block\": %d, "
-                "\"registers_most\": %d, \"edge_buffer\": %s, \"segments\": [",
+                "\"warps_per_block\": %d, \"blocks_per_multiprocessor\": %d,\n       "
+                "\"shared_bytes_per_block\": %d, \"registers_most\": %d, \"edge_buffer\": %s, \"segments\": [",
                 g->stages, g->warps, g->blocks, g->warps * g->warp_bytes,
                 registers_most(g->blocks * g->warps * 32), g->edge_buffer ? "true" : "false");
     for (int s = 0; s < g->segments; s++) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--emit=selftest: the program passes on all kinds of products, by both compilers, and fails on wrong kernels."""
+"""--emit=selftest: the program passes on all kinds of products, compiled by both, and fails on wrong ones."""
 import os
 import re
 import shutil

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Knobs of the planner (key tune) change plan and kernels as asked, for their own architecture alone."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from tap import done, equal, ok  # noqa: E402
+
+GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
+SPEC = """cgtp: 1
+name: tuned
+irreps: {x: 128x0e + 128x1o, y: 0e + 1o + 2e, z: 128x0e + 128x1o + 128x2e}
+instructions: channelwise
+index: {x: sender, y: item, w: item, z: receiver}
+kernels: [forward, backward]
+"""
+
+
+class Generated:
+    """What becomes of the spec with these knobs: the plan's passes, and the text of each kernel's file."""
+
+    def __init__(self, knobs='', arch='sm_90', backend='cuda'):
+        spec = SPEC + (f'tune: {knobs}\n' if knobs else '')
+        with tempfile.TemporaryDirectory() as folder:
+            options = [GENERATOR, f'--backend={backend}', '--print=json', '-o', folder, '-']
+            if backend == 'cuda':
+                options.insert(1, f'--arch={arch}')
+            run = subprocess.run(options, input=spec, capture_output=True, text=True)
+            if run.returncode or run.stderr:
+                print(f'Bail out! {knobs}: {run.stderr}')
+                sys.exit(1)
+            self.report = json.loads(run.stdout)
+            self.passes = [(kernel['name'], p) for kernel in self.report['kernels'] for p in kernel['passes']]
+            self.text = {}
+            for kernel in self.report['kernels']:
+                with open(f'{folder}/tuned_{kernel["name"]}.{"cu" if backend == "cuda" else "c"}') as f:
+                    self.text[kernel['name']] = f.read()
+
+    def planned(self, field):
+        return [p['gpu'][field] for _, p in self.passes]
+
+    def segments(self, field):
+        return [segment[field] for _, p in self.passes for segment in p['gpu']['segments']]
+
+    def found(self, pattern):
+        """What the pattern's group matched in the code of each kernel."""
+        return [value for text in self.text.values() for value in re.findall(pattern, text)]
+
+    def code(self):
+        """The text without what names the spec: the digest."""
+        return {kernel: re.sub(r'\(digest \w+\)', '', text) for kernel, text in self.text.items()}
+
+
+free = Generated()
+equal(set(free.planned('evaluation')), {'convolution'}, 'all passes are the pipelined convolution')
+for stages in (2, 3):
+    tuned = Generated(f'{{sm_90: {{stages: {stages}}}}}')
+    equal(set(tuned.planned('stages')), {stages}, f'stages: {stages} is planned')
+    equal(set(tuned.found(r'\bSTAGES = (\d+)')), {str(stages)}, f'stages: {stages} is emitted')
+    equal(len(tuned.found(r'\bSTAGES = (\d+)')), len(tuned.segments('paths')),
+          f'stages: {stages}: in every segment')
+    equal(set(tuned.found(r'\* +(\d+) stages, ')), {str(stages)}, f'stages: {stages}: the banner says so')
+ok(Generated('{sm_90: {stages: 2}}').code() != Generated('{sm_90: {stages: 3}}').code(),
+   'stages change the code')
+for channels in (1, 2):
+    tuned = Generated(f'{{sm_90: {{channels: {channels}}}}}')
+    equal(set(tuned.segments('channels_per_lane')), {channels}, f'channels: {channels} is planned')
+    equal(set(tuned.segments('groups')), {128 // 32 // channels},
+          f'channels: {channels}: so many warps share them')
+    equal(set(tuned.found(r'(\d+) channels a lane')), {str(channels)}, f'channels: {channels} is emitted')
+ok(Generated('{sm_90: {channels: 1}}').code() != Generated('{sm_90: {channels: 2}}').code(),
+   'channels change the code')
+for warps in (8, 16):
+    tuned = Generated(f'{{sm_90: {{warps: {warps}, stages: 2}}}}')
+    held = [a * b for a, b in zip(tuned.planned('warps_per_block'),
+                                  tuned.planned('blocks_per_multiprocessor'))]
+    equal(set(held), {warps}, f'warps: {warps} is planned')
+    bounds = [(int(a) // 32 * int(b)) for a, b in tuned.found(r'CGTP_KERNEL\((\d+), (\d+)\) \w+s_kernel\(')]
+    equal(set(bounds), {warps}, f'warps: {warps} is emitted as launch bounds')
+tuned = Generated('{sm_90: {paths: 2}}')
+ok(max(map(len, tuned.segments('paths'))) == 2, 'paths: 2 is planned', tuned.segments('paths'))
+equal(sorted(path for segment in tuned.planned('segments')[0] for path in segment['paths']),
+      list(range(len(tuned.report['paths']))), 'paths: 2: every path is in one segment')
+equal(len(re.findall(r'^/\* Segment \d+: ', tuned.text['forward'], re.M)), len(tuned.planned('segments')[0]),
+      'paths: 2: each segment is emitted')
+
+knobs = '{sm_80: {stages: 2, channels: 1}}'
+equal(Generated(knobs).code(), free.code(), "another architecture's knobs change nothing")
+tuned = Generated(knobs, arch='sm_80')
+equal((tuned.report['arch'], set(tuned.planned('stages')), set(tuned.segments('channels_per_lane'))),
+      ('sm_80', {2}, {1}), '--arch chooses whose knobs apply')
+equal(set(tuned.found(r'\bSTAGES = (\d+)')), {'2'}, 'and they are emitted')
+equal(Generated(knobs, backend='c').code(), Generated(backend='c').code(),
+      'knobs of a GPU leave the C backend alone')
+equal(free.code(), Generated('{sm_90: {}}').code(), 'no knob, no change')
+done()
