@@ -90,12 +90,32 @@ def check_plan(kernel, plan, log):
         ok(together <= SHARED_BYTES, f'{product} {kernel}: {name}, its blocks fit a multiprocessor', together)
 
 
+def build_selftest(arch, product):
+    """The self-test of one product with the memory of a device; it needs one to run."""
+    folder = f'{BUILD}/cuda/{arch}'
+    toolkit = os.path.dirname(os.path.dirname(os.path.realpath(shutil.which(NVCC))))
+    written = run(GENERATOR, '--backend=cuda', f'--arch={arch}', '--emit=selftest', '-o', folder,
+                  f'specs/{product}.yaml')
+    equal((written.returncode, written.stdout), (0, ''), f'{product}: a self-test is written')
+    objects = [f'{folder}/{product}_{kernel}.o' for kernel in KERNELS]
+    for source in (f'{folder}/{product}.c', f'{folder}/{product}_selftest.c', 'runtime/cgtp_selftest.c',
+                   'runtime/cgtp.c'):
+        objects.append(f'{folder}/{os.path.basename(source)}.o')
+        built = run(os.environ.get('CC', 'gcc'), '-std=c11', '-Wall', '-Wextra',
+                    '-DCGTP_SELFTEST_CUDA', '-Iruntime', f'-I{folder}', '-isystem', f'{toolkit}/include', '-c',
+                    '-o', objects[-1], source)
+        equal((built.returncode, built.stdout), (0, ''), f'{os.path.basename(source)} compiles with CUDA')
+    linked = run(NVCC, f'-arch={arch}', '-o', f'{folder}/selftest', *objects, '-lm')
+    equal((linked.returncode, linked.stdout), (0, ''), f'{product}: its self-test links')
+
+
 jobs = [(arch, product, kernel) for arch, products in PRODUCTS.items() for product in products
         for kernel in KERNELS]
 if not shutil.which(NVCC):
     for job in jobs:
         skip('{1} {2} for {0}'.format(*job), 'no nvcc')
     skip('registers and shared memory', 'no nvcc')
+    skip('a self-test builds', 'no nvcc')
     done()
 known = set(run(NVCC, '--list-gpu-arch').stdout.replace('compute_', 'sm_').split())
 for arch, products in PRODUCTS.items():
@@ -123,4 +143,8 @@ for kernel in report['kernels']:
         check_plan(kernel['name'], kernel, result.stdout)
     else:
         skip(f'{product} {kernel["name"]}: registers and shared memory', f'nvcc does not know {arch}')
+if 'sm_86' in known:
+    build_selftest('sm_86', 'nequip_water')
+else:
+    skip('a self-test builds', 'nvcc does not know sm_86')
 done()

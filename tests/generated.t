@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""generated/ is what the generator writes today, no more and no less, and compiles without a warning."""
+"""generated/ is what the generator writes today, no more and no less, and compiles without a warning.
+
+GPU kernels are compiled by cuda.t.
+"""
 import os
 import shutil
 import subprocess
@@ -17,13 +20,22 @@ def run(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-there = sorted(f'generated/{name}' for name in os.listdir('generated'))
-specs = [f'specs/{name[10:-2]}.yaml' for name in there if name.endswith('.h')]
-check = run(GENERATOR, '--check', '-o', 'generated', *specs)
-ok(check.returncode == 0, 'cgtpgen --check (make generated brings it up to date)', check.stdout)
-equal(there, sorted(run(GENERATOR, '--list', '-o', 'generated', *specs).stdout.split()), 'no other files are there')
+sources, headers = [], []
+for backend, folder in (('c', 'generated'), ('cuda', 'generated/cuda')):
+    there = sorted(f'{folder}/{name}' for name in os.listdir(folder) if name != 'cuda')
+    specs = [f'specs/{os.path.basename(name)[:-2]}.yaml' for name in there if name.endswith('.h')]
+    generate = [GENERATOR, f'--backend={backend}', '-o', folder, *specs]
+    check = run(*generate, '--check')
+    ok(specs and check.returncode == 0, f'{folder}: cgtpgen --check (make generated brings it up to date)',
+       check.stdout)
+    equal(there, sorted(run(*generate, '--list').stdout.split()), f'{folder}: no other files are there')
+    sources += [name for name in there if name.endswith('.c')]
+    headers += [name for name in there if name.endswith('.h')]
+for name in headers:
+    if name.startswith('generated/cuda/'):
+        with open(name) as cuda, open(f'generated/{os.path.basename(name)}') as c:
+            equal(cuda.read(), c.read(), f'{name} is the same for both backends')
 
-sources = [name for name in there if name.endswith('.c')]
 for compiler in ('gcc', 'clang'):
     name = f'{compiler} -std=c11 {" ".join(WARNINGS)}'
     if shutil.which(compiler):
@@ -32,7 +44,7 @@ for compiler in ('gcc', 'clang'):
     else:
         skip(name, f'no {compiler}')
 if shutil.which('g++'):
-    includes = [word for header in there if header.endswith('.h') for word in ('-include', header)]
+    includes = [word for header in headers for word in ('-include', header)]
     result = run('g++', *WARNINGS, '-fsyntax-only', '-Iruntime', *includes, '-x', 'c++', '/dev/null')
     ok(result.returncode == 0, 'the headers are C++ too', result.stdout)
 else:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--emit=selftest: the program passes on all kinds of products, compiled by both, and fails on wrong ones."""
+"""--emit=selftest: the program passes on right kernels of all kinds, with both compilers, fails on others."""
 import os
 import re
 import shutil
