@@ -3,7 +3,8 @@
 #     make -f tests/products.mk DIR=build/golden SPECS='a.yaml b.yaml' [FLAGS=-O0]
 #
 # DIR/check is the program. Specs go through $FILTER, a shell command in the environment, into DIR/specs first. Files
-# that did not change are not compiled again. CGTPGEN, CC, BUILD as in the Makefile; FLAGS for what is generated.
+# that did not change are not compiled again. CGTPGEN, CC, BUILD as in the Makefile; FLAGS for what is generated, in which
+# warnings are errors (WERROR= lets them pass).
 
 MAKEFLAGS += -rR --no-print-directory
 .DELETE_ON_ERROR:
@@ -12,8 +13,9 @@ BUILD ?= build
 CGTPGEN ?= $(BUILD)/cgtpgen
 CC ?= gcc
 FLAGS ?= -O1
-STANDARD := -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic
-COMPILE = $(CC) $(STANDARD) $(FLAGS) -Iruntime -I$(DIR) -c -o $@ $<
+WERROR ?= -Werror
+STANDARD := -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic $(WERROR)
+COMPILE = $(CC) $(STANDARD) $(FLAGS) -Iruntime -I$(DIR) -c
 
 LOCAL := $(addprefix $(DIR)/specs/,$(notdir $(SPECS)))
 CHECKS := check_main check check_golden check_sizes check_paths check_calls check_laws driver memory_host \
@@ -25,6 +27,10 @@ ifndef SECOND
 $(DIR)/check: FORCE $(LOCAL)
 	@$(CGTPGEN) --backend=c -o $(DIR) $(LOCAL)
 	@$(MAKE) -f tests/products.mk SECOND=1 $@
+$(DIR)/specs/%: $(dir $(firstword $(SPECS)))% FORCE
+	@mkdir -p $(@D)
+	@eval "$${FILTER:-cat}" < $< > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 else
 SOURCES := $(shell $(CGTPGEN) --backend=c --list -o $(DIR) $(LOCAL) | grep '\.c$$')
 SYMBOLS := $(shell sed -n 's/^name: *//p' $(LOCAL))
@@ -33,18 +39,20 @@ $(DIR)/check: $(OBJECTS) $(DIR)/products.o $(LINKED)
 	@$(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ -lm
 endif
 
-$(DIR)/specs/%: $(dir $(firstword $(SPECS)))% tests/products.mk
-	@mkdir -p $(@D)
-	@eval "$${FILTER:-cat}" < $< > $@
+$(DIR)/%.o: $(DIR)/%.c $(DIR)/flags runtime/cgtp.h runtime/cgtp_c.h tests/products.mk
+	@$(COMPILE) -o $@ $<
 
-$(DIR)/%.o: $(DIR)/%.c runtime/cgtp.h runtime/cgtp_c.h tests/products.mk
-	@$(COMPILE)
-
-$(DIR)/products.c: $(LOCAL)
+$(DIR)/products.c: $(LOCAL) $(DIR)/list
 	@{ echo '#include "cgtp.h"'; for n in $(SYMBOLS); do echo "extern const cgtp_product $${n}_product;"; done; \
 	  echo 'extern const cgtp_product *const check_products[];'; \
 	  echo 'const cgtp_product *const check_products[] = {'; \
 	  for n in $(SYMBOLS); do echo "    &$${n}_product,"; done; echo '    0};'; } > $@
+
+# Rewritten only when the compiler or its flags, or the list of specs, change.
+$(DIR)/flags: FORCE
+	@echo '$(COMPILE)' | cmp -s - $@ || echo '$(COMPILE)' > $@
+$(DIR)/list: FORCE
+	@echo '$(LOCAL)' | cmp -s - $@ || echo '$(LOCAL)' > $@
 
 .PHONY: FORCE
 export DIR SPECS FLAGS BUILD CGTPGEN CC
