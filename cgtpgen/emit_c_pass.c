@@ -174,7 +174,10 @@ void emit_c_pass(struct kernel_writer *w)
         text_printf(out, "    }\n");
         if (needs_finish) {
             text_printf(out, "    for (int64_t node = begin; node < end; node++) {\n");
-            emit_owned_pointers(w, 8, "node");
+            for (int o = 0; o < w->pass->outputs; o++) /* pointers of those that emit_finish does something to */
+                if (index_of(w, pass_output(w, o)->slot) == owner &&
+                    (is_transposed(w, pass_output(w, o)->slot) || is_compensated(w, pass_output(w, o)->slot)))
+                    emit_row_pointer(w, 8, o, "node");
             emit_owned(w, 8, "node", false);
             text_printf(out, "    }\n");
         }

@@ -216,8 +216,6 @@ static void launch_convolution(struct cuda_writer *w)
                             f->name, dim(w, SLOT_G));
         } else if (f->slot == SLOT_X && !g->edge_buffer) {
             emit_clear(w, f->name, "graph->senders", dim(w, SLOT_X), "real");
-        } else if (f->slot == SLOT_Y && g->parts > 1 && !g->part_buffer) {
-            emit_clear(w, f->name, "graph->items", dim(w, SLOT_Y), "real");
         }
     }
     if (g->g_outputs) {
@@ -232,8 +230,10 @@ static void launch_convolution(struct cuda_writer *w)
     for (int s = 0; s < g->segments; s++)
         text_printf(out, "%s%d", s ? ", " : "", g->segment[s].groups);
     text_printf(out, "};\n        const auto division = cgtp_divide<%d>(cgtp_multiprocessors(), %d, %d, graph->items, work, groups);\n"
-                     "        if ((status = cgtp_launch(%s_kernel, cgtp_division_blocks(division), %d, %d, stream, l, division)))\n"
-                     "            return status;\n    }\n", g->segments, g->blocks, g->warps, owner, g->warps * 32, g->warps * g->warp_bytes);
+                     "        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);\n"
+                     "        if ((status = cgtp_launch(nodes ? %s_kernel<CGTP_FEW_NODES> : %s_kernel<0>,\n"
+                     "                                  cgtp_division_blocks(division), %d, %d, stream, l, division)))\n"
+                     "            return status;\n    }\n", g->segments, g->blocks, g->warps, owner, owner, g->warps * 32, g->warps * g->warp_bytes);
     for (int o = 0; o < g->pass->outputs; o++) {
         const struct form_output *f = &w->form->output[g->pass->output[o]];
         if (f->slot == SLOT_X && g->edge_buffer) {

@@ -264,7 +264,6 @@ static void emit_edge_outputs(struct conv *c)
         const char *row = w->pass->part_buffer
                               ? arena_printf(w->arena, "l.%s_parts + (edge * %d + %d + group) * %lld", f->name, parts, part, dim)
                               : arena_printf(w->arena, "l.%s + edge * %lld", f->name, dim);
-        bool atomic = parts > 1 && !w->pass->part_buffer;
         for (int k = 0; k < dim; k += LANES) {
             int n = dim - k < LANES ? (int)(dim - k) : LANES, width = sums_width(n);
             for (int i = n; i < width; i++)
@@ -272,10 +271,7 @@ static void emit_edge_outputs(struct conv *c)
             text_printf(out, "            cgtp_sums<%d>(%s);\n", width, cuda_plus(w, f->name, k));
             const char *at = arena_printf(w->arena, "%s + cgtp_sums_index<%d>()", cuda_plus(w, row, k), width);
             text_printf(out, "            if (lane < %d && cgtp_sums_index<%d>() < %d)\n                ", width, width, n);
-            if (atomic)
-                text_printf(out, "cgtp_add(%s, %s[%d]);\n", at, f->name, k);
-            else
-                text_printf(out, "*(%s) = %s[%d];\n", at, f->name, k);
+            text_printf(out, "*(%s) = %s[%d];\n", at, f->name, k);
         }
     }
     if (!w->pass->b_outputs)
@@ -332,7 +328,7 @@ static void emit_edges(struct conv *c)
                      "            cgtp_copies_wait<STAGES - 2>();\n            cgtp_sync_warp();\n"
                      "            if (loaded < count)\n                load(free_stage);\n            cgtp_copies_commit();\n"
                      "            const unsigned char *const at = ring + stage * STAGE;\n");
-    if (w->pass->a_outputs || w->pass->w_outputs || w->pass->b_outputs)
+    if (w->pass->a_outputs || w->pass->w_outputs || w->pass->edge_buffer)
         text_printf(out, "            const int64_t edge = first + done;\n");
     for (int i = 0; i < w->form->inputs; i++) {
         const struct form_argument *in = &w->form->input[i];
@@ -417,7 +413,7 @@ static void scale_g(struct conv *c, const char *name, const struct path *p, cons
 static void load_g(struct conv *c, const char *name, const struct path *p, int n)
 {
     struct cuda_writer *w = c->w;
-    text_printf(w->out, "        cgtp_load<%d>(%s%d, l.%s + node * %lld + %lld + (group * %d + lane) * %d);\n", n, name, p->number, name,
+    text_printf(w->out, "        cgtp_load<%d>(%s%d, l.%s + (int64_t)node * %lld + %lld + (group * %d + lane) * %d);\n", n, name, p->number, name,
                 (long long)w->problem->dim[SLOT_G], (long long)w->problem->z.segment[p->z].offset, LANES, n);
     scale_g(c, name, p, "        ");
 }
@@ -462,20 +458,21 @@ static void emit_segment(struct conv *c)
     struct text *out = w->out;
     const struct gpu_pass *g = w->pass;
     const char *owner = cuda_owner(g), *index = w->spec->index64 ? "int64_t" : "int32_t";
-    text_printf(out, "/* Segment %d: %d paths, %d channels a lane, warp `group` of %d; one range of edges.%s */\n", c->number, c->s->paths,
-                c->s->channels, c->s->groups, g->g_outputs ? " slot: its place among the partial sums." : "");
-    text_printf(out, "CGTP_DEVICE void %s_segment_%d(const launch &l, int64_t range, int64_t ranges, int group, %sunsigned char *ring)\n{\n",
-                owner, c->number, g->g_outputs ? "int64_t slot, " : "");
+    text_printf(out, "/* Segment %d: %d paths, %d channels a lane, warp `group` of %d; one piece of work.%s */\n", c->number, c->s->paths,
+                c->s->channels, c->s->groups, g->g_outputs ? " slot: the warp's place among the partial sums." : "");
+    text_printf(out, "template <int nodes>\n"
+                     "CGTP_DEVICE void %s_segment_%d(const launch &l, const cgtp_work<nodes> &piece, int group, %sunsigned char *ring,\n"
+                     "                  cgtp_policy stream, cgtp_policy keep)\n{\n", owner, c->number, g->g_outputs ? "int64_t slot, int ranges, " : "");
     text_printf(out, "    enum { STAGES = %d, STAGE = %d };\n"
                      "    const graph_arrays &graph = l.graph;\n"
                      "    const int lane = cgtp_lane();\n"
-                     "    const int64_t first = cgtp_part(graph.items, range, ranges);\n"
-                     "    const int count = (int)(cgtp_part(graph.items, range + 1, ranges) - first);\n"
-                     "    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();\n"
-                     "    int64_t node = range ? graph.receiver[first] : 0, ends_from = node;\n"
-                     "    int ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first); /* of 32 receivers */\n"
+                     "    const int64_t first = piece.first;\n"
+                     "    const int count = piece.count;\n"
+                     "    %s node = (%s)piece.node;\n"
+                     "    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */\n"
+                     "    int ends_at = 0; /* the lane that has this receiver's */\n"
                      "    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;\n"
-                     "    %s senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;\n", g->stages, c->s->stage_bytes, index);
+                     "    %s senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;\n", g->stages, c->s->stage_bytes, index, index, index);
     if (g->b_outputs || g->g_outputs)
         text_printf(out, "    unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */\n");
     if (g->g_outputs)
@@ -493,20 +490,17 @@ static void emit_segment(struct conv *c)
         each_g(c, true, keep_g);
         text_printf(out, "    };\n");
     }
+    text_printf(out, "    if (nodes > 0)\n        cgtp_sync_warp(); /* the piece before is read to its end */\n");
     text_printf(out, "    CGTP_LOOP\n    for (int i = 0; i < STAGES - 1; i++) {\n        if (loaded < count)\n            load(i);\n"
                      "        cgtp_copies_commit();\n    }\n"
-                     "    CGTP_LOOP\n    for (; node < graph.receivers; node++) {\n"
-                     "        if (node - ends_from >= CGTP_LANES) {\n            ends_from = node;\n"
-                     "            ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first);\n        }\n"
-                     "        const int full = cgtp_shuffle(ends, (int)(node - ends_from)), end = full < count ? full : count;\n");
+                     "    CGTP_LOOP\n    for (; node < piece.node_end; node++, ends_at++) {\n"
+                     "        if (ends_at == CGTP_LANES) {\n            ends_at = 0;\n"
+                     "            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);\n        }\n"
+                     "        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;\n");
     text_printf(out, g->g_outputs ? "        if (done == count && full > count)\n            break; /* the next range's */\n"
                                   : "        if (done == count)\n            break;\n        if (full == done)\n            continue;\n");
     each_g(c, true, zero_g);
     each_g(c, false, load_g);
-    for (int i = 0; i < w->form->inputs; i++)
-        if (w->form->input[i].slot == SLOT_G && reads(w, i))
-            text_printf(out, "        if (group == 0 && node + 1 < graph.receivers)\n            cgtp_prefetch_row(l.%s + (node + 1) * %lld, %lld);\n",
-                        w->form->input[i].name, (long long)w->problem->dim[SLOT_G], (long long)w->problem->dim[SLOT_G]);
     emit_edges(c);
     if (g->g_outputs) {
         text_printf(out, "        if (full > count) { /* goes on in the next range, which will add this up */\n"
@@ -519,10 +513,10 @@ static void emit_segment(struct conv *c)
         text_printf(out, "    if (continued_node >= 0) { /* add what the ranges before have, in their order */\n");
         each_g(c, true, zero_g);
         text_printf(out, "        const int64_t begin = cgtp_part_of(graph.items, graph.receiver_row[continued_node], ranges);\n"
-                         "        CGTP_LOOP\n        for (int64_t r = begin; r <= range; r++) {\n"
-                         "            const int64_t other = slot - (range - r) * %d;\n"
-                         "            if (r < range)\n                cgtp_flag_wait(l.flag_%s + other);\n"
-                         "            const real *const from = l.partial_%s + (other * 2 + (r < range)) * PARTIAL_%s + lane;\n", c->s->groups,
+                         "        CGTP_LOOP\n        for (int64_t r = begin; r <= piece.range; r++) {\n"
+                         "            const int64_t other = slot - (piece.range - r) * %d;\n"
+                         "            if (r < piece.range)\n                cgtp_flag_wait(l.flag_%s + other);\n"
+                         "            const real *const from = l.partial_%s + (other * 2 + (r < piece.range)) * PARTIAL_%s + lane;\n", c->s->groups,
                     owner, owner, owner);
         c->partial_at = 0;
         each_g(c, true, gather_g);
@@ -539,20 +533,22 @@ static void emit_kernel(struct cuda_writer *w)
     struct text *out = w->out;
     const struct gpu_pass *g = w->pass;
     const char *owner = cuda_owner(g);
-    text_printf(out, "CGTP_KERNEL(%d, %d) %s_kernel(const launch l, const cgtp_division<%d> division)\n{\n    CGTP_SHARED(shared);\n",
+    text_printf(out, "/* nodes: receivers a piece of work (see cgtp_work) */\ntemplate <int nodes>\nCGTP_KERNEL(%d, %d) %s_kernel(const launch l, const cgtp_division<%d> division)\n{\n    CGTP_SHARED(shared);\n",
                 g->warps * LANES, g->blocks, owner, g->segments);
     text_printf(out, "    int index;\n    const int segment = cgtp_place(division, cgtp_block(), index);\n");
     if (g->g_outputs)
         text_printf(out, "    index = cgtp_block_started(l.started_%s + segment); /* waits go to blocks with smaller numbers */\n", owner);
-    text_printf(out, "    const int64_t warp = (int64_t)index * %d + cgtp_warp(), ranges = division.ranges[segment];\n"
-                     "    unsigned char *const ring = shared + cgtp_warp() * %d;\n", g->warps, g->warp_bytes);
+    text_printf(out, "    const int64_t warp = (int64_t)index * %d + cgtp_warp();\n"
+                     "    unsigned char *const ring = shared + cgtp_warp() * %d;\n"
+                     "    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();\n", g->warps, g->warp_bytes);
     for (int s = 0; s < g->segments; s++) {
         int groups = g->segment[s].groups;
-        text_printf(out, "    %sif (segment == %d%s) {\n        if (warp < ranges * %d)\n"
-                         "            %s_segment_%d(l, warp / %d, ranges, (int)(warp %% %d), ", s ? "else " : "", s, "", groups, owner, s, groups, groups);
+        text_printf(out, "    %sif (segment == %d) {\n        if (warp < (int64_t)division.ranges[segment] * %d)\n"
+                         "            for (cgtp_work<nodes> piece((int)(warp / %d)); piece.next(l.graph, division.ranges[segment]);)\n"
+                         "                %s_segment_%d(l, piece, (int)(warp %% %d), ", s ? "else " : "", s, groups, groups, owner, s, groups);
         if (g->g_outputs)
-            text_printf(out, "(int64_t)division.first[%d] * %d + warp, ", s, g->warps);
-        text_printf(out, "ring);\n    }\n");
+            text_printf(out, "(int64_t)division.first[%d] * %d + warp, division.ranges[segment], ", s, g->warps);
+        text_printf(out, "ring, stream, keep);\n    }\n");
     }
     text_printf(out, "}\n\n");
 }

@@ -288,12 +288,15 @@ static void read_kernel(struct reader *r, const struct node *node, struct spec_k
                    "expected the key 'of', a known kernel, or 'outputs' with their terms");
 }
 
-/* Function names are NAME_kernel, NAME_kernel_workspace and, for the descriptor, NAME_product. */
+/* Function names are NAME_kernel, NAME_kernel_workspace and, for the descriptor, NAME_product; files
+ * NAME_kernel.c and NAME_selftest.c. */
 static void check_clash(struct reader *r, const struct spec *spec, const struct spec_kernel *kernel)
 {
     static const char suffix[] = "_workspace";
     if (strcmp(kernel->name, "product") == 0)
         diag_error(r->diag, kernel->pos, "a kernel cannot be named product: that is the descriptor's name");
+    if (strcmp(kernel->name, "selftest") == 0)
+        diag_error(r->diag, kernel->pos, "a kernel cannot be named selftest: that is the file of the self-test");
     for (int i = 0; i < spec->kernels; i++) {
         const struct spec_kernel *other = &spec->kernel[i];
         size_t n = strlen(kernel->name), m = strlen(other->name);

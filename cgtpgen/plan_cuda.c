@@ -7,23 +7,25 @@
 enum {
     LANES = 32,
     REGISTERS = 65536,       /* of a multiprocessor */
-    SHARED_BYTES = 227 << 10, /* that blocks of a multiprocessor can share */
+    FORM_REGISTERS = 24,     /* forms of each operand A beyond the first */
     OWN_REGISTERS = 42       /* addresses, counters, temporaries; fitted to what ptxas reports */
 };
 
-/* What a thread may use at this many warps a multiprocessor, and the choices that are useful. */
+/* What a thread may use at this many warps a multiprocessor, the choices that are useful, and how an instruction's time
+ * compares (measured on an H200: at 16 warps the segments are small and each loads its own rows of edges). */
 static const struct {
     int warps, registers;
-} occupancy[] = {{16, 128}, {12, 168}, {8, 255}};
+    double cost;
+} occupancy[] = {{16, 128, 1.15}, {12, 168, 1.0}, {8, 255, 1.0}};
 
 /* Planner knobs: names, ranges, defaults (0: chosen by the planner). */
 static const struct knob {
     const char *name;
     int least, most;
 } knobs[] = {
-    {"channels", 1, 4},  /* V */
+    {"channels", 1, 2},  /* V */
     {"stages", 2, 8},
-    {"warps", 4, 32},    /* a multiprocessor; decides the registers of a thread */
+    {"warps", 8, 16},    /* a multiprocessor, a multiple of 4; decides the registers of a thread */
     {"paths", 1, 1 << 16}, /* most paths in a segment */
 };
 enum { KNOB_CHANNELS, KNOB_STAGES, KNOB_WARPS, KNOB_PATHS, KNOBS };
@@ -57,6 +59,8 @@ void plan_cuda_check(const struct spec *s, struct diag *diag)
         } else if (q->value < knobs[k].least || q->value > knobs[k].most) {
             diag_error(diag, q->pos, "%s is %lld; expected %d to %d", q->name, (long long)q->value, knobs[k].least,
                        knobs[k].most);
+        } else if (k == KNOB_WARPS && q->value % 4) {
+            diag_error(diag, q->pos, "warps is %lld; expected 8, 12 or 16", (long long)q->value);
         }
     }
 }
@@ -73,6 +77,20 @@ static struct choice read_knobs(const struct spec *s, const char *arch)
 static int element_size(const struct plan *plan)
 {
     return plan->problem->spec->precision == PRECISION_FLOAT64 ? 8 : 4;
+}
+
+/* Shared memory that the blocks of a multiprocessor can have together; a block can have all but one KiB of it less. */
+static int shared_bytes(const char *arch)
+{
+    static const struct {
+        const char *arch;
+        int kib;
+    } known[] = {{"sm_80", 163}, {"sm_86", 99}, {"sm_89", 99}, {"sm_90", 227}, {"sm_100", 227}, {"sm_120", 99}};
+    int kib = 99;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].arch, arch) == 0)
+            kib = known[i].kib;
+    return kib << 10;
 }
 
 static int round_up(int n, int to)
@@ -164,7 +182,8 @@ static void measure(const struct plan *plan, const struct kernel_form *k, const 
     s->g_length = v * z * zs;
     s->flush_bytes = g->g_outputs ? LANES * v * longest * size : 0;
     s->leave_bytes = 2 * s->flush_bytes > LANES * v * x * xs_out * size ? 2 * s->flush_bytes : LANES * v * x * xs_out * size;
-    s->registers = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) + OWN_REGISTERS;
+    s->registers = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) +
+                   OWN_REGISTERS + (ys_in > 1 ? FORM_REGISTERS * words * (ys_in - 1) : 0);
     s->work = (int)(work + 50.0 * ys_out + 4.0 * x * v * xs_out);
 }
 
@@ -268,7 +287,8 @@ static int most_registers(const struct gpu_pass *g)
 static int choose(struct arena *a, const struct plan *plan, const struct kernel_form *k, struct gpu_pass *g,
                   const struct choice *c)
 {
-    int points = (int)(sizeof occupancy / sizeof *occupancy), best = points - 1, best_v = 1, least = 0;
+    int points = (int)(sizeof occupancy / sizeof *occupancy), best = points - 1, best_v = 1;
+    double least = 0;
     int most_paths = c->knob[KNOB_PATHS] ? c->knob[KNOB_PATHS] : plan->problem->paths;
     for (int o = 0; o < points; o++)
         for (int v = 1; v <= 2; v++) {
@@ -277,11 +297,12 @@ static int choose(struct arena *a, const struct plan *plan, const struct kernel_
             if (c->knob[KNOB_WARPS] && occupancy[o].warps != c->knob[KNOB_WARPS])
                 continue;
             divide(a, plan, k, g, v, occupancy[o].registers, most_paths);
-            int work = 0;
+            double work = 0;
             for (int s = 0; s < g->segments; s++)
-                work += g->segment[s].work * g->segment[s].groups;
-            /* fewer warps hide less: a quarter more for each step down; what does not fit spills */
-            work = (int)(work * (1 + 0.12 * o)) + (most_registers(g) > occupancy[o].registers ? work : 0);
+                work += (double)g->segment[s].work * g->segment[s].groups;
+            /* each segment more reads its edges again, and divides the multiprocessors less evenly; what does not fit
+             * spills */
+            work *= occupancy[o].cost * (1 + 0.15 * (g->segments - 1)) * (most_registers(g) > occupancy[o].registers ? 2 : 1);
             if (least == 0 || work < least) {
                 least = work;
                 best = o;
@@ -293,7 +314,7 @@ static int choose(struct arena *a, const struct plan *plan, const struct kernel_
 }
 
 static void plan_convolution(struct arena *a, struct plan *plan, const struct kernel_form *k, struct gpu_pass *g,
-                             const struct choice *c)
+                             const struct choice *c, int shared)
 {
     const struct problem *p = plan->problem;
     g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
@@ -315,16 +336,16 @@ static void plan_convolution(struct arena *a, struct plan *plan, const struct ke
         for (int x = 0; x < s->xs; x++)
             g->edge_row += s->mul * (2 * p->x.segment[s->x[x]].ir.l + 1);
     }
-    g->part_buffer = g->a_outputs && g->parts > 1 && p->spec->deterministic;
+    g->part_buffer = g->a_outputs && g->parts > 1;
     g->warps = 4;
     g->blocks = occupancy[point].warps / g->warps;
-    int room = SHARED_BYTES / g->blocks - 1024 - g->warps * leave;
+    int room = shared / g->blocks - 1024 - g->warps * leave;
     g->stages = c->knob[KNOB_STAGES] ? c->knob[KNOB_STAGES] : 4;
     while (g->stages > 2 && g->stages * stage * g->warps > room)
         g->stages--;
     while (g->blocks > 1 && g->stages * stage * g->warps > room) {
         g->blocks--;
-        room = SHARED_BYTES / g->blocks - 1024 - g->warps * leave;
+        room = shared / g->blocks - 1024 - g->warps * leave;
     }
     g->warp_bytes = g->stages * stage + round_up(leave, 128);
 }
@@ -362,8 +383,8 @@ struct gpu_plan *plan_cuda(struct arena *a, struct plan *plan, const char *arch)
             g->evaluation = g->reason ? GPU_GENERAL : GPU_CONVOLUTION;
             if (!g->reason) {
                 g->reason = "";
-                plan_convolution(a, plan, k->kernel->form, g, &c);
-                if (g->warps * g->warp_bytes > SHARED_BYTES) {
+                plan_convolution(a, plan, k->kernel->form, g, &c, shared_bytes(arch));
+                if (g->warps * g->warp_bytes > shared_bytes(arch)) {
                     g->evaluation = GPU_GENERAL;
                     g->reason = "a stage larger than shared memory";
                 }

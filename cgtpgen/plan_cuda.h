@@ -52,7 +52,7 @@ struct gpu_pass {
     bool edge_buffer;     /* B outputs are summed by a second kernel, in the order of by_sender */
     int edge_row;         /* elements of a row of that buffer, for each B output */
     int parts;            /* warps that add to one item's A output */
-    bool part_buffer;     /* and do so through a buffer and a second kernel, in a fixed order; otherwise by atomic additions */
+    bool part_buffer;     /* more than one: through a buffer and a second kernel, in a fixed order (and faster than by atomics) */
     /* the general evaluation: */
     int64_t scratch;      /* elements a warp needs for the vectors of contracted paths */
 };

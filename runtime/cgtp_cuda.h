@@ -110,9 +110,6 @@ CGTP_DEVICE void cgtp_copy_element(real *shared, const real *global)
                  : "memory");
 }
 
-/* Asks for the line of this address in L2. */
-CGTP_DEVICE void cgtp_prefetch(const void *global) { asm volatile("prefetch.global.L2 [%0];" ::"l"(global)); }
-
 /* ---- vectors of consecutive elements ---- */
 
 /* Written once, not read soon: stores past the caches where that is possible. n = 1, 2 or 4 elements. */

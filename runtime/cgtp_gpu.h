@@ -129,7 +129,7 @@ CGTP_BOTH int64_t cgtp_part_of(int64_t n, int64_t i, int64_t parts)
 template <int segments> struct cgtp_division {
     int multiprocessors, per_multiprocessor;
     int first[segments + 1];
-    int64_t ranges[segments]; /* of edges */
+    int ranges[segments]; /* of edges */
 };
 
 /* The segment of the block with number `block`, and its number among the blocks of that segment, ascending in `block`. */
@@ -168,13 +168,46 @@ CGTP_DEVICE void cgtp_gather(real *sum, const real *rows, int64_t length, const 
     }
 }
 
-/* Asks for n elements in L2; all lanes call. */
-CGTP_DEVICE void cgtp_prefetch_row(const real *row, int n)
+/* A piece of work of a convolution: edges first .. first + count - 1, receivers node .. node_end - 1 as far as these edges
+ * reach. Where receivers have many edges (nodes == 0), a warp has one piece, its range of the edge list, and may share the
+ * receivers at its ends with its neighbours. Where they have few, pieces are `nodes` whole receivers, dealt out in turn, so
+ * that the rows of senders that are in use at a time are near each other (and stay in L2). */
+template <int nodes> struct cgtp_work {
+    int range;             /* of the warp among the ranges of edges; otherwise the piece's number */
+    int64_t first, node, node_end;
+    int count;
+
+    CGTP_MEMBER cgtp_work(int own) : range(own), first(-1), node(0), node_end(0), count(0) {}
+
+    /* Makes the piece the next one of its warp, one of `ranges`; false when there is none. */
+    template <typename Graph> CGTP_MEMBER bool next(const Graph &graph, int ranges)
+    {
+        if constexpr (nodes == 0) {
+            if (first >= 0)
+                return false;
+            first = cgtp_part(graph.items, range, ranges);
+            count = (int)(cgtp_part(graph.items, range + 1, ranges) - first);
+            node = range ? graph.receiver[first] : 0;
+            node_end = graph.receivers;
+        } else {
+            if (first >= 0)
+                range += ranges;
+            node = range * (int64_t)nodes;
+            if (node >= graph.receivers)
+                return false;
+            node_end = node + nodes < graph.receivers ? node + nodes : graph.receivers;
+            first = graph.receiver_row[node];
+            count = (int)(graph.receiver_row[node_end] - first);
+        }
+        return true;
+    }
+};
+
+/* Receivers a piece for a graph: 0 from a mean of 16 edges on. */
+enum { CGTP_FEW_NODES = 4 };
+static inline int cgtp_piece_nodes(int64_t items, int64_t receivers)
 {
-    constexpr int line = 128 / (int)sizeof(real);
-    CGTP_LOOP
-    for (int i = cgtp_lane() * line; i < n; i += CGTP_LANES * line)
-        cgtp_prefetch(row + i);
+    return receivers == 0 || items / receivers >= 16 ? 0 : CGTP_FEW_NODES;
 }
 
 /* Row pointer `row` relative to edge `first`, as an int: what is beyond the range of int is beyond every range. */
@@ -336,7 +369,7 @@ static inline cgtp_division<segments> cgtp_divide(int multiprocessors, int per_m
     for (int s = 0; s < segments; s++) {
         d.first[s + 1] = d.first[s] + count[s];
         const int64_t ranges = (int64_t)count[s] * warps / groups[s];
-        d.ranges[s] = ranges < items ? ranges : items;
+        d.ranges[s] = (int)(ranges < items ? ranges : items);
     }
     return d;
 }

@@ -71,7 +71,6 @@ struct cgtp_policy {
     unsigned long long bits;
 };
 
-CGTP_DEVICE void cgtp_prefetch(const void *) {}
 CGTP_DEVICE unsigned char *cgtp_hide(unsigned char *shared) { return shared; }
 CGTP_DEVICE cgtp_policy cgtp_policy_stream(void) { return {0}; }
 CGTP_DEVICE cgtp_policy cgtp_policy_keep(void) { return {0}; }
