@@ -103,6 +103,9 @@ def survives(source, objects, text):
 
 
 def main():
+    if BUILD.endswith("/san"):
+        print("1..0 # SKIP spoilt kernels are for the plain build; a sanitizer would stop them for the wrong reason")
+        return
     build()
     names = [line.split()[1] for spec in SPECS for line in spec.read_text().splitlines() if line.startswith("name:")]
     sources = sorted(f for name in names for f in FOLDER.glob(name + "_*.c"))
