@@ -63,11 +63,15 @@ def check_plan(kernel, plan, log):
     kernels, _ = reported(log)
     with open(f'{BUILD}/cuda/{arch}/{product}_{kernel}.cu') as f:
         source = f.read()
+    # backward takes two channels a lane with all registers there are: the dozen or so words that it spills cost less
+    # than the plan without (docs/benchmarks.md)
+    allowed = 64 if kernel == 'backward' else 0
     for name, k in kernels.items():
-        ok(k['stores'] == k['loads'] == 0, f'{product} {kernel}: {name} does not spill',
+        ok(max(k['stores'], k['loads']) <= allowed, f'{product} {kernel}: {name} spills at most {allowed} bytes',
            f'{k["stores"]} bytes of spill stores, {k["loads"]} of loads, a stack of {k["stack"]}')
-    for planned in plan['passes']:
-        gpu, name = planned['gpu'], f'{planned["owner"]}s_kernel'
+    for planned, nodes in [(planned, nodes) for planned in plan['passes'] for nodes in (0, 4)]:
+        gpu, function = planned['gpu'], f'{planned["owner"]}s_kernel'
+        name = f'{function}ILi{nodes}EEv'
         if not ok(gpu['evaluation'] == 'convolution' and name in kernels,
                   f'{product} {kernel}: {name} is the pipelined convolution', gpu, sorted(kernels)):
             continue
@@ -78,10 +82,10 @@ def check_plan(kernel, plan, log):
         ok(predicted <= most, f'{product} {kernel}: {name} is planned to fit its registers', predicted, most)
         ok(used <= most, f'{product} {kernel}: {name} uses at most those of its occupancy', used, most)
         threads, blocks = gpu['warps_per_block'] * 32, gpu['blocks_per_multiprocessor']
-        bounds = re.search(rf'CGTP_KERNEL\((\d+), (\d+)\) {name}\(', source)
+        bounds = re.search(rf'CGTP_KERNEL\((\d+), (\d+)\) {function}\(', source)
         equal(bounds and bounds.groups(), (str(threads), str(blocks)),
               f'{product} {kernel}: {name}, launch bounds')
-        launch = re.search(rf'cgtp_launch\({name}, [^,]*, (\d+), (\d+), stream,', source)
+        launch = re.search(rf'cgtp_launch\(nodes \? {function}<[^,]*, [^,]*, (\d+), (\d+), stream,', source)
         static, dynamic = kernels[name]['shared'], gpu['shared_bytes_per_block']
         equal(launch and launch.groups(), (str(threads), str(dynamic)), f'{product} {kernel}: {name}, launch')
         together = (dynamic + static + 1024) * blocks
