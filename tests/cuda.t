@@ -85,7 +85,7 @@ def check_plan(kernel, plan, log):
         bounds = re.search(rf'CGTP_KERNEL\((\d+), (\d+)\) {function}\(', source)
         equal(bounds and bounds.groups(), (str(threads), str(blocks)),
               f'{product} {kernel}: {name}, launch bounds')
-        launch = re.search(rf'cgtp_launch\(nodes \? {function}<[^,]*, [^,]*, (\d+), (\d+), stream,', source)
+        launch = re.search(rf'cgtp_launch\(nodes \? {function}<[^,]*,\s*[^,]*, (\d+), (\d+), stream,', source)
         static, dynamic = kernels[name]['shared'], gpu['shared_bytes_per_block']
         equal(launch and launch.groups(), (str(threads), str(dynamic)), f'{product} {kernel}: {name}, launch')
         together = (dynamic + static + 1024) * blocks
