@@ -67,10 +67,11 @@ three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
 
 if [ "$TEST_ALL" ]; then
     cases=$(echo $(ls tests/golden/*.yaml | grep -v sugar))
-    check_kernels golden_double cat "$cases" problems=tests/golden golden sizes
+    check_kernels golden_double cat "$cases" problems=tests/golden golden
     check_kernels golden_single "$single $three" "$cases" problems=tests/golden golden paths calls
+    check_kernels pipelined_double cat tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden sizes
     check_kernels convolutions cat "$(echo tests/simt/specs/*.yaml)" sizes paths calls
-    check_kernels layers tests/narrow.py "$(echo specs/*.yaml)" sizes paths
+    check_kernels layers tests/narrow.py "$(echo specs/*.yaml)" paths
 else
     cases=
     for name in g_mace_large_c32_graph g_mode_uvu_0 g_mode_uvw_shared g_mode_uuu_0 g_mode_ultvw_0 \

@@ -379,7 +379,7 @@ static std::string kernel_name(const char *text)
     const char *end = text;
     for (; *end && (*end != ',' || depth); end++)
         depth += *end == '<' || *end == '(' ? 1 : *end == '>' || *end == ')' ? -1 : 0;
-    return std::string(text, end);
+    return std::string(text, std::min<size_t>((size_t)(end - text), 63)); /* as findings keep it */
 }
 
 } // namespace simt
