@@ -1,7 +1,8 @@
 # make                  build/cgtpgen
 # make test             every test but the long ones; ends with prove's summary
 # make test-all         the long ones too (TEST_ALL=1 in the environment of every test)
-# make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000)
+# make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000);
+#                       on the GPU where nvidia-smi and nvcc work, else in C (DEMO_BACKEND=c, =cuda: as told)
 # make bench            the same timed against a dense loop, and against e3nn where PYTHON=... can import it
 # make generated        brings generated/ up to date; make check-generated shows what differs
 # make install          PREFIX=/usr/local DESTDIR=
@@ -21,7 +22,8 @@ MAKEFLAGS += -rR --no-print-directory
 .SECONDARY:
 Q := $(if $(V),,@)
 
-ifeq ($(origin CC),default)
+# With -R, which sub-makes inherit before they read this, there is no default.
+ifneq ($(filter default undefined,$(origin CC)),)
 CC := gcc
 endif
 CFLAGS ?= -O2
@@ -75,7 +77,7 @@ DATA := $(PREFIX)/share/cgtpgen
 install: $(BUILD)/cgtpgen
 	$(Q)install -d $(addprefix $(DESTDIR),$(DATA) $(addprefix $(PREFIX)/,bin share/man/man1 share/pkgconfig))
 	$(Q)install $(BUILD)/cgtpgen $(DESTDIR)$(PREFIX)/bin
-	$(Q)install -m 644 $(wildcard runtime/*.[ch]) runtime/cgtpgen.mk docs/spec.md $(DESTDIR)$(DATA)
+	$(Q)install -m 644 $(wildcard runtime/*.[ch] runtime/*.cu) runtime/cgtpgen.mk docs/spec.md $(DESTDIR)$(DATA)
 	$(Q)install -m 644 docs/cgtpgen.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'datadir=$${prefix}/share/cgtpgen' 'makefile=$${datadir}/cgtpgen.mk' \
 	    'generator=$${prefix}/bin/cgtpgen' '' 'Name: cgtpgen' \
@@ -96,19 +98,55 @@ REFERENCE_SOURCES := $(wildcard tests/reference*.c)
 OPENMP = $(shell echo 'int main(void) { return 0; }' | \
     $(CC) -fopenmp -x c -o /dev/null - 2>/dev/null && echo -fopenmp)
 DEMO_SPEC := specs/mace_large.yaml
+DEMO_INCLUDE := -Iruntime -Itests -Itests/gpu
+DEMO_BACKEND ?= $(if $(shell nvidia-smi -L > /dev/null 2>&1 && command -v $(NVCC)),cuda,c)
+DEMO_NEEDS := $(wildcard tests/demo/*.[ch] runtime/*.[ch]) tests/memory_host.c tests/gpu/device_host.c \
+    $(REFERENCE_SOURCES)
 
-$(BUILD)/demo/mace_large.h: $(BUILD)/cgtpgen $(DEMO_SPEC)
-	$(Q)rm -f $(@D)/*.[ch]
-	$(Q)$< -o $(@D) $(DEMO_SPEC)
+# A generator that is named (GPU_GENERATOR, tests/gpu/gpu.mk) is taken as it is, and asked each time; files that
+# do not change keep their times.
+DEMO_GENERATOR := $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR)) $(if $(GPU_TOLD),FORCE)
 
-$(BUILD)/demo/demo: $(BUILD)/demo/mace_large.h $(wildcard tests/demo/*.[ch] runtime/*.[ch]) \
-    $(REFERENCE_SOURCES) $(BUILD)/flags
-	$(Q)$(CC) $(FAST) $(OPENMP) -Iruntime -Itests -I$(@D) -o $@ $(wildcard tests/demo/*.c) $(REFERENCE_SOURCES) \
+$(BUILD)/demo/mace_large.h: $(DEMO_GENERATOR) $(DEMO_SPEC)
+	@mkdir -p $(@D)
+	$(Q)$(GPU_GENERATOR) --backend=c -o $(@D) $(DEMO_SPEC)
+
+$(BUILD)/demo/demo: $(BUILD)/demo/mace_large.h $(DEMO_NEEDS) $(BUILD)/flags
+	$(Q)$(CC) $(FAST) $(OPENMP) $(DEMO_INCLUDE) -I$(@D) -o $@ $(filter-out runtime/% %.h,$(DEMO_NEEDS)) \
 	    runtime/cgtp.c $(@D)/mace_large*.c -lm
 
-demo: $(BUILD)/demo/demo
-	@echo 'Generated from $(DEMO_SPEC):' && wc -l $(BUILD)/demo/mace_large*.[ch]
-	$(Q)$< $(EDGES)
+# The same on a GPU.
+DEMO_CUDA := $(BUILD)/demo/cuda
+DEMO_CUDA_FILES := $(addprefix $(DEMO_CUDA)/mace_large,.h .c _forward.cu _backward.cu _double_backward.cu)
+DEMO_CUDA_OBJECTS := $(addprefix $(DEMO_CUDA)/,demo.o carbon.o) \
+    $(addsuffix .o,$(filter-out %.h,$(DEMO_CUDA_FILES))) \
+    $(addprefix $(GPU_OBJ)/,device_cuda.o cgtp.o reference.o reference_kernels.o reference_wigner.o)
+
+$(DEMO_CUDA)/stamp: $(DEMO_GENERATOR) $(DEMO_SPEC)
+	@mkdir -p $(@D)
+	$(Q)$(GPU_GENERATOR) --backend=cuda -o $(@D) $(DEMO_SPEC)
+	@touch $@
+$(DEMO_CUDA_FILES): $(DEMO_CUDA)/stamp ;
+
+$(DEMO_CUDA)/%.o: tests/demo/%.c $(DEMO_CUDA)/mace_large.h $(GPU_DIR)/flags
+	$(Q)$(GPU_CC) -I$(@D) -c -o $@ $<
+$(DEMO_CUDA)/%.c.o: $(DEMO_CUDA)/%.c $(GPU_DIR)/flags
+	$(Q)$(GPU_CC) -c -o $@ $<
+$(DEMO_CUDA)/%.cu.o: $(DEMO_CUDA)/%.cu $(GPU_DIR)/flags
+	$(Q)$(GPU_NVCC) -c -o $@ $<
+$(DEMO_CUDA)/demo: $(DEMO_CUDA_OBJECTS)
+	$(Q)$(NVCC) -arch=$(GPU_ARCH) -o $@ $^ -lm
+-include $(wildcard $(DEMO_CUDA)/*.d)
+
+demo:
+	$(Q)backend='$(DEMO_BACKEND)'; case $$backend in \
+	    c) here=$(BUILD)/demo; kernels=c;; \
+	    cuda) here=$(DEMO_CUDA); kernels=cu;; \
+	    *) echo "DEMO_BACKEND is c or cuda, not $$backend" >&2; exit 2;; esac; \
+	$(MAKE) -j$(GPU_JOBS) $$here/demo && \
+	echo "Generated from $(DEMO_SPEC), backend $$backend:" && \
+	wc -l $$here/mace_large.[ch] $$here/mace_large_*.$$kernels && \
+	$$here/demo $(EDGES)
 
 # One thread: no OpenMP.
 BENCH_EDGES := 10000

@@ -5,11 +5,14 @@
  * with weights that a network would compute for each edge, and summed at the receivers; backward gives the
  * gradients by all three. A sample of every output is compared with the dense reference (tests/reference.h),
  * which shares nothing with the generator. Usage: demo [EDGES]
+ *
+ * The arrays are in the memory of tests/memory.h and what else there is of a device is behind
+ * tests/gpu/device.h, so that the same program runs CUDA kernels on a GPU and C on the host.
  */
-#define _XOPEN_SOURCE 700
-
 #include "carbon.h"
+#include "device.h"
 #include "mace_large.h"
+#include "memory.h"
 #include "reference.h"
 
 #include <errno.h>
@@ -17,15 +20,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #ifdef _OPENMP
 #include <omp.h>
-#define PARALLEL_FOR _Pragma("omp parallel for")
-#else
-#define PARALLEL_FOR
 #endif
 
-enum { CELLS = 5, RUNS = 3, SAMPLED_NODES = 2, SAMPLED_EDGES = 16 };
+enum { CELLS = 5, HOST_RUNS = 3, GPU_RUNS = 21, MOST_RUNS = 21, SAMPLED_NODES = 2, SAMPLED_EDGES = 16 };
 
 /* Roundings on the way from inputs to an output, besides one for every edge summed: constants, forms,
  * products and the sum over components (12 or fewer together); for gy also sums over 128 channels (12) and 17
@@ -62,22 +61,6 @@ static int64_t row_of(const cgtp_graph *g, enum array a, int64_t edge)
     return index == CGTP_SENDER ? g->sender[edge] : index == CGTP_RECEIVER ? g->receiver[edge] : edge;
 }
 
-/* Uniform in [-1, 1), a function of its place alone (the finaliser of SplitMix64). */
-static float random_at(uint64_t array, uint64_t i)
-{
-    uint64_t h = (i + 1) * 0x9e3779b97f4a7c15u + array;
-    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
-    h = (h ^ h >> 27) * 0x94d049bb133111ebu;
-    return (float)(int32_t)(h >> 32) * 0x1p-31f;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void fail(const char *message)
 {
     fprintf(stderr, "demo: %s\n", message);
@@ -86,54 +69,97 @@ static void fail(const char *message)
 
 static void *allocate(size_t bytes)
 {
-    void *p = aligned_alloc(64, (bytes / 64 + 1) * 64);
+    void *p = malloc(bytes + 1);
     if (!p)
-        fail("out of memory; make demo EDGES=20000 needs less");
+        fail("out of memory");
     return p;
 }
 
-static void fill(const struct carbon *c, float *array[ARRAYS])
+static void *copy_of(const void *host, size_t bytes)
 {
-    static const enum array random[] = {X, W, GZ};
-    for (int k = 0; k < 3; k++) {
-        float *a = array[random[k]];
-        int64_t n = rows(&c->graph, random[k]) * dim(random[k]);
-        PARALLEL_FOR
-        for (int64_t i = 0; i < n; i++)
-            a[i] = random_at((uint64_t)k << 60, (uint64_t)i);
-    }
-    for (int64_t e = 0; e < c->graph.items; e++)
-        carbon_harmonics(c, e, array[Y] + e * dim(Y));
+    void *p = memory_new(bytes);
+    memory_write(p, host, bytes);
+    return p;
 }
 
-/* Runs a kernel once to warm up, then RUNS times; prints the median. */
-static void measure(const cgtp_kernel *k, const struct carbon *c, float *array[ARRAYS])
+/* The same graph in the memory of the kernels. */
+static cgtp_graph graph_new(const cgtp_graph *host)
+{
+    cgtp_graph g = *host;
+    size_t edges = (size_t)g.items;
+    g.sender = copy_of(host->sender, edges * sizeof *g.sender);
+    g.receiver = copy_of(host->receiver, edges * sizeof *g.receiver);
+    g.by_sender = copy_of(host->by_sender, edges * sizeof *g.by_sender);
+    g.receiver_row = copy_of(host->receiver_row, ((size_t)g.receivers + 1) * sizeof *g.receiver_row);
+    g.sender_row = copy_of(host->sender_row, ((size_t)g.senders + 1) * sizeof *g.sender_row);
+    return g;
+}
+
+static void graph_free(cgtp_graph *g)
+{
+    memory_free((void *)g->sender);
+    memory_free((void *)g->receiver);
+    memory_free((void *)g->by_sender);
+    memory_free((void *)g->receiver_row);
+    memory_free((void *)g->sender_row);
+}
+
+static size_t array_bytes(const cgtp_graph *g, enum array a)
+{
+    return (size_t)(rows(g, a) * dim(a)) * sizeof(float);
+}
+
+/* Random numbers for x, w and gz, harmonics for y, NaNs for what is to be computed. */
+static void fill(const struct carbon *c, float *array[ARRAYS])
 {
     const cgtp_graph *g = &c->graph;
+    float *y = allocate(array_bytes(g, Y));
+    for (int64_t e = 0; e < g->items; e++)
+        carbon_harmonics(c, e, y + e * dim(Y));
+    memory_write(array[Y], y, array_bytes(g, Y));
+    free(y);
+    for (int a = 0; a < ARRAYS; a++)
+        if (a >= Z)
+            device_set(array[a], 0xff, array_bytes(g, a), NULL);
+        else if (a != Y)
+            device_fill(array[a], sizeof(float), (uint64_t)a, rows(g, a) * dim(a), NULL);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double p = *(const double *)a, q = *(const double *)b;
+    return (p > q) - (p < q);
+}
+
+/* Runs a kernel once to warm up, then `runs` times; prints the median. */
+static void measure(const cgtp_kernel *k, const cgtp_graph *g, float *array[ARRAYS], int runs)
+{
     size_t bytes = k->workspace(g);
-    void *workspace = allocate(bytes);
-    double seconds[RUNS + 1];
-    for (int run = 0; run <= RUNS; run++) {
-        double start = now();
+    void *workspace = memory_new(bytes), *begin = device_event_new(), *end = device_event_new();
+    double ms[MOST_RUNS];
+    for (int run = -1; run < runs; run++) {
+        device_event_record(begin, NULL);
         cgtp_status status =
             k == &product->kernel[0]
                 ? mace_large_forward(g, array[X], array[Y], array[W], array[Z], workspace, bytes, NULL)
                 : mace_large_backward(g, array[X], array[Y], array[W], array[GZ], array[GX], array[GY],
                                       array[GW], workspace, bytes, NULL);
+        device_event_record(end, NULL);
         if (status)
             fail(cgtp_status_text(status));
-        seconds[run] = now() - start;
+        if (!device_wait(NULL))
+            fail("a kernel failed");
+        double t = device_event_ms(begin, end);
+        if (run >= 0)
+            ms[run] = t;
     }
-    for (int i = 1; i <= RUNS; i++)
-        for (int j = i; j > 1 && seconds[j] < seconds[j - 1]; j--) {
-            double t = seconds[j];
-            seconds[j] = seconds[j - 1];
-            seconds[j - 1] = t;
-        }
-    double t = seconds[(RUNS + 1) / 2], edges = (double)g->items;
-    printf("%-9s %8.3f s %9.0f edges/s %7.1f GFLOP/s %6.1f GB/s\n", k->name, t, edges / t,
+    qsort(ms, (size_t)runs, sizeof *ms, ascending);
+    double t = 1e-3 * ms[runs / 2], edges = (double)g->items;
+    printf("%-9s %8.3f ms %11.0f edges/s %8.1f GFLOP/s %7.1f GB/s\n", k->name, 1e3 * t, edges / t,
            1e-9 * edges * k->flops_per_item / t, 1e-9 * edges * k->bytes_per_item / t);
-    free(workspace);
+    memory_free(workspace);
+    device_event_free(begin);
+    device_event_free(end);
 }
 
 /* The paths as the descriptor lists them; their coefficients are the reference's own. */
@@ -173,25 +199,32 @@ static double error_of(const struct ref_problem *p, const struct ref_kernel *k, 
         while (strcmp(info[a].name, k->argument[i].name))
             a++;
         input[i] = allocate((size_t)(edges * dim(a)) * sizeof(double));
-        for (int64_t e = 0; e < edges; e++) /* where edges share a row, only the first is read */
+        float *row = allocate((size_t)dim(a) * sizeof *row);
+        for (int64_t e = 0; e < edges; e++) { /* where edges share a row, only the first is read */
+            memory_read(row, array[a] + row_of(g, a, edge[e]) * dim(a), (size_t)dim(a) * sizeof *row);
             for (int64_t j = 0; j < dim(a); j++)
-                input[i][e * dim(a) + j] = array[a][row_of(g, a, edge[e]) * dim(a) + j];
+                input[i][e * dim(a) + j] = row[j];
+        }
+        free(row);
     }
     size_t n = (size_t)(out_rows * dim(out));
     long double *value = allocate(n * sizeof *value), *magnitude = allocate(n * sizeof *magnitude);
     ref_evaluate(p, &sample, k, ref_find_output(k, info[out].name), (const double *const *)input, -1, value,
                  magnitude);
     double largest = 0;
-    for (int64_t i = 0; i < out_rows; i++)
+    float *found = allocate((size_t)dim(out) * sizeof *found);
+    for (int64_t i = 0; i < out_rows; i++) {
+        memory_read(found, array[out] + row_of(g, out, edge[i]) * dim(out), (size_t)dim(out) * sizeof *found);
         for (int64_t j = 0; j < dim(out); j++) {
-            double found = array[out][row_of(g, out, edge[i]) * dim(out) + j];
-            double error = (double)fabsl(found - value[i * dim(out) + j]);
+            double error = (double)fabsl(found[j] - value[i * dim(out) + j]);
             double unit = 0x1p-24 * (double)magnitude[i * dim(out) + j];
             if (!(error <= largest * unit)) /* also when error is not a number */
                 largest = unit > 0 && error == error ? error / unit : INFINITY;
         }
+    }
     for (int i = 0; i < k->arguments; i++)
         free(input[i]);
+    free(found);
     free(value);
     free(magnitude);
     free(own);
@@ -243,30 +276,45 @@ int main(int argc, char **argv)
         if (argc > 2 || errno || *end || end == argv[1] || most < 1)
             fail("usage: demo [EDGES]");
     }
+    struct device_info device;
+    if (!device_open(&device))
+        return 1;
     if (!carbon_build(&carbon, CELLS, most))
         fail("out of memory");
-    const cgtp_graph *g = &carbon.graph;
+    const cgtp_graph *host = &carbon.graph;
+    double bytes = 0;
+    for (int a = 0; a < ARRAYS; a++)
+        bytes += (double)array_bytes(host, a);
     printf("%s: x %s, y %s, %d paths, %lld weights an edge\n", product->name, product->irreps[CGTP_X],
            product->irreps[CGTP_Y], product->paths, (long long)product->dim[CGTP_W]);
-    printf("diamond, %lld atoms, %lld edges\n", (long long)g->receivers, (long long)g->items);
+    printf("diamond, %lld atoms, %lld edges, %.1f GB of arrays\n", (long long)host->receivers,
+           (long long)host->items, 1e-9 * bytes);
+    int gpu = device.runtime > 0;
+    if (gpu)
+        printf("%s, compute capability %d.%d\n", device.name, device.major, device.minor);
 #ifdef _OPENMP
-    printf("%d threads (OMP_NUM_THREADS)\n", omp_get_max_threads());
+    else
+        printf("%d threads (OMP_NUM_THREADS)\n", omp_get_max_threads());
 #else
-    printf("1 thread (no OpenMP)\n");
+    else
+        printf("1 thread (no OpenMP)\n");
 #endif
+    fflush(stdout); /* before memory, or a kernel, fails */
+    cgtp_graph g = graph_new(host);
     for (int a = 0; a < ARRAYS; a++)
-        array[a] = allocate((size_t)(rows(g, a) * dim(a)) * sizeof(float));
+        array[a] = memory_new(array_bytes(host, a));
     fill(&carbon, array);
 
     for (int i = 0; i < 2; i++)
-        measure(&product->kernel[i], &carbon, array);
+        measure(&product->kernel[i], &g, array, gpu ? GPU_RUNS : HOST_RUNS);
     struct ref_problem *reference = reference_problem();
     int right = 1;
     for (int a = Z; a < ARRAYS; a++)
-        right &= verify(reference, a, g, array);
+        right &= verify(reference, a, host, array);
     ref_problem_free(reference);
     for (int a = 0; a < ARRAYS; a++)
-        free(array[a]);
+        memory_free(array[a]);
+    graph_free(&g);
     carbon_free(&carbon);
     return !right;
 }
