@@ -66,7 +66,7 @@ def test(root, project):
     ok(result.returncode == 0 and not result.stdout, 'make install DESTDIR=', result.stdout)
     found = sorted(os.path.relpath(f'{folder}/{name}', prefix) for folder, _, names in os.walk(prefix)
                    for name in names)
-    headers = [f'share/cgtpgen/{name}' for name in os.listdir('runtime') if name.endswith(('.h', '.c'))]
+    headers = [f'share/cgtpgen/{name}' for name in os.listdir('runtime') if name.endswith(('.h', '.c', '.cu'))]
     equal(found, sorted(['bin/cgtpgen', 'share/cgtpgen/cgtpgen.mk', 'share/cgtpgen/spec.md',
                          'share/man/man1/cgtpgen.1', 'share/pkgconfig/cgtpgen.pc', *headers]), 'what is installed')
     text = open(f'{prefix}/share/pkgconfig/cgtpgen.pc').read()
