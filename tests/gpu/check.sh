@@ -31,6 +31,9 @@ done
 for program in "$folder/${prefix}golden"/check_?; do
     start "golden-${program##*_}" "$program" problems=tests/golden golden calls
 done
+for program in "$folder/sanitize"/check_?; do
+    start "sanitize-${program##*_}" "$program" sizes
+done
 for part in 0 1 2 3 4 5 6 7; do
     start "device-$part" "$folder/${prefix}narrow/device" --part=$part/8 repeat capture streams
 done
@@ -40,10 +43,12 @@ wait
 start device-large "$folder/${prefix}narrow/device" large graphs
 wait
 
-# Findings of the sanitizer make it exit with 99. It slows kernels down a lot: small sizes, few runs.
+# Findings of the sanitizer make it exit with 99. It slows kernels down a lot: small sizes, few runs. A program
+# that never uses the device, having no product to check, makes it exit with 255: those are left out.
 if command -v "$tool" > /dev/null; then
     for check in memcheck racecheck initcheck synccheck; do
         for program in "$folder/sanitize"/check_?; do
+            grep -q '^1\.\.0$' "$logs/sanitize-${program##*_}.tap" && continue
             start "$check-${program##*_}" "$tool" --tool $check --error-exitcode 99 "$program" sizes
         done
         start "$check-device" "$tool" --tool $check --error-exitcode 99 \
