@@ -9,7 +9,7 @@
 
 struct arena_block {
     struct arena_block *older;
-    size_t size, used;   /* bytes in data, bytes of them handed out */
+    size_t size, used; /* bytes in data, bytes of them handed out */
     max_align_t data[];
 };
 

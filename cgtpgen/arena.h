@@ -24,7 +24,8 @@ void *arena_alloc(struct arena *, size_t size);
 /* count elements of `size` bytes, zeroed; fails cleanly when the product overflows. */
 void *arena_array(struct arena *, size_t count, size_t size);
 
-/* Room for one more element in a growing array: returns `array`, or a copy twice as long when count == *capacity. */
+/* Room for one more element in a growing array: returns `array`, or a copy twice as long when count ==
+ * *capacity. */
 void *arena_grow(struct arena *, void *array, int count, int *capacity, size_t size);
 
 /* A NUL-terminated copy of the n bytes at s. */

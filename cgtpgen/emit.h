@@ -12,8 +12,8 @@ struct output_file {
 
 enum { EMIT_HEADER = 1, EMIT_SOURCE = 2, EMIT_SELFTEST = 4 };
 
-/* The portable C backend: NAME.h, NAME.c (the descriptor), NAME_<kernel>.c one a kernel; `what` is a set of EMIT_ bits.
- * Returns the number of files. */
+/* The portable C backend: NAME.h, NAME.c (the descriptor), NAME_<kernel>.c one a kernel; `what` is a set of
+ * EMIT_ bits. Returns the number of files. */
 int emit_c(struct arena *, const struct plan *, unsigned what, struct output_file **files);
 
 /* ---- shared by the emitters ---- */
@@ -36,6 +36,14 @@ void emit_prototype(struct text *, const struct plan *, const struct kernel_plan
 /* size_t NAME_kernel_workspace(graph or items), without a semicolon. */
 void emit_workspace_prototype(struct text *, const struct plan *, const struct kernel_plan *);
 
+/* Number of rows of arrays with this index, as a C expression in a launcher. */
+const char *emit_rows(const struct plan *, enum index_kind);
+
+/* The beginning of a launcher: checks of sizes and pointers, which declare `status`. receiver_row, by_sender:
+ * whether the kernel reads those arrays of the graph. */
+void emit_checks(struct text *, const struct plan *, const struct kernel_plan *, bool receiver_row,
+                 bool by_sender);
+
 /* NAME.h: the C interface and manual of the product; the same for every backend. */
 void emit_header(struct text *, const struct plan *);
 
@@ -45,7 +53,8 @@ void emit_descriptor(struct text *, const struct plan *, const char *backend);
 /* NAME_selftest.c: a program that compares every kernel with a dense loop. */
 struct output_file emit_selftest(struct arena *, const struct plan *);
 
-/* A sum that breaks into lines: sum_begin writes `lhs`, sum_add a signed term, sum_end the semicolon (or " 0;"). */
+/* A sum that breaks into lines: sum_begin writes `lhs`, sum_add a signed term, sum_end the semicolon (or "
+ * 0;"). */
 struct sum {
     struct text *out;
     int indent, terms;

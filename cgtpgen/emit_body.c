@@ -21,7 +21,8 @@ static int constant_number(const struct body *w, struct surd c)
 
 static bool is_one(struct surd c)
 {
-    return c.square.num.n == 1 && c.square.num.limb[0] == 1 && c.square.den.n == 1 && c.square.den.limb[0] == 1;
+    return c.square.num.n == 1 && c.square.num.limb[0] == 1 && c.square.den.n == 1 &&
+           c.square.den.limb[0] == 1;
 }
 
 void body_begin(struct body *w)
@@ -61,7 +62,8 @@ void body_forms(struct body *w, int input, const char *component)
     for (int f = 0; f < w->matrix->forms; f++) {
         const struct linear_form *form = &w->matrix->form[f];
         struct sum s;
-        sum_begin(&s, w->out, w->indent, arena_printf(w->out->arena, "const real %s_f%d =", w->stem[input], f));
+        sum_begin(&s, w->out, w->indent,
+                  arena_printf(w->out->arena, "const real %s_f%d =", w->stem[input], f));
         for (int t = 0; t < form->terms; t++)
             sum_add(&s, form->coefficient[t].sign < 0,
                     scaled(w, form->coefficient[t], format(w, component, w->stem[input], form->index[t])));
@@ -110,7 +112,8 @@ static const char *form_name(struct body *w, int input, int entry)
     return format(w, "%s_f%d", w->stem[input], (entry < 0 ? -entry : entry) - 1);
 }
 
-static void add_column(struct body *w, struct sum *s, int a, int k, const char *(*name)(struct body *, int, int), int vector)
+static void add_column(struct body *w, struct sum *s, int a, int k,
+                       const char *(*name)(struct body *, int, int), int vector)
 {
     for (int i = 0; i < w->matrix->rows; i++) {
         int entry = w->matrix->entry[i * w->matrix->columns + k];
@@ -152,7 +155,8 @@ static void emit_products(struct body *w)
         }
 }
 
-/* Begins `output = output + ..`: a chain of multiply-adds, where `output += ..` would add the terms up first. */
+/* Begins `output = output + ..`: a chain of multiply-adds, where `output += ..` would add the terms up first.
+ */
 static void output_begin(struct body *w, struct sum *s, const struct recipe_output *o, int i)
 {
     const char *lhs = w->output(w->context, o, i);
@@ -178,8 +182,9 @@ static void emit_weighted(struct body *w, const struct recipe_output *o, char le
         if (o->part[first].factor < 0)
             sum_add(&s, false, text_string(&group));
         else
-            sum_add(&s, false, arena_printf(a, p - first > 1 ? "%s_0 * (%s)" : "%s_0 * %s",
-                                            w->stem[o->part[first].factor], text_string(&group)));
+            sum_add(&s, false,
+                    arena_printf(a, p - first > 1 ? "%s_0 * (%s)" : "%s_0 * %s",
+                                 w->stem[o->part[first].factor], text_string(&group)));
     }
     sum_end(&s);
 }
@@ -191,8 +196,9 @@ static void emit_weight_gradient(struct body *w, const struct recipe_output *o)
     for (int p = 0; p < o->parts; p++)
         for (int i = 0; i < (o->by_r ? w->matrix->columns : w->matrix->rows); i++)
             if (o->by_r ? w->column[i] : w->row[i])
-                sum_add(&s, false, arena_printf(w->out->arena, "%s_%d * %c%d_%d", w->stem[o->part[p].factor], i,
-                                                o->by_r ? 'r' : 'l', o->part[p].vector, i));
+                sum_add(&s, false,
+                        arena_printf(w->out->arena, "%s_%d * %c%d_%d", w->stem[o->part[p].factor], i,
+                                     o->by_r ? 'r' : 'l', o->part[p].vector, i));
     sum_end(&s);
 }
 
@@ -203,14 +209,17 @@ static bool is_bare(const struct linear_form *f)
 }
 
 /* Name of the vector that meets G input g in an A output: the one U product, or their sum V. */
-static const char *reverse_vector(struct body *w, const struct recipe_output *o, int number, int first, int last, int i)
+static const char *reverse_vector(struct body *w, const struct recipe_output *o, int number, int first,
+                                  int last, int i)
 {
-    return last - first > 1 ? arena_printf(w->out->arena, "v%d%s_%d", number, w->stem[o->part[first].factor], i)
-                            : u_name(w, o->part[first].vector, i);
+    return last - first > 1
+               ? arena_printf(w->out->arena, "v%d%s_%d", number, w->stem[o->part[first].factor], i)
+               : u_name(w, o->part[first].vector, i);
 }
 
 /* Adds to the sum what entry by entry flows back to form f. */
-static void add_reverse(struct body *w, struct sum *s, const struct recipe_output *o, int number, int f, bool negative)
+static void add_reverse(struct body *w, struct sum *s, const struct recipe_output *o, int number, int f,
+                        bool negative)
 {
     for (int p = 0; p < o->parts;) {
         int first = p, g = o->part[first].factor;
@@ -301,7 +310,8 @@ static void emit_outputs(struct body *w)
     }
 }
 
-/* ---- a matrix that is a multiple of the identity (l of A is zero): M = f D, D diagonal with entries +-1 ---- */
+/* ---- a matrix that is a multiple of the identity (l of A is zero): M = f D, D diagonal with entries +-1
+ * ---- */
 
 static bool is_scalar(const struct matrix *m)
 {
@@ -314,11 +324,12 @@ static bool is_scalar(const struct matrix *m)
 }
 
 /* The inputs of a part by role; -1 at the output's own role and where there is no weight. */
-static void part_inputs(const struct recipe *r, const struct recipe_output *o, const struct recipe_part *p, int in[ROLE_COUNT])
+static void part_inputs(const struct recipe *r, const struct recipe_output *o, const struct recipe_part *p,
+                        int in[ROLE_COUNT])
 {
     const struct recipe_product *v = &(o->role == ROLE_B || (o->role == ROLE_W && !o->by_r) ? r->l
                                        : o->role == ROLE_A || o->prescaled                  ? r->u
-                                                                                            : r->r)[p->vector];
+                                                                           : r->r)[p->vector];
     in[ROLE_A] = in[ROLE_B] = in[ROLE_W] = in[ROLE_G] = -1;
     if (o->role == ROLE_B || (o->role == ROLE_W && !o->by_r)) {
         in[ROLE_A] = v->first;
@@ -335,8 +346,10 @@ static void part_inputs(const struct recipe *r, const struct recipe_output *o, c
     }
 }
 
-/* s<n>_0 = w f for each pair that scales a vector, d<n>_0 = sum_i D_i b_i g_i for each pair that meets in a dot product. */
-static const char *scalar_name(struct body *w, struct recipe_product *list, int *n, char letter, int first, int second)
+/* s<n>_0 = w f for each pair that scales a vector, d<n>_0 = sum_i D_i b_i g_i for each pair that meets in a
+ * dot product. */
+static const char *scalar_name(struct body *w, struct recipe_product *list, int *n, char letter, int first,
+                               int second)
 {
     int i = 0;
     while (i < *n && (list[i].first != first || list[i].second != second))
@@ -352,7 +365,8 @@ static const char *scalar_name(struct body *w, struct recipe_product *list, int 
         else
             for (int k = 0; k < w->matrix->rows; k++)
                 sum_add(&s, w->matrix->entry[k * w->matrix->columns + k] < 0,
-                        arena_printf(w->out->arena, "%s * %s", input_component(w, first, k), input_component(w, second, k)));
+                        arena_printf(w->out->arena, "%s * %s", input_component(w, first, k),
+                                     input_component(w, second, k)));
         sum_end(&s);
     }
     return arena_printf(w->out->arena, "%c%d_0", letter, i);
@@ -371,7 +385,7 @@ static void scalar_channel(struct body *w)
     for (int n = 0; n < r->outputs; n++) {
         const struct recipe_output *o = &r->output[n];
         const char **part = NEW_ARRAY(a, const char *, o->parts + 1);
-        int (*in)[ROLE_COUNT] = (int (*)[ROLE_COUNT])NEW_ARRAY(a, int, ROLE_COUNT * (o->parts + 1));
+        int(*in)[ROLE_COUNT] = (int(*)[ROLE_COUNT])NEW_ARRAY(a, int, ROLE_COUNT *(o->parts + 1));
         struct sum s;
         for (int p = 0; p < o->parts; p++) {
             part_inputs(r, o, &o->part[p], in[p]);
@@ -383,7 +397,9 @@ static void scalar_channel(struct body *w)
         if (o->role == ROLE_A && !bare) {
             sum_begin(&s, w->out, w->indent, arena_printf(a, "const real q%d_0 =", n));
             for (int p = 0; p < o->parts; p++)
-                sum_add(&s, false, in[p][ROLE_W] < 0 ? part[p] : arena_printf(a, "%s_0 * %s", w->stem[in[p][ROLE_W]], part[p]));
+                sum_add(&s, false,
+                        in[p][ROLE_W] < 0 ? part[p]
+                                          : arena_printf(a, "%s_0 * %s", w->stem[in[p][ROLE_W]], part[p]));
             sum_end(&s);
         }
         int components = o->role == ROLE_G || o->role == ROLE_B ? w->matrix->rows : 1;
@@ -391,16 +407,20 @@ static void scalar_channel(struct body *w)
             bool negative = w->matrix->entry[i * w->matrix->columns + i] < 0;
             output_begin(w, &s, o, i);
             if (o->role == ROLE_A && !bare)
-                sum_add(&s, form->coefficient[0].sign < 0, scaled(w, form->coefficient[0], arena_printf(a, "q%d_0", n)));
+                sum_add(&s, form->coefficient[0].sign < 0,
+                        scaled(w, form->coefficient[0], arena_printf(a, "q%d_0", n)));
             for (int p = 0; p < o->parts && (o->role != ROLE_A || bare); p++) {
                 if (o->role == ROLE_G || o->role == ROLE_B)
-                    sum_add(&s, negative, arena_printf(a, "%s * %s", part[p],
-                                                       input_component(w, in[p][o->role == ROLE_G ? ROLE_B : ROLE_G], i)));
+                    sum_add(&s, negative,
+                            arena_printf(a, "%s * %s", part[p],
+                                         input_component(w, in[p][o->role == ROLE_G ? ROLE_B : ROLE_G], i)));
                 else if (o->role == ROLE_W)
                     sum_add(&s, false, arena_printf(a, "%s_f0 * %s", w->stem[in[p][ROLE_A]], part[p]));
                 else
-                    sum_add(&s, false, in[p][ROLE_W] < 0 ? part[p]
-                                                         : arena_printf(a, "%s_0 * %s", w->stem[in[p][ROLE_W]], part[p]));
+                    sum_add(&s, false,
+                            in[p][ROLE_W] < 0
+                                ? part[p]
+                                : arena_printf(a, "%s_0 * %s", w->stem[in[p][ROLE_W]], part[p]));
             }
             sum_end(&s);
         }
@@ -409,7 +429,8 @@ static void scalar_channel(struct body *w)
 
 /* ---- a matrix of one column (l3 is zero) ---- */
 
-/* With t = R(a,b) and s = w g, both numbers: W output = t g, B output += s f_i, and s b_i flows back to form f_i. */
+/* With t = R(a,b) and s = w g, both numbers: W output = t g, B output += s f_i, and s b_i flows back to form
+ * f_i. */
 static void column_channel(struct body *w)
 {
     const struct recipe *r = w->recipe;
@@ -422,7 +443,7 @@ static void column_channel(struct body *w)
     for (int n = 0; n < r->outputs; n++) {
         const struct recipe_output *o = &r->output[n];
         const char **part = NEW_ARRAY(a, const char *, o->parts + 1);
-        int (*in)[ROLE_COUNT] = (int (*)[ROLE_COUNT])NEW_ARRAY(a, int, ROLE_COUNT * (o->parts + 1));
+        int(*in)[ROLE_COUNT] = (int(*)[ROLE_COUNT])NEW_ARRAY(a, int, ROLE_COUNT *(o->parts + 1));
         struct sum s;
         for (int p = 0; p < o->parts; p++) {
             part_inputs(r, o, &o->part[p], in[p]);
@@ -438,19 +459,22 @@ static void column_channel(struct body *w)
             list[(*count)++] = (struct recipe_product){first, second};
             sum_begin(&s, w->out, w->indent, arena_printf(a, "const real %s =", part[p]));
             if (!by_t)
-                sum_add(&s, false, first < 0 ? input_component(w, second, 0)
-                                             : arena_printf(a, "%s_0 * %s_0", w->stem[first], w->stem[second]));
+                sum_add(&s, false,
+                        first < 0 ? input_component(w, second, 0)
+                                  : arena_printf(a, "%s_0 * %s_0", w->stem[first], w->stem[second]));
             for (int i = 0; by_t && i < w->matrix->rows; i++)
                 if (w->matrix->entry[i])
                     sum_add(&s, w->matrix->entry[i] < 0,
-                            arena_printf(a, "%s * %s", form_name(w, first, w->matrix->entry[i]), input_component(w, second, i)));
+                            arena_printf(a, "%s * %s", form_name(w, first, w->matrix->entry[i]),
+                                         input_component(w, second, i)));
             sum_end(&s);
         }
         if (o->role == ROLE_G || o->role == ROLE_W) {
             output_begin(w, &s, o, 0);
             for (int p = 0; p < o->parts; p++) {
                 int factor = in[p][o->role == ROLE_G ? ROLE_W : ROLE_G];
-                sum_add(&s, false, factor < 0 ? part[p] : arena_printf(a, "%s_0 * %s", w->stem[factor], part[p]));
+                sum_add(&s, false,
+                        factor < 0 ? part[p] : arena_printf(a, "%s_0 * %s", w->stem[factor], part[p]));
             }
             sum_end(&s);
             continue;
@@ -460,8 +484,9 @@ static void column_channel(struct body *w)
                 continue;
             output_begin(w, &s, o, i);
             for (int p = 0; p < o->parts; p++)
-                sum_add(&s, w->matrix->entry[i] < 0,
-                        arena_printf(a, "%s * %s", part[p], form_name(w, in[p][ROLE_A], w->matrix->entry[i])));
+                sum_add(
+                    &s, w->matrix->entry[i] < 0,
+                    arena_printf(a, "%s * %s", part[p], form_name(w, in[p][ROLE_A], w->matrix->entry[i])));
             sum_end(&s);
         }
         for (int pass = 0; pass < 2 && o->role == ROLE_A; pass++) /* forms with names, then components */
@@ -485,9 +510,12 @@ static void column_channel(struct body *w)
                             continue;
                         }
                         for (int i = 0; i < w->matrix->rows; i++)
-                            for (int p = 0; p < o->parts && (w->matrix->entry[i] == f + 1 || w->matrix->entry[i] == -f - 1); p++)
+                            for (int p = 0; p < o->parts &&
+                                            (w->matrix->entry[i] == f + 1 || w->matrix->entry[i] == -f - 1);
+                                 p++)
                                 sum_add(&s, w->matrix->entry[i] < 0,
-                                        arena_printf(a, "%s * %s", part[p], input_component(w, in[p][ROLE_B], i)));
+                                        arena_printf(a, "%s * %s", part[p],
+                                                     input_component(w, in[p][ROLE_B], i)));
                     }
                 if (any)
                     sum_end(&s);

@@ -1,7 +1,8 @@
-/* emit_body.h - straight-line code for one channel of one path: a recipe over a matrix, in C that every backend shares.
+/* emit_body.h - straight-line code for one channel of one path: a recipe over a matrix, in C that every
+ * backend shares.
  *
- * Inputs stand in local constants that the caller declares: component i of an input with stem s is s_i, its linear form f
- * is s_f<f> (body_forms declares those). Outputs are whatever lvalue the caller names.
+ * Inputs stand in local constants that the caller declares: component i of an input with stem s is s_i, its
+ * linear form f is s_f<f> (body_forms declares those). Outputs are whatever lvalue the caller names.
  */
 #ifndef CGTPGEN_EMIT_BODY_H
 #define CGTPGEN_EMIT_BODY_H
@@ -14,14 +15,14 @@ struct body {
     const struct recipe *recipe;
     const struct matrix *matrix;
     bool is_float;
-    const char *const *stem;  /* [recipe inputs] */
+    const char *const *stem; /* [recipe inputs] */
     const char *(*output)(void *context, const struct recipe_output *, int component);
     void *context;
-    bool proxies;             /* outputs are objects that know += only */
+    bool proxies; /* outputs are objects that know += only */
     /* set by body_begin: */
-    bool *row, *column;       /* has M a nonzero in this row, column */
+    bool *row, *column; /* has M a nonzero in this row, column */
     int constants;
-    struct surd *constant;    /* distinct coefficients of forms but one, positive: C0, C1, .. */
+    struct surd *constant; /* distinct coefficients of forms but one, positive: C0, C1, .. */
 };
 
 /* Prepares and declares the constants. */

@@ -1,8 +1,9 @@
 /* emit_c.c - the portable C backend: one source file a kernel.
  *
- * A file holds, in this order: banner, product functions (emit_c_product.c), for each pass the work of one item
- * (emit_c_item.c) and the loop over items (emit_c_pass.c), then the workspace and the launcher. Rows of outputs are
- * summed in component order in place and brought to mul_ir order when their owner is done with them.
+ * A file holds, in this order: banner, product functions (emit_c_product.c), for each pass the work of one
+ * item (emit_c_item.c) and the loop over items (emit_c_pass.c), then the workspace and the launcher. Rows of
+ * outputs are summed in component order in place and brought to mul_ir order when their owner is done with
+ * them.
  */
 #include "emit_c_kernel.h"
 
@@ -37,13 +38,6 @@ enum index_kind index_of(const struct kernel_writer *w, enum slot s)
 bool is_compensated(const struct kernel_writer *w, enum slot s)
 {
     return w->spec->compensated && index_of(w, s) != INDEX_ITEM;
-}
-
-/* Number of rows, as a C expression. */
-static const char *rows(const struct kernel_writer *w, enum index_kind index)
-{
-    static const char *const graph[] = {"graph->items", "graph->senders", "graph->receivers", "1"};
-    return index == INDEX_ITEM && !w->graph ? "items" : graph[index];
 }
 
 const char *owner_word(enum index_kind owner)
@@ -83,7 +77,8 @@ static bool stages_all(const struct kernel_writer *w, int i)
 static void emit_launch_struct(struct kernel_writer *w)
 {
     struct text *out = w->out;
-    text_printf(out, "/* A launch: the caller's arrays and the parts of the workspace. */\nstruct launch {\n");
+    text_printf(out,
+                "/* A launch: the caller's arrays and the parts of the workspace. */\nstruct launch {\n");
     if (w->graph)
         text_printf(out, "    const %s *graph;\n", w->spec->index64 ? "cgtp_graph64" : "cgtp_graph");
     else
@@ -91,7 +86,8 @@ static void emit_launch_struct(struct kernel_writer *w)
     for (int i = 0; i < w->form->inputs; i++) {
         text_printf(out, "    const real *%s;\n", w->form->input[i].name);
         if (stages_all(w, i))
-            text_printf(out, "    real *%s_t; /* all its rows in component order */\n", w->form->input[i].name);
+            text_printf(out, "    real *%s_t; /* all its rows in component order */\n",
+                        w->form->input[i].name);
     }
     for (int o = 0; o < w->form->outputs; o++) {
         const char *name = w->form->output[o].name;
@@ -106,33 +102,41 @@ static void emit_launch_struct(struct kernel_writer *w)
 
 static void emit_area(struct kernel_writer *w, const char *field, const char *count, int64_t dim)
 {
-    text_printf(w->out, "    if (l)\n        l->%s = (real *)(base + at);\n    at += cgtp_bytes(%s * (int64_t)%lld);\n", field, count,
-                (long long)dim);
+    text_printf(
+        w->out,
+        "    if (l)\n        l->%s = (real *)(base + at);\n    at += cgtp_bytes(%s * (int64_t)%lld);\n",
+        field, count, (long long)dim);
 }
 
 static void emit_workspace(struct kernel_writer *w)
 {
     struct text *out = w->out;
     bool shared = false, reads = false;
-    text_printf(out, "/* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */\n"
-                     "static size_t lay_out(const struct launch *given, int64_t parts, struct launch *l, char *base)\n{\n"
-                     "    size_t at = 0;\n");
+    text_printf(
+        out,
+        "/* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. "
+        "*/\n"
+        "static size_t lay_out(const struct launch *given, int64_t parts, struct launch *l, char *base)\n{\n"
+        "    size_t at = 0;\n");
     for (int i = 0; i < w->form->inputs; i++)
         reads |= stages_all(w, i);
     for (int o = 0; o < w->form->outputs; o++)
         reads |= compensates(w, o) && !is_shared(w, o);
     if (reads && w->graph)
-        text_printf(out, "    const %s *const graph = given->graph;\n", w->spec->index64 ? "cgtp_graph64" : "cgtp_graph");
+        text_printf(out, "    const %s *const graph = given->graph;\n",
+                    w->spec->index64 ? "cgtp_graph64" : "cgtp_graph");
     else
         text_printf(out, "    (void)given;\n");
     for (int i = 0; i < w->form->inputs; i++)
         if (stages_all(w, i)) {
             enum slot s = w->form->input[i].slot;
-            emit_area(w, arena_printf(w->arena, "%s_t", w->form->input[i].name), rows(w, index_of(w, s)), row_dim(w, s));
+            emit_area(w, arena_printf(w->arena, "%s_t", w->form->input[i].name),
+                      emit_rows(w->plan, index_of(w, s)), row_dim(w, s));
         }
     for (int o = 0; o < w->form->outputs; o++) {
         enum slot s = w->form->output[o].slot;
-        const char *name = w->form->output[o].name, *count = is_shared(w, o) ? "CGTP_SHARED_PARTS" : rows(w, index_of(w, s));
+        const char *name = w->form->output[o].name,
+                   *count = is_shared(w, o) ? "CGTP_SHARED_PARTS" : emit_rows(w->plan, index_of(w, s));
         shared |= is_shared(w, o);
         if (is_shared(w, o))
             emit_area(w, arena_printf(w->arena, "%s_parts", name), count, row_dim(w, s));
@@ -145,60 +149,25 @@ static void emit_workspace(struct kernel_writer *w)
                      "    return at + (size_t)parts * SCRATCH * sizeof(real);\n}\n\n");
     emit_workspace_prototype(out, w->plan, w->kernel);
     if (w->graph)
-        text_printf(out, "\n{\n    struct launch l = {.graph = graph};\n    return graph ? lay_out(&l, cgtp_threads(), NULL, NULL) : 0;\n}\n\n");
+        text_printf(out, "\n{\n    struct launch l = {.graph = graph};\n    return graph ? lay_out(&l, "
+                         "cgtp_threads(), NULL, NULL) : 0;\n}\n\n");
     else
-        text_printf(out, "\n{\n    struct launch l = {.items = items};\n    return lay_out(&l, cgtp_threads(), NULL, NULL);\n}\n\n");
-}
-
-static bool kernel_uses(const struct kernel_writer *w, enum index_kind index)
-{
-    for (int i = 0; i < w->form->inputs; i++)
-        if (index_of(w, w->form->input[i].slot) == index)
-            return true;
-    for (int o = 0; o < w->form->outputs; o++)
-        if (index_of(w, w->form->output[o].slot) == index)
-            return true;
-    return false;
-}
-
-static void emit_checks(struct kernel_writer *w)
-{
-    struct text *out = w->out;
-    text_printf(out, "    cgtp_status status;\n");
-    if (w->graph) {
-        text_printf(out, "    if (!graph)\n        return CGTP_NULL_POINTER;\n"
-                         "    if (graph->items < 0 || graph->senders < 0 || graph->receivers < 0)\n        return CGTP_BAD_SIZE;\n");
-        for (int side = 0; side < 2; side++) {
-            const char *name = side ? "receiver" : "sender";
-            if (kernel_uses(w, side ? INDEX_RECEIVER : INDEX_SENDER))
-                text_printf(out, "    if (graph->items && !graph->%s)\n        return CGTP_NULL_POINTER;\n"
-                                 "    if (graph->items && !graph->%ss)\n        return CGTP_BAD_SIZE;\n", name, name);
-        }
-        for (int p = 0; p < w->kernel->passes; p++)
-            if (w->kernel->pass[p].owner == INDEX_RECEIVER && w->spec->sorted)
-                text_printf(out, "    if (graph->receivers && !graph->receiver_row)\n        return CGTP_NULL_POINTER;\n");
-    } else {
-        text_printf(out, "    if (items < 0)\n        return CGTP_BAD_SIZE;\n");
-    }
-    for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
-        bool input = i < w->form->inputs;
-        enum slot s = input ? w->form->input[i].slot : w->form->output[i - w->form->inputs].slot;
-        text_printf(out, "    if ((status = cgtp_check_array(%s, %s, %lld)))\n        return status;\n",
-                    input ? w->form->input[i].name : w->form->output[i - w->form->inputs].name, rows(w, index_of(w, s)),
-                    (long long)row_dim(w, s));
-    }
+        text_printf(out, "\n{\n    struct launch l = {.items = items};\n    return lay_out(&l, "
+                         "cgtp_threads(), NULL, NULL);\n}\n\n");
 }
 
 static void emit_launch_pass(struct kernel_writer *w, const struct pass *pass)
 {
     struct text *out = w->out;
-    const char *n = rows(w, pass->owner), *word = owner_word(pass->owner);
+    const char *n = emit_rows(w->plan, pass->owner), *word = owner_word(pass->owner);
     w->pass = pass;
     if (pass->owner == INDEX_SHARED) {
-        const char *items = rows(w, INDEX_ITEM);
-        text_printf(out, "    CGTP_PARALLEL\n    for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)\n"
-                         "        pass_shared(&l, cgtp_part(%s, part, CGTP_SHARED_PARTS),\n"
-                         "                    cgtp_part(%s, part + 1, CGTP_SHARED_PARTS), part, l.scratch + part * SCRATCH);\n",
+        const char *items = emit_rows(w->plan, INDEX_ITEM);
+        text_printf(out,
+                    "    CGTP_PARALLEL\n    for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)\n"
+                    "        pass_shared(&l, cgtp_part(%s, part, CGTP_SHARED_PARTS),\n"
+                    "                    cgtp_part(%s, part + 1, CGTP_SHARED_PARTS), part, l.scratch + part "
+                    "* SCRATCH);\n",
                     items, items);
         for (int o = 0; o < pass->outputs; o++) {
             const struct form_output *f = pass_output(w, o);
@@ -207,27 +176,32 @@ static void emit_launch_pass(struct kernel_writer *w, const struct pass *pass)
                 continue;
             text_printf(out, "    cgtp_zero(%lld, %s);\n", d, f->name);
             if (is_compensated(w, f->slot)) { /* part 0's errors become those of the whole sum */
-                text_printf(out, "    for (int64_t part = 1; part < CGTP_SHARED_PARTS; part++)\n"
-                                 "        cgtp_add(%lld, l.%s_error + part * %lld, l.%s_error);\n"
-                                 "    for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)\n"
-                                 "        cgtp_add_compensated(%lld, l.%s_parts + part * %lld, %s, l.%s_error);\n"
-                                 "    cgtp_add(%lld, l.%s_error, %s);\n", d, f->name, d, f->name, d, f->name, d, f->name, f->name, d,
-                            f->name, f->name);
+                text_printf(out,
+                            "    for (int64_t part = 1; part < CGTP_SHARED_PARTS; part++)\n"
+                            "        cgtp_add(%lld, l.%s_error + part * %lld, l.%s_error);\n"
+                            "    for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)\n"
+                            "        cgtp_add_compensated(%lld, l.%s_parts + part * %lld, %s, l.%s_error);\n"
+                            "    cgtp_add(%lld, l.%s_error, %s);\n",
+                            d, f->name, d, f->name, d, f->name, d, f->name, f->name, d, f->name, f->name);
             } else {
-                text_printf(out, "    for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)\n"
-                                 "        cgtp_add(%lld, l.%s_parts + part * %lld, %s);\n", d, f->name, d, f->name);
+                text_printf(out,
+                            "    for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)\n"
+                            "        cgtp_add(%lld, l.%s_parts + part * %lld, %s);\n",
+                            d, f->name, d, f->name);
             }
             if (is_transposed(w, f->slot))
-                text_printf(out, "    cgtp_row_from_components(%d, segments_%s, %s, l.scratch);\n", irreps_of(w->plan, f->slot)->n,
-                            slot_name[f->slot], f->name);
+                text_printf(out, "    cgtp_row_from_components(%d, segments_%s, %s, l.scratch);\n",
+                            irreps_of(w->plan, f->slot)->n, slot_name[f->slot], f->name);
         }
         return;
     }
     bool by_edges = pass->owner == INDEX_RECEIVER && w->spec->sorted;
     const char *part = by_edges ? "cgtp_part_by_edges(graph->receiver_row, " : "cgtp_part(";
-    text_printf(out, "    CGTP_PARALLEL\n    for (int64_t part = 0; part < parts; part++)\n"
-                     "        pass_%s(&l, %s%s, part, parts), %s%s, part + 1, parts),\n"
-                     "        %*s l.scratch + part * SCRATCH);\n", word, part, n, part, n, (int)strlen(word) + 5, "");
+    text_printf(out,
+                "    CGTP_PARALLEL\n    for (int64_t part = 0; part < parts; part++)\n"
+                "        pass_%s(&l, %s%s, part, parts), %s%s, part + 1, parts),\n"
+                "        %*s l.scratch + part * SCRATCH);\n",
+                word, part, n, part, n, (int)strlen(word) + 5, "");
 }
 
 static void emit_launcher(struct kernel_writer *w)
@@ -235,28 +209,37 @@ static void emit_launcher(struct kernel_writer *w)
     struct text *out = w->out;
     emit_prototype(out, w->plan, w->kernel);
     text_printf(out, "\n{\n");
-    emit_checks(w);
+    bool row = false;
+    for (int p = 0; p < w->kernel->passes; p++)
+        row |= w->kernel->pass[p].owner == INDEX_RECEIVER && w->spec->sorted;
+    emit_checks(out, w->plan, w->kernel, row, false);
     text_printf(out, "    struct launch l = {.%s", w->graph ? "graph = graph" : "items = items");
     for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
-        const char *name = i < w->form->inputs ? w->form->input[i].name : w->form->output[i - w->form->inputs].name;
+        const char *name =
+            i < w->form->inputs ? w->form->input[i].name : w->form->output[i - w->form->inputs].name;
         text_printf(out, ", .%s = %s", name, name);
     }
-    text_printf(out, "};\n"
-                     "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n"
-                     "    if (!workspace || workspace_bytes < lay_out(&l, 1, NULL, NULL))\n        return CGTP_WORKSPACE;\n"
-                     "    int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */\n"
-                     "    while (parts > 1 && workspace_bytes < lay_out(&l, parts, NULL, NULL))\n        parts--;\n"
-                     "    lay_out(&l, parts, &l, workspace);\n"
-                     "    (void)stream;\n");
+    text_printf(
+        out, "};\n"
+             "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n"
+             "    if (!workspace || workspace_bytes < lay_out(&l, 1, NULL, NULL))\n        return "
+             "CGTP_WORKSPACE;\n"
+             "    int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */\n"
+             "    while (parts > 1 && workspace_bytes < lay_out(&l, parts, NULL, NULL))\n        parts--;\n"
+             "    lay_out(&l, parts, &l, workspace);\n"
+             "    (void)stream;\n");
     for (int i = 0; i < w->form->inputs; i++)
         if (stages_all(w, i)) {
             enum slot s = w->form->input[i].slot;
-            const char *name = w->form->input[i].name, *n = rows(w, index_of(w, s));
-            text_printf(out, "    CGTP_PARALLEL\n    for (int64_t part = 0; part < parts; part++)\n"
-                             "        for (int64_t r = cgtp_part(%s, part, parts); r < cgtp_part(%s, part + 1, parts); r++)\n"
-                             "            cgtp_row_to_components(%d, segments_%s, %s + r * %lld, l.%s_t + r * %lld);\n",
-                        n, n, irreps_of(w->plan, s)->n, slot_name[s], name, (long long)row_dim(w, s), name,
-                        (long long)row_dim(w, s));
+            const char *name = w->form->input[i].name, *n = emit_rows(w->plan, index_of(w, s));
+            text_printf(
+                out,
+                "    CGTP_PARALLEL\n    for (int64_t part = 0; part < parts; part++)\n"
+                "        for (int64_t r = cgtp_part(%s, part, parts); r < cgtp_part(%s, part + 1, parts); "
+                "r++)\n"
+                "            cgtp_row_to_components(%d, segments_%s, %s + r * %lld, l.%s_t + r * %lld);\n",
+                n, n, irreps_of(w->plan, s)->n, slot_name[s], name, (long long)row_dim(w, s), name,
+                (long long)row_dim(w, s));
         }
     for (int p = 0; p < w->kernel->passes; p++)
         emit_launch_pass(w, &w->kernel->pass[p]);
@@ -277,31 +260,43 @@ static void emit_segments(struct kernel_writer *w)
         if (!used)
             continue;
         const struct irreps *r = irreps_of(w->plan, (enum slot)s);
-        text_printf(w->out, "/* Segments of a row of %s: offset, channels, components. */\n"
-                            "static const struct cgtp_segment segments_%s[] = {\n   ", slot_name[s], slot_name[s]);
+        text_printf(w->out,
+                    "/* Segments of a row of %s: offset, channels, components. */\n"
+                    "static const struct cgtp_segment segments_%s[] = {\n   ",
+                    slot_name[s], slot_name[s]);
         for (int i = 0; i < r->n; i++)
-            text_printf(w->out, "%s{%lld, %d, %d},", i && i % 5 == 0 ? "\n    " : " ", (long long)r->segment[i].offset,
-                        r->segment[i].mul, 2 * r->segment[i].ir.l + 1);
+            text_printf(w->out, "%s{%lld, %d, %d},", i && i % 5 == 0 ? "\n    " : " ",
+                        (long long)r->segment[i].offset, r->segment[i].mul, 2 * r->segment[i].ir.l + 1);
         text_printf(w->out, "\n};\n\n");
     }
 }
 
-static struct output_file kernel_file(struct arena *a, const struct plan *plan, const struct kernel_plan *kernel)
+static struct output_file kernel_file(struct arena *a, const struct plan *plan,
+                                      const struct kernel_plan *kernel)
 {
     const struct spec *spec = plan->problem->spec;
     struct text out = {.arena = a}, body = {.arena = a};
-    struct kernel_writer w = {.arena = a, .out = &body, .plan = plan, .kernel = kernel, .form = kernel->form, .spec = spec,
-                              .graph = spec_is_graph(spec), .functions = {.arena = a}};
+    struct kernel_writer w = {.arena = a,
+                              .out = &body,
+                              .plan = plan,
+                              .kernel = kernel,
+                              .form = kernel->form,
+                              .spec = spec,
+                              .graph = spec_is_graph(spec),
+                              .functions = {.arena = a}};
     for (int p = 0; p < kernel->passes; p++) {
         w.pass = &kernel->pass[p];
         emit_c_pass(&w);
     }
     w.out = &out;
     emit_banner(&out, plan, arena_printf(a, "%s, portable C", kernel->form->name));
-    text_printf(&out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_c.h\"\n\n", spec->name, emit_real(plan));
+    text_printf(&out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_c.h\"\n\n", spec->name,
+                emit_real(plan));
     if (w.scratch == 0)
         w.scratch = 16;
-    text_printf(&out, "enum { SCRATCH = %lld }; /* elements of scratch that one part of the work needs */\n\n", (long long)w.scratch);
+    text_printf(&out,
+                "enum { SCRATCH = %lld }; /* elements of scratch that one part of the work needs */\n\n",
+                (long long)w.scratch);
     emit_segments(&w);
     emit_launch_struct(&w);
     for (int i = 0; i < w.functions.n; i++)
@@ -309,7 +304,8 @@ static struct output_file kernel_file(struct arena *a, const struct plan *plan, 
     text_put(&out, text_string(&body), body.n);
     emit_workspace(&w);
     emit_launcher(&w);
-    return (struct output_file){arena_printf(a, "%s_%s.c", spec->name, kernel->form->name), text_string(&out), out.n};
+    return (struct output_file){arena_printf(a, "%s_%s.c", spec->name, kernel->form->name), text_string(&out),
+                                out.n};
 }
 
 int emit_c(struct arena *a, const struct plan *plan, unsigned what, struct output_file **files)

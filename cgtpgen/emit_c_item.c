@@ -1,7 +1,8 @@
-/* emit_c_item.c - the C function that does one item's work in a pass: a call of a product function for every path.
+/* emit_c_item.c - the C function that does one item's work in a pass: a call of a product function for every
+ * path.
  *
- * Scratch of a part, in elements: sums over channels | a path's own sums | T | P | copies of rows | contributions of an
- * item to compensated outputs | a segment to transpose.
+ * Scratch of a part, in elements: sums over channels | a path's own sums | T | P | copies of rows |
+ * contributions of an item to compensated outputs | a segment to transpose.
  */
 #include "emit_c_kernel.h"
 
@@ -108,13 +109,14 @@ static void lay_out_scratch(struct kernel_writer *w)
 
 /* ---- one item ---- */
 
-static void call_product(struct kernel_writer *w, int indent, const struct path_plan *e, const struct recipe *r,
-                         const char *suffix, const char *n)
+static void call_product(struct kernel_writer *w, int indent, const struct path_plan *e,
+                         const struct recipe *r, const char *suffix, const char *n)
 {
     struct arena *a = w->arena;
     bool several = w->kernel->passes > 1;
     const struct product_function *f = product_function_for(
-        &w->functions, r, arena_printf(a, "%s%s%s", several ? "_" : "", several ? owner_word(w->pass->owner) : "", suffix), e);
+        &w->functions, r,
+        arena_printf(a, "%s%s%s", several ? "_" : "", several ? owner_word(w->pass->owner) : "", suffix), e);
     const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 8);
     int count = 0;
     bool tensor = e->contracted; /* G stands for T or P, dense vectors of n channels */
@@ -140,7 +142,8 @@ static void call_product(struct kernel_writer *w, int indent, const struct path_
         if (!recipe_reads(r, i))
             continue;
         if (in->source >= w->form->inputs)
-            argument[count++] = plus_offset(w->arena, "scratch", w->p_at + (in->source - w->form->inputs) * vector);
+            argument[count++] =
+                plus_offset(w->arena, "scratch", w->p_at + (in->source - w->form->inputs) * vector);
         else if (in->role == ROLE_W || (in->role == ROLE_A && !e->elementwise))
             argument[count++] = path_address(w->arena, w->plan, e, in->role, in->name, 1);
         else
@@ -151,8 +154,11 @@ static void call_product(struct kernel_writer *w, int indent, const struct path_
         if (o->role == ROLE_G && tensor)
             argument[count++] = plus_offset(w->arena, "scratch", w->t_at + o->source * vector);
         else if (o->role == ROLE_A && !e->elementwise)
-            argument[count++] = direct ? plus_offset(w->arena, "scratch", w->sum_at + direct_sums++ * padded(e->matrix->depth * path_channels_b(e)))
-                                       : plus_offset(w->arena, "scratch", find_sum(w, o->source, segment)->at);
+            argument[count++] =
+                direct
+                    ? plus_offset(w->arena, "scratch",
+                                  w->sum_at + direct_sums++ * padded(e->matrix->depth * path_channels_b(e)))
+                    : plus_offset(w->arena, "scratch", find_sum(w, o->source, segment)->at);
         else
             argument[count++] = path_address(w->arena, w->plan, e, o->role, o->name, 1);
     }
@@ -160,13 +166,15 @@ static void call_product(struct kernel_writer *w, int indent, const struct path_
 }
 
 /* Address in an output's row of component j of channel a of a segment of an A operand. */
-static const char *a_element(struct kernel_writer *w, enum slot slot, const struct segment *g, bool one, const char *j)
+static const char *a_element(struct kernel_writer *w, enum slot slot, const struct segment *g, bool one,
+                             const char *j)
 {
     int d = 2 * g->ir.l + 1;
     if (one)
         return arena_printf(w->arena, "%lld + %s", (long long)g->offset, j);
-    return is_transposed(w, slot) ? arena_printf(w->arena, "%lld + %s * %d + a", (long long)g->offset, j, g->mul)
-                               : arena_printf(w->arena, "%lld + a * %d + %s", (long long)g->offset, d, j);
+    return is_transposed(w, slot)
+               ? arena_printf(w->arena, "%lld + %s * %d + a", (long long)g->offset, j, g->mul)
+               : arena_printf(w->arena, "%lld + a * %d + %s", (long long)g->offset, d, j);
 }
 
 static void emit_path(struct kernel_writer *w, int number)
@@ -177,40 +185,54 @@ static void emit_path(struct kernel_writer *w, int number)
     const struct variant *v = &w->pass->variant[w->pass->variant_of[number]];
     bool loop = path_channels_a(e) > 1;
     int indent = loop ? 8 : 4;
-    const char *n = e->pairs ? arena_printf(a, "%d - a", p->mul_x - 1) : arena_printf(a, "%lld", (long long)path_channels_b(e));
+    const char *n = e->pairs ? arena_printf(a, "%d - a", p->mul_x - 1)
+                             : arena_printf(a, "%lld", (long long)path_channels_b(e));
     int64_t vector = e->matrix->columns * path_channels_b(e);
     text_printf(w->out, "\n    /* ");
     emit_path_line(w->out, w->plan, p);
     text_printf(w->out, " */\n");
     if (loop)
-        text_printf(w->out, "    for (int64_t a = 0; a < %lld; a++) {\n", (long long)(e->pairs ? p->mul_x - 1 : path_channels_a(e)));
+        text_printf(w->out, "    for (int64_t a = 0; a < %lld; a++) {\n",
+                    (long long)(e->pairs ? p->mul_x - 1 : path_channels_a(e)));
     int direct = 0;
     for (int o = 0; loop && v->product && o < v->product->outputs; o++)
         direct += v->product->output[o].role == ROLE_A;
     int64_t one_sum = padded(e->matrix->depth * path_channels_b(e));
     if (direct)
-        text_printf(w->out, "%*scgtp_zero(%lld, %s);\n", indent, "", (long long)(direct * one_sum), plus_offset(w->arena, "scratch", w->sum_at));
+        text_printf(w->out, "%*scgtp_zero(%lld, %s);\n", indent, "", (long long)(direct * one_sum),
+                    plus_offset(w->arena, "scratch", w->sum_at));
     if (v->tensor)
         call_product(w, indent, e, v->tensor, "_t", n);
     const char *ld = arena_printf(a, "%lld", (long long)path_weight_rows(e));
     const char *d = arena_printf(a, "%d", e->matrix->columns), *m = arena_printf(a, "%d", p->mul_z);
     for (int i = 0; i < v->zs; i++) {
         if (v->z[i].w < 0) { /* no weights: sums over the channels */
-            const char *argument[] = {d, n, plus_offset(a, "scratch", w->t_at + v->z[i].t * vector),
-                                      path_address(a, w->plan, e, ROLE_G, w->form->output[v->z[i].output].name, 1)};
+            const char *argument[] = {
+                d, n, plus_offset(a, "scratch", w->t_at + v->z[i].t * vector),
+                path_address(a, w->plan, e, ROLE_G, w->form->output[v->z[i].output].name, 1)};
             emit_call(w->out, indent, "cgtp_ones_z", 4, argument);
             continue;
         }
-        const char *argument[] = {d, n, m, ld, path_address(w->arena, w->plan, e, ROLE_W, w->form->input[v->z[i].w].name, 1),
-                                  plus_offset(w->arena, "scratch", w->t_at + v->z[i].t * vector),
-                                  path_address(w->arena, w->plan, e, ROLE_G, w->form->output[v->z[i].output].name, 1)};
+        const char *argument[] = {
+            d,
+            n,
+            m,
+            ld,
+            path_address(w->arena, w->plan, e, ROLE_W, w->form->input[v->z[i].w].name, 1),
+            plus_offset(w->arena, "scratch", w->t_at + v->z[i].t * vector),
+            path_address(w->arena, w->plan, e, ROLE_G, w->form->output[v->z[i].output].name, 1)};
         emit_call(w->out, indent, "cgtp_weights_z", 7, argument);
     }
     for (int i = 0; i < v->ws; i++)
         for (int part = 0; part < v->w[i].parts; part++) {
-            const char *argument[] = {d, n, m, ld, plus_offset(w->arena, "scratch", w->t_at + v->w[i].part[part].t * vector),
-                                      path_address(w->arena, w->plan, e, ROLE_G, vector_name(w, v->w[i].part[part].g), 1),
-                                      path_address(w->arena, w->plan, e, ROLE_W, w->form->output[v->w[i].output].name, 1)};
+            const char *argument[] = {
+                d,
+                n,
+                m,
+                ld,
+                plus_offset(w->arena, "scratch", w->t_at + v->w[i].part[part].t * vector),
+                path_address(w->arena, w->plan, e, ROLE_G, vector_name(w, v->w[i].part[part].g), 1),
+                path_address(w->arena, w->plan, e, ROLE_W, w->form->output[v->w[i].output].name, 1)};
             emit_call(w->out, indent, "cgtp_weights_w", 7, argument);
         }
     for (int i = 0; i < v->ps; i++) {
@@ -220,9 +242,14 @@ static void emit_path(struct kernel_writer *w, int number)
             emit_call(w->out, indent, "cgtp_ones_p", 4, argument);
             continue;
         }
-        const char *argument[] = {d, n, m, ld, path_address(w->arena, w->plan, e, ROLE_W, w->form->input[v->p[i].w].name, 1),
-                                  path_address(w->arena, w->plan, e, ROLE_G, vector_name(w, v->p[i].g), 1),
-                                  plus_offset(w->arena, "scratch", w->p_at + i * vector)};
+        const char *argument[] = {
+            d,
+            n,
+            m,
+            ld,
+            path_address(w->arena, w->plan, e, ROLE_W, w->form->input[v->p[i].w].name, 1),
+            path_address(w->arena, w->plan, e, ROLE_G, vector_name(w, v->p[i].g), 1),
+            plus_offset(w->arena, "scratch", w->p_at + i * vector)};
         emit_call(w->out, indent, "cgtp_weights_p", 7, argument);
     }
     if (v->product)
@@ -231,16 +258,19 @@ static void emit_path(struct kernel_writer *w, int number)
         const struct recipe_output *out = &v->product->output[o];
         if (out->role != ROLE_A)
             continue;
-        text_printf(w->out, "%*sfor (int j = 0; j < %d; j++)\n%*s%s[%s] += cgtp_sum(%s, scratch + %lld + j * (%s));\n", indent, "",
-                    e->matrix->depth, indent + 4, "", out->name,
-                    a_element(w, e->a, path_segment(w->plan, e, e->a), false, "j"), n,
-                    (long long)(w->sum_at + seen++ * one_sum), n);
+        text_printf(
+            w->out,
+            "%*sfor (int j = 0; j < %d; j++)\n%*s%s[%s] += cgtp_sum(%s, scratch + %lld + j * (%s));\n",
+            indent, "", e->matrix->depth, indent + 4, "", out->name,
+            a_element(w, e->a, path_segment(w->plan, e, e->a), false, "j"), n,
+            (long long)(w->sum_at + seen++ * one_sum), n);
     }
     if (loop)
         text_printf(w->out, "    }\n");
 }
 
-/* Weights' outputs of an item are assigned path by path; zero what no path assigns or what paths add up in. */
+/* Weights' outputs of an item are assigned path by path; zero what no path assigns or what paths add up in.
+ */
 static void zero_weight_blocks(struct kernel_writer *w)
 {
     for (int o = 0; o < w->pass->outputs; o++) {
@@ -255,7 +285,8 @@ static void zero_weight_blocks(struct kernel_writer *w)
                 to += p->weight_numel;
             } else if (zero || !p) {
                 if (to > from)
-                    text_printf(w->out, "    cgtp_zero(%lld, %s);\n", (long long)(to - from), plus_offset(w->arena, pass_output(w, o)->name, from));
+                    text_printf(w->out, "    cgtp_zero(%lld, %s);\n", (long long)(to - from),
+                                plus_offset(w->arena, pass_output(w, o)->name, from));
                 from = zero ? p->weight_offset : 0;
                 to = zero ? from + p->weight_numel : 0;
             }
@@ -278,7 +309,8 @@ void emit_c_item(struct kernel_writer *w)
         }
         text_printf(out, "\n");
     }
-    text_printf(out, " * Names ending in _t are rows in component order. scratch: %lld elements. */\n", (long long)w->temporary_at);
+    text_printf(out, " * Names ending in _t are rows in component order. scratch: %lld elements. */\n",
+                (long long)w->temporary_at);
     text_printf(&signature, "static void item_%s(", owner_word(w->pass->owner));
     int indent = (int)signature.n;
     for (int i = 0; i < w->form->inputs; i++) {
@@ -304,8 +336,10 @@ void emit_c_item(struct kernel_writer *w)
         const struct channel_sum *s = &w->sum[i];
         const struct form_output *o = &w->form->output[s->output];
         const struct segment *g = &irreps_of(w->plan, o->slot)->segment[s->segment];
-        text_printf(out, "    for (int j = 0; j < %d; j++)\n        %s[%s] += cgtp_sum(%lld, %s + j * %lld);\n", s->depth, o->name,
-                    a_element(w, o->slot, g, true, "j"), (long long)s->length, plus_offset(w->arena, "scratch", s->at), (long long)s->length);
+        text_printf(out,
+                    "    for (int j = 0; j < %d; j++)\n        %s[%s] += cgtp_sum(%lld, %s + j * %lld);\n",
+                    s->depth, o->name, a_element(w, o->slot, g, true, "j"), (long long)s->length,
+                    plus_offset(w->arena, "scratch", s->at), (long long)s->length);
     }
     if (out->n == before) /* nothing contributes */
         for (int o = 0; o < w->pass->outputs; o++)

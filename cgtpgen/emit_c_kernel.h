@@ -9,9 +9,9 @@
 /* A vector over channels, summed at the end of an item: the part of an A output that one segment gets. */
 struct channel_sum {
     int output, segment;
-    int64_t length;     /* channels, the most of any path */
-    int depth;          /* components */
-    int64_t at;         /* in the scratch */
+    int64_t length; /* channels, the most of any path */
+    int depth;      /* components */
+    int64_t at;     /* in the scratch */
 };
 
 /* One kernel while it is written. */
@@ -24,14 +24,15 @@ struct kernel_writer {
     const struct spec *spec;
     struct product_functions functions;
     bool graph;
-    int64_t scratch;    /* elements a part needs, the most of any pass */
+    int64_t scratch; /* elements a part needs, the most of any pass */
     /* of the current pass: */
     const struct pass *pass;
     int sums;
     struct channel_sum *sum;
-    int64_t sums_length, sum_at, t_at, p_at, temporary_at; /* in the scratch; temporary: rows or a segment to transpose */
-    int64_t *staged_at;   /* [inputs] */
-    int64_t *term_at;     /* [pass outputs]: compensated outputs' contributions of one item */
+    int64_t sums_length, sum_at, t_at, p_at,
+        temporary_at;   /* in the scratch; temporary: rows or a segment to transpose */
+    int64_t *staged_at; /* [inputs] */
+    int64_t *term_at;   /* [pass outputs]: compensated outputs' contributions of one item */
 };
 
 /* ---- small questions about the kernel (emit_c.c) ---- */
@@ -52,12 +53,14 @@ const struct form_output *pass_output(const struct kernel_writer *, int i);
 /* items, senders, receivers, shared: what a pass over rows of this index is called */
 const char *owner_word(enum index_kind);
 
-/* The name under which input i is read as a vector: its component-order copy, or itself where the orders agree. */
+/* The name under which input i is read as a vector: its component-order copy, or itself where the orders
+ * agree. */
 const char *vector_name(struct kernel_writer *, int i);
 
 /* ---- the parts ---- */
 
-/* Lays out the scratch of the current pass and writes item_<owner>(), the work of one item (emit_c_item.c). */
+/* Lays out the scratch of the current pass and writes item_<owner>(), the work of one item (emit_c_item.c).
+ */
 void emit_c_item(struct kernel_writer *);
 
 /* Writes pass_<owner>(), the loop over items with their copies and rows (emit_c_pass.c). */

@@ -1,5 +1,5 @@
-/* emit_c_product.c - see emit_c_product.h. Straight-line code for one channel inside a loop over channels, which any
- * compiler vectorises: every array is contiguous in the channel. */
+/* emit_c_product.c - see emit_c_product.h. Straight-line code for one channel inside a loop over channels,
+ * which any compiler vectorises: every array is contiguous in the channel. */
 #include "emit_c_product.h"
 
 #include "emit_body.h"
@@ -41,7 +41,8 @@ bool product_takes_ld(const struct product_function *f, enum role role)
             return f->matrix->depth > 1;
         used |= f->recipe->output[o].role == role;
     }
-    return used && f->strided && ((role == ROLE_B && f->matrix->rows > 1) || (role == ROLE_G && f->matrix->columns > 1));
+    return used && f->strided &&
+           ((role == ROLE_B && f->matrix->rows > 1) || (role == ROLE_G && f->matrix->columns > 1));
 }
 
 /* ---- the body for one channel ---- */
@@ -56,7 +57,8 @@ static void load(struct writer *w, const struct recipe_input *in, int count, con
             text_printf(w->out, "        const real %s;\n", line.s);
             line.n = 0;
         }
-        text_printf(&line, "%s%s_%d = %s", line.n ? ", " : "", in->name, i, element(w, in->name, ld_of(w, in->role), i));
+        text_printf(&line, "%s%s_%d = %s", line.n ? ", " : "", in->name, i,
+                    element(w, in->name, ld_of(w, in->role), i));
     }
     if (line.n)
         text_printf(w->out, "        const real %s;\n", line.s);
@@ -113,8 +115,9 @@ static void emit_signature(struct writer *w)
     for (int i = 0; i < r->inputs + r->outputs; i++) {
         if (i < r->inputs && !recipe_reads(r, i))
             continue;
-        const char *p = i < r->inputs ? arena_printf(line.arena, "const real *restrict %s", r->input[i].name)
-                                      : arena_printf(line.arena, "real *restrict %s", r->output[i - r->inputs].name);
+        const char *p = i < r->inputs
+                            ? arena_printf(line.arena, "const real *restrict %s", r->input[i].name)
+                            : arena_printf(line.arena, "real *restrict %s", r->output[i - r->inputs].name);
         if (line.n + strlen(p) > 105) {
             text_printf(w->out, "%s,\n", line.s);
             line.n = 0;
@@ -148,8 +151,13 @@ void emit_c_product(struct text *out, const struct plan *plan, const struct prod
     struct writer w = {.out = out, .f = f, .r = f->recipe, .m = f->matrix};
     for (int i = 0; i < f->recipe->inputs; i++)
         stem[i] = f->recipe->input[i].name;
-    w.body = (struct body){.out = out, .indent = 4, .recipe = f->recipe, .matrix = f->matrix, .stem = stem,
-                           .is_float = plan->problem->spec->precision == PRECISION_FLOAT32, .output = output_element,
+    w.body = (struct body){.out = out,
+                           .indent = 4,
+                           .recipe = f->recipe,
+                           .matrix = f->matrix,
+                           .stem = stem,
+                           .is_float = plan->problem->spec->precision == PRECISION_FLOAT32,
+                           .output = output_element,
                            .context = &w};
     emit_comment(&w);
     emit_signature(&w);

@@ -1,11 +1,12 @@
-/* emit_c_product.h - the C function that applies one matrix of linear forms by one recipe to a run of channels. */
+/* emit_c_product.h - the C function that applies one matrix of linear forms by one recipe to a run of
+ * channels. */
 #ifndef CGTPGEN_EMIT_C_PRODUCT_H
 #define CGTPGEN_EMIT_C_PRODUCT_H
 
 #include "emit_path.h"
 
-/* Has the function a parameter for the stride between components of its A, B or G arrays? (Otherwise it is n, or there
- * is one component.) */
+/* Has the function a parameter for the stride between components of its A, B or G arrays? (Otherwise it is n,
+ * or there is one component.) */
 bool product_takes_ld(const struct product_function *, enum role);
 
 /* The function's definition. Its parameters, in this order, which product_call's caller follows:

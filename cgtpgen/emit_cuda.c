@@ -1,8 +1,8 @@
 /* emit_cuda.c - the CUDA backend: one source file a kernel of the spec.
  *
  * A file holds, in this order: banner with the plan, the arrays of a launch, for each pass its device code
- * (emit_cuda_conv.c, emit_cuda_general.c), then the workspace and the launcher. It contains neither inline assembly nor
- * launch syntax: those are in runtime/cgtp_cuda.h.
+ * (emit_cuda_conv.c, emit_cuda_general.c), then the workspace and the launcher. It contains neither inline
+ * assembly nor launch syntax: those are in runtime/cgtp_cuda.h.
  */
 #include "emit_cuda.h"
 
@@ -17,12 +17,6 @@ const char *cuda_owner(const struct gpu_pass *g)
 const char *cuda_plus(struct cuda_writer *w, const char *name, int64_t offset)
 {
     return offset ? arena_printf(w->arena, "%s + %lld", name, (long long)offset) : name;
-}
-
-static const char *rows(const struct cuda_writer *w, enum index_kind index)
-{
-    static const char *const graph[] = {"graph->items", "graph->senders", "graph->receivers", "1"};
-    return index == INDEX_ITEM && !w->graph ? "items" : graph[index];
 }
 
 static enum index_kind index_of(const struct cuda_writer *w, enum slot s)
@@ -54,35 +48,43 @@ static int areas(struct cuda_writer *w, struct area *area)
                 for (int o = 0; o < g->pass->outputs; o++) {
                     const struct form_output *f = &w->form->output[g->pass->output[o]];
                     if (index_of(w, f->slot) == INDEX_SHARED)
-                        area[n++] = (struct area){"real", arena_printf(w->arena, "%s_parts", f->name), "CGTP_GENERAL_WARPS", dim(w, f->slot)};
+                        area[n++] = (struct area){"real", arena_printf(w->arena, "%s_parts", f->name),
+                                                  "CGTP_GENERAL_WARPS", dim(w, f->slot)};
                 }
             for (int o = 0; o < g->pass->outputs; o++) {
                 const struct form_output *f = &w->form->output[g->pass->output[o]];
                 enum index_kind index = index_of(w, f->slot);
                 if (w->spec->compensated && index != INDEX_ITEM)
                     area[n++] = (struct area){"real", arena_printf(w->arena, "%s_error", f->name),
-                                              index == INDEX_SHARED ? "CGTP_GENERAL_WARPS" : rows(w, index), dim(w, f->slot)};
+                                              index == INDEX_SHARED ? "CGTP_GENERAL_WARPS"
+                                                                    : emit_rows(w->gpu->plan, index),
+                                              dim(w, f->slot)};
             }
             if (g->scratch)
-                area[n++] = (struct area){"real", arena_printf(w->arena, "scratch_%s", owner), "CGTP_GENERAL_WARPS", g->scratch};
+                area[n++] = (struct area){"real", arena_printf(w->arena, "scratch_%s", owner),
+                                          "CGTP_GENERAL_WARPS", g->scratch};
             continue;
         }
         if (g->g_outputs) {
             int longest = 0;
             for (int s = 0; s < g->segments; s++)
                 longest = longest > g->segment[s].g_length ? longest : g->segment[s].g_length;
-            const char *slots = arena_printf(w->arena, "(int64_t)cgtp_multiprocessors() * %d", g->blocks * g->warps);
-            area[n++] = (struct area){"unsigned", arena_printf(w->arena, "started_%s", owner), "1", g->segments};
+            const char *slots =
+                arena_printf(w->arena, "(int64_t)cgtp_multiprocessors() * %d", g->blocks * g->warps);
+            area[n++] =
+                (struct area){"unsigned", arena_printf(w->arena, "started_%s", owner), "1", g->segments};
             area[n++] = (struct area){"unsigned", arena_printf(w->arena, "flag_%s", owner), slots, 1};
-            area[n++] = (struct area){"real", arena_printf(w->arena, "partial_%s", owner), slots, 2LL * 32 * longest};
+            area[n++] =
+                (struct area){"real", arena_printf(w->arena, "partial_%s", owner), slots, 2LL * 32 * longest};
         }
         for (int o = 0; o < g->pass->outputs; o++) {
             const struct form_output *f = &w->form->output[g->pass->output[o]];
             if (f->slot == SLOT_X && g->edge_buffer)
-                area[n++] = (struct area){"real", arena_printf(w->arena, "%s_edges", f->name), rows(w, INDEX_ITEM), g->edge_row};
+                area[n++] = (struct area){"real", arena_printf(w->arena, "%s_edges", f->name),
+                                          emit_rows(w->gpu->plan, INDEX_ITEM), g->edge_row};
             if (f->slot == SLOT_Y && g->part_buffer)
-                area[n++] = (struct area){"real", arena_printf(w->arena, "%s_parts", f->name), rows(w, INDEX_ITEM),
-                                          g->parts * dim(w, f->slot)};
+                area[n++] = (struct area){"real", arena_printf(w->arena, "%s_parts", f->name),
+                                          emit_rows(w->gpu->plan, INDEX_ITEM), g->parts * dim(w, f->slot)};
         }
     }
     return n;
@@ -97,12 +99,18 @@ static void emit_launch_struct(struct cuda_writer *w)
     int n = areas(w, area);
     if (w->graph) {
         const char *index = w->spec->index64 ? "int64_t" : "int32_t";
-        text_printf(out, "/* The caller's graph: arrays of the device. */\nstruct graph_arrays {\n    int64_t items, senders, receivers;\n"
-                         "    const %s *sender, *receiver;\n    const int64_t *receiver_row;\n    const %s *by_sender;\n"
-                         "    const int64_t *sender_row;\n};\n\n", index, index);
+        text_printf(
+            out,
+            "/* The caller's graph: arrays of the device. */\nstruct graph_arrays {\n    int64_t items, "
+            "senders, receivers;\n"
+            "    const %s *sender, *receiver;\n    const int64_t *receiver_row;\n    const %s *by_sender;\n"
+            "    const int64_t *sender_row;\n};\n\n",
+            index, index);
     }
-    text_printf(out, "/* A launch: the caller's arrays and the parts of the workspace. */\nstruct launch {\n    %s;\n",
-                w->graph ? "graph_arrays graph" : "int64_t items");
+    text_printf(
+        out,
+        "/* A launch: the caller's arrays and the parts of the workspace. */\nstruct launch {\n    %s;\n",
+        w->graph ? "graph_arrays graph" : "int64_t items");
     for (int i = 0; i < w->form->inputs; i++)
         text_printf(out, "    const real *%s;\n", w->form->input[i].name);
     for (int o = 0; o < w->form->outputs; o++)
@@ -123,15 +131,19 @@ static void emit_workspace(struct cuda_writer *w)
     bool sized = false;
     for (int i = 0; i < n; i++)
         sized |= strstr(area[i].count, "graph->") || strcmp(area[i].count, "items") == 0;
-    text_printf(out, "/* Lays out the workspace; returns its bytes. With l, sets l's pointers into it. */\n"
-                     "static size_t lay_out(%s, launch *l, char *base)\n{\n    size_t at = 0;\n", w->graph ? graph : "int64_t items");
+    text_printf(out,
+                "/* Lays out the workspace; returns its bytes. With l, sets l's pointers into it. */\n"
+                "static size_t lay_out(%s, launch *l, char *base)\n{\n    size_t at = 0;\n",
+                w->graph ? graph : "int64_t items");
     if (!sized)
         text_printf(out, "    (void)%s;\n", w->graph ? "graph" : "items");
     if (n == 0)
         text_printf(out, "    (void)l;\n    (void)base;\n");
     for (int i = 0; i < n; i++)
-        text_printf(out, "    if (l)\n        l->%s = (%s *)(base + at);\n    at += cgtp_round_up((size_t)(%s) * %lld * sizeof(%s));\n", area[i].name,
-                    area[i].type, area[i].count, area[i].each, area[i].type);
+        text_printf(out,
+                    "    if (l)\n        l->%s = (%s *)(base + at);\n    at += cgtp_round_up((size_t)(%s) * "
+                    "%lld * sizeof(%s));\n",
+                    area[i].name, area[i].type, area[i].count, area[i].each, area[i].type);
     text_printf(out, "    return at ? at : 16;\n}\n\n");
     text_printf(out, "extern \"C\" ");
     emit_workspace_prototype(out, w->gpu->plan, w->kernel->kernel);
@@ -139,61 +151,16 @@ static void emit_workspace(struct cuda_writer *w)
                               : "\n{\n    return items >= 0 ? lay_out(items, NULL, NULL) : 0;\n}\n\n");
 }
 
-static bool kernel_uses(const struct cuda_writer *w, enum index_kind index)
-{
-    for (int i = 0; i < w->form->inputs; i++)
-        if (index_of(w, w->form->input[i].slot) == index)
-            return true;
-    for (int o = 0; o < w->form->outputs; o++)
-        if (index_of(w, w->form->output[o].slot) == index)
-            return true;
-    return false;
-}
-
-static void emit_checks(struct cuda_writer *w)
-{
-    struct text *out = w->out;
-    text_printf(out, "    cgtp_status status;\n");
-    if (w->graph) {
-        text_printf(out, "    if (!graph)\n        return CGTP_NULL_POINTER;\n"
-                         "    if (graph->items < 0 || graph->senders < 0 || graph->receivers < 0)\n        return CGTP_BAD_SIZE;\n");
-        for (int side = 0; side < 2; side++) {
-            const char *name = side ? "receiver" : "sender";
-            if (kernel_uses(w, side ? INDEX_RECEIVER : INDEX_SENDER))
-                text_printf(out, "    if (graph->items && !graph->%s)\n        return CGTP_NULL_POINTER;\n"
-                                 "    if (graph->items && !graph->%ss)\n        return CGTP_BAD_SIZE;\n", name, name);
-        }
-        bool row = false, by_sender = false;
-        for (int p = 0; p < w->kernel->passes && w->spec->sorted; p++) {
-            const struct gpu_pass *g = &w->kernel->pass[p];
-            row |= g->evaluation == GPU_CONVOLUTION || g->pass->owner == INDEX_RECEIVER;
-            by_sender |= g->edge_buffer || (g->evaluation == GPU_GENERAL && g->pass->owner == INDEX_SENDER);
-        }
-        if (row)
-            text_printf(out, "    if (graph->receivers && !graph->receiver_row)\n        return CGTP_NULL_POINTER;\n");
-        if (by_sender)
-            text_printf(out, "    if (graph->senders && (!graph->sender_row || (graph->items && !graph->by_sender)))\n        return CGTP_NULL_POINTER;\n");
-    } else {
-        text_printf(out, "    if (items < 0)\n        return CGTP_BAD_SIZE;\n");
-    }
-    for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
-        bool input = i < w->form->inputs;
-        enum slot s = input ? w->form->input[i].slot : w->form->output[i - w->form->inputs].slot;
-        text_printf(out, "    if ((status = cgtp_check_array(%s, %s, %lld)))\n        return status;\n",
-                    input ? w->form->input[i].name : w->form->output[i - w->form->inputs].name, rows(w, index_of(w, s)), dim(w, s));
-    }
-    text_printf(out, "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n"
-                     "    if (!workspace || workspace_bytes < lay_out(%s, NULL, NULL))\n        return CGTP_WORKSPACE;\n", w->graph ? "graph" : "items");
-}
-
 static void emit_step(struct cuda_writer *w, const char *call)
 {
     text_printf(w->out, "    if ((status = %s))\n        return status;\n", call);
 }
 
-static void emit_clear(struct cuda_writer *w, const char *array, const char *count, long long each, const char *type)
+static void emit_clear(struct cuda_writer *w, const char *array, const char *count, long long each,
+                       const char *type)
 {
-    emit_step(w, arena_printf(w->arena, "cgtp_clear(%s, (size_t)(%s) * %lld * sizeof(%s), stream)", array, count, each, type));
+    emit_step(w, arena_printf(w->arena, "cgtp_clear(%s, (size_t)(%s) * %lld * sizeof(%s), stream)", array,
+                              count, each, type));
 }
 
 static void launch_convolution(struct cuda_writer *w)
@@ -212,7 +179,9 @@ static void launch_convolution(struct cuda_writer *w)
             if (!covered)
                 emit_clear(w, f->name, "graph->receivers", dim(w, SLOT_G), "real");
             else
-                text_printf(out, "    if (graph->items == 0 && (status = cgtp_clear(%s, (size_t)graph->receivers * %lld * sizeof(real), stream)))\n        return status;\n",
+                text_printf(out,
+                            "    if (graph->items == 0 && (status = cgtp_clear(%s, (size_t)graph->receivers "
+                            "* %lld * sizeof(real), stream)))\n        return status;\n",
                             f->name, dim(w, SLOT_G));
         } else if (f->slot == SLOT_X && !g->edge_buffer) {
             emit_clear(w, f->name, "graph->senders", dim(w, SLOT_X), "real");
@@ -220,7 +189,8 @@ static void launch_convolution(struct cuda_writer *w)
     }
     if (g->g_outputs) {
         emit_clear(w, arena_printf(w->arena, "l.started_%s", owner), "1", g->segments, "unsigned");
-        emit_clear(w, arena_printf(w->arena, "l.flag_%s", owner), arena_printf(w->arena, "cgtp_multiprocessors() * %d", g->blocks * g->warps), 1,
+        emit_clear(w, arena_printf(w->arena, "l.flag_%s", owner),
+                   arena_printf(w->arena, "cgtp_multiprocessors() * %d", g->blocks * g->warps), 1,
                    "unsigned");
     }
     text_printf(out, "    if (graph->items) {\n        static const int work[] = {");
@@ -229,19 +199,28 @@ static void launch_convolution(struct cuda_writer *w)
     text_printf(out, "}, groups[] = {");
     for (int s = 0; s < g->segments; s++)
         text_printf(out, "%s%d", s ? ", " : "", g->segment[s].groups);
-    text_printf(out, "};\n        const auto division = cgtp_divide<%d>(cgtp_multiprocessors(), %d, %d, graph->items, work, groups);\n"
-                     "        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);\n"
-                     "        if ((status = cgtp_launch(nodes ? %s_kernel<CGTP_FEW_NODES> : %s_kernel<0>,\n"
-                     "                                  cgtp_division_blocks(division), %d, %d, stream, l, division)))\n"
-                     "            return status;\n    }\n", g->segments, g->blocks, g->warps, owner, owner, g->warps * 32, g->warps * g->warp_bytes);
+    text_printf(
+        out,
+        "};\n        const auto division = cgtp_divide<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "
+        "work, groups);\n"
+        "        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);\n"
+        "        if ((status = cgtp_launch(nodes ? %s_kernel<CGTP_FEW_NODES> : %s_kernel<0>,\n"
+        "                                  cgtp_division_blocks(division), %d, %d, stream, l, division)))\n"
+        "            return status;\n    }\n",
+        g->segments, g->blocks, g->warps, owner, owner, g->warps * 32, g->warps * g->warp_bytes);
     for (int o = 0; o < g->pass->outputs; o++) {
         const struct form_output *f = &w->form->output[g->pass->output[o]];
         if (f->slot == SLOT_X && g->edge_buffer) {
             long long pieces = dim(w, SLOT_X) * (w->spec->precision == PRECISION_FLOAT64 ? 8 : 4) / 16;
-            emit_step(w, arena_printf(w->arena, "cgtp_launch(%s_gather, graph->senders * %lld, 128, 0, stream, l)", f->name, (pieces + 127) / 128));
+            emit_step(w, arena_printf(w->arena,
+                                      "cgtp_launch(%s_gather, graph->senders * %lld, 128, 0, stream, l)",
+                                      f->name, (pieces + 127) / 128));
         }
         if (f->slot == SLOT_Y && g->part_buffer)
-            emit_step(w, arena_printf(w->arena, "cgtp_launch(%s_sum, (graph->items * %lld + 255) / 256, 256, 0, stream, l)", f->name, dim(w, SLOT_Y)));
+            emit_step(
+                w, arena_printf(w->arena,
+                                "cgtp_launch(%s_sum, (graph->items * %lld + 255) / 256, 256, 0, stream, l)",
+                                f->name, dim(w, SLOT_Y)));
     }
 }
 
@@ -251,15 +230,28 @@ static void emit_launcher(struct cuda_writer *w)
     text_printf(out, "extern \"C\" ");
     emit_prototype(out, w->gpu->plan, w->kernel->kernel);
     text_printf(out, "\n{\n");
-    emit_checks(w);
+    bool row = false, by_sender = false;
+    for (int p = 0; p < w->kernel->passes && w->spec->sorted; p++) {
+        const struct gpu_pass *g = &w->kernel->pass[p];
+        row |= g->evaluation == GPU_CONVOLUTION || g->pass->owner == INDEX_RECEIVER;
+        by_sender |= g->edge_buffer || (g->evaluation == GPU_GENERAL && g->pass->owner == INDEX_SENDER);
+    }
+    emit_checks(out, w->gpu->plan, w->kernel->kernel, row, by_sender);
+    text_printf(
+        out,
+        "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n"
+        "    if (!workspace || workspace_bytes < lay_out(%s, NULL, NULL))\n        return CGTP_WORKSPACE;\n",
+        w->graph ? "graph" : "items");
     text_printf(out, "    launch l = {};\n");
     if (w->graph)
-        text_printf(out, "    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver, graph->receiver_row,\n"
+        text_printf(out, "    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, "
+                         "graph->receiver, graph->receiver_row,\n"
                          "               graph->by_sender, graph->sender_row};\n");
     else
         text_printf(out, "    l.items = items;\n");
     for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
-        const char *name = i < w->form->inputs ? w->form->input[i].name : w->form->output[i - w->form->inputs].name;
+        const char *name =
+            i < w->form->inputs ? w->form->input[i].name : w->form->output[i - w->form->inputs].name;
         text_printf(out, "    l.%s = %s;\n", name, name);
     }
     text_printf(out, "    lay_out(%s, &l, (char *)workspace);\n", w->graph ? "graph" : "items");
@@ -273,13 +265,20 @@ static void emit_launcher(struct cuda_writer *w)
     text_printf(out, "    return CGTP_OK;\n}\n");
 }
 
-static struct output_file kernel_file(struct arena *a, const struct gpu_plan *gpu, const struct gpu_kernel *kernel)
+static struct output_file kernel_file(struct arena *a, const struct gpu_plan *gpu,
+                                      const struct gpu_kernel *kernel)
 {
     const struct plan *plan = gpu->plan;
     const struct spec *spec = plan->problem->spec;
     struct text out = {.arena = a}, table = {.arena = a};
-    struct cuda_writer w = {.arena = a, .out = &out, .gpu = gpu, .problem = plan->problem, .spec = spec, .kernel = kernel,
-                            .form = kernel->kernel->form, .graph = spec_is_graph(spec)};
+    struct cuda_writer w = {.arena = a,
+                            .out = &out,
+                            .gpu = gpu,
+                            .problem = plan->problem,
+                            .spec = spec,
+                            .kernel = kernel,
+                            .form = kernel->kernel->form,
+                            .graph = spec_is_graph(spec)};
     emit_banner(&out, plan, arena_printf(a, "%s, CUDA", w.form->name));
     plan_cuda_print_kernel(&table, gpu, kernel);
     text_printf(&out, "/* Plan for %s:\n", gpu->arch);
@@ -288,7 +287,10 @@ static struct output_file kernel_file(struct arena *a, const struct gpu_plan *gp
         text_printf(&out, " *   %.*s\n", (int)n, line);
         line += n + (line[n] == '\n');
     }
-    text_printf(&out, " */\n#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n#include \"cgtp_gpu.h\"\n\n", spec->name, emit_real(plan));
+    text_printf(
+        &out,
+        " */\n#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n#include \"cgtp_gpu.h\"\n\n",
+        spec->name, emit_real(plan));
     emit_launch_struct(&w);
     for (int p = 0; p < kernel->passes; p++) {
         w.pass = &kernel->pass[p];
@@ -299,7 +301,8 @@ static struct output_file kernel_file(struct arena *a, const struct gpu_plan *gp
     }
     emit_workspace(&w);
     emit_launcher(&w);
-    return (struct output_file){arena_printf(a, "%s_%s.cu", spec->name, w.form->name), text_string(&out), out.n};
+    return (struct output_file){arena_printf(a, "%s_%s.cu", spec->name, w.form->name), text_string(&out),
+                                out.n};
 }
 
 int emit_cuda(struct arena *a, const struct gpu_plan *gpu, unsigned what, struct output_file **files)

@@ -28,8 +28,18 @@ const char *cuda_owner(const struct gpu_pass *);
 /* name + offset */
 const char *cuda_plus(struct cuda_writer *, const char *name, int64_t offset);
 
-/* The device code of a pass by the pipelined convolution (emit_cuda_conv.c), and of the kernels that finish its outputs. */
+/* The device code of a pass by the pipelined convolution (emit_cuda_conv.c), and of the kernels that finish
+ * its outputs. */
 void emit_cuda_conv(struct cuda_writer *);
+
+/* Kernels that sum what a convolution's warps left for an output of x (a buffer of edges) or of y (shares of
+ * edges). */
+void emit_cuda_gather(struct cuda_writer *, const struct form_output *);
+void emit_cuda_parts_sum(struct cuda_writer *, const struct form_output *);
+
+/* Bytes of an element; components of a segment of x. */
+int cuda_size(const struct cuda_writer *);
+int cuda_components_x(const struct cuda_writer *, int x);
 
 /* The device code of a pass by the general evaluation (emit_cuda_general.c). */
 void emit_cuda_general(struct cuda_writer *);

@@ -1,5 +1,5 @@
-/* emit_cuda_conv.c - the pipelined convolution: one device function a segment, the kernel that divides blocks among them,
- * and the small kernels that finish outputs. See plan_cuda.h for who owns what.
+/* emit_cuda_conv.c - the pipelined convolution: one device function a segment, the kernel that divides blocks
+ * among them, and the small kernels that finish outputs. See plan_cuda.h for who owns what.
  */
 #include "emit_cuda.h"
 
@@ -10,13 +10,13 @@ enum { LANES = 32 };
 struct conv {
     struct cuda_writer *w;
     const struct gpu_segment *s;
-    int number; /* of the segment */
-    int v;      /* the channel of the lane that is written */
+    int number;     /* of the segment */
+    int v;          /* the channel of the lane that is written */
     int partial_at; /* element of a lane in a partial row */
     const struct path *path;
 };
 
-static int size_of(const struct cuda_writer *w)
+int cuda_size(const struct cuda_writer *w)
 {
     return w->spec->precision == PRECISION_FLOAT64 ? 8 : 4;
 }
@@ -26,7 +26,7 @@ static bool reads(const struct cuda_writer *w, int input)
     return w->pass->pass->raw[input] || w->pass->pass->vector[input];
 }
 
-static int components_x(const struct cuda_writer *w, int x)
+int cuda_components_x(const struct cuda_writer *w, int x)
 {
     return 2 * w->problem->x.segment[x].ir.l + 1;
 }
@@ -49,7 +49,7 @@ static const struct stage_piece *piece_of(const struct gpu_segment *s, int input
 /* Copies n pieces of 16 bytes from elements `from` on; `policy` names the cache policy. */
 static void emit_copies(struct cuda_writer *w, int at, int n, const char *from, const char *policy)
 {
-    int per = 16 / size_of(w);
+    int per = 16 / cuda_size(w);
     for (int k = 0; k * LANES < n; k++) {
         text_printf(w->out, "        ");
         if (n - k * LANES < LANES)
@@ -64,7 +64,7 @@ static void emit_weight_copies(struct conv *c, int input)
 {
     struct cuda_writer *w = c->w;
     const struct gpu_segment *s = c->s;
-    int per = 16 / size_of(w), q = LANES * s->channels / per, n = 0, first = -1;
+    int per = 16 / cuda_size(w), q = LANES * s->channels / per, n = 0, first = -1;
     int64_t *offset = NEW_ARRAY(w->arena, int64_t, s->paths + 1);
     for (int i = 0; i < s->paths; i++) {
         const struct stage_piece *piece = piece_of(s, input, s->path[i]);
@@ -95,7 +95,8 @@ static void emit_weight_copies(struct conv *c, int input)
         text_printf(w->out, "        ");
         if (here * q < LANES)
             text_printf(w->out, "if (lane < %d)\n            ", here * q);
-        text_printf(w->out, "cgtp_copy16(to + %d + lane * 16, %s + %s, stream);\n", first + i * q * 16, row, from.s);
+        text_printf(w->out, "cgtp_copy16(to + %d + lane * 16, %s + %s, stream);\n", first + i * q * 16, row,
+                    from.s);
     }
 }
 
@@ -103,16 +104,17 @@ static void emit_load(struct conv *c)
 {
     struct cuda_writer *w = c->w;
     const struct gpu_segment *s = c->s;
-    int lanes = LANES * s->channels, size = size_of(w);
-    text_printf(w->out, "    /* Starts the copies of edge number `loaded` of the range into a stage of the ring. */\n"
-                        "    auto load = [&](int stage) {\n"
-                        "        if (loaded %% CGTP_LANES == 0) {\n"
-                        "            senders = next_senders;\n"
-                        "            const int ahead = loaded + CGTP_LANES + lane;\n"
-                        "            next_senders = ahead < count ? graph.sender[first + ahead] : 0;\n"
-                        "        }\n"
-                        "        const auto from = cgtp_shuffle(senders, loaded %% CGTP_LANES);\n"
-                        "        unsigned char *const to = cgtp_hide(ring + stage * STAGE);\n");
+    int lanes = LANES * s->channels, size = cuda_size(w);
+    text_printf(w->out,
+                "    /* Starts the copies of edge number `loaded` of the range into a stage of the ring. */\n"
+                "    auto load = [&](int stage) {\n"
+                "        if (loaded %% CGTP_LANES == 0) {\n"
+                "            senders = next_senders;\n"
+                "            const int ahead = loaded + CGTP_LANES + lane;\n"
+                "            next_senders = ahead < count ? graph.sender[first + ahead] : 0;\n"
+                "        }\n"
+                "        const auto from = cgtp_shuffle(senders, loaded %% CGTP_LANES);\n"
+                "        unsigned char *const to = cgtp_hide(ring + stage * STAGE);\n");
     for (int i = 0; i < w->form->inputs; i++) {
         const struct form_argument *in = &w->form->input[i];
         long long dim = (long long)w->problem->dim[in->slot];
@@ -120,20 +122,25 @@ static void emit_load(struct conv *c)
             continue;
         const char *row = arena_printf(w->arena, "%s_row", in->name);
         if (in->slot == SLOT_W) {
-            text_printf(w->out, "        const real *const %s = l.%s + (first + loaded) * %lld + group * %d;\n", row, in->name, dim, lanes);
+            text_printf(w->out,
+                        "        const real *const %s = l.%s + (first + loaded) * %lld + group * %d;\n", row,
+                        in->name, dim, lanes);
             emit_weight_copies(c, i);
         } else if (in->slot == SLOT_X) {
-            text_printf(w->out, "        const real *const %s = l.%s + from * (int64_t)%lld;\n", row, in->name, dim);
+            text_printf(w->out, "        const real *const %s = l.%s + from * (int64_t)%lld;\n", row,
+                        in->name, dim);
             for (int x = 0; x < s->xs; x++) {
                 const struct stage_piece *p = piece_of(s, i, s->x[x]);
-                int d = components_x(w, s->x[x]);
+                int d = cuda_components_x(w, s->x[x]);
                 emit_copies(w, p->at, p->bytes / 16,
                             arena_printf(w->arena, "%s + group * %d",
-                                         cuda_plus(w, row, w->problem->x.segment[s->x[x]].offset), lanes * d), "keep");
+                                         cuda_plus(w, row, w->problem->x.segment[s->x[x]].offset), lanes * d),
+                            "keep");
             }
         } else {
             const struct stage_piece *p = piece_of(s, i, 0);
-            text_printf(w->out, "        const real *const %s = l.%s + (first + loaded) * %lld;\n", row, in->name, dim);
+            text_printf(w->out, "        const real *const %s = l.%s + (first + loaded) * %lld;\n", row,
+                        in->name, dim);
             if (dim * size % 16 == 0) {
                 emit_copies(w, p->at, p->bytes / 16, row, "stream");
             } else {
@@ -141,14 +148,15 @@ static void emit_load(struct conv *c)
                     text_printf(w->out, "        ");
                     if (dim - k * LANES < LANES)
                         text_printf(w->out, "if (lane < %lld)\n            ", dim - k * LANES);
-                    text_printf(w->out, "cgtp_copy_element((real *)(to + %d) + lane, %s + lane);\n", p->at + k * LANES * size,
-                                cuda_plus(w, row, k * LANES));
+                    text_printf(w->out, "cgtp_copy_element((real *)(to + %d) + lane, %s + lane);\n",
+                                p->at + k * LANES * size, cuda_plus(w, row, k * LANES));
                 }
             }
         }
     }
     if (w->pass->b_outputs && !w->pass->edge_buffer)
-        text_printf(w->out, "        if (lane == 0)\n            *(int64_t *)(to + %d) = from;\n", s->sender_at);
+        text_printf(w->out, "        if (lane == 0)\n            *(int64_t *)(to + %d) = from;\n",
+                    s->sender_at);
     text_printf(w->out, "        loaded++;\n    };\n");
 }
 
@@ -204,21 +212,31 @@ static void emit_path(struct conv *c)
     text_printf(out, "            { /* ");
     emit_path_line(out, w->gpu->plan, p);
     text_printf(out, " */\n");
-    struct body body = {.out = out, .indent = 16, .recipe = r, .matrix = w->pass->matrix[p->number], .stem = stem,
-                        .is_float = w->spec->precision == PRECISION_FLOAT32, .output = output_element, .context = c};
+    struct body body = {.out = out,
+                        .indent = 16,
+                        .recipe = r,
+                        .matrix = w->pass->matrix[p->number],
+                        .stem = stem,
+                        .is_float = w->spec->precision == PRECISION_FLOAT32,
+                        .output = output_element,
+                        .context = c};
     body_begin(&body);
     for (int i = 0; i < r->inputs; i++) {
         if (r->input[i].role == ROLE_A && body_needs_forms(r, i)) {
             const struct segment *y = &w->problem->y.segment[p->y];
             struct text line = {.arena = w->arena};
             for (int j = 0; j < 2 * p->l2 + 1; j++)
-                text_printf(&line, "%s%s_%d = %s[%lld]", j ? ", " : "", stem[i], j, stem[i], (long long)(y->offset + j));
+                text_printf(&line, "%s%s_%d = %s[%lld]", j ? ", " : "", stem[i], j, stem[i],
+                            (long long)(y->offset + j));
             text_printf(out, "                const real %s;\n", line.s);
             body_forms(&body, i, "%s_%d");
         }
         if (r->input[i].role == ROLE_W && recipe_reads(r, i))
-            text_printf(out, "                real %s_v[%d];\n                cgtp_load<%d>(%s_v, (const real *)(at + %d) + lane * %d);\n", stem[i], s->channels,
-                        s->channels, stem[i], piece_of(s, r->input[i].source, p->number)->at, s->channels);
+            text_printf(out,
+                        "                real %s_v[%d];\n                cgtp_load<%d>(%s_v, (const real "
+                        "*)(at + %d) + lane * %d);\n",
+                        stem[i], s->channels, s->channels, stem[i],
+                        piece_of(s, r->input[i].source, p->number)->at, s->channels);
     }
     for (int o = 0; o < r->outputs; o++)
         if (r->output[o].role == ROLE_W)
@@ -233,8 +251,8 @@ static void emit_path(struct conv *c)
     }
     for (int o = 0; o < r->outputs; o++)
         if (r->output[o].role == ROLE_W)
-            text_printf(out, "                cgtp_store_stream<%d>(%s_row + %lld, %s_v);\n", s->channels, r->output[o].name,
-                        (long long)p->weight_offset, r->output[o].name);
+            text_printf(out, "                cgtp_store_stream<%d>(%s_row + %lld, %s_v);\n", s->channels,
+                        r->output[o].name, (long long)p->weight_offset, r->output[o].name);
     text_printf(out, "            }\n");
 }
 
@@ -252,7 +270,7 @@ static void emit_edge_outputs(struct conv *c)
     struct cuda_writer *w = c->w;
     struct text *out = w->out;
     const struct gpu_segment *s = c->s;
-    int lanes = LANES * s->channels, per = 16 / size_of(w);
+    int lanes = LANES * s->channels, per = 16 / cuda_size(w);
     for (int o = 0; o < w->pass->pass->outputs; o++) {
         const struct form_output *f = &w->form->output[w->pass->pass->output[o]];
         if (f->slot != SLOT_Y)
@@ -262,15 +280,18 @@ static void emit_edge_outputs(struct conv *c)
         for (int i = 0; i < c->number; i++)
             part += w->pass->segment[i].groups;
         const char *row = w->pass->part_buffer
-                              ? arena_printf(w->arena, "l.%s_parts + (edge * %d + %d + group) * %lld", f->name, parts, part, dim)
+                              ? arena_printf(w->arena, "l.%s_parts + (edge * %d + %d + group) * %lld",
+                                             f->name, parts, part, dim)
                               : arena_printf(w->arena, "l.%s + edge * %lld", f->name, dim);
         for (int k = 0; k < dim; k += LANES) {
             int n = dim - k < LANES ? (int)(dim - k) : LANES, width = sums_width(n);
             for (int i = n; i < width; i++)
                 text_printf(out, "            %s[%d] = 0;\n", f->name, k + i);
             text_printf(out, "            cgtp_sums<%d>(%s);\n", width, cuda_plus(w, f->name, k));
-            const char *at = arena_printf(w->arena, "%s + cgtp_sums_index<%d>()", cuda_plus(w, row, k), width);
-            text_printf(out, "            if (lane < %d && cgtp_sums_index<%d>() < %d)\n                ", width, width, n);
+            const char *at =
+                arena_printf(w->arena, "%s + cgtp_sums_index<%d>()", cuda_plus(w, row, k), width);
+            text_printf(out, "            if (lane < %d && cgtp_sums_index<%d>() < %d)\n                ",
+                        width, width, n);
             text_printf(out, "*(%s) = %s[%d];\n", at, f->name, k);
         }
     }
@@ -280,9 +301,10 @@ static void emit_edge_outputs(struct conv *c)
     for (int o = 0; o < w->pass->pass->outputs; o++) {
         const struct form_output *f = &w->form->output[w->pass->pass->output[o]];
         for (int x = 0; x < s->xs && f->slot == SLOT_X; x++) {
-            int n = s->channels * components_x(w, s->x[x]);
-            text_printf(out, "            cgtp_store<%d>((real *)(leave + %d) + lane * %d, %s%d);\n", n, at, n, f->name, s->x[x]);
-            at += LANES * n * size_of(w);
+            int n = s->channels * cuda_components_x(w, s->x[x]);
+            text_printf(out, "            cgtp_store<%d>((real *)(leave + %d) + lane * %d, %s%d);\n", n, at,
+                        n, f->name, s->x[x]);
+            at += LANES * n * cuda_size(w);
         }
     }
     text_printf(out, "            cgtp_sync_warp();\n");
@@ -292,13 +314,14 @@ static void emit_edge_outputs(struct conv *c)
         if (f->slot != SLOT_X)
             continue;
         if (w->pass->edge_buffer)
-            text_printf(out, "            real *const %s_row = l.%s_edges + edge * (int64_t)%d;\n", f->name, f->name, w->pass->edge_row);
+            text_printf(out, "            real *const %s_row = l.%s_edges + edge * (int64_t)%d;\n", f->name,
+                        f->name, w->pass->edge_row);
         else
-            text_printf(out, "            real *const %s_row = l.%s + *(const int64_t *)(at + %d) * %lld;\n", f->name, f->name,
-                        s->sender_at, (long long)w->problem->dim[SLOT_X]);
+            text_printf(out, "            real *const %s_row = l.%s + *(const int64_t *)(at + %d) * %lld;\n",
+                        f->name, f->name, s->sender_at, (long long)w->problem->dim[SLOT_X]);
         int edge_at = s->edge_at;
         for (int x = 0; x < s->xs; x++) {
-            int d = components_x(w, s->x[x]), pieces = lanes * d / per;
+            int d = cuda_components_x(w, s->x[x]), pieces = lanes * d / per;
             int64_t offset = w->pass->edge_buffer ? edge_at : w->problem->x.segment[s->x[x]].offset;
             for (int k = 0; k * LANES < pieces; k++) {
                 text_printf(out, "            ");
@@ -309,7 +332,8 @@ static void emit_edge_outputs(struct conv *c)
                 if (w->pass->edge_buffer)
                     text_printf(out, "cgtp_put16(%s, leave + %d + lane * 16);\n", to, at + k * LANES * 16);
                 else
-                    text_printf(out, "cgtp_add16(%s, (const real *)(leave + %d) + lane * %d);\n", to, at + k * LANES * 16, per);
+                    text_printf(out, "cgtp_add16(%s, (const real *)(leave + %d) + lane * %d);\n", to,
+                                at + k * LANES * 16, per);
             }
             at += pieces * 16;
             edge_at += s->mul * d;
@@ -326,7 +350,8 @@ static void emit_edges(struct conv *c)
     long long dim_y = (long long)w->problem->dim[SLOT_Y];
     text_printf(out, "        CGTP_LOOP\n        for (; done < end; done++) {\n"
                      "            cgtp_copies_wait<STAGES - 2>();\n            cgtp_sync_warp();\n"
-                     "            if (loaded < count)\n                load(free_stage);\n            cgtp_copies_commit();\n"
+                     "            if (loaded < count)\n                load(free_stage);\n            "
+                     "cgtp_copies_commit();\n"
                      "            const unsigned char *const at = ring + stage * STAGE;\n");
     if (w->pass->a_outputs || w->pass->w_outputs || w->pass->edge_buffer)
         text_printf(out, "            const int64_t edge = first + done;\n");
@@ -335,36 +360,46 @@ static void emit_edges(struct conv *c)
         if (!reads(w, i))
             continue;
         if (in->slot == SLOT_Y)
-            text_printf(out, "            real %s[%lld];\n            cgtp_load_row<%lld>(%s, (const real *)(at + %d));\n", in->name, dim_y, dim_y,
-                        in->name, piece_of(s, i, 0)->at);
+            text_printf(
+                out,
+                "            real %s[%lld];\n            cgtp_load_row<%lld>(%s, (const real *)(at + %d));\n",
+                in->name, dim_y, dim_y, in->name, piece_of(s, i, 0)->at);
         for (int x = 0; x < s->xs && in->slot == SLOT_X; x++) {
-            int n = s->channels * components_x(w, s->x[x]);
-            text_printf(out, "            real %s%d[%d];\n            cgtp_load<%d>(%s%d, (const real *)(at + %d) + lane * %d);\n", in->name,
-                        s->x[x], n, n, in->name, s->x[x], piece_of(s, i, s->x[x])->at, n);
+            int n = s->channels * cuda_components_x(w, s->x[x]);
+            text_printf(out,
+                        "            real %s%d[%d];\n            cgtp_load<%d>(%s%d, (const real *)(at + %d) "
+                        "+ lane * %d);\n",
+                        in->name, s->x[x], n, n, in->name, s->x[x], piece_of(s, i, s->x[x])->at, n);
         }
     }
     for (int o = 0; o < w->pass->pass->outputs; o++) {
         const struct form_output *f = &w->form->output[w->pass->pass->output[o]];
         if (f->slot == SLOT_Y)
-            text_printf(out, "            real %s[%d] = {0};\n", f->name, ((int)dim_y / LANES) * LANES + ((int)dim_y % LANES ? sums_width((int)dim_y % LANES) : 0));
+            text_printf(out, "            real %s[%d] = {0};\n", f->name,
+                        ((int)dim_y / LANES) * LANES +
+                            ((int)dim_y % LANES ? sums_width((int)dim_y % LANES) : 0));
         for (int x = 0; x < s->xs && f->slot == SLOT_X; x++)
-            text_printf(out, "            real %s%d[%d] = {0};\n", f->name, s->x[x], s->channels * components_x(w, s->x[x]));
+            text_printf(out, "            real %s%d[%d] = {0};\n", f->name, s->x[x],
+                        s->channels * cuda_components_x(w, s->x[x]));
         if (f->slot == SLOT_W)
-            text_printf(out, "            real *const %s_row = l.%s + edge * %lld + group * %d + lane * %d;\n", f->name, f->name,
-                        (long long)w->problem->dim[SLOT_W], lanes, s->channels);
+            text_printf(out,
+                        "            real *const %s_row = l.%s + edge * %lld + group * %d + lane * %d;\n",
+                        f->name, f->name, (long long)w->problem->dim[SLOT_W], lanes, s->channels);
     }
     for (int i = 0; i < s->paths; i++) {
         c->path = &w->problem->path[s->path[i]];
         emit_path(c);
     }
     emit_edge_outputs(c);
-    text_printf(out, "            free_stage = stage;\n            stage = stage + 1 < STAGES ? stage + 1 : 0;\n        }\n");
+    text_printf(out, "            free_stage = stage;\n            stage = stage + 1 < STAGES ? stage + 1 : "
+                     "0;\n        }\n");
 }
 
 /* ---- receivers ---- */
 
 /* Calls body for each array of slot g of the segment: outputs, or inputs. */
-static void each_g(struct conv *c, bool outputs, void (*body)(struct conv *, const char *name, const struct path *, int length))
+static void each_g(struct conv *c, bool outputs,
+                   void (*body)(struct conv *, const char *name, const struct path *, int length))
 {
     struct cuda_writer *w = c->w;
     int n = outputs ? w->pass->pass->outputs : w->form->inputs;
@@ -387,7 +422,8 @@ static void declare_g(struct conv *c, const char *name, const struct path *p, in
 
 static void zero_g(struct conv *c, const char *name, const struct path *p, int n)
 {
-    text_printf(c->w->out, "        CGTP_UNROLL for (int i = 0; i < %d; i++) %s%d[i] = 0;\n", n, name, p->number);
+    text_printf(c->w->out, "        CGTP_UNROLL for (int i = 0; i < %d; i++) %s%d[i] = 0;\n", n, name,
+                p->number);
 }
 
 /* The columns' factors, applied to an array of slot g. */
@@ -406,29 +442,36 @@ static void scale_g(struct conv *c, const char *name, const struct path *p, cons
         if (factor == 1)
             continue;
         for (int v = 0; v < c->s->channels; v++)
-            text_printf(w->out, "%s%s%d[%d] *= %s; /* %s */\n", indent, name, p->number, v * m->columns + k, value.s, exact.s);
+            text_printf(w->out, "%s%s%d[%d] *= %s; /* %s */\n", indent, name, p->number, v * m->columns + k,
+                        value.s, exact.s);
     }
 }
 
 static void load_g(struct conv *c, const char *name, const struct path *p, int n)
 {
     struct cuda_writer *w = c->w;
-    text_printf(w->out, "        cgtp_load<%d>(%s%d, l.%s + (int64_t)node * %lld + %lld + (group * %d + lane) * %d);\n", n, name, p->number, name,
-                (long long)w->problem->dim[SLOT_G], (long long)w->problem->z.segment[p->z].offset, LANES, n);
+    text_printf(
+        w->out,
+        "        cgtp_load<%d>(%s%d, l.%s + (int64_t)node * %lld + %lld + (group * %d + lane) * %d);\n", n,
+        name, p->number, name, (long long)w->problem->dim[SLOT_G],
+        (long long)w->problem->z.segment[p->z].offset, LANES, n);
     scale_g(c, name, p, "        ");
 }
 
 static void keep_g(struct conv *c, const char *name, const struct path *p, int n)
 {
-    text_printf(c->w->out, "        CGTP_UNROLL for (int i = 0; i < %d; i++) to[(%d + i) * CGTP_LANES] = %s%d[i];\n", n, c->partial_at, name,
-                p->number);
+    text_printf(c->w->out,
+                "        CGTP_UNROLL for (int i = 0; i < %d; i++) to[(%d + i) * CGTP_LANES] = %s%d[i];\n", n,
+                c->partial_at, name, p->number);
     c->partial_at += n;
 }
 
 static void gather_g(struct conv *c, const char *name, const struct path *p, int n)
 {
-    text_printf(c->w->out, "        CGTP_UNROLL for (int i = 0; i < %d; i++) %s%d[i] += cgtp_read_other(from + (%d + i) * CGTP_LANES);\n", n, name,
-                p->number, c->partial_at);
+    text_printf(c->w->out,
+                "        CGTP_UNROLL for (int i = 0; i < %d; i++) %s%d[i] += cgtp_read_other(from + (%d + i) "
+                "* CGTP_LANES);\n",
+                n, name, p->number, c->partial_at);
     c->partial_at += n;
 }
 
@@ -436,19 +479,24 @@ static void flush_g(struct conv *c, const char *name, const struct path *p, int 
 {
     struct cuda_writer *w = c->w;
     const struct gpu_segment *s = c->s;
-    int number = 0, per = 16 / size_of(w), pieces = LANES * n / per;
+    int number = 0, per = 16 / cuda_size(w), pieces = LANES * n / per;
     while (s->path[number] != p->number)
         number++;
     scale_g(c, name, p, "        ");
-    text_printf(w->out, "        leave = ring + STAGES * STAGE + %d;\n"
-                        "        cgtp_store<%d>((real *)leave + lane * %d, %s%d);\n        cgtp_sync_warp();\n", number % 2 * s->flush_bytes, n, n, name, p->number);
+    text_printf(w->out,
+                "        leave = ring + STAGES * STAGE + %d;\n"
+                "        cgtp_store<%d>((real *)leave + lane * %d, %s%d);\n        cgtp_sync_warp();\n",
+                number % 2 * s->flush_bytes, n, n, name, p->number);
     for (int k = 0; k * LANES < pieces; k++) {
         text_printf(w->out, "        ");
         if (pieces - k * LANES < LANES)
             text_printf(w->out, "if (lane < %d)\n            ", pieces - k * LANES);
-        text_printf(w->out, "cgtp_put16(l.%s + row * %lld + %lld + group * %d + lane * %d, leave + %d + lane * 16);\n", name,
-                    (long long)w->problem->dim[SLOT_G], (long long)(w->problem->z.segment[p->z].offset + k * LANES * per), LANES * n, per,
-                    k * LANES * 16);
+        text_printf(
+            w->out,
+            "cgtp_put16(l.%s + row * %lld + %lld + group * %d + lane * %d, leave + %d + lane * 16);\n", name,
+            (long long)w->problem->dim[SLOT_G],
+            (long long)(w->problem->z.segment[p->z].offset + k * LANES * per), LANES * n, per,
+            k * LANES * 16);
     }
 }
 
@@ -458,66 +506,91 @@ static void emit_segment(struct conv *c)
     struct text *out = w->out;
     const struct gpu_pass *g = w->pass;
     const char *owner = cuda_owner(g), *index = w->spec->index64 ? "int64_t" : "int32_t";
-    text_printf(out, "/* Segment %d: %d paths, %d channels a lane, warp `group` of %d; one piece of work.%s */\n", c->number, c->s->paths,
-                c->s->channels, c->s->groups, g->g_outputs ? " slot: the warp's place among the partial sums." : "");
-    text_printf(out, "template <int nodes>\n"
-                     "CGTP_DEVICE void %s_segment_%d(const launch &l, const cgtp_work<nodes> &piece, int group, %sunsigned char *ring,\n"
-                     "                  cgtp_policy stream, cgtp_policy keep)\n{\n", owner, c->number, g->g_outputs ? "int64_t slot, int ranges, " : "");
-    text_printf(out, "    enum { STAGES = %d, STAGE = %d };\n"
-                     "    const graph_arrays &graph = l.graph;\n"
-                     "    const int lane = cgtp_lane();\n"
-                     "    const int64_t first = piece.first;\n"
-                     "    const int count = piece.count;\n"
-                     "    %s node = (%s)piece.node;\n"
-                     "    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */\n"
-                     "    int ends_at = 0; /* the lane that has this receiver's */\n"
-                     "    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;\n"
-                     "    %s senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;\n", g->stages, c->s->stage_bytes, index, index, index);
+    text_printf(out,
+                "/* Segment %d: %d paths, %d channels a lane, warp `group` of %d; one piece of work.%s */\n",
+                c->number, c->s->paths, c->s->channels, c->s->groups,
+                g->g_outputs ? " slot: the warp's place among the partial sums." : "");
+    text_printf(out,
+                "template <int nodes>\n"
+                "CGTP_DEVICE void %s_segment_%d(const launch &l, const cgtp_work<nodes> &piece, int group, "
+                "%sunsigned char *ring,\n"
+                "                  cgtp_policy stream, cgtp_policy keep)\n{\n",
+                owner, c->number, g->g_outputs ? "int64_t slot, int ranges, " : "");
+    text_printf(out,
+                "    enum { STAGES = %d, STAGE = %d };\n"
+                "    const graph_arrays &graph = l.graph;\n"
+                "    const int lane = cgtp_lane();\n"
+                "    const int64_t first = piece.first;\n"
+                "    const int count = piece.count;\n"
+                "    %s node = (%s)piece.node;\n"
+                "    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, "
+                "first); /* of 32 receivers */\n"
+                "    int ends_at = 0; /* the lane that has this receiver's */\n"
+                "    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;\n"
+                "    %s senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;\n",
+                g->stages, c->s->stage_bytes, index, index, index);
     if (g->b_outputs || g->g_outputs)
         text_printf(out, "    unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */\n");
     if (g->g_outputs)
-        text_printf(out, "    bool continued = graph.receiver_row[node] < first; /* its first edges are in the range before */\n"
+        text_printf(out, "    bool continued = graph.receiver_row[node] < first; /* its first edges are in "
+                         "the range before */\n"
                          "    int64_t continued_node = -1;\n");
     emit_load(c);
     each_g(c, true, declare_g);
     each_g(c, false, declare_g);
     if (g->g_outputs) {
-        text_printf(out, "    /* Writes the sums as row `row` of the output. */\n    auto flush = [&](int64_t row) {\n");
+        text_printf(
+            out,
+            "    /* Writes the sums as row `row` of the output. */\n    auto flush = [&](int64_t row) {\n");
         each_g(c, true, flush_g);
-        text_printf(out, "        cgtp_sync_warp();\n    };\n"
-                         "    /* Keeps the sums in the workspace. */\n    auto put_aside = [&](real *to) {\n");
+        text_printf(out,
+                    "        cgtp_sync_warp();\n    };\n"
+                    "    /* Keeps the sums in the workspace. */\n    auto put_aside = [&](real *to) {\n");
         c->partial_at = 0;
         each_g(c, true, keep_g);
         text_printf(out, "    };\n");
     }
-    text_printf(out, "    if (nodes > 0)\n        cgtp_sync_warp(); /* the piece before is read to its end */\n");
-    text_printf(out, "    CGTP_LOOP\n    for (int i = 0; i < STAGES - 1; i++) {\n        if (loaded < count)\n            load(i);\n"
-                     "        cgtp_copies_commit();\n    }\n"
-                     "    CGTP_LOOP\n    for (; node < piece.node_end; node++, ends_at++) {\n"
-                     "        if (ends_at == CGTP_LANES) {\n            ends_at = 0;\n"
-                     "            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);\n        }\n"
-                     "        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;\n");
-    text_printf(out, g->g_outputs ? "        if (done == count && full > count)\n            break; /* the next range's */\n"
-                                  : "        if (done == count)\n            break;\n        if (full == done)\n            continue;\n");
+    text_printf(out,
+                "    if (nodes > 0)\n        cgtp_sync_warp(); /* the piece before is read to its end */\n");
+    text_printf(out,
+                "    CGTP_LOOP\n    for (int i = 0; i < STAGES - 1; i++) {\n        if (loaded < count)\n    "
+                "        load(i);\n"
+                "        cgtp_copies_commit();\n    }\n"
+                "    CGTP_LOOP\n    for (; node < piece.node_end; node++, ends_at++) {\n"
+                "        if (ends_at == CGTP_LANES) {\n            ends_at = 0;\n"
+                "            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, "
+                "graph.receivers, first);\n        }\n"
+                "        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;\n");
+    text_printf(
+        out, g->g_outputs
+                 ? "        if (done == count && full > count)\n            break; /* the next range's */\n"
+                 : "        if (done == count)\n            break;\n        if (full == done)\n            "
+                   "continue;\n");
     each_g(c, true, zero_g);
     each_g(c, false, load_g);
     emit_edges(c);
     if (g->g_outputs) {
-        text_printf(out, "        if (full > count) { /* goes on in the next range, which will add this up */\n"
-                         "            put_aside(l.partial_%s + (slot * 2 + 1) * PARTIAL_%s + lane);\n"
-                         "            cgtp_flag_raise(l.flag_%s + slot);\n            break;\n        }\n"
-                         "        if (continued) {\n"
-                         "            put_aside(l.partial_%s + slot * 2 * PARTIAL_%s + lane);\n"
-                         "            continued_node = node;\n            continued = false;\n"
-                         "        } else {\n            flush(node);\n        }\n    }\n", owner, owner, owner, owner, owner);
-        text_printf(out, "    if (continued_node >= 0) { /* add what the ranges before have, in their order */\n");
+        text_printf(out,
+                    "        if (full > count) { /* goes on in the next range, which will add this up */\n"
+                    "            put_aside(l.partial_%s + (slot * 2 + 1) * PARTIAL_%s + lane);\n"
+                    "            cgtp_flag_raise(l.flag_%s + slot);\n            break;\n        }\n"
+                    "        if (continued) {\n"
+                    "            put_aside(l.partial_%s + slot * 2 * PARTIAL_%s + lane);\n"
+                    "            continued_node = node;\n            continued = false;\n"
+                    "        } else {\n            flush(node);\n        }\n    }\n",
+                    owner, owner, owner, owner, owner);
+        text_printf(out,
+                    "    if (continued_node >= 0) { /* add what the ranges before have, in their order */\n");
         each_g(c, true, zero_g);
-        text_printf(out, "        const int64_t begin = cgtp_part_of(graph.items, graph.receiver_row[continued_node], ranges);\n"
-                         "        CGTP_LOOP\n        for (int64_t r = begin; r <= piece.range; r++) {\n"
-                         "            const int64_t other = slot - (piece.range - r) * %d;\n"
-                         "            if (r < piece.range)\n                cgtp_flag_wait(l.flag_%s + other);\n"
-                         "            const real *const from = l.partial_%s + (other * 2 + (r < piece.range)) * PARTIAL_%s + lane;\n", c->s->groups,
-                    owner, owner, owner);
+        text_printf(out,
+                    "        const int64_t begin = cgtp_part_of(graph.items, "
+                    "graph.receiver_row[continued_node], ranges);\n"
+                    "        CGTP_LOOP\n        for (int64_t r = begin; r <= piece.range; r++) {\n"
+                    "            const int64_t other = slot - (piece.range - r) * %d;\n"
+                    "            if (r < piece.range)\n                cgtp_flag_wait(l.flag_%s + other);\n"
+                    "            const real *const from = l.partial_%s + (other * 2 + (r < piece.range)) * "
+                    "PARTIAL_%s + lane;\n",
+                    c->s->groups, owner, owner, owner);
         c->partial_at = 0;
         each_g(c, true, gather_g);
         text_printf(out, "        }\n        flush(continued_node);\n    }\n}\n\n");
@@ -533,74 +606,36 @@ static void emit_kernel(struct cuda_writer *w)
     struct text *out = w->out;
     const struct gpu_pass *g = w->pass;
     const char *owner = cuda_owner(g);
-    text_printf(out, "/* nodes: receivers a piece of work (see cgtp_work) */\ntemplate <int nodes>\nCGTP_KERNEL(%d, %d) %s_kernel(const launch l, const cgtp_division<%d> division)\n{\n    CGTP_SHARED(shared);\n",
-                g->warps * LANES, g->blocks, owner, g->segments);
+    text_printf(
+        out,
+        "/* nodes: receivers a piece of work (see cgtp_work) */\ntemplate <int nodes>\nCGTP_KERNEL(%d, %d) "
+        "%s_kernel(const launch l, const cgtp_division<%d> division)\n{\n    CGTP_SHARED(shared);\n",
+        g->warps * LANES, g->blocks, owner, g->segments);
     text_printf(out, "    int index;\n    const int segment = cgtp_place(division, cgtp_block(), index);\n");
     if (g->g_outputs)
-        text_printf(out, "    index = cgtp_block_started(l.started_%s + segment); /* waits go to blocks with smaller numbers */\n", owner);
-    text_printf(out, "    const int64_t warp = (int64_t)index * %d + cgtp_warp();\n"
-                     "    unsigned char *const ring = shared + cgtp_warp() * %d;\n"
-                     "    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();\n", g->warps, g->warp_bytes);
+        text_printf(out,
+                    "    index = cgtp_block_started(l.started_%s + segment); /* waits go to blocks with "
+                    "smaller numbers */\n",
+                    owner);
+    text_printf(out,
+                "    const int64_t warp = (int64_t)index * %d + cgtp_warp();\n"
+                "    unsigned char *const ring = shared + cgtp_warp() * %d;\n"
+                "    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();\n",
+                g->warps, g->warp_bytes);
     for (int s = 0; s < g->segments; s++) {
         int groups = g->segment[s].groups;
-        text_printf(out, "    %sif (segment == %d) {\n        if (warp < (int64_t)division.ranges[segment] * %d)\n"
-                         "            for (cgtp_work<nodes> piece((int)(warp / %d)); piece.next(l.graph, division.ranges[segment]);)\n"
-                         "                %s_segment_%d(l, piece, (int)(warp %% %d), ", s ? "else " : "", s, groups, groups, owner, s, groups);
+        text_printf(out,
+                    "    %sif (segment == %d) {\n        if (warp < (int64_t)division.ranges[segment] * %d)\n"
+                    "            for (cgtp_work<nodes> piece((int)(warp / %d)); piece.next(l.graph, "
+                    "division.ranges[segment]);)\n"
+                    "                %s_segment_%d(l, piece, (int)(warp %% %d), ",
+                    s ? "else " : "", s, groups, groups, owner, s, groups);
         if (g->g_outputs)
-            text_printf(out, "(int64_t)division.first[%d] * %d + warp, division.ranges[segment], ", s, g->warps);
+            text_printf(out, "(int64_t)division.first[%d] * %d + warp, division.ranges[segment], ", s,
+                        g->warps);
         text_printf(out, "ring, stream, keep);\n    }\n");
     }
     text_printf(out, "}\n\n");
-}
-
-/* Sums the buffer of edges: a thread owns 16 bytes of a sender's row. */
-static void emit_gather(struct cuda_writer *w, const struct form_output *f)
-{
-    struct text *out = w->out;
-    const struct gpu_pass *g = w->pass;
-    int per = 16 / size_of(w);
-    long long dim = (long long)w->problem->dim[SLOT_X];
-    text_printf(out, "/* %s: rows of the edges of each sender, added in the order of by_sender; 16 bytes a thread. */\n"
-                     "CGTP_KERNEL(128, 8) %s_gather(const launch l)\n{\n"
-                     "    enum { PIECES = %lld, BLOCKS = (PIECES + 127) / 128 };\n"
-                     "    const int64_t node = cgtp_block() / BLOCKS;\n"
-                     "    const int at = ((int)(cgtp_block() %% BLOCKS) * 128 + cgtp_thread()) * %d;\n"
-                     "    if (at >= %lld)\n        return;\n    real sum[%d] = {0};\n", f->name, f->name, dim / per, per, dim, per);
-    for (int x = 0; x < w->problem->x.n; x++) {
-        const struct segment *q = &w->problem->x.segment[x];
-        long long from = (long long)q->offset, to = from + (long long)q->mul * (2 * q->ir.l + 1);
-        if (to == from)
-            continue;
-        bool any = false;
-        for (int s = 0; s < g->segments; s++) {
-            int edge_at = g->segment[s].edge_at;
-            for (int i = 0; i < g->segment[s].xs; i++) {
-                if (g->segment[s].x[i] == x) {
-                    if (!any)
-                        text_printf(out, "    if (at >= %lld && at < %lld) {\n", from, to);
-                    any = true;
-                    text_printf(out, "        cgtp_gather(sum, l.%s_edges + %lld + at, %d, l.graph.by_sender, l.graph.sender_row[node],\n"
-                                     "                    l.graph.sender_row[node + 1]);\n", f->name, edge_at - from, g->edge_row);
-                }
-                edge_at += g->segment[s].mul * components_x(w, g->segment[s].x[i]);
-            }
-        }
-        if (any)
-            text_printf(out, "    }\n");
-    }
-    text_printf(out, "    cgtp_store<%d>(l.%s + node * %lld + at, sum);\n}\n\n", per, f->name, dim);
-}
-
-static void emit_parts_sum(struct cuda_writer *w, const struct form_output *f)
-{
-    long long dim = (long long)w->problem->dim[SLOT_Y];
-    text_printf(w->out, "/* %s: the shares of the warps of each edge, added in order; an element a thread. */\n"
-                        "CGTP_KERNEL(256, 4) %s_sum(const launch l)\n{\n"
-                        "    const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();\n"
-                        "    if (at >= l.graph.items * %lld)\n        return;\n"
-                        "    const real *const from = l.%s_parts + at / %lld * %lld + at %% %lld;\n"
-                        "    real sum = from[0];\n    CGTP_UNROLL\n    for (int i = 1; i < %d; i++)\n        sum += from[i * %lld];\n"
-                        "    l.%s[at] = sum;\n}\n\n", f->name, f->name, dim, f->name, dim, dim * w->pass->parts, dim, w->pass->parts, dim, f->name);
 }
 
 void emit_cuda_conv(struct cuda_writer *w)
@@ -610,8 +645,10 @@ void emit_cuda_conv(struct cuda_writer *w)
     for (int s = 0; s < g->segments; s++)
         longest = longest > g->segment[s].g_length ? longest : g->segment[s].g_length;
     if (g->g_outputs)
-        text_printf(w->out, "enum { PARTIAL_%s = %d }; /* elements that a warp puts aside for a receiver it shares */\n\n", cuda_owner(g),
-                    longest * LANES);
+        text_printf(
+            w->out,
+            "enum { PARTIAL_%s = %d }; /* elements that a warp puts aside for a receiver it shares */\n\n",
+            cuda_owner(g), longest * LANES);
     for (int s = 0; s < g->segments; s++) {
         struct conv c = {.w = w, .s = &g->segment[s], .number = s};
         emit_segment(&c);
@@ -620,8 +657,8 @@ void emit_cuda_conv(struct cuda_writer *w)
     for (int o = 0; o < g->pass->outputs; o++) {
         const struct form_output *f = &w->form->output[g->pass->output[o]];
         if (f->slot == SLOT_X && g->edge_buffer)
-            emit_gather(w, f);
+            emit_cuda_gather(w, f);
         if (f->slot == SLOT_Y && g->part_buffer)
-            emit_parts_sum(w, f);
+            emit_cuda_parts_sum(w, f);
     }
 }

@@ -1,6 +1,6 @@
-/* emit_cuda_general.c - the general evaluation on a GPU: a warp owns rows, or items of a sum over all of them, and does
- * the work of an item path by path with its lanes sharing the channels. Everything is read where it stands. Simple, and
- * right for every product, index and order of edges.
+/* emit_cuda_general.c - the general evaluation on a GPU: a warp owns rows, or items of a sum over all of
+ * them, and does the work of an item path by path with its lanes sharing the channels. Everything is read
+ * where it stands. Simple, and right for every product, index and order of edges.
  */
 #include "emit_cuda.h"
 #include "emit_path.h"
@@ -63,7 +63,9 @@ static const char *output_element(void *context, const struct recipe_output *o, 
 /* The slot's output rows may be compensated; T is not. */
 static const char *parameter_type(struct general *c, const struct recipe_output *o)
 {
-    bool vector = o->role == ROLE_G && strcmp(o->name, c->w->form->output[o->source < c->w->form->outputs ? o->source : 0].name) != 0;
+    bool vector =
+        o->role == ROLE_G &&
+        strcmp(o->name, c->w->form->output[o->source < c->w->form->outputs ? o->source : 0].name) != 0;
     return vector ? "real *" : row_type(c->w, c->w->form->output[o->source].slot);
 }
 
@@ -85,9 +87,10 @@ static void emit_function(struct general *c, const struct product_function *f)
             stem[i] = r->input[i].name;
         if (i < r->inputs && !recipe_reads(r, i))
             continue;
-        const char *p = i < r->inputs ? arena_printf(w->arena, "const real *%s", r->input[i].name)
-                                      : arena_printf(w->arena, "%s%s", parameter_type(c, &r->output[i - r->inputs]),
-                                                     r->output[i - r->inputs].name);
+        const char *p = i < r->inputs
+                            ? arena_printf(w->arena, "const real *%s", r->input[i].name)
+                            : arena_printf(w->arena, "%s%s", parameter_type(c, &r->output[i - r->inputs]),
+                                           r->output[i - r->inputs].name);
         if (line.n + strlen(p) > 105) {
             text_printf(out, "%s,\n", line.s);
             line.n = 0;
@@ -97,8 +100,14 @@ static void emit_function(struct general *c, const struct product_function *f)
         }
     }
     text_printf(out, "%s)\n{\n", line.s);
-    struct body body = {.out = out, .indent = 4, .recipe = r, .matrix = m, .stem = stem,
-                        .is_float = w->spec->precision == PRECISION_FLOAT32, .output = output_element, .context = c,
+    struct body body = {.out = out,
+                        .indent = 4,
+                        .recipe = r,
+                        .matrix = m,
+                        .stem = stem,
+                        .is_float = w->spec->precision == PRECISION_FLOAT32,
+                        .output = output_element,
+                        .context = c,
                         .proxies = w->spec->compensated};
     body_begin(&body);
     for (int i = 0; i < r->inputs && !f->elementwise; i++)
@@ -115,7 +124,8 @@ static void emit_function(struct general *c, const struct product_function *f)
             continue;
         for (int k = 0; k < components(m, role); k++)
             if (role == ROLE_A || role == ROLE_W || (role == ROLE_B ? body.row[k] : body.column[k]))
-                text_printf(out, "        const real %s_%d = %s;\n", stem[i], k, element(c, stem[i], role, k));
+                text_printf(out, "        const real %s_%d = %s;\n", stem[i], k,
+                            element(c, stem[i], role, k));
     }
     for (int i = 0; i < r->inputs && f->elementwise; i++)
         if (r->input[i].role == ROLE_A && body_needs_forms(r, i))
@@ -124,15 +134,17 @@ static void emit_function(struct general *c, const struct product_function *f)
     text_printf(out, "    }\n");
     for (int o = 0; o < r->outputs; o++)
         for (int j = 0; j < m->depth && r->output[o].role == ROLE_A && !f->elementwise; j++)
-            text_printf(out, "    %s_%d = cgtp_sum_lanes(%s_%d);\n    if (cgtp_lane() == 0)\n        %s[%d] += %s_%d;\n", r->output[o].name, j,
-                        r->output[o].name, j, r->output[o].name, j, r->output[o].name, j);
+            text_printf(
+                out,
+                "    %s_%d = cgtp_sum_lanes(%s_%d);\n    if (cgtp_lane() == 0)\n        %s[%d] += %s_%d;\n",
+                r->output[o].name, j, r->output[o].name, j, r->output[o].name, j, r->output[o].name, j);
     text_printf(out, "    cgtp_sync_warp();\n}\n\n");
 }
 
 /* ---- one item ---- */
 
-static void call_product(struct general *c, int indent, const struct path_plan *e, const struct recipe *r, const char *suffix,
-                         const char *n)
+static void call_product(struct general *c, int indent, const struct path_plan *e, const struct recipe *r,
+                         const char *suffix, const char *n)
 {
     struct cuda_writer *w = c->w;
     struct arena *a = w->arena;
@@ -159,7 +171,8 @@ static void call_product(struct general *c, int indent, const struct path_plan *
         if (out->role == ROLE_G && e->contracted)
             argument[count++] = plus_offset(a, "scratch", out->source * vector);
         else
-            argument[count++] = path_address(a, plan, e, out->role, out->name, components(e->matrix, out->role));
+            argument[count++] =
+                path_address(a, plan, e, out->role, out->name, components(e->matrix, out->role));
     }
     emit_call(c->out, indent, f->name, count, argument);
 }
@@ -174,44 +187,62 @@ static void emit_path(struct general *c, int number)
     const struct variant *v = &w->pass->pass->variant[w->pass->pass->variant_of[number]];
     bool loop = path_channels_a(e) > 1;
     int indent = loop ? 8 : 4, columns = e->matrix->columns;
-    const char *n = e->pairs ? arena_printf(a, "%d - a", p->mul_x - 1) : arena_printf(a, "%d", path_channels_b(e));
+    const char *n =
+        e->pairs ? arena_printf(a, "%d - a", p->mul_x - 1) : arena_printf(a, "%d", path_channels_b(e));
     int64_t vector = (int64_t)columns * path_channels_b(e);
     text_printf(c->out, "\n    /* ");
     emit_path_line(c->out, plan, p);
     text_printf(c->out, " */\n");
     if (loop)
-        text_printf(c->out, "    for (int a = 0; a < %d; a++) {\n", e->pairs ? p->mul_x - 1 : path_channels_a(e));
+        text_printf(c->out, "    for (int a = 0; a < %d; a++) {\n",
+                    e->pairs ? p->mul_x - 1 : path_channels_a(e));
     if (v->tensor)
         call_product(c, indent, e, v->tensor, "_t", n);
     const char *d = arena_printf(a, "%d", columns), *m = arena_printf(a, "%d", p->mul_z);
     const char *ld = arena_printf(a, "%lld", (long long)path_weight_rows(e));
     for (int i = 0; i < v->zs; i++) {
         if (v->z[i].w < 0) { /* no weights: sums over the channels */
-            const char *argument[] = {d, n, plus_offset(a, "scratch", v->z[i].t * vector),
-                                      path_address(a, plan, e, ROLE_G, w->form->output[v->z[i].output].name, columns)};
+            const char *argument[] = {
+                d, n, plus_offset(a, "scratch", v->z[i].t * vector),
+                path_address(a, plan, e, ROLE_G, w->form->output[v->z[i].output].name, columns)};
             emit_call(c->out, indent, "cgtp_ones_z", 4, argument);
             continue;
         }
-        const char *argument[] = {d, n, m, ld, path_address(a, plan, e, ROLE_W, w->form->input[v->z[i].w].name, 1),
-                                  plus_offset(a, "scratch", v->z[i].t * vector),
-                                  path_address(a, plan, e, ROLE_G, w->form->output[v->z[i].output].name, columns)};
+        const char *argument[] = {
+            d,
+            n,
+            m,
+            ld,
+            path_address(a, plan, e, ROLE_W, w->form->input[v->z[i].w].name, 1),
+            plus_offset(a, "scratch", v->z[i].t * vector),
+            path_address(a, plan, e, ROLE_G, w->form->output[v->z[i].output].name, columns)};
         emit_call(c->out, indent, "cgtp_weights_z", 7, argument);
     }
     for (int i = 0; i < v->ws; i++)
         for (int part = 0; part < v->w[i].parts; part++) {
-            const char *argument[] = {d, n, m, ld, plus_offset(a, "scratch", v->w[i].part[part].t * vector),
-                                      path_address(a, plan, e, ROLE_G, w->form->input[v->w[i].part[part].g].name, columns),
-                                      path_address(a, plan, e, ROLE_W, w->form->output[v->w[i].output].name, 1)};
+            const char *argument[] = {
+                d,
+                n,
+                m,
+                ld,
+                plus_offset(a, "scratch", v->w[i].part[part].t * vector),
+                path_address(a, plan, e, ROLE_G, w->form->input[v->w[i].part[part].g].name, columns),
+                path_address(a, plan, e, ROLE_W, w->form->output[v->w[i].output].name, 1)};
             emit_call(c->out, indent, "cgtp_weights_w", 7, argument);
         }
     for (int i = 0; i < v->ps; i++) {
         if (v->p[i].w < 0) {
-            const char *argument[] = {d, n, path_address(a, plan, e, ROLE_G, w->form->input[v->p[i].g].name, columns),
-                                      plus_offset(a, "scratch", (v->ts + i) * vector)};
+            const char *argument[] = {
+                d, n, path_address(a, plan, e, ROLE_G, w->form->input[v->p[i].g].name, columns),
+                plus_offset(a, "scratch", (v->ts + i) * vector)};
             emit_call(c->out, indent, "cgtp_ones_p", 4, argument);
             continue;
         }
-        const char *argument[] = {d, n, m, ld, path_address(a, plan, e, ROLE_W, w->form->input[v->p[i].w].name, 1),
+        const char *argument[] = {d,
+                                  n,
+                                  m,
+                                  ld,
+                                  path_address(a, plan, e, ROLE_W, w->form->input[v->p[i].w].name, 1),
                                   path_address(a, plan, e, ROLE_G, w->form->input[v->p[i].g].name, columns),
                                   plus_offset(a, "scratch", (v->ts + i) * vector)};
         emit_call(c->out, indent, "cgtp_weights_p", 7, argument);
@@ -227,7 +258,8 @@ static void emit_item(struct general *c)
     struct cuda_writer *w = c->w;
     struct text *out = c->out;
     const struct pass *pass = w->pass->pass;
-    text_printf(out, "/* What one item adds to its rows, pass over %s. */\nCGTP_DEVICE_CALL void item_%s(", cuda_owner(w->pass), cuda_owner(w->pass));
+    text_printf(out, "/* What one item adds to its rows, pass over %s. */\nCGTP_DEVICE_CALL void item_%s(",
+                cuda_owner(w->pass), cuda_owner(w->pass));
     for (int i = 0; i < w->form->inputs; i++)
         if (pass->raw[i] || pass->vector[i])
             text_printf(out, "const real *%s, ", w->form->input[i].name);
@@ -255,12 +287,16 @@ static void emit_row(struct cuda_writer *w, int indent, int o, const char *at)
     const struct form_output *f = pass_output(w, o);
     bool shared = index_of(w, f->slot) == INDEX_SHARED;
     long long dim = (long long)w->problem->dim[f->slot];
-    const char *array = shared ? arena_printf(w->arena, "l.%s_parts", f->name) : arena_printf(w->arena, "l.%s", f->name);
+    const char *array =
+        shared ? arena_printf(w->arena, "l.%s_parts", f->name) : arena_printf(w->arena, "l.%s", f->name);
     if (is_compensated(w, f->slot))
-        text_printf(w->out, "%*sconst cgtp_compensated %s_row = {%s + %s * (int64_t)%lld, l.%s_error + %s * (int64_t)%lld};\n", indent, "",
-                    f->name, array, at, dim, f->name, at, dim);
+        text_printf(w->out,
+                    "%*sconst cgtp_compensated %s_row = {%s + %s * (int64_t)%lld, l.%s_error + %s * "
+                    "(int64_t)%lld};\n",
+                    indent, "", f->name, array, at, dim, f->name, at, dim);
     else
-        text_printf(w->out, "%*sreal *const %s_row = %s + %s * (int64_t)%lld;\n", indent, "", f->name, array, at, dim);
+        text_printf(w->out, "%*sreal *const %s_row = %s + %s * (int64_t)%lld;\n", indent, "", f->name, array,
+                    at, dim);
 }
 
 static void emit_visit(struct cuda_writer *w, int indent)
@@ -279,9 +315,10 @@ static void emit_visit(struct cuda_writer *w, int indent)
         enum index_kind index = index_of(w, in->slot);
         if (!pass->raw[i] && !pass->vector[i])
             continue;
-        argument[n++] = index == INDEX_SHARED ? arena_printf(w->arena, "l.%s", in->name)
-                                              : arena_printf(w->arena, "l.%s + %s * (int64_t)%lld", in->name, row_of(w, index),
-                                                             (long long)w->problem->dim[in->slot]);
+        argument[n++] = index == INDEX_SHARED
+                            ? arena_printf(w->arena, "l.%s", in->name)
+                            : arena_printf(w->arena, "l.%s + %s * (int64_t)%lld", in->name, row_of(w, index),
+                                           (long long)w->problem->dim[in->slot]);
     }
     for (int o = 0; o < pass->outputs; o++)
         argument[n++] = arena_printf(w->arena, "%s_row", pass_output(w, o)->name);
@@ -298,9 +335,11 @@ static void emit_owned(struct cuda_writer *w, int indent, const char *at, bool d
         if (declare)
             emit_row(w, indent, o, at);
         if (begin)
-            text_printf(w->out, "%*scgtp_zero_row(%s_row, %lld);\n", indent, "", f->name, (long long)w->problem->dim[f->slot]);
+            text_printf(w->out, "%*scgtp_zero_row(%s_row, %lld);\n", indent, "", f->name,
+                        (long long)w->problem->dim[f->slot]);
         if (end && is_compensated(w, f->slot))
-            text_printf(w->out, "%*scgtp_finish_row(%s_row, %lld);\n", indent, "", f->name, (long long)w->problem->dim[f->slot]);
+            text_printf(w->out, "%*scgtp_finish_row(%s_row, %lld);\n", indent, "", f->name,
+                        (long long)w->problem->dim[f->slot]);
     }
 }
 
@@ -309,10 +348,15 @@ static void emit_kernel(struct cuda_writer *w)
     struct text *out = w->out;
     const struct gpu_pass *g = w->pass;
     enum index_kind owner = g->pass->owner;
-    const char *word = cuda_owner(g), *warps = "CGTP_GENERAL_WARPS", *items = w->graph ? "l.graph.items" : "l.items";
-    text_printf(out, "CGTP_KERNEL(CGTP_GENERAL_BLOCK, 1) %s_kernel(const launch l)\n{\n    const int warp = cgtp_general_warp();\n", word);
+    const char *word = cuda_owner(g), *warps = "CGTP_GENERAL_WARPS",
+               *items = w->graph ? "l.graph.items" : "l.items";
+    text_printf(out,
+                "CGTP_KERNEL(CGTP_GENERAL_BLOCK, 1) %s_kernel(const launch l)\n{\n    const int warp = "
+                "cgtp_general_warp();\n",
+                word);
     if (g->scratch)
-        text_printf(out, "    real *const scratch = l.scratch_%s + (int64_t)warp * %lld;\n", word, (long long)g->scratch);
+        text_printf(out, "    real *const scratch = l.scratch_%s + (int64_t)warp * %lld;\n", word,
+                    (long long)g->scratch);
     else
         text_printf(out, "    real *const scratch = NULL;\n");
     if (owner == INDEX_ITEM || owner == INDEX_SHARED) {
@@ -325,21 +369,28 @@ static void emit_kernel(struct cuda_writer *w)
         bool receiver = owner == INDEX_RECEIVER;
         text_printf(out, "    for (int64_t node = warp; node < l.graph.%s; node += %s) {\n", word, warps);
         emit_owned(w, 8, "node", true, true, false);
-        text_printf(out, "        for (int64_t i = l.graph.%s_row[node]; i < l.graph.%s_row[node + 1]; i++) {\n            const int64_t e = %s;\n",
-                    receiver ? "receiver" : "sender", receiver ? "receiver" : "sender", receiver ? "i" : "l.graph.by_sender[i]");
+        text_printf(out,
+                    "        for (int64_t i = l.graph.%s_row[node]; i < l.graph.%s_row[node + 1]; i++) {\n   "
+                    "         const int64_t e = %s;\n",
+                    receiver ? "receiver" : "sender", receiver ? "receiver" : "sender",
+                    receiver ? "i" : "l.graph.by_sender[i]");
         emit_visit(w, 12);
         text_printf(out, "        }\n");
         emit_owned(w, 8, "node", false, false, true);
         text_printf(out, "    }\n");
-    } else { /* edges in any order: each warp looks for the edges of its rows, so that sums keep their order */
+    } else { /* edges in any order: each warp looks for the edges of its rows, so that sums keep their order
+              */
         text_printf(out, "    for (int64_t node = warp; node < l.graph.%s; node += %s) {\n", word, warps);
         emit_owned(w, 8, "node", true, true, false);
-        text_printf(out, "    }\n    for (int64_t from = 0; from < l.graph.items; from += CGTP_LANES) {\n"
-                         "        const int64_t mine = from + cgtp_lane();\n"
-                         "        unsigned found = cgtp_vote(mine < l.graph.items && l.graph.%s[mine] %% %s == warp);\n"
-                         "        for (; found; found &= found - 1) {\n"
-                         "            const int64_t e = from + cgtp_lowest(found), node = l.graph.%s[e];\n",
-                    owner == INDEX_RECEIVER ? "receiver" : "sender", warps, owner == INDEX_RECEIVER ? "receiver" : "sender");
+        text_printf(
+            out,
+            "    }\n    for (int64_t from = 0; from < l.graph.items; from += CGTP_LANES) {\n"
+            "        const int64_t mine = from + cgtp_lane();\n"
+            "        unsigned found = cgtp_vote(mine < l.graph.items && l.graph.%s[mine] %% %s == warp);\n"
+            "        for (; found; found &= found - 1) {\n"
+            "            const int64_t e = from + cgtp_lowest(found), node = l.graph.%s[e];\n",
+            owner == INDEX_RECEIVER ? "receiver" : "sender", warps,
+            owner == INDEX_RECEIVER ? "receiver" : "sender");
         emit_owned(w, 12, "node", true, false, false);
         emit_visit(w, 12);
         text_printf(out, "        }\n    }\n");
@@ -355,16 +406,26 @@ static void emit_kernel(struct cuda_writer *w)
         long long dim = (long long)w->problem->dim[f->slot];
         if (index_of(w, f->slot) != INDEX_SHARED)
             continue;
-        text_printf(out, "/* %s: the partial sums of all warps, added in order; an element a thread. */\n"
-                         "CGTP_KERNEL(128, 1) %s_sum(const launch l)\n{\n"
-                         "    const int64_t at = cgtp_block() * (int64_t)128 + cgtp_thread();\n    if (at >= %lld)\n        return;\n", f->name, f->name, dim);
+        text_printf(out,
+                    "/* %s: the partial sums of all warps, added in order; an element a thread. */\n"
+                    "CGTP_KERNEL(128, 1) %s_sum(const launch l)\n{\n"
+                    "    const int64_t at = cgtp_block() * (int64_t)128 + cgtp_thread();\n    if (at >= "
+                    "%lld)\n        return;\n",
+                    f->name, f->name, dim);
         if (is_compensated(w, f->slot))
-            text_printf(out, "    real sum = 0, error = 0;\n    const cgtp_compensated total = {&sum, &error};\n"
-                             "    for (int64_t part = 0; part < %s; part++) {\n        total[0] += l.%s_parts[part * %lld + at];\n"
-                             "        error += l.%s_error[part * %lld + at];\n    }\n    l.%s[at] = sum + error;\n}\n\n", warps, f->name, dim, f->name, dim, f->name);
+            text_printf(
+                out,
+                "    real sum = 0, error = 0;\n    const cgtp_compensated total = {&sum, &error};\n"
+                "    for (int64_t part = 0; part < %s; part++) {\n        total[0] += l.%s_parts[part * %lld "
+                "+ at];\n"
+                "        error += l.%s_error[part * %lld + at];\n    }\n    l.%s[at] = sum + error;\n}\n\n",
+                warps, f->name, dim, f->name, dim, f->name);
         else
-            text_printf(out, "    real sum = 0;\n    for (int64_t part = 0; part < %s; part++)\n        sum += l.%s_parts[part * %lld + at];\n"
-                             "    l.%s[at] = sum;\n}\n\n", warps, f->name, dim, f->name);
+            text_printf(out,
+                        "    real sum = 0;\n    for (int64_t part = 0; part < %s; part++)\n        sum += "
+                        "l.%s_parts[part * %lld + at];\n"
+                        "    l.%s[at] = sum;\n}\n\n",
+                        warps, f->name, dim, f->name);
     }
 }
 
@@ -383,12 +444,17 @@ void emit_cuda_general_launch(struct cuda_writer *w)
 {
     struct text *out = w->out;
     const struct gpu_pass *g = w->pass;
-    text_printf(out, "    if ((status = cgtp_launch(%s_kernel, CGTP_GENERAL_WARPS * CGTP_LANES / CGTP_GENERAL_BLOCK, CGTP_GENERAL_BLOCK, 0, stream, l)))\n"
-                     "        return status;\n", cuda_owner(g));
+    text_printf(out,
+                "    if ((status = cgtp_launch(%s_kernel, CGTP_GENERAL_WARPS * CGTP_LANES / "
+                "CGTP_GENERAL_BLOCK, CGTP_GENERAL_BLOCK, 0, stream, l)))\n"
+                "        return status;\n",
+                cuda_owner(g));
     for (int o = 0; o < g->pass->outputs && g->pass->owner == INDEX_SHARED; o++) {
         const struct form_output *f = pass_output(w, o);
         if (index_of(w, f->slot) == INDEX_SHARED)
-            text_printf(out, "    if ((status = cgtp_launch(%s_sum, %lld, 128, 0, stream, l)))\n        return status;\n", f->name,
-                        ((long long)w->problem->dim[f->slot] + 127) / 128);
+            text_printf(
+                out,
+                "    if ((status = cgtp_launch(%s_sum, %lld, 128, 0, stream, l)))\n        return status;\n",
+                f->name, ((long long)w->problem->dim[f->slot] + 127) / 128);
     }
 }

@@ -11,9 +11,10 @@ int path_channels_b(const struct path_plan *);
 /* The segment of slot x, y or z that the path uses. */
 const struct segment *path_segment(const struct plan *, const struct path_plan *, enum slot);
 
-/* Address, in the row `name`, of the path's operand in a role, for channel `a` of A (a C variable where there are several).
- * d: elements from one channel of B or G to the next in the layout of that row. */
-const char *path_address(struct arena *, const struct plan *, const struct path_plan *, enum role, const char *name, int d);
+/* Address, in the row `name`, of the path's operand in a role, for channel `a` of A (a C variable where there
+ * are several). d: elements from one channel of B or G to the next in the layout of that row. */
+const char *path_address(struct arena *, const struct plan *, const struct path_plan *, enum role,
+                         const char *name, int d);
 
 /* Elements from one row of weights (channel of B) to the next in a contracted path. */
 int64_t path_weight_rows(const struct path_plan *);
@@ -39,8 +40,9 @@ struct product_functions {
     struct product_function *function;
 };
 
-/* The function for a path by a recipe, new or known; its name is made of mode, l's and `suffix`. Valid until the next call. */
-const struct product_function *product_function_for(struct product_functions *, const struct recipe *, const char *suffix,
-                                                    const struct path_plan *);
+/* The function for a path by a recipe, new or known; its name is made of mode, l's and `suffix`. Valid until
+ * the next call. */
+const struct product_function *product_function_for(struct product_functions *, const struct recipe *,
+                                                    const char *suffix, const struct path_plan *);
 
 #endif

@@ -34,8 +34,9 @@ struct rat rat_div(struct arena *, struct rat, struct rat); /* divisor > 0 */
 int rat_compare(struct rat, struct rat);                    /* <0, 0, >0 */
 bool rat_is_zero(struct rat);
 
-/* A non-negative decimal such as 2, 0.5, 1e-3, exactly. False when it is no such number, has more than 18 significant
- * digits, or is not zero and outside 1e-30 .. 1e30. (A sign, inf and nan are the caller's to diagnose.) */
+/* A non-negative decimal such as 2, 0.5, 1e-3, exactly. False when it is no such number, has more than 18
+ * significant digits, or is not zero and outside 1e-30 .. 1e30. (A sign, inf and nan are the caller's to
+ * diagnose.) */
 bool rat_parse(struct arena *, const char *s, struct rat *out);
 void rat_print(struct text *, struct rat); /* 3/10, or 3 where the denominator is one */
 double rat_double(struct rat);             /* correctly rounded */
@@ -47,7 +48,8 @@ struct surd surd_negate(struct surd);
 bool surd_equal(struct surd, struct surd);
 int surd_compare(struct surd, struct surd); /* a total order by value: <0, 0, >0 */
 
-/* Correctly rounded to nearest even; magnitudes are always in the normal range of the type for the numbers met here. */
+/* Correctly rounded to nearest even; magnitudes are always in the normal range of the type for the numbers
+ * met here. */
 double surd_double(struct surd);
 float surd_float(struct surd);
 

@@ -1,8 +1,10 @@
-/* form.c - derives kernels: the forward one, cotangents of any (backward), tangents of any (JVP), subsets, spelled ones.
+/* form.c - derives kernels: the forward one, cotangents of any (backward), tangents of any (JVP), subsets,
+ * spelled ones.
  *
  * The rule is one line of mathematics. A kernel's outputs paired with cotangents is a sum of full numbers
- * Q(x', y', w', g'), one for each term, the cotangent standing in the slot of the term's target. Its derivative by an
- * input is the sum, over the numbers in which that input stands, of Q by that slot at the other three arguments.
+ * Q(x', y', w', g'), one for each term, the cotangent standing in the slot of the term's target. Its
+ * derivative by an input is the sum, over the numbers in which that input stands, of Q by that slot at the
+ * other three arguments.
  */
 #include "form.h"
 
@@ -57,8 +59,8 @@ static struct draft forward(struct arena *a, bool weights)
 static const struct {
     const char *output, *cotangent;
 } cotangent_name[] = {
-    {"z", "gz"},     {"gx", "ax"},   {"gy", "by"},   {"gw", "cw"},
-    {"d_x", "a2x"},  {"d_y", "b2y"}, {"d_w", "c2w"}, {"d_gz", "e2gz"},
+    {"z", "gz"},    {"gx", "ax"},   {"gy", "by"},   {"gw", "cw"},
+    {"d_x", "a2x"}, {"d_y", "b2y"}, {"d_w", "c2w"}, {"d_gz", "e2gz"},
 };
 
 enum { COTANGENTS = sizeof cotangent_name / sizeof *cotangent_name };
@@ -71,8 +73,8 @@ static int terms_of(const struct draft *d)
     return n;
 }
 
-/* The reverse-mode derivative of `of` by each of its inputs. Output names are prefix + input; `first` (or NULL) names the
- * input whose derivative comes first. */
+/* The reverse-mode derivative of `of` by each of its inputs. Output names are prefix + input; `first` (or
+ * NULL) names the input whose derivative comes first. */
 static struct draft cotangent(const char *name, const struct draft *of, const char *prefix, const char *first)
 {
     struct arena *a = of->arena;
@@ -90,7 +92,8 @@ static struct draft cotangent(const char *name, const struct draft *of, const ch
             if (leads != (round == 0))
                 continue;
             enum slot slot = of->input[i].slot;
-            struct form_output *out = add_output(&d, arena_printf(a, "%s%s", prefix, of->input[i].name), slot, terms_of(of));
+            struct form_output *out =
+                add_output(&d, arena_printf(a, "%s%s", prefix, of->input[i].name), slot, terms_of(of));
             for (int o = 0; o < of->outputs; o++)
                 for (int t = 0; t < of->output[o].terms; t++) {
                     struct form_term term = of->output[o].term[t];
@@ -114,7 +117,8 @@ static struct draft tangent(const char *name, const struct draft *of)
         add_input(&d, arena_printf(a, "d%s", of->input[i].name), of->input[i].slot, true);
     for (int o = 0; o < of->outputs; o++) {
         const struct form_output *from = &of->output[o];
-        struct form_output *out = add_output(&d, arena_printf(a, "d%s", from->name), from->slot, 3 * from->terms);
+        struct form_output *out =
+            add_output(&d, arena_printf(a, "d%s", from->name), from->slot, 3 * from->terms);
         for (int t = 0; t < from->terms; t++)
             for (int s = 0; s < SLOT_COUNT; s++) {
                 struct form_term term = from->term[t];
@@ -176,7 +180,8 @@ static void choose_outputs(struct draft *d, const struct spec_kernel *k, struct 
 }
 
 /* Names that the generated functions use for their other parameters. */
-static const char *const reserved[] = {"graph", "items", "workspace", "workspace_bytes", "stream", "real", "node"};
+static const char *const reserved[] = {"graph",  "items", "workspace", "workspace_bytes",
+                                       "stream", "real",  "node"};
 
 static void check_name(const char *name, struct pos pos, struct diag *diag)
 {
@@ -200,10 +205,11 @@ static struct draft spelled(struct arena *a, const struct spec_kernel *k, bool w
         check_name(s->name, s->pos, diag);
         for (int j = 0; j < d.inputs; j++)
             if (strcmp(d.input[j].name, s->name) == 0)
-                diag_error(diag, s->pos, "'%s' is already an argument; x, y, w and gz need no declaration", s->name);
+                diag_error(diag, s->pos, "'%s' is already an argument; x, y, w and gz need no declaration",
+                           s->name);
         if (s->slot == SLOT_W && !weights)
-            diag_error(diag, s->pos, "'%s' is declared as %s of w, but no path of this product has weights", s->name,
-                       s->tangent ? "a (co)tangent" : "a value");
+            diag_error(diag, s->pos, "'%s' is declared as %s of w, but no path of this product has weights",
+                       s->name, s->tangent ? "a (co)tangent" : "a value");
         add_input(&d, s->name, s->slot, s->tangent);
     }
     const char **names = NEW_ARRAY(a, const char *, d.inputs + 1);
@@ -220,12 +226,15 @@ static struct draft spelled(struct arena *a, const struct spec_kernel *k, bool w
             const struct spec_term *q = &s->term[t];
             struct form_term term = {.target = q->target, .argument = {-1, -1, -1, -1}};
             if (q->target != out->slot) {
-                diag_error(diag, q->pos, "'%s' adds derivatives by %s and by %s; all terms of an output must have one target",
-                           s->name, slot_letter[out->slot], slot_letter[q->target]);
+                diag_error(
+                    diag, q->pos,
+                    "'%s' adds derivatives by %s and by %s; all terms of an output must have one target",
+                    s->name, slot_letter[out->slot], slot_letter[q->target]);
                 continue;
             }
             if (q->target == SLOT_W && !weights) {
-                diag_error(diag, q->pos, "no path of this product has weights, so there is no derivative by w");
+                diag_error(diag, q->pos,
+                           "no path of this product has weights, so there is no derivative by w");
                 continue;
             }
             int given = 0;
@@ -246,10 +255,12 @@ static struct draft spelled(struct arena *a, const struct spec_kernel *k, bool w
                                near ? near : "", near ? "'?" : "; declare it under `arguments`");
                     good = false;
                 } else if ((int)d.input[i].slot != slot) {
-                    diag_error(diag, pos, "'%s' is an argument of slot %s, but slot %s stands here: Q_%s takes (%s, %s, %s)",
-                               name, slot_letter[d.input[i].slot], slot_letter[slot], slot_letter[q->target],
-                               q->target == SLOT_X ? "y" : "x", q->target <= SLOT_Y ? "w" : "y",
-                               q->target == SLOT_G ? "w" : "g");
+                    diag_error(
+                        diag, pos,
+                        "'%s' is an argument of slot %s, but slot %s stands here: Q_%s takes (%s, %s, %s)",
+                        name, slot_letter[d.input[i].slot], slot_letter[slot], slot_letter[q->target],
+                        q->target == SLOT_X ? "y" : "x", q->target <= SLOT_Y ? "w" : "y",
+                        q->target == SLOT_G ? "w" : "g");
                     good = false;
                 } else {
                     term.argument[slot] = i;

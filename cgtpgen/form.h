@@ -1,11 +1,12 @@
 /* form.h - every kernel as outputs, each a sum of derivatives of one number by one of its operands.
  *
- * For one item Q(x, y, w, g) = sum over paths and nonzeros of a C[i,j,k] x[u,i] y[v,j] w[..] g[..,k] is linear in each
- * operand. A term Q_s(..) is the derivative of Q by slot s at given arguments of the other three slots. Everything below
- * this layer sees kernels only in this form; nothing branches on a kernel's name.
+ * For one item Q(x, y, w, g) = sum over paths and nonzeros of a C[i,j,k] x[u,i] y[v,j] w[..] g[..,k] is
+ * linear in each operand. A term Q_s(..) is the derivative of Q by slot s at given arguments of the other
+ * three slots. Everything below this layer sees kernels only in this form; nothing branches on a kernel's
+ * name.
  *
- * An unweighted path has no w, so Q is affine in w: its part of a term counts once where the w argument is a primal
- * value, is zero where that argument is a (co)tangent of w, and it has no Q_w (form_term_applies).
+ * An unweighted path has no w, so Q is affine in w: its part of a term counts once where the w argument is a
+ * primal value, is zero where that argument is a (co)tangent of w, and it has no Q_w (form_term_applies).
  */
 #ifndef CGTPGEN_FORM_H
 #define CGTPGEN_FORM_H
@@ -19,7 +20,8 @@ struct form_argument {
     bool tangent; /* a tangent or cotangent of the slot, not its primal value */
 };
 
-/* Q_target at the inputs argument[s], s != target; -1 at the target, and at W where the product has no weights. */
+/* Q_target at the inputs argument[s], s != target; -1 at the target, and at W where the product has no
+ * weights. */
 struct form_term {
     enum slot target;
     int argument[SLOT_COUNT];

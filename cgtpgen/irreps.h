@@ -14,7 +14,7 @@ struct irrep {
 
 /* mul copies of one irrep; in a row (layout mul_ir) element (u, i) stands at offset + u (2l+1) + i. */
 struct segment {
-    int mul;        /* >= 0 */
+    int mul; /* >= 0 */
     struct irrep ir;
     int64_t offset; /* of the first element in the row */
 };
@@ -33,7 +33,8 @@ struct irreps_error {
     const char *message; /* in the arena; NULL if nothing is wrong */
 };
 
-/* Parses e3nn's syntax ("16x0e + 1o", spaces free, "" is empty). On an error returns false and fills *error. */
+/* Parses e3nn's syntax ("16x0e + 1o", spaces free, "" is empty). On an error returns false and fills *error.
+ */
 bool irreps_parse(struct arena *, const char *s, struct irreps *out, struct irreps_error *error);
 
 /* Appends a segment, setting its offset. *capacity starts at 0. */

@@ -80,8 +80,15 @@ static struct matrix *build(struct arena *a, const struct path *p, enum slot slo
     bool a_is_y = slot_a == SLOT_Y;
     struct matrix *m = NEW(a, struct matrix);
     *m = (struct matrix){
-        .l1 = p->l1, .l2 = p->l2, .l3 = p->l3, .a = slot_a, .b = a_is_y ? SLOT_X : SLOT_Y, .scale = p->coefficient,
-        .rows = 2 * (a_is_y ? p->l1 : p->l2) + 1, .columns = 2 * p->l3 + 1, .depth = 2 * (a_is_y ? p->l2 : p->l1) + 1,
+        .l1 = p->l1,
+        .l2 = p->l2,
+        .l3 = p->l3,
+        .a = slot_a,
+        .b = a_is_y ? SLOT_X : SLOT_Y,
+        .scale = p->coefficient,
+        .rows = 2 * (a_is_y ? p->l1 : p->l2) + 1,
+        .columns = 2 * p->l3 + 1,
+        .depth = 2 * (a_is_y ? p->l2 : p->l1) + 1,
     };
     int cells = m->rows * m->columns;
     m->entry = NEW_ARRAY(a, int, cells);
@@ -132,8 +139,8 @@ static const struct matrix *find(struct matrices *all, const struct path *p, enu
 {
     for (int i = 0; i < all->n; i++) {
         const struct matrix *m = all->matrix[i];
-        if (m->l1 == p->l1 && m->l2 == p->l2 && m->l3 == p->l3 && m->a == a && (m->column != NULL) == scaled &&
-            surd_equal(m->scale, p->coefficient))
+        if (m->l1 == p->l1 && m->l2 == p->l2 && m->l3 == p->l3 && m->a == a &&
+            (m->column != NULL) == scaled && surd_equal(m->scale, p->coefficient))
             return m;
     }
     all->matrix = arena_grow(all->arena, all->matrix, all->n, &all->capacity, sizeof(struct matrix *));

@@ -85,7 +85,8 @@ static int applicable(const struct kernel_form *k, int o, const struct path *p, 
     return n;
 }
 
-static struct recipe_input *kernel_inputs(struct arena *a, const struct kernel_form *k, const struct variant *v, int more)
+static struct recipe_input *kernel_inputs(struct arena *a, const struct kernel_form *k,
+                                          const struct variant *v, int more)
 {
     struct recipe_input *in = NEW_ARRAY(a, struct recipe_input, k->inputs + more + 1);
     for (int i = 0; i < k->inputs; i++)
@@ -94,8 +95,8 @@ static struct recipe_input *kernel_inputs(struct arena *a, const struct kernel_f
 }
 
 /* Everything in one recipe: weights act channel by channel. */
-static void diagonal(struct arena *a, const struct problem *problem, const struct kernel_form *k, const struct pass *pass,
-                     const struct path *p, struct variant *v)
+static void diagonal(struct arena *a, const struct problem *problem, const struct kernel_form *k,
+                     const struct pass *pass, const struct path *p, struct variant *v)
 {
     struct recipe_request *request = NEW_ARRAY(a, struct recipe_request, pass->outputs);
     int n = 0;
@@ -136,7 +137,8 @@ static int intern_set(struct pair_set *sets, int *n, struct pair_set s)
 }
 
 /* The (A, B) pairs of the terms whose `role` input is `input`. */
-static struct pair_set pairs_with(struct arena *a, const struct recipe_term *term, int n, enum role role, int input)
+static struct pair_set pairs_with(struct arena *a, const struct recipe_term *term, int n, enum role role,
+                                  int input)
 {
     struct pair_set s = {0, NEW_ARRAY(a, struct recipe_term, n)};
     for (int t = 0; t < n; t++)
@@ -158,8 +160,8 @@ static bool first_with(const struct recipe_term *term, int t, enum role role)
 }
 
 /* Through T = M B and P = W g. */
-static void contracted(struct arena *a, const struct kernel_form *k, const struct pass *pass, const struct path *p,
-                       struct variant *v)
+static void contracted(struct arena *a, const struct kernel_form *k, const struct pass *pass,
+                       const struct path *p, struct variant *v)
 {
     int most = 0;
     for (int i = 0; i < pass->outputs; i++)
@@ -209,7 +211,8 @@ static void contracted(struct arena *a, const struct kernel_form *k, const struc
     if (v->ts) {
         struct recipe_request *tensor = NEW_ARRAY(a, struct recipe_request, v->ts);
         for (int t = 0; t < v->ts; t++)
-            tensor[t] = (struct recipe_request){ROLE_G, arena_printf(a, "t%d", t), t, true, sets[t].n, sets[t].term};
+            tensor[t] =
+                (struct recipe_request){ROLE_G, arena_printf(a, "t%d", t), t, true, sets[t].n, sets[t].term};
         v->tensor = recipe_build(a, k->inputs, kernel_inputs(a, k, v, 0), v->ts, tensor, v->wide);
     }
     if (backs) {
@@ -220,18 +223,23 @@ static void contracted(struct arena *a, const struct kernel_form *k, const struc
     }
 }
 
-static int variant_of(struct arena *a, const struct problem *problem, const struct kernel_form *k, struct pass *pass,
-                      int *capacity, const struct path_plan *e)
+static int variant_of(struct arena *a, const struct problem *problem, const struct kernel_form *k,
+                      struct pass *pass, int *capacity, const struct path_plan *e)
 {
     if (!e->matrix)
         return -1;
-    struct variant v = {.a = e->a, .elementwise = e->elementwise, .contracted = e->contracted,
-                        .weighted = e->path->weighted, .wide = e->matrix->rows <= e->matrix->columns,
-                        .strided = e->strided, .weight_strided = e->weight_strided};
+    struct variant v = {.a = e->a,
+                        .elementwise = e->elementwise,
+                        .contracted = e->contracted,
+                        .weighted = e->path->weighted,
+                        .wide = e->matrix->rows <= e->matrix->columns,
+                        .strided = e->strided,
+                        .weight_strided = e->weight_strided};
     for (int i = 0; i < pass->variants; i++) {
         const struct variant *w = &pass->variant[i];
-        if (w->a == v.a && w->elementwise == v.elementwise && w->contracted == v.contracted && w->weighted == v.weighted &&
-            w->wide == v.wide && w->strided == v.strided && w->weight_strided == v.weight_strided)
+        if (w->a == v.a && w->elementwise == v.elementwise && w->contracted == v.contracted &&
+            w->weighted == v.weighted && w->wide == v.wide && w->strided == v.strided &&
+            w->weight_strided == v.weight_strided)
             return i;
     }
     if (v.contracted)
@@ -292,8 +300,8 @@ static void find_reads(struct pass *pass, const struct plan *plan)
     }
 }
 
-static struct pass plan_pass(struct arena *a, const struct plan *plan, const struct kernel_form *k, enum index_kind owner,
-                             int outputs, const int *output)
+static struct pass plan_pass(struct arena *a, const struct plan *plan, const struct kernel_form *k,
+                             enum index_kind owner, int outputs, const int *output)
 {
     const struct problem *problem = plan->problem;
     const struct spec *spec = problem->spec;

@@ -6,13 +6,14 @@
 
 enum {
     LANES = 32,
-    REGISTERS = 65536,       /* of a multiprocessor */
-    FORM_REGISTERS = 24,     /* forms of each operand A beyond the first */
-    OWN_REGISTERS = 42       /* addresses, counters, temporaries; fitted to what ptxas reports */
+    REGISTERS = 65536,   /* of a multiprocessor */
+    FORM_REGISTERS = 24, /* forms of each operand A beyond the first */
+    OWN_REGISTERS = 42   /* addresses, counters, temporaries; fitted to what ptxas reports */
 };
 
-/* What a thread may use at this many warps a multiprocessor, the choices that are useful, and how an instruction's time
- * compares (measured on an H200: at 16 warps the segments are small and each loads its own rows of edges). */
+/* What a thread may use at this many warps a multiprocessor, the choices that are useful, and how an
+ * instruction's time compares (measured on an H200: at 16 warps the segments are small and each loads its own
+ * rows of edges). */
 static const struct {
     int warps, registers;
     double cost;
@@ -23,9 +24,9 @@ static const struct knob {
     const char *name;
     int least, most;
 } knobs[] = {
-    {"channels", 1, 2},  /* V */
+    {"channels", 1, 2}, /* V */
     {"stages", 2, 8},
-    {"warps", 8, 16},    /* a multiprocessor, a multiple of 4; decides the registers of a thread */
+    {"warps", 8, 16},      /* a multiprocessor, a multiple of 4; decides the registers of a thread */
     {"paths", 1, 1 << 16}, /* most paths in a segment */
 };
 enum { KNOB_CHANNELS, KNOB_STAGES, KNOB_WARPS, KNOB_PATHS, KNOBS };
@@ -54,11 +55,11 @@ void plan_cuda_check(const struct spec *s, struct diag *diag)
             diag_error(diag, q->pos, "the C backend has no knob '%s', nor any other", q->name);
         } else if (k == KNOBS) {
             const char *near = diag_nearest(q->name, names, KNOBS);
-            diag_error(diag, q->pos, "unknown knob '%s'%s%s%s", q->name, near ? "; did you mean '" : "", near ? near : "",
-                       near ? "'?" : "; there are channels, stages, warps and paths");
+            diag_error(diag, q->pos, "unknown knob '%s'%s%s%s", q->name, near ? "; did you mean '" : "",
+                       near ? near : "", near ? "'?" : "; there are channels, stages, warps and paths");
         } else if (q->value < knobs[k].least || q->value > knobs[k].most) {
-            diag_error(diag, q->pos, "%s is %lld; expected %d to %d", q->name, (long long)q->value, knobs[k].least,
-                       knobs[k].most);
+            diag_error(diag, q->pos, "%s is %lld; expected %d to %d", q->name, (long long)q->value,
+                       knobs[k].least, knobs[k].most);
         } else if (k == KNOB_WARPS && q->value % 4) {
             diag_error(diag, q->pos, "warps is %lld; expected 8, 12 or 16", (long long)q->value);
         }
@@ -79,13 +80,15 @@ static int element_size(const struct plan *plan)
     return plan->problem->spec->precision == PRECISION_FLOAT64 ? 8 : 4;
 }
 
-/* Shared memory that the blocks of a multiprocessor can have together; a block can have all but one KiB of it less. */
+/* Shared memory that the blocks of a multiprocessor can have together; a block can have all but one KiB of it
+ * less. */
 static int shared_bytes(const char *arch)
 {
     static const struct {
         const char *arch;
         int kib;
-    } known[] = {{"sm_80", 163}, {"sm_86", 99}, {"sm_89", 99}, {"sm_90", 227}, {"sm_100", 227}, {"sm_120", 99}};
+    } known[] = {{"sm_80", 163}, {"sm_86", 99},   {"sm_89", 99},
+                 {"sm_90", 227}, {"sm_100", 227}, {"sm_120", 99}};
     int kib = 99;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].arch, arch) == 0)
@@ -106,7 +109,8 @@ static const char *why_general(const struct plan *plan, const struct kernel_form
     const struct spec *s = p->spec;
     int wide = 16 / element_size(plan);
     (void)k;
-    if (s->index[SLOT_X] != INDEX_SENDER || s->index[SLOT_Y] != INDEX_ITEM || s->index[SLOT_G] != INDEX_RECEIVER)
+    if (s->index[SLOT_X] != INDEX_SENDER || s->index[SLOT_Y] != INDEX_ITEM ||
+        s->index[SLOT_G] != INDEX_RECEIVER)
         return "not a convolution (x sender, y item, z receiver)";
     if (!s->sorted)
         return "edges in any order";
@@ -151,7 +155,8 @@ static int slot_count(const struct kernel_form *k, const struct pass *pass, enum
 }
 
 /* Registers of a thread, and the other figures, for a segment with its paths and channels set. */
-static void measure(const struct plan *plan, const struct kernel_form *k, const struct gpu_pass *g, struct gpu_segment *s)
+static void measure(const struct plan *plan, const struct kernel_form *k, const struct gpu_pass *g,
+                    struct gpu_segment *s)
 {
     const struct problem *p = plan->problem;
     const struct pass *pass = g->pass;
@@ -181,16 +186,19 @@ static void measure(const struct plan *plan, const struct kernel_form *k, const 
     s->groups = s->mul / (LANES * v);
     s->g_length = v * z * zs;
     s->flush_bytes = g->g_outputs ? LANES * v * longest * size : 0;
-    s->leave_bytes = 2 * s->flush_bytes > LANES * v * x * xs_out * size ? 2 * s->flush_bytes : LANES * v * x * xs_out * size;
-    s->registers = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) +
-                   OWN_REGISTERS + (ys_in > 1 ? FORM_REGISTERS * words * (ys_in - 1) : 0);
+    s->leave_bytes = 2 * s->flush_bytes > LANES * v * x * xs_out * size ? 2 * s->flush_bytes
+                                                                        : LANES * v * x * xs_out * size;
+    s->registers = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) + OWN_REGISTERS +
+                   (ys_in > 1 ? FORM_REGISTERS * words * (ys_in - 1) : 0);
     s->work = (int)(work + 50.0 * ys_out + 4.0 * x * v * xs_out);
 }
 
 static int by_operands(const void *a, const void *b, const struct problem *p)
 {
     const struct path *q = &p->path[*(const int *)a], *r = &p->path[*(const int *)b];
-    return q->y != r->y ? (q->y > r->y) - (q->y < r->y) : q->x != r->x ? (q->x > r->x) - (q->x < r->x) : q->number - r->number;
+    return q->y != r->y   ? (q->y > r->y) - (q->y < r->y)
+           : q->x != r->x ? (q->x > r->x) - (q->x < r->x)
+                          : q->number - r->number;
 }
 
 /* Insertion sort: segments are short and there is no qsort with a context in C11. */
@@ -204,8 +212,8 @@ static void sort_paths(struct gpu_segment *s, const struct problem *p)
         }
 }
 
-static void lay_out_stage(struct arena *a, const struct plan *plan, const struct kernel_form *k, const struct pass *pass,
-                          struct gpu_segment *s)
+static void lay_out_stage(struct arena *a, const struct plan *plan, const struct kernel_form *k,
+                          const struct pass *pass, struct gpu_segment *s)
 {
     const struct problem *p = plan->problem;
     int size = element_size(plan), at = 0, slice = LANES * s->channels * size;
@@ -231,8 +239,8 @@ static void lay_out_stage(struct arena *a, const struct plan *plan, const struct
 }
 
 /* Divides the paths into segments of at most `limit` registers. */
-static void divide(struct arena *a, const struct plan *plan, const struct kernel_form *k, struct gpu_pass *g, int channels,
-                   int limit, int most_paths)
+static void divide(struct arena *a, const struct plan *plan, const struct kernel_form *k, struct gpu_pass *g,
+                   int channels, int limit, int most_paths)
 {
     const struct problem *p = plan->problem;
     bool *taken = NEW_ARRAY(a, bool, p->paths + 1);
@@ -240,7 +248,8 @@ static void divide(struct arena *a, const struct plan *plan, const struct kernel
     g->segments = 0;
     for (;;) {
         struct gpu_segment s = {.path = NEW_ARRAY(a, int, p->paths + 1), .x = NEW_ARRAY(a, int, p->x.n + 1)};
-        /* whole segments of x first, so that the gradient of an x row is summed in one place; then single paths */
+        /* whole segments of x first, so that the gradient of an x row is summed in one place; then single
+         * paths */
         for (int x = 0; x < p->x.n; x++) {
             struct gpu_segment larger = s;
             larger.path = NEW_ARRAY(a, int, p->paths + 1);
@@ -282,8 +291,8 @@ static int most_registers(const struct gpu_pass *g)
     return most;
 }
 
-/* Chooses V, segments and occupancy. Two channels a lane halve the work for forms and sums over lanes; more warps hide
- * latency; fewer segments read x less often. */
+/* Chooses V, segments and occupancy. Two channels a lane halve the work for forms and sums over lanes; more
+ * warps hide latency; fewer segments read x less often. */
 static int choose(struct arena *a, const struct plan *plan, const struct kernel_form *k, struct gpu_pass *g,
                   const struct choice *c)
 {
@@ -300,21 +309,23 @@ static int choose(struct arena *a, const struct plan *plan, const struct kernel_
             double work = 0;
             for (int s = 0; s < g->segments; s++)
                 work += (double)g->segment[s].work * g->segment[s].groups;
-            /* each segment more reads its edges again, and divides the multiprocessors less evenly; what does not fit
-             * spills */
-            work *= occupancy[o].cost * (1 + 0.15 * (g->segments - 1)) * (most_registers(g) > occupancy[o].registers ? 2 : 1);
+            /* each segment more reads its edges again, and divides the multiprocessors less evenly; what does
+             * not fit spills */
+            work *= occupancy[o].cost * (1 + 0.15 * (g->segments - 1)) *
+                    (most_registers(g) > occupancy[o].registers ? 2 : 1);
             if (least == 0 || work < least) {
                 least = work;
                 best = o;
                 best_v = v;
             }
         }
-    divide(a, plan, k, g, c->knob[KNOB_CHANNELS] ? c->knob[KNOB_CHANNELS] : best_v, occupancy[best].registers, most_paths);
+    divide(a, plan, k, g, c->knob[KNOB_CHANNELS] ? c->knob[KNOB_CHANNELS] : best_v, occupancy[best].registers,
+           most_paths);
     return best;
 }
 
-static void plan_convolution(struct arena *a, struct plan *plan, const struct kernel_form *k, struct gpu_pass *g,
-                             const struct choice *c, int shared)
+static void plan_convolution(struct arena *a, struct plan *plan, const struct kernel_form *k,
+                             struct gpu_pass *g, const struct choice *c, int shared)
 {
     const struct problem *p = plan->problem;
     g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
@@ -359,7 +370,8 @@ static void plan_general(const struct plan *plan, struct gpu_pass *g)
             continue;
         const struct variant *v = &g->pass->variant[g->pass->variant_of[i]];
         const struct path_plan *e = &plan->path[i];
-        int64_t need = (int64_t)(v->ts + v->ps) * e->matrix->columns * (e->b == SLOT_X ? e->path->mul_x : e->path->mul_y);
+        int64_t need = (int64_t)(v->ts + v->ps) * e->matrix->columns *
+                       (e->b == SLOT_X ? e->path->mul_x : e->path->mul_y);
         g->scratch = g->scratch > need ? g->scratch : need;
     }
 }
@@ -406,12 +418,16 @@ void plan_cuda_print_kernel(struct text *out, const struct gpu_plan *gpu, const 
             text_printf(out, "general (%s)\n", g->reason);
             continue;
         }
-        text_printf(out, "pipelined convolution%s\n  %d stages, %d warps a block, %d blocks a multiprocessor, %d bytes shared a block\n",
-                    g->edge_buffer ? ", gradients of x through a buffer of edges" : "", g->stages, g->warps, g->blocks,
-                    g->warps * g->warp_bytes);
+        text_printf(out,
+                    "pipelined convolution%s\n  %d stages, %d warps a block, %d blocks a multiprocessor, %d "
+                    "bytes shared a block\n",
+                    g->edge_buffer ? ", gradients of x through a buffer of edges" : "", g->stages, g->warps,
+                    g->blocks, g->warps * g->warp_bytes);
         for (int s = 0; s < g->segments; s++) {
             const struct gpu_segment *q = &g->segment[s];
-            text_printf(out, "  segment %d: %d paths, %d channels, %d a lane in %d groups; %d registers; stage %d bytes; %d instructions an edge\n",
+            text_printf(out,
+                        "  segment %d: %d paths, %d channels, %d a lane in %d groups; %d registers; stage %d "
+                        "bytes; %d instructions an edge\n",
                         s, q->paths, q->mul, q->channels, q->groups, q->registers, q->stage_bytes, q->work);
         }
     }

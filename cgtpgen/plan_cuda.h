@@ -1,9 +1,11 @@
-/* plan_cuda.h - how a GPU computes the passes of a plan: who owns what, what lives in registers, what streams.
+/* plan_cuda.h - how a GPU computes the passes of a plan: who owns what, what lives in registers, what
+ * streams.
  *
- * The pipelined convolution evaluates passes of channelwise products over graphs sorted by receiver. A warp owns a segment
- * of paths, 32 V channels (a group) and a contiguous range of edges. It keeps operands and outputs of slot z of its segment
- * in registers while the receiver stays the same, and brings the rows of each edge through a private ring of stages in
- * shared memory by asynchronous copies. The general evaluation computes every other pass: a warp owns a row.
+ * The pipelined convolution evaluates passes of channelwise products over graphs sorted by receiver. A warp
+ * owns a segment of paths, 32 V channels (a group) and a contiguous range of edges. It keeps operands and
+ * outputs of slot z of its segment in registers while the receiver stays the same, and brings the rows of
+ * each edge through a private ring of stages in shared memory by asynchronous copies. The general evaluation
+ * computes every other pass: a warp owns a row.
  */
 #ifndef CGTPGEN_PLAN_CUDA_H
 #define CGTPGEN_PLAN_CUDA_H
@@ -21,40 +23,41 @@ struct stage_piece {
 
 /* Paths computed together by a warp. */
 struct gpu_segment {
-    int paths, *path;     /* numbers, in the order of computation */
-    int xs, *x;           /* segments of x they read, ascending */
-    int mul;              /* channels of all of them */
-    int channels;         /* V: neighbouring channels of a lane */
-    int groups;           /* warps that share the channels: mul / (32 V) */
-    int registers;        /* predicted, of a thread */
-    int g_length;         /* elements of slot z that a lane holds */
+    int paths, *path; /* numbers, in the order of computation */
+    int xs, *x;       /* segments of x they read, ascending */
+    int mul;          /* channels of all of them */
+    int channels;     /* V: neighbouring channels of a lane */
+    int groups;       /* warps that share the channels: mul / (32 V) */
+    int registers;    /* predicted, of a thread */
+    int g_length;     /* elements of slot z that a lane holds */
     int pieces;
     struct stage_piece *piece;
     int stage_bytes, sender_at; /* of one stage; where the edge's sender is kept in it */
-    int flush_bytes;      /* of one of the two buffers through which a row of z leaves */
-    int leave_bytes;      /* of both, or of what an edge adds to rows of x */
-    int work;             /* instructions an edge, to divide the multiprocessors */
-    int edge_at;          /* gradients of x go through a buffer of edges: where this segment's begin in its row */
+    int flush_bytes;            /* of one of the two buffers through which a row of z leaves */
+    int leave_bytes;            /* of both, or of what an edge adds to rows of x */
+    int work;                   /* instructions an edge, to divide the multiprocessors */
+    int edge_at; /* gradients of x go through a buffer of edges: where this segment's begin in its row */
 };
 
 struct gpu_pass {
     const struct pass *pass;
     enum gpu_evaluation evaluation;
-    const char *reason;   /* why the general one; "" otherwise */
+    const char *reason; /* why the general one; "" otherwise */
     /* the convolution: */
     int segments;
     struct gpu_segment *segment;
     const struct matrix **matrix; /* [paths], scaled */
-    int stages, warps;    /* of a ring; of a block */
-    int blocks;           /* a multiprocessor must hold */
-    int warp_bytes;       /* shared memory of a warp */
+    int stages, warps;            /* of a ring; of a block */
+    int blocks;                   /* a multiprocessor must hold */
+    int warp_bytes;               /* shared memory of a warp */
     bool g_outputs, a_outputs, b_outputs, w_outputs;
-    bool edge_buffer;     /* B outputs are summed by a second kernel, in the order of by_sender */
-    int edge_row;         /* elements of a row of that buffer, for each B output */
-    int parts;            /* warps that add to one item's A output */
-    bool part_buffer;     /* more than one: through a buffer and a second kernel, in a fixed order (and faster than by atomics) */
+    bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */
+    int edge_row;     /* elements of a row of that buffer, for each B output */
+    int parts;        /* warps that add to one item's A output */
+    bool part_buffer; /* more than one: through a buffer and a second kernel, in a fixed order (and faster
+                         than by atomics) */
     /* the general evaluation: */
-    int64_t scratch;      /* elements a warp needs for the vectors of contracted paths */
+    int64_t scratch; /* elements a warp needs for the vectors of contracted paths */
 };
 
 struct gpu_kernel {
@@ -65,7 +68,7 @@ struct gpu_kernel {
 
 struct gpu_plan {
     const struct plan *plan;
-    const char *arch;     /* sm_90, ..: the architecture the knobs are for */
+    const char *arch; /* sm_90, ..: the architecture the knobs are for */
     struct gpu_kernel *kernel;
 };
 

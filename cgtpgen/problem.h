@@ -1,4 +1,5 @@
-/* problem.h - one tensor product as mathematics: irreps, paths with their exact coefficients, the weight layout.
+/* problem.h - one tensor product as mathematics: irreps, paths with their exact coefficients, the weight
+ * layout.
  *
  * The contract is e3nn's o3.TensorProduct: same modes, weights in the same order, same normalisations.
  */
@@ -11,8 +12,8 @@
 /* One instruction. Q gets, for its multiplicity indices (u, v, w) tied by mode and for every nonzero of cg,
  * coefficient * C[i,j,k] * x[u,i] * y[v,j] * w[..] * g[..,k]. */
 struct path {
-    int number;              /* position in the list of instructions */
-    int x, y, z;             /* segments */
+    int number;  /* position in the list of instructions */
+    int x, y, z; /* segments */
     int mul_x, mul_y, mul_z;
     int l1, l2, l3;
     enum mode mode;
@@ -29,7 +30,7 @@ struct problem {
     struct irreps x, y, z; /* after the sugar: what the kernels see */
     int paths;
     struct path *path;
-    int64_t weight_numel;  /* elements of a row of weights */
+    int64_t weight_numel;    /* elements of a row of weights */
     int64_t dim[SLOT_COUNT]; /* row lengths of x, y, w, z */
 };
 

@@ -23,7 +23,8 @@ static int find(const struct recipe_product *list, int n, int first, int second)
 static int by_factor(const void *a, const void *b)
 {
     const struct recipe_part *p = a, *q = b;
-    return p->factor != q->factor ? (p->factor < q->factor ? -1 : 1) : (p->vector > q->vector) - (p->vector < q->vector);
+    return p->factor != q->factor ? (p->factor < q->factor ? -1 : 1)
+                                  : (p->vector > q->vector) - (p->vector < q->vector);
 }
 
 struct recipe *recipe_build(struct arena *a, int inputs, struct recipe_input *input, int outputs,
@@ -42,7 +43,10 @@ struct recipe *recipe_build(struct arena *a, int inputs, struct recipe_input *in
     r->u = NEW_ARRAY(a, struct recipe_product, 2 * terms + 1);
     for (int o = 0; o < outputs; o++) {
         const struct recipe_request *q = &request[o];
-        r->output[o] = (struct recipe_output){.role = q->role, .name = q->name, .source = q->source, .assign = q->assign,
+        r->output[o] = (struct recipe_output){.role = q->role,
+                                              .name = q->name,
+                                              .source = q->source,
+                                              .assign = q->assign,
                                               .parts = q->terms,
                                               .part = NEW_ARRAY(a, struct recipe_part, q->terms + 1)};
     }
@@ -59,7 +63,8 @@ struct recipe *recipe_build(struct arena *a, int inputs, struct recipe_input *in
     for (int o = 0; o < outputs; o++) {
         if (request[o].role != ROLE_G)
             continue;
-        /* Scaling B first pays when M has few rows and nothing else wants R; it also needs a W to scale by. */
+        /* Scaling B first pays when M has few rows and nothing else wants R; it also needs a W to scale by.
+         */
         const struct recipe_term *only = request[o].terms == 1 ? &request[o].term[0] : NULL;
         bool scaled = only && only->input[ROLE_W] >= 0 &&
                       (wide || find(r->u, r->us, only->input[ROLE_W], only->input[ROLE_B]) >= 0);
@@ -100,7 +105,8 @@ struct recipe *recipe_build(struct arena *a, int inputs, struct recipe_input *in
         struct recipe_output *out = &r->output[o];
         qsort(out->part, (size_t)out->parts, sizeof *out->part, by_factor);
         for (int t = 0; t < out->parts; t++)
-            r->applications += out->prescaled || (out->role == ROLE_A && (t == 0 || out->part[t].factor != out->part[t - 1].factor));
+            r->applications += out->prescaled || (out->role == ROLE_A &&
+                                                  (t == 0 || out->part[t].factor != out->part[t - 1].factor));
     }
     return r;
 }

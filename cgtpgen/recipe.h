@@ -1,7 +1,8 @@
-/* recipe.h - how one path's share of a pass is computed for one channel: which products with M, used by which outputs.
+/* recipe.h - how one path's share of a pass is computed for one channel: which products with M, used by which
+ * outputs.
  *
- * A recipe works on roles. A is the operand M is made of, B the other of x and y, W the weight (a scalar a channel; may
- * be absent), G the operand or output of slot g. For a channel it forms, each at most once,
+ * A recipe works on roles. A is the operand M is made of, B the other of x and y, W the weight (a scalar a
+ * channel; may be absent), G the operand or output of slot g. For a channel it forms, each at most once,
  *
  *     R(a,b)[k] = sum_i M_a[i,k] b[i]        L(a,g)[i] = sum_k M_a[i,k] g[k]        U(w,b)[i] = w b[i]
  *
@@ -10,7 +11,8 @@
  *     G output [k] += sum w R(a,b)[k], or sum_i M_a[i,k] U(w,b)[i] where that is cheaper
  *     B output [i] += sum w L(a,g)[i]
  *     W output      = sum_i b[i] L(a,g)[i], or sum_k R(a,b)[k] g[k]
- *     A output [j] += reverse mode of the forms: q_f = sum over entries of f of +-U[i] g[k]; sum_f coefficient q_f
+ *     A output [j] += reverse mode of the forms: q_f = sum over entries of f of +-U[i] g[k]; sum_f
+ * coefficient q_f
  */
 #ifndef CGTPGEN_RECIPE_H
 #define CGTPGEN_RECIPE_H
@@ -21,7 +23,8 @@
 
 enum role { ROLE_A, ROLE_B, ROLE_W, ROLE_G, ROLE_COUNT };
 
-/* An array that the recipe reads; `source` is the caller's number for it (a kernel input, or a scratch vector). */
+/* An array that the recipe reads; `source` is the caller's number for it (a kernel input, or a scratch
+ * vector). */
 struct recipe_input {
     enum role role;
     const char *name; /* as a C identifier */
@@ -78,15 +81,16 @@ struct recipe_request {
     struct recipe_term *term;
 };
 
-/* wide: the matrices have no more rows than columns, so scaling B first is cheaper than scaling the result. */
+/* wide: the matrices have no more rows than columns, so scaling B first is cheaper than scaling the result.
+ */
 struct recipe *recipe_build(struct arena *, int inputs, struct recipe_input *, int outputs,
                             const struct recipe_request *, bool wide);
 
 /* Is the input read: by a product (B, G, W) or through its forms (A)? */
 bool recipe_reads(const struct recipe *, int input);
 
-/* Floating-point operations a channel (a multiply-add counts two) for a matrix of this many entries, rows, columns and
- * form terms. */
+/* Floating-point operations a channel (a multiply-add counts two) for a matrix of this many entries, rows,
+ * columns and form terms. */
 double recipe_flops(const struct recipe *, int entries, int rows, int columns, int form_terms);
 
 #endif

@@ -1,4 +1,5 @@
-/* spec.h - what a spec file says, checked for form; meaning that needs the whole product is problem.c's and form.c's.
+/* spec.h - what a spec file says, checked for form; meaning that needs the whole product is problem.c's and
+ * form.c's.
  *
  * docs/spec.md is the reference of the keys.
  */
@@ -16,7 +17,17 @@ enum slot { SLOT_X, SLOT_Y, SLOT_W, SLOT_G, SLOT_COUNT };
 enum index_kind { INDEX_ITEM, INDEX_SENDER, INDEX_RECEIVER, INDEX_SHARED, INDEX_COUNT };
 
 /* e3nn's connection modes. */
-enum mode { MODE_UVW, MODE_UVU, MODE_UVV, MODE_UUW, MODE_UUU, MODE_UVUV, MODE_UVULTV, MODE_ULTVW, MODE_COUNT };
+enum mode {
+    MODE_UVW,
+    MODE_UVU,
+    MODE_UVV,
+    MODE_UUW,
+    MODE_UUU,
+    MODE_UVUV,
+    MODE_UVULTV,
+    MODE_ULTVW,
+    MODE_COUNT
+};
 
 enum sugar { SUGAR_NONE, SUGAR_CHANNELWISE, SUGAR_FULLY_CONNECTED, SUGAR_ELEMENTWISE, SUGAR_FULL };
 enum irrep_normalization { IRREP_COMPONENT, IRREP_NORM, IRREP_NONE };
@@ -27,7 +38,8 @@ extern const char *const slot_name[SLOT_COUNT];   /* x y w z: as written in the 
 extern const char *const index_name[INDEX_COUNT]; /* item sender receiver shared */
 extern const char *const mode_name[MODE_COUNT];   /* uvw uvu uvv uuw uuu uvuv uvu<v u<vw */
 
-/* The kernels that are known by name: forward backward double_backward triple_backward jvp backward_jvp ... */
+/* The kernels that are known by name: forward backward double_backward triple_backward jvp backward_jvp ...
+ */
 enum { KERNEL_NAMES = 7 };
 extern const char *const kernel_name[KERNEL_NAMES];
 
@@ -36,8 +48,9 @@ struct spec_instruction {
     enum mode mode;
     bool weighted;
     struct rat path_weight;
-    struct pos pos;                        /* of the whole entry */
-    struct pos x_pos, y_pos, z_pos, mode_pos, weighted_pos, path_weight_pos; /* of its elements; of the entry where left out */
+    struct pos pos; /* of the whole entry */
+    struct pos x_pos, y_pos, z_pos, mode_pos, weighted_pos,
+        path_weight_pos; /* of its elements; of the entry where left out */
 };
 
 /* A list of variances, one number a segment. n == 0: none given, all one. */
@@ -47,7 +60,8 @@ struct spec_variance {
     struct pos pos;
 };
 
-/* One term of a user-spelled kernel: Q_<target>(name, name, name), the names in slot order x y w g less the target. */
+/* One term of a user-spelled kernel: Q_<target>(name, name, name), the names in slot order x y w g less the
+ * target. */
 struct spec_term {
     enum slot target;
     const char *argument[3];
@@ -74,7 +88,7 @@ struct spec_kernel {
     const char *name; /* the symbol's suffix */
     const char *of;   /* the known kernel it is, or is a subset of; NULL for one spelled out */
     struct pos pos, of_pos;
-    bool subset;      /* outputs were listed */
+    bool subset; /* outputs were listed */
     int outputs, arguments;
     struct spec_output *output;
     struct spec_argument *argument;

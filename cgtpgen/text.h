@@ -6,8 +6,8 @@
 
 struct text {
     struct arena *arena;
-    char *s;             /* NUL-terminated once anything was written; NULL before */
-    size_t n, capacity;  /* bytes written, bytes of room */
+    char *s;            /* NUL-terminated once anything was written; NULL before */
+    size_t n, capacity; /* bytes written, bytes of room */
 };
 
 void text_put(struct text *, const char *s, size_t n);

@@ -16,12 +16,12 @@ extern "C" {
 
 typedef enum cgtp_status {
     CGTP_OK = 0,
-    CGTP_NULL_POINTER,   /* an array with elements, or the graph, is NULL */
-    CGTP_MISALIGNED,     /* an array's base is not a multiple of 16 bytes */
-    CGTP_BAD_SIZE,       /* a negative number of items or rows, or more than can be addressed */
-    CGTP_BAD_GRAPH,      /* index out of range, edges not sorted, row pointers or permutation inconsistent */
-    CGTP_WORKSPACE,      /* workspace missing or smaller than the size function says */
-    CGTP_LAUNCH_FAILED,  /* the device refused the launch */
+    CGTP_NULL_POINTER,  /* an array with elements, or the graph, is NULL */
+    CGTP_MISALIGNED,    /* an array's base is not a multiple of 16 bytes */
+    CGTP_BAD_SIZE,      /* a negative number of items or rows, or more than can be addressed */
+    CGTP_BAD_GRAPH,     /* index out of range, edges not sorted, row pointers or permutation inconsistent */
+    CGTP_WORKSPACE,     /* workspace missing or smaller than the size function says */
+    CGTP_LAUNCH_FAILED, /* the device refused the launch */
     CGTP_STATUS_COUNT
 } cgtp_status;
 
@@ -31,15 +31,17 @@ const char *cgtp_status_text(cgtp_status status);
 /* cudaStream_t on a GPU; ignored by the C backend. */
 typedef void *cgtp_stream;
 
-/* A directed graph as a list of edges (items); edge e goes from sender[e] to receiver[e]. Arrays belong to the caller.
- * With edges: sorted, receiver[] ascends, receiver_row/by_sender/sender_row are required (cgtp_graph_index fills them);
- * with edges: any they are not read. A batch product called through cgtp_kernel.run reads only `items`. */
+/* A directed graph as a list of edges (items); edge e goes from sender[e] to receiver[e]. Arrays belong to
+ * the caller. With edges: sorted, receiver[] ascends, receiver_row/by_sender/sender_row are required
+ * (cgtp_graph_index fills them); with edges: any they are not read. A batch product called through
+ * cgtp_kernel.run reads only `items`. */
 typedef struct cgtp_graph {
-    int64_t items, senders, receivers; /* edges, rows of sender-indexed arrays, rows of receiver-indexed arrays */
-    const int32_t *sender, *receiver;  /* [items] */
-    const int64_t *receiver_row;       /* [receivers + 1]: edges receiver_row[r] .. receiver_row[r+1]-1 end at r */
-    const int32_t *by_sender;          /* [items]: edge numbers sorted by (sender, edge number) */
-    const int64_t *sender_row;         /* [senders + 1]: by_sender[sender_row[s] ..] are the edges from s */
+    int64_t items, senders,
+        receivers; /* edges, rows of sender-indexed arrays, rows of receiver-indexed arrays */
+    const int32_t *sender, *receiver; /* [items] */
+    const int64_t *receiver_row; /* [receivers + 1]: edges receiver_row[r] .. receiver_row[r+1]-1 end at r */
+    const int32_t *by_sender;    /* [items]: edge numbers sorted by (sender, edge number) */
+    const int64_t *sender_row;   /* [senders + 1]: by_sender[sender_row[s] ..] are the edges from s */
 } cgtp_graph;
 
 /* The same with 64-bit node indices (index_type: int64). */
@@ -51,16 +53,20 @@ typedef struct cgtp_graph64 {
     const int64_t *sender_row;
 } cgtp_graph64;
 
-/* Fill receiver_row [receivers+1], by_sender [items], sender_row [senders+1] (host memory) from the edge list and point
- * the graph at them. CGTP_BAD_GRAPH if an index is out of range or receivers do not ascend. O(items + nodes). */
-cgtp_status cgtp_graph_index(cgtp_graph *graph, int64_t *receiver_row, int32_t *by_sender, int64_t *sender_row);
-cgtp_status cgtp_graph64_index(cgtp_graph64 *graph, int64_t *receiver_row, int64_t *by_sender, int64_t *sender_row);
+/* Fill receiver_row [receivers+1], by_sender [items], sender_row [senders+1] (host memory) from the edge list
+ * and point the graph at them. CGTP_BAD_GRAPH if an index is out of range or receivers do not ascend. O(items
+ * + nodes). */
+cgtp_status cgtp_graph_index(cgtp_graph *graph, int64_t *receiver_row, int32_t *by_sender,
+                             int64_t *sender_row);
+cgtp_status cgtp_graph64_index(cgtp_graph64 *graph, int64_t *receiver_row, int64_t *by_sender,
+                               int64_t *sender_row);
 
 /* Check everything a kernel relies on (host memory). sorted: as in the spec. O(items + nodes). */
 cgtp_status cgtp_graph_check(const cgtp_graph *graph, int sorted);
 cgtp_status cgtp_graph64_check(const cgtp_graph64 *graph, int sorted);
 
-/* ---- descriptors: everything a generic caller (a test, a binding) needs to know about a generated product ---- */
+/* ---- descriptors: everything a generic caller (a test, a binding) needs to know about a generated product
+ * ---- */
 
 typedef enum cgtp_slot { CGTP_X, CGTP_Y, CGTP_W, CGTP_Z, CGTP_SLOTS } cgtp_slot;
 typedef enum cgtp_index { CGTP_ITEM, CGTP_SENDER, CGTP_RECEIVER, CGTP_SHARED } cgtp_index;
@@ -69,7 +75,7 @@ typedef enum cgtp_index { CGTP_ITEM, CGTP_SENDER, CGTP_RECEIVER, CGTP_SHARED } c
 typedef struct cgtp_argument {
     const char *name; /* x, gz, d_w, ... */
     cgtp_slot slot;
-    int tangent;      /* inputs: 1 for a tangent or cotangent of the slot, 0 for a primal value; outputs: 0 */
+    int tangent; /* inputs: 1 for a tangent or cotangent of the slot, 0 for a primal value; outputs: 0 */
 } cgtp_argument;
 
 typedef struct cgtp_kernel {
@@ -78,32 +84,32 @@ typedef struct cgtp_kernel {
     const cgtp_argument *input, *output; /* in the order of the C function's parameters */
     double bytes_per_item;               /* least memory traffic: each item-indexed operand once */
     double flops_per_item;               /* planned arithmetic */
-    /* The same functions as NAME_<kernel>_workspace and NAME_<kernel>, with arrays passed by position. `graph` is a
-     * cgtp_graph or, with index_size 8, a cgtp_graph64. */
+    /* The same functions as NAME_<kernel>_workspace and NAME_<kernel>, with arrays passed by position.
+     * `graph` is a cgtp_graph or, with index_size 8, a cgtp_graph64. */
     size_t (*workspace)(const void *graph);
-    cgtp_status (*run)(const void *graph, const void *const *input, void *const *output, void *ws, size_t ws_bytes,
-                       cgtp_stream stream);
+    cgtp_status (*run)(const void *graph, const void *const *input, void *const *output, void *ws,
+                       size_t ws_bytes, cgtp_stream stream);
 } cgtp_kernel;
 
 typedef struct cgtp_path {
-    int x, y, z;          /* segment numbers */
-    const char *mode;     /* uvw, uvu, ... */
+    int x, y, z;      /* segment numbers */
+    const char *mode; /* uvw, uvu, ... */
     int weighted;
     int64_t weight_offset, weight_numel;
-    double coefficient;   /* a_p, rounded */
+    double coefficient; /* a_p, rounded */
 } cgtp_path;
 
 typedef struct cgtp_product {
-    int abi;                    /* CGTP_ABI of the generator */
-    const char *name, *backend; /* backend: "c" or "cuda" */
-    const char *digest;         /* of the normalised spec */
+    int abi;                        /* CGTP_ABI of the generator */
+    const char *name, *backend;     /* backend: "c" or "cuda" */
+    const char *digest;             /* of the normalised spec */
     const char *irreps[CGTP_SLOTS]; /* x, y, NULL, z, in e3nn's notation, after expansion */
-    int64_t dim[CGTP_SLOTS];    /* elements of a row of x, y, w, z */
+    int64_t dim[CGTP_SLOTS];        /* elements of a row of x, y, w, z */
     cgtp_index index[CGTP_SLOTS];
-    int graph;                  /* 1: kernels take a graph; 0: a number of items */
-    int sorted;                 /* edges: sorted */
-    int scalar_size;            /* 4 or 8: float or double */
-    int index_size;             /* 4 or 8: node indices */
+    int graph;       /* 1: kernels take a graph; 0: a number of items */
+    int sorted;      /* edges: sorted */
+    int scalar_size; /* 4 or 8: float or double */
+    int index_size;  /* 4 or 8: node indices */
     int paths, kernels;
     const cgtp_path *path;
     const cgtp_kernel *kernel;

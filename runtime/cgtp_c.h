@@ -1,11 +1,11 @@
 /* cgtp_c.h - what the generated C kernels share: argument checks, layouts, sums, division of work.
  *
- * Included by generated .c files after they define the type `real` (float or double). Everything is static, so that a
- * compiler can inline it and products of both precisions can live in one program.
+ * Included by generated .c files after they define the type `real` (float or double). Everything is static,
+ * so that a compiler can inline it and products of both precisions can live in one program.
  *
- * Layouts. A row of x, y or z is stored as e3nn's mul_ir: element (u, i) of a segment at u * d + i, d = 2 l + 1.
- * Kernels compute on the transposed order ("components": i * mul + u), in which channels are contiguous and loops over
- * them vectorise.
+ * Layouts. A row of x, y or z is stored as e3nn's mul_ir: element (u, i) of a segment at u * d + i, d = 2 l
+ * + 1. Kernels compute on the transposed order ("components": i * mul + u), in which channels are contiguous
+ * and loops over them vectorise.
  */
 #ifndef CGTP_C_H
 #define CGTP_C_H
@@ -20,8 +20,8 @@
 #define CGTP_PARALLEL
 #endif
 
-/* Parts into which the items are cut when an output sums over all of them: fixed, so that the sum does not depend on the
- * number of threads. */
+/* Parts into which the items are cut when an output sums over all of them: fixed, so that the sum does not
+ * depend on the number of threads. */
 enum { CGTP_SHARED_PARTS = 16 };
 
 /* Threads that a launch may use. */
@@ -107,11 +107,20 @@ static inline void cgtp_row_to_components(int n, const struct cgtp_segment *s, c
 {
     for (; n > 0; n--, s++)
         switch (s->mul == 1 ? 1 : s->d) {
-        case 1: memcpy(out + s->offset, row + s->offset, (size_t)(s->mul * s->d) * sizeof *row); break;
-        case 3: cgtp_to_components(s->mul, 3, row + s->offset, out + s->offset); break;
-        case 5: cgtp_to_components(s->mul, 5, row + s->offset, out + s->offset); break;
-        case 7: cgtp_to_components(s->mul, 7, row + s->offset, out + s->offset); break;
-        default: cgtp_to_components(s->mul, s->d, row + s->offset, out + s->offset);
+        case 1:
+            memcpy(out + s->offset, row + s->offset, (size_t)(s->mul * s->d) * sizeof *row);
+            break;
+        case 3:
+            cgtp_to_components(s->mul, 3, row + s->offset, out + s->offset);
+            break;
+        case 5:
+            cgtp_to_components(s->mul, 5, row + s->offset, out + s->offset);
+            break;
+        case 7:
+            cgtp_to_components(s->mul, 7, row + s->offset, out + s->offset);
+            break;
+        default:
+            cgtp_to_components(s->mul, s->d, row + s->offset, out + s->offset);
         }
 }
 
@@ -121,11 +130,19 @@ static inline void cgtp_row_from_components(int n, const struct cgtp_segment *s,
 {
     for (; n > 0; n--, s++)
         switch (s->mul == 1 ? 1 : s->d) {
-        case 1: break;
-        case 3: cgtp_from_components(s->mul, 3, row + s->offset, scratch); break;
-        case 5: cgtp_from_components(s->mul, 5, row + s->offset, scratch); break;
-        case 7: cgtp_from_components(s->mul, 7, row + s->offset, scratch); break;
-        default: cgtp_from_components(s->mul, s->d, row + s->offset, scratch);
+        case 1:
+            break;
+        case 3:
+            cgtp_from_components(s->mul, 3, row + s->offset, scratch);
+            break;
+        case 5:
+            cgtp_from_components(s->mul, 5, row + s->offset, scratch);
+            break;
+        case 7:
+            cgtp_from_components(s->mul, 7, row + s->offset, scratch);
+            break;
+        default:
+            cgtp_from_components(s->mul, s->d, row + s->offset, scratch);
         }
 }
 
@@ -146,9 +163,10 @@ static inline real cgtp_sum(int64_t n, const real *restrict a)
     return lane[0];
 }
 
-/* sum += term, with the rounding errors gathered in `error` (Neumaier's variant of Kahan's summation); the total is
- * sum + error. */
-static inline void cgtp_add_compensated(int64_t n, const real *restrict term, real *restrict sum, real *restrict error)
+/* sum += term, with the rounding errors gathered in `error` (Neumaier's variant of Kahan's summation); the
+ * total is sum + error. */
+static inline void cgtp_add_compensated(int64_t n, const real *restrict term, real *restrict sum,
+                                        real *restrict error)
 {
     for (int64_t i = 0; i < n; i++) {
         real s = sum[i], t = term[i], total = s + t;
@@ -180,13 +198,15 @@ static inline real cgtp_dot(int64_t n, const real *restrict a, const real *restr
     return sum;
 }
 
-/* Products with a block of weights W, n rows (channel b) of m columns (channel c) at stride ld, for d components. Each is
- * written for a d that the compiler knows, so that the loop over c vectorises with the components unrolled inside it. */
+/* Products with a block of weights W, n rows (channel b) of m columns (channel c) at stride ld, for d
+ * components. Each is written for a d that the compiler knows, so that the loop over c vectorises with the
+ * components unrolled inside it. */
 static inline void cgtp_weights_z_d(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
                                     const real *restrict t, real *restrict z)
 {
     for (int64_t b = 0; b + 4 <= n; b += 4) { /* four rows a sweep: z is read and written less often */
-        const real *restrict w0 = w + b * ld, *restrict w1 = w0 + ld, *restrict w2 = w1 + ld, *restrict w3 = w2 + ld;
+        const real *restrict w0 = w + b * ld, *restrict w1 = w0 + ld, *restrict w2 = w1 + ld,
+                             *restrict w3 = w2 + ld;
         for (int k = 0; k < d; k++) {
             const real *restrict tk = t + k * n + b;
             const real t0 = tk[0], t1 = tk[1], t2 = tk[2], t3 = tk[3];
@@ -223,13 +243,22 @@ static inline void cgtp_weights_w_d(int d, int64_t n, int64_t m, int64_t ld, con
         }
 }
 
-#define CGTP_BY_COMPONENTS(function, ...) \
-    switch (d) { \
-    case 1: function(1, __VA_ARGS__); break; \
-    case 3: function(3, __VA_ARGS__); break; \
-    case 5: function(5, __VA_ARGS__); break; \
-    case 7: function(7, __VA_ARGS__); break; \
-    default: function(d, __VA_ARGS__); \
+#define CGTP_BY_COMPONENTS(function, ...)                                                                    \
+    switch (d) {                                                                                             \
+    case 1:                                                                                                  \
+        function(1, __VA_ARGS__);                                                                            \
+        break;                                                                                               \
+    case 3:                                                                                                  \
+        function(3, __VA_ARGS__);                                                                            \
+        break;                                                                                               \
+    case 5:                                                                                                  \
+        function(5, __VA_ARGS__);                                                                            \
+        break;                                                                                               \
+    case 7:                                                                                                  \
+        function(7, __VA_ARGS__);                                                                            \
+        break;                                                                                               \
+    default:                                                                                                 \
+        function(d, __VA_ARGS__);                                                                            \
     }
 
 /* z[k,c] += sum_b t[k,b] W[b,c]; t is [d,n], z is [d,m] */

@@ -1,10 +1,12 @@
-/* cgtp_cuda.h - the operations of a GPU that generated kernels use, and all that differs between architectures.
+/* cgtp_cuda.h - the operations of a GPU that generated kernels use, and all that differs between
+ * architectures.
  *
- * Generated .cu files name these operations and contain neither inline assembly nor launch syntax. They define `real`
- * (float or double) before including this. NVIDIA sm_80 and up. tests/simt holds the same interface for the CPU.
+ * Generated .cu files name these operations and contain neither inline assembly nor launch syntax. They
+ * define `real` (float or double) before including this. NVIDIA sm_80 and up. tests/simt holds the same
+ * interface for the CPU.
  *
- * Lanes of a warp work in lock step only at the operations that say so; shared memory written by one lane and read by
- * another needs cgtp_sync_warp() between.
+ * Lanes of a warp work in lock step only at the operations that say so; shared memory written by one lane and
+ * read by another needs cgtp_sync_warp() between.
  */
 #ifndef CGTP_CUDA_H
 #define CGTP_CUDA_H
@@ -17,8 +19,8 @@
 enum { CGTP_LANES = 32 };
 #define CGTP_ALL_LANES 0xffffffffu
 
-/* Kernel and device function qualifiers. CGTP_KERNEL(threads, blocks): threads a block, blocks that must fit on a
- * multiprocessor (bounds the registers). */
+/* Kernel and device function qualifiers. CGTP_KERNEL(threads, blocks): threads a block, blocks that must fit
+ * on a multiprocessor (bounds the registers). */
 #define CGTP_KERNEL(threads, blocks) static __global__ void __launch_bounds__(threads, blocks)
 #define CGTP_DEVICE static __device__ __forceinline__
 #define CGTP_MEMBER __device__ __forceinline__
@@ -32,27 +34,63 @@ enum { CGTP_LANES = 32 };
 #define CGTP_UNROLL _Pragma("unroll")
 #define CGTP_LOOP _Pragma("unroll 1")
 
-CGTP_DEVICE int cgtp_lane(void) { return (int)(threadIdx.x % CGTP_LANES); }
-CGTP_DEVICE int cgtp_warp(void) { return (int)(threadIdx.x / CGTP_LANES); }
+CGTP_DEVICE int cgtp_lane(void)
+{
+    return (int)(threadIdx.x % CGTP_LANES);
+}
+CGTP_DEVICE int cgtp_warp(void)
+{
+    return (int)(threadIdx.x / CGTP_LANES);
+}
 
 /* All lanes of the warp arrive; memory written before is seen by the others after. */
-CGTP_DEVICE void cgtp_sync_warp(void) { __syncwarp(); }
-CGTP_DEVICE void cgtp_sync_block(void) { __syncthreads(); }
+CGTP_DEVICE void cgtp_sync_warp(void)
+{
+    __syncwarp();
+}
+CGTP_DEVICE void cgtp_sync_block(void)
+{
+    __syncthreads();
+}
 
 /* The value of lane `from`; of lane (own ^ mask). All lanes take part. */
-CGTP_DEVICE int cgtp_shuffle(int value, int from) { return __shfl_sync(CGTP_ALL_LANES, value, from); }
-CGTP_DEVICE long long cgtp_shuffle(long long value, int from) { return __shfl_sync(CGTP_ALL_LANES, value, from); }
-CGTP_DEVICE long cgtp_shuffle(long value, int from) { return __shfl_sync(CGTP_ALL_LANES, value, from); }
-CGTP_DEVICE real cgtp_shuffle_xor(real value, int mask) { return __shfl_xor_sync(CGTP_ALL_LANES, value, mask); }
+CGTP_DEVICE int cgtp_shuffle(int value, int from)
+{
+    return __shfl_sync(CGTP_ALL_LANES, value, from);
+}
+CGTP_DEVICE long long cgtp_shuffle(long long value, int from)
+{
+    return __shfl_sync(CGTP_ALL_LANES, value, from);
+}
+CGTP_DEVICE long cgtp_shuffle(long value, int from)
+{
+    return __shfl_sync(CGTP_ALL_LANES, value, from);
+}
+CGTP_DEVICE real cgtp_shuffle_xor(real value, int mask)
+{
+    return __shfl_xor_sync(CGTP_ALL_LANES, value, mask);
+}
 
 /* A bit for each lane whose condition holds. All lanes take part. */
-CGTP_DEVICE unsigned cgtp_vote(bool condition) { return __ballot_sync(CGTP_ALL_LANES, condition); }
+CGTP_DEVICE unsigned cgtp_vote(bool condition)
+{
+    return __ballot_sync(CGTP_ALL_LANES, condition);
+}
 
 /* The lowest bit set. */
-CGTP_DEVICE int cgtp_lowest(unsigned bits) { return __ffs((int)bits) - 1; }
+CGTP_DEVICE int cgtp_lowest(unsigned bits)
+{
+    return __ffs((int)bits) - 1;
+}
 
-CGTP_DEVICE float cgtp_fma(float a, float b, float c) { return fmaf(a, b, c); }
-CGTP_DEVICE double cgtp_fma(double a, double b, double c) { return fma(a, b, c); }
+CGTP_DEVICE float cgtp_fma(float a, float b, float c)
+{
+    return fmaf(a, b, c);
+}
+CGTP_DEVICE double cgtp_fma(double a, double b, double c)
+{
+    return fma(a, b, c);
+}
 
 /* ---- asynchronous copies, global to shared memory, ordered by groups of the calling thread ---- */
 
@@ -75,8 +113,9 @@ CGTP_DEVICE cgtp_policy cgtp_policy_keep(void) /* used again soon: last to go */
     return p;
 }
 
-/* The same address in shared memory, of which the compiler knows nothing. Copies go to addresses so made: ptxas 13.0 encodes
- * a copy wrongly (an illegal instruction) where it splits its address into a lane's and a warp's part. */
+/* The same address in shared memory, of which the compiler knows nothing. Copies go to addresses so made:
+ * ptxas 13.0 encodes a copy wrongly (an illegal instruction) where it splits its address into a lane's and a
+ * warp's part. */
 CGTP_DEVICE unsigned char *cgtp_hide(unsigned char *shared)
 {
     unsigned at = (unsigned)__cvta_generic_to_shared(shared);
@@ -94,9 +133,13 @@ CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy polic
 }
 
 /* Closes the group of this thread's copies so far. */
-CGTP_DEVICE void cgtp_copies_commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
+CGTP_DEVICE void cgtp_copies_commit(void)
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
 
-/* Waits until at most `pending` of this thread's latest groups are under way. Other lanes' copies: cgtp_sync_warp() after. */
+/* Waits until at most `pending` of this thread's latest groups are under way. Other lanes' copies:
+ * cgtp_sync_warp() after. */
 template <int pending> CGTP_DEVICE void cgtp_copies_wait(void)
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
@@ -105,9 +148,10 @@ template <int pending> CGTP_DEVICE void cgtp_copies_wait(void)
 /* One element. */
 CGTP_DEVICE void cgtp_copy_element(real *shared, const real *global)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global),
-                 "n"((int)sizeof(real))
-                 : "memory");
+    asm volatile(
+        "cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(shared)),
+        "l"(global), "n"((int)sizeof(real))
+        : "memory");
 }
 
 /* ---- vectors of consecutive elements ---- */
@@ -123,8 +167,8 @@ template <int n> CGTP_DEVICE void cgtp_store_stream(real *p, const real *r)
         __stcs((double2 *)p, make_double2((double)r[0], (double)r[1]));
     else
         CGTP_UNROLL
-        for (int i = 0; i < n; i++)
-            __stcs(p + i, r[i]);
+    for (int i = 0; i < n; i++)
+        __stcs(p + i, r[i]);
 }
 
 /* 16 bytes that are read once. */
@@ -138,14 +182,18 @@ CGTP_DEVICE void cgtp_read16_stream(real *r, const real *p)
 }
 
 /* 16 bytes from shared to global memory. */
-CGTP_DEVICE void cgtp_put16(void *global, const void *shared) { __stcs((float4 *)global, *(const float4 *)shared); }
+CGTP_DEVICE void cgtp_put16(void *global, const void *shared)
+{
+    __stcs((float4 *)global, *(const float4 *)shared);
+}
 
 /* Adds the 16 bytes of reals at `shared` to those at `global`, each element atomically. */
 CGTP_DEVICE void cgtp_add16(float *global, const float *shared)
 {
 #if __CUDA_ARCH__ >= 900
     const float4 v = *(const float4 *)shared;
-    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(global), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(global), "f"(v.x), "f"(v.y), "f"(v.z),
+                 "f"(v.w)
                  : "memory");
 #else
     CGTP_UNROLL
@@ -160,14 +208,21 @@ CGTP_DEVICE void cgtp_add16(double *global, const double *shared)
     atomicAdd(global + 1, shared[1]);
 }
 
-CGTP_DEVICE void cgtp_add(real *global, real value) { atomicAdd(global, value); }
+CGTP_DEVICE void cgtp_add(real *global, real value)
+{
+    atomicAdd(global, value);
+}
 
 /* ---- between blocks ---- */
 
 /* The number of blocks that called before: an order in which blocks started. One thread a block calls. */
-CGTP_DEVICE unsigned cgtp_ticket(unsigned *counter) { return atomicAdd(counter, 1u); }
+CGTP_DEVICE unsigned cgtp_ticket(unsigned *counter)
+{
+    return atomicAdd(counter, 1u);
+}
 
-/* The number of this block in the order of starting: all threads call; `counter` was cleared before the launch. */
+/* The number of this block in the order of starting: all threads call; `counter` was cleared before the
+ * launch. */
 CGTP_DEVICE int cgtp_block_started(unsigned *counter)
 {
     __shared__ unsigned ticket;
@@ -177,9 +232,18 @@ CGTP_DEVICE int cgtp_block_started(unsigned *counter)
     return (int)ticket;
 }
 
-CGTP_DEVICE int cgtp_block(void) { return (int)blockIdx.x; }
-CGTP_DEVICE int cgtp_thread(void) { return (int)threadIdx.x; }
-CGTP_DEVICE int cgtp_blocks(void) { return (int)gridDim.x; }
+CGTP_DEVICE int cgtp_block(void)
+{
+    return (int)blockIdx.x;
+}
+CGTP_DEVICE int cgtp_thread(void)
+{
+    return (int)threadIdx.x;
+}
+CGTP_DEVICE int cgtp_blocks(void)
+{
+    return (int)gridDim.x;
+}
 
 /* Everything that the warp wrote before is seen by whoever sees the flag. All lanes arrive. */
 CGTP_DEVICE void cgtp_flag_raise(unsigned *flag)
@@ -201,11 +265,15 @@ CGTP_DEVICE void cgtp_flag_wait(const unsigned *flag)
 }
 
 /* A read that does not trust this multiprocessor's own cache: for what other blocks wrote in this launch. */
-CGTP_DEVICE real cgtp_read_other(const real *p) { return __ldcg(p); }
+CGTP_DEVICE real cgtp_read_other(const real *p)
+{
+    return __ldcg(p);
+}
 
 /* ---- counters in shared memory; barriers and bulk operations (sm_90) ---- */
 
-/* The number of calls before: adds one to a counter in shared memory. What a caller did before is seen by later ones. */
+/* The number of calls before: adds one to a counter in shared memory. What a caller did before is seen by
+ * later ones. */
 CGTP_DEVICE unsigned cgtp_count(unsigned *counter)
 {
     unsigned before;
@@ -218,30 +286,34 @@ CGTP_DEVICE unsigned cgtp_count(unsigned *counter)
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
 
-/* In shared memory. A phase is over when all arrivals are there and all bytes that they announced have landed; phases are
- * numbered from 0, and waits name the parity of that number. */
+/* In shared memory. A phase is over when all arrivals are there and all bytes that they announced have
+ * landed; phases are numbered from 0, and waits name the parity of that number. */
 struct __align__(8) cgtp_barrier
 {
     unsigned long long bits;
 };
 
-/* One thread calls, then cgtp_fence_async(), then the block synchronises. `arrivals` are those of one phase. */
+/* One thread calls, then cgtp_fence_async(), then the block synchronises. `arrivals` are those of one phase.
+ */
 CGTP_DEVICE void cgtp_barrier_init(cgtp_barrier *barrier, unsigned arrivals)
 {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(barrier)), "r"(arrivals)
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(barrier)),
+                 "r"(arrivals)
                  : "memory");
 }
 
 /* One arrival: what the thread did before is seen by those who wait. */
 CGTP_DEVICE void cgtp_barrier_arrive(cgtp_barrier *barrier)
 {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"((unsigned)__cvta_generic_to_shared(barrier)) : "memory");
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"((unsigned)__cvta_generic_to_shared(barrier))
+                 : "memory");
 }
 
 /* One arrival that announces bytes of bulk loads in this phase. */
 CGTP_DEVICE void cgtp_barrier_expect(cgtp_barrier *barrier, unsigned bytes)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(barrier)),
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                     (unsigned)__cvta_generic_to_shared(barrier)),
                  "r"(bytes)
                  : "memory");
 }
@@ -262,46 +334,57 @@ CGTP_DEVICE void cgtp_barrier_wait(cgtp_barrier *barrier, unsigned parity)
     while (!over);
 }
 
-/* What the thread wrote to shared memory, and barriers it initialised, are seen by bulk operations issued after. */
-CGTP_DEVICE void cgtp_fence_async(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-
-/* Addresses and bytes of bulk operations are multiples of 16. A load lands before the phase in which it was announced is
- * over. */
-CGTP_DEVICE void cgtp_bulk_load(void *shared, const void *global, unsigned bytes, cgtp_barrier *barrier, cgtp_policy policy)
+/* What the thread wrote to shared memory, and barriers it initialised, are seen by bulk operations issued
+ * after. */
+CGTP_DEVICE void cgtp_fence_async(void)
 {
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
-            (unsigned)__cvta_generic_to_shared(shared)),
-        "l"(global), "r"(bytes), "r"((unsigned)__cvta_generic_to_shared(barrier)), "l"(policy.bits)
-        : "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* Addresses and bytes of bulk operations are multiples of 16. A load lands before the phase in which it was
+ * announced is over. */
+CGTP_DEVICE void cgtp_bulk_load(void *shared, const void *global, unsigned bytes, cgtp_barrier *barrier,
+                                cgtp_policy policy)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+                 "[%1], %2, [%3], %4;" ::"r"((unsigned)__cvta_generic_to_shared(shared)),
+                 "l"(global), "r"(bytes), "r"((unsigned)__cvta_generic_to_shared(barrier)), "l"(policy.bits)
+                 : "memory");
 }
 
 /* Stores and sums form groups of the calling thread, as copies do. */
 CGTP_DEVICE void cgtp_bulk_store(void *global, const void *shared, unsigned bytes, cgtp_policy policy)
 {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;" ::"l"(global),
-                 "r"((unsigned)__cvta_generic_to_shared(shared)), "r"(bytes), "l"(policy.bits)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;" ::"l"(global),
+        "r"((unsigned)__cvta_generic_to_shared(shared)), "r"(bytes), "l"(policy.bits)
+        : "memory");
 }
 
 /* Adds reals at `shared` to those at `global`, each atomically. */
 CGTP_DEVICE void cgtp_bulk_add(real *global, const real *shared, unsigned bytes, cgtp_policy policy)
 {
     if constexpr (sizeof(real) == 4)
-        asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.f32 [%0], [%1], %2, %3;" ::"l"(
-                         global),
-                     "r"((unsigned)__cvta_generic_to_shared(shared)), "r"(bytes), "l"(policy.bits)
-                     : "memory");
+        asm volatile(
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.f32 [%0], [%1], %2, %3;" ::
+                "l"(global),
+            "r"((unsigned)__cvta_generic_to_shared(shared)), "r"(bytes), "l"(policy.bits)
+            : "memory");
     else
-        asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.f64 [%0], [%1], %2, %3;" ::"l"(
-                         global),
-                     "r"((unsigned)__cvta_generic_to_shared(shared)), "r"(bytes), "l"(policy.bits)
-                     : "memory");
+        asm volatile(
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.f64 [%0], [%1], %2, %3;" ::
+                "l"(global),
+            "r"((unsigned)__cvta_generic_to_shared(shared)), "r"(bytes), "l"(policy.bits)
+            : "memory");
 }
 
-CGTP_DEVICE void cgtp_bulk_commit(void) { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+CGTP_DEVICE void cgtp_bulk_commit(void)
+{
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
 
-/* Waits until at most `pending` of the thread's latest groups have not yet read shared memory; are not yet complete. */
+/* Waits until at most `pending` of the thread's latest groups have not yet read shared memory; are not yet
+ * complete. */
 template <int pending> CGTP_DEVICE void cgtp_bulk_wait_read(void)
 {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
@@ -317,26 +400,30 @@ template <int pending> CGTP_DEVICE void cgtp_bulk_wait(void)
 
 /* Starts a kernel with `shared` bytes of dynamic shared memory. */
 template <typename... Parameters, typename... Arguments>
-static inline cgtp_status cgtp_launch(void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared,
-                                      cgtp_stream stream, Arguments... arguments)
+static inline cgtp_status cgtp_launch(void (*kernel)(Parameters...), int64_t blocks, int threads,
+                                      size_t shared, cgtp_stream stream, Arguments... arguments)
 {
     if (blocks <= 0)
         return CGTP_OK;
     if (shared > 48 * 1024 &&
-        cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared) != cudaSuccess)
+        cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             (int)shared) != cudaSuccess)
         return CGTP_LAUNCH_FAILED;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)blocks);
     config.blockDim = dim3((unsigned)threads);
     config.dynamicSmemBytes = shared;
     config.stream = (cudaStream_t)stream;
-    return cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...) == cudaSuccess ? CGTP_OK : CGTP_LAUNCH_FAILED;
+    return cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...) == cudaSuccess ? CGTP_OK
+                                                                                        : CGTP_LAUNCH_FAILED;
 }
 
 /* Fills bytes with zeros on the stream. */
 static inline cgtp_status cgtp_clear(void *p, size_t bytes, cgtp_stream stream)
 {
-    return bytes == 0 || cudaMemsetAsync(p, 0, bytes, (cudaStream_t)stream) == cudaSuccess ? CGTP_OK : CGTP_LAUNCH_FAILED;
+    return bytes == 0 || cudaMemsetAsync(p, 0, bytes, (cudaStream_t)stream) == cudaSuccess
+               ? CGTP_OK
+               : CGTP_LAUNCH_FAILED;
 }
 
 /* Multiprocessors of the current device. */

@@ -1,4 +1,5 @@
-/* cgtp_gpu.h - what generated GPU kernels share, made of the operations of cgtp_cuda.h (included before this).
+/* cgtp_gpu.h - what generated GPU kernels share, made of the operations of cgtp_cuda.h (included before
+ * this).
  *
  * `real` is the type of the product's numbers.
  */
@@ -34,7 +35,10 @@ template <int n, int half, int bit> CGTP_DEVICE void cgtp_sums_step(real *value)
             value[0] += cgtp_shuffle_xor(value[0], mask);
     }
 }
-template <int n> CGTP_DEVICE void cgtp_sums(real *value) { cgtp_sums_step<n, n / 2, 0>(value); }
+template <int n> CGTP_DEVICE void cgtp_sums(real *value)
+{
+    cgtp_sums_step<n, n / 2, 0>(value);
+}
 template <int n> CGTP_DEVICE int cgtp_sums_index(void)
 {
     int index = 0;
@@ -46,7 +50,8 @@ template <int n> CGTP_DEVICE int cgtp_sums_index(void)
 
 /* ---- vectors of consecutive elements ---- */
 
-/* r[0 .. n-1] from / to memory in the widest pieces that n allows; the address is a multiple of n elements or 16 bytes. */
+/* r[0 .. n-1] from / to memory in the widest pieces that n allows; the address is a multiple of n elements or
+ * 16 bytes. */
 template <int n> CGTP_DEVICE void cgtp_load(real *r, const real *p)
 {
     constexpr int wide = 16 / (int)sizeof(real);
@@ -123,16 +128,18 @@ CGTP_BOTH int64_t cgtp_part_of(int64_t n, int64_t i, int64_t parts)
     return i < (q + 1) * m ? i / (q + 1) : m + (i - (q + 1) * m) / q;
 }
 
-/* How the blocks of a launch are divided among the segments of a kernel. Blocks with numbers m, m + multiprocessors, ..
- * run on one multiprocessor (as blocks are handed out in turn); they get neighbouring places, so that a multiprocessor
- * holds the code of one segment. Segment s owns places first[s] .. first[s + 1] - 1. */
+/* How the blocks of a launch are divided among the segments of a kernel. Blocks with numbers m, m +
+ * multiprocessors, .. run on one multiprocessor (as blocks are handed out in turn); they get neighbouring
+ * places, so that a multiprocessor holds the code of one segment. Segment s owns places first[s] .. first[s +
+ * 1] - 1. */
 template <int segments> struct cgtp_division {
     int multiprocessors, per_multiprocessor;
     int first[segments + 1];
     int ranges[segments]; /* of edges */
 };
 
-/* The segment of the block with number `block`, and its number among the blocks of that segment, ascending in `block`. */
+/* The segment of the block with number `block`, and its number among the blocks of that segment, ascending in
+ * `block`. */
 template <int segments> CGTP_DEVICE int cgtp_place(const cgtp_division<segments> &d, int block, int &index)
 {
     const int column = block % d.multiprocessors, wave = block / d.multiprocessors;
@@ -144,7 +151,8 @@ template <int segments> CGTP_DEVICE int cgtp_place(const cgtp_division<segments>
     index = block;
     if constexpr (segments > 1) {
         const int from = d.first[segment], to = d.first[segment + 1], per = d.per_multiprocessor;
-        /* columns whose place in wave v lies in [from, to), over the waves before, then columns before in this wave */
+        /* columns whose place in wave v lies in [from, to), over the waves before, then columns before in
+         * this wave */
         index = 0;
         for (int v = 0; v < wave; v++)
             index += (to - v + per - 1) / per - (from - v + per - 1) / per;
@@ -155,7 +163,8 @@ template <int segments> CGTP_DEVICE int cgtp_place(const cgtp_division<segments>
 
 /* sum += 16 bytes of each of the rows listed, in their order: row r begins at rows + r * length. */
 template <typename Index>
-CGTP_DEVICE void cgtp_gather(real *sum, const real *rows, int64_t length, const Index *list, int64_t begin, int64_t end)
+CGTP_DEVICE void cgtp_gather(real *sum, const real *rows, int64_t length, const Index *list, int64_t begin,
+                             int64_t end)
 {
     constexpr int wide = 16 / (int)sizeof(real);
     _Pragma("unroll 8") for (int64_t i = begin; i < end; i++)
@@ -168,16 +177,19 @@ CGTP_DEVICE void cgtp_gather(real *sum, const real *rows, int64_t length, const 
     }
 }
 
-/* A piece of work of a convolution: edges first .. first + count - 1, receivers node .. node_end - 1 as far as these edges
- * reach. Where receivers have many edges (nodes == 0), a warp has one piece, its range of the edge list, and may share the
- * receivers at its ends with its neighbours. Where they have few, pieces are `nodes` whole receivers, dealt out in turn, so
- * that the rows of senders that are in use at a time are near each other (and stay in L2). */
+/* A piece of work of a convolution: edges first .. first + count - 1, receivers node .. node_end - 1 as far
+ * as these edges reach. Where receivers have many edges (nodes == 0), a warp has one piece, its range of the
+ * edge list, and may share the receivers at its ends with its neighbours. Where they have few, pieces are
+ * `nodes` whole receivers, dealt out in turn, so that the rows of senders that are in use at a time are near
+ * each other (and stay in L2). */
 template <int nodes> struct cgtp_work {
-    int range;             /* of the warp among the ranges of edges; otherwise the piece's number */
+    int range; /* of the warp among the ranges of edges; otherwise the piece's number */
     int64_t first, node, node_end;
     int count;
 
-    CGTP_MEMBER cgtp_work(int own) : range(own), first(-1), node(0), node_end(0), count(0) {}
+    CGTP_MEMBER cgtp_work(int own) : range(own), first(-1), node(0), node_end(0), count(0)
+    {
+    }
 
     /* Makes the piece the next one of its warp, one of `ranges`; false when there is none. */
     template <typename Graph> CGTP_MEMBER bool next(const Graph &graph, int ranges)
@@ -210,7 +222,8 @@ static inline int cgtp_piece_nodes(int64_t items, int64_t receivers)
     return receivers == 0 || items / receivers >= 16 ? 0 : CGTP_FEW_NODES;
 }
 
-/* Row pointer `row` relative to edge `first`, as an int: what is beyond the range of int is beyond every range. */
+/* Row pointer `row` relative to edge `first`, as an int: what is beyond the range of int is beyond every
+ * range. */
 CGTP_DEVICE int cgtp_row_end(const int64_t *rows, int64_t row, int64_t last_row, int64_t first)
 {
     const int64_t end = rows[row < last_row ? row : last_row] - first;
@@ -219,13 +232,17 @@ CGTP_DEVICE int cgtp_row_end(const int64_t *rows, int64_t row, int64_t last_row,
 
 /* ---- the general evaluation: a warp does the work of an item, its lanes share the channels ---- */
 
-/* Warps of a launch, whatever the device: partial sums over all items are one a warp, so their order is fixed. */
+/* Warps of a launch, whatever the device: partial sums over all items are one a warp, so their order is
+ * fixed. */
 enum { CGTP_GENERAL_WARPS = 1024, CGTP_GENERAL_BLOCK = 128 };
 
-CGTP_DEVICE int cgtp_general_warp(void) { return cgtp_block() * (CGTP_GENERAL_BLOCK / CGTP_LANES) + cgtp_warp(); }
+CGTP_DEVICE int cgtp_general_warp(void)
+{
+    return cgtp_block() * (CGTP_GENERAL_BLOCK / CGTP_LANES) + cgtp_warp();
+}
 
-/* Where a kernel adds up an output with compensation: sums and their rounding errors (Neumaier's summation). It stands for a
- * pointer: (p + n)[i] += value. */
+/* Where a kernel adds up an output with compensation: sums and their rounding errors (Neumaier's summation).
+ * It stands for a pointer: (p + n)[i] += value. */
 struct cgtp_compensated {
     real *sum, *error;
     struct element {
@@ -243,8 +260,14 @@ struct cgtp_compensated {
             *error = 0;
         }
     };
-    CGTP_MEMBER cgtp_compensated operator+(int64_t n) const { return {sum + n, error + n}; }
-    CGTP_MEMBER element operator[](int64_t i) const { return {sum + i, error + i}; }
+    CGTP_MEMBER cgtp_compensated operator+(int64_t n) const
+    {
+        return {sum + n, error + n};
+    }
+    CGTP_MEMBER element operator[](int64_t i) const
+    {
+        return {sum + i, error + i};
+    }
 };
 
 /* Zeros in a row of n elements. */
@@ -256,7 +279,9 @@ template <typename Row> CGTP_DEVICE void cgtp_zero_row(Row row, int64_t n)
 }
 
 /* The row is complete: adds the errors to the sums. */
-CGTP_DEVICE void cgtp_finish_row(real *, int64_t) {}
+CGTP_DEVICE void cgtp_finish_row(real *, int64_t)
+{
+}
 CGTP_DEVICE void cgtp_finish_row(cgtp_compensated row, int64_t n)
 {
     cgtp_sync_warp();
@@ -264,8 +289,8 @@ CGTP_DEVICE void cgtp_finish_row(cgtp_compensated row, int64_t n)
         row.sum[i] += row.error[i];
 }
 
-/* Products with a block of weights W: n rows (channel b), m columns (channel c), ld elements a row, d components.
- * z[c,k] += sum_b t[b,k] W[b,c]; lanes share c and k */
+/* Products with a block of weights W: n rows (channel b), m columns (channel c), ld elements a row, d
+ * components. z[c,k] += sum_b t[b,k] W[b,c]; lanes share c and k */
 template <typename Row>
 CGTP_DEVICE_CALL void cgtp_weights_z(int d, int n, int m, int64_t ld, const real *w, const real *t, Row z)
 {
@@ -327,11 +352,11 @@ CGTP_DEVICE_CALL void cgtp_ones_p(int d, int n, const real *g, real *p)
 
 /* ---- on the host ---- */
 
-/* Divides the blocks that fill the device among segments in proportion to their work; each gets at least what its groups
- * of channels need, and no more ranges than there are edges. */
+/* Divides the blocks that fill the device among segments in proportion to their work; each gets at least what
+ * its groups of channels need, and no more ranges than there are edges. */
 template <int segments>
-static inline cgtp_division<segments> cgtp_divide(int multiprocessors, int per_multiprocessor, int warps, int64_t items,
-                                                  const int *work, const int *groups)
+static inline cgtp_division<segments> cgtp_divide(int multiprocessors, int per_multiprocessor, int warps,
+                                                  int64_t items, const int *work, const int *groups)
 {
     cgtp_division<segments> d = {multiprocessors, per_multiprocessor, {0}, {0}};
     const int blocks = multiprocessors * per_multiprocessor;
@@ -391,6 +416,9 @@ static inline cgtp_status cgtp_check_array(const void *array, int64_t rows, int6
 }
 
 /* Bytes of an area of the workspace: whole cache lines. */
-static inline size_t cgtp_round_up(size_t bytes) { return (bytes + 127) / 128 * 128; }
+static inline size_t cgtp_round_up(size_t bytes)
+{
+    return (bytes + 127) / 128 * 128;
+}
 
 #endif
