@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""mutation.t - do the checks notice a wrong kernel? Generated code is spoilt in one place at a time, compiled, and
-checked; every mutant must fail. A sample; all of them with TEST_ALL.
+"""mutation.t - do the checks notice a wrong kernel? Generated code is spoilt in one place at a time,
+compiled, and checked; every mutant must fail. A sample; all of them with TEST_ALL.
 
-Mutants of the functions that compute: a constant with the other sign; a term of a sum with the other sign; the second
-factors of two terms of a sum exchanged; an assigned value negated; a call for a path, or the summing of its channels,
-left out. Loops, indices and the launchers around them are left alone.
+Mutants of the functions that compute: a constant with the other sign; a term of a sum with the other sign;
+the second factors of two terms of a sum exchanged; an assigned value negated; a call for a path, or the
+summing of its channels, left out. Loops, indices and the launchers around them are left alone.
 """
 import os
 import pathlib
@@ -19,8 +19,8 @@ FOLDER = pathlib.Path(BUILD) / "products" / "mutation"
 SPECS = sorted(pathlib.Path("tests/mutation").glob("*.yaml"))
 SAMPLE = 90
 FLAGS = ["-std=c11", "-w", "-O0", "-Iruntime", "-I%s" % FOLDER]
-OBJECTS = ["check_main", "check", "check_golden", "check_sizes", "check_paths", "check_calls", "check_laws", "driver",
-           "memory_host", "reference", "reference_kernels", "reference_wigner", "golden_case"]
+OBJECTS = ["check_main", "check", "check_golden", "check_sizes", "check_paths", "check_calls", "check_laws",
+           "driver", "memory_host", "reference", "reference_kernels", "reference_wigner", "golden_case"]
 
 
 def functions(text):
@@ -46,9 +46,13 @@ def declarators(start, body):
         yield start + equal + 1, body[equal + 1:b]
 
 
+ASSIGNED = re.compile(r"const real (\w+ = [^;{]*);|^ +(?:\w+|\w+\[[^\]]*\]) \+?= ([^;]*);", re.M)
+CALL = re.compile(r"^ +(?:for \(int j[^\n]*\n +[^;]*cgtp_sum|(?!for|if|const|return)\w+)\([^;]*;", re.M)
+
+
 def expressions(text, start, end):
     """(start, expression) of what is assigned or added to a real number."""
-    for m in re.finditer(r"const real (\w+ = [^;{]*);|^ +(?:\w+|\w+\[[^\]]*\]) \+?= ([^;]*);", text[start:end], re.M):
+    for m in ASSIGNED.finditer(text[start:end]):
         if m.group(1):
             yield from declarators(start + m.start(1), m.group(1))
         else:
@@ -74,8 +78,7 @@ def mutants(text):
                     swapped = expression[:m.start(1)] + n.group(1) + expression[m.end(1):n.start(1)] + \
                         m.group(1) + expression[n.end(1):]
                     yield "exchanged factors", at, at + len(expression), swapped
-        for m in re.finditer(r"^ +(?:for \(int j[^\n]*\n +[^;]*cgtp_sum|(?!for|if|const|return)\w+)\([^;]*;", text[start:end],
-                             re.M):
+        for m in CALL.finditer(text[start:end]):
             yield "dropped call", start + m.start(), start + m.end(), "    ;"
 
 
@@ -97,17 +100,18 @@ def survives(source, objects, text):
     mutant.write_text(text)
     if run([CC, *FLAGS, "-c", "-o", obj, mutant]).returncode:
         return None
-    if run([CC, "-o", program, obj, *(o for o in objects if o != source.with_suffix(".o")), "-lm"]).returncode:
+    others = [o for o in objects if o != source.with_suffix(".o")]
+    if run([CC, "-o", program, obj, *others, "-lm"]).returncode:
         return None
     return run([program, "sizes"]).returncode == 0
 
 
 def main():
     if BUILD.endswith("/san"):
-        print("1..0 # SKIP spoilt kernels are for the plain build; a sanitizer would stop them for the wrong reason")
+        print("1..0 # SKIP for the plain build; a sanitizer would stop mutants for the wrong reason")
         return
     build()
-    names = [line.split()[1] for spec in SPECS for line in spec.read_text().splitlines() if line.startswith("name:")]
+    names = [spec.stem for spec in SPECS]
     sources = sorted(f for name in names for f in FOLDER.glob(name + "_*.c"))
     objects = [f.with_suffix(".o") for name in names for f in FOLDER.glob(name + "*.c")]
     objects += ["%s/obj/tests/%s.o" % (BUILD, o) for o in OBJECTS]
@@ -117,7 +121,8 @@ def main():
     chosen = found
     if not os.environ.get("TEST_ALL"):
         r = random.Random(1)
-        chosen = [m for kind in kinds for m in r.sample([f for f in found if f[1] == kind], SAMPLE // len(kinds))]
+        by_kind = [[m for m in found if m[1] == kind] for kind in kinds]
+        chosen = [m for of_kind in by_kind for m in r.sample(of_kind, SAMPLE // len(kinds))]
     alive, dead = [], dict.fromkeys(kinds, 0)
     for source, kind, start, end, replacement in chosen:
         text = source.read_text()
@@ -126,11 +131,13 @@ def main():
             dead[kind] += 1
         else:
             line = text.count("\n", 0, start) + 1
-            alive.append("%s %s:%d: %s -> %s" % ("survives:" if outcome else "does not compile:", source.name, line,
-                                                " ".join(text[start:end].split()), " ".join(replacement.split())))
+            was, now = (" ".join(t.split()) for t in (text[start:end], replacement))
+            what = "survives" if outcome else "does not compile"
+            alive.append("%s: %s:%d: %s -> %s" % (what, source.name, line, was, now))
     for n, kind in enumerate(kinds, 1):
         of = sum(m[1] == kind for m in chosen)
-        print("%sok %d - %s: %d of %d mutants noticed" % ("" if dead[kind] == of else "not ", n, kind, dead[kind], of))
+        verdict = "ok" if dead[kind] == of else "not ok"
+        print("%s %d - %s: %d of %d mutants noticed" % (verdict, n, kind, dead[kind], of))
     enough = len(kinds) == 5 and len(found) >= 400
     print("%sok %d - %d mutants to choose from" % ("" if enough else "not ", len(kinds) + 1, len(found)))
     print("1..%d" % (len(kinds) + 1))

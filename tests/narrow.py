@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Reads a spec and writes it with few channels, so that a dense loop can follow: multiplicity 1 stays 1, others become
-small numbers, equal ones equal (modes tie multiplicities). Products of many paths get 2 and 3 channels.
+"""Reads a spec and writes it with few channels, so that a dense loop can follow: multiplicity 1 stays 1,
+others become small numbers, equal ones equal (modes tie them). Products of many paths get 2 and 3 channels.
 
     tests/narrow.py [--kernels=LIST] < SPEC > NARROW
 """

@@ -1,10 +1,11 @@
-# Builds a program that checks generated products: the driver in check_*.c linked with everything generated from SPECS.
+# Builds a program that checks generated products: the driver in check_*.c linked with everything
+# generated from SPECS.
 #
 #     make -f tests/products.mk DIR=build/golden SPECS='a.yaml b.yaml' [FLAGS=-O0]
 #
-# DIR/check is the program. Specs go through $FILTER, a shell command in the environment, into DIR/specs first. Files
-# that did not change are not compiled again. CGTPGEN, CC, BUILD as in the Makefile; FLAGS for what is generated, in which
-# warnings are errors (WERROR= lets them pass).
+# DIR/check is the program. Specs go through $FILTER, a shell command in the environment, into DIR/specs
+# first. Files that did not change are not compiled again. CGTPGEN, CC, BUILD as in the Makefile; FLAGS
+# for what is generated, in which warnings are errors (WERROR= lets them pass).
 
 MAKEFLAGS += -rR --no-print-directory
 .DELETE_ON_ERROR:

@@ -2,9 +2,9 @@
 #
 #     check_products NAME 'FLAGS' 'FILTER' 'SPECS' [problems=FOLDER] KIND...
 #
-# FLAGS compile what is generated; FILTER (a command) changes each spec on its way to BUILD/products/NAME/specs.
-# The program prints TAP (tests/check_main.c says what the kinds are). With SANITIZE's build the products are
-# sanitized too.
+# FLAGS compile what is generated; FILTER (a command) changes each spec on its way to
+# BUILD/products/NAME/specs. The program prints TAP (tests/check_main.c says what the kinds are). With
+# SANITIZE's build the products are sanitized too.
 
 BUILD=${BUILD:-build}
 CGTPGEN=${CGTPGEN:-$BUILD/cgtpgen}
@@ -27,3 +27,6 @@ check_products()
 
 # Adds a suffix to the name and makes the precision float32.
 single="sed -e 's/^name: .*/&_f32/' -e 's/^precision: .*/precision: float32/'"
+
+# The kernels that take least time to compile, for the largest products.
+three='kernels: [forward, backward, double_backward]'

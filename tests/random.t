@@ -1,11 +1,11 @@
 #!/bin/sh
-# Random valid products against the reference: whole, at many sizes, path by path, wrongly called. The same ones each
-# time: a sample, and several hundred with TEST_ALL. A failing one is made small by `tests/random_spec.py shrink N`,
-# into tests/regress, which is checked here too.
+# Random valid products against the reference: whole, at many sizes, path by path, wrongly called. The
+# same ones each time: a sample, and several hundred with TEST_ALL. A failing one is made small by
+# `tests/random_spec.py shrink N`, into tests/regress, which is checked here too.
 . tests/products.sh
 
-# Known: a pass that ends with a loop over its rows declares pointers there to outputs that need nothing more done, and
-# compilers warn that they are unused.
+# Known: a pass that ends with a loop over its rows declares pointers there to outputs that need nothing
+# more done, and compilers warn that they are unused.
 export WERROR=
 
 folder=$BUILD/products/random_specs
@@ -22,4 +22,5 @@ else
     specs=$(printf '%s\n' $specs $regress | sort -u)
     flags=-O0
 fi
-check_products random "$flags" cat "$(echo "$specs" | sed "s|^|$folder/|" | tr '\n' ' ')" problems="$folder" $kinds
+specs=$(echo "$specs" | sed "s|^|$folder/|" | tr '\n' ' ')
+check_products random "$flags" cat "$specs" problems="$folder" $kinds

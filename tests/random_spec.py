@@ -4,9 +4,9 @@
     tests/random_spec.py write FOLDER FIRST COUNT     FOLDER/random_N.yaml and .problem for N = FIRST ..
     tests/random_spec.py shrink N                     makes a failing one smaller, into tests/regress
 
-Everything a spec can say is drawn: all modes mixed, multiplicities 0 to 70, l to 6, repeated, empty and unused
-segments, normalisations, variances, path weights, indices, graphs, kernels known, in part and spelled out. Seed N always
-gives the same product.
+Everything a spec can say is drawn: all modes mixed, multiplicities 0 to 70, l to 6, repeated, empty and
+unused segments, normalisations, variances, path weights, indices, graphs, kernels known, in part and spelled
+out. Seed N always gives the same product.
 """
 import copy
 import os
@@ -32,7 +32,7 @@ DIM_MAX, COST_MAX = 2500, 60000
 
 
 class Product:
-    """x, y, z: lists of (mul, l, parity); instructions: lists [x, y, z, mode, weighted, path weight as text]."""
+    """x, y, z: lists of (mul, l, parity); instructions: [x, y, z, mode, weighted, path weight as text]."""
 
     def __init__(self):
         self.x, self.y, self.z, self.instructions = [], [], [], []
@@ -108,7 +108,8 @@ def yaml(p, name):
     lines += ["  - [%d, %d, %d, %s, %s, %s]" % (*i[:4], str(i[4]).lower(), i[5]) for i in p.instructions]
     lines.append("normalization: {irrep: %s, path: %s}" % p.normalization)
     if p.variance:
-        lines.append("variance: {%s}" % ", ".join("%s: [%s]" % (s, ", ".join(v)) for s, v in p.variance.items()))
+        lists = ["%s: [%s]" % (slot, ", ".join(values)) for slot, values in p.variance.items()]
+        lines.append("variance: {%s}" % ", ".join(lists))
     lines.append("index: {%s}" % ", ".join("%s: %s" % (s, p.index[s]) for s in SLOTS))
     if p.graph():
         lines += ["edges: " + p.edges, "index_type: " + p.index_type]
@@ -288,7 +289,7 @@ def smaller(p):
     yield changed(precision="float64")
     yield changed(instructions=[[*i[:5], "1.0"] for i in p.instructions])
     segments = p.x + p.y + p.z
-    for mul in sorted({s[0] for s in segments}, reverse=True):  # the same everywhere: modes tie multiplicities
+    for mul in sorted({s[0] for s in segments}, reverse=True):  # the same everywhere: modes tie them
         for less in sorted({1, 2, 3, mul // 2, mul - 1}):
             if 0 < less < mul:
                 yield changed(**{slot: [(less if s[0] == mul else s[0], *s[1:]) for s in getattr(p, slot)]
@@ -300,19 +301,20 @@ def smaller(p):
 
 
 def fails(p, name):
-    """Generated, compiled and checked, is it wrong?"""
+    """Generated, compiled and checked, is it wrong? Nonzero where it is."""
     folder = os.path.join(os.environ.get("BUILD", "build"), "shrink")
     write(p, folder, name)
     made = subprocess.run(["make", "-s", "-f", "tests/products.mk", "DIR=%s/out" % folder, "FLAGS=-O0",
                            "SPECS=%s/%s.yaml" % (folder, name)], capture_output=True)
     if made.returncode:
-        return True
+        return made.returncode
     kinds = ["descriptor", "sizes", "paths", "calls"]
-    return subprocess.run([folder + "/out/check", "problems=" + folder, *kinds], capture_output=True).returncode != 0
+    checked = subprocess.run([folder + "/out/check", "problems=" + folder, *kinds], capture_output=True)
+    return checked.returncode
 
 
 def shrink(seed):
-    p, name = draw(seed), "random_%d" % seed
+    p, name = draw(seed), "shrunk_%d" % seed
     if not fails(p, name):
         print("random_%d passes" % seed)
         return
