@@ -37,6 +37,15 @@ struct area {
     long long each;
 };
 
+/* Warps of a launch of the convolution, each with a place for partial sums, as a C expression. */
+static const char *partial_slots(struct cuda_writer *w, const struct gpu_pass *g)
+{
+    int least = 0; /* blocks that it takes to give each segment's channels a warp */
+    for (int s = 0; s < g->segments; s++)
+        least += (g->segment[s].groups + g->warps - 1) / g->warps;
+    return arena_printf(w->arena, "cgtp_slots(%d, %d, %d)", g->blocks, g->warps, least);
+}
+
 static int areas(struct cuda_writer *w, struct area *area)
 {
     int n = 0;
@@ -69,8 +78,7 @@ static int areas(struct cuda_writer *w, struct area *area)
             int longest = 0;
             for (int s = 0; s < g->segments; s++)
                 longest = longest > g->segment[s].g_length ? longest : g->segment[s].g_length;
-            const char *slots =
-                arena_printf(w->arena, "(int64_t)cgtp_multiprocessors() * %d", g->blocks * g->warps);
+            const char *slots = partial_slots(w, g);
             area[n++] =
                 (struct area){"unsigned", arena_printf(w->arena, "started_%s", owner), "1", g->segments};
             area[n++] = (struct area){"unsigned", arena_printf(w->arena, "flag_%s", owner), slots, 1};
@@ -189,9 +197,7 @@ static void launch_convolution(struct cuda_writer *w)
     }
     if (g->g_outputs) {
         emit_clear(w, arena_printf(w->arena, "l.started_%s", owner), "1", g->segments, "unsigned");
-        emit_clear(w, arena_printf(w->arena, "l.flag_%s", owner),
-                   arena_printf(w->arena, "cgtp_multiprocessors() * %d", g->blocks * g->warps), 1,
-                   "unsigned");
+        emit_clear(w, arena_printf(w->arena, "l.flag_%s", owner), partial_slots(w, g), 1, "unsigned");
     }
     text_printf(out, "    if (graph->items) {\n        static const int work[] = {");
     for (int s = 0; s < g->segments; s++)

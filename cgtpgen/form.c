@@ -179,15 +179,95 @@ static void choose_outputs(struct draft *d, const struct spec_kernel *k, struct 
     }
 }
 
-/* Names that the generated functions use for their other parameters. */
-static const char *const reserved[] = {"graph",  "items", "workspace", "workspace_bytes",
-                                       "stream", "real",  "node"};
+/* Names that generated functions use for their other parameters and for variables. */
+static const char *const reserved[] = {
+    "a",
+    "at",
+    "base",
+    "begin",
+    "continued",
+    "count",
+    "division",
+    "done",
+    "e",
+    "edge",
+    "end",
+    "ends",
+    "error",
+    "first",
+    "free",
+    "from",
+    "full",
+    "given",
+    "graph",
+    "group",
+    "i",
+    "index",
+    "item",
+    "items",
+    "j",
+    "keep",
+    "l",
+    "lane",
+    "launch",
+    "lda",
+    "ldb",
+    "ldg",
+    "ldw",
+    "leave",
+    "load",
+    "loaded",
+    "n",
+    "node",
+    "nodes",
+    "other",
+    "part",
+    "parts",
+    "piece",
+    "r",
+    "range",
+    "ranges",
+    "real",
+    "receiver",
+    "ring",
+    "row",
+    "scratch",
+    "segment",
+    "sender",
+    "senders",
+    "shared",
+    "slot",
+    "stage",
+    "status",
+    "stream",
+    "sum",
+    "to",
+    "total",
+    "u",
+    "warp",
+    "work",
+    "workspace",
+    "workspace_bytes",
+};
+
+/* Endings of names that are made of an argument's. */
+static const char *const reserved_ending[] = {"_t",     "_v",     "_at",     "_row", "_parts",
+                                              "_edges", "_error", "_gather", "_sum", "_stage"};
 
 static void check_name(const char *name, struct pos pos, struct diag *diag)
 {
+    size_t length = strlen(name);
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (strcmp(name, reserved[i]) == 0)
             diag_error(diag, pos, "'%s' is the name of another parameter of the generated functions", name);
+    for (size_t i = 0; i < sizeof reserved_ending / sizeof *reserved_ending; i++) {
+        size_t ending = strlen(reserved_ending[i]);
+        if (length > ending && strcmp(name + length - ending, reserved_ending[i]) == 0)
+            diag_error(diag, pos, "names that end in %s are the generated functions' own",
+                       reserved_ending[i]);
+    }
+    if (name[length - 1] >= '0' && name[length - 1] <= '9')
+        diag_error(diag, pos, "names that end in a digit are the generated functions' own");
 }
 
 /* A kernel that the spec spells out as terms. */

@@ -352,6 +352,15 @@ CGTP_DEVICE_CALL void cgtp_ones_p(int d, int n, const real *g, real *p)
 
 /* ---- on the host ---- */
 
+/* Warps of a launch that cgtp_divide divides: of the blocks that fill the device, or, on a small one, of
+ * `least` blocks in as many waves as they need. */
+static inline int64_t cgtp_slots(int per_multiprocessor, int warps, int least)
+{
+    const int multiprocessors = cgtp_multiprocessors();
+    const int waves = (least + multiprocessors - 1) / multiprocessors;
+    return (int64_t)multiprocessors * (waves > per_multiprocessor ? waves : per_multiprocessor) * warps;
+}
+
 /* Divides the blocks that fill the device among segments in proportion to their work; each gets at least what
  * its groups of channels need, and no more ranges than there are edges. */
 template <int segments>

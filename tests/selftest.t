@@ -56,7 +56,7 @@ CASES = {
   - {name: forces, of: backward, outputs: [gy]}
   - {name: mixed, arguments: {by: d y, v: w, cw: d w, p: x},
      outputs: {q: [Q_g(x, by, v), Q_g(p, y, cw), Q_g(p, y, w)], inputs: [Q_w(x, y, gz), Q_w(p, by, gz)],
-               r: [Q_x(y, v, gz)]}}
+               rx: [Q_x(y, v, gz)]}}
 """,
     'unweighted': """
 irreps: {x: 3x0e + 3x1o, y: 3x0e + 3x1o, z: 0e}
