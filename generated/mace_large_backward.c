@@ -51,12 +51,11 @@ static void uvu_0_0_0(int64_t n, const real *restrict x, const real *restrict y,
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real gz_0 = gz[u];
-        const real u0_0 = w_0 * x_0;
-        const real l0_0 = y_f0 * gz_0;
-        gx[u] += w_0 * l0_0;
-        const real q1_0 = u0_0 * gz_0;
-        gy[u] += q1_0;
-        gw[u] = x_0 * l0_0;
+        const real s0_0 = w_0 * y_f0;
+        gx[u] = gx[u] + s0_0 * gz_0;
+        const real d0_0 = x_0 * gz_0;
+        gy[u] = gy[u] + w_0 * d0_0;
+        gw[u] = y_f0 * d0_0;
     }
 }
 
@@ -74,13 +73,10 @@ static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x, const real
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
         const real u0_0 = w_0 * x_0;
         const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-        gx[u] += w_0 * l0_0;
-        const real q1_0 = u0_0 * gz_0;
-        const real q1_1 = u0_0 * gz_1;
-        const real q1_2 = u0_0 * gz_2;
-        gy[u] += q1_0;
-        gy[lda + u] += q1_1;
-        gy[2 * lda + u] += q1_2;
+        gx[u] = gx[u] + w_0 * l0_0;
+        gy[u] = gy[u] + u0_0 * gz_0;
+        gy[lda + u] = gy[lda + u] + u0_0 * gz_1;
+        gy[2 * lda + u] = gy[2 * lda + u] + u0_0 * gz_2;
         gw[u] = x_0 * l0_0;
     }
 }
@@ -101,17 +97,12 @@ static void uvu_0_2_2(int64_t n, int64_t lda, const real *restrict x, const real
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
         const real u0_0 = w_0 * x_0;
         const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4;
-        gx[u] += w_0 * l0_0;
-        const real q1_0 = u0_0 * gz_0;
-        const real q1_1 = u0_0 * gz_1;
-        const real q1_2 = u0_0 * gz_2;
-        const real q1_3 = u0_0 * gz_3;
-        const real q1_4 = u0_0 * gz_4;
-        gy[u] += q1_0;
-        gy[lda + u] += q1_1;
-        gy[2 * lda + u] += q1_2;
-        gy[3 * lda + u] += q1_3;
-        gy[4 * lda + u] += q1_4;
+        gx[u] = gx[u] + w_0 * l0_0;
+        gy[u] = gy[u] + u0_0 * gz_0;
+        gy[lda + u] = gy[lda + u] + u0_0 * gz_1;
+        gy[2 * lda + u] = gy[2 * lda + u] + u0_0 * gz_2;
+        gy[3 * lda + u] = gy[3 * lda + u] + u0_0 * gz_3;
+        gy[4 * lda + u] = gy[4 * lda + u] + u0_0 * gz_4;
         gw[u] = x_0 * l0_0;
     }
 }
@@ -136,21 +127,14 @@ static void uvu_0_3_3(int64_t n, int64_t lda, const real *restrict x, const real
         const real u0_0 = w_0 * x_0;
         const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4 + y_f5 * gz_5
             + y_f6 * gz_6;
-        gx[u] += w_0 * l0_0;
-        const real q1_0 = u0_0 * gz_0;
-        const real q1_1 = u0_0 * gz_1;
-        const real q1_2 = u0_0 * gz_2;
-        const real q1_3 = u0_0 * gz_3;
-        const real q1_4 = u0_0 * gz_4;
-        const real q1_5 = u0_0 * gz_5;
-        const real q1_6 = u0_0 * gz_6;
-        gy[u] += q1_0;
-        gy[lda + u] += q1_1;
-        gy[2 * lda + u] += q1_2;
-        gy[3 * lda + u] += q1_3;
-        gy[4 * lda + u] += q1_4;
-        gy[5 * lda + u] += q1_5;
-        gy[6 * lda + u] += q1_6;
+        gx[u] = gx[u] + w_0 * l0_0;
+        gy[u] = gy[u] + u0_0 * gz_0;
+        gy[lda + u] = gy[lda + u] + u0_0 * gz_1;
+        gy[2 * lda + u] = gy[2 * lda + u] + u0_0 * gz_2;
+        gy[3 * lda + u] = gy[3 * lda + u] + u0_0 * gz_3;
+        gy[4 * lda + u] = gy[4 * lda + u] + u0_0 * gz_4;
+        gy[5 * lda + u] = gy[5 * lda + u] + u0_0 * gz_5;
+        gy[6 * lda + u] = gy[6 * lda + u] + u0_0 * gz_6;
         gw[u] = x_0 * l0_0;
     }
 }
@@ -168,22 +152,18 @@ static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x, const real
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real l0_0 = y_f0 * gz_0;
-        const real l0_1 = y_f1 * gz_0;
-        const real l0_2 = y_f2 * gz_0;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
-        const real q1_0 = u0_0 * gz_0;
-        const real q1_1 = u0_1 * gz_0;
-        const real q1_2 = u0_2 * gz_0;
-        gy[u] += C0 * q1_0;
-        gy[lda + u] += C0 * q1_1;
-        gy[2 * lda + u] += C0 * q1_2;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+        const real s0_0 = w_0 * gz_0;
+        gx[u] = gx[u] + s0_0 * y_f0;
+        gx[n + u] = gx[n + u] + s0_0 * y_f1;
+        gx[2 * n + u] = gx[2 * n + u] + s0_0 * y_f2;
+        const real q1_0 = s0_0 * x_0;
+        const real q1_1 = s0_0 * x_1;
+        const real q1_2 = s0_0 * x_2;
+        gy[u] = gy[u] + C0 * q1_0;
+        gy[lda + u] = gy[lda + u] + C0 * q1_1;
+        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_2;
+        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        gw[u] = gz_0 * t0_0;
     }
 }
 
@@ -196,18 +176,13 @@ static void uvu_1_0_1(int64_t n, const real *restrict x, const real *restrict y,
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real l0_0 = y_f0 * gz_0;
-        const real l0_1 = y_f0 * gz_1;
-        const real l0_2 = y_f0 * gz_2;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
-        const real q1_0 = u0_0 * gz_0 + u0_1 * gz_1 + u0_2 * gz_2;
-        gy[u] += q1_0;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+        const real s0_0 = w_0 * y_f0;
+        gx[u] = gx[u] + s0_0 * gz_0;
+        gx[n + u] = gx[n + u] + s0_0 * gz_1;
+        gx[2 * n + u] = gx[2 * n + u] + s0_0 * gz_2;
+        const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+        gy[u] = gy[u] + w_0 * d0_0;
+        gw[u] = y_f0 * d0_0;
     }
 }
 
@@ -235,20 +210,20 @@ static void uvu_1_2_1(int64_t n, int64_t lda, const real *restrict x, const real
         const real l0_0 = -y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
         const real l0_1 = y_f1 * gz_0 + y_f3 * gz_1 + y_f4 * gz_2;
         const real l0_2 = y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
+        gx[u] = gx[u] + w_0 * l0_0;
+        gx[n + u] = gx[n + u] + w_0 * l0_1;
+        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
         const real q1_0 = -u0_0 * gz_0;
         const real q1_1 = u0_0 * gz_1 + u0_1 * gz_0;
         const real q1_2 = u0_0 * gz_2 + u0_2 * gz_0;
         const real q1_3 = u0_1 * gz_1;
         const real q1_4 = u0_1 * gz_2 + u0_2 * gz_1;
         const real q1_5 = -u0_2 * gz_2;
-        gy[u] += C1 * q1_2;
-        gy[lda + u] += C1 * q1_1;
-        gy[2 * lda + u] += C0 * q1_0 + C2 * q1_3 + C0 * q1_5;
-        gy[3 * lda + u] += C1 * q1_4;
-        gy[4 * lda + u] += C1 * q1_0 - C1 * q1_5;
+        gy[u] = gy[u] + C1 * q1_2;
+        gy[lda + u] = gy[lda + u] + C1 * q1_1;
+        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_0 + C2 * q1_3 + C0 * q1_5;
+        gy[3 * lda + u] = gy[3 * lda + u] + C1 * q1_4;
+        gy[4 * lda + u] = gy[4 * lda + u] + C1 * q1_0 - C1 * q1_5;
         gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
     }
 }
@@ -277,18 +252,18 @@ static void uvu_1_1_2(int64_t n, int64_t lda, const real *restrict x, const real
         const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f3 * gz_2 - y_f1 * gz_4;
         const real l0_1 = y_f1 * gz_1 + y_f4 * gz_2 + y_f0 * gz_3;
         const real l0_2 = y_f1 * gz_0 - y_f5 * gz_2 + y_f2 * gz_3 + y_f0 * gz_4;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
+        gx[u] = gx[u] + w_0 * l0_0;
+        gx[n + u] = gx[n + u] + w_0 * l0_1;
+        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
         const real q1_0 = u0_0 * gz_0 + u0_1 * gz_3 + u0_2 * gz_4;
         const real q1_1 = -u0_0 * gz_4 + u0_1 * gz_1 + u0_2 * gz_0;
         const real q1_2 = u0_0 * gz_1 + u0_2 * gz_3;
         const real q1_3 = -u0_0 * gz_2;
         const real q1_4 = u0_1 * gz_2;
         const real q1_5 = -u0_2 * gz_2;
-        gy[u] += C0 * q1_1 + C1 * q1_3;
-        gy[lda + u] += C0 * q1_2 + C2 * q1_4;
-        gy[2 * lda + u] += C0 * q1_0 + C1 * q1_5;
+        gy[u] = gy[u] + C0 * q1_1 + C1 * q1_3;
+        gy[lda + u] = gy[lda + u] + C0 * q1_2 + C2 * q1_4;
+        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_0 + C1 * q1_5;
         gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
     }
 }
@@ -328,9 +303,9 @@ static void uvu_1_3_2(int64_t n, int64_t lda, const real *restrict x, const real
         const real l0_0 = -y_f0 * gz_0 - y_f3 * gz_1 + y_f5 * gz_2 + y_f1 * gz_3 + y_f10 * gz_4;
         const real l0_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f6 * gz_2 + y_f8 * gz_3 + y_f11 * gz_4;
         const real l0_2 = y_f2 * gz_0 + y_f1 * gz_1 + y_f7 * gz_2 - y_f9 * gz_3 - y_f12 * gz_4;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
+        gx[u] = gx[u] + w_0 * l0_0;
+        gx[n + u] = gx[n + u] + w_0 * l0_1;
+        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
         const real q1_0 = -u0_0 * gz_0;
         const real q1_1 = u0_0 * gz_3 + u0_1 * gz_0 + u0_2 * gz_1;
         const real q1_2 = u0_2 * gz_0;
@@ -344,13 +319,13 @@ static void uvu_1_3_2(int64_t n, int64_t lda, const real *restrict x, const real
         const real q1_10 = u0_0 * gz_4;
         const real q1_11 = u0_1 * gz_4;
         const real q1_12 = -u0_2 * gz_4;
-        gy[u] += C1 * q1_2 + C1 * q1_10;
-        gy[lda + u] += C2 * q1_1;
-        gy[2 * lda + u] += -C0 * q1_2 + C4 * q1_4 + C5 * q1_5 + C0 * q1_10;
-        gy[3 * lda + u] += C3 * q1_3 + C6 * q1_6 + C3 * q1_9;
-        gy[4 * lda + u] += C0 * q1_0 + C5 * q1_7 + C4 * q1_8 + C0 * q1_12;
-        gy[5 * lda + u] += C2 * q1_3 - C2 * q1_9 + C2 * q1_11;
-        gy[6 * lda + u] += C1 * q1_0 - C1 * q1_12;
+        gy[u] = gy[u] + C1 * q1_2 + C1 * q1_10;
+        gy[lda + u] = gy[lda + u] + C2 * q1_1;
+        gy[2 * lda + u] = gy[2 * lda + u] - C0 * q1_2 + C4 * q1_4 + C5 * q1_5 + C0 * q1_10;
+        gy[3 * lda + u] = gy[3 * lda + u] + C3 * q1_3 + C6 * q1_6 + C3 * q1_9;
+        gy[4 * lda + u] = gy[4 * lda + u] + C0 * q1_0 + C5 * q1_7 + C4 * q1_8 + C0 * q1_12;
+        gy[5 * lda + u] = gy[5 * lda + u] + C2 * q1_3 - C2 * q1_9 + C2 * q1_11;
+        gy[6 * lda + u] = gy[6 * lda + u] + C1 * q1_0 - C1 * q1_12;
         gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
     }
 }
@@ -394,9 +369,9 @@ static void uvu_1_2_3(int64_t n, int64_t lda, const real *restrict x, const real
         const real l0_1 = y_f3 * gz_1 + y_f6 * gz_2 + y_f9 * gz_3 + y_f11 * gz_4 + y_f13 * gz_5;
         const real l0_2 = y_f1 * gz_0 + y_f4 * gz_1 - y_f7 * gz_2 - y_f10 * gz_3 + y_f12 * gz_4
             + y_f2 * gz_5 + y_f0 * gz_6;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
+        gx[u] = gx[u] + w_0 * l0_0;
+        gx[n + u] = gx[n + u] + w_0 * l0_1;
+        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
         const real q1_0 = u0_0 * gz_0 + u0_2 * gz_6;
         const real q1_1 = -u0_0 * gz_6 + u0_2 * gz_0;
         const real q1_2 = u0_0 * gz_1 + u0_2 * gz_5;
@@ -411,11 +386,11 @@ static void uvu_1_2_3(int64_t n, int64_t lda, const real *restrict x, const real
         const real q1_11 = u0_1 * gz_4;
         const real q1_12 = u0_2 * gz_4;
         const real q1_13 = u0_1 * gz_5;
-        gy[u] += C0 * q1_1 + C1 * q1_3 + C3 * q1_7;
-        gy[lda + u] += C1 * q1_4 + C4 * q1_6 + C5 * q1_8;
-        gy[2 * lda + u] += C2 * q1_5 + C6 * q1_9 + C2 * q1_12;
-        gy[3 * lda + u] += C1 * q1_2 + C5 * q1_10 + C4 * q1_11;
-        gy[4 * lda + u] += C0 * q1_0 + C3 * q1_5 - C3 * q1_12 + C1 * q1_13;
+        gy[u] = gy[u] + C0 * q1_1 + C1 * q1_3 + C3 * q1_7;
+        gy[lda + u] = gy[lda + u] + C1 * q1_4 + C4 * q1_6 + C5 * q1_8;
+        gy[2 * lda + u] = gy[2 * lda + u] + C2 * q1_5 + C6 * q1_9 + C2 * q1_12;
+        gy[3 * lda + u] = gy[3 * lda + u] + C1 * q1_2 + C5 * q1_10 + C4 * q1_11;
+        gy[4 * lda + u] = gy[4 * lda + u] + C0 * q1_0 + C3 * q1_5 - C3 * q1_12 + C1 * q1_13;
         gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
     }
 }
@@ -435,32 +410,24 @@ static void uvu_2_2_0(int64_t n, int64_t lda, const real *restrict x, const real
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real u0_3 = w_0 * x_3;
-        const real u0_4 = w_0 * x_4;
-        const real l0_0 = y_f0 * gz_0;
-        const real l0_1 = y_f1 * gz_0;
-        const real l0_2 = y_f2 * gz_0;
-        const real l0_3 = y_f3 * gz_0;
-        const real l0_4 = y_f4 * gz_0;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
-        gx[3 * n + u] += w_0 * l0_3;
-        gx[4 * n + u] += w_0 * l0_4;
-        const real q1_0 = u0_0 * gz_0;
-        const real q1_1 = u0_1 * gz_0;
-        const real q1_2 = u0_2 * gz_0;
-        const real q1_3 = u0_3 * gz_0;
-        const real q1_4 = u0_4 * gz_0;
-        gy[u] += C0 * q1_0;
-        gy[lda + u] += C0 * q1_1;
-        gy[2 * lda + u] += C0 * q1_2;
-        gy[3 * lda + u] += C0 * q1_3;
-        gy[4 * lda + u] += C0 * q1_4;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+        const real s0_0 = w_0 * gz_0;
+        gx[u] = gx[u] + s0_0 * y_f0;
+        gx[n + u] = gx[n + u] + s0_0 * y_f1;
+        gx[2 * n + u] = gx[2 * n + u] + s0_0 * y_f2;
+        gx[3 * n + u] = gx[3 * n + u] + s0_0 * y_f3;
+        gx[4 * n + u] = gx[4 * n + u] + s0_0 * y_f4;
+        const real q1_0 = s0_0 * x_0;
+        const real q1_1 = s0_0 * x_1;
+        const real q1_2 = s0_0 * x_2;
+        const real q1_3 = s0_0 * x_3;
+        const real q1_4 = s0_0 * x_4;
+        gy[u] = gy[u] + C0 * q1_0;
+        gy[lda + u] = gy[lda + u] + C0 * q1_1;
+        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_2;
+        gy[3 * lda + u] = gy[3 * lda + u] + C0 * q1_3;
+        gy[4 * lda + u] = gy[4 * lda + u] + C0 * q1_4;
+        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        gw[u] = gz_0 * t0_0;
     }
 }
 
@@ -492,20 +459,20 @@ static void uvu_2_1_1(int64_t n, int64_t lda, const real *restrict x, const real
         const real l0_2 = -y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
         const real l0_3 = y_f0 * gz_1 + y_f1 * gz_2;
         const real l0_4 = -y_f3 * gz_0 + y_f0 * gz_2;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
-        gx[3 * n + u] += w_0 * l0_3;
-        gx[4 * n + u] += w_0 * l0_4;
+        gx[u] = gx[u] + w_0 * l0_0;
+        gx[n + u] = gx[n + u] + w_0 * l0_1;
+        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
+        gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
+        gx[4 * n + u] = gx[4 * n + u] + w_0 * l0_4;
         const real q1_0 = u0_0 * gz_0 + u0_3 * gz_1 + u0_4 * gz_2;
         const real q1_1 = u0_1 * gz_0 + u0_3 * gz_2;
         const real q1_2 = -u0_2 * gz_0;
         const real q1_3 = u0_0 * gz_2 + u0_1 * gz_1 - u0_4 * gz_0;
         const real q1_4 = u0_2 * gz_1;
         const real q1_5 = -u0_2 * gz_2;
-        gy[u] += C1 * q1_2 + C0 * q1_3;
-        gy[lda + u] += C0 * q1_1 + C2 * q1_4;
-        gy[2 * lda + u] += C0 * q1_0 + C1 * q1_5;
+        gy[u] = gy[u] + C1 * q1_2 + C0 * q1_3;
+        gy[lda + u] = gy[lda + u] + C0 * q1_1 + C2 * q1_4;
+        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_0 + C1 * q1_5;
         gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
     }
 }
@@ -549,11 +516,11 @@ static void uvu_2_3_1(int64_t n, int64_t lda, const real *restrict x, const real
         const real l0_2 = y_f2 * gz_0 + y_f6 * gz_1 + y_f10 * gz_2;
         const real l0_3 = y_f3 * gz_0 + y_f7 * gz_1 - y_f11 * gz_2;
         const real l0_4 = y_f4 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
-        gx[3 * n + u] += w_0 * l0_3;
-        gx[4 * n + u] += w_0 * l0_4;
+        gx[u] = gx[u] + w_0 * l0_0;
+        gx[n + u] = gx[n + u] + w_0 * l0_1;
+        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
+        gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
+        gx[4 * n + u] = gx[4 * n + u] + w_0 * l0_4;
         const real q1_0 = -u0_0 * gz_0;
         const real q1_1 = -u0_1 * gz_0;
         const real q1_2 = u0_2 * gz_0;
@@ -567,13 +534,13 @@ static void uvu_2_3_1(int64_t n, int64_t lda, const real *restrict x, const real
         const real q1_10 = u0_2 * gz_2;
         const real q1_11 = -u0_3 * gz_2;
         const real q1_12 = -u0_4 * gz_2;
-        gy[u] += C1 * q1_4 + C1 * q1_9;
-        gy[lda + u] += C3 * q1_3;
-        gy[2 * lda + u] += C4 * q1_2 + C0 * q1_4 + C5 * q1_5 - C0 * q1_9;
-        gy[3 * lda + u] += C2 * q1_1 + C6 * q1_6 + C2 * q1_11;
-        gy[4 * lda + u] += C0 * q1_0 + C5 * q1_7 + C4 * q1_10 + C0 * q1_12;
-        gy[5 * lda + u] += C3 * q1_1 + C3 * q1_8 - C3 * q1_11;
-        gy[6 * lda + u] += C1 * q1_0 - C1 * q1_12;
+        gy[u] = gy[u] + C1 * q1_4 + C1 * q1_9;
+        gy[lda + u] = gy[lda + u] + C3 * q1_3;
+        gy[2 * lda + u] = gy[2 * lda + u] + C4 * q1_2 + C0 * q1_4 + C5 * q1_5 - C0 * q1_9;
+        gy[3 * lda + u] = gy[3 * lda + u] + C2 * q1_1 + C6 * q1_6 + C2 * q1_11;
+        gy[4 * lda + u] = gy[4 * lda + u] + C0 * q1_0 + C5 * q1_7 + C4 * q1_10 + C0 * q1_12;
+        gy[5 * lda + u] = gy[5 * lda + u] + C3 * q1_1 + C3 * q1_8 - C3 * q1_11;
+        gy[6 * lda + u] = gy[6 * lda + u] + C1 * q1_0 - C1 * q1_12;
         gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
     }
 }
@@ -587,24 +554,15 @@ static void uvu_2_0_2(int64_t n, const real *restrict x, const real *restrict y,
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real u0_3 = w_0 * x_3;
-        const real u0_4 = w_0 * x_4;
-        const real l0_0 = y_f0 * gz_0;
-        const real l0_1 = y_f0 * gz_1;
-        const real l0_2 = y_f0 * gz_2;
-        const real l0_3 = y_f0 * gz_3;
-        const real l0_4 = y_f0 * gz_4;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
-        gx[3 * n + u] += w_0 * l0_3;
-        gx[4 * n + u] += w_0 * l0_4;
-        const real q1_0 = u0_0 * gz_0 + u0_1 * gz_1 + u0_2 * gz_2 + u0_3 * gz_3 + u0_4 * gz_4;
-        gy[u] += q1_0;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+        const real s0_0 = w_0 * y_f0;
+        gx[u] = gx[u] + s0_0 * gz_0;
+        gx[n + u] = gx[n + u] + s0_0 * gz_1;
+        gx[2 * n + u] = gx[2 * n + u] + s0_0 * gz_2;
+        gx[3 * n + u] = gx[3 * n + u] + s0_0 * gz_3;
+        gx[4 * n + u] = gx[4 * n + u] + s0_0 * gz_4;
+        const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
+        gy[u] = gy[u] + w_0 * d0_0;
+        gw[u] = y_f0 * d0_0;
     }
 }
 
@@ -640,11 +598,11 @@ static void uvu_2_2_2(int64_t n, int64_t lda, const real *restrict x, const real
         const real l0_2 = -y_f2 * gz_0 + y_f5 * gz_1 + y_f0 * gz_2 + y_f7 * gz_3 - y_f8 * gz_4;
         const real l0_3 = y_f3 * gz_0 + y_f6 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3 + y_f1 * gz_4;
         const real l0_4 = -y_f3 * gz_1 - y_f8 * gz_2 + y_f1 * gz_3 - y_f0 * gz_4;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
-        gx[3 * n + u] += w_0 * l0_3;
-        gx[4 * n + u] += w_0 * l0_4;
+        gx[u] = gx[u] + w_0 * l0_0;
+        gx[n + u] = gx[n + u] + w_0 * l0_1;
+        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
+        gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
+        gx[4 * n + u] = gx[4 * n + u] + w_0 * l0_4;
         const real q1_0 = -u0_0 * gz_0 + u0_2 * gz_2 - u0_4 * gz_4;
         const real q1_1 = u0_0 * gz_1 + u0_1 * gz_0 + u0_3 * gz_4 + u0_4 * gz_3;
         const real q1_2 = -u0_0 * gz_2 - u0_2 * gz_0;
@@ -655,11 +613,11 @@ static void uvu_2_2_2(int64_t n, int64_t lda, const real *restrict x, const real
         const real q1_7 = u0_2 * gz_3 + u0_3 * gz_2;
         const real q1_8 = -u0_2 * gz_4 - u0_4 * gz_2;
         const real q1_9 = u0_3 * gz_3;
-        gy[u] += C0 * q1_2 + C1 * q1_6;
-        gy[lda + u] += C1 * q1_3 + C2 * q1_5;
-        gy[2 * lda + u] += C0 * q1_0 + C2 * q1_4 + C2 * q1_9;
-        gy[3 * lda + u] += C1 * q1_1 + C2 * q1_7;
-        gy[4 * lda + u] += -C1 * q1_4 + C0 * q1_8 + C1 * q1_9;
+        gy[u] = gy[u] + C0 * q1_2 + C1 * q1_6;
+        gy[lda + u] = gy[lda + u] + C1 * q1_3 + C2 * q1_5;
+        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_0 + C2 * q1_4 + C2 * q1_9;
+        gy[3 * lda + u] = gy[3 * lda + u] + C1 * q1_1 + C2 * q1_7;
+        gy[4 * lda + u] = gy[4 * lda + u] - C1 * q1_4 + C0 * q1_8 + C1 * q1_9;
         gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
     }
 }
@@ -704,11 +662,11 @@ static void uvu_2_1_3(int64_t n, int64_t lda, const real *restrict x, const real
         const real l0_2 = y_f7 * gz_2 + y_f10 * gz_3 + y_f12 * gz_4;
         const real l0_3 = y_f4 * gz_1 - y_f11 * gz_3 + y_f6 * gz_4 + y_f3 * gz_5;
         const real l0_4 = y_f1 * gz_0 + y_f8 * gz_2 - y_f5 * gz_4 + y_f2 * gz_5 + y_f0 * gz_6;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
-        gx[3 * n + u] += w_0 * l0_3;
-        gx[4 * n + u] += w_0 * l0_4;
+        gx[u] = gx[u] + w_0 * l0_0;
+        gx[n + u] = gx[n + u] + w_0 * l0_1;
+        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
+        gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
+        gx[4 * n + u] = gx[4 * n + u] + w_0 * l0_4;
         const real q1_0 = u0_0 * gz_0 + u0_4 * gz_6;
         const real q1_1 = -u0_0 * gz_6 + u0_4 * gz_0;
         const real q1_2 = u0_0 * gz_1 + u0_4 * gz_5;
@@ -722,9 +680,9 @@ static void uvu_2_1_3(int64_t n, int64_t lda, const real *restrict x, const real
         const real q1_10 = u0_2 * gz_3;
         const real q1_11 = -u0_3 * gz_3;
         const real q1_12 = u0_2 * gz_4;
-        gy[u] += C0 * q1_1 + C1 * q1_4 + C4 * q1_7 + C2 * q1_8 + C5 * q1_9;
-        gy[lda + u] += C1 * q1_2 + C3 * q1_6 + C6 * q1_10;
-        gy[2 * lda + u] += C0 * q1_0 + C1 * q1_3 + C2 * q1_5 + C5 * q1_11 + C4 * q1_12;
+        gy[u] = gy[u] + C0 * q1_1 + C1 * q1_4 + C4 * q1_7 + C2 * q1_8 + C5 * q1_9;
+        gy[lda + u] = gy[lda + u] + C1 * q1_2 + C3 * q1_6 + C6 * q1_10;
+        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_0 + C1 * q1_3 + C2 * q1_5 + C5 * q1_11 + C4 * q1_12;
         gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
     }
 }
@@ -787,11 +745,11 @@ static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x, const real
             + y_f23 * gz_5 + y_f1 * gz_6;
         const real l0_4 = -y_f4 * gz_0 - y_f12 * gz_2 - y_f17 * gz_3 + y_f21 * gz_4 - y_f5 * gz_5
             - y_f0 * gz_6;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
-        gx[3 * n + u] += w_0 * l0_3;
-        gx[4 * n + u] += w_0 * l0_4;
+        gx[u] = gx[u] + w_0 * l0_0;
+        gx[n + u] = gx[n + u] + w_0 * l0_1;
+        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
+        gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
+        gx[4 * n + u] = gx[4 * n + u] + w_0 * l0_4;
         const real q1_0 = -u0_0 * gz_0 - u0_4 * gz_6;
         const real q1_1 = u0_1 * gz_0 + u0_3 * gz_6;
         const real q1_2 = -u0_2 * gz_0;
@@ -817,15 +775,15 @@ static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x, const real
         const real q1_22 = u0_1 * gz_5;
         const real q1_23 = u0_3 * gz_5;
         const real q1_24 = -u0_2 * gz_6;
-        gy[u] += C2 * q1_2 + C1 * q1_7 + C0 * q1_12 + C0 * q1_18 + C1 * q1_22;
-        gy[lda + u] += C1 * q1_3 + C4 * q1_11 + C3 * q1_13;
-        gy[2 * lda + u] += C0 * q1_4 + C4 * q1_7 + C7 * q1_10 + C5 * q1_12 + C6 * q1_14 - C5 * q1_18
-            - C4 * q1_22;
-        gy[3 * lda + u] += C3 * q1_5 + C6 * q1_9 + C8 * q1_15 + C6 * q1_20;
-        gy[4 * lda + u] += C0 * q1_0 + C4 * q1_6 + C5 * q1_8 + C6 * q1_16 + C7 * q1_19 + C5 * q1_21
-            + C4 * q1_23;
-        gy[5 * lda + u] += C1 * q1_1 - C4 * q1_9 + C3 * q1_17 + C4 * q1_20;
-        gy[6 * lda + u] += -C1 * q1_6 + C0 * q1_8 - C0 * q1_21 + C1 * q1_23 + C2 * q1_24;
+        gy[u] = gy[u] + C2 * q1_2 + C1 * q1_7 + C0 * q1_12 + C0 * q1_18 + C1 * q1_22;
+        gy[lda + u] = gy[lda + u] + C1 * q1_3 + C4 * q1_11 + C3 * q1_13;
+        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_4 + C4 * q1_7 + C7 * q1_10 + C5 * q1_12 + C6 * q1_14
+            - C5 * q1_18 - C4 * q1_22;
+        gy[3 * lda + u] = gy[3 * lda + u] + C3 * q1_5 + C6 * q1_9 + C8 * q1_15 + C6 * q1_20;
+        gy[4 * lda + u] = gy[4 * lda + u] + C0 * q1_0 + C4 * q1_6 + C5 * q1_8 + C6 * q1_16 + C7 * q1_19
+            + C5 * q1_21 + C4 * q1_23;
+        gy[5 * lda + u] = gy[5 * lda + u] + C1 * q1_1 - C4 * q1_9 + C3 * q1_17 + C4 * q1_20;
+        gy[6 * lda + u] = gy[6 * lda + u] - C1 * q1_6 + C0 * q1_8 - C0 * q1_21 + C1 * q1_23 + C2 * q1_24;
         gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
     }
 }

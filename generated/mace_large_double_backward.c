@@ -59,10 +59,10 @@ static void uvu_0_0_0_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real r0_0 = y_f0 * ax_0;
-        const real r1_0 = by_f0 * x_0;
-        const real r2_0 = y_f0 * x_0;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        const real s0_0 = w_0 * y_f0;
+        const real s1_0 = w_0 * by_f0;
+        const real s2_0 = cw_0 * y_f0;
+        d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
     }
 }
 
@@ -91,9 +91,9 @@ static void uvu_0_1_1_receivers(int64_t n, const real *restrict x, const real *r
         const real r2_0 = y_f0 * x_0;
         const real r2_1 = y_f1 * x_0;
         const real r2_2 = y_f2 * x_0;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
     }
 }
 
@@ -132,11 +132,11 @@ static void uvu_0_2_2_receivers(int64_t n, const real *restrict x, const real *r
         const real r2_2 = y_f2 * x_0;
         const real r2_3 = y_f3 * x_0;
         const real r2_4 = y_f4 * x_0;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] += w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] += w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
     }
 }
 
@@ -185,13 +185,13 @@ static void uvu_0_3_3_receivers(int64_t n, const real *restrict x, const real *r
         const real r2_4 = y_f4 * x_0;
         const real r2_5 = y_f5 * x_0;
         const real r2_6 = y_f6 * x_0;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] += w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] += w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-        d_gz[5 * n + u] += w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
-        d_gz[6 * n + u] += w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
+        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+        d_gz[5 * n + u] = d_gz[5 * n + u] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
+        d_gz[6 * n + u] = d_gz[6 * n + u] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
     }
 }
 
@@ -212,10 +212,10 @@ static void uvu_1_1_0_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real r0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-        const real r1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        const real r2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
+        const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
+        const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        d_gz[u] = d_gz[u] + w_0 * t0_0 + w_0 * t1_0 + cw_0 * t2_0;
     }
 }
 
@@ -231,18 +231,12 @@ static void uvu_1_0_1_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real r0_0 = y_f0 * ax_0;
-        const real r0_1 = y_f0 * ax_1;
-        const real r0_2 = y_f0 * ax_2;
-        const real r1_0 = by_f0 * x_0;
-        const real r1_1 = by_f0 * x_1;
-        const real r1_2 = by_f0 * x_2;
-        const real r2_0 = y_f0 * x_0;
-        const real r2_1 = y_f0 * x_1;
-        const real r2_2 = y_f0 * x_2;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        const real s0_0 = w_0 * y_f0;
+        const real s1_0 = w_0 * by_f0;
+        const real s2_0 = cw_0 * y_f0;
+        d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+        d_gz[n + u] = d_gz[n + u] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
     }
 }
 
@@ -280,9 +274,9 @@ static void uvu_1_2_1_receivers(int64_t n, const real *restrict x, const real *r
         const real r2_0 = -y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
         const real r2_1 = y_f1 * x_0 + y_f3 * x_1 + y_f4 * x_2;
         const real r2_2 = y_f2 * x_0 + y_f4 * x_1 - y_f5 * x_2;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
     }
 }
 
@@ -326,11 +320,11 @@ static void uvu_1_1_2_receivers(int64_t n, const real *restrict x, const real *r
         const real r2_2 = -y_f3 * x_0 + y_f4 * x_1 - y_f5 * x_2;
         const real r2_3 = y_f0 * x_1 + y_f2 * x_2;
         const real r2_4 = -y_f1 * x_0 + y_f0 * x_2;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] += w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] += w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
     }
 }
 
@@ -392,11 +386,11 @@ static void uvu_1_3_2_receivers(int64_t n, const real *restrict x, const real *r
         const real r2_2 = y_f5 * x_0 + y_f6 * x_1 + y_f7 * x_2;
         const real r2_3 = y_f1 * x_0 + y_f8 * x_1 - y_f9 * x_2;
         const real r2_4 = y_f10 * x_0 + y_f11 * x_1 - y_f12 * x_2;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] += w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] += w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
     }
 }
 
@@ -466,13 +460,13 @@ static void uvu_1_2_3_receivers(int64_t n, const real *restrict x, const real *r
         const real r2_4 = -y_f7 * x_0 + y_f11 * x_1 + y_f12 * x_2;
         const real r2_5 = -y_f4 * x_0 + y_f13 * x_1 + y_f2 * x_2;
         const real r2_6 = -y_f1 * x_0 + y_f0 * x_2;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] += w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] += w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-        d_gz[5 * n + u] += w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
-        d_gz[6 * n + u] += w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
+        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+        d_gz[5 * n + u] = d_gz[5 * n + u] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
+        d_gz[6 * n + u] = d_gz[6 * n + u] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
     }
 }
 
@@ -497,10 +491,10 @@ static void uvu_2_2_0_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real r0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-        const real r1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-        const real r2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
+        const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
+        const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        d_gz[u] = d_gz[u] + w_0 * t0_0 + w_0 * t1_0 + cw_0 * t2_0;
     }
 }
 
@@ -538,9 +532,9 @@ static void uvu_2_1_1_receivers(int64_t n, const real *restrict x, const real *r
         const real r2_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_4;
         const real r2_1 = y_f3 * x_1 + y_f4 * x_2 + y_f0 * x_3;
         const real r2_2 = y_f3 * x_0 - y_f5 * x_2 + y_f1 * x_3 + y_f0 * x_4;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
     }
 }
 
@@ -596,9 +590,9 @@ static void uvu_2_3_1_receivers(int64_t n, const real *restrict x, const real *r
         const real r2_0 = -y_f0 * x_0 - y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
         const real r2_1 = y_f3 * x_0 + y_f5 * x_1 + y_f6 * x_2 + y_f7 * x_3 + y_f8 * x_4;
         const real r2_2 = y_f9 * x_0 + y_f3 * x_1 + y_f10 * x_2 - y_f11 * x_3 - y_f12 * x_4;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
     }
 }
 
@@ -614,26 +608,14 @@ static void uvu_2_0_2_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real r0_0 = y_f0 * ax_0;
-        const real r0_1 = y_f0 * ax_1;
-        const real r0_2 = y_f0 * ax_2;
-        const real r0_3 = y_f0 * ax_3;
-        const real r0_4 = y_f0 * ax_4;
-        const real r1_0 = by_f0 * x_0;
-        const real r1_1 = by_f0 * x_1;
-        const real r1_2 = by_f0 * x_2;
-        const real r1_3 = by_f0 * x_3;
-        const real r1_4 = by_f0 * x_4;
-        const real r2_0 = y_f0 * x_0;
-        const real r2_1 = y_f0 * x_1;
-        const real r2_2 = y_f0 * x_2;
-        const real r2_3 = y_f0 * x_3;
-        const real r2_4 = y_f0 * x_4;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] += w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] += w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+        const real s0_0 = w_0 * y_f0;
+        const real s1_0 = w_0 * by_f0;
+        const real s2_0 = cw_0 * y_f0;
+        d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+        d_gz[n + u] = d_gz[n + u] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + s0_0 * ax_3 + s1_0 * x_3 + s2_0 * x_3;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + s0_0 * ax_4 + s1_0 * x_4 + s2_0 * x_4;
     }
 }
 
@@ -685,11 +667,11 @@ static void uvu_2_2_2_receivers(int64_t n, const real *restrict x, const real *r
         const real r2_2 = -y_f2 * x_0 + y_f5 * x_1 + y_f0 * x_2 + y_f7 * x_3 - y_f8 * x_4;
         const real r2_3 = y_f3 * x_0 + y_f6 * x_1 + y_f7 * x_2 + y_f9 * x_3 + y_f1 * x_4;
         const real r2_4 = -y_f3 * x_1 - y_f8 * x_2 + y_f1 * x_3 - y_f0 * x_4;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] += w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] += w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
     }
 }
 
@@ -757,13 +739,13 @@ static void uvu_2_1_3_receivers(int64_t n, const real *restrict x, const real *r
         const real r2_4 = -y_f8 * x_0 + y_f12 * x_2 + y_f6 * x_3 - y_f5 * x_4;
         const real r2_5 = -y_f4 * x_1 + y_f3 * x_3 + y_f2 * x_4;
         const real r2_6 = -y_f1 * x_0 + y_f0 * x_4;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] += w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] += w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-        d_gz[5 * n + u] += w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
-        d_gz[6 * n + u] += w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
+        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+        d_gz[5 * n + u] = d_gz[5 * n + u] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
+        d_gz[6 * n + u] = d_gz[6 * n + u] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
     }
 }
 
@@ -857,13 +839,13 @@ static void uvu_2_3_3_receivers(int64_t n, const real *restrict x, const real *r
         const real r2_4 = -y_f18 * x_0 + y_f11 * x_1 + y_f19 * x_2 + y_f20 * x_3 + y_f21 * x_4;
         const real r2_5 = y_f22 * x_1 + y_f23 * x_3 - y_f5 * x_4;
         const real r2_6 = y_f4 * x_0 - y_f3 * x_1 - y_f24 * x_2 + y_f1 * x_3 - y_f0 * x_4;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] += w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] += w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-        d_gz[5 * n + u] += w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
-        d_gz[6 * n + u] += w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
+        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+        d_gz[5 * n + u] = d_gz[5 * n + u] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
+        d_gz[6 * n + u] = d_gz[6 * n + u] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
     }
 }
 
@@ -881,15 +863,13 @@ static void uvu_0_0_0_senders(int64_t n, const real *restrict x, const real *res
         const real gz_0 = gz[u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u1_0 = cw_0 * x_0;
-        const real l0_0 = by_f0 * gz_0;
-        const real l1_0 = y_f0 * gz_0;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real q1_0 = v1gz_0 * gz_0;
-        d_y[u] += q1_0;
-        d_w[u] = x_0 * l0_0 + ax_0 * l1_0;
+        const real s0_0 = w_0 * by_f0;
+        const real s1_0 = cw_0 * y_f0;
+        d_x[u] = d_x[u] + s0_0 * gz_0 + s1_0 * gz_0;
+        const real d0_0 = ax_0 * gz_0;
+        const real d1_0 = x_0 * gz_0;
+        d_y[u] = d_y[u] + w_0 * d0_0 + cw_0 * d1_0;
+        d_w[u] = by_f0 * d1_0 + y_f0 * d0_0;
     }
 }
 
@@ -915,14 +895,11 @@ static void uvu_0_1_1_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real u1_0 = cw_0 * x_0;
         const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
         const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
         const real v1gz_0 = u0_0 + u1_0;
-        const real q1_0 = v1gz_0 * gz_0;
-        const real q1_1 = v1gz_0 * gz_1;
-        const real q1_2 = v1gz_0 * gz_2;
-        d_y[u] += q1_0;
-        d_y[lda + u] += q1_1;
-        d_y[2 * lda + u] += q1_2;
+        d_y[u] = d_y[u] + v1gz_0 * gz_0;
+        d_y[lda + u] = d_y[lda + u] + v1gz_0 * gz_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + v1gz_0 * gz_2;
         d_w[u] = x_0 * l0_0 + ax_0 * l1_0;
     }
 }
@@ -953,18 +930,13 @@ static void uvu_0_2_2_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real u1_0 = cw_0 * x_0;
         const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2 + by_f3 * gz_3 + by_f4 * gz_4;
         const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
         const real v1gz_0 = u0_0 + u1_0;
-        const real q1_0 = v1gz_0 * gz_0;
-        const real q1_1 = v1gz_0 * gz_1;
-        const real q1_2 = v1gz_0 * gz_2;
-        const real q1_3 = v1gz_0 * gz_3;
-        const real q1_4 = v1gz_0 * gz_4;
-        d_y[u] += q1_0;
-        d_y[lda + u] += q1_1;
-        d_y[2 * lda + u] += q1_2;
-        d_y[3 * lda + u] += q1_3;
-        d_y[4 * lda + u] += q1_4;
+        d_y[u] = d_y[u] + v1gz_0 * gz_0;
+        d_y[lda + u] = d_y[lda + u] + v1gz_0 * gz_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + v1gz_0 * gz_2;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + v1gz_0 * gz_3;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + v1gz_0 * gz_4;
         d_w[u] = x_0 * l0_0 + ax_0 * l1_0;
     }
 }
@@ -1002,22 +974,15 @@ static void uvu_0_3_3_senders(int64_t n, int64_t lda, const real *restrict x, co
             + by_f5 * gz_5 + by_f6 * gz_6;
         const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4 + y_f5 * gz_5
             + y_f6 * gz_6;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
         const real v1gz_0 = u0_0 + u1_0;
-        const real q1_0 = v1gz_0 * gz_0;
-        const real q1_1 = v1gz_0 * gz_1;
-        const real q1_2 = v1gz_0 * gz_2;
-        const real q1_3 = v1gz_0 * gz_3;
-        const real q1_4 = v1gz_0 * gz_4;
-        const real q1_5 = v1gz_0 * gz_5;
-        const real q1_6 = v1gz_0 * gz_6;
-        d_y[u] += q1_0;
-        d_y[lda + u] += q1_1;
-        d_y[2 * lda + u] += q1_2;
-        d_y[3 * lda + u] += q1_3;
-        d_y[4 * lda + u] += q1_4;
-        d_y[5 * lda + u] += q1_5;
-        d_y[6 * lda + u] += q1_6;
+        d_y[u] = d_y[u] + v1gz_0 * gz_0;
+        d_y[lda + u] = d_y[lda + u] + v1gz_0 * gz_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + v1gz_0 * gz_2;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + v1gz_0 * gz_3;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + v1gz_0 * gz_4;
+        d_y[5 * lda + u] = d_y[5 * lda + u] + v1gz_0 * gz_5;
+        d_y[6 * lda + u] = d_y[6 * lda + u] + v1gz_0 * gz_6;
         d_w[u] = x_0 * l0_0 + ax_0 * l1_0;
     }
 }
@@ -1041,31 +1006,20 @@ static void uvu_1_1_0_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real gz_0 = gz[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
-        const real l0_0 = by_f0 * gz_0;
-        const real l0_1 = by_f1 * gz_0;
-        const real l0_2 = by_f2 * gz_0;
-        const real l1_0 = y_f0 * gz_0;
-        const real l1_1 = y_f1 * gz_0;
-        const real l1_2 = y_f2 * gz_0;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real q1_0 = v1gz_0 * gz_0;
-        const real q1_1 = v1gz_1 * gz_0;
-        const real q1_2 = v1gz_2 * gz_0;
-        d_y[u] += C0 * q1_0;
-        d_y[lda + u] += C0 * q1_1;
-        d_y[2 * lda + u] += C0 * q1_2;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+        const real s0_0 = w_0 * gz_0;
+        const real s1_0 = cw_0 * gz_0;
+        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
+        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
+        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
+        const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
+        const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
+        const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
+        d_y[u] = d_y[u] + C0 * q1_0;
+        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_2;
+        const real t0_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
+        const real t1_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
+        d_w[u] = gz_0 * t0_0 + gz_0 * t1_0;
     }
 }
 
@@ -1083,27 +1037,15 @@ static void uvu_1_0_1_senders(int64_t n, const real *restrict x, const real *res
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
-        const real l0_0 = by_f0 * gz_0;
-        const real l0_1 = by_f0 * gz_1;
-        const real l0_2 = by_f0 * gz_2;
-        const real l1_0 = y_f0 * gz_0;
-        const real l1_1 = y_f0 * gz_1;
-        const real l1_2 = y_f0 * gz_2;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real q1_0 = v1gz_0 * gz_0 + v1gz_1 * gz_1 + v1gz_2 * gz_2;
-        d_y[u] += q1_0;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+        const real s0_0 = w_0 * by_f0;
+        const real s1_0 = cw_0 * y_f0;
+        d_x[u] = d_x[u] + s0_0 * gz_0 + s1_0 * gz_0;
+        d_x[n + u] = d_x[n + u] + s0_0 * gz_1 + s1_0 * gz_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * gz_2 + s1_0 * gz_2;
+        const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
+        const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+        d_y[u] = d_y[u] + w_0 * d0_0 + cw_0 * d1_0;
+        d_w[u] = by_f0 * d1_0 + y_f0 * d0_0;
     }
 }
 
@@ -1146,9 +1088,9 @@ static void uvu_1_2_1_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real l1_0 = -y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
         const real l1_1 = y_f1 * gz_0 + y_f3 * gz_1 + y_f4 * gz_2;
         const real l1_2 = y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
         const real v1gz_0 = u0_0 + u1_0;
         const real v1gz_1 = u0_1 + u1_1;
         const real v1gz_2 = u0_2 + u1_2;
@@ -1158,11 +1100,11 @@ static void uvu_1_2_1_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real q1_3 = v1gz_1 * gz_1;
         const real q1_4 = v1gz_1 * gz_2 + v1gz_2 * gz_1;
         const real q1_5 = -v1gz_2 * gz_2;
-        d_y[u] += C1 * q1_2;
-        d_y[lda + u] += C1 * q1_1;
-        d_y[2 * lda + u] += C0 * q1_0 + C2 * q1_3 + C0 * q1_5;
-        d_y[3 * lda + u] += C1 * q1_4;
-        d_y[4 * lda + u] += C1 * q1_0 - C1 * q1_5;
+        d_y[u] = d_y[u] + C1 * q1_2;
+        d_y[lda + u] = d_y[lda + u] + C1 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C2 * q1_3 + C0 * q1_5;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + C1 * q1_4;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + C1 * q1_0 - C1 * q1_5;
         d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
     }
 }
@@ -1206,9 +1148,9 @@ static void uvu_1_1_2_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f3 * gz_2 - y_f1 * gz_4;
         const real l1_1 = y_f1 * gz_1 + y_f4 * gz_2 + y_f0 * gz_3;
         const real l1_2 = y_f1 * gz_0 - y_f5 * gz_2 + y_f2 * gz_3 + y_f0 * gz_4;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
         const real v1gz_0 = u0_0 + u1_0;
         const real v1gz_1 = u0_1 + u1_1;
         const real v1gz_2 = u0_2 + u1_2;
@@ -1218,9 +1160,9 @@ static void uvu_1_1_2_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real q1_3 = -v1gz_0 * gz_2;
         const real q1_4 = v1gz_1 * gz_2;
         const real q1_5 = -v1gz_2 * gz_2;
-        d_y[u] += C0 * q1_1 + C1 * q1_3;
-        d_y[lda + u] += C0 * q1_2 + C2 * q1_4;
-        d_y[2 * lda + u] += C0 * q1_0 + C1 * q1_5;
+        d_y[u] = d_y[u] + C0 * q1_1 + C1 * q1_3;
+        d_y[lda + u] = d_y[lda + u] + C0 * q1_2 + C2 * q1_4;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C1 * q1_5;
         d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
     }
 }
@@ -1282,9 +1224,9 @@ static void uvu_1_3_2_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real l1_0 = -y_f0 * gz_0 - y_f3 * gz_1 + y_f5 * gz_2 + y_f1 * gz_3 + y_f10 * gz_4;
         const real l1_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f6 * gz_2 + y_f8 * gz_3 + y_f11 * gz_4;
         const real l1_2 = y_f2 * gz_0 + y_f1 * gz_1 + y_f7 * gz_2 - y_f9 * gz_3 - y_f12 * gz_4;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
         const real v1gz_0 = u0_0 + u1_0;
         const real v1gz_1 = u0_1 + u1_1;
         const real v1gz_2 = u0_2 + u1_2;
@@ -1301,13 +1243,13 @@ static void uvu_1_3_2_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real q1_10 = v1gz_0 * gz_4;
         const real q1_11 = v1gz_1 * gz_4;
         const real q1_12 = -v1gz_2 * gz_4;
-        d_y[u] += C1 * q1_2 + C1 * q1_10;
-        d_y[lda + u] += C2 * q1_1;
-        d_y[2 * lda + u] += -C0 * q1_2 + C4 * q1_4 + C5 * q1_5 + C0 * q1_10;
-        d_y[3 * lda + u] += C3 * q1_3 + C6 * q1_6 + C3 * q1_9;
-        d_y[4 * lda + u] += C0 * q1_0 + C5 * q1_7 + C4 * q1_8 + C0 * q1_12;
-        d_y[5 * lda + u] += C2 * q1_3 - C2 * q1_9 + C2 * q1_11;
-        d_y[6 * lda + u] += C1 * q1_0 - C1 * q1_12;
+        d_y[u] = d_y[u] + C1 * q1_2 + C1 * q1_10;
+        d_y[lda + u] = d_y[lda + u] + C2 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] - C0 * q1_2 + C4 * q1_4 + C5 * q1_5 + C0 * q1_10;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + C3 * q1_3 + C6 * q1_6 + C3 * q1_9;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + C0 * q1_0 + C5 * q1_7 + C4 * q1_8 + C0 * q1_12;
+        d_y[5 * lda + u] = d_y[5 * lda + u] + C2 * q1_3 - C2 * q1_9 + C2 * q1_11;
+        d_y[6 * lda + u] = d_y[6 * lda + u] + C1 * q1_0 - C1 * q1_12;
         d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
     }
 }
@@ -1376,9 +1318,9 @@ static void uvu_1_2_3_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real l1_1 = y_f3 * gz_1 + y_f6 * gz_2 + y_f9 * gz_3 + y_f11 * gz_4 + y_f13 * gz_5;
         const real l1_2 = y_f1 * gz_0 + y_f4 * gz_1 - y_f7 * gz_2 - y_f10 * gz_3 + y_f12 * gz_4
             + y_f2 * gz_5 + y_f0 * gz_6;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
         const real v1gz_0 = u0_0 + u1_0;
         const real v1gz_1 = u0_1 + u1_1;
         const real v1gz_2 = u0_2 + u1_2;
@@ -1396,11 +1338,11 @@ static void uvu_1_2_3_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real q1_11 = v1gz_1 * gz_4;
         const real q1_12 = v1gz_2 * gz_4;
         const real q1_13 = v1gz_1 * gz_5;
-        d_y[u] += C0 * q1_1 + C1 * q1_3 + C3 * q1_7;
-        d_y[lda + u] += C1 * q1_4 + C4 * q1_6 + C5 * q1_8;
-        d_y[2 * lda + u] += C2 * q1_5 + C6 * q1_9 + C2 * q1_12;
-        d_y[3 * lda + u] += C1 * q1_2 + C5 * q1_10 + C4 * q1_11;
-        d_y[4 * lda + u] += C0 * q1_0 + C3 * q1_5 - C3 * q1_12 + C1 * q1_13;
+        d_y[u] = d_y[u] + C0 * q1_1 + C1 * q1_3 + C3 * q1_7;
+        d_y[lda + u] = d_y[lda + u] + C1 * q1_4 + C4 * q1_6 + C5 * q1_8;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C2 * q1_5 + C6 * q1_9 + C2 * q1_12;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + C1 * q1_2 + C5 * q1_10 + C4 * q1_11;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + C0 * q1_0 + C3 * q1_5 - C3 * q1_12 + C1 * q1_13;
         d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
     }
 }
@@ -1428,48 +1370,26 @@ static void uvu_2_2_0_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real gz_0 = gz[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u0_3 = w_0 * ax_3;
-        const real u0_4 = w_0 * ax_4;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
-        const real u1_3 = cw_0 * x_3;
-        const real u1_4 = cw_0 * x_4;
-        const real l0_0 = by_f0 * gz_0;
-        const real l0_1 = by_f1 * gz_0;
-        const real l0_2 = by_f2 * gz_0;
-        const real l0_3 = by_f3 * gz_0;
-        const real l0_4 = by_f4 * gz_0;
-        const real l1_0 = y_f0 * gz_0;
-        const real l1_1 = y_f1 * gz_0;
-        const real l1_2 = y_f2 * gz_0;
-        const real l1_3 = y_f3 * gz_0;
-        const real l1_4 = y_f4 * gz_0;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
-        d_x[3 * n + u] += w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] += w_0 * l0_4 + cw_0 * l1_4;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real v1gz_3 = u0_3 + u1_3;
-        const real v1gz_4 = u0_4 + u1_4;
-        const real q1_0 = v1gz_0 * gz_0;
-        const real q1_1 = v1gz_1 * gz_0;
-        const real q1_2 = v1gz_2 * gz_0;
-        const real q1_3 = v1gz_3 * gz_0;
-        const real q1_4 = v1gz_4 * gz_0;
-        d_y[u] += C0 * q1_0;
-        d_y[lda + u] += C0 * q1_1;
-        d_y[2 * lda + u] += C0 * q1_2;
-        d_y[3 * lda + u] += C0 * q1_3;
-        d_y[4 * lda + u] += C0 * q1_4;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0 + ax_1 * l1_1
-            + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+        const real s0_0 = w_0 * gz_0;
+        const real s1_0 = cw_0 * gz_0;
+        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
+        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
+        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
+        d_x[3 * n + u] = d_x[3 * n + u] + s0_0 * by_f3 + s1_0 * y_f3;
+        d_x[4 * n + u] = d_x[4 * n + u] + s0_0 * by_f4 + s1_0 * y_f4;
+        const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
+        const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
+        const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
+        const real q1_3 = s0_0 * ax_3 + s1_0 * x_3;
+        const real q1_4 = s0_0 * ax_4 + s1_0 * x_4;
+        d_y[u] = d_y[u] + C0 * q1_0;
+        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_2;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + C0 * q1_3;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + C0 * q1_4;
+        const real t0_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
+        const real t1_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
+        d_w[u] = gz_0 * t0_0 + gz_0 * t1_0;
     }
 }
 
@@ -1520,11 +1440,11 @@ static void uvu_2_1_1_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real l1_2 = -y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
         const real l1_3 = y_f0 * gz_1 + y_f1 * gz_2;
         const real l1_4 = -y_f3 * gz_0 + y_f0 * gz_2;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
-        d_x[3 * n + u] += w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] += w_0 * l0_4 + cw_0 * l1_4;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
+        d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
+        d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
         const real v1gz_0 = u0_0 + u1_0;
         const real v1gz_1 = u0_1 + u1_1;
         const real v1gz_2 = u0_2 + u1_2;
@@ -1536,9 +1456,9 @@ static void uvu_2_1_1_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real q1_3 = v1gz_0 * gz_2 + v1gz_1 * gz_1 - v1gz_4 * gz_0;
         const real q1_4 = v1gz_2 * gz_1;
         const real q1_5 = -v1gz_2 * gz_2;
-        d_y[u] += C1 * q1_2 + C0 * q1_3;
-        d_y[lda + u] += C0 * q1_1 + C2 * q1_4;
-        d_y[2 * lda + u] += C0 * q1_0 + C1 * q1_5;
+        d_y[u] = d_y[u] + C1 * q1_2 + C0 * q1_3;
+        d_y[lda + u] = d_y[lda + u] + C0 * q1_1 + C2 * q1_4;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C1 * q1_5;
         d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0 + ax_1 * l1_1
             + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
     }
@@ -1609,11 +1529,11 @@ static void uvu_2_3_1_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real l1_2 = y_f2 * gz_0 + y_f6 * gz_1 + y_f10 * gz_2;
         const real l1_3 = y_f3 * gz_0 + y_f7 * gz_1 - y_f11 * gz_2;
         const real l1_4 = y_f4 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
-        d_x[3 * n + u] += w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] += w_0 * l0_4 + cw_0 * l1_4;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
+        d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
+        d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
         const real v1gz_0 = u0_0 + u1_0;
         const real v1gz_1 = u0_1 + u1_1;
         const real v1gz_2 = u0_2 + u1_2;
@@ -1632,13 +1552,13 @@ static void uvu_2_3_1_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real q1_10 = v1gz_2 * gz_2;
         const real q1_11 = -v1gz_3 * gz_2;
         const real q1_12 = -v1gz_4 * gz_2;
-        d_y[u] += C1 * q1_4 + C1 * q1_9;
-        d_y[lda + u] += C3 * q1_3;
-        d_y[2 * lda + u] += C4 * q1_2 + C0 * q1_4 + C5 * q1_5 - C0 * q1_9;
-        d_y[3 * lda + u] += C2 * q1_1 + C6 * q1_6 + C2 * q1_11;
-        d_y[4 * lda + u] += C0 * q1_0 + C5 * q1_7 + C4 * q1_10 + C0 * q1_12;
-        d_y[5 * lda + u] += C3 * q1_1 + C3 * q1_8 - C3 * q1_11;
-        d_y[6 * lda + u] += C1 * q1_0 - C1 * q1_12;
+        d_y[u] = d_y[u] + C1 * q1_4 + C1 * q1_9;
+        d_y[lda + u] = d_y[lda + u] + C3 * q1_3;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C4 * q1_2 + C0 * q1_4 + C5 * q1_5 - C0 * q1_9;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + C2 * q1_1 + C6 * q1_6 + C2 * q1_11;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + C0 * q1_0 + C5 * q1_7 + C4 * q1_10 + C0 * q1_12;
+        d_y[5 * lda + u] = d_y[5 * lda + u] + C3 * q1_1 + C3 * q1_8 - C3 * q1_11;
+        d_y[6 * lda + u] = d_y[6 * lda + u] + C1 * q1_0 - C1 * q1_12;
         d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0 + ax_1 * l1_1
             + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
     }
@@ -1658,40 +1578,17 @@ static void uvu_2_0_2_senders(int64_t n, const real *restrict x, const real *res
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u0_3 = w_0 * ax_3;
-        const real u0_4 = w_0 * ax_4;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
-        const real u1_3 = cw_0 * x_3;
-        const real u1_4 = cw_0 * x_4;
-        const real l0_0 = by_f0 * gz_0;
-        const real l0_1 = by_f0 * gz_1;
-        const real l0_2 = by_f0 * gz_2;
-        const real l0_3 = by_f0 * gz_3;
-        const real l0_4 = by_f0 * gz_4;
-        const real l1_0 = y_f0 * gz_0;
-        const real l1_1 = y_f0 * gz_1;
-        const real l1_2 = y_f0 * gz_2;
-        const real l1_3 = y_f0 * gz_3;
-        const real l1_4 = y_f0 * gz_4;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
-        d_x[3 * n + u] += w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] += w_0 * l0_4 + cw_0 * l1_4;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real v1gz_3 = u0_3 + u1_3;
-        const real v1gz_4 = u0_4 + u1_4;
-        const real q1_0 = v1gz_0 * gz_0 + v1gz_1 * gz_1 + v1gz_2 * gz_2 + v1gz_3 * gz_3 + v1gz_4 * gz_4;
-        d_y[u] += q1_0;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0 + ax_1 * l1_1
-            + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+        const real s0_0 = w_0 * by_f0;
+        const real s1_0 = cw_0 * y_f0;
+        d_x[u] = d_x[u] + s0_0 * gz_0 + s1_0 * gz_0;
+        d_x[n + u] = d_x[n + u] + s0_0 * gz_1 + s1_0 * gz_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * gz_2 + s1_0 * gz_2;
+        d_x[3 * n + u] = d_x[3 * n + u] + s0_0 * gz_3 + s1_0 * gz_3;
+        d_x[4 * n + u] = d_x[4 * n + u] + s0_0 * gz_4 + s1_0 * gz_4;
+        const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2 + ax_3 * gz_3 + ax_4 * gz_4;
+        const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
+        d_y[u] = d_y[u] + w_0 * d0_0 + cw_0 * d1_0;
+        d_w[u] = by_f0 * d1_0 + y_f0 * d0_0;
     }
 }
 
@@ -1750,11 +1647,11 @@ static void uvu_2_2_2_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real l1_2 = -y_f2 * gz_0 + y_f5 * gz_1 + y_f0 * gz_2 + y_f7 * gz_3 - y_f8 * gz_4;
         const real l1_3 = y_f3 * gz_0 + y_f6 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3 + y_f1 * gz_4;
         const real l1_4 = -y_f3 * gz_1 - y_f8 * gz_2 + y_f1 * gz_3 - y_f0 * gz_4;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
-        d_x[3 * n + u] += w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] += w_0 * l0_4 + cw_0 * l1_4;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
+        d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
+        d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
         const real v1gz_0 = u0_0 + u1_0;
         const real v1gz_1 = u0_1 + u1_1;
         const real v1gz_2 = u0_2 + u1_2;
@@ -1770,11 +1667,11 @@ static void uvu_2_2_2_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real q1_7 = v1gz_2 * gz_3 + v1gz_3 * gz_2;
         const real q1_8 = -v1gz_2 * gz_4 - v1gz_4 * gz_2;
         const real q1_9 = v1gz_3 * gz_3;
-        d_y[u] += C0 * q1_2 + C1 * q1_6;
-        d_y[lda + u] += C1 * q1_3 + C2 * q1_5;
-        d_y[2 * lda + u] += C0 * q1_0 + C2 * q1_4 + C2 * q1_9;
-        d_y[3 * lda + u] += C1 * q1_1 + C2 * q1_7;
-        d_y[4 * lda + u] += -C1 * q1_4 + C0 * q1_8 + C1 * q1_9;
+        d_y[u] = d_y[u] + C0 * q1_2 + C1 * q1_6;
+        d_y[lda + u] = d_y[lda + u] + C1 * q1_3 + C2 * q1_5;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C2 * q1_4 + C2 * q1_9;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + C1 * q1_1 + C2 * q1_7;
+        d_y[4 * lda + u] = d_y[4 * lda + u] - C1 * q1_4 + C0 * q1_8 + C1 * q1_9;
         d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0 + ax_1 * l1_1
             + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
     }
@@ -1846,11 +1743,11 @@ static void uvu_2_1_3_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real l1_2 = y_f7 * gz_2 + y_f10 * gz_3 + y_f12 * gz_4;
         const real l1_3 = y_f4 * gz_1 - y_f11 * gz_3 + y_f6 * gz_4 + y_f3 * gz_5;
         const real l1_4 = y_f1 * gz_0 + y_f8 * gz_2 - y_f5 * gz_4 + y_f2 * gz_5 + y_f0 * gz_6;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
-        d_x[3 * n + u] += w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] += w_0 * l0_4 + cw_0 * l1_4;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
+        d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
+        d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
         const real v1gz_0 = u0_0 + u1_0;
         const real v1gz_1 = u0_1 + u1_1;
         const real v1gz_2 = u0_2 + u1_2;
@@ -1869,9 +1766,9 @@ static void uvu_2_1_3_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real q1_10 = v1gz_2 * gz_3;
         const real q1_11 = -v1gz_3 * gz_3;
         const real q1_12 = v1gz_2 * gz_4;
-        d_y[u] += C0 * q1_1 + C1 * q1_4 + C4 * q1_7 + C2 * q1_8 + C5 * q1_9;
-        d_y[lda + u] += C1 * q1_2 + C3 * q1_6 + C6 * q1_10;
-        d_y[2 * lda + u] += C0 * q1_0 + C1 * q1_3 + C2 * q1_5 + C5 * q1_11 + C4 * q1_12;
+        d_y[u] = d_y[u] + C0 * q1_1 + C1 * q1_4 + C4 * q1_7 + C2 * q1_8 + C5 * q1_9;
+        d_y[lda + u] = d_y[lda + u] + C1 * q1_2 + C3 * q1_6 + C6 * q1_10;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C1 * q1_3 + C2 * q1_5 + C5 * q1_11 + C4 * q1_12;
         d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0 + ax_1 * l1_1
             + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
     }
@@ -1977,11 +1874,11 @@ static void uvu_2_3_3_senders(int64_t n, int64_t lda, const real *restrict x, co
             + y_f23 * gz_5 + y_f1 * gz_6;
         const real l1_4 = -y_f4 * gz_0 - y_f12 * gz_2 - y_f17 * gz_3 + y_f21 * gz_4 - y_f5 * gz_5
             - y_f0 * gz_6;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
-        d_x[3 * n + u] += w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] += w_0 * l0_4 + cw_0 * l1_4;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
+        d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
+        d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
         const real v1gz_0 = u0_0 + u1_0;
         const real v1gz_1 = u0_1 + u1_1;
         const real v1gz_2 = u0_2 + u1_2;
@@ -2012,15 +1909,15 @@ static void uvu_2_3_3_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real q1_22 = v1gz_1 * gz_5;
         const real q1_23 = v1gz_3 * gz_5;
         const real q1_24 = -v1gz_2 * gz_6;
-        d_y[u] += C2 * q1_2 + C1 * q1_7 + C0 * q1_12 + C0 * q1_18 + C1 * q1_22;
-        d_y[lda + u] += C1 * q1_3 + C4 * q1_11 + C3 * q1_13;
-        d_y[2 * lda + u] += C0 * q1_4 + C4 * q1_7 + C7 * q1_10 + C5 * q1_12 + C6 * q1_14 - C5 * q1_18
-            - C4 * q1_22;
-        d_y[3 * lda + u] += C3 * q1_5 + C6 * q1_9 + C8 * q1_15 + C6 * q1_20;
-        d_y[4 * lda + u] += C0 * q1_0 + C4 * q1_6 + C5 * q1_8 + C6 * q1_16 + C7 * q1_19 + C5 * q1_21
-            + C4 * q1_23;
-        d_y[5 * lda + u] += C1 * q1_1 - C4 * q1_9 + C3 * q1_17 + C4 * q1_20;
-        d_y[6 * lda + u] += -C1 * q1_6 + C0 * q1_8 - C0 * q1_21 + C1 * q1_23 + C2 * q1_24;
+        d_y[u] = d_y[u] + C2 * q1_2 + C1 * q1_7 + C0 * q1_12 + C0 * q1_18 + C1 * q1_22;
+        d_y[lda + u] = d_y[lda + u] + C1 * q1_3 + C4 * q1_11 + C3 * q1_13;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_4 + C4 * q1_7 + C7 * q1_10 + C5 * q1_12 + C6 * q1_14
+            - C5 * q1_18 - C4 * q1_22;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + C3 * q1_5 + C6 * q1_9 + C8 * q1_15 + C6 * q1_20;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + C0 * q1_0 + C4 * q1_6 + C5 * q1_8 + C6 * q1_16 + C7 * q1_19
+            + C5 * q1_21 + C4 * q1_23;
+        d_y[5 * lda + u] = d_y[5 * lda + u] + C1 * q1_1 - C4 * q1_9 + C3 * q1_17 + C4 * q1_20;
+        d_y[6 * lda + u] = d_y[6 * lda + u] - C1 * q1_6 + C0 * q1_8 - C0 * q1_21 + C1 * q1_23 + C2 * q1_24;
         d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0 + ax_1 * l1_1
             + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
     }

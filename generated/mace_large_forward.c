@@ -47,8 +47,8 @@ static void uvu_0_0_0(int64_t n, const real *restrict x, const real *restrict y,
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        z[u] += y_f0 * u0_0;
+        const real s0_0 = w_0 * y_f0;
+        z[u] = z[u] + s0_0 * x_0;
     }
 }
 
@@ -63,9 +63,9 @@ static void uvu_0_1_1(int64_t n, const real *restrict x, const real *restrict y,
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real u0_0 = w_0 * x_0;
-        z[u] += y_f0 * u0_0;
-        z[n + u] += y_f1 * u0_0;
-        z[2 * n + u] += y_f2 * u0_0;
+        z[u] = z[u] + y_f0 * u0_0;
+        z[n + u] = z[n + u] + y_f1 * u0_0;
+        z[2 * n + u] = z[2 * n + u] + y_f2 * u0_0;
     }
 }
 
@@ -82,11 +82,11 @@ static void uvu_0_2_2(int64_t n, const real *restrict x, const real *restrict y,
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real u0_0 = w_0 * x_0;
-        z[u] += y_f0 * u0_0;
-        z[n + u] += y_f1 * u0_0;
-        z[2 * n + u] += y_f2 * u0_0;
-        z[3 * n + u] += y_f3 * u0_0;
-        z[4 * n + u] += y_f4 * u0_0;
+        z[u] = z[u] + y_f0 * u0_0;
+        z[n + u] = z[n + u] + y_f1 * u0_0;
+        z[2 * n + u] = z[2 * n + u] + y_f2 * u0_0;
+        z[3 * n + u] = z[3 * n + u] + y_f3 * u0_0;
+        z[4 * n + u] = z[4 * n + u] + y_f4 * u0_0;
     }
 }
 
@@ -105,13 +105,13 @@ static void uvu_0_3_3(int64_t n, const real *restrict x, const real *restrict y,
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real u0_0 = w_0 * x_0;
-        z[u] += y_f0 * u0_0;
-        z[n + u] += y_f1 * u0_0;
-        z[2 * n + u] += y_f2 * u0_0;
-        z[3 * n + u] += y_f3 * u0_0;
-        z[4 * n + u] += y_f4 * u0_0;
-        z[5 * n + u] += y_f5 * u0_0;
-        z[6 * n + u] += y_f6 * u0_0;
+        z[u] = z[u] + y_f0 * u0_0;
+        z[n + u] = z[n + u] + y_f1 * u0_0;
+        z[2 * n + u] = z[2 * n + u] + y_f2 * u0_0;
+        z[3 * n + u] = z[3 * n + u] + y_f3 * u0_0;
+        z[4 * n + u] = z[4 * n + u] + y_f4 * u0_0;
+        z[5 * n + u] = z[5 * n + u] + y_f5 * u0_0;
+        z[6 * n + u] = z[6 * n + u] + y_f6 * u0_0;
     }
 }
 
@@ -126,8 +126,8 @@ static void uvu_1_1_0(int64_t n, const real *restrict x, const real *restrict y,
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        z[u] += w_0 * r0_0;
+        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        z[u] = z[u] + w_0 * t0_0;
     }
 }
 
@@ -139,12 +139,10 @@ static void uvu_1_0_1(int64_t n, const real *restrict x, const real *restrict y,
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        z[u] += y_f0 * u0_0;
-        z[n + u] += y_f0 * u0_1;
-        z[2 * n + u] += y_f0 * u0_2;
+        const real s0_0 = w_0 * y_f0;
+        z[u] = z[u] + s0_0 * x_0;
+        z[n + u] = z[n + u] + s0_0 * x_1;
+        z[2 * n + u] = z[2 * n + u] + s0_0 * x_2;
     }
 }
 
@@ -167,9 +165,9 @@ static void uvu_1_2_1(int64_t n, const real *restrict x, const real *restrict y,
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
-        z[u] += -y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
-        z[n + u] += y_f1 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
-        z[2 * n + u] += y_f2 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
+        z[u] = z[u] - y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
+        z[n + u] = z[n + u] + y_f1 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
+        z[2 * n + u] = z[2 * n + u] + y_f2 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
     }
 }
 
@@ -192,11 +190,11 @@ static void uvu_1_1_2(int64_t n, const real *restrict x, const real *restrict y,
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
-        z[u] += y_f0 * u0_0 + y_f1 * u0_2;
-        z[n + u] += y_f2 * u0_0 + y_f1 * u0_1;
-        z[2 * n + u] += -y_f3 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
-        z[3 * n + u] += y_f0 * u0_1 + y_f2 * u0_2;
-        z[4 * n + u] += -y_f1 * u0_0 + y_f0 * u0_2;
+        z[u] = z[u] + y_f0 * u0_0 + y_f1 * u0_2;
+        z[n + u] = z[n + u] + y_f2 * u0_0 + y_f1 * u0_1;
+        z[2 * n + u] = z[2 * n + u] - y_f3 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
+        z[3 * n + u] = z[3 * n + u] + y_f0 * u0_1 + y_f2 * u0_2;
+        z[4 * n + u] = z[4 * n + u] - y_f1 * u0_0 + y_f0 * u0_2;
     }
 }
 
@@ -230,11 +228,11 @@ static void uvu_1_3_2(int64_t n, const real *restrict x, const real *restrict y,
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
-        z[u] += -y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
-        z[n + u] += -y_f3 * u0_0 + y_f4 * u0_1 + y_f1 * u0_2;
-        z[2 * n + u] += y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2;
-        z[3 * n + u] += y_f1 * u0_0 + y_f8 * u0_1 - y_f9 * u0_2;
-        z[4 * n + u] += y_f10 * u0_0 + y_f11 * u0_1 - y_f12 * u0_2;
+        z[u] = z[u] - y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
+        z[n + u] = z[n + u] - y_f3 * u0_0 + y_f4 * u0_1 + y_f1 * u0_2;
+        z[2 * n + u] = z[2 * n + u] + y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2;
+        z[3 * n + u] = z[3 * n + u] + y_f1 * u0_0 + y_f8 * u0_1 - y_f9 * u0_2;
+        z[4 * n + u] = z[4 * n + u] + y_f10 * u0_0 + y_f11 * u0_1 - y_f12 * u0_2;
     }
 }
 
@@ -269,13 +267,13 @@ static void uvu_1_2_3(int64_t n, const real *restrict x, const real *restrict y,
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
-        z[u] += y_f0 * u0_0 + y_f1 * u0_2;
-        z[n + u] += y_f2 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
-        z[2 * n + u] += y_f5 * u0_0 + y_f6 * u0_1 - y_f7 * u0_2;
-        z[3 * n + u] += -y_f8 * u0_0 + y_f9 * u0_1 - y_f10 * u0_2;
-        z[4 * n + u] += -y_f7 * u0_0 + y_f11 * u0_1 + y_f12 * u0_2;
-        z[5 * n + u] += -y_f4 * u0_0 + y_f13 * u0_1 + y_f2 * u0_2;
-        z[6 * n + u] += -y_f1 * u0_0 + y_f0 * u0_2;
+        z[u] = z[u] + y_f0 * u0_0 + y_f1 * u0_2;
+        z[n + u] = z[n + u] + y_f2 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
+        z[2 * n + u] = z[2 * n + u] + y_f5 * u0_0 + y_f6 * u0_1 - y_f7 * u0_2;
+        z[3 * n + u] = z[3 * n + u] - y_f8 * u0_0 + y_f9 * u0_1 - y_f10 * u0_2;
+        z[4 * n + u] = z[4 * n + u] - y_f7 * u0_0 + y_f11 * u0_1 + y_f12 * u0_2;
+        z[5 * n + u] = z[5 * n + u] - y_f4 * u0_0 + y_f13 * u0_1 + y_f2 * u0_2;
+        z[6 * n + u] = z[6 * n + u] - y_f1 * u0_0 + y_f0 * u0_2;
     }
 }
 
@@ -292,8 +290,8 @@ static void uvu_2_2_0(int64_t n, const real *restrict x, const real *restrict y,
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        z[u] += w_0 * r0_0;
+        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        z[u] = z[u] + w_0 * t0_0;
     }
 }
 
@@ -316,9 +314,9 @@ static void uvu_2_1_1(int64_t n, const real *restrict x, const real *restrict y,
         const real r0_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_4;
         const real r0_1 = y_f3 * x_1 + y_f4 * x_2 + y_f0 * x_3;
         const real r0_2 = y_f3 * x_0 - y_f5 * x_2 + y_f1 * x_3 + y_f0 * x_4;
-        z[u] += w_0 * r0_0;
-        z[n + u] += w_0 * r0_1;
-        z[2 * n + u] += w_0 * r0_2;
+        z[u] = z[u] + w_0 * r0_0;
+        z[n + u] = z[n + u] + w_0 * r0_1;
+        z[2 * n + u] = z[2 * n + u] + w_0 * r0_2;
     }
 }
 
@@ -352,9 +350,9 @@ static void uvu_2_3_1(int64_t n, const real *restrict x, const real *restrict y,
         const real r0_0 = -y_f0 * x_0 - y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
         const real r0_1 = y_f3 * x_0 + y_f5 * x_1 + y_f6 * x_2 + y_f7 * x_3 + y_f8 * x_4;
         const real r0_2 = y_f9 * x_0 + y_f3 * x_1 + y_f10 * x_2 - y_f11 * x_3 - y_f12 * x_4;
-        z[u] += w_0 * r0_0;
-        z[n + u] += w_0 * r0_1;
-        z[2 * n + u] += w_0 * r0_2;
+        z[u] = z[u] + w_0 * r0_0;
+        z[n + u] = z[n + u] + w_0 * r0_1;
+        z[2 * n + u] = z[2 * n + u] + w_0 * r0_2;
     }
 }
 
@@ -366,16 +364,12 @@ static void uvu_2_0_2(int64_t n, const real *restrict x, const real *restrict y,
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real u0_3 = w_0 * x_3;
-        const real u0_4 = w_0 * x_4;
-        z[u] += y_f0 * u0_0;
-        z[n + u] += y_f0 * u0_1;
-        z[2 * n + u] += y_f0 * u0_2;
-        z[3 * n + u] += y_f0 * u0_3;
-        z[4 * n + u] += y_f0 * u0_4;
+        const real s0_0 = w_0 * y_f0;
+        z[u] = z[u] + s0_0 * x_0;
+        z[n + u] = z[n + u] + s0_0 * x_1;
+        z[2 * n + u] = z[2 * n + u] + s0_0 * x_2;
+        z[3 * n + u] = z[3 * n + u] + s0_0 * x_3;
+        z[4 * n + u] = z[4 * n + u] + s0_0 * x_4;
     }
 }
 
@@ -404,11 +398,11 @@ static void uvu_2_2_2(int64_t n, const real *restrict x, const real *restrict y,
         const real u0_2 = w_0 * x_2;
         const real u0_3 = w_0 * x_3;
         const real u0_4 = w_0 * x_4;
-        z[u] += -y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3;
-        z[n + u] += y_f1 * u0_0 + y_f4 * u0_1 + y_f5 * u0_2 + y_f6 * u0_3 - y_f3 * u0_4;
-        z[2 * n + u] += -y_f2 * u0_0 + y_f5 * u0_1 + y_f0 * u0_2 + y_f7 * u0_3 - y_f8 * u0_4;
-        z[3 * n + u] += y_f3 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2 + y_f9 * u0_3 + y_f1 * u0_4;
-        z[4 * n + u] += -y_f3 * u0_1 - y_f8 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
+        z[u] = z[u] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3;
+        z[n + u] = z[n + u] + y_f1 * u0_0 + y_f4 * u0_1 + y_f5 * u0_2 + y_f6 * u0_3 - y_f3 * u0_4;
+        z[2 * n + u] = z[2 * n + u] - y_f2 * u0_0 + y_f5 * u0_1 + y_f0 * u0_2 + y_f7 * u0_3 - y_f8 * u0_4;
+        z[3 * n + u] = z[3 * n + u] + y_f3 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2 + y_f9 * u0_3 + y_f1 * u0_4;
+        z[4 * n + u] = z[4 * n + u] - y_f3 * u0_1 - y_f8 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
     }
 }
 
@@ -444,13 +438,13 @@ static void uvu_2_1_3(int64_t n, const real *restrict x, const real *restrict y,
         const real u0_2 = w_0 * x_2;
         const real u0_3 = w_0 * x_3;
         const real u0_4 = w_0 * x_4;
-        z[u] += y_f0 * u0_0 + y_f1 * u0_4;
-        z[n + u] += y_f2 * u0_0 + y_f3 * u0_1 + y_f4 * u0_3;
-        z[2 * n + u] += -y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2 + y_f8 * u0_4;
-        z[3 * n + u] += -y_f9 * u0_1 + y_f10 * u0_2 - y_f11 * u0_3;
-        z[4 * n + u] += -y_f8 * u0_0 + y_f12 * u0_2 + y_f6 * u0_3 - y_f5 * u0_4;
-        z[5 * n + u] += -y_f4 * u0_1 + y_f3 * u0_3 + y_f2 * u0_4;
-        z[6 * n + u] += -y_f1 * u0_0 + y_f0 * u0_4;
+        z[u] = z[u] + y_f0 * u0_0 + y_f1 * u0_4;
+        z[n + u] = z[n + u] + y_f2 * u0_0 + y_f3 * u0_1 + y_f4 * u0_3;
+        z[2 * n + u] = z[2 * n + u] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2 + y_f8 * u0_4;
+        z[3 * n + u] = z[3 * n + u] - y_f9 * u0_1 + y_f10 * u0_2 - y_f11 * u0_3;
+        z[4 * n + u] = z[4 * n + u] - y_f8 * u0_0 + y_f12 * u0_2 + y_f6 * u0_3 - y_f5 * u0_4;
+        z[5 * n + u] = z[5 * n + u] - y_f4 * u0_1 + y_f3 * u0_3 + y_f2 * u0_4;
+        z[6 * n + u] = z[6 * n + u] - y_f1 * u0_0 + y_f0 * u0_4;
     }
 }
 
@@ -500,13 +494,16 @@ static void uvu_2_3_3(int64_t n, const real *restrict x, const real *restrict y,
         const real u0_2 = w_0 * x_2;
         const real u0_3 = w_0 * x_3;
         const real u0_4 = w_0 * x_4;
-        z[u] += -y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3 - y_f4 * u0_4;
-        z[n + u] += -y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
-        z[2 * n + u] += y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2 + y_f11 * u0_3 - y_f12 * u0_4;
-        z[3 * n + u] += -y_f13 * u0_0 + y_f14 * u0_1 + y_f15 * u0_2 + y_f16 * u0_3 - y_f17 * u0_4;
-        z[4 * n + u] += -y_f18 * u0_0 + y_f11 * u0_1 + y_f19 * u0_2 + y_f20 * u0_3 + y_f21 * u0_4;
-        z[5 * n + u] += y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
-        z[6 * n + u] += y_f4 * u0_0 - y_f3 * u0_1 - y_f24 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
+        z[u] = z[u] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3 - y_f4 * u0_4;
+        z[n + u] = z[n + u] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
+        z[2 * n + u] = z[2 * n + u] + y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2 + y_f11 * u0_3
+            - y_f12 * u0_4;
+        z[3 * n + u] = z[3 * n + u] - y_f13 * u0_0 + y_f14 * u0_1 + y_f15 * u0_2 + y_f16 * u0_3
+            - y_f17 * u0_4;
+        z[4 * n + u] = z[4 * n + u] - y_f18 * u0_0 + y_f11 * u0_1 + y_f19 * u0_2 + y_f20 * u0_3
+            + y_f21 * u0_4;
+        z[5 * n + u] = z[5 * n + u] + y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
+        z[6 * n + u] = z[6 * n + u] + y_f4 * u0_0 - y_f3 * u0_1 - y_f24 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
     }
 }
 

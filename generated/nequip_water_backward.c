@@ -48,12 +48,11 @@ static void uvu_0_0_0(int64_t n, const real *restrict x, const real *restrict y,
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real gz_0 = gz[u];
-        const real u0_0 = w_0 * x_0;
-        const real l0_0 = y_f0 * gz_0;
-        gx[u] += w_0 * l0_0;
-        const real q1_0 = u0_0 * gz_0;
-        gy[u] += q1_0;
-        gw[u] = x_0 * l0_0;
+        const real s0_0 = w_0 * y_f0;
+        gx[u] = gx[u] + s0_0 * gz_0;
+        const real d0_0 = x_0 * gz_0;
+        gy[u] = gy[u] + w_0 * d0_0;
+        gw[u] = y_f0 * d0_0;
     }
 }
 
@@ -71,13 +70,10 @@ static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x, const real
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
         const real u0_0 = w_0 * x_0;
         const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-        gx[u] += w_0 * l0_0;
-        const real q1_0 = u0_0 * gz_0;
-        const real q1_1 = u0_0 * gz_1;
-        const real q1_2 = u0_0 * gz_2;
-        gy[u] += q1_0;
-        gy[lda + u] += q1_1;
-        gy[2 * lda + u] += q1_2;
+        gx[u] = gx[u] + w_0 * l0_0;
+        gy[u] = gy[u] + u0_0 * gz_0;
+        gy[lda + u] = gy[lda + u] + u0_0 * gz_1;
+        gy[2 * lda + u] = gy[2 * lda + u] + u0_0 * gz_2;
         gw[u] = x_0 * l0_0;
     }
 }
@@ -91,18 +87,13 @@ static void uvu_1_0_1(int64_t n, const real *restrict x, const real *restrict y,
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real l0_0 = y_f0 * gz_0;
-        const real l0_1 = y_f0 * gz_1;
-        const real l0_2 = y_f0 * gz_2;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
-        const real q1_0 = u0_0 * gz_0 + u0_1 * gz_1 + u0_2 * gz_2;
-        gy[u] += q1_0;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+        const real s0_0 = w_0 * y_f0;
+        gx[u] = gx[u] + s0_0 * gz_0;
+        gx[n + u] = gx[n + u] + s0_0 * gz_1;
+        gx[2 * n + u] = gx[2 * n + u] + s0_0 * gz_2;
+        const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+        gy[u] = gy[u] + w_0 * d0_0;
+        gw[u] = y_f0 * d0_0;
     }
 }
 
@@ -119,22 +110,18 @@ static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x, const real
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real l0_0 = y_f0 * gz_0;
-        const real l0_1 = y_f1 * gz_0;
-        const real l0_2 = y_f2 * gz_0;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
-        const real q1_0 = u0_0 * gz_0;
-        const real q1_1 = u0_1 * gz_0;
-        const real q1_2 = u0_2 * gz_0;
-        gy[u] += C0 * q1_0;
-        gy[lda + u] += C0 * q1_1;
-        gy[2 * lda + u] += C0 * q1_2;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+        const real s0_0 = w_0 * gz_0;
+        gx[u] = gx[u] + s0_0 * y_f0;
+        gx[n + u] = gx[n + u] + s0_0 * y_f1;
+        gx[2 * n + u] = gx[2 * n + u] + s0_0 * y_f2;
+        const real q1_0 = s0_0 * x_0;
+        const real q1_1 = s0_0 * x_1;
+        const real q1_2 = s0_0 * x_2;
+        gy[u] = gy[u] + C0 * q1_0;
+        gy[lda + u] = gy[lda + u] + C0 * q1_1;
+        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_2;
+        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        gw[u] = gz_0 * t0_0;
     }
 }
 
@@ -157,15 +144,15 @@ static void uvu_1_1_1(int64_t n, int64_t lda, const real *restrict x, const real
         const real l0_0 = -y_f0 * gz_1 + y_f1 * gz_2;
         const real l0_1 = y_f0 * gz_0 - y_f2 * gz_2;
         const real l0_2 = -y_f1 * gz_0 + y_f2 * gz_1;
-        gx[u] += w_0 * l0_0;
-        gx[n + u] += w_0 * l0_1;
-        gx[2 * n + u] += w_0 * l0_2;
+        gx[u] = gx[u] + w_0 * l0_0;
+        gx[n + u] = gx[n + u] + w_0 * l0_1;
+        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
         const real q1_0 = -u0_0 * gz_1 + u0_1 * gz_0;
         const real q1_1 = u0_0 * gz_2 - u0_2 * gz_0;
         const real q1_2 = -u0_1 * gz_2 + u0_2 * gz_1;
-        gy[u] += C0 * q1_2;
-        gy[lda + u] += C0 * q1_1;
-        gy[2 * lda + u] += C0 * q1_0;
+        gy[u] = gy[u] + C0 * q1_2;
+        gy[lda + u] = gy[lda + u] + C0 * q1_1;
+        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_0;
         gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
     }
 }

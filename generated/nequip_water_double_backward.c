@@ -58,16 +58,14 @@ static void uvu_0_0_0_receivers(int64_t n, const real *restrict x, const real *r
         const real gz_0 = gz[u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u1_0 = cw_0 * x_0;
-        const real r0_0 = y_f0 * ax_0;
-        const real r1_0 = by_f0 * x_0;
-        const real r2_0 = y_f0 * x_0;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real q1_0 = v1gz_0 * gz_0;
-        d_y[u] += q1_0;
-        d_w[u] = gz_0 * r0_0 + gz_0 * r1_0;
+        const real s0_0 = w_0 * y_f0;
+        const real s1_0 = w_0 * by_f0;
+        const real s2_0 = cw_0 * y_f0;
+        d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+        const real d0_0 = ax_0 * gz_0;
+        const real d1_0 = x_0 * gz_0;
+        d_y[u] = d_y[u] + w_0 * d0_0 + cw_0 * d1_0;
+        d_w[u] = y_f0 * d0_0 + by_f0 * d1_0;
     }
 }
 
@@ -100,16 +98,13 @@ static void uvu_0_1_1_receivers(int64_t n, int64_t lda, const real *restrict x, 
         const real r2_0 = y_f0 * x_0;
         const real r2_1 = y_f1 * x_0;
         const real r2_2 = y_f2 * x_0;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
         const real v1gz_0 = u0_0 + u1_0;
-        const real q1_0 = v1gz_0 * gz_0;
-        const real q1_1 = v1gz_0 * gz_1;
-        const real q1_2 = v1gz_0 * gz_2;
-        d_y[u] += q1_0;
-        d_y[lda + u] += q1_1;
-        d_y[2 * lda + u] += q1_2;
+        d_y[u] = d_y[u] + v1gz_0 * gz_0;
+        d_y[lda + u] = d_y[lda + u] + v1gz_0 * gz_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + v1gz_0 * gz_2;
         d_w[u] = gz_0 * r0_0 + gz_1 * r0_1 + gz_2 * r0_2 + gz_0 * r1_0 + gz_1 * r1_1 + gz_2 * r1_2;
     }
 }
@@ -128,30 +123,16 @@ static void uvu_1_0_1_receivers(int64_t n, const real *restrict x, const real *r
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
-        const real r0_0 = y_f0 * ax_0;
-        const real r0_1 = y_f0 * ax_1;
-        const real r0_2 = y_f0 * ax_2;
-        const real r1_0 = by_f0 * x_0;
-        const real r1_1 = by_f0 * x_1;
-        const real r1_2 = by_f0 * x_2;
-        const real r2_0 = y_f0 * x_0;
-        const real r2_1 = y_f0 * x_1;
-        const real r2_2 = y_f0 * x_2;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real q1_0 = v1gz_0 * gz_0 + v1gz_1 * gz_1 + v1gz_2 * gz_2;
-        d_y[u] += q1_0;
-        d_w[u] = gz_0 * r0_0 + gz_1 * r0_1 + gz_2 * r0_2 + gz_0 * r1_0 + gz_1 * r1_1 + gz_2 * r1_2;
+        const real s0_0 = w_0 * y_f0;
+        const real s1_0 = w_0 * by_f0;
+        const real s2_0 = cw_0 * y_f0;
+        d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+        d_gz[n + u] = d_gz[n + u] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
+        const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
+        const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+        d_y[u] = d_y[u] + w_0 * d0_0 + cw_0 * d1_0;
+        d_w[u] = y_f0 * d0_0 + by_f0 * d1_0;
     }
 }
 
@@ -174,26 +155,19 @@ static void uvu_1_1_0_receivers(int64_t n, int64_t lda, const real *restrict x, 
         const real gz_0 = gz[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
-        const real r0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-        const real r1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        const real r2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real q1_0 = v1gz_0 * gz_0;
-        const real q1_1 = v1gz_1 * gz_0;
-        const real q1_2 = v1gz_2 * gz_0;
-        d_y[u] += C0 * q1_0;
-        d_y[lda + u] += C0 * q1_1;
-        d_y[2 * lda + u] += C0 * q1_2;
-        d_w[u] = gz_0 * r0_0 + gz_0 * r1_0;
+        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
+        const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
+        const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        d_gz[u] = d_gz[u] + w_0 * t0_0 + w_0 * t1_0 + cw_0 * t2_0;
+        const real s0_0 = w_0 * gz_0;
+        const real s1_0 = cw_0 * gz_0;
+        const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
+        const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
+        const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
+        d_y[u] = d_y[u] + C0 * q1_0;
+        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_2;
+        d_w[u] = gz_0 * t0_0 + gz_0 * t1_0;
     }
 }
 
@@ -231,18 +205,18 @@ static void uvu_1_1_1_receivers(int64_t n, int64_t lda, const real *restrict x, 
         const real r2_0 = y_f0 * x_1 - y_f1 * x_2;
         const real r2_1 = -y_f0 * x_0 + y_f2 * x_2;
         const real r2_2 = y_f1 * x_0 - y_f2 * x_1;
-        d_gz[u] += w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] += w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] += w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
         const real v1gz_0 = u0_0 + u1_0;
         const real v1gz_1 = u0_1 + u1_1;
         const real v1gz_2 = u0_2 + u1_2;
         const real q1_0 = -v1gz_0 * gz_1 + v1gz_1 * gz_0;
         const real q1_1 = v1gz_0 * gz_2 - v1gz_2 * gz_0;
         const real q1_2 = -v1gz_1 * gz_2 + v1gz_2 * gz_1;
-        d_y[u] += C0 * q1_2;
-        d_y[lda + u] += C0 * q1_1;
-        d_y[2 * lda + u] += C0 * q1_0;
+        d_y[u] = d_y[u] + C0 * q1_2;
+        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0;
         d_w[u] = gz_0 * r0_0 + gz_1 * r0_1 + gz_2 * r0_2 + gz_0 * r1_0 + gz_1 * r1_1 + gz_2 * r1_2;
     }
 }
@@ -258,9 +232,9 @@ static void uvu_0_0_0_senders(int64_t n, const real *restrict y, const real *res
         const real w_0 = w[u];
         const real gz_0 = gz[u];
         const real cw_0 = cw[u];
-        const real l0_0 = by_f0 * gz_0;
-        const real l1_0 = y_f0 * gz_0;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
+        const real s0_0 = w_0 * by_f0;
+        const real s1_0 = cw_0 * y_f0;
+        d_x[u] = d_x[u] + s0_0 * gz_0 + s1_0 * gz_0;
     }
 }
 
@@ -281,7 +255,7 @@ static void uvu_0_1_1_senders(int64_t n, const real *restrict y, const real *res
         const real cw_0 = cw[u];
         const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
         const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
     }
 }
 
@@ -296,15 +270,11 @@ static void uvu_1_0_1_senders(int64_t n, const real *restrict y, const real *res
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
         const real cw_0 = cw[u];
-        const real l0_0 = by_f0 * gz_0;
-        const real l0_1 = by_f0 * gz_1;
-        const real l0_2 = by_f0 * gz_2;
-        const real l1_0 = y_f0 * gz_0;
-        const real l1_1 = y_f0 * gz_1;
-        const real l1_2 = y_f0 * gz_2;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
+        const real s0_0 = w_0 * by_f0;
+        const real s1_0 = cw_0 * y_f0;
+        d_x[u] = d_x[u] + s0_0 * gz_0 + s1_0 * gz_0;
+        d_x[n + u] = d_x[n + u] + s0_0 * gz_1 + s1_0 * gz_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * gz_2 + s1_0 * gz_2;
     }
 }
 
@@ -324,15 +294,11 @@ static void uvu_1_1_0_senders(int64_t n, const real *restrict y, const real *res
         const real w_0 = w[u];
         const real gz_0 = gz[u];
         const real cw_0 = cw[u];
-        const real l0_0 = by_f0 * gz_0;
-        const real l0_1 = by_f1 * gz_0;
-        const real l0_2 = by_f2 * gz_0;
-        const real l1_0 = y_f0 * gz_0;
-        const real l1_1 = y_f1 * gz_0;
-        const real l1_2 = y_f2 * gz_0;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
+        const real s0_0 = w_0 * gz_0;
+        const real s1_0 = cw_0 * gz_0;
+        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
+        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
+        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
     }
 }
 
@@ -358,9 +324,9 @@ static void uvu_1_1_1_senders(int64_t n, const real *restrict y, const real *res
         const real l1_0 = -y_f0 * gz_1 + y_f1 * gz_2;
         const real l1_1 = y_f0 * gz_0 - y_f2 * gz_2;
         const real l1_2 = -y_f1 * gz_0 + y_f2 * gz_1;
-        d_x[u] += w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] += w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] += w_0 * l0_2 + cw_0 * l1_2;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
     }
 }
 

@@ -44,8 +44,8 @@ static void uvu_0_0_0(int64_t n, const real *restrict x, const real *restrict y,
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        z[u] += y_f0 * u0_0;
+        const real s0_0 = w_0 * y_f0;
+        z[u] = z[u] + s0_0 * x_0;
     }
 }
 
@@ -60,9 +60,9 @@ static void uvu_0_1_1(int64_t n, const real *restrict x, const real *restrict y,
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real u0_0 = w_0 * x_0;
-        z[u] += y_f0 * u0_0;
-        z[n + u] += y_f1 * u0_0;
-        z[2 * n + u] += y_f2 * u0_0;
+        z[u] = z[u] + y_f0 * u0_0;
+        z[n + u] = z[n + u] + y_f1 * u0_0;
+        z[2 * n + u] = z[2 * n + u] + y_f2 * u0_0;
     }
 }
 
@@ -74,12 +74,10 @@ static void uvu_1_0_1(int64_t n, const real *restrict x, const real *restrict y,
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        z[u] += y_f0 * u0_0;
-        z[n + u] += y_f0 * u0_1;
-        z[2 * n + u] += y_f0 * u0_2;
+        const real s0_0 = w_0 * y_f0;
+        z[u] = z[u] + s0_0 * x_0;
+        z[n + u] = z[n + u] + s0_0 * x_1;
+        z[2 * n + u] = z[2 * n + u] + s0_0 * x_2;
     }
 }
 
@@ -94,8 +92,8 @@ static void uvu_1_1_0(int64_t n, const real *restrict x, const real *restrict y,
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        z[u] += w_0 * r0_0;
+        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        z[u] = z[u] + w_0 * t0_0;
     }
 }
 
@@ -113,9 +111,9 @@ static void uvu_1_1_1(int64_t n, const real *restrict x, const real *restrict y,
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
-        z[u] += y_f0 * u0_1 - y_f1 * u0_2;
-        z[n + u] += -y_f0 * u0_0 + y_f2 * u0_2;
-        z[2 * n + u] += y_f1 * u0_0 - y_f2 * u0_1;
+        z[u] = z[u] + y_f0 * u0_1 - y_f1 * u0_2;
+        z[n + u] = z[n + u] - y_f0 * u0_0 + y_f2 * u0_2;
+        z[2 * n + u] = z[2 * n + u] + y_f1 * u0_0 - y_f2 * u0_1;
     }
 }
 

@@ -40,8 +40,8 @@ static void uvw_0_0_0_t(int64_t n, const real *restrict x, const real *restrict 
     const real y_f0 = C0 * y[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
-        const real r0_0 = y_f0 * x_0;
-        t0[u] = r0_0;
+        const real s0_0 = y_f0;
+        t0[u] = s0_0 * x_0;
     }
 }
 
@@ -54,10 +54,11 @@ static void uvw_0_0_0(int64_t n, const real *restrict x, const real *restrict y,
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real p0_0 = p0[u];
-        const real l0_0 = y_f0 * p0_0;
-        gx[u] += l0_0;
-        const real q1_0 = x_0 * p0_0;
-        gy[u] += C0 * q1_0;
+        const real s0_0 = y_f0;
+        gx[u] = gx[u] + s0_0 * p0_0;
+        const real d0_0 = x_0 * p0_0;
+        const real q1_0 = d0_0;
+        gy[u] = gy[u] + C0 * q1_0;
     }
 }
 
@@ -70,8 +71,8 @@ static void uvw_1_1_0_t(int64_t n, const real *restrict x, const real *restrict 
     const real y_f2 = C0 * y[2];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        t0[u] = r0_0;
+        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        t0[u] = t0_0;
     }
 }
 
@@ -86,18 +87,16 @@ static void uvw_1_1_0(int64_t n, int64_t lda, const real *restrict x, const real
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real p0_0 = p0[u];
-        const real l0_0 = y_f0 * p0_0;
-        const real l0_1 = y_f1 * p0_0;
-        const real l0_2 = y_f2 * p0_0;
-        gx[u] += l0_0;
-        gx[n + u] += l0_1;
-        gx[2 * n + u] += l0_2;
-        const real q1_0 = x_0 * p0_0;
-        const real q1_1 = x_1 * p0_0;
-        const real q1_2 = x_2 * p0_0;
-        gy[u] += C0 * q1_0;
-        gy[lda + u] += C0 * q1_1;
-        gy[2 * lda + u] += C0 * q1_2;
+        const real s0_0 = p0_0;
+        gx[u] = gx[u] + s0_0 * y_f0;
+        gx[n + u] = gx[n + u] + s0_0 * y_f1;
+        gx[2 * n + u] = gx[2 * n + u] + s0_0 * y_f2;
+        const real q1_0 = s0_0 * x_0;
+        const real q1_1 = s0_0 * x_1;
+        const real q1_2 = s0_0 * x_2;
+        gy[u] = gy[u] + C0 * q1_0;
+        gy[lda + u] = gy[lda + u] + C0 * q1_1;
+        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_2;
     }
 }
 
@@ -110,8 +109,8 @@ static void uvw_1_1_0_t_v2(int64_t n, const real *restrict x, const real *restri
     const real y_f2 = C0 * y[2];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        t0[u] = r0_0;
+        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        t0[u] = t0_0;
     }
 }
 
@@ -126,18 +125,16 @@ static void uvw_1_1_0_v2(int64_t n, int64_t lda, const real *restrict x, const r
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real p0_0 = p0[u];
-        const real l0_0 = y_f0 * p0_0;
-        const real l0_1 = y_f1 * p0_0;
-        const real l0_2 = y_f2 * p0_0;
-        gx[u] += l0_0;
-        gx[n + u] += l0_1;
-        gx[2 * n + u] += l0_2;
-        const real q1_0 = x_0 * p0_0;
-        const real q1_1 = x_1 * p0_0;
-        const real q1_2 = x_2 * p0_0;
-        gy[u] += C0 * q1_0;
-        gy[lda + u] += C0 * q1_1;
-        gy[2 * lda + u] += C0 * q1_2;
+        const real s0_0 = p0_0;
+        gx[u] = gx[u] + s0_0 * y_f0;
+        gx[n + u] = gx[n + u] + s0_0 * y_f1;
+        gx[2 * n + u] = gx[2 * n + u] + s0_0 * y_f2;
+        const real q1_0 = s0_0 * x_0;
+        const real q1_1 = s0_0 * x_1;
+        const real q1_2 = s0_0 * x_2;
+        gy[u] = gy[u] + C0 * q1_0;
+        gy[lda + u] = gy[lda + u] + C0 * q1_1;
+        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_2;
     }
 }
 
@@ -152,8 +149,8 @@ static void uvw_2_2_0_t(int64_t n, const real *restrict x, const real *restrict 
     const real y_f4 = C0 * y[4];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        t0[u] = r0_0;
+        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        t0[u] = t0_0;
     }
 }
 
@@ -170,26 +167,22 @@ static void uvw_2_2_0(int64_t n, int64_t lda, const real *restrict x, const real
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
         const real p0_0 = p0[u];
-        const real l0_0 = y_f0 * p0_0;
-        const real l0_1 = y_f1 * p0_0;
-        const real l0_2 = y_f2 * p0_0;
-        const real l0_3 = y_f3 * p0_0;
-        const real l0_4 = y_f4 * p0_0;
-        gx[u] += l0_0;
-        gx[n + u] += l0_1;
-        gx[2 * n + u] += l0_2;
-        gx[3 * n + u] += l0_3;
-        gx[4 * n + u] += l0_4;
-        const real q1_0 = x_0 * p0_0;
-        const real q1_1 = x_1 * p0_0;
-        const real q1_2 = x_2 * p0_0;
-        const real q1_3 = x_3 * p0_0;
-        const real q1_4 = x_4 * p0_0;
-        gy[u] += C0 * q1_0;
-        gy[lda + u] += C0 * q1_1;
-        gy[2 * lda + u] += C0 * q1_2;
-        gy[3 * lda + u] += C0 * q1_3;
-        gy[4 * lda + u] += C0 * q1_4;
+        const real s0_0 = p0_0;
+        gx[u] = gx[u] + s0_0 * y_f0;
+        gx[n + u] = gx[n + u] + s0_0 * y_f1;
+        gx[2 * n + u] = gx[2 * n + u] + s0_0 * y_f2;
+        gx[3 * n + u] = gx[3 * n + u] + s0_0 * y_f3;
+        gx[4 * n + u] = gx[4 * n + u] + s0_0 * y_f4;
+        const real q1_0 = s0_0 * x_0;
+        const real q1_1 = s0_0 * x_1;
+        const real q1_2 = s0_0 * x_2;
+        const real q1_3 = s0_0 * x_3;
+        const real q1_4 = s0_0 * x_4;
+        gy[u] = gy[u] + C0 * q1_0;
+        gy[lda + u] = gy[lda + u] + C0 * q1_1;
+        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_2;
+        gy[3 * lda + u] = gy[3 * lda + u] + C0 * q1_3;
+        gy[4 * lda + u] = gy[4 * lda + u] + C0 * q1_4;
     }
 }
 
@@ -204,8 +197,8 @@ static void uvw_2_2_0_t_v2(int64_t n, const real *restrict x, const real *restri
     const real y_f4 = C0 * y[4];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        t0[u] = r0_0;
+        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        t0[u] = t0_0;
     }
 }
 
@@ -222,26 +215,22 @@ static void uvw_2_2_0_v2(int64_t n, int64_t lda, const real *restrict x, const r
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
         const real p0_0 = p0[u];
-        const real l0_0 = y_f0 * p0_0;
-        const real l0_1 = y_f1 * p0_0;
-        const real l0_2 = y_f2 * p0_0;
-        const real l0_3 = y_f3 * p0_0;
-        const real l0_4 = y_f4 * p0_0;
-        gx[u] += l0_0;
-        gx[n + u] += l0_1;
-        gx[2 * n + u] += l0_2;
-        gx[3 * n + u] += l0_3;
-        gx[4 * n + u] += l0_4;
-        const real q1_0 = x_0 * p0_0;
-        const real q1_1 = x_1 * p0_0;
-        const real q1_2 = x_2 * p0_0;
-        const real q1_3 = x_3 * p0_0;
-        const real q1_4 = x_4 * p0_0;
-        gy[u] += C0 * q1_0;
-        gy[lda + u] += C0 * q1_1;
-        gy[2 * lda + u] += C0 * q1_2;
-        gy[3 * lda + u] += C0 * q1_3;
-        gy[4 * lda + u] += C0 * q1_4;
+        const real s0_0 = p0_0;
+        gx[u] = gx[u] + s0_0 * y_f0;
+        gx[n + u] = gx[n + u] + s0_0 * y_f1;
+        gx[2 * n + u] = gx[2 * n + u] + s0_0 * y_f2;
+        gx[3 * n + u] = gx[3 * n + u] + s0_0 * y_f3;
+        gx[4 * n + u] = gx[4 * n + u] + s0_0 * y_f4;
+        const real q1_0 = s0_0 * x_0;
+        const real q1_1 = s0_0 * x_1;
+        const real q1_2 = s0_0 * x_2;
+        const real q1_3 = s0_0 * x_3;
+        const real q1_4 = s0_0 * x_4;
+        gy[u] = gy[u] + C0 * q1_0;
+        gy[lda + u] = gy[lda + u] + C0 * q1_1;
+        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_2;
+        gy[3 * lda + u] = gy[3 * lda + u] + C0 * q1_3;
+        gy[4 * lda + u] = gy[4 * lda + u] + C0 * q1_4;
     }
 }
 

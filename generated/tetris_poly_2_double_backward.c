@@ -47,11 +47,10 @@ static void uvw_0_0_0_t(int64_t n, const real *restrict x, const real *restrict 
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real ax_0 = ax[u];
-        const real r0_0 = y_f0 * ax_0;
-        const real r1_0 = by_f0 * x_0;
-        const real r2_0 = y_f0 * x_0;
-        t0[u] = r0_0 + r1_0;
-        t1[u] = r2_0;
+        const real s0_0 = y_f0;
+        const real s1_0 = by_f0;
+        t0[u] = s0_0 * ax_0 + s1_0 * x_0;
+        t1[u] = s0_0 * x_0;
     }
 }
 
@@ -68,11 +67,13 @@ static void uvw_0_0_0(int64_t n, const real *restrict x, const real *restrict y,
         const real ax_0 = ax[u];
         const real p0_0 = p0[u];
         const real p1_0 = p1[u];
-        const real l0_0 = by_f0 * p0_0;
-        const real l1_0 = y_f0 * p1_0;
-        d_x[u] += l0_0 + l1_0;
-        const real q1_0 = ax_0 * p0_0 + x_0 * p1_0;
-        d_y[u] += C0 * q1_0;
+        const real s0_0 = by_f0;
+        const real s1_0 = y_f0;
+        d_x[u] = d_x[u] + s0_0 * p0_0 + s1_0 * p1_0;
+        const real d0_0 = ax_0 * p0_0;
+        const real d1_0 = x_0 * p1_0;
+        const real q1_0 = d0_0 + d1_0;
+        d_y[u] = d_y[u] + C0 * q1_0;
     }
 }
 
@@ -90,11 +91,11 @@ static void uvw_1_1_0_t(int64_t n, const real *restrict x, const real *restrict 
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real r0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-        const real r1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        const real r2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        t0[u] = r0_0 + r1_0;
-        t1[u] = r2_0;
+        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
+        const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
+        t0[u] = t0_0 + t1_0;
+        const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        t1[u] = t2_0;
     }
 }
 
@@ -115,21 +116,17 @@ static void uvw_1_1_0(int64_t n, int64_t lda, const real *restrict x, const real
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real p0_0 = p0[u];
         const real p1_0 = p1[u];
-        const real l0_0 = by_f0 * p0_0;
-        const real l0_1 = by_f1 * p0_0;
-        const real l0_2 = by_f2 * p0_0;
-        const real l1_0 = y_f0 * p1_0;
-        const real l1_1 = y_f1 * p1_0;
-        const real l1_2 = y_f2 * p1_0;
-        d_x[u] += l0_0 + l1_0;
-        d_x[n + u] += l0_1 + l1_1;
-        d_x[2 * n + u] += l0_2 + l1_2;
-        const real q1_0 = ax_0 * p0_0 + x_0 * p1_0;
-        const real q1_1 = ax_1 * p0_0 + x_1 * p1_0;
-        const real q1_2 = ax_2 * p0_0 + x_2 * p1_0;
-        d_y[u] += C0 * q1_0;
-        d_y[lda + u] += C0 * q1_1;
-        d_y[2 * lda + u] += C0 * q1_2;
+        const real s0_0 = p0_0;
+        const real s1_0 = p1_0;
+        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
+        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
+        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
+        const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
+        const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
+        const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
+        d_y[u] = d_y[u] + C0 * q1_0;
+        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_2;
     }
 }
 
@@ -148,11 +145,11 @@ static void uvw_1_1_0_t_v2(int64_t n, const real *restrict x, const real *restri
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real r0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-        const real r1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        const real r2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        t0[u] = r0_0 + r1_0;
-        t1[u] = r2_0;
+        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
+        const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
+        t0[u] = t0_0 + t1_0;
+        const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        t1[u] = t2_0;
     }
 }
 
@@ -173,21 +170,17 @@ static void uvw_1_1_0_v2(int64_t n, int64_t lda, const real *restrict x, const r
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real p0_0 = p0[u];
         const real p1_0 = p1[u];
-        const real l0_0 = by_f0 * p0_0;
-        const real l0_1 = by_f1 * p0_0;
-        const real l0_2 = by_f2 * p0_0;
-        const real l1_0 = y_f0 * p1_0;
-        const real l1_1 = y_f1 * p1_0;
-        const real l1_2 = y_f2 * p1_0;
-        d_x[u] += l0_0 + l1_0;
-        d_x[n + u] += l0_1 + l1_1;
-        d_x[2 * n + u] += l0_2 + l1_2;
-        const real q1_0 = ax_0 * p0_0 + x_0 * p1_0;
-        const real q1_1 = ax_1 * p0_0 + x_1 * p1_0;
-        const real q1_2 = ax_2 * p0_0 + x_2 * p1_0;
-        d_y[u] += C0 * q1_0;
-        d_y[lda + u] += C0 * q1_1;
-        d_y[2 * lda + u] += C0 * q1_2;
+        const real s0_0 = p0_0;
+        const real s1_0 = p1_0;
+        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
+        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
+        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
+        const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
+        const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
+        const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
+        d_y[u] = d_y[u] + C0 * q1_0;
+        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_2;
     }
 }
 
@@ -209,11 +202,11 @@ static void uvw_2_2_0_t(int64_t n, const real *restrict x, const real *restrict 
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
-        const real r0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-        const real r1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-        const real r2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        t0[u] = r0_0 + r1_0;
-        t1[u] = r2_0;
+        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
+        const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
+        t0[u] = t0_0 + t1_0;
+        const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        t1[u] = t2_0;
     }
 }
 
@@ -238,31 +231,23 @@ static void uvw_2_2_0(int64_t n, int64_t lda, const real *restrict x, const real
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
         const real p0_0 = p0[u];
         const real p1_0 = p1[u];
-        const real l0_0 = by_f0 * p0_0;
-        const real l0_1 = by_f1 * p0_0;
-        const real l0_2 = by_f2 * p0_0;
-        const real l0_3 = by_f3 * p0_0;
-        const real l0_4 = by_f4 * p0_0;
-        const real l1_0 = y_f0 * p1_0;
-        const real l1_1 = y_f1 * p1_0;
-        const real l1_2 = y_f2 * p1_0;
-        const real l1_3 = y_f3 * p1_0;
-        const real l1_4 = y_f4 * p1_0;
-        d_x[u] += l0_0 + l1_0;
-        d_x[n + u] += l0_1 + l1_1;
-        d_x[2 * n + u] += l0_2 + l1_2;
-        d_x[3 * n + u] += l0_3 + l1_3;
-        d_x[4 * n + u] += l0_4 + l1_4;
-        const real q1_0 = ax_0 * p0_0 + x_0 * p1_0;
-        const real q1_1 = ax_1 * p0_0 + x_1 * p1_0;
-        const real q1_2 = ax_2 * p0_0 + x_2 * p1_0;
-        const real q1_3 = ax_3 * p0_0 + x_3 * p1_0;
-        const real q1_4 = ax_4 * p0_0 + x_4 * p1_0;
-        d_y[u] += C0 * q1_0;
-        d_y[lda + u] += C0 * q1_1;
-        d_y[2 * lda + u] += C0 * q1_2;
-        d_y[3 * lda + u] += C0 * q1_3;
-        d_y[4 * lda + u] += C0 * q1_4;
+        const real s0_0 = p0_0;
+        const real s1_0 = p1_0;
+        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
+        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
+        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
+        d_x[3 * n + u] = d_x[3 * n + u] + s0_0 * by_f3 + s1_0 * y_f3;
+        d_x[4 * n + u] = d_x[4 * n + u] + s0_0 * by_f4 + s1_0 * y_f4;
+        const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
+        const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
+        const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
+        const real q1_3 = s0_0 * ax_3 + s1_0 * x_3;
+        const real q1_4 = s0_0 * ax_4 + s1_0 * x_4;
+        d_y[u] = d_y[u] + C0 * q1_0;
+        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_2;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + C0 * q1_3;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + C0 * q1_4;
     }
 }
 
@@ -285,11 +270,11 @@ static void uvw_2_2_0_t_v2(int64_t n, const real *restrict x, const real *restri
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
-        const real r0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-        const real r1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-        const real r2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        t0[u] = r0_0 + r1_0;
-        t1[u] = r2_0;
+        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
+        const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
+        t0[u] = t0_0 + t1_0;
+        const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        t1[u] = t2_0;
     }
 }
 
@@ -314,31 +299,23 @@ static void uvw_2_2_0_v2(int64_t n, int64_t lda, const real *restrict x, const r
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
         const real p0_0 = p0[u];
         const real p1_0 = p1[u];
-        const real l0_0 = by_f0 * p0_0;
-        const real l0_1 = by_f1 * p0_0;
-        const real l0_2 = by_f2 * p0_0;
-        const real l0_3 = by_f3 * p0_0;
-        const real l0_4 = by_f4 * p0_0;
-        const real l1_0 = y_f0 * p1_0;
-        const real l1_1 = y_f1 * p1_0;
-        const real l1_2 = y_f2 * p1_0;
-        const real l1_3 = y_f3 * p1_0;
-        const real l1_4 = y_f4 * p1_0;
-        d_x[u] += l0_0 + l1_0;
-        d_x[n + u] += l0_1 + l1_1;
-        d_x[2 * n + u] += l0_2 + l1_2;
-        d_x[3 * n + u] += l0_3 + l1_3;
-        d_x[4 * n + u] += l0_4 + l1_4;
-        const real q1_0 = ax_0 * p0_0 + x_0 * p1_0;
-        const real q1_1 = ax_1 * p0_0 + x_1 * p1_0;
-        const real q1_2 = ax_2 * p0_0 + x_2 * p1_0;
-        const real q1_3 = ax_3 * p0_0 + x_3 * p1_0;
-        const real q1_4 = ax_4 * p0_0 + x_4 * p1_0;
-        d_y[u] += C0 * q1_0;
-        d_y[lda + u] += C0 * q1_1;
-        d_y[2 * lda + u] += C0 * q1_2;
-        d_y[3 * lda + u] += C0 * q1_3;
-        d_y[4 * lda + u] += C0 * q1_4;
+        const real s0_0 = p0_0;
+        const real s1_0 = p1_0;
+        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
+        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
+        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
+        d_x[3 * n + u] = d_x[3 * n + u] + s0_0 * by_f3 + s1_0 * y_f3;
+        d_x[4 * n + u] = d_x[4 * n + u] + s0_0 * by_f4 + s1_0 * y_f4;
+        const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
+        const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
+        const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
+        const real q1_3 = s0_0 * ax_3 + s1_0 * x_3;
+        const real q1_4 = s0_0 * ax_4 + s1_0 * x_4;
+        d_y[u] = d_y[u] + C0 * q1_0;
+        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_2;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + C0 * q1_3;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + C0 * q1_4;
     }
 }
 

@@ -36,8 +36,8 @@ static void uvw_0_0_0_t(int64_t n, const real *restrict x, const real *restrict 
     const real y_f0 = C0 * y[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
-        const real r0_0 = y_f0 * x_0;
-        t0[u] = r0_0;
+        const real s0_0 = y_f0;
+        t0[u] = s0_0 * x_0;
     }
 }
 
@@ -50,8 +50,8 @@ static void uvw_1_1_0_t(int64_t n, const real *restrict x, const real *restrict 
     const real y_f2 = C0 * y[2];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        t0[u] = r0_0;
+        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        t0[u] = t0_0;
     }
 }
 
@@ -64,8 +64,8 @@ static void uvw_1_1_0_t_v2(int64_t n, const real *restrict x, const real *restri
     const real y_f2 = C0 * y[2];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        t0[u] = r0_0;
+        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        t0[u] = t0_0;
     }
 }
 
@@ -80,8 +80,8 @@ static void uvw_2_2_0_t(int64_t n, const real *restrict x, const real *restrict 
     const real y_f4 = C0 * y[4];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        t0[u] = r0_0;
+        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        t0[u] = t0_0;
     }
 }
 
@@ -96,8 +96,8 @@ static void uvw_2_2_0_t_v2(int64_t n, const real *restrict x, const real *restri
     const real y_f4 = C0 * y[4];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        t0[u] = r0_0;
+        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        t0[u] = t0_0;
     }
 }
 

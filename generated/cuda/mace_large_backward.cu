@@ -10,8 +10,8 @@
  */
 /* Plan for sm_90:
  *   kernel backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
- *     4 stages, 4 warps a block, 3 blocks a multiprocessor, 59904 bytes shared a block
- *     segment 0: 17 paths, 128 channels, 1 a lane in 4 groups; 163 registers; stage 3456 bytes; 904 instructions an edge
+ *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 90624 bytes shared a block
+ *     segment 0: 17 paths, 128 channels, 2 a lane in 2 groups; 252 registers; stage 6784 bytes; 1643 instructions an edge
  */
 #include "mace_large.h"
 
@@ -42,17 +42,19 @@ struct launch {
     real *gy_parts;
 };
 
-/* Segment 0: 17 paths, 1 channels a lane, warp `group` of 4; one range of edges. */
-CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t ranges, int group, unsigned char *ring)
+/* Segment 0: 17 paths, 2 channels a lane, warp `group` of 2; one piece of work. */
+template <int nodes>
+CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, unsigned char *ring,
+                  cgtp_policy stream, cgtp_policy keep)
 {
-    enum { STAGES = 4, STAGE = 3456 };
+    enum { STAGES = 3, STAGE = 6784 };
     const graph_arrays &graph = l.graph;
     const int lane = cgtp_lane();
-    const int64_t first = cgtp_part(graph.items, range, ranges);
-    const int count = (int)(cgtp_part(graph.items, range + 1, ranges) - first);
-    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    int64_t node = range ? graph.receiver[first] : 0, ends_from = node;
-    int ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    const int64_t first = piece.first;
+    const int count = piece.count;
+    int32_t node = (int32_t)piece.node;
+    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    int ends_at = 0; /* the lane that has this receiver's */
     int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
     unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
@@ -66,42 +68,50 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
         const auto from = cgtp_shuffle(senders, loaded % CGTP_LANES);
         unsigned char *const to = cgtp_hide(ring + stage * STAGE);
         const real *const x_row = l.x + from * (int64_t)1152;
-        if (lane < 8)
-            cgtp_copy16(to + 0 + lane * 16, x_row + group * 32 + lane * 4, keep);
-        if (lane < 24)
-            cgtp_copy16(to + 128 + lane * 16, x_row + 128 + group * 96 + lane * 4, keep);
-        cgtp_copy16(to + 512 + lane * 16, x_row + 512 + group * 160 + lane * 4, keep);
-        if (lane < 8)
-            cgtp_copy16(to + 1024 + lane * 16, x_row + 512 + group * 160 + 128 + lane * 4, keep);
+        if (lane < 16)
+            cgtp_copy16(to + 0 + lane * 16, x_row + group * 64 + lane * 4, keep);
+        cgtp_copy16(to + 256 + lane * 16, x_row + 128 + group * 192 + lane * 4, keep);
+        if (lane < 16)
+            cgtp_copy16(to + 768 + lane * 16, x_row + 128 + group * 192 + 128 + lane * 4, keep);
+        cgtp_copy16(to + 1024 + lane * 16, x_row + 512 + group * 320 + lane * 4, keep);
+        cgtp_copy16(to + 1536 + lane * 16, x_row + 512 + group * 320 + 128 + lane * 4, keep);
+        if (lane < 16)
+            cgtp_copy16(to + 2048 + lane * 16, x_row + 512 + group * 320 + 256 + lane * 4, keep);
         const real *const y_row = l.y + (first + loaded) * 16;
         if (lane < 4)
-            cgtp_copy16(to + 1152 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + loaded) * 2176 + group * 32;
-        cgtp_copy16(to + 1216 + lane * 16, w_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 1408 : 384) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 1728 + lane * 16, w_row + (lane < 8 ? 128 : lane < 16 ? 1152 : lane < 24 ? 768 : 1920) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 2240 + lane * 16, w_row + (lane < 8 ? 1024 : lane < 16 ? 640 : lane < 24 ? 1792 : 256) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 2752 + lane * 16, w_row + (lane < 8 ? 1536 : lane < 16 ? 1664 : lane < 24 ? 1280 : 896) + lane % 8 * 4, stream);
-        if (lane < 8)
-            cgtp_copy16(to + 3264 + lane * 16, w_row + 2048 + lane * 4, stream);
+            cgtp_copy16(to + 2304 + lane * 16, y_row + lane * 4, stream);
+        const real *const w_row = l.w + (first + loaded) * 2176 + group * 64;
+        cgtp_copy16(to + 2368 + lane * 16, w_row + 0 + lane / 16 * 512 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 2880 + lane * 16, w_row + 1408 + lane / 16 * -1024 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 3392 + lane * 16, w_row + 128 + lane / 16 * 1024 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 3904 + lane * 16, w_row + 768 + lane / 16 * 1152 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 4416 + lane * 16, w_row + 1024 + lane / 16 * -384 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 4928 + lane * 16, w_row + 1792 + lane / 16 * -1536 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 5440 + lane * 16, w_row + 1536 + lane / 16 * 128 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 5952 + lane * 16, w_row + 1280 + lane / 16 * -384 + lane % 16 * 4, stream);
+        if (lane < 16)
+            cgtp_copy16(to + 6464 + lane * 16, w_row + 2048 + lane * 4, stream);
         loaded++;
     };
-    real gz0[1] = {0};
-    real gz4[3] = {0};
-    real gz11[5] = {0};
-    real gz3[3] = {0};
-    real gz1[1] = {0};
-    real gz9[5] = {0};
-    real gz6[3] = {0};
-    real gz15[7] = {0};
-    real gz8[5] = {0};
-    real gz5[3] = {0};
-    real gz14[7] = {0};
-    real gz2[1] = {0};
-    real gz12[5] = {0};
-    real gz13[7] = {0};
-    real gz10[5] = {0};
-    real gz7[3] = {0};
-    real gz16[7] = {0};
+    real gz0[2] = {0};
+    real gz4[6] = {0};
+    real gz11[10] = {0};
+    real gz3[6] = {0};
+    real gz1[2] = {0};
+    real gz9[10] = {0};
+    real gz6[6] = {0};
+    real gz15[14] = {0};
+    real gz8[10] = {0};
+    real gz5[6] = {0};
+    real gz14[14] = {0};
+    real gz2[2] = {0};
+    real gz12[10] = {0};
+    real gz13[14] = {0};
+    real gz10[10] = {0};
+    real gz7[6] = {0};
+    real gz16[14] = {0};
+    if (nodes > 0)
+        cgtp_sync_warp(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (loaded < count)
@@ -109,82 +119,127 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
         cgtp_copies_commit();
     }
     CGTP_LOOP
-    for (; node < graph.receivers; node++) {
-        if (node - ends_from >= CGTP_LANES) {
-            ends_from = node;
-            ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first);
+    for (; node < piece.node_end; node++, ends_at++) {
+        if (ends_at == CGTP_LANES) {
+            ends_at = 0;
+            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
         }
-        const int full = cgtp_shuffle(ends, (int)(node - ends_from)), end = full < count ? full : count;
+        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
         if (done == count)
             break;
         if (full == done)
             continue;
-        cgtp_load<1>(gz0, l.gz + node * 9088 + 0 + (group * 32 + lane) * 1);
-        cgtp_load<3>(gz4, l.gz + node * 9088 + 768 + (group * 32 + lane) * 3);
-        cgtp_load<5>(gz11, l.gz + node * 9088 + 4224 + (group * 32 + lane) * 5);
-        cgtp_load<3>(gz3, l.gz + node * 9088 + 384 + (group * 32 + lane) * 3);
-        cgtp_load<1>(gz1, l.gz + node * 9088 + 128 + (group * 32 + lane) * 1);
+        cgtp_load<2>(gz0, l.gz + (int64_t)node * 9088 + 0 + (group * 32 + lane) * 2);
+        cgtp_load<6>(gz4, l.gz + (int64_t)node * 9088 + 768 + (group * 32 + lane) * 6);
+        cgtp_load<10>(gz11, l.gz + (int64_t)node * 9088 + 4224 + (group * 32 + lane) * 10);
+        cgtp_load<6>(gz3, l.gz + (int64_t)node * 9088 + 384 + (group * 32 + lane) * 6);
+        cgtp_load<2>(gz1, l.gz + (int64_t)node * 9088 + 128 + (group * 32 + lane) * 2);
         gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<5>(gz9, l.gz + node * 9088 + 2944 + (group * 32 + lane) * 5);
+        gz1[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        cgtp_load<10>(gz9, l.gz + (int64_t)node * 9088 + 2944 + (group * 32 + lane) * 10);
         gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        gz9[5] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        gz9[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[2] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
+        gz9[7] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
         gz9[3] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        gz9[8] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<3>(gz6, l.gz + node * 9088 + 1536 + (group * 32 + lane) * 3);
+        gz9[9] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        cgtp_load<6>(gz6, l.gz + (int64_t)node * 9088 + 1536 + (group * 32 + lane) * 6);
         gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        gz6[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        gz6[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_load<7>(gz15, l.gz + node * 9088 + 7296 + (group * 32 + lane) * 7);
+        gz6[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        cgtp_load<14>(gz15, l.gz + (int64_t)node * 9088 + 7296 + (group * 32 + lane) * 14);
         gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        gz15[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        gz15[8] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        gz15[9] *= 0x1.75e974p-3f; /* sqrt(1/30) */
         gz15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        gz15[10] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
         gz15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        gz15[11] *= 0x1.75e974p-3f; /* sqrt(1/30) */
         gz15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        gz15[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<5>(gz8, l.gz + node * 9088 + 2304 + (group * 32 + lane) * 5);
-        cgtp_load<3>(gz5, l.gz + node * 9088 + 1152 + (group * 32 + lane) * 3);
+        gz15[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        cgtp_load<10>(gz8, l.gz + (int64_t)node * 9088 + 2304 + (group * 32 + lane) * 10);
+        cgtp_load<6>(gz5, l.gz + (int64_t)node * 9088 + 1152 + (group * 32 + lane) * 6);
         gz5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        gz5[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz5[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        gz5[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz5[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_load<7>(gz14, l.gz + node * 9088 + 6400 + (group * 32 + lane) * 7);
+        gz5[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        cgtp_load<14>(gz14, l.gz + (int64_t)node * 9088 + 6400 + (group * 32 + lane) * 14);
         gz14[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        gz14[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz14[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        gz14[8] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz14[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        gz14[9] *= 0x1.75e974p-3f; /* sqrt(1/30) */
         gz14[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        gz14[10] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
         gz14[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        gz14[11] *= 0x1.75e974p-3f; /* sqrt(1/30) */
         gz14[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        gz14[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<1>(gz2, l.gz + node * 9088 + 256 + (group * 32 + lane) * 1);
+        gz14[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        cgtp_load<2>(gz2, l.gz + (int64_t)node * 9088 + 256 + (group * 32 + lane) * 2);
         gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        cgtp_load<5>(gz12, l.gz + node * 9088 + 4864 + (group * 32 + lane) * 5);
+        gz2[1] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        cgtp_load<10>(gz12, l.gz + (int64_t)node * 9088 + 4864 + (group * 32 + lane) * 10);
         gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        gz12[5] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
+        gz12[6] *= 0x1.da0518p-2f; /* sqrt(3/14) */
         gz12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        gz12[7] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         gz12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
+        gz12[8] *= 0x1.da0518p-2f; /* sqrt(3/14) */
         gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        cgtp_load<7>(gz13, l.gz + node * 9088 + 5504 + (group * 32 + lane) * 7);
-        cgtp_load<5>(gz10, l.gz + node * 9088 + 3584 + (group * 32 + lane) * 5);
+        gz12[9] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        cgtp_load<14>(gz13, l.gz + (int64_t)node * 9088 + 5504 + (group * 32 + lane) * 14);
+        cgtp_load<10>(gz10, l.gz + (int64_t)node * 9088 + 3584 + (group * 32 + lane) * 10);
         gz10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
+        gz10[5] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
         gz10[1] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
+        gz10[6] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         gz10[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        gz10[7] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         gz10[3] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
+        gz10[8] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         gz10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        cgtp_load<3>(gz7, l.gz + node * 9088 + 1920 + (group * 32 + lane) * 3);
+        gz10[9] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
+        cgtp_load<6>(gz7, l.gz + (int64_t)node * 9088 + 1920 + (group * 32 + lane) * 6);
         gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
+        gz7[3] *= 0x1.e990cep-4f; /* sqrt(1/70) */
         gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
+        gz7[4] *= 0x1.83091ep-2f; /* sqrt(1/7) */
         gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        cgtp_load<7>(gz16, l.gz + node * 9088 + 8192 + (group * 32 + lane) * 7);
+        gz7[5] *= 0x1.e990cep-4f; /* sqrt(1/70) */
+        cgtp_load<14>(gz16, l.gz + (int64_t)node * 9088 + 8192 + (group * 32 + lane) * 14);
         gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
+        gz16[7] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
+        gz16[8] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
         gz16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        gz16[9] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
         gz16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        gz16[10] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        gz16[11] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
         gz16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
+        gz16[12] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
         gz16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        if (group == 0 && node + 1 < graph.receivers)
-            cgtp_prefetch_row(l.gz + (node + 1) * 9088, 9088);
+        gz16[13] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         CGTP_LOOP
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
@@ -194,25 +249,26 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
             cgtp_copies_commit();
             const unsigned char *const at = ring + stage * STAGE;
             const int64_t edge = first + done;
-            real x0[1];
-            cgtp_load<1>(x0, (const real *)(at + 0) + lane * 1);
-            real x1[3];
-            cgtp_load<3>(x1, (const real *)(at + 128) + lane * 3);
-            real x2[5];
-            cgtp_load<5>(x2, (const real *)(at + 512) + lane * 5);
+            real x0[2];
+            cgtp_load<2>(x0, (const real *)(at + 0) + lane * 2);
+            real x1[6];
+            cgtp_load<6>(x1, (const real *)(at + 256) + lane * 6);
+            real x2[10];
+            cgtp_load<10>(x2, (const real *)(at + 1024) + lane * 10);
             real y[16];
-            cgtp_load_row<16>(y, (const real *)(at + 1152));
-            real gx0[1] = {0};
-            real gx1[3] = {0};
-            real gx2[5] = {0};
+            cgtp_load_row<16>(y, (const real *)(at + 2304));
+            real gx0[2] = {0};
+            real gx1[6] = {0};
+            real gx2[10] = {0};
             real gy[16] = {0};
-            real *const gw_row = l.gw + edge * 2176 + group * 32 + lane * 1;
+            real *const gw_row = l.gw + edge * 2176 + group * 64 + lane * 2;
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 2368) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz0[0];
@@ -221,14 +277,26 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real d0_0 = x_0 * gz_0;
                 gy[0] = gy[0] + w_0 * d0_0;
                 gw_v[0] = y_f0 * d0_0;
-                cgtp_store_stream<1>(gw_row + 0, gw_v);
+                }
+                {
+                const real x_0 = x0[1];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz0[1];
+                const real s0_0 = w_0 * y_f0;
+                gx0[1] = gx0[1] + s0_0 * gz_0;
+                const real d0_0 = x_0 * gz_0;
+                gy[0] = gy[0] + w_0 * d0_0;
+                gw_v[1] = y_f0 * d0_0;
+                }
+                cgtp_store_stream<2>(gw_row + 0, gw_v);
             }
             { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3) */
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 2624) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
@@ -239,14 +307,28 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
                 gy[0] = gy[0] + w_0 * d0_0;
                 gw_v[0] = y_f0 * d0_0;
-                cgtp_store_stream<1>(gw_row + 512, gw_v);
+                }
+                {
+                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz4[3], gz_1 = gz4[4], gz_2 = gz4[5];
+                const real s0_0 = w_0 * y_f0;
+                gx1[3] = gx1[3] + s0_0 * gz_0;
+                gx1[4] = gx1[4] + s0_0 * gz_1;
+                gx1[5] = gx1[5] + s0_0 * gz_2;
+                const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+                gy[0] = gy[0] + w_0 * d0_0;
+                gw_v[1] = y_f0 * d0_0;
+                }
+                cgtp_store_stream<2>(gw_row + 512, gw_v);
             }
             { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 2880) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz11[0], gz_1 = gz11[1], gz_2 = gz11[2], gz_3 = gz11[3], gz_4 = gz11[4];
@@ -259,16 +341,32 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
                 gy[0] = gy[0] + w_0 * d0_0;
                 gw_v[0] = y_f0 * d0_0;
-                cgtp_store_stream<1>(gw_row + 1408, gw_v);
+                }
+                {
+                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz11[5], gz_1 = gz11[6], gz_2 = gz11[7], gz_3 = gz11[8], gz_4 = gz11[9];
+                const real s0_0 = w_0 * y_f0;
+                gx2[5] = gx2[5] + s0_0 * gz_0;
+                gx2[6] = gx2[6] + s0_0 * gz_1;
+                gx2[7] = gx2[7] + s0_0 * gz_2;
+                gx2[8] = gx2[8] + s0_0 * gz_3;
+                gx2[9] = gx2[9] + s0_0 * gz_4;
+                const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
+                gy[0] = gy[0] + w_0 * d0_0;
+                gw_v[1] = y_f0 * d0_0;
+                }
+                cgtp_store_stream<2>(gw_row + 1408, gw_v);
             }
             { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
                 const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
                 const real y_f0 = y_0;
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1600) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 3136) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz3[0], gz_1 = gz3[1], gz_2 = gz3[2];
@@ -279,16 +377,30 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 gy[2] = gy[2] + u0_0 * gz_1;
                 gy[3] = gy[3] + u0_0 * gz_2;
                 gw_v[0] = x_0 * l0_0;
-                cgtp_store_stream<1>(gw_row + 384, gw_v);
+                }
+                {
+                const real x_0 = x0[1];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz3[3], gz_1 = gz3[4], gz_2 = gz3[5];
+                const real u0_0 = w_0 * x_0;
+                const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
+                gx0[1] = gx0[1] + w_0 * l0_0;
+                gy[1] = gy[1] + u0_0 * gz_0;
+                gy[2] = gy[2] + u0_0 * gz_1;
+                gy[3] = gy[3] + u0_0 * gz_2;
+                gw_v[1] = x_0 * l0_0;
+                }
+                cgtp_store_stream<2>(gw_row + 384, gw_v);
             }
             { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1 */
                 const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
                 const real y_f0 = y_0;
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1728) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 3392) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz1[0];
@@ -301,7 +413,22 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 gy[3] = gy[3] + s0_0 * x_2;
                 const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
                 gw_v[0] = gz_0 * t0_0;
-                cgtp_store_stream<1>(gw_row + 128, gw_v);
+                }
+                {
+                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz1[1];
+                const real s0_0 = w_0 * gz_0;
+                gx1[3] = gx1[3] + s0_0 * y_f0;
+                gx1[4] = gx1[4] + s0_0 * y_f1;
+                gx1[5] = gx1[5] + s0_0 * y_f2;
+                gy[1] = gy[1] + s0_0 * x_0;
+                gy[2] = gy[2] + s0_0 * x_1;
+                gy[3] = gy[3] + s0_0 * x_2;
+                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+                gw_v[1] = gz_0 * t0_0;
+                }
+                cgtp_store_stream<2>(gw_row + 128, gw_v);
             }
             { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5) */
                 const real C0 = 0x1p+1f; /* 2 */
@@ -310,9 +437,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real y_f1 = y_0;
                 const real y_f2 = y_1;
                 const real y_f3 = C0 * y_1;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1856) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 3648) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2], gz_3 = gz9[3], gz_4 = gz9[4];
@@ -330,7 +458,27 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 gy[2] = gy[2] + u0_0 * gz_1 + u0_2 * gz_3 + C0 * q1_3;
                 gy[3] = gy[3] + u0_0 * gz_0 + u0_1 * gz_3 - u0_2 * gz_2 + u0_2 * gz_4;
                 gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
-                cgtp_store_stream<1>(gw_row + 1152, gw_v);
+                }
+                {
+                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz9[5], gz_1 = gz9[6], gz_2 = gz9[7], gz_3 = gz9[8], gz_4 = gz9[9];
+                const real u0_0 = w_0 * x_0;
+                const real u0_1 = w_0 * x_1;
+                const real u0_2 = w_0 * x_2;
+                const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f1 * gz_2 - y_f1 * gz_4;
+                const real l0_1 = y_f1 * gz_1 + y_f3 * gz_2 + y_f0 * gz_3;
+                const real l0_2 = y_f1 * gz_0 - y_f0 * gz_2 + y_f2 * gz_3 + y_f0 * gz_4;
+                gx1[3] = gx1[3] + w_0 * l0_0;
+                gx1[4] = gx1[4] + w_0 * l0_1;
+                gx1[5] = gx1[5] + w_0 * l0_2;
+                const real q1_3 = u0_1 * gz_2;
+                gy[1] = gy[1] - u0_0 * gz_2 - u0_0 * gz_4 + u0_1 * gz_1 + u0_2 * gz_0;
+                gy[2] = gy[2] + u0_0 * gz_1 + u0_2 * gz_3 + C0 * q1_3;
+                gy[3] = gy[3] + u0_0 * gz_0 + u0_1 * gz_3 - u0_2 * gz_2 + u0_2 * gz_4;
+                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+                }
+                cgtp_store_stream<2>(gw_row + 1152, gw_v);
             }
             { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
                 const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -342,9 +490,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real y_f3 = y_0;
                 const real y_f4 = C1 * y_1;
                 const real y_f5 = C0 * y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1984) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 3904) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
@@ -370,7 +519,35 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 gy[2] = gy[2] + u0_1 * gz_0 + u0_3 * gz_2 + C1 * q1_4;
                 gy[3] = gy[3] + u0_0 * gz_0 + u0_3 * gz_1 + u0_4 * gz_2 + C0 * q1_5;
                 gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
-                cgtp_store_stream<1>(gw_row + 768, gw_v);
+                }
+                {
+                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz6[3], gz_1 = gz6[4], gz_2 = gz6[5];
+                const real u0_0 = w_0 * x_0;
+                const real u0_1 = w_0 * x_1;
+                const real u0_2 = w_0 * x_2;
+                const real u0_3 = w_0 * x_3;
+                const real u0_4 = w_0 * x_4;
+                const real l0_0 = y_f0 * gz_0 + y_f3 * gz_2;
+                const real l0_1 = y_f1 * gz_0 + y_f3 * gz_1;
+                const real l0_2 = -y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
+                const real l0_3 = y_f0 * gz_1 + y_f1 * gz_2;
+                const real l0_4 = -y_f3 * gz_0 + y_f0 * gz_2;
+                gx2[5] = gx2[5] + w_0 * l0_0;
+                gx2[6] = gx2[6] + w_0 * l0_1;
+                gx2[7] = gx2[7] + w_0 * l0_2;
+                gx2[8] = gx2[8] + w_0 * l0_3;
+                gx2[9] = gx2[9] + w_0 * l0_4;
+                const real q1_2 = -u0_2 * gz_0;
+                const real q1_4 = u0_2 * gz_1;
+                const real q1_5 = -u0_2 * gz_2;
+                gy[1] = gy[1] + C0 * q1_2 + u0_0 * gz_2 + u0_1 * gz_1 - u0_4 * gz_0;
+                gy[2] = gy[2] + u0_1 * gz_0 + u0_3 * gz_2 + C1 * q1_4;
+                gy[3] = gy[3] + u0_0 * gz_0 + u0_3 * gz_1 + u0_4 * gz_2 + C0 * q1_5;
+                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+                }
+                cgtp_store_stream<2>(gw_row + 768, gw_v);
             }
             { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
                 const real C0 = 0x1p+2f; /* 4 */
@@ -384,9 +561,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real y_f4 = C1 * y_0;
                 const real y_f5 = C2 * y_1;
                 const real y_f6 = C1 * y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2112) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 4160) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz15[0], gz_1 = gz15[1], gz_2 = gz15[2], gz_3 = gz15[3], gz_4 = gz15[4], gz_5 = gz15[5], gz_6 = gz15[6];
@@ -415,7 +593,38 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 gy[3] = gy[3] + u0_0 * gz_0 - u0_0 * gz_2 + u0_1 * gz_1 - u0_3 * gz_3 + u0_3 * gz_5
                     - u0_4 * gz_4 + u0_4 * gz_6 + C1 * q1_6;
                 gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
-                cgtp_store_stream<1>(gw_row + 1920, gw_v);
+                }
+                {
+                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz15[7], gz_1 = gz15[8], gz_2 = gz15[9], gz_3 = gz15[10], gz_4 = gz15[11], gz_5 = gz15[12], gz_6 = gz15[13];
+                const real u0_0 = w_0 * x_0;
+                const real u0_1 = w_0 * x_1;
+                const real u0_2 = w_0 * x_2;
+                const real u0_3 = w_0 * x_3;
+                const real u0_4 = w_0 * x_4;
+                const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f0 * gz_2 - y_f1 * gz_4 - y_f1 * gz_6;
+                const real l0_1 = y_f0 * gz_1 + y_f3 * gz_2 - y_f1 * gz_3 - y_f1 * gz_5;
+                const real l0_2 = y_f4 * gz_2 + y_f5 * gz_3 + y_f6 * gz_4;
+                const real l0_3 = y_f1 * gz_1 - y_f0 * gz_3 + y_f3 * gz_4 + y_f0 * gz_5;
+                const real l0_4 = y_f1 * gz_0 + y_f1 * gz_2 - y_f0 * gz_4 + y_f2 * gz_5 + y_f0 * gz_6;
+                gx2[5] = gx2[5] + w_0 * l0_0;
+                gx2[6] = gx2[6] + w_0 * l0_1;
+                gx2[7] = gx2[7] + w_0 * l0_2;
+                gx2[8] = gx2[8] + w_0 * l0_3;
+                gx2[9] = gx2[9] + w_0 * l0_4;
+                const real q1_3 = u0_1 * gz_2 + u0_3 * gz_4;
+                const real q1_4 = u0_2 * gz_2;
+                const real q1_5 = u0_2 * gz_3;
+                const real q1_6 = u0_2 * gz_4;
+                gy[1] = gy[1] - u0_0 * gz_4 - u0_0 * gz_6 - u0_1 * gz_3 - u0_1 * gz_5 + u0_3 * gz_1
+                    + u0_4 * gz_0 + u0_4 * gz_2 + C1 * q1_4;
+                gy[2] = gy[2] + u0_0 * gz_1 + u0_4 * gz_5 + C0 * q1_3 + C2 * q1_5;
+                gy[3] = gy[3] + u0_0 * gz_0 - u0_0 * gz_2 + u0_1 * gz_1 - u0_3 * gz_3 + u0_3 * gz_5
+                    - u0_4 * gz_4 + u0_4 * gz_6 + C1 * q1_6;
+                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+                }
+                cgtp_store_stream<2>(gw_row + 1920, gw_v);
             }
             { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
                 const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
@@ -424,9 +633,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real y_f2 = y_2;
                 const real y_f3 = y_3;
                 const real y_f4 = y_4;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2240) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 4416) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz8[0], gz_1 = gz8[1], gz_2 = gz8[2], gz_3 = gz8[3], gz_4 = gz8[4];
@@ -439,7 +649,22 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 gy[7] = gy[7] + u0_0 * gz_3;
                 gy[8] = gy[8] + u0_0 * gz_4;
                 gw_v[0] = x_0 * l0_0;
-                cgtp_store_stream<1>(gw_row + 1024, gw_v);
+                }
+                {
+                const real x_0 = x0[1];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz8[5], gz_1 = gz8[6], gz_2 = gz8[7], gz_3 = gz8[8], gz_4 = gz8[9];
+                const real u0_0 = w_0 * x_0;
+                const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4;
+                gx0[1] = gx0[1] + w_0 * l0_0;
+                gy[4] = gy[4] + u0_0 * gz_0;
+                gy[5] = gy[5] + u0_0 * gz_1;
+                gy[6] = gy[6] + u0_0 * gz_2;
+                gy[7] = gy[7] + u0_0 * gz_3;
+                gy[8] = gy[8] + u0_0 * gz_4;
+                gw_v[1] = x_0 * l0_0;
+                }
+                cgtp_store_stream<2>(gw_row + 1024, gw_v);
             }
             { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3) */
                 const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -451,9 +676,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real y_f3 = C1 * y_2;
                 const real y_f4 = y_3;
                 const real y_f5 = C0 * y_2 - y_4;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2368) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 4672) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz5[0], gz_1 = gz5[1], gz_2 = gz5[2];
@@ -475,7 +701,31 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 gy[7] = gy[7] + u0_1 * gz_2 + u0_2 * gz_1;
                 gy[8] = gy[8] + q1_0 - q1_5;
                 gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
-                cgtp_store_stream<1>(gw_row + 640, gw_v);
+                }
+                {
+                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz5[3], gz_1 = gz5[4], gz_2 = gz5[5];
+                const real u0_0 = w_0 * x_0;
+                const real u0_1 = w_0 * x_1;
+                const real u0_2 = w_0 * x_2;
+                const real l0_0 = -y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
+                const real l0_1 = y_f1 * gz_0 + y_f3 * gz_1 + y_f4 * gz_2;
+                const real l0_2 = y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
+                gx1[3] = gx1[3] + w_0 * l0_0;
+                gx1[4] = gx1[4] + w_0 * l0_1;
+                gx1[5] = gx1[5] + w_0 * l0_2;
+                const real q1_0 = -u0_0 * gz_0;
+                const real q1_3 = u0_1 * gz_1;
+                const real q1_5 = -u0_2 * gz_2;
+                gy[4] = gy[4] + u0_0 * gz_2 + u0_2 * gz_0;
+                gy[5] = gy[5] + u0_0 * gz_1 + u0_1 * gz_0;
+                gy[6] = gy[6] + C0 * q1_0 + C1 * q1_3 + C0 * q1_5;
+                gy[7] = gy[7] + u0_1 * gz_2 + u0_2 * gz_1;
+                gy[8] = gy[8] + q1_0 - q1_5;
+                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+                }
+                cgtp_store_stream<2>(gw_row + 640, gw_v);
             }
             { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7) */
                 const real C0 = 0x1.bb67aep+1f; /* sqrt(12) */
@@ -491,9 +741,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real y_f6 = C2 * y_2;
                 const real y_f7 = C1 * y_3;
                 const real y_f8 = C0 * y_2 - y_4;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2496) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 4928) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz14[0], gz_1 = gz14[1], gz_2 = gz14[2], gz_3 = gz14[3], gz_4 = gz14[4], gz_5 = gz14[5], gz_6 = gz14[6];
@@ -519,7 +770,35 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 gy[7] = gy[7] + u0_0 * gz_1 - u0_2 * gz_3 + u0_2 * gz_5 + C1 * q1_7;
                 gy[8] = gy[8] + u0_0 * gz_0 + u0_1 * gz_5 + u0_2 * gz_6 + q1_4 - q1_8;
                 gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
-                cgtp_store_stream<1>(gw_row + 1792, gw_v);
+                }
+                {
+                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz14[7], gz_1 = gz14[8], gz_2 = gz14[9], gz_3 = gz14[10], gz_4 = gz14[11], gz_5 = gz14[12], gz_6 = gz14[13];
+                const real u0_0 = w_0 * x_0;
+                const real u0_1 = w_0 * x_1;
+                const real u0_2 = w_0 * x_2;
+                const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 + y_f4 * gz_2 - y_f3 * gz_3 - y_f1 * gz_4
+                    - y_f3 * gz_5 - y_f1 * gz_6;
+                const real l0_1 = y_f1 * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 + y_f7 * gz_4 + y_f0 * gz_5;
+                const real l0_2 = y_f1 * gz_0 + y_f3 * gz_1 - y_f1 * gz_2 - y_f2 * gz_3 + y_f8 * gz_4
+                    + y_f2 * gz_5 + y_f0 * gz_6;
+                gx1[3] = gx1[3] + w_0 * l0_0;
+                gx1[4] = gx1[4] + w_0 * l0_1;
+                gx1[5] = gx1[5] + w_0 * l0_2;
+                const real q1_4 = u0_0 * gz_2;
+                const real q1_5 = u0_1 * gz_2;
+                const real q1_6 = u0_1 * gz_3;
+                const real q1_7 = u0_1 * gz_4;
+                const real q1_8 = u0_2 * gz_4;
+                gy[4] = gy[4] - u0_0 * gz_4 - u0_0 * gz_6 + u0_1 * gz_1 + u0_2 * gz_0 - u0_2 * gz_2;
+                gy[5] = gy[5] - u0_0 * gz_3 - u0_0 * gz_5 + u0_2 * gz_1 + C1 * q1_5;
+                gy[6] = gy[6] + C0 * q1_4 + C2 * q1_6 + C0 * q1_8;
+                gy[7] = gy[7] + u0_0 * gz_1 - u0_2 * gz_3 + u0_2 * gz_5 + C1 * q1_7;
+                gy[8] = gy[8] + u0_0 * gz_0 + u0_1 * gz_5 + u0_2 * gz_6 + q1_4 - q1_8;
+                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+                }
+                cgtp_store_stream<2>(gw_row + 1792, gw_v);
             }
             { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
                 const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
@@ -528,9 +807,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real y_f2 = y_2;
                 const real y_f3 = y_3;
                 const real y_f4 = y_4;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2624) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 5184) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz2[0];
@@ -547,7 +827,26 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 gy[8] = gy[8] + s0_0 * x_4;
                 const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
                 gw_v[0] = gz_0 * t0_0;
-                cgtp_store_stream<1>(gw_row + 256, gw_v);
+                }
+                {
+                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz2[1];
+                const real s0_0 = w_0 * gz_0;
+                gx2[5] = gx2[5] + s0_0 * y_f0;
+                gx2[6] = gx2[6] + s0_0 * y_f1;
+                gx2[7] = gx2[7] + s0_0 * y_f2;
+                gx2[8] = gx2[8] + s0_0 * y_f3;
+                gx2[9] = gx2[9] + s0_0 * y_f4;
+                gy[4] = gy[4] + s0_0 * x_0;
+                gy[5] = gy[5] + s0_0 * x_1;
+                gy[6] = gy[6] + s0_0 * x_2;
+                gy[7] = gy[7] + s0_0 * x_3;
+                gy[8] = gy[8] + s0_0 * x_4;
+                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+                gw_v[1] = gz_0 * t0_0;
+                }
+                cgtp_store_stream<2>(gw_row + 256, gw_v);
             }
             { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
                 const real C0 = 0x1.bb67aep-1f; /* sqrt(3/4) */
@@ -567,9 +866,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real y_f10 = y_4;
                 const real y_f11 = C1 * y_3;
                 const real y_f12 = C1 * y_2 + y_4;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2752) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 5440) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz12[0], gz_1 = gz12[1], gz_2 = gz12[2], gz_3 = gz12[3], gz_4 = gz12[4];
@@ -602,7 +902,42 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 gy[7] = gy[7] + C0 * q1_1 + u0_0 * gz_1 + u0_4 * gz_3 + C2 * q1_9 + C1 * q1_11;
                 gy[8] = gy[8] - q1_5 - u0_2 * gz_4 - u0_4 * gz_2 + q1_12;
                 gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
-                cgtp_store_stream<1>(gw_row + 1536, gw_v);
+                }
+                {
+                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz12[5], gz_1 = gz12[6], gz_2 = gz12[7], gz_3 = gz12[8], gz_4 = gz12[9];
+                const real u0_0 = w_0 * x_0;
+                const real u0_1 = w_0 * x_1;
+                const real u0_2 = w_0 * x_2;
+                const real u0_3 = w_0 * x_3;
+                const real u0_4 = w_0 * x_4;
+                const real l0_0 = -y_f0 * gz_0 + y_f4 * gz_1 - y_f2 * gz_2 + y_f7 * gz_3;
+                const real l0_1 = y_f1 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 + y_f2 * gz_3 - y_f3 * gz_4;
+                const real l0_2 = -y_f2 * gz_0 + y_f6 * gz_1 + y_f0 * gz_2 + y_f11 * gz_3 - y_f10 * gz_4;
+                const real l0_3 = y_f3 * gz_0 + y_f2 * gz_1 + y_f9 * gz_2 + y_f12 * gz_3 + y_f1 * gz_4;
+                const real l0_4 = -y_f7 * gz_1 - y_f10 * gz_2 + y_f4 * gz_3 - y_f0 * gz_4;
+                gx2[5] = gx2[5] + w_0 * l0_0;
+                gx2[6] = gx2[6] + w_0 * l0_1;
+                gx2[7] = gx2[7] + w_0 * l0_2;
+                gx2[8] = gx2[8] + w_0 * l0_3;
+                gx2[9] = gx2[9] + w_0 * l0_4;
+                const real q1_1 = u0_1 * gz_0 + u0_3 * gz_4;
+                const real q1_3 = -u0_1 * gz_4 + u0_3 * gz_0;
+                const real q1_5 = u0_1 * gz_1;
+                const real q1_6 = u0_2 * gz_1;
+                const real q1_8 = u0_1 * gz_2;
+                const real q1_9 = u0_3 * gz_2;
+                const real q1_11 = u0_2 * gz_3;
+                const real q1_12 = u0_3 * gz_3;
+                gy[4] = gy[4] - u0_0 * gz_2 + u0_1 * gz_3 - u0_2 * gz_0 + u0_3 * gz_1;
+                gy[5] = gy[5] + C0 * q1_3 + C1 * q1_6 + u0_0 * gz_3 - u0_4 * gz_1 + C2 * q1_8;
+                gy[6] = gy[6] - u0_0 * gz_0 + u0_2 * gz_2 - u0_4 * gz_4 + C1 * q1_5 + C1 * q1_12;
+                gy[7] = gy[7] + C0 * q1_1 + u0_0 * gz_1 + u0_4 * gz_3 + C2 * q1_9 + C1 * q1_11;
+                gy[8] = gy[8] - q1_5 - u0_2 * gz_4 - u0_4 * gz_2 + q1_12;
+                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+                }
+                cgtp_store_stream<2>(gw_row + 1536, gw_v);
             }
             { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
                 const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
@@ -613,9 +948,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real y_f4 = y_4;
                 const real y_f5 = y_5;
                 const real y_f6 = y_6;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2880) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 5696) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz13[0], gz_1 = gz13[1], gz_2 = gz13[2], gz_3 = gz13[3], gz_4 = gz13[4], gz_5 = gz13[5], gz_6 = gz13[6];
@@ -631,7 +967,25 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 gy[14] = gy[14] + u0_0 * gz_5;
                 gy[15] = gy[15] + u0_0 * gz_6;
                 gw_v[0] = x_0 * l0_0;
-                cgtp_store_stream<1>(gw_row + 1664, gw_v);
+                }
+                {
+                const real x_0 = x0[1];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz13[7], gz_1 = gz13[8], gz_2 = gz13[9], gz_3 = gz13[10], gz_4 = gz13[11], gz_5 = gz13[12], gz_6 = gz13[13];
+                const real u0_0 = w_0 * x_0;
+                const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4
+                    + y_f5 * gz_5 + y_f6 * gz_6;
+                gx0[1] = gx0[1] + w_0 * l0_0;
+                gy[9] = gy[9] + u0_0 * gz_0;
+                gy[10] = gy[10] + u0_0 * gz_1;
+                gy[11] = gy[11] + u0_0 * gz_2;
+                gy[12] = gy[12] + u0_0 * gz_3;
+                gy[13] = gy[13] + u0_0 * gz_4;
+                gy[14] = gy[14] + u0_0 * gz_5;
+                gy[15] = gy[15] + u0_0 * gz_6;
+                gw_v[1] = x_0 * l0_0;
+                }
+                cgtp_store_stream<2>(gw_row + 1664, gw_v);
             }
             { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5) */
                 const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
@@ -656,9 +1010,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real y_f11 = y_0 + C5 * y_2;
                 const real y_f12 = C6 * y_5;
                 const real y_f13 = C5 * y_4 - y_6;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 3008) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 5952) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz10[0], gz_1 = gz10[1], gz_2 = gz10[2], gz_3 = gz10[3], gz_4 = gz10[4];
@@ -690,7 +1045,41 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 gy[14] = gy[14] + q1_3 - q1_10 + C6 * q1_12;
                 gy[15] = gy[15] + C0 * q1_0 - q1_13;
                 gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
-                cgtp_store_stream<1>(gw_row + 1280, gw_v);
+                }
+                {
+                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz10[5], gz_1 = gz10[6], gz_2 = gz10[7], gz_3 = gz10[8], gz_4 = gz10[9];
+                const real u0_0 = w_0 * x_0;
+                const real u0_1 = w_0 * x_1;
+                const real u0_2 = w_0 * x_2;
+                const real l0_0 = -y_f0 * gz_0 - y_f3 * gz_1 + y_f6 * gz_2 + y_f5 * gz_3 + y_f11 * gz_4;
+                const real l0_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3 + y_f12 * gz_4;
+                const real l0_2 = y_f2 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 - y_f10 * gz_3 - y_f13 * gz_4;
+                gx1[3] = gx1[3] + w_0 * l0_0;
+                gx1[4] = gx1[4] + w_0 * l0_1;
+                gx1[5] = gx1[5] + w_0 * l0_2;
+                const real q1_0 = -u0_0 * gz_0;
+                const real q1_1 = u0_1 * gz_0;
+                const real q1_2 = u0_2 * gz_0;
+                const real q1_3 = -u0_0 * gz_1;
+                const real q1_4 = u0_1 * gz_1;
+                const real q1_7 = u0_1 * gz_2;
+                const real q1_9 = u0_1 * gz_3;
+                const real q1_10 = -u0_2 * gz_3;
+                const real q1_11 = u0_0 * gz_4;
+                const real q1_12 = u0_1 * gz_4;
+                const real q1_13 = -u0_2 * gz_4;
+                gy[9] = gy[9] + C0 * q1_2 + q1_11;
+                gy[10] = gy[10] + C1 * q1_1 + u0_0 * gz_3 + u0_2 * gz_1;
+                gy[11] = gy[11] - q1_2 + C3 * q1_4 + u0_0 * gz_2 + C5 * q1_11;
+                gy[12] = gy[12] + C2 * q1_3 + C4 * q1_7 + C2 * q1_10;
+                gy[13] = gy[13] + q1_0 + u0_2 * gz_2 + C3 * q1_9 + C5 * q1_13;
+                gy[14] = gy[14] + q1_3 - q1_10 + C6 * q1_12;
+                gy[15] = gy[15] + C0 * q1_0 - q1_13;
+                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+                }
+                cgtp_store_stream<2>(gw_row + 1280, gw_v);
             }
             { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
                 const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
@@ -714,9 +1103,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real y_f11 = C3 * y_4;
                 const real y_f12 = C1 * y_3 - C2 * y_5;
                 const real y_f13 = y_4 - C0 * y_6;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 3136) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 6208) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz7[0], gz_1 = gz7[1], gz_2 = gz7[2];
@@ -755,7 +1145,48 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 gy[14] = gy[14] + C2 * q1_1 + u0_4 * gz_1 - C2 * q1_12;
                 gy[15] = gy[15] + C0 * q1_0 - C0 * q1_13;
                 gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
-                cgtp_store_stream<1>(gw_row + 896, gw_v);
+                }
+                {
+                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz7[3], gz_1 = gz7[4], gz_2 = gz7[5];
+                const real u0_0 = w_0 * x_0;
+                const real u0_1 = w_0 * x_1;
+                const real u0_2 = w_0 * x_2;
+                const real u0_3 = w_0 * x_3;
+                const real u0_4 = w_0 * x_4;
+                const real l0_0 = -y_f0 * gz_0 + y_f5 * gz_1 + y_f10 * gz_2;
+                const real l0_1 = -y_f1 * gz_0 + y_f6 * gz_1 + y_f3 * gz_2;
+                const real l0_2 = y_f2 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2;
+                const real l0_3 = y_f3 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
+                const real l0_4 = y_f4 * gz_0 + y_f9 * gz_1 - y_f13 * gz_2;
+                gx2[5] = gx2[5] + w_0 * l0_0;
+                gx2[6] = gx2[6] + w_0 * l0_1;
+                gx2[7] = gx2[7] + w_0 * l0_2;
+                gx2[8] = gx2[8] + w_0 * l0_3;
+                gx2[9] = gx2[9] + w_0 * l0_4;
+                const real q1_0 = -u0_0 * gz_0;
+                const real q1_1 = -u0_1 * gz_0;
+                const real q1_2 = u0_2 * gz_0;
+                const real q1_3 = u0_1 * gz_2 + u0_3 * gz_0;
+                const real q1_4 = u0_4 * gz_0;
+                const real q1_6 = u0_1 * gz_1;
+                const real q1_7 = u0_2 * gz_1;
+                const real q1_8 = u0_3 * gz_1;
+                const real q1_10 = u0_0 * gz_2;
+                const real q1_11 = u0_2 * gz_2;
+                const real q1_12 = -u0_3 * gz_2;
+                const real q1_13 = -u0_4 * gz_2;
+                gy[9] = gy[9] + C0 * q1_4 + C0 * q1_10;
+                gy[10] = gy[10] + C2 * q1_3 + u0_0 * gz_1;
+                gy[11] = gy[11] + C3 * q1_2 + q1_4 + C4 * q1_6 - q1_10;
+                gy[12] = gy[12] + C1 * q1_1 + C5 * q1_7 + C1 * q1_12;
+                gy[13] = gy[13] + q1_0 + C4 * q1_8 + C3 * q1_11 + q1_13;
+                gy[14] = gy[14] + C2 * q1_1 + u0_4 * gz_1 - C2 * q1_12;
+                gy[15] = gy[15] + C0 * q1_0 - C0 * q1_13;
+                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+                }
+                cgtp_store_stream<2>(gw_row + 896, gw_v);
             }
             { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
                 const real C0 = 0x1.94c584p+0f; /* sqrt(5/2) */
@@ -794,9 +1225,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real y_f22 = C3 * y_0 - y_2;
                 const real y_f23 = y_4 + C3 * y_6;
                 const real y_f24 = C1 * y_6;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 3264) + lane * 1);
-                real gw_v[1];
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 6464) + lane * 2);
+                real gw_v[2];
+                {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz16[0], gz_1 = gz16[1], gz_2 = gz16[2], gz_3 = gz16[3], gz_4 = gz16[4], gz_5 = gz16[5], gz_6 = gz16[6];
@@ -850,39 +1282,101 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 gy[14] = gy[14] + C0 * q1_1 - C6 * q1_9 - u0_4 * gz_3 + C6 * q1_20;
                 gy[15] = gy[15] - C3 * q1_6 + C4 * q1_8 - C4 * q1_21 + C3 * q1_23 + C1 * q1_24;
                 gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
-                cgtp_store_stream<1>(gw_row + 2048, gw_v);
+                }
+                {
+                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
+                const real w_0 = w_v[1];
+                const real gz_0 = gz16[7], gz_1 = gz16[8], gz_2 = gz16[9], gz_3 = gz16[10], gz_4 = gz16[11], gz_5 = gz16[12], gz_6 = gz16[13];
+                const real u0_0 = w_0 * x_0;
+                const real u0_1 = w_0 * x_1;
+                const real u0_2 = w_0 * x_2;
+                const real u0_3 = w_0 * x_3;
+                const real u0_4 = w_0 * x_4;
+                const real l0_0 = -y_f0 * gz_0 - y_f5 * gz_1 + y_f8 * gz_2 - y_f13 * gz_3 - y_f18 * gz_4
+                    + y_f4 * gz_6;
+                const real l0_1 = y_f1 * gz_0 + y_f6 * gz_1 + y_f9 * gz_2 + y_f14 * gz_3 + y_f11 * gz_4
+                    + y_f22 * gz_5 - y_f3 * gz_6;
+                const real l0_2 = -y_f2 * gz_0 + y_f10 * gz_2 + y_f15 * gz_3 + y_f19 * gz_4 - y_f24 * gz_6;
+                const real l0_3 = y_f3 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2 + y_f16 * gz_3 + y_f20 * gz_4
+                    + y_f23 * gz_5 + y_f1 * gz_6;
+                const real l0_4 = -y_f4 * gz_0 - y_f12 * gz_2 - y_f17 * gz_3 + y_f21 * gz_4 - y_f5 * gz_5
+                    - y_f0 * gz_6;
+                gx2[5] = gx2[5] + w_0 * l0_0;
+                gx2[6] = gx2[6] + w_0 * l0_1;
+                gx2[7] = gx2[7] + w_0 * l0_2;
+                gx2[8] = gx2[8] + w_0 * l0_3;
+                gx2[9] = gx2[9] + w_0 * l0_4;
+                const real q1_1 = u0_1 * gz_0 + u0_3 * gz_6;
+                const real q1_2 = -u0_2 * gz_0;
+                const real q1_3 = -u0_1 * gz_6 + u0_3 * gz_0;
+                const real q1_5 = -u0_0 * gz_1 - u0_4 * gz_5;
+                const real q1_6 = u0_1 * gz_1;
+                const real q1_7 = u0_3 * gz_1;
+                const real q1_8 = u0_0 * gz_2;
+                const real q1_9 = u0_1 * gz_2;
+                const real q1_10 = u0_2 * gz_2;
+                const real q1_11 = u0_1 * gz_4 + u0_3 * gz_2;
+                const real q1_12 = -u0_4 * gz_2;
+                const real q1_14 = u0_1 * gz_3;
+                const real q1_15 = u0_2 * gz_3;
+                const real q1_16 = u0_3 * gz_3;
+                const real q1_18 = -u0_0 * gz_4;
+                const real q1_19 = u0_2 * gz_4;
+                const real q1_20 = u0_3 * gz_4;
+                const real q1_21 = u0_4 * gz_4;
+                const real q1_22 = u0_1 * gz_5;
+                const real q1_23 = u0_3 * gz_5;
+                const real q1_24 = -u0_2 * gz_6;
+                gy[9] = gy[9] + C1 * q1_2 + C3 * q1_7 + C4 * q1_12 + C4 * q1_18 + C3 * q1_22;
+                gy[10] = gy[10] + C0 * q1_3 + C6 * q1_11 - u0_0 * gz_3;
+                gy[11] = gy[11] + u0_0 * gz_6 - u0_4 * gz_0 + q1_7 + C7 * q1_10 + q1_12 + C8 * q1_14
+                    - q1_18 - q1_22;
+                gy[12] = gy[12] + C2 * q1_5 + C5 * q1_9 + C9 * q1_15 + C5 * q1_20;
+                gy[13] = gy[13] - u0_0 * gz_0 - u0_4 * gz_6 + q1_6 + q1_8 + C8 * q1_16 + C7 * q1_19 + q1_21
+                    + q1_23;
+                gy[14] = gy[14] + C0 * q1_1 - C6 * q1_9 - u0_4 * gz_3 + C6 * q1_20;
+                gy[15] = gy[15] - C3 * q1_6 + C4 * q1_8 - C4 * q1_21 + C3 * q1_23 + C1 * q1_24;
+                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+                }
+                cgtp_store_stream<2>(gw_row + 2048, gw_v);
             }
             cgtp_sums<16>(gy);
             if (lane < 16 && cgtp_sums_index<16>() < 16)
-                *(l.gy_parts + (edge * 4 + 0 + group) * 16 + cgtp_sums_index<16>()) = gy[0];
-            cgtp_store<1>((real *)(leave + 0) + lane * 1, gx0);
-            cgtp_store<3>((real *)(leave + 128) + lane * 3, gx1);
-            cgtp_store<5>((real *)(leave + 512) + lane * 5, gx2);
+                *(l.gy_parts + (edge * 2 + 0 + group) * 16 + cgtp_sums_index<16>()) = gy[0];
+            cgtp_store<2>((real *)(leave + 0) + lane * 2, gx0);
+            cgtp_store<6>((real *)(leave + 256) + lane * 6, gx1);
+            cgtp_store<10>((real *)(leave + 1024) + lane * 10, gx2);
             cgtp_sync_warp();
             real *const gx_row = l.gx_edges + edge * (int64_t)1152;
-            if (lane < 8)
-                cgtp_put16(gx_row + 0 + group * 32 + lane * 4, leave + 0 + lane * 16);
-            if (lane < 24)
-                cgtp_put16(gx_row + 128 + group * 96 + lane * 4, leave + 128 + lane * 16);
-            cgtp_put16(gx_row + 512 + group * 160 + lane * 4, leave + 512 + lane * 16);
-            if (lane < 8)
-                cgtp_put16(gx_row + 640 + group * 160 + lane * 4, leave + 1024 + lane * 16);
+            if (lane < 16)
+                cgtp_put16(gx_row + 0 + group * 64 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(gx_row + 128 + group * 192 + lane * 4, leave + 256 + lane * 16);
+            if (lane < 16)
+                cgtp_put16(gx_row + 256 + group * 192 + lane * 4, leave + 768 + lane * 16);
+            cgtp_put16(gx_row + 512 + group * 320 + lane * 4, leave + 1024 + lane * 16);
+            cgtp_put16(gx_row + 640 + group * 320 + lane * 4, leave + 1536 + lane * 16);
+            if (lane < 16)
+                cgtp_put16(gx_row + 768 + group * 320 + lane * 4, leave + 2048 + lane * 16);
             free_stage = stage;
             stage = stage + 1 < STAGES ? stage + 1 : 0;
         }
     }
 }
 
-CGTP_KERNEL(128, 3) senders_kernel(const launch l, const cgtp_division<1> division)
+/* nodes: receivers a piece of work (see cgtp_work) */
+template <int nodes>
+CGTP_KERNEL(128, 2) senders_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
-    const int64_t warp = (int64_t)index * 4 + cgtp_warp(), ranges = division.ranges[segment];
-    unsigned char *const ring = shared + cgtp_warp() * 14976;
+    const int64_t warp = (int64_t)index * 4 + cgtp_warp();
+    unsigned char *const ring = shared + cgtp_warp() * 22656;
+    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
-        if (warp < ranges * 4)
-            senders_segment_0(l, warp / 4, ranges, (int)(warp % 4), ring);
+        if (warp < (int64_t)division.ranges[segment] * 2)
+            for (cgtp_work<nodes> piece((int)(warp / 2)); piece.next(l.graph, division.ranges[segment]);)
+                senders_segment_0(l, piece, (int)(warp % 2), ring, stream, keep);
     }
 }
 
@@ -916,10 +1410,10 @@ CGTP_KERNEL(256, 4) gy_sum(const launch l)
     const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();
     if (at >= l.graph.items * 16)
         return;
-    const real *const from = l.gy_parts + at / 16 * 64 + at % 16;
+    const real *const from = l.gy_parts + at / 16 * 32 + at % 16;
     real sum = from[0];
     CGTP_UNROLL
-    for (int i = 1; i < 4; i++)
+    for (int i = 1; i < 2; i++)
         sum += from[i * 16];
     l.gy[at] = sum;
 }
@@ -933,7 +1427,7 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
     at += cgtp_round_up((size_t)(graph->items) * 1152 * sizeof(real));
     if (l)
         l->gy_parts = (real *)(base + at);
-    at += cgtp_round_up((size_t)(graph->items) * 64 * sizeof(real));
+    at += cgtp_round_up((size_t)(graph->items) * 32 * sizeof(real));
     return at ? at : 16;
 }
 
@@ -993,9 +1487,11 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
     l.gw = gw;
     lay_out(graph, &l, (char *)workspace);
     if (graph->items) {
-        static const int work[] = {904}, groups[] = {4};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups);
-        if ((status = cgtp_launch(senders_kernel, cgtp_division_blocks(division), 128, 59904, stream, l, division)))
+        static const int work[] = {1643}, groups[] = {2};
+        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups);
+        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
+        if ((status = cgtp_launch(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
+                                  cgtp_division_blocks(division), 128, 90624, stream, l, division)))
             return status;
     }
     if ((status = cgtp_launch(gx_gather, graph->senders * 3, 128, 0, stream, l)))

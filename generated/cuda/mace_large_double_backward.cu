@@ -10,13 +10,11 @@
  */
 /* Plan for sm_90:
  *   kernel double_backward, pass over receiver: pipelined convolution
- *     3 stages, 4 warps a block, 4 blocks a multiprocessor, 53248 bytes shared a block
- *     segment 0: 10 paths, 128 channels, 1 a lane in 4 groups; 122 registers; stage 3840 bytes; 448 instructions an edge
- *     segment 1: 7 paths, 128 channels, 1 a lane in 4 groups; 115 registers; stage 3328 bytes; 536 instructions an edge
+ *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 90112 bytes shared a block
+ *     segment 0: 17 paths, 128 channels, 1 a lane in 4 groups; 187 registers; stage 6912 bytes; 924 instructions an edge
  *   kernel double_backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
- *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 94208 bytes shared a block
- *     segment 0: 10 paths, 128 channels, 2 a lane in 2 groups; 194 registers; stage 7424 bytes; 1004 instructions an edge
- *     segment 1: 7 paths, 128 channels, 2 a lane in 2 groups; 182 registers; stage 6400 bytes; 1408 instructions an edge
+ *     4 stages, 4 warps a block, 2 blocks a multiprocessor, 115200 bytes shared a block
+ *     segment 0: 17 paths, 128 channels, 1 a lane in 4 groups; 212 registers; stage 6912 bytes; 1234 instructions an edge
  */
 #include "mace_large.h"
 
@@ -54,19 +52,21 @@ struct launch {
     real *d_y_parts;
 };
 
-enum { PARTIAL_receivers = 1280 }; /* elements that a warp puts aside for a receiver it shares */
+enum { PARTIAL_receivers = 2272 }; /* elements that a warp puts aside for a receiver it shares */
 
-/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 4; one range of edges. slot: its place among the partial sums. */
-CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ranges, int group, int64_t slot, unsigned char *ring)
+/* Segment 0: 17 paths, 1 channels a lane, warp `group` of 4; one piece of work. slot: the warp's place among the partial sums. */
+template <int nodes>
+CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, int64_t slot, int ranges, unsigned char *ring,
+                  cgtp_policy stream, cgtp_policy keep)
 {
-    enum { STAGES = 3, STAGE = 3840 };
+    enum { STAGES = 3, STAGE = 6912 };
     const graph_arrays &graph = l.graph;
     const int lane = cgtp_lane();
-    const int64_t first = cgtp_part(graph.items, range, ranges);
-    const int count = (int)(cgtp_part(graph.items, range + 1, ranges) - first);
-    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    int64_t node = range ? graph.receiver[first] : 0, ends_from = node;
-    int ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    const int64_t first = piece.first;
+    const int count = piece.count;
+    int32_t node = (int32_t)piece.node;
+    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    int ends_at = 0; /* the lane that has this receiver's */
     int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
     unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
@@ -86,39 +86,56 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
             cgtp_copy16(to + 0 + lane * 16, x_row + group * 32 + lane * 4, keep);
         if (lane < 24)
             cgtp_copy16(to + 128 + lane * 16, x_row + 128 + group * 96 + lane * 4, keep);
+        cgtp_copy16(to + 512 + lane * 16, x_row + 512 + group * 160 + lane * 4, keep);
+        if (lane < 8)
+            cgtp_copy16(to + 1024 + lane * 16, x_row + 512 + group * 160 + 128 + lane * 4, keep);
         const real *const y_row = l.y + (first + loaded) * 16;
         if (lane < 4)
-            cgtp_copy16(to + 512 + lane * 16, y_row + lane * 4, stream);
+            cgtp_copy16(to + 1152 + lane * 16, y_row + lane * 4, stream);
         const real *const w_row = l.w + (first + loaded) * 2176 + group * 32;
-        cgtp_copy16(to + 576 + lane * 16, w_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 384 : 128) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 1088 + lane * 16, w_row + (lane < 8 ? 1152 : lane < 16 ? 1024 : lane < 24 ? 640 : 1792) + lane % 8 * 4, stream);
-        if (lane < 16)
-            cgtp_copy16(to + 1600 + lane * 16, w_row + 1664 + lane / 8 * -384 + lane % 8 * 4, stream);
+        cgtp_copy16(to + 1216 + lane * 16, w_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 1408 : 384) + lane % 8 * 4, stream);
+        cgtp_copy16(to + 1728 + lane * 16, w_row + (lane < 8 ? 128 : lane < 16 ? 1152 : lane < 24 ? 768 : 1920) + lane % 8 * 4, stream);
+        cgtp_copy16(to + 2240 + lane * 16, w_row + (lane < 8 ? 1024 : lane < 16 ? 640 : lane < 24 ? 1792 : 256) + lane % 8 * 4, stream);
+        cgtp_copy16(to + 2752 + lane * 16, w_row + (lane < 8 ? 1536 : lane < 16 ? 1664 : lane < 24 ? 1280 : 896) + lane % 8 * 4, stream);
+        if (lane < 8)
+            cgtp_copy16(to + 3264 + lane * 16, w_row + 2048 + lane * 4, stream);
         const real *const ax_row = l.ax + from * (int64_t)1152;
         if (lane < 8)
-            cgtp_copy16(to + 1856 + lane * 16, ax_row + group * 32 + lane * 4, keep);
+            cgtp_copy16(to + 3392 + lane * 16, ax_row + group * 32 + lane * 4, keep);
         if (lane < 24)
-            cgtp_copy16(to + 1984 + lane * 16, ax_row + 128 + group * 96 + lane * 4, keep);
+            cgtp_copy16(to + 3520 + lane * 16, ax_row + 128 + group * 96 + lane * 4, keep);
+        cgtp_copy16(to + 3904 + lane * 16, ax_row + 512 + group * 160 + lane * 4, keep);
+        if (lane < 8)
+            cgtp_copy16(to + 4416 + lane * 16, ax_row + 512 + group * 160 + 128 + lane * 4, keep);
         const real *const by_row = l.by + (first + loaded) * 16;
         if (lane < 4)
-            cgtp_copy16(to + 2368 + lane * 16, by_row + lane * 4, stream);
+            cgtp_copy16(to + 4544 + lane * 16, by_row + lane * 4, stream);
         const real *const cw_row = l.cw + (first + loaded) * 2176 + group * 32;
-        cgtp_copy16(to + 2432 + lane * 16, cw_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 384 : 128) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 2944 + lane * 16, cw_row + (lane < 8 ? 1152 : lane < 16 ? 1024 : lane < 24 ? 640 : 1792) + lane % 8 * 4, stream);
-        if (lane < 16)
-            cgtp_copy16(to + 3456 + lane * 16, cw_row + 1664 + lane / 8 * -384 + lane % 8 * 4, stream);
+        cgtp_copy16(to + 4608 + lane * 16, cw_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 1408 : 384) + lane % 8 * 4, stream);
+        cgtp_copy16(to + 5120 + lane * 16, cw_row + (lane < 8 ? 128 : lane < 16 ? 1152 : lane < 24 ? 768 : 1920) + lane % 8 * 4, stream);
+        cgtp_copy16(to + 5632 + lane * 16, cw_row + (lane < 8 ? 1024 : lane < 16 ? 640 : lane < 24 ? 1792 : 256) + lane % 8 * 4, stream);
+        cgtp_copy16(to + 6144 + lane * 16, cw_row + (lane < 8 ? 1536 : lane < 16 ? 1664 : lane < 24 ? 1280 : 896) + lane % 8 * 4, stream);
+        if (lane < 8)
+            cgtp_copy16(to + 6656 + lane * 16, cw_row + 2048 + lane * 4, stream);
         loaded++;
     };
     real d_gz0[1] = {0};
     real d_gz4[3] = {0};
+    real d_gz11[5] = {0};
     real d_gz3[3] = {0};
     real d_gz1[1] = {0};
     real d_gz9[5] = {0};
+    real d_gz6[3] = {0};
+    real d_gz15[7] = {0};
     real d_gz8[5] = {0};
     real d_gz5[3] = {0};
     real d_gz14[7] = {0};
+    real d_gz2[1] = {0};
+    real d_gz12[5] = {0};
     real d_gz13[7] = {0};
     real d_gz10[5] = {0};
+    real d_gz7[3] = {0};
+    real d_gz16[7] = {0};
     /* Writes the sums as row `row` of the output. */
     auto flush = [&](int64_t row) {
         leave = ring + STAGES * STAGE + 0;
@@ -132,12 +149,18 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         if (lane < 24)
             cgtp_put16(l.d_gz + row * 9088 + 768 + group * 96 + lane * 4, leave + 0 + lane * 16);
         leave = ring + STAGES * STAGE + 0;
+        cgtp_store<5>((real *)leave + lane * 5, d_gz11);
+        cgtp_sync_warp();
+        cgtp_put16(l.d_gz + row * 9088 + 4224 + group * 160 + lane * 4, leave + 0 + lane * 16);
+        if (lane < 8)
+            cgtp_put16(l.d_gz + row * 9088 + 4352 + group * 160 + lane * 4, leave + 512 + lane * 16);
+        leave = ring + STAGES * STAGE + 896;
         cgtp_store<3>((real *)leave + lane * 3, d_gz3);
         cgtp_sync_warp();
         if (lane < 24)
             cgtp_put16(l.d_gz + row * 9088 + 384 + group * 96 + lane * 4, leave + 0 + lane * 16);
         d_gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        leave = ring + STAGES * STAGE + 896;
+        leave = ring + STAGES * STAGE + 0;
         cgtp_store<1>((real *)leave + lane * 1, d_gz1);
         cgtp_sync_warp();
         if (lane < 8)
@@ -147,13 +170,34 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         d_gz9[2] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
         d_gz9[3] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 0;
+        leave = ring + STAGES * STAGE + 896;
         cgtp_store<5>((real *)leave + lane * 5, d_gz9);
         cgtp_sync_warp();
         cgtp_put16(l.d_gz + row * 9088 + 2944 + group * 160 + lane * 4, leave + 0 + lane * 16);
         if (lane < 8)
             cgtp_put16(l.d_gz + row * 9088 + 3072 + group * 160 + lane * 4, leave + 512 + lane * 16);
+        d_gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        d_gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        d_gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        leave = ring + STAGES * STAGE + 0;
+        cgtp_store<3>((real *)leave + lane * 3, d_gz6);
+        cgtp_sync_warp();
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 9088 + 1536 + group * 96 + lane * 4, leave + 0 + lane * 16);
+        d_gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        d_gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        d_gz15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        d_gz15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        d_gz15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        d_gz15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        d_gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         leave = ring + STAGES * STAGE + 896;
+        cgtp_store<7>((real *)leave + lane * 7, d_gz15);
+        cgtp_sync_warp();
+        cgtp_put16(l.d_gz + row * 9088 + 7296 + group * 224 + lane * 4, leave + 0 + lane * 16);
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 9088 + 7424 + group * 224 + lane * 4, leave + 512 + lane * 16);
+        leave = ring + STAGES * STAGE + 0;
         cgtp_store<5>((real *)leave + lane * 5, d_gz8);
         cgtp_sync_warp();
         cgtp_put16(l.d_gz + row * 9088 + 2304 + group * 160 + lane * 4, leave + 0 + lane * 16);
@@ -162,7 +206,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         d_gz5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         d_gz5[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         d_gz5[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        leave = ring + STAGES * STAGE + 0;
+        leave = ring + STAGES * STAGE + 896;
         cgtp_store<3>((real *)leave + lane * 3, d_gz5);
         cgtp_sync_warp();
         if (lane < 24)
@@ -174,13 +218,30 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         d_gz14[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
         d_gz14[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         d_gz14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 896;
+        leave = ring + STAGES * STAGE + 0;
         cgtp_store<7>((real *)leave + lane * 7, d_gz14);
         cgtp_sync_warp();
         cgtp_put16(l.d_gz + row * 9088 + 6400 + group * 224 + lane * 4, leave + 0 + lane * 16);
         if (lane < 24)
             cgtp_put16(l.d_gz + row * 9088 + 6528 + group * 224 + lane * 4, leave + 512 + lane * 16);
+        d_gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        leave = ring + STAGES * STAGE + 896;
+        cgtp_store<1>((real *)leave + lane * 1, d_gz2);
+        cgtp_sync_warp();
+        if (lane < 8)
+            cgtp_put16(l.d_gz + row * 9088 + 256 + group * 32 + lane * 4, leave + 0 + lane * 16);
+        d_gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        d_gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
+        d_gz12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        d_gz12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
+        d_gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         leave = ring + STAGES * STAGE + 0;
+        cgtp_store<5>((real *)leave + lane * 5, d_gz12);
+        cgtp_sync_warp();
+        cgtp_put16(l.d_gz + row * 9088 + 4864 + group * 160 + lane * 4, leave + 0 + lane * 16);
+        if (lane < 8)
+            cgtp_put16(l.d_gz + row * 9088 + 4992 + group * 160 + lane * 4, leave + 512 + lane * 16);
+        leave = ring + STAGES * STAGE + 896;
         cgtp_store<7>((real *)leave + lane * 7, d_gz13);
         cgtp_sync_warp();
         cgtp_put16(l.d_gz + row * 9088 + 5504 + group * 224 + lane * 4, leave + 0 + lane * 16);
@@ -191,27 +252,57 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         d_gz10[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         d_gz10[3] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         d_gz10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        leave = ring + STAGES * STAGE + 896;
+        leave = ring + STAGES * STAGE + 0;
         cgtp_store<5>((real *)leave + lane * 5, d_gz10);
         cgtp_sync_warp();
         cgtp_put16(l.d_gz + row * 9088 + 3584 + group * 160 + lane * 4, leave + 0 + lane * 16);
         if (lane < 8)
             cgtp_put16(l.d_gz + row * 9088 + 3712 + group * 160 + lane * 4, leave + 512 + lane * 16);
+        d_gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
+        d_gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
+        d_gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
+        leave = ring + STAGES * STAGE + 896;
+        cgtp_store<3>((real *)leave + lane * 3, d_gz7);
+        cgtp_sync_warp();
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 9088 + 1920 + group * 96 + lane * 4, leave + 0 + lane * 16);
+        d_gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
+        d_gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
+        d_gz16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        d_gz16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        d_gz16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        d_gz16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
+        d_gz16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
+        leave = ring + STAGES * STAGE + 0;
+        cgtp_store<7>((real *)leave + lane * 7, d_gz16);
+        cgtp_sync_warp();
+        cgtp_put16(l.d_gz + row * 9088 + 8192 + group * 224 + lane * 4, leave + 0 + lane * 16);
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 9088 + 8320 + group * 224 + lane * 4, leave + 512 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
     auto put_aside = [&](real *to) {
         CGTP_UNROLL for (int i = 0; i < 1; i++) to[(0 + i) * CGTP_LANES] = d_gz0[i];
         CGTP_UNROLL for (int i = 0; i < 3; i++) to[(1 + i) * CGTP_LANES] = d_gz4[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(4 + i) * CGTP_LANES] = d_gz3[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(7 + i) * CGTP_LANES] = d_gz1[i];
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(8 + i) * CGTP_LANES] = d_gz9[i];
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(13 + i) * CGTP_LANES] = d_gz8[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(18 + i) * CGTP_LANES] = d_gz5[i];
-        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(21 + i) * CGTP_LANES] = d_gz14[i];
-        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(28 + i) * CGTP_LANES] = d_gz13[i];
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(35 + i) * CGTP_LANES] = d_gz10[i];
+        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(4 + i) * CGTP_LANES] = d_gz11[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(9 + i) * CGTP_LANES] = d_gz3[i];
+        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(12 + i) * CGTP_LANES] = d_gz1[i];
+        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(13 + i) * CGTP_LANES] = d_gz9[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(18 + i) * CGTP_LANES] = d_gz6[i];
+        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(21 + i) * CGTP_LANES] = d_gz15[i];
+        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(28 + i) * CGTP_LANES] = d_gz8[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(33 + i) * CGTP_LANES] = d_gz5[i];
+        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(36 + i) * CGTP_LANES] = d_gz14[i];
+        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(43 + i) * CGTP_LANES] = d_gz2[i];
+        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(44 + i) * CGTP_LANES] = d_gz12[i];
+        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(49 + i) * CGTP_LANES] = d_gz13[i];
+        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(56 + i) * CGTP_LANES] = d_gz10[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(61 + i) * CGTP_LANES] = d_gz7[i];
+        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(64 + i) * CGTP_LANES] = d_gz16[i];
     };
+    if (nodes > 0)
+        cgtp_sync_warp(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (loaded < count)
@@ -219,24 +310,31 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         cgtp_copies_commit();
     }
     CGTP_LOOP
-    for (; node < graph.receivers; node++) {
-        if (node - ends_from >= CGTP_LANES) {
-            ends_from = node;
-            ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first);
+    for (; node < piece.node_end; node++, ends_at++) {
+        if (ends_at == CGTP_LANES) {
+            ends_at = 0;
+            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
         }
-        const int full = cgtp_shuffle(ends, (int)(node - ends_from)), end = full < count ? full : count;
+        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
         if (done == count && full > count)
             break; /* the next range's */
         CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz9[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz8[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz14[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz12[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz13[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz10[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz16[i] = 0;
         CGTP_LOOP
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
@@ -249,23 +347,27 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
             cgtp_load<1>(x0, (const real *)(at + 0) + lane * 1);
             real x1[3];
             cgtp_load<3>(x1, (const real *)(at + 128) + lane * 3);
+            real x2[5];
+            cgtp_load<5>(x2, (const real *)(at + 512) + lane * 5);
             real y[16];
-            cgtp_load_row<16>(y, (const real *)(at + 512));
+            cgtp_load_row<16>(y, (const real *)(at + 1152));
             real ax0[1];
-            cgtp_load<1>(ax0, (const real *)(at + 1856) + lane * 1);
+            cgtp_load<1>(ax0, (const real *)(at + 3392) + lane * 1);
             real ax1[3];
-            cgtp_load<3>(ax1, (const real *)(at + 1984) + lane * 3);
+            cgtp_load<3>(ax1, (const real *)(at + 3520) + lane * 3);
+            real ax2[5];
+            cgtp_load<5>(ax2, (const real *)(at + 3904) + lane * 5);
             real by[16];
-            cgtp_load_row<16>(by, (const real *)(at + 2368));
+            cgtp_load_row<16>(by, (const real *)(at + 4544));
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 576) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane * 1);
                 const real by_0 = by[0];
                 const real by_f0 = by_0;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2432) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 4608) + lane * 1);
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real ax_0 = ax0[0];
@@ -279,11 +381,11 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 704) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
                 const real by_0 = by[0];
                 const real by_f0 = by_0;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2560) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 4736) + lane * 1);
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
@@ -295,19 +397,41 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 d_gz4[1] = d_gz4[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
                 d_gz4[2] = d_gz4[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
             }
+            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
+                const real y_0 = y[0];
+                const real y_f0 = y_0;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane * 1);
+                const real by_0 = by[0];
+                const real by_f0 = by_0;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 4864) + lane * 1);
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real cw_0 = cw_v[0];
+                const real s0_0 = w_0 * y_f0;
+                const real s1_0 = w_0 * by_f0;
+                const real s2_0 = cw_0 * y_f0;
+                d_gz11[0] = d_gz11[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+                d_gz11[1] = d_gz11[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
+                d_gz11[2] = d_gz11[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
+                d_gz11[3] = d_gz11[3] + s0_0 * ax_3 + s1_0 * x_3 + s2_0 * x_3;
+                d_gz11[4] = d_gz11[4] + s0_0 * ax_4 + s1_0 * x_4 + s2_0 * x_4;
+            }
             { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
                 const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
                 const real y_f0 = y_0;
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 832) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1600) + lane * 1);
                 const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
                 const real by_f0 = by_0;
                 const real by_f1 = by_1;
                 const real by_f2 = by_2;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2688) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 4992) + lane * 1);
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real ax_0 = ax0[0];
@@ -331,13 +455,13 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 960) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1728) + lane * 1);
                 const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
                 const real by_f0 = by_0;
                 const real by_f1 = by_1;
                 const real by_f2 = by_2;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2816) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 5120) + lane * 1);
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
@@ -355,14 +479,14 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_f2 = y_1;
                 const real y_f3 = C0 * y_1;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1088) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1856) + lane * 1);
                 const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
                 const real by_f0 = by_2;
                 const real by_f1 = by_0;
                 const real by_f2 = by_1;
                 const real by_f3 = C0 * by_1;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2944) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 5248) + lane * 1);
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
@@ -388,6 +512,101 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 d_gz9[3] = d_gz9[3] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
                 d_gz9[4] = d_gz9[4] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
             }
+            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
+                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
+                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
+                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
+                const real y_f0 = y_2;
+                const real y_f1 = y_1;
+                const real y_f2 = C0 * y_0;
+                const real y_f3 = y_0;
+                const real y_f4 = C1 * y_1;
+                const real y_f5 = C0 * y_2;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 1984) + lane * 1);
+                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
+                const real by_f0 = by_2;
+                const real by_f1 = by_1;
+                const real by_f2 = C0 * by_0;
+                const real by_f3 = by_0;
+                const real by_f4 = C1 * by_1;
+                const real by_f5 = C0 * by_2;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 5376) + lane * 1);
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real cw_0 = cw_v[0];
+                const real r0_0 = y_f0 * ax_0 + y_f1 * ax_1 - y_f2 * ax_2 - y_f3 * ax_4;
+                const real r0_1 = y_f3 * ax_1 + y_f4 * ax_2 + y_f0 * ax_3;
+                const real r0_2 = y_f3 * ax_0 - y_f5 * ax_2 + y_f1 * ax_3 + y_f0 * ax_4;
+                const real r1_0 = by_f0 * x_0 + by_f1 * x_1 - by_f2 * x_2 - by_f3 * x_4;
+                const real r1_1 = by_f3 * x_1 + by_f4 * x_2 + by_f0 * x_3;
+                const real r1_2 = by_f3 * x_0 - by_f5 * x_2 + by_f1 * x_3 + by_f0 * x_4;
+                const real r2_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_4;
+                const real r2_1 = y_f3 * x_1 + y_f4 * x_2 + y_f0 * x_3;
+                const real r2_2 = y_f3 * x_0 - y_f5 * x_2 + y_f1 * x_3 + y_f0 * x_4;
+                d_gz6[0] = d_gz6[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+                d_gz6[1] = d_gz6[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+                d_gz6[2] = d_gz6[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+            }
+            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
+                const real C0 = 0x1p+2f; /* 4 */
+                const real C1 = 0x1.bb67aep+1f; /* sqrt(12) */
+                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
+                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
+                const real y_f0 = y_2;
+                const real y_f1 = y_0;
+                const real y_f2 = y_1;
+                const real y_f3 = C0 * y_1;
+                const real y_f4 = C1 * y_0;
+                const real y_f5 = C2 * y_1;
+                const real y_f6 = C1 * y_2;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 2112) + lane * 1);
+                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
+                const real by_f0 = by_2;
+                const real by_f1 = by_0;
+                const real by_f2 = by_1;
+                const real by_f3 = C0 * by_1;
+                const real by_f4 = C1 * by_0;
+                const real by_f5 = C2 * by_1;
+                const real by_f6 = C1 * by_2;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 5504) + lane * 1);
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real cw_0 = cw_v[0];
+                const real r0_0 = y_f0 * ax_0 + y_f1 * ax_4;
+                const real r0_1 = y_f2 * ax_0 + y_f0 * ax_1 + y_f1 * ax_3;
+                const real r0_2 = -y_f0 * ax_0 + y_f3 * ax_1 + y_f4 * ax_2 + y_f1 * ax_4;
+                const real r0_3 = -y_f1 * ax_1 + y_f5 * ax_2 - y_f0 * ax_3;
+                const real r0_4 = -y_f1 * ax_0 + y_f6 * ax_2 + y_f3 * ax_3 - y_f0 * ax_4;
+                const real r0_5 = -y_f1 * ax_1 + y_f0 * ax_3 + y_f2 * ax_4;
+                const real r0_6 = -y_f1 * ax_0 + y_f0 * ax_4;
+                const real r1_0 = by_f0 * x_0 + by_f1 * x_4;
+                const real r1_1 = by_f2 * x_0 + by_f0 * x_1 + by_f1 * x_3;
+                const real r1_2 = -by_f0 * x_0 + by_f3 * x_1 + by_f4 * x_2 + by_f1 * x_4;
+                const real r1_3 = -by_f1 * x_1 + by_f5 * x_2 - by_f0 * x_3;
+                const real r1_4 = -by_f1 * x_0 + by_f6 * x_2 + by_f3 * x_3 - by_f0 * x_4;
+                const real r1_5 = -by_f1 * x_1 + by_f0 * x_3 + by_f2 * x_4;
+                const real r1_6 = -by_f1 * x_0 + by_f0 * x_4;
+                const real r2_0 = y_f0 * x_0 + y_f1 * x_4;
+                const real r2_1 = y_f2 * x_0 + y_f0 * x_1 + y_f1 * x_3;
+                const real r2_2 = -y_f0 * x_0 + y_f3 * x_1 + y_f4 * x_2 + y_f1 * x_4;
+                const real r2_3 = -y_f1 * x_1 + y_f5 * x_2 - y_f0 * x_3;
+                const real r2_4 = -y_f1 * x_0 + y_f6 * x_2 + y_f3 * x_3 - y_f0 * x_4;
+                const real r2_5 = -y_f1 * x_1 + y_f0 * x_3 + y_f2 * x_4;
+                const real r2_6 = -y_f1 * x_0 + y_f0 * x_4;
+                d_gz15[0] = d_gz15[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+                d_gz15[1] = d_gz15[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+                d_gz15[2] = d_gz15[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+                d_gz15[3] = d_gz15[3] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
+                d_gz15[4] = d_gz15[4] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+                d_gz15[5] = d_gz15[5] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
+                d_gz15[6] = d_gz15[6] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
+            }
             { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
                 const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
                 const real y_f0 = y_0;
@@ -396,7 +615,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_f3 = y_3;
                 const real y_f4 = y_4;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 2240) + lane * 1);
                 const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
                 const real by_f0 = by_0;
                 const real by_f1 = by_1;
@@ -404,7 +623,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real by_f3 = by_3;
                 const real by_f4 = by_4;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3072) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 5632) + lane * 1);
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real ax_0 = ax0[0];
@@ -441,7 +660,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_f4 = y_3;
                 const real y_f5 = C0 * y_2 - y_4;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 2368) + lane * 1);
                 const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
                 const real by_f0 = C0 * by_2 + by_4;
                 const real by_f1 = by_1;
@@ -450,7 +669,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real by_f4 = by_3;
                 const real by_f5 = C0 * by_2 - by_4;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3200) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 5760) + lane * 1);
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
@@ -483,7 +702,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_f7 = C1 * y_3;
                 const real y_f8 = C0 * y_2 - y_4;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 2496) + lane * 1);
                 const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
                 const real by_f0 = by_4;
                 const real by_f1 = by_0;
@@ -495,7 +714,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real by_f7 = C1 * by_3;
                 const real by_f8 = C0 * by_2 - by_4;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3328) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 5888) + lane * 1);
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
@@ -529,6 +748,93 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 d_gz14[5] = d_gz14[5] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
                 d_gz14[6] = d_gz14[6] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
             }
+            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
+                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
+                const real y_f0 = y_0;
+                const real y_f1 = y_1;
+                const real y_f2 = y_2;
+                const real y_f3 = y_3;
+                const real y_f4 = y_4;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 2624) + lane * 1);
+                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
+                const real by_f0 = by_0;
+                const real by_f1 = by_1;
+                const real by_f2 = by_2;
+                const real by_f3 = by_3;
+                const real by_f4 = by_4;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 6016) + lane * 1);
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real cw_0 = cw_v[0];
+                const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
+                const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
+                const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+                d_gz2[0] = d_gz2[0] + w_0 * t0_0 + w_0 * t1_0 + cw_0 * t2_0;
+            }
+            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
+                const real C0 = 0x1.bb67aep-1f; /* sqrt(3/4) */
+                const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
+                const real C2 = 0x1p-1f; /* 1/2 */
+                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
+                const real y_f0 = y_2;
+                const real y_f1 = C0 * y_3;
+                const real y_f2 = y_0;
+                const real y_f3 = C0 * y_1;
+                const real y_f4 = y_3;
+                const real y_f5 = C1 * y_2 - y_4;
+                const real y_f6 = C1 * y_1;
+                const real y_f7 = y_1;
+                const real y_f8 = C2 * y_1;
+                const real y_f9 = C2 * y_3;
+                const real y_f10 = y_4;
+                const real y_f11 = C1 * y_3;
+                const real y_f12 = C1 * y_2 + y_4;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 2752) + lane * 1);
+                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
+                const real by_f0 = by_2;
+                const real by_f1 = C0 * by_3;
+                const real by_f2 = by_0;
+                const real by_f3 = C0 * by_1;
+                const real by_f4 = by_3;
+                const real by_f5 = C1 * by_2 - by_4;
+                const real by_f6 = C1 * by_1;
+                const real by_f7 = by_1;
+                const real by_f8 = C2 * by_1;
+                const real by_f9 = C2 * by_3;
+                const real by_f10 = by_4;
+                const real by_f11 = C1 * by_3;
+                const real by_f12 = C1 * by_2 + by_4;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 6144) + lane * 1);
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real cw_0 = cw_v[0];
+                const real r0_0 = -y_f0 * ax_0 + y_f1 * ax_1 - y_f2 * ax_2 + y_f3 * ax_3;
+                const real r0_1 = y_f4 * ax_0 + y_f5 * ax_1 + y_f6 * ax_2 + y_f2 * ax_3 - y_f7 * ax_4;
+                const real r0_2 = -y_f2 * ax_0 + y_f8 * ax_1 + y_f0 * ax_2 + y_f9 * ax_3 - y_f10 * ax_4;
+                const real r0_3 = y_f7 * ax_0 + y_f2 * ax_1 + y_f11 * ax_2 + y_f12 * ax_3 + y_f4 * ax_4;
+                const real r0_4 = -y_f3 * ax_1 - y_f10 * ax_2 + y_f1 * ax_3 - y_f0 * ax_4;
+                const real r1_0 = -by_f0 * x_0 + by_f1 * x_1 - by_f2 * x_2 + by_f3 * x_3;
+                const real r1_1 = by_f4 * x_0 + by_f5 * x_1 + by_f6 * x_2 + by_f2 * x_3 - by_f7 * x_4;
+                const real r1_2 = -by_f2 * x_0 + by_f8 * x_1 + by_f0 * x_2 + by_f9 * x_3 - by_f10 * x_4;
+                const real r1_3 = by_f7 * x_0 + by_f2 * x_1 + by_f11 * x_2 + by_f12 * x_3 + by_f4 * x_4;
+                const real r1_4 = -by_f3 * x_1 - by_f10 * x_2 + by_f1 * x_3 - by_f0 * x_4;
+                const real r2_0 = -y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 + y_f3 * x_3;
+                const real r2_1 = y_f4 * x_0 + y_f5 * x_1 + y_f6 * x_2 + y_f2 * x_3 - y_f7 * x_4;
+                const real r2_2 = -y_f2 * x_0 + y_f8 * x_1 + y_f0 * x_2 + y_f9 * x_3 - y_f10 * x_4;
+                const real r2_3 = y_f7 * x_0 + y_f2 * x_1 + y_f11 * x_2 + y_f12 * x_3 + y_f4 * x_4;
+                const real r2_4 = -y_f3 * x_1 - y_f10 * x_2 + y_f1 * x_3 - y_f0 * x_4;
+                d_gz12[0] = d_gz12[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
+                d_gz12[1] = d_gz12[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
+                d_gz12[2] = d_gz12[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+                d_gz12[3] = d_gz12[3] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
+                d_gz12[4] = d_gz12[4] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+            }
             { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
                 const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
                 const real y_f0 = y_0;
@@ -539,7 +845,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_f5 = y_5;
                 const real y_f6 = y_6;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1600) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 2880) + lane * 1);
                 const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
                 const real by_f0 = by_0;
                 const real by_f1 = by_1;
@@ -549,7 +855,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real by_f5 = by_5;
                 const real by_f6 = by_6;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3456) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 6272) + lane * 1);
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real ax_0 = ax0[0];
@@ -607,7 +913,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_f12 = C6 * y_5;
                 const real y_f13 = C5 * y_4 - y_6;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1728) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 3008) + lane * 1);
                 const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
                 const real by_f0 = by_4 + C0 * by_6;
                 const real by_f1 = C1 * by_1;
@@ -624,7 +930,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real by_f12 = C6 * by_5;
                 const real by_f13 = C5 * by_4 - by_6;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3584) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 6400) + lane * 1);
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
@@ -650,432 +956,6 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 d_gz10[3] = d_gz10[3] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
                 d_gz10[4] = d_gz10[4] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
             }
-            free_stage = stage;
-            stage = stage + 1 < STAGES ? stage + 1 : 0;
-        }
-        if (full > count) { /* goes on in the next range, which will add this up */
-            put_aside(l.partial_receivers + (slot * 2 + 1) * PARTIAL_receivers + lane);
-            cgtp_flag_raise(l.flag_receivers + slot);
-            break;
-        }
-        if (continued) {
-            put_aside(l.partial_receivers + slot * 2 * PARTIAL_receivers + lane);
-            continued_node = node;
-            continued = false;
-        } else {
-            flush(node);
-        }
-    }
-    if (continued_node >= 0) { /* add what the ranges before have, in their order */
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz9[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz8[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz14[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz13[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz10[i] = 0;
-        const int64_t begin = cgtp_part_of(graph.items, graph.receiver_row[continued_node], ranges);
-        CGTP_LOOP
-        for (int64_t r = begin; r <= range; r++) {
-            const int64_t other = slot - (range - r) * 4;
-            if (r < range)
-                cgtp_flag_wait(l.flag_receivers + other);
-            const real *const from = l.partial_receivers + (other * 2 + (r < range)) * PARTIAL_receivers + lane;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] += cgtp_read_other(from + (4 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] += cgtp_read_other(from + (7 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz9[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz8[i] += cgtp_read_other(from + (13 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz14[i] += cgtp_read_other(from + (21 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz13[i] += cgtp_read_other(from + (28 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz10[i] += cgtp_read_other(from + (35 + i) * CGTP_LANES);
-        }
-        flush(continued_node);
-    }
-}
-
-/* Segment 1: 7 paths, 1 channels a lane, warp `group` of 4; one range of edges. slot: its place among the partial sums. */
-CGTP_DEVICE void receivers_segment_1(const launch &l, int64_t range, int64_t ranges, int group, int64_t slot, unsigned char *ring)
-{
-    enum { STAGES = 3, STAGE = 3328 };
-    const graph_arrays &graph = l.graph;
-    const int lane = cgtp_lane();
-    const int64_t first = cgtp_part(graph.items, range, ranges);
-    const int count = (int)(cgtp_part(graph.items, range + 1, ranges) - first);
-    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    int64_t node = range ? graph.receiver[first] : 0, ends_from = node;
-    int ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first); /* of 32 receivers */
-    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
-    int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
-    bool continued = graph.receiver_row[node] < first; /* its first edges are in the range before */
-    int64_t continued_node = -1;
-    /* Starts the copies of edge number `loaded` of the range into a stage of the ring. */
-    auto load = [&](int stage) {
-        if (loaded % CGTP_LANES == 0) {
-            senders = next_senders;
-            const int ahead = loaded + CGTP_LANES + lane;
-            next_senders = ahead < count ? graph.sender[first + ahead] : 0;
-        }
-        const auto from = cgtp_shuffle(senders, loaded % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(ring + stage * STAGE);
-        const real *const x_row = l.x + from * (int64_t)1152;
-        cgtp_copy16(to + 0 + lane * 16, x_row + 512 + group * 160 + lane * 4, keep);
-        if (lane < 8)
-            cgtp_copy16(to + 512 + lane * 16, x_row + 512 + group * 160 + 128 + lane * 4, keep);
-        const real *const y_row = l.y + (first + loaded) * 16;
-        if (lane < 4)
-            cgtp_copy16(to + 640 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + loaded) * 2176 + group * 32;
-        cgtp_copy16(to + 704 + lane * 16, w_row + (lane < 8 ? 1408 : lane < 16 ? 768 : lane < 24 ? 1920 : 256) + lane % 8 * 4, stream);
-        if (lane < 24)
-            cgtp_copy16(to + 1216 + lane * 16, w_row + (lane < 8 ? 1536 : lane < 16 ? 896 : 2048) + lane % 8 * 4, stream);
-        const real *const ax_row = l.ax + from * (int64_t)1152;
-        cgtp_copy16(to + 1600 + lane * 16, ax_row + 512 + group * 160 + lane * 4, keep);
-        if (lane < 8)
-            cgtp_copy16(to + 2112 + lane * 16, ax_row + 512 + group * 160 + 128 + lane * 4, keep);
-        const real *const by_row = l.by + (first + loaded) * 16;
-        if (lane < 4)
-            cgtp_copy16(to + 2240 + lane * 16, by_row + lane * 4, stream);
-        const real *const cw_row = l.cw + (first + loaded) * 2176 + group * 32;
-        cgtp_copy16(to + 2304 + lane * 16, cw_row + (lane < 8 ? 1408 : lane < 16 ? 768 : lane < 24 ? 1920 : 256) + lane % 8 * 4, stream);
-        if (lane < 24)
-            cgtp_copy16(to + 2816 + lane * 16, cw_row + (lane < 8 ? 1536 : lane < 16 ? 896 : 2048) + lane % 8 * 4, stream);
-        loaded++;
-    };
-    real d_gz11[5] = {0};
-    real d_gz6[3] = {0};
-    real d_gz15[7] = {0};
-    real d_gz2[1] = {0};
-    real d_gz12[5] = {0};
-    real d_gz7[3] = {0};
-    real d_gz16[7] = {0};
-    /* Writes the sums as row `row` of the output. */
-    auto flush = [&](int64_t row) {
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<5>((real *)leave + lane * 5, d_gz11);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 4224 + group * 160 + lane * 4, leave + 0 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 4352 + group * 160 + lane * 4, leave + 512 + lane * 16);
-        d_gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        d_gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        d_gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        leave = ring + STAGES * STAGE + 896;
-        cgtp_store<3>((real *)leave + lane * 3, d_gz6);
-        cgtp_sync_warp();
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 1536 + group * 96 + lane * 4, leave + 0 + lane * 16);
-        d_gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        d_gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        d_gz15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        d_gz15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        d_gz15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        d_gz15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        d_gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<7>((real *)leave + lane * 7, d_gz15);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 7296 + group * 224 + lane * 4, leave + 0 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 7424 + group * 224 + lane * 4, leave + 512 + lane * 16);
-        d_gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        leave = ring + STAGES * STAGE + 896;
-        cgtp_store<1>((real *)leave + lane * 1, d_gz2);
-        cgtp_sync_warp();
-        if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 256 + group * 32 + lane * 4, leave + 0 + lane * 16);
-        d_gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        d_gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        d_gz12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        d_gz12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        d_gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<5>((real *)leave + lane * 5, d_gz12);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 4864 + group * 160 + lane * 4, leave + 0 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 4992 + group * 160 + lane * 4, leave + 512 + lane * 16);
-        d_gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        d_gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
-        d_gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        leave = ring + STAGES * STAGE + 896;
-        cgtp_store<3>((real *)leave + lane * 3, d_gz7);
-        cgtp_sync_warp();
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 1920 + group * 96 + lane * 4, leave + 0 + lane * 16);
-        d_gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        d_gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        d_gz16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        d_gz16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        d_gz16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        d_gz16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        d_gz16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<7>((real *)leave + lane * 7, d_gz16);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 8192 + group * 224 + lane * 4, leave + 0 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 8320 + group * 224 + lane * 4, leave + 512 + lane * 16);
-        cgtp_sync_warp();
-    };
-    /* Keeps the sums in the workspace. */
-    auto put_aside = [&](real *to) {
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(0 + i) * CGTP_LANES] = d_gz11[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(5 + i) * CGTP_LANES] = d_gz6[i];
-        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(8 + i) * CGTP_LANES] = d_gz15[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(15 + i) * CGTP_LANES] = d_gz2[i];
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(16 + i) * CGTP_LANES] = d_gz12[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(21 + i) * CGTP_LANES] = d_gz7[i];
-        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(24 + i) * CGTP_LANES] = d_gz16[i];
-    };
-    CGTP_LOOP
-    for (int i = 0; i < STAGES - 1; i++) {
-        if (loaded < count)
-            load(i);
-        cgtp_copies_commit();
-    }
-    CGTP_LOOP
-    for (; node < graph.receivers; node++) {
-        if (node - ends_from >= CGTP_LANES) {
-            ends_from = node;
-            ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first);
-        }
-        const int full = cgtp_shuffle(ends, (int)(node - ends_from)), end = full < count ? full : count;
-        if (done == count && full > count)
-            break; /* the next range's */
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz12[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz16[i] = 0;
-        CGTP_LOOP
-        for (; done < end; done++) {
-            cgtp_copies_wait<STAGES - 2>();
-            cgtp_sync_warp();
-            if (loaded < count)
-                load(free_stage);
-            cgtp_copies_commit();
-            const unsigned char *const at = ring + stage * STAGE;
-            real x2[5];
-            cgtp_load<5>(x2, (const real *)(at + 0) + lane * 5);
-            real y[16];
-            cgtp_load_row<16>(y, (const real *)(at + 640));
-            real ax2[5];
-            cgtp_load<5>(ax2, (const real *)(at + 1600) + lane * 5);
-            real by[16];
-            cgtp_load_row<16>(by, (const real *)(at + 2240));
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 704) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2304) + lane * 1);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * y_f0;
-                const real s1_0 = w_0 * by_f0;
-                const real s2_0 = cw_0 * y_f0;
-                d_gz11[0] = d_gz11[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-                d_gz11[1] = d_gz11[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
-                d_gz11[2] = d_gz11[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
-                d_gz11[3] = d_gz11[3] + s0_0 * ax_3 + s1_0 * x_3 + s2_0 * x_3;
-                d_gz11[4] = d_gz11[4] + s0_0 * ax_4 + s1_0 * x_4 + s2_0 * x_4;
-            }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = C0 * y_0;
-                const real y_f3 = y_0;
-                const real y_f4 = C1 * y_1;
-                const real y_f5 = C0 * y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 832) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_2;
-                const real by_f1 = by_1;
-                const real by_f2 = C0 * by_0;
-                const real by_f3 = by_0;
-                const real by_f4 = C1 * by_1;
-                const real by_f5 = C0 * by_2;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2432) + lane * 1);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = y_f0 * ax_0 + y_f1 * ax_1 - y_f2 * ax_2 - y_f3 * ax_4;
-                const real r0_1 = y_f3 * ax_1 + y_f4 * ax_2 + y_f0 * ax_3;
-                const real r0_2 = y_f3 * ax_0 - y_f5 * ax_2 + y_f1 * ax_3 + y_f0 * ax_4;
-                const real r1_0 = by_f0 * x_0 + by_f1 * x_1 - by_f2 * x_2 - by_f3 * x_4;
-                const real r1_1 = by_f3 * x_1 + by_f4 * x_2 + by_f0 * x_3;
-                const real r1_2 = by_f3 * x_0 - by_f5 * x_2 + by_f1 * x_3 + by_f0 * x_4;
-                const real r2_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_4;
-                const real r2_1 = y_f3 * x_1 + y_f4 * x_2 + y_f0 * x_3;
-                const real r2_2 = y_f3 * x_0 - y_f5 * x_2 + y_f1 * x_3 + y_f0 * x_4;
-                d_gz6[0] = d_gz6[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz6[1] = d_gz6[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz6[2] = d_gz6[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-            }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1p+2f; /* 4 */
-                const real C1 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_0;
-                const real y_f2 = y_1;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = C1 * y_0;
-                const real y_f5 = C2 * y_1;
-                const real y_f6 = C1 * y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 960) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_2;
-                const real by_f1 = by_0;
-                const real by_f2 = by_1;
-                const real by_f3 = C0 * by_1;
-                const real by_f4 = C1 * by_0;
-                const real by_f5 = C2 * by_1;
-                const real by_f6 = C1 * by_2;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2560) + lane * 1);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = y_f0 * ax_0 + y_f1 * ax_4;
-                const real r0_1 = y_f2 * ax_0 + y_f0 * ax_1 + y_f1 * ax_3;
-                const real r0_2 = -y_f0 * ax_0 + y_f3 * ax_1 + y_f4 * ax_2 + y_f1 * ax_4;
-                const real r0_3 = -y_f1 * ax_1 + y_f5 * ax_2 - y_f0 * ax_3;
-                const real r0_4 = -y_f1 * ax_0 + y_f6 * ax_2 + y_f3 * ax_3 - y_f0 * ax_4;
-                const real r0_5 = -y_f1 * ax_1 + y_f0 * ax_3 + y_f2 * ax_4;
-                const real r0_6 = -y_f1 * ax_0 + y_f0 * ax_4;
-                const real r1_0 = by_f0 * x_0 + by_f1 * x_4;
-                const real r1_1 = by_f2 * x_0 + by_f0 * x_1 + by_f1 * x_3;
-                const real r1_2 = -by_f0 * x_0 + by_f3 * x_1 + by_f4 * x_2 + by_f1 * x_4;
-                const real r1_3 = -by_f1 * x_1 + by_f5 * x_2 - by_f0 * x_3;
-                const real r1_4 = -by_f1 * x_0 + by_f6 * x_2 + by_f3 * x_3 - by_f0 * x_4;
-                const real r1_5 = -by_f1 * x_1 + by_f0 * x_3 + by_f2 * x_4;
-                const real r1_6 = -by_f1 * x_0 + by_f0 * x_4;
-                const real r2_0 = y_f0 * x_0 + y_f1 * x_4;
-                const real r2_1 = y_f2 * x_0 + y_f0 * x_1 + y_f1 * x_3;
-                const real r2_2 = -y_f0 * x_0 + y_f3 * x_1 + y_f4 * x_2 + y_f1 * x_4;
-                const real r2_3 = -y_f1 * x_1 + y_f5 * x_2 - y_f0 * x_3;
-                const real r2_4 = -y_f1 * x_0 + y_f6 * x_2 + y_f3 * x_3 - y_f0 * x_4;
-                const real r2_5 = -y_f1 * x_1 + y_f0 * x_3 + y_f2 * x_4;
-                const real r2_6 = -y_f1 * x_0 + y_f0 * x_4;
-                d_gz15[0] = d_gz15[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz15[1] = d_gz15[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz15[2] = d_gz15[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-                d_gz15[3] = d_gz15[3] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-                d_gz15[4] = d_gz15[4] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-                d_gz15[5] = d_gz15[5] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
-                d_gz15[6] = d_gz15[6] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
-            }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1088) + lane * 1);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                const real by_f3 = by_3;
-                const real by_f4 = by_4;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2688) + lane * 1);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-                const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-                const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-                d_gz2[0] = d_gz2[0] + w_0 * t0_0 + w_0 * t1_0 + cw_0 * t2_0;
-            }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1.bb67aep-1f; /* sqrt(3/4) */
-                const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C2 = 0x1p-1f; /* 1/2 */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_2;
-                const real y_f1 = C0 * y_3;
-                const real y_f2 = y_0;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = y_3;
-                const real y_f5 = C1 * y_2 - y_4;
-                const real y_f6 = C1 * y_1;
-                const real y_f7 = y_1;
-                const real y_f8 = C2 * y_1;
-                const real y_f9 = C2 * y_3;
-                const real y_f10 = y_4;
-                const real y_f11 = C1 * y_3;
-                const real y_f12 = C1 * y_2 + y_4;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane * 1);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = by_2;
-                const real by_f1 = C0 * by_3;
-                const real by_f2 = by_0;
-                const real by_f3 = C0 * by_1;
-                const real by_f4 = by_3;
-                const real by_f5 = C1 * by_2 - by_4;
-                const real by_f6 = C1 * by_1;
-                const real by_f7 = by_1;
-                const real by_f8 = C2 * by_1;
-                const real by_f9 = C2 * by_3;
-                const real by_f10 = by_4;
-                const real by_f11 = C1 * by_3;
-                const real by_f12 = C1 * by_2 + by_4;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2816) + lane * 1);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = -y_f0 * ax_0 + y_f1 * ax_1 - y_f2 * ax_2 + y_f3 * ax_3;
-                const real r0_1 = y_f4 * ax_0 + y_f5 * ax_1 + y_f6 * ax_2 + y_f2 * ax_3 - y_f7 * ax_4;
-                const real r0_2 = -y_f2 * ax_0 + y_f8 * ax_1 + y_f0 * ax_2 + y_f9 * ax_3 - y_f10 * ax_4;
-                const real r0_3 = y_f7 * ax_0 + y_f2 * ax_1 + y_f11 * ax_2 + y_f12 * ax_3 + y_f4 * ax_4;
-                const real r0_4 = -y_f3 * ax_1 - y_f10 * ax_2 + y_f1 * ax_3 - y_f0 * ax_4;
-                const real r1_0 = -by_f0 * x_0 + by_f1 * x_1 - by_f2 * x_2 + by_f3 * x_3;
-                const real r1_1 = by_f4 * x_0 + by_f5 * x_1 + by_f6 * x_2 + by_f2 * x_3 - by_f7 * x_4;
-                const real r1_2 = -by_f2 * x_0 + by_f8 * x_1 + by_f0 * x_2 + by_f9 * x_3 - by_f10 * x_4;
-                const real r1_3 = by_f7 * x_0 + by_f2 * x_1 + by_f11 * x_2 + by_f12 * x_3 + by_f4 * x_4;
-                const real r1_4 = -by_f3 * x_1 - by_f10 * x_2 + by_f1 * x_3 - by_f0 * x_4;
-                const real r2_0 = -y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 + y_f3 * x_3;
-                const real r2_1 = y_f4 * x_0 + y_f5 * x_1 + y_f6 * x_2 + y_f2 * x_3 - y_f7 * x_4;
-                const real r2_2 = -y_f2 * x_0 + y_f8 * x_1 + y_f0 * x_2 + y_f9 * x_3 - y_f10 * x_4;
-                const real r2_3 = y_f7 * x_0 + y_f2 * x_1 + y_f11 * x_2 + y_f12 * x_3 + y_f4 * x_4;
-                const real r2_4 = -y_f3 * x_1 - y_f10 * x_2 + y_f1 * x_3 - y_f0 * x_4;
-                d_gz12[0] = d_gz12[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz12[1] = d_gz12[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz12[2] = d_gz12[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-                d_gz12[3] = d_gz12[3] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-                d_gz12[4] = d_gz12[4] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-            }
             { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
                 const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
                 const real C1 = 0x1.3988e2p+1f; /* sqrt(6) */
@@ -1099,7 +979,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, int64_t range, int64_t ran
                 const real y_f12 = C1 * y_3 - C2 * y_5;
                 const real y_f13 = y_4 - C0 * y_6;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 3136) + lane * 1);
                 const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
                 const real by_f0 = by_4 + C0 * by_6;
                 const real by_f1 = C1 * by_3 + C2 * by_5;
@@ -1116,7 +996,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, int64_t range, int64_t ran
                 const real by_f12 = C1 * by_3 - C2 * by_5;
                 const real by_f13 = by_4 - C0 * by_6;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2944) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 6528) + lane * 1);
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
@@ -1172,7 +1052,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, int64_t range, int64_t ran
                 const real y_f23 = y_4 + C3 * y_6;
                 const real y_f24 = C1 * y_6;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 3264) + lane * 1);
                 const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
                 const real by_f0 = by_4;
                 const real by_f1 = C0 * by_5;
@@ -1200,7 +1080,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, int64_t range, int64_t ran
                 const real by_f23 = by_4 + C3 * by_6;
                 const real by_f24 = C1 * by_6;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3072) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 6656) + lane * 1);
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
@@ -1251,61 +1131,83 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, int64_t range, int64_t ran
         }
     }
     if (continued_node >= 0) { /* add what the ranges before have, in their order */
+        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz9[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz8[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz14[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz12[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz13[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz10[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz16[i] = 0;
         const int64_t begin = cgtp_part_of(graph.items, graph.receiver_row[continued_node], ranges);
         CGTP_LOOP
-        for (int64_t r = begin; r <= range; r++) {
-            const int64_t other = slot - (range - r) * 4;
-            if (r < range)
+        for (int64_t r = begin; r <= piece.range; r++) {
+            const int64_t other = slot - (piece.range - r) * 4;
+            if (r < piece.range)
                 cgtp_flag_wait(l.flag_receivers + other);
-            const real *const from = l.partial_receivers + (other * 2 + (r < range)) * PARTIAL_receivers + lane;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] += cgtp_read_other(from + (15 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz12[i] += cgtp_read_other(from + (16 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] += cgtp_read_other(from + (21 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz16[i] += cgtp_read_other(from + (24 + i) * CGTP_LANES);
+            const real *const from = l.partial_receivers + (other * 2 + (r < piece.range)) * PARTIAL_receivers + lane;
+        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] += cgtp_read_other(from + (4 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] += cgtp_read_other(from + (9 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] += cgtp_read_other(from + (12 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz9[i] += cgtp_read_other(from + (13 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] += cgtp_read_other(from + (21 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz8[i] += cgtp_read_other(from + (28 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] += cgtp_read_other(from + (33 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz14[i] += cgtp_read_other(from + (36 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] += cgtp_read_other(from + (43 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz12[i] += cgtp_read_other(from + (44 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz13[i] += cgtp_read_other(from + (49 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz10[i] += cgtp_read_other(from + (56 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] += cgtp_read_other(from + (61 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz16[i] += cgtp_read_other(from + (64 + i) * CGTP_LANES);
         }
         flush(continued_node);
     }
 }
 
-CGTP_KERNEL(128, 4) receivers_kernel(const launch l, const cgtp_division<2> division)
+/* nodes: receivers a piece of work (see cgtp_work) */
+template <int nodes>
+CGTP_KERNEL(128, 2) receivers_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
     index = cgtp_block_started(l.started_receivers + segment); /* waits go to blocks with smaller numbers */
-    const int64_t warp = (int64_t)index * 4 + cgtp_warp(), ranges = division.ranges[segment];
-    unsigned char *const ring = shared + cgtp_warp() * 13312;
+    const int64_t warp = (int64_t)index * 4 + cgtp_warp();
+    unsigned char *const ring = shared + cgtp_warp() * 22528;
+    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
-        if (warp < ranges * 4)
-            receivers_segment_0(l, warp / 4, ranges, (int)(warp % 4), (int64_t)division.first[0] * 4 + warp, ring);
-    }
-    else if (segment == 1) {
-        if (warp < ranges * 4)
-            receivers_segment_1(l, warp / 4, ranges, (int)(warp % 4), (int64_t)division.first[1] * 4 + warp, ring);
+        if (warp < (int64_t)division.ranges[segment] * 4)
+            for (cgtp_work<nodes> piece((int)(warp / 4)); piece.next(l.graph, division.ranges[segment]);)
+                receivers_segment_0(l, piece, (int)(warp % 4), (int64_t)division.first[0] * 4 + warp, division.ranges[segment], ring, stream, keep);
     }
 }
 
-/* Segment 0: 10 paths, 2 channels a lane, warp `group` of 2; one range of edges. */
-CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t ranges, int group, unsigned char *ring)
+/* Segment 0: 17 paths, 1 channels a lane, warp `group` of 4; one piece of work. */
+template <int nodes>
+CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, unsigned char *ring,
+                  cgtp_policy stream, cgtp_policy keep)
 {
-    enum { STAGES = 3, STAGE = 7424 };
+    enum { STAGES = 4, STAGE = 6912 };
     const graph_arrays &graph = l.graph;
     const int lane = cgtp_lane();
-    const int64_t first = cgtp_part(graph.items, range, ranges);
-    const int count = (int)(cgtp_part(graph.items, range + 1, ranges) - first);
-    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    int64_t node = range ? graph.receiver[first] : 0, ends_from = node;
-    int ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    const int64_t first = piece.first;
+    const int count = piece.count;
+    int32_t node = (int32_t)piece.node;
+    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    int ends_at = 0; /* the lane that has this receiver's */
     int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
     unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
@@ -1319,47 +1221,62 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
         const auto from = cgtp_shuffle(senders, loaded % CGTP_LANES);
         unsigned char *const to = cgtp_hide(ring + stage * STAGE);
         const real *const x_row = l.x + from * (int64_t)1152;
-        if (lane < 16)
-            cgtp_copy16(to + 0 + lane * 16, x_row + group * 64 + lane * 4, keep);
-        cgtp_copy16(to + 256 + lane * 16, x_row + 128 + group * 192 + lane * 4, keep);
-        if (lane < 16)
-            cgtp_copy16(to + 768 + lane * 16, x_row + 128 + group * 192 + 128 + lane * 4, keep);
+        if (lane < 8)
+            cgtp_copy16(to + 0 + lane * 16, x_row + group * 32 + lane * 4, keep);
+        if (lane < 24)
+            cgtp_copy16(to + 128 + lane * 16, x_row + 128 + group * 96 + lane * 4, keep);
+        cgtp_copy16(to + 512 + lane * 16, x_row + 512 + group * 160 + lane * 4, keep);
+        if (lane < 8)
+            cgtp_copy16(to + 1024 + lane * 16, x_row + 512 + group * 160 + 128 + lane * 4, keep);
         const real *const y_row = l.y + (first + loaded) * 16;
         if (lane < 4)
-            cgtp_copy16(to + 1024 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + loaded) * 2176 + group * 64;
-        cgtp_copy16(to + 1088 + lane * 16, w_row + 0 + lane / 16 * 512 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 1600 + lane * 16, w_row + 384 + lane / 16 * -256 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 2112 + lane * 16, w_row + 1152 + lane / 16 * -128 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 2624 + lane * 16, w_row + 640 + lane / 16 * 1152 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 3136 + lane * 16, w_row + 1664 + lane / 16 * -384 + lane % 16 * 4, stream);
+            cgtp_copy16(to + 1152 + lane * 16, y_row + lane * 4, stream);
+        const real *const w_row = l.w + (first + loaded) * 2176 + group * 32;
+        cgtp_copy16(to + 1216 + lane * 16, w_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 1408 : 384) + lane % 8 * 4, stream);
+        cgtp_copy16(to + 1728 + lane * 16, w_row + (lane < 8 ? 128 : lane < 16 ? 1152 : lane < 24 ? 768 : 1920) + lane % 8 * 4, stream);
+        cgtp_copy16(to + 2240 + lane * 16, w_row + (lane < 8 ? 1024 : lane < 16 ? 640 : lane < 24 ? 1792 : 256) + lane % 8 * 4, stream);
+        cgtp_copy16(to + 2752 + lane * 16, w_row + (lane < 8 ? 1536 : lane < 16 ? 1664 : lane < 24 ? 1280 : 896) + lane % 8 * 4, stream);
+        if (lane < 8)
+            cgtp_copy16(to + 3264 + lane * 16, w_row + 2048 + lane * 4, stream);
         const real *const ax_row = l.ax + from * (int64_t)1152;
-        if (lane < 16)
-            cgtp_copy16(to + 3648 + lane * 16, ax_row + group * 64 + lane * 4, keep);
-        cgtp_copy16(to + 3904 + lane * 16, ax_row + 128 + group * 192 + lane * 4, keep);
-        if (lane < 16)
-            cgtp_copy16(to + 4416 + lane * 16, ax_row + 128 + group * 192 + 128 + lane * 4, keep);
+        if (lane < 8)
+            cgtp_copy16(to + 3392 + lane * 16, ax_row + group * 32 + lane * 4, keep);
+        if (lane < 24)
+            cgtp_copy16(to + 3520 + lane * 16, ax_row + 128 + group * 96 + lane * 4, keep);
+        cgtp_copy16(to + 3904 + lane * 16, ax_row + 512 + group * 160 + lane * 4, keep);
+        if (lane < 8)
+            cgtp_copy16(to + 4416 + lane * 16, ax_row + 512 + group * 160 + 128 + lane * 4, keep);
         const real *const by_row = l.by + (first + loaded) * 16;
         if (lane < 4)
-            cgtp_copy16(to + 4672 + lane * 16, by_row + lane * 4, stream);
-        const real *const cw_row = l.cw + (first + loaded) * 2176 + group * 64;
-        cgtp_copy16(to + 4736 + lane * 16, cw_row + 0 + lane / 16 * 512 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 5248 + lane * 16, cw_row + 384 + lane / 16 * -256 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 5760 + lane * 16, cw_row + 1152 + lane / 16 * -128 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 6272 + lane * 16, cw_row + 640 + lane / 16 * 1152 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 6784 + lane * 16, cw_row + 1664 + lane / 16 * -384 + lane % 16 * 4, stream);
+            cgtp_copy16(to + 4544 + lane * 16, by_row + lane * 4, stream);
+        const real *const cw_row = l.cw + (first + loaded) * 2176 + group * 32;
+        cgtp_copy16(to + 4608 + lane * 16, cw_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 1408 : 384) + lane % 8 * 4, stream);
+        cgtp_copy16(to + 5120 + lane * 16, cw_row + (lane < 8 ? 128 : lane < 16 ? 1152 : lane < 24 ? 768 : 1920) + lane % 8 * 4, stream);
+        cgtp_copy16(to + 5632 + lane * 16, cw_row + (lane < 8 ? 1024 : lane < 16 ? 640 : lane < 24 ? 1792 : 256) + lane % 8 * 4, stream);
+        cgtp_copy16(to + 6144 + lane * 16, cw_row + (lane < 8 ? 1536 : lane < 16 ? 1664 : lane < 24 ? 1280 : 896) + lane % 8 * 4, stream);
+        if (lane < 8)
+            cgtp_copy16(to + 6656 + lane * 16, cw_row + 2048 + lane * 4, stream);
         loaded++;
     };
-    real gz0[2] = {0};
-    real gz4[6] = {0};
-    real gz3[6] = {0};
-    real gz1[2] = {0};
-    real gz9[10] = {0};
-    real gz8[10] = {0};
-    real gz5[6] = {0};
-    real gz14[14] = {0};
-    real gz13[14] = {0};
-    real gz10[10] = {0};
+    real gz0[1] = {0};
+    real gz4[3] = {0};
+    real gz11[5] = {0};
+    real gz3[3] = {0};
+    real gz1[1] = {0};
+    real gz9[5] = {0};
+    real gz6[3] = {0};
+    real gz15[7] = {0};
+    real gz8[5] = {0};
+    real gz5[3] = {0};
+    real gz14[7] = {0};
+    real gz2[1] = {0};
+    real gz12[5] = {0};
+    real gz13[7] = {0};
+    real gz10[5] = {0};
+    real gz7[3] = {0};
+    real gz16[7] = {0};
+    if (nodes > 0)
+        cgtp_sync_warp(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (loaded < count)
@@ -1367,70 +1284,80 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
         cgtp_copies_commit();
     }
     CGTP_LOOP
-    for (; node < graph.receivers; node++) {
-        if (node - ends_from >= CGTP_LANES) {
-            ends_from = node;
-            ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first);
+    for (; node < piece.node_end; node++, ends_at++) {
+        if (ends_at == CGTP_LANES) {
+            ends_at = 0;
+            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
         }
-        const int full = cgtp_shuffle(ends, (int)(node - ends_from)), end = full < count ? full : count;
+        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
         if (done == count)
             break;
         if (full == done)
             continue;
-        cgtp_load<2>(gz0, l.gz + node * 9088 + 0 + (group * 32 + lane) * 2);
-        cgtp_load<6>(gz4, l.gz + node * 9088 + 768 + (group * 32 + lane) * 6);
-        cgtp_load<6>(gz3, l.gz + node * 9088 + 384 + (group * 32 + lane) * 6);
-        cgtp_load<2>(gz1, l.gz + node * 9088 + 128 + (group * 32 + lane) * 2);
+        cgtp_load<1>(gz0, l.gz + (int64_t)node * 9088 + 0 + (group * 32 + lane) * 1);
+        cgtp_load<3>(gz4, l.gz + (int64_t)node * 9088 + 768 + (group * 32 + lane) * 3);
+        cgtp_load<5>(gz11, l.gz + (int64_t)node * 9088 + 4224 + (group * 32 + lane) * 5);
+        cgtp_load<3>(gz3, l.gz + (int64_t)node * 9088 + 384 + (group * 32 + lane) * 3);
+        cgtp_load<1>(gz1, l.gz + (int64_t)node * 9088 + 128 + (group * 32 + lane) * 1);
         gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz1[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<10>(gz9, l.gz + node * 9088 + 2944 + (group * 32 + lane) * 10);
+        cgtp_load<5>(gz9, l.gz + (int64_t)node * 9088 + 2944 + (group * 32 + lane) * 5);
         gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[5] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[2] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
-        gz9[7] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
         gz9[3] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[8] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[9] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<10>(gz8, l.gz + node * 9088 + 2304 + (group * 32 + lane) * 10);
-        cgtp_load<6>(gz5, l.gz + node * 9088 + 1152 + (group * 32 + lane) * 6);
+        cgtp_load<3>(gz6, l.gz + (int64_t)node * 9088 + 1536 + (group * 32 + lane) * 3);
+        gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        cgtp_load<7>(gz15, l.gz + (int64_t)node * 9088 + 7296 + (group * 32 + lane) * 7);
+        gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        gz15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        gz15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        gz15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        gz15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        cgtp_load<5>(gz8, l.gz + (int64_t)node * 9088 + 2304 + (group * 32 + lane) * 5);
+        cgtp_load<3>(gz5, l.gz + (int64_t)node * 9088 + 1152 + (group * 32 + lane) * 3);
         gz5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz5[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz5[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz5[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz5[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz5[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_load<14>(gz14, l.gz + node * 9088 + 6400 + (group * 32 + lane) * 14);
+        cgtp_load<7>(gz14, l.gz + (int64_t)node * 9088 + 6400 + (group * 32 + lane) * 7);
         gz14[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz14[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz14[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz14[8] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz14[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz14[9] *= 0x1.75e974p-3f; /* sqrt(1/30) */
         gz14[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz14[10] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
         gz14[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz14[11] *= 0x1.75e974p-3f; /* sqrt(1/30) */
         gz14[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz14[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz14[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<14>(gz13, l.gz + node * 9088 + 5504 + (group * 32 + lane) * 14);
-        cgtp_load<10>(gz10, l.gz + node * 9088 + 3584 + (group * 32 + lane) * 10);
+        cgtp_load<1>(gz2, l.gz + (int64_t)node * 9088 + 256 + (group * 32 + lane) * 1);
+        gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        cgtp_load<5>(gz12, l.gz + (int64_t)node * 9088 + 4864 + (group * 32 + lane) * 5);
+        gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
+        gz12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        gz12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
+        gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        cgtp_load<7>(gz13, l.gz + (int64_t)node * 9088 + 5504 + (group * 32 + lane) * 7);
+        cgtp_load<5>(gz10, l.gz + (int64_t)node * 9088 + 3584 + (group * 32 + lane) * 5);
         gz10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
-        gz10[5] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
         gz10[1] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
-        gz10[6] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         gz10[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz10[7] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         gz10[3] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
-        gz10[8] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         gz10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        gz10[9] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        if (group == 0 && node + 1 < graph.receivers)
-            cgtp_prefetch_row(l.gz + (node + 1) * 9088, 9088);
+        cgtp_load<3>(gz7, l.gz + (int64_t)node * 9088 + 1920 + (group * 32 + lane) * 3);
+        gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
+        gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
+        gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
+        cgtp_load<7>(gz16, l.gz + (int64_t)node * 9088 + 8192 + (group * 32 + lane) * 7);
+        gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
+        gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
+        gz16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        gz16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        gz16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        gz16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
+        gz16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         CGTP_LOOP
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
@@ -1440,33 +1367,37 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
             cgtp_copies_commit();
             const unsigned char *const at = ring + stage * STAGE;
             const int64_t edge = first + done;
-            real x0[2];
-            cgtp_load<2>(x0, (const real *)(at + 0) + lane * 2);
-            real x1[6];
-            cgtp_load<6>(x1, (const real *)(at + 256) + lane * 6);
+            real x0[1];
+            cgtp_load<1>(x0, (const real *)(at + 0) + lane * 1);
+            real x1[3];
+            cgtp_load<3>(x1, (const real *)(at + 128) + lane * 3);
+            real x2[5];
+            cgtp_load<5>(x2, (const real *)(at + 512) + lane * 5);
             real y[16];
-            cgtp_load_row<16>(y, (const real *)(at + 1024));
-            real ax0[2];
-            cgtp_load<2>(ax0, (const real *)(at + 3648) + lane * 2);
-            real ax1[6];
-            cgtp_load<6>(ax1, (const real *)(at + 3904) + lane * 6);
+            cgtp_load_row<16>(y, (const real *)(at + 1152));
+            real ax0[1];
+            cgtp_load<1>(ax0, (const real *)(at + 3392) + lane * 1);
+            real ax1[3];
+            cgtp_load<3>(ax1, (const real *)(at + 3520) + lane * 3);
+            real ax2[5];
+            cgtp_load<5>(ax2, (const real *)(at + 3904) + lane * 5);
             real by[16];
-            cgtp_load_row<16>(by, (const real *)(at + 4672));
-            real d_x0[2] = {0};
-            real d_x1[6] = {0};
+            cgtp_load_row<16>(by, (const real *)(at + 4544));
+            real d_x0[1] = {0};
+            real d_x1[3] = {0};
+            real d_x2[5] = {0};
             real d_y[16] = {0};
-            real *const d_w_row = l.d_w + edge * 2176 + group * 64 + lane * 2;
+            real *const d_w_row = l.d_w + edge * 2176 + group * 32 + lane * 1;
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 1088) + lane * 2);
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane * 1);
                 const real by_0 = by[0];
                 const real by_f0 = by_0;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 4736) + lane * 2);
-                real d_w_v[2];
-                {
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 4608) + lane * 1);
+                real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz0[0];
@@ -1479,34 +1410,18 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real d1_0 = x_0 * gz_0;
                 d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
                 d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
-                }
-                {
-                const real x_0 = x0[1];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz0[1];
-                const real ax_0 = ax0[1];
-                const real cw_0 = cw_v[1];
-                const real s0_0 = w_0 * by_f0;
-                const real s1_0 = cw_0 * y_f0;
-                d_x0[1] = d_x0[1] + s0_0 * gz_0 + s1_0 * gz_0;
-                const real d0_0 = ax_0 * gz_0;
-                const real d1_0 = x_0 * gz_0;
-                d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[1] = by_f0 * d1_0 + y_f0 * d0_0;
-                }
-                cgtp_store_stream<2>(d_w_row + 0, d_w_v);
+                cgtp_store_stream<1>(d_w_row + 0, d_w_v);
             }
             { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3) */
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 1344) + lane * 2);
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
                 const real by_0 = by[0];
                 const real by_f0 = by_0;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 4992) + lane * 2);
-                real d_w_v[2];
-                {
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 4736) + lane * 1);
+                real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
@@ -1521,40 +1436,50 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
                 d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
                 d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz4[3], gz_1 = gz4[4], gz_2 = gz4[5];
-                const real ax_0 = ax1[3], ax_1 = ax1[4], ax_2 = ax1[5];
-                const real cw_0 = cw_v[1];
+                cgtp_store_stream<1>(d_w_row + 512, d_w_v);
+            }
+            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
+                const real y_0 = y[0];
+                const real y_f0 = y_0;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane * 1);
+                const real by_0 = by[0];
+                const real by_f0 = by_0;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 4864) + lane * 1);
+                real d_w_v[1];
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real gz_0 = gz11[0], gz_1 = gz11[1], gz_2 = gz11[2], gz_3 = gz11[3], gz_4 = gz11[4];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real cw_0 = cw_v[0];
                 const real s0_0 = w_0 * by_f0;
                 const real s1_0 = cw_0 * y_f0;
-                d_x1[3] = d_x1[3] + s0_0 * gz_0 + s1_0 * gz_0;
-                d_x1[4] = d_x1[4] + s0_0 * gz_1 + s1_0 * gz_1;
-                d_x1[5] = d_x1[5] + s0_0 * gz_2 + s1_0 * gz_2;
-                const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
-                const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+                d_x2[0] = d_x2[0] + s0_0 * gz_0 + s1_0 * gz_0;
+                d_x2[1] = d_x2[1] + s0_0 * gz_1 + s1_0 * gz_1;
+                d_x2[2] = d_x2[2] + s0_0 * gz_2 + s1_0 * gz_2;
+                d_x2[3] = d_x2[3] + s0_0 * gz_3 + s1_0 * gz_3;
+                d_x2[4] = d_x2[4] + s0_0 * gz_4 + s1_0 * gz_4;
+                const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2 + ax_3 * gz_3 + ax_4 * gz_4;
+                const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
                 d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[1] = by_f0 * d1_0 + y_f0 * d0_0;
-                }
-                cgtp_store_stream<2>(d_w_row + 512, d_w_v);
+                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
+                cgtp_store_stream<1>(d_w_row + 1408, d_w_v);
             }
             { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
                 const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
                 const real y_f0 = y_0;
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 1600) + lane * 2);
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 1600) + lane * 1);
                 const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
                 const real by_f0 = by_0;
                 const real by_f1 = by_1;
                 const real by_f2 = by_2;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 5248) + lane * 2);
-                real d_w_v[2];
-                {
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 4992) + lane * 1);
+                real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz3[0], gz_1 = gz3[1], gz_2 = gz3[2];
@@ -1570,41 +1495,22 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 d_y[2] = d_y[2] + v1gz_0 * gz_1;
                 d_y[3] = d_y[3] + v1gz_0 * gz_2;
                 d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
-                }
-                {
-                const real x_0 = x0[1];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz3[3], gz_1 = gz3[4], gz_2 = gz3[5];
-                const real ax_0 = ax0[1];
-                const real cw_0 = cw_v[1];
-                const real u0_0 = w_0 * ax_0;
-                const real u1_0 = cw_0 * x_0;
-                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
-                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-                d_x0[1] = d_x0[1] + w_0 * l0_0 + cw_0 * l1_0;
-                const real v1gz_0 = u0_0 + u1_0;
-                d_y[1] = d_y[1] + v1gz_0 * gz_0;
-                d_y[2] = d_y[2] + v1gz_0 * gz_1;
-                d_y[3] = d_y[3] + v1gz_0 * gz_2;
-                d_w_v[1] = x_0 * l0_0 + ax_0 * l1_0;
-                }
-                cgtp_store_stream<2>(d_w_row + 384, d_w_v);
+                cgtp_store_stream<1>(d_w_row + 384, d_w_v);
             }
             { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1 */
                 const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
                 const real y_f0 = y_0;
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 1856) + lane * 2);
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 1728) + lane * 1);
                 const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
                 const real by_f0 = by_0;
                 const real by_f1 = by_1;
                 const real by_f2 = by_2;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 5504) + lane * 2);
-                real d_w_v[2];
-                {
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 5120) + lane * 1);
+                real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz1[0];
@@ -1621,26 +1527,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real t0_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
                 const real t1_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
                 d_w_v[0] = gz_0 * t0_0 + gz_0 * t1_0;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz1[1];
-                const real ax_0 = ax1[3], ax_1 = ax1[4], ax_2 = ax1[5];
-                const real cw_0 = cw_v[1];
-                const real s0_0 = w_0 * gz_0;
-                const real s1_0 = cw_0 * gz_0;
-                d_x1[3] = d_x1[3] + s0_0 * by_f0 + s1_0 * y_f0;
-                d_x1[4] = d_x1[4] + s0_0 * by_f1 + s1_0 * y_f1;
-                d_x1[5] = d_x1[5] + s0_0 * by_f2 + s1_0 * y_f2;
-                d_y[1] = d_y[1] + s0_0 * ax_0 + s1_0 * x_0;
-                d_y[2] = d_y[2] + s0_0 * ax_1 + s1_0 * x_1;
-                d_y[3] = d_y[3] + s0_0 * ax_2 + s1_0 * x_2;
-                const real t0_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-                const real t1_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-                d_w_v[1] = gz_0 * t0_0 + gz_0 * t1_0;
-                }
-                cgtp_store_stream<2>(d_w_row + 128, d_w_v);
+                cgtp_store_stream<1>(d_w_row + 128, d_w_v);
             }
             { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5) */
                 const real C0 = 0x1p+1f; /* 2 */
@@ -1649,17 +1536,16 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 const real y_f1 = y_0;
                 const real y_f2 = y_1;
                 const real y_f3 = C0 * y_1;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2112) + lane * 2);
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 1856) + lane * 1);
                 const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
                 const real by_f0 = by_2;
                 const real by_f1 = by_0;
                 const real by_f2 = by_1;
                 const real by_f3 = C0 * by_1;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 5760) + lane * 2);
-                real d_w_v[2];
-                {
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 5248) + lane * 1);
+                real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2], gz_3 = gz9[3], gz_4 = gz9[4];
@@ -1688,732 +1574,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
                 d_y[2] = d_y[2] + v1gz_0 * gz_1 + v1gz_2 * gz_3 + C0 * q1_3;
                 d_y[3] = d_y[3] + v1gz_0 * gz_0 + v1gz_1 * gz_3 - v1gz_2 * gz_2 + v1gz_2 * gz_4;
                 d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz9[5], gz_1 = gz9[6], gz_2 = gz9[7], gz_3 = gz9[8], gz_4 = gz9[9];
-                const real ax_0 = ax1[3], ax_1 = ax1[4], ax_2 = ax1[5];
-                const real cw_0 = cw_v[1];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 - by_f1 * gz_2 - by_f1 * gz_4;
-                const real l0_1 = by_f1 * gz_1 + by_f3 * gz_2 + by_f0 * gz_3;
-                const real l0_2 = by_f1 * gz_0 - by_f0 * gz_2 + by_f2 * gz_3 + by_f0 * gz_4;
-                const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f1 * gz_2 - y_f1 * gz_4;
-                const real l1_1 = y_f1 * gz_1 + y_f3 * gz_2 + y_f0 * gz_3;
-                const real l1_2 = y_f1 * gz_0 - y_f0 * gz_2 + y_f2 * gz_3 + y_f0 * gz_4;
-                d_x1[3] = d_x1[3] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x1[4] = d_x1[4] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x1[5] = d_x1[5] + w_0 * l0_2 + cw_0 * l1_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real q1_3 = v1gz_1 * gz_2;
-                d_y[1] = d_y[1] - v1gz_0 * gz_2 - v1gz_0 * gz_4 + v1gz_1 * gz_1 + v1gz_2 * gz_0;
-                d_y[2] = d_y[2] + v1gz_0 * gz_1 + v1gz_2 * gz_3 + C0 * q1_3;
-                d_y[3] = d_y[3] + v1gz_0 * gz_0 + v1gz_1 * gz_3 - v1gz_2 * gz_2 + v1gz_2 * gz_4;
-                d_w_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
-                }
-                cgtp_store_stream<2>(d_w_row + 1152, d_w_v);
-            }
-            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2368) + lane * 2);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                const real by_f3 = by_3;
-                const real by_f4 = by_4;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 6016) + lane * 2);
-                real d_w_v[2];
-                {
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz8[0], gz_1 = gz8[1], gz_2 = gz8[2], gz_3 = gz8[3], gz_4 = gz8[4];
-                const real ax_0 = ax0[0];
-                const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u1_0 = cw_0 * x_0;
-                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2 + by_f3 * gz_3 + by_f4 * gz_4;
-                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4;
-                d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
-                const real v1gz_0 = u0_0 + u1_0;
-                d_y[4] = d_y[4] + v1gz_0 * gz_0;
-                d_y[5] = d_y[5] + v1gz_0 * gz_1;
-                d_y[6] = d_y[6] + v1gz_0 * gz_2;
-                d_y[7] = d_y[7] + v1gz_0 * gz_3;
-                d_y[8] = d_y[8] + v1gz_0 * gz_4;
-                d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
-                }
-                {
-                const real x_0 = x0[1];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz8[5], gz_1 = gz8[6], gz_2 = gz8[7], gz_3 = gz8[8], gz_4 = gz8[9];
-                const real ax_0 = ax0[1];
-                const real cw_0 = cw_v[1];
-                const real u0_0 = w_0 * ax_0;
-                const real u1_0 = cw_0 * x_0;
-                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2 + by_f3 * gz_3 + by_f4 * gz_4;
-                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4;
-                d_x0[1] = d_x0[1] + w_0 * l0_0 + cw_0 * l1_0;
-                const real v1gz_0 = u0_0 + u1_0;
-                d_y[4] = d_y[4] + v1gz_0 * gz_0;
-                d_y[5] = d_y[5] + v1gz_0 * gz_1;
-                d_y[6] = d_y[6] + v1gz_0 * gz_2;
-                d_y[7] = d_y[7] + v1gz_0 * gz_3;
-                d_y[8] = d_y[8] + v1gz_0 * gz_4;
-                d_w_v[1] = x_0 * l0_0 + ax_0 * l1_0;
-                }
-                cgtp_store_stream<2>(d_w_row + 1024, d_w_v);
-            }
-            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = C0 * y_2 + y_4;
-                const real y_f1 = y_1;
-                const real y_f2 = y_0;
-                const real y_f3 = C1 * y_2;
-                const real y_f4 = y_3;
-                const real y_f5 = C0 * y_2 - y_4;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2624) + lane * 2);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = C0 * by_2 + by_4;
-                const real by_f1 = by_1;
-                const real by_f2 = by_0;
-                const real by_f3 = C1 * by_2;
-                const real by_f4 = by_3;
-                const real by_f5 = C0 * by_2 - by_4;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 6272) + lane * 2);
-                real d_w_v[2];
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz5[0], gz_1 = gz5[1], gz_2 = gz5[2];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real l0_0 = -by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
-                const real l0_1 = by_f1 * gz_0 + by_f3 * gz_1 + by_f4 * gz_2;
-                const real l0_2 = by_f2 * gz_0 + by_f4 * gz_1 - by_f5 * gz_2;
-                const real l1_0 = -y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-                const real l1_1 = y_f1 * gz_0 + y_f3 * gz_1 + y_f4 * gz_2;
-                const real l1_2 = y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-                d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real q1_0 = -v1gz_0 * gz_0;
-                const real q1_3 = v1gz_1 * gz_1;
-                const real q1_5 = -v1gz_2 * gz_2;
-                d_y[4] = d_y[4] + v1gz_0 * gz_2 + v1gz_2 * gz_0;
-                d_y[5] = d_y[5] + v1gz_0 * gz_1 + v1gz_1 * gz_0;
-                d_y[6] = d_y[6] + C0 * q1_0 + C1 * q1_3 + C0 * q1_5;
-                d_y[7] = d_y[7] + v1gz_1 * gz_2 + v1gz_2 * gz_1;
-                d_y[8] = d_y[8] + q1_0 - q1_5;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz5[3], gz_1 = gz5[4], gz_2 = gz5[5];
-                const real ax_0 = ax1[3], ax_1 = ax1[4], ax_2 = ax1[5];
-                const real cw_0 = cw_v[1];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real l0_0 = -by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
-                const real l0_1 = by_f1 * gz_0 + by_f3 * gz_1 + by_f4 * gz_2;
-                const real l0_2 = by_f2 * gz_0 + by_f4 * gz_1 - by_f5 * gz_2;
-                const real l1_0 = -y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-                const real l1_1 = y_f1 * gz_0 + y_f3 * gz_1 + y_f4 * gz_2;
-                const real l1_2 = y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-                d_x1[3] = d_x1[3] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x1[4] = d_x1[4] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x1[5] = d_x1[5] + w_0 * l0_2 + cw_0 * l1_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real q1_0 = -v1gz_0 * gz_0;
-                const real q1_3 = v1gz_1 * gz_1;
-                const real q1_5 = -v1gz_2 * gz_2;
-                d_y[4] = d_y[4] + v1gz_0 * gz_2 + v1gz_2 * gz_0;
-                d_y[5] = d_y[5] + v1gz_0 * gz_1 + v1gz_1 * gz_0;
-                d_y[6] = d_y[6] + C0 * q1_0 + C1 * q1_3 + C0 * q1_5;
-                d_y[7] = d_y[7] + v1gz_1 * gz_2 + v1gz_2 * gz_1;
-                d_y[8] = d_y[8] + q1_0 - q1_5;
-                d_w_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
-                }
-                cgtp_store_stream<2>(d_w_row + 640, d_w_v);
-            }
-            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C1 = 0x1p+2f; /* 4 */
-                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_4;
-                const real y_f1 = y_0;
-                const real y_f2 = y_3;
-                const real y_f3 = y_1;
-                const real y_f4 = C0 * y_2 + y_4;
-                const real y_f5 = C1 * y_1;
-                const real y_f6 = C2 * y_2;
-                const real y_f7 = C1 * y_3;
-                const real y_f8 = C0 * y_2 - y_4;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2880) + lane * 2);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = by_4;
-                const real by_f1 = by_0;
-                const real by_f2 = by_3;
-                const real by_f3 = by_1;
-                const real by_f4 = C0 * by_2 + by_4;
-                const real by_f5 = C1 * by_1;
-                const real by_f6 = C2 * by_2;
-                const real by_f7 = C1 * by_3;
-                const real by_f8 = C0 * by_2 - by_4;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 6528) + lane * 2);
-                real d_w_v[2];
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz14[0], gz_1 = gz14[1], gz_2 = gz14[2], gz_3 = gz14[3], gz_4 = gz14[4], gz_5 = gz14[5], gz_6 = gz14[6];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 + by_f4 * gz_2 - by_f3 * gz_3 - by_f1 * gz_4
-                    - by_f3 * gz_5 - by_f1 * gz_6;
-                const real l0_1 = by_f1 * gz_1 + by_f5 * gz_2 + by_f6 * gz_3 + by_f7 * gz_4 + by_f0 * gz_5;
-                const real l0_2 = by_f1 * gz_0 + by_f3 * gz_1 - by_f1 * gz_2 - by_f2 * gz_3 + by_f8 * gz_4
-                    + by_f2 * gz_5 + by_f0 * gz_6;
-                const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 + y_f4 * gz_2 - y_f3 * gz_3 - y_f1 * gz_4
-                    - y_f3 * gz_5 - y_f1 * gz_6;
-                const real l1_1 = y_f1 * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 + y_f7 * gz_4 + y_f0 * gz_5;
-                const real l1_2 = y_f1 * gz_0 + y_f3 * gz_1 - y_f1 * gz_2 - y_f2 * gz_3 + y_f8 * gz_4
-                    + y_f2 * gz_5 + y_f0 * gz_6;
-                d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real q1_4 = v1gz_0 * gz_2;
-                const real q1_5 = v1gz_1 * gz_2;
-                const real q1_6 = v1gz_1 * gz_3;
-                const real q1_7 = v1gz_1 * gz_4;
-                const real q1_8 = v1gz_2 * gz_4;
-                d_y[4] = d_y[4] - v1gz_0 * gz_4 - v1gz_0 * gz_6 + v1gz_1 * gz_1 + v1gz_2 * gz_0
-                    - v1gz_2 * gz_2;
-                d_y[5] = d_y[5] - v1gz_0 * gz_3 - v1gz_0 * gz_5 + v1gz_2 * gz_1 + C1 * q1_5;
-                d_y[6] = d_y[6] + C0 * q1_4 + C2 * q1_6 + C0 * q1_8;
-                d_y[7] = d_y[7] + v1gz_0 * gz_1 - v1gz_2 * gz_3 + v1gz_2 * gz_5 + C1 * q1_7;
-                d_y[8] = d_y[8] + v1gz_0 * gz_0 + v1gz_1 * gz_5 + v1gz_2 * gz_6 + q1_4 - q1_8;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz14[7], gz_1 = gz14[8], gz_2 = gz14[9], gz_3 = gz14[10], gz_4 = gz14[11], gz_5 = gz14[12], gz_6 = gz14[13];
-                const real ax_0 = ax1[3], ax_1 = ax1[4], ax_2 = ax1[5];
-                const real cw_0 = cw_v[1];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 + by_f4 * gz_2 - by_f3 * gz_3 - by_f1 * gz_4
-                    - by_f3 * gz_5 - by_f1 * gz_6;
-                const real l0_1 = by_f1 * gz_1 + by_f5 * gz_2 + by_f6 * gz_3 + by_f7 * gz_4 + by_f0 * gz_5;
-                const real l0_2 = by_f1 * gz_0 + by_f3 * gz_1 - by_f1 * gz_2 - by_f2 * gz_3 + by_f8 * gz_4
-                    + by_f2 * gz_5 + by_f0 * gz_6;
-                const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 + y_f4 * gz_2 - y_f3 * gz_3 - y_f1 * gz_4
-                    - y_f3 * gz_5 - y_f1 * gz_6;
-                const real l1_1 = y_f1 * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 + y_f7 * gz_4 + y_f0 * gz_5;
-                const real l1_2 = y_f1 * gz_0 + y_f3 * gz_1 - y_f1 * gz_2 - y_f2 * gz_3 + y_f8 * gz_4
-                    + y_f2 * gz_5 + y_f0 * gz_6;
-                d_x1[3] = d_x1[3] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x1[4] = d_x1[4] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x1[5] = d_x1[5] + w_0 * l0_2 + cw_0 * l1_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real q1_4 = v1gz_0 * gz_2;
-                const real q1_5 = v1gz_1 * gz_2;
-                const real q1_6 = v1gz_1 * gz_3;
-                const real q1_7 = v1gz_1 * gz_4;
-                const real q1_8 = v1gz_2 * gz_4;
-                d_y[4] = d_y[4] - v1gz_0 * gz_4 - v1gz_0 * gz_6 + v1gz_1 * gz_1 + v1gz_2 * gz_0
-                    - v1gz_2 * gz_2;
-                d_y[5] = d_y[5] - v1gz_0 * gz_3 - v1gz_0 * gz_5 + v1gz_2 * gz_1 + C1 * q1_5;
-                d_y[6] = d_y[6] + C0 * q1_4 + C2 * q1_6 + C0 * q1_8;
-                d_y[7] = d_y[7] + v1gz_0 * gz_1 - v1gz_2 * gz_3 + v1gz_2 * gz_5 + C1 * q1_7;
-                d_y[8] = d_y[8] + v1gz_0 * gz_0 + v1gz_1 * gz_5 + v1gz_2 * gz_6 + q1_4 - q1_8;
-                d_w_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
-                }
-                cgtp_store_stream<2>(d_w_row + 1792, d_w_v);
-            }
-            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
-                const real y_f5 = y_5;
-                const real y_f6 = y_6;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3136) + lane * 2);
-                const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                const real by_f3 = by_3;
-                const real by_f4 = by_4;
-                const real by_f5 = by_5;
-                const real by_f6 = by_6;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 6784) + lane * 2);
-                real d_w_v[2];
-                {
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz13[0], gz_1 = gz13[1], gz_2 = gz13[2], gz_3 = gz13[3], gz_4 = gz13[4], gz_5 = gz13[5], gz_6 = gz13[6];
-                const real ax_0 = ax0[0];
-                const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u1_0 = cw_0 * x_0;
-                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2 + by_f3 * gz_3 + by_f4 * gz_4
-                    + by_f5 * gz_5 + by_f6 * gz_6;
-                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4
-                    + y_f5 * gz_5 + y_f6 * gz_6;
-                d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
-                const real v1gz_0 = u0_0 + u1_0;
-                d_y[9] = d_y[9] + v1gz_0 * gz_0;
-                d_y[10] = d_y[10] + v1gz_0 * gz_1;
-                d_y[11] = d_y[11] + v1gz_0 * gz_2;
-                d_y[12] = d_y[12] + v1gz_0 * gz_3;
-                d_y[13] = d_y[13] + v1gz_0 * gz_4;
-                d_y[14] = d_y[14] + v1gz_0 * gz_5;
-                d_y[15] = d_y[15] + v1gz_0 * gz_6;
-                d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
-                }
-                {
-                const real x_0 = x0[1];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz13[7], gz_1 = gz13[8], gz_2 = gz13[9], gz_3 = gz13[10], gz_4 = gz13[11], gz_5 = gz13[12], gz_6 = gz13[13];
-                const real ax_0 = ax0[1];
-                const real cw_0 = cw_v[1];
-                const real u0_0 = w_0 * ax_0;
-                const real u1_0 = cw_0 * x_0;
-                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2 + by_f3 * gz_3 + by_f4 * gz_4
-                    + by_f5 * gz_5 + by_f6 * gz_6;
-                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4
-                    + y_f5 * gz_5 + y_f6 * gz_6;
-                d_x0[1] = d_x0[1] + w_0 * l0_0 + cw_0 * l1_0;
-                const real v1gz_0 = u0_0 + u1_0;
-                d_y[9] = d_y[9] + v1gz_0 * gz_0;
-                d_y[10] = d_y[10] + v1gz_0 * gz_1;
-                d_y[11] = d_y[11] + v1gz_0 * gz_2;
-                d_y[12] = d_y[12] + v1gz_0 * gz_3;
-                d_y[13] = d_y[13] + v1gz_0 * gz_4;
-                d_y[14] = d_y[14] + v1gz_0 * gz_5;
-                d_y[15] = d_y[15] + v1gz_0 * gz_6;
-                d_w_v[1] = x_0 * l0_0 + ax_0 * l1_0;
-                }
-                cgtp_store_stream<2>(d_w_row + 1664, d_w_v);
-            }
-            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
-                const real C1 = 0x1.94c584p+1f; /* sqrt(10) */
-                const real C2 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-                const real C3 = 0x1.43d136p+0f; /* sqrt(8/5) */
-                const real C4 = 0x1.3988e2p+0f; /* sqrt(3/2) */
-                const real C5 = 0x1.08654ap-2f; /* sqrt(1/15) */
-                const real C6 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_4 + C0 * y_6;
-                const real y_f1 = C1 * y_1;
-                const real y_f2 = C0 * y_0 - y_2;
-                const real y_f3 = C2 * y_3 + y_5;
-                const real y_f4 = C3 * y_2;
-                const real y_f5 = y_1;
-                const real y_f6 = y_2;
-                const real y_f7 = C4 * y_3;
-                const real y_f8 = y_4;
-                const real y_f9 = C3 * y_4;
-                const real y_f10 = C2 * y_3 - y_5;
-                const real y_f11 = y_0 + C5 * y_2;
-                const real y_f12 = C6 * y_5;
-                const real y_f13 = C5 * y_4 - y_6;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3392) + lane * 2);
-                const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
-                const real by_f0 = by_4 + C0 * by_6;
-                const real by_f1 = C1 * by_1;
-                const real by_f2 = C0 * by_0 - by_2;
-                const real by_f3 = C2 * by_3 + by_5;
-                const real by_f4 = C3 * by_2;
-                const real by_f5 = by_1;
-                const real by_f6 = by_2;
-                const real by_f7 = C4 * by_3;
-                const real by_f8 = by_4;
-                const real by_f9 = C3 * by_4;
-                const real by_f10 = C2 * by_3 - by_5;
-                const real by_f11 = by_0 + C5 * by_2;
-                const real by_f12 = C6 * by_5;
-                const real by_f13 = C5 * by_4 - by_6;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 7040) + lane * 2);
-                real d_w_v[2];
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz10[0], gz_1 = gz10[1], gz_2 = gz10[2], gz_3 = gz10[3], gz_4 = gz10[4];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real l0_0 = -by_f0 * gz_0 - by_f3 * gz_1 + by_f6 * gz_2 + by_f5 * gz_3
-                    + by_f11 * gz_4;
-                const real l0_1 = by_f1 * gz_0 + by_f4 * gz_1 + by_f7 * gz_2 + by_f9 * gz_3 + by_f12 * gz_4;
-                const real l0_2 = by_f2 * gz_0 + by_f5 * gz_1 + by_f8 * gz_2 - by_f10 * gz_3
-                    - by_f13 * gz_4;
-                const real l1_0 = -y_f0 * gz_0 - y_f3 * gz_1 + y_f6 * gz_2 + y_f5 * gz_3 + y_f11 * gz_4;
-                const real l1_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3 + y_f12 * gz_4;
-                const real l1_2 = y_f2 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 - y_f10 * gz_3 - y_f13 * gz_4;
-                d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real q1_0 = -v1gz_0 * gz_0;
-                const real q1_1 = v1gz_1 * gz_0;
-                const real q1_2 = v1gz_2 * gz_0;
-                const real q1_3 = -v1gz_0 * gz_1;
-                const real q1_4 = v1gz_1 * gz_1;
-                const real q1_7 = v1gz_1 * gz_2;
-                const real q1_9 = v1gz_1 * gz_3;
-                const real q1_10 = -v1gz_2 * gz_3;
-                const real q1_11 = v1gz_0 * gz_4;
-                const real q1_12 = v1gz_1 * gz_4;
-                const real q1_13 = -v1gz_2 * gz_4;
-                d_y[9] = d_y[9] + C0 * q1_2 + q1_11;
-                d_y[10] = d_y[10] + C1 * q1_1 + v1gz_0 * gz_3 + v1gz_2 * gz_1;
-                d_y[11] = d_y[11] - q1_2 + C3 * q1_4 + v1gz_0 * gz_2 + C5 * q1_11;
-                d_y[12] = d_y[12] + C2 * q1_3 + C4 * q1_7 + C2 * q1_10;
-                d_y[13] = d_y[13] + q1_0 + v1gz_2 * gz_2 + C3 * q1_9 + C5 * q1_13;
-                d_y[14] = d_y[14] + q1_3 - q1_10 + C6 * q1_12;
-                d_y[15] = d_y[15] + C0 * q1_0 - q1_13;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz10[5], gz_1 = gz10[6], gz_2 = gz10[7], gz_3 = gz10[8], gz_4 = gz10[9];
-                const real ax_0 = ax1[3], ax_1 = ax1[4], ax_2 = ax1[5];
-                const real cw_0 = cw_v[1];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real l0_0 = -by_f0 * gz_0 - by_f3 * gz_1 + by_f6 * gz_2 + by_f5 * gz_3
-                    + by_f11 * gz_4;
-                const real l0_1 = by_f1 * gz_0 + by_f4 * gz_1 + by_f7 * gz_2 + by_f9 * gz_3 + by_f12 * gz_4;
-                const real l0_2 = by_f2 * gz_0 + by_f5 * gz_1 + by_f8 * gz_2 - by_f10 * gz_3
-                    - by_f13 * gz_4;
-                const real l1_0 = -y_f0 * gz_0 - y_f3 * gz_1 + y_f6 * gz_2 + y_f5 * gz_3 + y_f11 * gz_4;
-                const real l1_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3 + y_f12 * gz_4;
-                const real l1_2 = y_f2 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 - y_f10 * gz_3 - y_f13 * gz_4;
-                d_x1[3] = d_x1[3] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x1[4] = d_x1[4] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x1[5] = d_x1[5] + w_0 * l0_2 + cw_0 * l1_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real q1_0 = -v1gz_0 * gz_0;
-                const real q1_1 = v1gz_1 * gz_0;
-                const real q1_2 = v1gz_2 * gz_0;
-                const real q1_3 = -v1gz_0 * gz_1;
-                const real q1_4 = v1gz_1 * gz_1;
-                const real q1_7 = v1gz_1 * gz_2;
-                const real q1_9 = v1gz_1 * gz_3;
-                const real q1_10 = -v1gz_2 * gz_3;
-                const real q1_11 = v1gz_0 * gz_4;
-                const real q1_12 = v1gz_1 * gz_4;
-                const real q1_13 = -v1gz_2 * gz_4;
-                d_y[9] = d_y[9] + C0 * q1_2 + q1_11;
-                d_y[10] = d_y[10] + C1 * q1_1 + v1gz_0 * gz_3 + v1gz_2 * gz_1;
-                d_y[11] = d_y[11] - q1_2 + C3 * q1_4 + v1gz_0 * gz_2 + C5 * q1_11;
-                d_y[12] = d_y[12] + C2 * q1_3 + C4 * q1_7 + C2 * q1_10;
-                d_y[13] = d_y[13] + q1_0 + v1gz_2 * gz_2 + C3 * q1_9 + C5 * q1_13;
-                d_y[14] = d_y[14] + q1_3 - q1_10 + C6 * q1_12;
-                d_y[15] = d_y[15] + C0 * q1_0 - q1_13;
-                d_w_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
-                }
-                cgtp_store_stream<2>(d_w_row + 1280, d_w_v);
-            }
-            cgtp_sums<16>(d_y);
-            if (lane < 16 && cgtp_sums_index<16>() < 16)
-                *(l.d_y_parts + (edge * 4 + 0 + group) * 16 + cgtp_sums_index<16>()) = d_y[0];
-            cgtp_store<2>((real *)(leave + 0) + lane * 2, d_x0);
-            cgtp_store<6>((real *)(leave + 256) + lane * 6, d_x1);
-            cgtp_sync_warp();
-            real *const d_x_row = l.d_x_edges + edge * (int64_t)1152;
-            if (lane < 16)
-                cgtp_put16(d_x_row + 0 + group * 64 + lane * 4, leave + 0 + lane * 16);
-            cgtp_put16(d_x_row + 128 + group * 192 + lane * 4, leave + 256 + lane * 16);
-            if (lane < 16)
-                cgtp_put16(d_x_row + 256 + group * 192 + lane * 4, leave + 768 + lane * 16);
-            free_stage = stage;
-            stage = stage + 1 < STAGES ? stage + 1 : 0;
-        }
-    }
-}
-
-/* Segment 1: 7 paths, 2 channels a lane, warp `group` of 2; one range of edges. */
-CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t ranges, int group, unsigned char *ring)
-{
-    enum { STAGES = 3, STAGE = 6400 };
-    const graph_arrays &graph = l.graph;
-    const int lane = cgtp_lane();
-    const int64_t first = cgtp_part(graph.items, range, ranges);
-    const int count = (int)(cgtp_part(graph.items, range + 1, ranges) - first);
-    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    int64_t node = range ? graph.receiver[first] : 0, ends_from = node;
-    int ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first); /* of 32 receivers */
-    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
-    int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
-    /* Starts the copies of edge number `loaded` of the range into a stage of the ring. */
-    auto load = [&](int stage) {
-        if (loaded % CGTP_LANES == 0) {
-            senders = next_senders;
-            const int ahead = loaded + CGTP_LANES + lane;
-            next_senders = ahead < count ? graph.sender[first + ahead] : 0;
-        }
-        const auto from = cgtp_shuffle(senders, loaded % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(ring + stage * STAGE);
-        const real *const x_row = l.x + from * (int64_t)1152;
-        cgtp_copy16(to + 0 + lane * 16, x_row + 512 + group * 320 + lane * 4, keep);
-        cgtp_copy16(to + 512 + lane * 16, x_row + 512 + group * 320 + 128 + lane * 4, keep);
-        if (lane < 16)
-            cgtp_copy16(to + 1024 + lane * 16, x_row + 512 + group * 320 + 256 + lane * 4, keep);
-        const real *const y_row = l.y + (first + loaded) * 16;
-        if (lane < 4)
-            cgtp_copy16(to + 1280 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + loaded) * 2176 + group * 64;
-        cgtp_copy16(to + 1344 + lane * 16, w_row + 1408 + lane / 16 * -640 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 1856 + lane * 16, w_row + 1920 + lane / 16 * -1664 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 2368 + lane * 16, w_row + 1536 + lane / 16 * -640 + lane % 16 * 4, stream);
-        if (lane < 16)
-            cgtp_copy16(to + 2880 + lane * 16, w_row + 2048 + lane * 4, stream);
-        const real *const ax_row = l.ax + from * (int64_t)1152;
-        cgtp_copy16(to + 3136 + lane * 16, ax_row + 512 + group * 320 + lane * 4, keep);
-        cgtp_copy16(to + 3648 + lane * 16, ax_row + 512 + group * 320 + 128 + lane * 4, keep);
-        if (lane < 16)
-            cgtp_copy16(to + 4160 + lane * 16, ax_row + 512 + group * 320 + 256 + lane * 4, keep);
-        const real *const by_row = l.by + (first + loaded) * 16;
-        if (lane < 4)
-            cgtp_copy16(to + 4416 + lane * 16, by_row + lane * 4, stream);
-        const real *const cw_row = l.cw + (first + loaded) * 2176 + group * 64;
-        cgtp_copy16(to + 4480 + lane * 16, cw_row + 1408 + lane / 16 * -640 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 4992 + lane * 16, cw_row + 1920 + lane / 16 * -1664 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 5504 + lane * 16, cw_row + 1536 + lane / 16 * -640 + lane % 16 * 4, stream);
-        if (lane < 16)
-            cgtp_copy16(to + 6016 + lane * 16, cw_row + 2048 + lane * 4, stream);
-        loaded++;
-    };
-    real gz11[10] = {0};
-    real gz6[6] = {0};
-    real gz15[14] = {0};
-    real gz2[2] = {0};
-    real gz12[10] = {0};
-    real gz7[6] = {0};
-    real gz16[14] = {0};
-    CGTP_LOOP
-    for (int i = 0; i < STAGES - 1; i++) {
-        if (loaded < count)
-            load(i);
-        cgtp_copies_commit();
-    }
-    CGTP_LOOP
-    for (; node < graph.receivers; node++) {
-        if (node - ends_from >= CGTP_LANES) {
-            ends_from = node;
-            ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first);
-        }
-        const int full = cgtp_shuffle(ends, (int)(node - ends_from)), end = full < count ? full : count;
-        if (done == count)
-            break;
-        if (full == done)
-            continue;
-        cgtp_load<10>(gz11, l.gz + node * 9088 + 4224 + (group * 32 + lane) * 10);
-        cgtp_load<6>(gz6, l.gz + node * 9088 + 1536 + (group * 32 + lane) * 6);
-        gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz6[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz6[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz6[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_load<14>(gz15, l.gz + node * 9088 + 7296 + (group * 32 + lane) * 14);
-        gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz15[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz15[8] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz15[9] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz15[10] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz15[11] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz15[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz15[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<2>(gz2, l.gz + node * 9088 + 256 + (group * 32 + lane) * 2);
-        gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz2[1] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        cgtp_load<10>(gz12, l.gz + node * 9088 + 4864 + (group * 32 + lane) * 10);
-        gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz12[5] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        gz12[6] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        gz12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz12[7] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        gz12[8] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz12[9] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        cgtp_load<6>(gz7, l.gz + node * 9088 + 1920 + (group * 32 + lane) * 6);
-        gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        gz7[3] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
-        gz7[4] *= 0x1.83091ep-2f; /* sqrt(1/7) */
-        gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        gz7[5] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        cgtp_load<14>(gz16, l.gz + node * 9088 + 8192 + (group * 32 + lane) * 14);
-        gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        gz16[7] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        gz16[8] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        gz16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz16[9] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz16[10] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz16[11] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        gz16[12] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        gz16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        gz16[13] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        if (group == 0 && node + 1 < graph.receivers)
-            cgtp_prefetch_row(l.gz + (node + 1) * 9088, 9088);
-        CGTP_LOOP
-        for (; done < end; done++) {
-            cgtp_copies_wait<STAGES - 2>();
-            cgtp_sync_warp();
-            if (loaded < count)
-                load(free_stage);
-            cgtp_copies_commit();
-            const unsigned char *const at = ring + stage * STAGE;
-            const int64_t edge = first + done;
-            real x2[10];
-            cgtp_load<10>(x2, (const real *)(at + 0) + lane * 10);
-            real y[16];
-            cgtp_load_row<16>(y, (const real *)(at + 1280));
-            real ax2[10];
-            cgtp_load<10>(ax2, (const real *)(at + 3136) + lane * 10);
-            real by[16];
-            cgtp_load_row<16>(by, (const real *)(at + 4416));
-            real d_x2[10] = {0};
-            real d_y[16] = {0};
-            real *const d_w_row = l.d_w + edge * 2176 + group * 64 + lane * 2;
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 1344) + lane * 2);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 4480) + lane * 2);
-                real d_w_v[2];
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz11[0], gz_1 = gz11[1], gz_2 = gz11[2], gz_3 = gz11[3], gz_4 = gz11[4];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * by_f0;
-                const real s1_0 = cw_0 * y_f0;
-                d_x2[0] = d_x2[0] + s0_0 * gz_0 + s1_0 * gz_0;
-                d_x2[1] = d_x2[1] + s0_0 * gz_1 + s1_0 * gz_1;
-                d_x2[2] = d_x2[2] + s0_0 * gz_2 + s1_0 * gz_2;
-                d_x2[3] = d_x2[3] + s0_0 * gz_3 + s1_0 * gz_3;
-                d_x2[4] = d_x2[4] + s0_0 * gz_4 + s1_0 * gz_4;
-                const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2 + ax_3 * gz_3 + ax_4 * gz_4;
-                const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
-                d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz11[5], gz_1 = gz11[6], gz_2 = gz11[7], gz_3 = gz11[8], gz_4 = gz11[9];
-                const real ax_0 = ax2[5], ax_1 = ax2[6], ax_2 = ax2[7], ax_3 = ax2[8], ax_4 = ax2[9];
-                const real cw_0 = cw_v[1];
-                const real s0_0 = w_0 * by_f0;
-                const real s1_0 = cw_0 * y_f0;
-                d_x2[5] = d_x2[5] + s0_0 * gz_0 + s1_0 * gz_0;
-                d_x2[6] = d_x2[6] + s0_0 * gz_1 + s1_0 * gz_1;
-                d_x2[7] = d_x2[7] + s0_0 * gz_2 + s1_0 * gz_2;
-                d_x2[8] = d_x2[8] + s0_0 * gz_3 + s1_0 * gz_3;
-                d_x2[9] = d_x2[9] + s0_0 * gz_4 + s1_0 * gz_4;
-                const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2 + ax_3 * gz_3 + ax_4 * gz_4;
-                const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
-                d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[1] = by_f0 * d1_0 + y_f0 * d0_0;
-                }
-                cgtp_store_stream<2>(d_w_row + 1408, d_w_v);
+                cgtp_store_stream<1>(d_w_row + 1152, d_w_v);
             }
             { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
                 const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -2425,8 +1586,8 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 const real y_f3 = y_0;
                 const real y_f4 = C1 * y_1;
                 const real y_f5 = C0 * y_2;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 1600) + lane * 2);
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 1984) + lane * 1);
                 const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
                 const real by_f0 = by_2;
                 const real by_f1 = by_1;
@@ -2434,10 +1595,9 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 const real by_f3 = by_0;
                 const real by_f4 = C1 * by_1;
                 const real by_f5 = C0 * by_2;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 4736) + lane * 2);
-                real d_w_v[2];
-                {
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 5376) + lane * 1);
+                real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
@@ -2481,53 +1641,7 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 d_y[3] = d_y[3] + v1gz_0 * gz_0 + v1gz_3 * gz_1 + v1gz_4 * gz_2 + C0 * q1_5;
                 d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
                     + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz6[3], gz_1 = gz6[4], gz_2 = gz6[5];
-                const real ax_0 = ax2[5], ax_1 = ax2[6], ax_2 = ax2[7], ax_3 = ax2[8], ax_4 = ax2[9];
-                const real cw_0 = cw_v[1];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u0_3 = w_0 * ax_3;
-                const real u0_4 = w_0 * ax_4;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real u1_3 = cw_0 * x_3;
-                const real u1_4 = cw_0 * x_4;
-                const real l0_0 = by_f0 * gz_0 + by_f3 * gz_2;
-                const real l0_1 = by_f1 * gz_0 + by_f3 * gz_1;
-                const real l0_2 = -by_f2 * gz_0 + by_f4 * gz_1 - by_f5 * gz_2;
-                const real l0_3 = by_f0 * gz_1 + by_f1 * gz_2;
-                const real l0_4 = -by_f3 * gz_0 + by_f0 * gz_2;
-                const real l1_0 = y_f0 * gz_0 + y_f3 * gz_2;
-                const real l1_1 = y_f1 * gz_0 + y_f3 * gz_1;
-                const real l1_2 = -y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-                const real l1_3 = y_f0 * gz_1 + y_f1 * gz_2;
-                const real l1_4 = -y_f3 * gz_0 + y_f0 * gz_2;
-                d_x2[5] = d_x2[5] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x2[6] = d_x2[6] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[7] = d_x2[7] + w_0 * l0_2 + cw_0 * l1_2;
-                d_x2[8] = d_x2[8] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[9] = d_x2[9] + w_0 * l0_4 + cw_0 * l1_4;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real v1gz_3 = u0_3 + u1_3;
-                const real v1gz_4 = u0_4 + u1_4;
-                const real q1_2 = -v1gz_2 * gz_0;
-                const real q1_4 = v1gz_2 * gz_1;
-                const real q1_5 = -v1gz_2 * gz_2;
-                d_y[1] = d_y[1] + C0 * q1_2 + v1gz_0 * gz_2 + v1gz_1 * gz_1 - v1gz_4 * gz_0;
-                d_y[2] = d_y[2] + v1gz_1 * gz_0 + v1gz_3 * gz_2 + C1 * q1_4;
-                d_y[3] = d_y[3] + v1gz_0 * gz_0 + v1gz_3 * gz_1 + v1gz_4 * gz_2 + C0 * q1_5;
-                d_w_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
-                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                }
-                cgtp_store_stream<2>(d_w_row + 768, d_w_v);
+                cgtp_store_stream<1>(d_w_row + 768, d_w_v);
             }
             { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
                 const real C0 = 0x1p+2f; /* 4 */
@@ -2541,8 +1655,8 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 const real y_f4 = C1 * y_0;
                 const real y_f5 = C2 * y_1;
                 const real y_f6 = C1 * y_2;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 1856) + lane * 2);
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 2112) + lane * 1);
                 const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
                 const real by_f0 = by_2;
                 const real by_f1 = by_0;
@@ -2551,10 +1665,9 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 const real by_f4 = C1 * by_0;
                 const real by_f5 = C2 * by_1;
                 const real by_f6 = C1 * by_2;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 4992) + lane * 2);
-                real d_w_v[2];
-                {
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 5504) + lane * 1);
+                real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz15[0], gz_1 = gz15[1], gz_2 = gz15[2], gz_3 = gz15[3], gz_4 = gz15[4], gz_5 = gz15[5], gz_6 = gz15[6];
@@ -2601,56 +1714,170 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                     + v1gz_3 * gz_5 - v1gz_4 * gz_4 + v1gz_4 * gz_6 + C1 * q1_6;
                 d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
                     + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz15[7], gz_1 = gz15[8], gz_2 = gz15[9], gz_3 = gz15[10], gz_4 = gz15[11], gz_5 = gz15[12], gz_6 = gz15[13];
-                const real ax_0 = ax2[5], ax_1 = ax2[6], ax_2 = ax2[7], ax_3 = ax2[8], ax_4 = ax2[9];
-                const real cw_0 = cw_v[1];
+                cgtp_store_stream<1>(d_w_row + 1920, d_w_v);
+            }
+            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
+                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
+                const real y_f0 = y_0;
+                const real y_f1 = y_1;
+                const real y_f2 = y_2;
+                const real y_f3 = y_3;
+                const real y_f4 = y_4;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 2240) + lane * 1);
+                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
+                const real by_f0 = by_0;
+                const real by_f1 = by_1;
+                const real by_f2 = by_2;
+                const real by_f3 = by_3;
+                const real by_f4 = by_4;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 5632) + lane * 1);
+                real d_w_v[1];
+                const real x_0 = x0[0];
+                const real w_0 = w_v[0];
+                const real gz_0 = gz8[0], gz_1 = gz8[1], gz_2 = gz8[2], gz_3 = gz8[3], gz_4 = gz8[4];
+                const real ax_0 = ax0[0];
+                const real cw_0 = cw_v[0];
+                const real u0_0 = w_0 * ax_0;
+                const real u1_0 = cw_0 * x_0;
+                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2 + by_f3 * gz_3 + by_f4 * gz_4;
+                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4;
+                d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
+                const real v1gz_0 = u0_0 + u1_0;
+                d_y[4] = d_y[4] + v1gz_0 * gz_0;
+                d_y[5] = d_y[5] + v1gz_0 * gz_1;
+                d_y[6] = d_y[6] + v1gz_0 * gz_2;
+                d_y[7] = d_y[7] + v1gz_0 * gz_3;
+                d_y[8] = d_y[8] + v1gz_0 * gz_4;
+                d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
+                cgtp_store_stream<1>(d_w_row + 1024, d_w_v);
+            }
+            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3) */
+                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
+                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
+                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
+                const real y_f0 = C0 * y_2 + y_4;
+                const real y_f1 = y_1;
+                const real y_f2 = y_0;
+                const real y_f3 = C1 * y_2;
+                const real y_f4 = y_3;
+                const real y_f5 = C0 * y_2 - y_4;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 2368) + lane * 1);
+                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
+                const real by_f0 = C0 * by_2 + by_4;
+                const real by_f1 = by_1;
+                const real by_f2 = by_0;
+                const real by_f3 = C1 * by_2;
+                const real by_f4 = by_3;
+                const real by_f5 = C0 * by_2 - by_4;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 5760) + lane * 1);
+                real d_w_v[1];
+                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
+                const real w_0 = w_v[0];
+                const real gz_0 = gz5[0], gz_1 = gz5[1], gz_2 = gz5[2];
+                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
+                const real cw_0 = cw_v[0];
                 const real u0_0 = w_0 * ax_0;
                 const real u0_1 = w_0 * ax_1;
                 const real u0_2 = w_0 * ax_2;
-                const real u0_3 = w_0 * ax_3;
-                const real u0_4 = w_0 * ax_4;
                 const real u1_0 = cw_0 * x_0;
                 const real u1_1 = cw_0 * x_1;
                 const real u1_2 = cw_0 * x_2;
-                const real u1_3 = cw_0 * x_3;
-                const real u1_4 = cw_0 * x_4;
-                const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 - by_f0 * gz_2 - by_f1 * gz_4 - by_f1 * gz_6;
-                const real l0_1 = by_f0 * gz_1 + by_f3 * gz_2 - by_f1 * gz_3 - by_f1 * gz_5;
-                const real l0_2 = by_f4 * gz_2 + by_f5 * gz_3 + by_f6 * gz_4;
-                const real l0_3 = by_f1 * gz_1 - by_f0 * gz_3 + by_f3 * gz_4 + by_f0 * gz_5;
-                const real l0_4 = by_f1 * gz_0 + by_f1 * gz_2 - by_f0 * gz_4 + by_f2 * gz_5 + by_f0 * gz_6;
-                const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f0 * gz_2 - y_f1 * gz_4 - y_f1 * gz_6;
-                const real l1_1 = y_f0 * gz_1 + y_f3 * gz_2 - y_f1 * gz_3 - y_f1 * gz_5;
-                const real l1_2 = y_f4 * gz_2 + y_f5 * gz_3 + y_f6 * gz_4;
-                const real l1_3 = y_f1 * gz_1 - y_f0 * gz_3 + y_f3 * gz_4 + y_f0 * gz_5;
-                const real l1_4 = y_f1 * gz_0 + y_f1 * gz_2 - y_f0 * gz_4 + y_f2 * gz_5 + y_f0 * gz_6;
-                d_x2[5] = d_x2[5] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x2[6] = d_x2[6] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[7] = d_x2[7] + w_0 * l0_2 + cw_0 * l1_2;
-                d_x2[8] = d_x2[8] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[9] = d_x2[9] + w_0 * l0_4 + cw_0 * l1_4;
+                const real l0_0 = -by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
+                const real l0_1 = by_f1 * gz_0 + by_f3 * gz_1 + by_f4 * gz_2;
+                const real l0_2 = by_f2 * gz_0 + by_f4 * gz_1 - by_f5 * gz_2;
+                const real l1_0 = -y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
+                const real l1_1 = y_f1 * gz_0 + y_f3 * gz_1 + y_f4 * gz_2;
+                const real l1_2 = y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
+                d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
+                d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
+                d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
                 const real v1gz_0 = u0_0 + u1_0;
                 const real v1gz_1 = u0_1 + u1_1;
                 const real v1gz_2 = u0_2 + u1_2;
-                const real v1gz_3 = u0_3 + u1_3;
-                const real v1gz_4 = u0_4 + u1_4;
-                const real q1_3 = v1gz_1 * gz_2 + v1gz_3 * gz_4;
-                const real q1_4 = v1gz_2 * gz_2;
-                const real q1_5 = v1gz_2 * gz_3;
-                const real q1_6 = v1gz_2 * gz_4;
-                d_y[1] = d_y[1] - v1gz_0 * gz_4 - v1gz_0 * gz_6 - v1gz_1 * gz_3 - v1gz_1 * gz_5
-                    + v1gz_3 * gz_1 + v1gz_4 * gz_0 + v1gz_4 * gz_2 + C1 * q1_4;
-                d_y[2] = d_y[2] + v1gz_0 * gz_1 + v1gz_4 * gz_5 + C0 * q1_3 + C2 * q1_5;
-                d_y[3] = d_y[3] + v1gz_0 * gz_0 - v1gz_0 * gz_2 + v1gz_1 * gz_1 - v1gz_3 * gz_3
-                    + v1gz_3 * gz_5 - v1gz_4 * gz_4 + v1gz_4 * gz_6 + C1 * q1_6;
-                d_w_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
-                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                }
-                cgtp_store_stream<2>(d_w_row + 1920, d_w_v);
+                const real q1_0 = -v1gz_0 * gz_0;
+                const real q1_3 = v1gz_1 * gz_1;
+                const real q1_5 = -v1gz_2 * gz_2;
+                d_y[4] = d_y[4] + v1gz_0 * gz_2 + v1gz_2 * gz_0;
+                d_y[5] = d_y[5] + v1gz_0 * gz_1 + v1gz_1 * gz_0;
+                d_y[6] = d_y[6] + C0 * q1_0 + C1 * q1_3 + C0 * q1_5;
+                d_y[7] = d_y[7] + v1gz_1 * gz_2 + v1gz_2 * gz_1;
+                d_y[8] = d_y[8] + q1_0 - q1_5;
+                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+                cgtp_store_stream<1>(d_w_row + 640, d_w_v);
+            }
+            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7) */
+                const real C0 = 0x1.bb67aep+1f; /* sqrt(12) */
+                const real C1 = 0x1p+2f; /* 4 */
+                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
+                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
+                const real y_f0 = y_4;
+                const real y_f1 = y_0;
+                const real y_f2 = y_3;
+                const real y_f3 = y_1;
+                const real y_f4 = C0 * y_2 + y_4;
+                const real y_f5 = C1 * y_1;
+                const real y_f6 = C2 * y_2;
+                const real y_f7 = C1 * y_3;
+                const real y_f8 = C0 * y_2 - y_4;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 2496) + lane * 1);
+                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
+                const real by_f0 = by_4;
+                const real by_f1 = by_0;
+                const real by_f2 = by_3;
+                const real by_f3 = by_1;
+                const real by_f4 = C0 * by_2 + by_4;
+                const real by_f5 = C1 * by_1;
+                const real by_f6 = C2 * by_2;
+                const real by_f7 = C1 * by_3;
+                const real by_f8 = C0 * by_2 - by_4;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 5888) + lane * 1);
+                real d_w_v[1];
+                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
+                const real w_0 = w_v[0];
+                const real gz_0 = gz14[0], gz_1 = gz14[1], gz_2 = gz14[2], gz_3 = gz14[3], gz_4 = gz14[4], gz_5 = gz14[5], gz_6 = gz14[6];
+                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
+                const real cw_0 = cw_v[0];
+                const real u0_0 = w_0 * ax_0;
+                const real u0_1 = w_0 * ax_1;
+                const real u0_2 = w_0 * ax_2;
+                const real u1_0 = cw_0 * x_0;
+                const real u1_1 = cw_0 * x_1;
+                const real u1_2 = cw_0 * x_2;
+                const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 + by_f4 * gz_2 - by_f3 * gz_3 - by_f1 * gz_4
+                    - by_f3 * gz_5 - by_f1 * gz_6;
+                const real l0_1 = by_f1 * gz_1 + by_f5 * gz_2 + by_f6 * gz_3 + by_f7 * gz_4 + by_f0 * gz_5;
+                const real l0_2 = by_f1 * gz_0 + by_f3 * gz_1 - by_f1 * gz_2 - by_f2 * gz_3 + by_f8 * gz_4
+                    + by_f2 * gz_5 + by_f0 * gz_6;
+                const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 + y_f4 * gz_2 - y_f3 * gz_3 - y_f1 * gz_4
+                    - y_f3 * gz_5 - y_f1 * gz_6;
+                const real l1_1 = y_f1 * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 + y_f7 * gz_4 + y_f0 * gz_5;
+                const real l1_2 = y_f1 * gz_0 + y_f3 * gz_1 - y_f1 * gz_2 - y_f2 * gz_3 + y_f8 * gz_4
+                    + y_f2 * gz_5 + y_f0 * gz_6;
+                d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
+                d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
+                d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
+                const real v1gz_0 = u0_0 + u1_0;
+                const real v1gz_1 = u0_1 + u1_1;
+                const real v1gz_2 = u0_2 + u1_2;
+                const real q1_4 = v1gz_0 * gz_2;
+                const real q1_5 = v1gz_1 * gz_2;
+                const real q1_6 = v1gz_1 * gz_3;
+                const real q1_7 = v1gz_1 * gz_4;
+                const real q1_8 = v1gz_2 * gz_4;
+                d_y[4] = d_y[4] - v1gz_0 * gz_4 - v1gz_0 * gz_6 + v1gz_1 * gz_1 + v1gz_2 * gz_0
+                    - v1gz_2 * gz_2;
+                d_y[5] = d_y[5] - v1gz_0 * gz_3 - v1gz_0 * gz_5 + v1gz_2 * gz_1 + C1 * q1_5;
+                d_y[6] = d_y[6] + C0 * q1_4 + C2 * q1_6 + C0 * q1_8;
+                d_y[7] = d_y[7] + v1gz_0 * gz_1 - v1gz_2 * gz_3 + v1gz_2 * gz_5 + C1 * q1_7;
+                d_y[8] = d_y[8] + v1gz_0 * gz_0 + v1gz_1 * gz_5 + v1gz_2 * gz_6 + q1_4 - q1_8;
+                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+                cgtp_store_stream<1>(d_w_row + 1792, d_w_v);
             }
             { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
                 const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
@@ -2659,18 +1886,17 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 const real y_f2 = y_2;
                 const real y_f3 = y_3;
                 const real y_f4 = y_4;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2112) + lane * 2);
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 2624) + lane * 1);
                 const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
                 const real by_f0 = by_0;
                 const real by_f1 = by_1;
                 const real by_f2 = by_2;
                 const real by_f3 = by_3;
                 const real by_f4 = by_4;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 5248) + lane * 2);
-                real d_w_v[2];
-                {
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 6016) + lane * 1);
+                real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz2[0];
@@ -2691,30 +1917,7 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 const real t0_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
                 const real t1_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
                 d_w_v[0] = gz_0 * t0_0 + gz_0 * t1_0;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz2[1];
-                const real ax_0 = ax2[5], ax_1 = ax2[6], ax_2 = ax2[7], ax_3 = ax2[8], ax_4 = ax2[9];
-                const real cw_0 = cw_v[1];
-                const real s0_0 = w_0 * gz_0;
-                const real s1_0 = cw_0 * gz_0;
-                d_x2[5] = d_x2[5] + s0_0 * by_f0 + s1_0 * y_f0;
-                d_x2[6] = d_x2[6] + s0_0 * by_f1 + s1_0 * y_f1;
-                d_x2[7] = d_x2[7] + s0_0 * by_f2 + s1_0 * y_f2;
-                d_x2[8] = d_x2[8] + s0_0 * by_f3 + s1_0 * y_f3;
-                d_x2[9] = d_x2[9] + s0_0 * by_f4 + s1_0 * y_f4;
-                d_y[4] = d_y[4] + s0_0 * ax_0 + s1_0 * x_0;
-                d_y[5] = d_y[5] + s0_0 * ax_1 + s1_0 * x_1;
-                d_y[6] = d_y[6] + s0_0 * ax_2 + s1_0 * x_2;
-                d_y[7] = d_y[7] + s0_0 * ax_3 + s1_0 * x_3;
-                d_y[8] = d_y[8] + s0_0 * ax_4 + s1_0 * x_4;
-                const real t0_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-                const real t1_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-                d_w_v[1] = gz_0 * t0_0 + gz_0 * t1_0;
-                }
-                cgtp_store_stream<2>(d_w_row + 256, d_w_v);
+                cgtp_store_stream<1>(d_w_row + 256, d_w_v);
             }
             { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
                 const real C0 = 0x1.bb67aep-1f; /* sqrt(3/4) */
@@ -2734,8 +1937,8 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 const real y_f10 = y_4;
                 const real y_f11 = C1 * y_3;
                 const real y_f12 = C1 * y_2 + y_4;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2368) + lane * 2);
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 2752) + lane * 1);
                 const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
                 const real by_f0 = by_2;
                 const real by_f1 = C0 * by_3;
@@ -2750,10 +1953,9 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 const real by_f10 = by_4;
                 const real by_f11 = C1 * by_3;
                 const real by_f12 = C1 * by_2 + by_4;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 5504) + lane * 2);
-                real d_w_v[2];
-                {
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 6144) + lane * 1);
+                real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz12[0], gz_1 = gz12[1], gz_2 = gz12[2], gz_3 = gz12[3], gz_4 = gz12[4];
@@ -2805,61 +2007,141 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 d_y[8] = d_y[8] - q1_5 - v1gz_2 * gz_4 - v1gz_4 * gz_2 + q1_12;
                 d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
                     + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz12[5], gz_1 = gz12[6], gz_2 = gz12[7], gz_3 = gz12[8], gz_4 = gz12[9];
-                const real ax_0 = ax2[5], ax_1 = ax2[6], ax_2 = ax2[7], ax_3 = ax2[8], ax_4 = ax2[9];
-                const real cw_0 = cw_v[1];
+                cgtp_store_stream<1>(d_w_row + 1536, d_w_v);
+            }
+            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
+                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
+                const real y_f0 = y_0;
+                const real y_f1 = y_1;
+                const real y_f2 = y_2;
+                const real y_f3 = y_3;
+                const real y_f4 = y_4;
+                const real y_f5 = y_5;
+                const real y_f6 = y_6;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 2880) + lane * 1);
+                const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
+                const real by_f0 = by_0;
+                const real by_f1 = by_1;
+                const real by_f2 = by_2;
+                const real by_f3 = by_3;
+                const real by_f4 = by_4;
+                const real by_f5 = by_5;
+                const real by_f6 = by_6;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 6272) + lane * 1);
+                real d_w_v[1];
+                const real x_0 = x0[0];
+                const real w_0 = w_v[0];
+                const real gz_0 = gz13[0], gz_1 = gz13[1], gz_2 = gz13[2], gz_3 = gz13[3], gz_4 = gz13[4], gz_5 = gz13[5], gz_6 = gz13[6];
+                const real ax_0 = ax0[0];
+                const real cw_0 = cw_v[0];
+                const real u0_0 = w_0 * ax_0;
+                const real u1_0 = cw_0 * x_0;
+                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2 + by_f3 * gz_3 + by_f4 * gz_4
+                    + by_f5 * gz_5 + by_f6 * gz_6;
+                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4
+                    + y_f5 * gz_5 + y_f6 * gz_6;
+                d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
+                const real v1gz_0 = u0_0 + u1_0;
+                d_y[9] = d_y[9] + v1gz_0 * gz_0;
+                d_y[10] = d_y[10] + v1gz_0 * gz_1;
+                d_y[11] = d_y[11] + v1gz_0 * gz_2;
+                d_y[12] = d_y[12] + v1gz_0 * gz_3;
+                d_y[13] = d_y[13] + v1gz_0 * gz_4;
+                d_y[14] = d_y[14] + v1gz_0 * gz_5;
+                d_y[15] = d_y[15] + v1gz_0 * gz_6;
+                d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
+                cgtp_store_stream<1>(d_w_row + 1664, d_w_v);
+            }
+            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5) */
+                const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
+                const real C1 = 0x1.94c584p+1f; /* sqrt(10) */
+                const real C2 = 0x1.8c97fp-1f; /* sqrt(3/5) */
+                const real C3 = 0x1.43d136p+0f; /* sqrt(8/5) */
+                const real C4 = 0x1.3988e2p+0f; /* sqrt(3/2) */
+                const real C5 = 0x1.08654ap-2f; /* sqrt(1/15) */
+                const real C6 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
+                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
+                const real y_f0 = y_4 + C0 * y_6;
+                const real y_f1 = C1 * y_1;
+                const real y_f2 = C0 * y_0 - y_2;
+                const real y_f3 = C2 * y_3 + y_5;
+                const real y_f4 = C3 * y_2;
+                const real y_f5 = y_1;
+                const real y_f6 = y_2;
+                const real y_f7 = C4 * y_3;
+                const real y_f8 = y_4;
+                const real y_f9 = C3 * y_4;
+                const real y_f10 = C2 * y_3 - y_5;
+                const real y_f11 = y_0 + C5 * y_2;
+                const real y_f12 = C6 * y_5;
+                const real y_f13 = C5 * y_4 - y_6;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 3008) + lane * 1);
+                const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
+                const real by_f0 = by_4 + C0 * by_6;
+                const real by_f1 = C1 * by_1;
+                const real by_f2 = C0 * by_0 - by_2;
+                const real by_f3 = C2 * by_3 + by_5;
+                const real by_f4 = C3 * by_2;
+                const real by_f5 = by_1;
+                const real by_f6 = by_2;
+                const real by_f7 = C4 * by_3;
+                const real by_f8 = by_4;
+                const real by_f9 = C3 * by_4;
+                const real by_f10 = C2 * by_3 - by_5;
+                const real by_f11 = by_0 + C5 * by_2;
+                const real by_f12 = C6 * by_5;
+                const real by_f13 = C5 * by_4 - by_6;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 6400) + lane * 1);
+                real d_w_v[1];
+                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
+                const real w_0 = w_v[0];
+                const real gz_0 = gz10[0], gz_1 = gz10[1], gz_2 = gz10[2], gz_3 = gz10[3], gz_4 = gz10[4];
+                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
+                const real cw_0 = cw_v[0];
                 const real u0_0 = w_0 * ax_0;
                 const real u0_1 = w_0 * ax_1;
                 const real u0_2 = w_0 * ax_2;
-                const real u0_3 = w_0 * ax_3;
-                const real u0_4 = w_0 * ax_4;
                 const real u1_0 = cw_0 * x_0;
                 const real u1_1 = cw_0 * x_1;
                 const real u1_2 = cw_0 * x_2;
-                const real u1_3 = cw_0 * x_3;
-                const real u1_4 = cw_0 * x_4;
-                const real l0_0 = -by_f0 * gz_0 + by_f4 * gz_1 - by_f2 * gz_2 + by_f7 * gz_3;
-                const real l0_1 = by_f1 * gz_0 + by_f5 * gz_1 + by_f8 * gz_2 + by_f2 * gz_3 - by_f3 * gz_4;
-                const real l0_2 = -by_f2 * gz_0 + by_f6 * gz_1 + by_f0 * gz_2 + by_f11 * gz_3
-                    - by_f10 * gz_4;
-                const real l0_3 = by_f3 * gz_0 + by_f2 * gz_1 + by_f9 * gz_2 + by_f12 * gz_3 + by_f1 * gz_4;
-                const real l0_4 = -by_f7 * gz_1 - by_f10 * gz_2 + by_f4 * gz_3 - by_f0 * gz_4;
-                const real l1_0 = -y_f0 * gz_0 + y_f4 * gz_1 - y_f2 * gz_2 + y_f7 * gz_3;
-                const real l1_1 = y_f1 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 + y_f2 * gz_3 - y_f3 * gz_4;
-                const real l1_2 = -y_f2 * gz_0 + y_f6 * gz_1 + y_f0 * gz_2 + y_f11 * gz_3 - y_f10 * gz_4;
-                const real l1_3 = y_f3 * gz_0 + y_f2 * gz_1 + y_f9 * gz_2 + y_f12 * gz_3 + y_f1 * gz_4;
-                const real l1_4 = -y_f7 * gz_1 - y_f10 * gz_2 + y_f4 * gz_3 - y_f0 * gz_4;
-                d_x2[5] = d_x2[5] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x2[6] = d_x2[6] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[7] = d_x2[7] + w_0 * l0_2 + cw_0 * l1_2;
-                d_x2[8] = d_x2[8] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[9] = d_x2[9] + w_0 * l0_4 + cw_0 * l1_4;
+                const real l0_0 = -by_f0 * gz_0 - by_f3 * gz_1 + by_f6 * gz_2 + by_f5 * gz_3
+                    + by_f11 * gz_4;
+                const real l0_1 = by_f1 * gz_0 + by_f4 * gz_1 + by_f7 * gz_2 + by_f9 * gz_3 + by_f12 * gz_4;
+                const real l0_2 = by_f2 * gz_0 + by_f5 * gz_1 + by_f8 * gz_2 - by_f10 * gz_3
+                    - by_f13 * gz_4;
+                const real l1_0 = -y_f0 * gz_0 - y_f3 * gz_1 + y_f6 * gz_2 + y_f5 * gz_3 + y_f11 * gz_4;
+                const real l1_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3 + y_f12 * gz_4;
+                const real l1_2 = y_f2 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 - y_f10 * gz_3 - y_f13 * gz_4;
+                d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
+                d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
+                d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
                 const real v1gz_0 = u0_0 + u1_0;
                 const real v1gz_1 = u0_1 + u1_1;
                 const real v1gz_2 = u0_2 + u1_2;
-                const real v1gz_3 = u0_3 + u1_3;
-                const real v1gz_4 = u0_4 + u1_4;
-                const real q1_1 = v1gz_1 * gz_0 + v1gz_3 * gz_4;
-                const real q1_3 = -v1gz_1 * gz_4 + v1gz_3 * gz_0;
-                const real q1_5 = v1gz_1 * gz_1;
-                const real q1_6 = v1gz_2 * gz_1;
-                const real q1_8 = v1gz_1 * gz_2;
-                const real q1_9 = v1gz_3 * gz_2;
-                const real q1_11 = v1gz_2 * gz_3;
-                const real q1_12 = v1gz_3 * gz_3;
-                d_y[4] = d_y[4] - v1gz_0 * gz_2 + v1gz_1 * gz_3 - v1gz_2 * gz_0 + v1gz_3 * gz_1;
-                d_y[5] = d_y[5] + C0 * q1_3 + C1 * q1_6 + v1gz_0 * gz_3 - v1gz_4 * gz_1 + C2 * q1_8;
-                d_y[6] = d_y[6] - v1gz_0 * gz_0 + v1gz_2 * gz_2 - v1gz_4 * gz_4 + C1 * q1_5 + C1 * q1_12;
-                d_y[7] = d_y[7] + C0 * q1_1 + v1gz_0 * gz_1 + v1gz_4 * gz_3 + C2 * q1_9 + C1 * q1_11;
-                d_y[8] = d_y[8] - q1_5 - v1gz_2 * gz_4 - v1gz_4 * gz_2 + q1_12;
-                d_w_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
-                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                }
-                cgtp_store_stream<2>(d_w_row + 1536, d_w_v);
+                const real q1_0 = -v1gz_0 * gz_0;
+                const real q1_1 = v1gz_1 * gz_0;
+                const real q1_2 = v1gz_2 * gz_0;
+                const real q1_3 = -v1gz_0 * gz_1;
+                const real q1_4 = v1gz_1 * gz_1;
+                const real q1_7 = v1gz_1 * gz_2;
+                const real q1_9 = v1gz_1 * gz_3;
+                const real q1_10 = -v1gz_2 * gz_3;
+                const real q1_11 = v1gz_0 * gz_4;
+                const real q1_12 = v1gz_1 * gz_4;
+                const real q1_13 = -v1gz_2 * gz_4;
+                d_y[9] = d_y[9] + C0 * q1_2 + q1_11;
+                d_y[10] = d_y[10] + C1 * q1_1 + v1gz_0 * gz_3 + v1gz_2 * gz_1;
+                d_y[11] = d_y[11] - q1_2 + C3 * q1_4 + v1gz_0 * gz_2 + C5 * q1_11;
+                d_y[12] = d_y[12] + C2 * q1_3 + C4 * q1_7 + C2 * q1_10;
+                d_y[13] = d_y[13] + q1_0 + v1gz_2 * gz_2 + C3 * q1_9 + C5 * q1_13;
+                d_y[14] = d_y[14] + q1_3 - q1_10 + C6 * q1_12;
+                d_y[15] = d_y[15] + C0 * q1_0 - q1_13;
+                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+                cgtp_store_stream<1>(d_w_row + 1280, d_w_v);
             }
             { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
                 const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
@@ -2883,8 +2165,8 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 const real y_f11 = C3 * y_4;
                 const real y_f12 = C1 * y_3 - C2 * y_5;
                 const real y_f13 = y_4 - C0 * y_6;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2624) + lane * 2);
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 3136) + lane * 1);
                 const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
                 const real by_f0 = by_4 + C0 * by_6;
                 const real by_f1 = C1 * by_3 + C2 * by_5;
@@ -2900,10 +2182,9 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 const real by_f11 = C3 * by_4;
                 const real by_f12 = C1 * by_3 - C2 * by_5;
                 const real by_f13 = by_4 - C0 * by_6;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 5760) + lane * 2);
-                real d_w_v[2];
-                {
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 6528) + lane * 1);
+                real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz7[0], gz_1 = gz7[1], gz_2 = gz7[2];
@@ -2960,66 +2241,7 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 d_y[15] = d_y[15] + C0 * q1_0 - C0 * q1_13;
                 d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
                     + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz7[3], gz_1 = gz7[4], gz_2 = gz7[5];
-                const real ax_0 = ax2[5], ax_1 = ax2[6], ax_2 = ax2[7], ax_3 = ax2[8], ax_4 = ax2[9];
-                const real cw_0 = cw_v[1];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u0_3 = w_0 * ax_3;
-                const real u0_4 = w_0 * ax_4;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real u1_3 = cw_0 * x_3;
-                const real u1_4 = cw_0 * x_4;
-                const real l0_0 = -by_f0 * gz_0 + by_f5 * gz_1 + by_f10 * gz_2;
-                const real l0_1 = -by_f1 * gz_0 + by_f6 * gz_1 + by_f3 * gz_2;
-                const real l0_2 = by_f2 * gz_0 + by_f7 * gz_1 + by_f11 * gz_2;
-                const real l0_3 = by_f3 * gz_0 + by_f8 * gz_1 - by_f12 * gz_2;
-                const real l0_4 = by_f4 * gz_0 + by_f9 * gz_1 - by_f13 * gz_2;
-                const real l1_0 = -y_f0 * gz_0 + y_f5 * gz_1 + y_f10 * gz_2;
-                const real l1_1 = -y_f1 * gz_0 + y_f6 * gz_1 + y_f3 * gz_2;
-                const real l1_2 = y_f2 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2;
-                const real l1_3 = y_f3 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
-                const real l1_4 = y_f4 * gz_0 + y_f9 * gz_1 - y_f13 * gz_2;
-                d_x2[5] = d_x2[5] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x2[6] = d_x2[6] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[7] = d_x2[7] + w_0 * l0_2 + cw_0 * l1_2;
-                d_x2[8] = d_x2[8] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[9] = d_x2[9] + w_0 * l0_4 + cw_0 * l1_4;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real v1gz_3 = u0_3 + u1_3;
-                const real v1gz_4 = u0_4 + u1_4;
-                const real q1_0 = -v1gz_0 * gz_0;
-                const real q1_1 = -v1gz_1 * gz_0;
-                const real q1_2 = v1gz_2 * gz_0;
-                const real q1_3 = v1gz_1 * gz_2 + v1gz_3 * gz_0;
-                const real q1_4 = v1gz_4 * gz_0;
-                const real q1_6 = v1gz_1 * gz_1;
-                const real q1_7 = v1gz_2 * gz_1;
-                const real q1_8 = v1gz_3 * gz_1;
-                const real q1_10 = v1gz_0 * gz_2;
-                const real q1_11 = v1gz_2 * gz_2;
-                const real q1_12 = -v1gz_3 * gz_2;
-                const real q1_13 = -v1gz_4 * gz_2;
-                d_y[9] = d_y[9] + C0 * q1_4 + C0 * q1_10;
-                d_y[10] = d_y[10] + C2 * q1_3 + v1gz_0 * gz_1;
-                d_y[11] = d_y[11] + C3 * q1_2 + q1_4 + C4 * q1_6 - q1_10;
-                d_y[12] = d_y[12] + C1 * q1_1 + C5 * q1_7 + C1 * q1_12;
-                d_y[13] = d_y[13] + q1_0 + C4 * q1_8 + C3 * q1_11 + q1_13;
-                d_y[14] = d_y[14] + C2 * q1_1 + v1gz_4 * gz_1 - C2 * q1_12;
-                d_y[15] = d_y[15] + C0 * q1_0 - C0 * q1_13;
-                d_w_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
-                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                }
-                cgtp_store_stream<2>(d_w_row + 896, d_w_v);
+                cgtp_store_stream<1>(d_w_row + 896, d_w_v);
             }
             { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
                 const real C0 = 0x1.94c584p+0f; /* sqrt(5/2) */
@@ -3058,8 +2280,8 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 const real y_f22 = C3 * y_0 - y_2;
                 const real y_f23 = y_4 + C3 * y_6;
                 const real y_f24 = C1 * y_6;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2880) + lane * 2);
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 3264) + lane * 1);
                 const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
                 const real by_f0 = by_4;
                 const real by_f1 = C0 * by_5;
@@ -3086,10 +2308,9 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 const real by_f22 = C3 * by_0 - by_2;
                 const real by_f23 = by_4 + C3 * by_6;
                 const real by_f24 = C1 * by_6;
-                real cw_v[2];
-                cgtp_load<2>(cw_v, (const real *)(at + 6016) + lane * 2);
-                real d_w_v[2];
-                {
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 6656) + lane * 1);
+                real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz16[0], gz_1 = gz16[1], gz_2 = gz16[2], gz_3 = gz16[3], gz_4 = gz16[4], gz_5 = gz16[5], gz_6 = gz16[6];
@@ -3166,117 +2387,43 @@ CGTP_DEVICE void senders_segment_1(const launch &l, int64_t range, int64_t range
                 d_y[15] = d_y[15] - C3 * q1_6 + C4 * q1_8 - C4 * q1_21 + C3 * q1_23 + C1 * q1_24;
                 d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
                     + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz16[7], gz_1 = gz16[8], gz_2 = gz16[9], gz_3 = gz16[10], gz_4 = gz16[11], gz_5 = gz16[12], gz_6 = gz16[13];
-                const real ax_0 = ax2[5], ax_1 = ax2[6], ax_2 = ax2[7], ax_3 = ax2[8], ax_4 = ax2[9];
-                const real cw_0 = cw_v[1];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u0_3 = w_0 * ax_3;
-                const real u0_4 = w_0 * ax_4;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real u1_3 = cw_0 * x_3;
-                const real u1_4 = cw_0 * x_4;
-                const real l0_0 = -by_f0 * gz_0 - by_f5 * gz_1 + by_f8 * gz_2 - by_f13 * gz_3
-                    - by_f18 * gz_4 + by_f4 * gz_6;
-                const real l0_1 = by_f1 * gz_0 + by_f6 * gz_1 + by_f9 * gz_2 + by_f14 * gz_3
-                    + by_f11 * gz_4 + by_f22 * gz_5 - by_f3 * gz_6;
-                const real l0_2 = -by_f2 * gz_0 + by_f10 * gz_2 + by_f15 * gz_3 + by_f19 * gz_4
-                    - by_f24 * gz_6;
-                const real l0_3 = by_f3 * gz_0 + by_f7 * gz_1 + by_f11 * gz_2 + by_f16 * gz_3
-                    + by_f20 * gz_4 + by_f23 * gz_5 + by_f1 * gz_6;
-                const real l0_4 = -by_f4 * gz_0 - by_f12 * gz_2 - by_f17 * gz_3 + by_f21 * gz_4
-                    - by_f5 * gz_5 - by_f0 * gz_6;
-                const real l1_0 = -y_f0 * gz_0 - y_f5 * gz_1 + y_f8 * gz_2 - y_f13 * gz_3 - y_f18 * gz_4
-                    + y_f4 * gz_6;
-                const real l1_1 = y_f1 * gz_0 + y_f6 * gz_1 + y_f9 * gz_2 + y_f14 * gz_3 + y_f11 * gz_4
-                    + y_f22 * gz_5 - y_f3 * gz_6;
-                const real l1_2 = -y_f2 * gz_0 + y_f10 * gz_2 + y_f15 * gz_3 + y_f19 * gz_4 - y_f24 * gz_6;
-                const real l1_3 = y_f3 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2 + y_f16 * gz_3 + y_f20 * gz_4
-                    + y_f23 * gz_5 + y_f1 * gz_6;
-                const real l1_4 = -y_f4 * gz_0 - y_f12 * gz_2 - y_f17 * gz_3 + y_f21 * gz_4 - y_f5 * gz_5
-                    - y_f0 * gz_6;
-                d_x2[5] = d_x2[5] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x2[6] = d_x2[6] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[7] = d_x2[7] + w_0 * l0_2 + cw_0 * l1_2;
-                d_x2[8] = d_x2[8] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[9] = d_x2[9] + w_0 * l0_4 + cw_0 * l1_4;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real v1gz_3 = u0_3 + u1_3;
-                const real v1gz_4 = u0_4 + u1_4;
-                const real q1_1 = v1gz_1 * gz_0 + v1gz_3 * gz_6;
-                const real q1_2 = -v1gz_2 * gz_0;
-                const real q1_3 = -v1gz_1 * gz_6 + v1gz_3 * gz_0;
-                const real q1_5 = -v1gz_0 * gz_1 - v1gz_4 * gz_5;
-                const real q1_6 = v1gz_1 * gz_1;
-                const real q1_7 = v1gz_3 * gz_1;
-                const real q1_8 = v1gz_0 * gz_2;
-                const real q1_9 = v1gz_1 * gz_2;
-                const real q1_10 = v1gz_2 * gz_2;
-                const real q1_11 = v1gz_1 * gz_4 + v1gz_3 * gz_2;
-                const real q1_12 = -v1gz_4 * gz_2;
-                const real q1_14 = v1gz_1 * gz_3;
-                const real q1_15 = v1gz_2 * gz_3;
-                const real q1_16 = v1gz_3 * gz_3;
-                const real q1_18 = -v1gz_0 * gz_4;
-                const real q1_19 = v1gz_2 * gz_4;
-                const real q1_20 = v1gz_3 * gz_4;
-                const real q1_21 = v1gz_4 * gz_4;
-                const real q1_22 = v1gz_1 * gz_5;
-                const real q1_23 = v1gz_3 * gz_5;
-                const real q1_24 = -v1gz_2 * gz_6;
-                d_y[9] = d_y[9] + C1 * q1_2 + C3 * q1_7 + C4 * q1_12 + C4 * q1_18 + C3 * q1_22;
-                d_y[10] = d_y[10] + C0 * q1_3 + C6 * q1_11 - v1gz_0 * gz_3;
-                d_y[11] = d_y[11] + v1gz_0 * gz_6 - v1gz_4 * gz_0 + q1_7 + C7 * q1_10 + q1_12 + C8 * q1_14
-                    - q1_18 - q1_22;
-                d_y[12] = d_y[12] + C2 * q1_5 + C5 * q1_9 + C9 * q1_15 + C5 * q1_20;
-                d_y[13] = d_y[13] - v1gz_0 * gz_0 - v1gz_4 * gz_6 + q1_6 + q1_8 + C8 * q1_16 + C7 * q1_19
-                    + q1_21 + q1_23;
-                d_y[14] = d_y[14] + C0 * q1_1 - C6 * q1_9 - v1gz_4 * gz_3 + C6 * q1_20;
-                d_y[15] = d_y[15] - C3 * q1_6 + C4 * q1_8 - C4 * q1_21 + C3 * q1_23 + C1 * q1_24;
-                d_w_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
-                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                }
-                cgtp_store_stream<2>(d_w_row + 2048, d_w_v);
+                cgtp_store_stream<1>(d_w_row + 2048, d_w_v);
             }
             cgtp_sums<16>(d_y);
             if (lane < 16 && cgtp_sums_index<16>() < 16)
-                *(l.d_y_parts + (edge * 4 + 2 + group) * 16 + cgtp_sums_index<16>()) = d_y[0];
-            cgtp_store<10>((real *)(leave + 0) + lane * 10, d_x2);
+                *(l.d_y_parts + (edge * 4 + 0 + group) * 16 + cgtp_sums_index<16>()) = d_y[0];
+            cgtp_store<1>((real *)(leave + 0) + lane * 1, d_x0);
+            cgtp_store<3>((real *)(leave + 128) + lane * 3, d_x1);
+            cgtp_store<5>((real *)(leave + 512) + lane * 5, d_x2);
             cgtp_sync_warp();
             real *const d_x_row = l.d_x_edges + edge * (int64_t)1152;
-            cgtp_put16(d_x_row + 512 + group * 320 + lane * 4, leave + 0 + lane * 16);
-            cgtp_put16(d_x_row + 640 + group * 320 + lane * 4, leave + 512 + lane * 16);
-            if (lane < 16)
-                cgtp_put16(d_x_row + 768 + group * 320 + lane * 4, leave + 1024 + lane * 16);
+            if (lane < 8)
+                cgtp_put16(d_x_row + 0 + group * 32 + lane * 4, leave + 0 + lane * 16);
+            if (lane < 24)
+                cgtp_put16(d_x_row + 128 + group * 96 + lane * 4, leave + 128 + lane * 16);
+            cgtp_put16(d_x_row + 512 + group * 160 + lane * 4, leave + 512 + lane * 16);
+            if (lane < 8)
+                cgtp_put16(d_x_row + 640 + group * 160 + lane * 4, leave + 1024 + lane * 16);
             free_stage = stage;
             stage = stage + 1 < STAGES ? stage + 1 : 0;
         }
     }
 }
 
-CGTP_KERNEL(128, 2) senders_kernel(const launch l, const cgtp_division<2> division)
+/* nodes: receivers a piece of work (see cgtp_work) */
+template <int nodes>
+CGTP_KERNEL(128, 2) senders_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
-    const int64_t warp = (int64_t)index * 4 + cgtp_warp(), ranges = division.ranges[segment];
-    unsigned char *const ring = shared + cgtp_warp() * 23552;
+    const int64_t warp = (int64_t)index * 4 + cgtp_warp();
+    unsigned char *const ring = shared + cgtp_warp() * 28800;
+    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
-        if (warp < ranges * 2)
-            senders_segment_0(l, warp / 2, ranges, (int)(warp % 2), ring);
-    }
-    else if (segment == 1) {
-        if (warp < ranges * 2)
-            senders_segment_1(l, warp / 2, ranges, (int)(warp % 2), ring);
+        if (warp < (int64_t)division.ranges[segment] * 4)
+            for (cgtp_work<nodes> piece((int)(warp / 4)); piece.next(l.graph, division.ranges[segment]);)
+                senders_segment_0(l, piece, (int)(warp % 4), ring, stream, keep);
     }
 }
 
@@ -3324,13 +2471,13 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
     size_t at = 0;
     if (l)
         l->started_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(1) * 2 * sizeof(unsigned));
+    at += cgtp_round_up((size_t)(1) * 1 * sizeof(unsigned));
     if (l)
         l->flag_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)((int64_t)cgtp_multiprocessors() * 16) * 1 * sizeof(unsigned));
+    at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 1)) * 1 * sizeof(unsigned));
     if (l)
         l->partial_receivers = (real *)(base + at);
-    at += cgtp_round_up((size_t)((int64_t)cgtp_multiprocessors() * 16) * 2560 * sizeof(real));
+    at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 1)) * 4544 * sizeof(real));
     if (l)
         l->d_x_edges = (real *)(base + at);
     at += cgtp_round_up((size_t)(graph->items) * 1152 * sizeof(real));
@@ -3410,20 +2557,24 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
     lay_out(graph, &l, (char *)workspace);
     if (graph->items == 0 && (status = cgtp_clear(d_gz, (size_t)graph->receivers * 9088 * sizeof(real), stream)))
         return status;
-    if ((status = cgtp_clear(l.started_receivers, (size_t)(1) * 2 * sizeof(unsigned), stream)))
+    if ((status = cgtp_clear(l.started_receivers, (size_t)(1) * 1 * sizeof(unsigned), stream)))
         return status;
-    if ((status = cgtp_clear(l.flag_receivers, (size_t)(cgtp_multiprocessors() * 16) * 1 * sizeof(unsigned), stream)))
+    if ((status = cgtp_clear(l.flag_receivers, (size_t)(cgtp_slots(2, 4, 1)) * 1 * sizeof(unsigned), stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {448, 536}, groups[] = {4, 4};
-        const auto division = cgtp_divide<2>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups);
-        if ((status = cgtp_launch(receivers_kernel, cgtp_division_blocks(division), 128, 53248, stream, l, division)))
+        static const int work[] = {924}, groups[] = {4};
+        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups);
+        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
+        if ((status = cgtp_launch(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
+                                  cgtp_division_blocks(division), 128, 90112, stream, l, division)))
             return status;
     }
     if (graph->items) {
-        static const int work[] = {1004, 1408}, groups[] = {2, 2};
-        const auto division = cgtp_divide<2>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups);
-        if ((status = cgtp_launch(senders_kernel, cgtp_division_blocks(division), 128, 94208, stream, l, division)))
+        static const int work[] = {1234}, groups[] = {4};
+        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups);
+        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
+        if ((status = cgtp_launch(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
+                                  cgtp_division_blocks(division), 128, 115200, stream, l, division)))
             return status;
     }
     if ((status = cgtp_launch(d_x_gather, graph->senders * 3, 128, 0, stream, l)))

@@ -10,9 +10,8 @@
  */
 /* Plan for sm_90:
  *   kernel forward, pass over receiver: pipelined convolution
- *     4 stages, 4 warps a block, 3 blocks a multiprocessor, 73728 bytes shared a block
- *     segment 0: 10 paths, 128 channels, 2 a lane in 2 groups; 146 registers; stage 3712 bytes; 293 instructions an edge
- *     segment 1: 7 paths, 128 channels, 2 a lane in 2 groups; 130 registers; stage 3200 bytes; 380 instructions an edge
+ *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 95744 bytes shared a block
+ *     segment 0: 17 paths, 128 channels, 2 a lane in 2 groups; 218 registers; stage 6784 bytes; 613 instructions an edge
  */
 #include "mace_large.h"
 
@@ -41,19 +40,21 @@ struct launch {
     real *partial_receivers;
 };
 
-enum { PARTIAL_receivers = 2560 }; /* elements that a warp puts aside for a receiver it shares */
+enum { PARTIAL_receivers = 4544 }; /* elements that a warp puts aside for a receiver it shares */
 
-/* Segment 0: 10 paths, 2 channels a lane, warp `group` of 2; one range of edges. slot: its place among the partial sums. */
-CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ranges, int group, int64_t slot, unsigned char *ring)
+/* Segment 0: 17 paths, 2 channels a lane, warp `group` of 2; one piece of work. slot: the warp's place among the partial sums. */
+template <int nodes>
+CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, int64_t slot, int ranges, unsigned char *ring,
+                  cgtp_policy stream, cgtp_policy keep)
 {
-    enum { STAGES = 4, STAGE = 3712 };
+    enum { STAGES = 3, STAGE = 6784 };
     const graph_arrays &graph = l.graph;
     const int lane = cgtp_lane();
-    const int64_t first = cgtp_part(graph.items, range, ranges);
-    const int count = (int)(cgtp_part(graph.items, range + 1, ranges) - first);
-    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    int64_t node = range ? graph.receiver[first] : 0, ends_from = node;
-    int ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    const int64_t first = piece.first;
+    const int count = piece.count;
+    int32_t node = (int32_t)piece.node;
+    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    int ends_at = 0; /* the lane that has this receiver's */
     int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
     unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
@@ -74,27 +75,43 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         cgtp_copy16(to + 256 + lane * 16, x_row + 128 + group * 192 + lane * 4, keep);
         if (lane < 16)
             cgtp_copy16(to + 768 + lane * 16, x_row + 128 + group * 192 + 128 + lane * 4, keep);
+        cgtp_copy16(to + 1024 + lane * 16, x_row + 512 + group * 320 + lane * 4, keep);
+        cgtp_copy16(to + 1536 + lane * 16, x_row + 512 + group * 320 + 128 + lane * 4, keep);
+        if (lane < 16)
+            cgtp_copy16(to + 2048 + lane * 16, x_row + 512 + group * 320 + 256 + lane * 4, keep);
         const real *const y_row = l.y + (first + loaded) * 16;
         if (lane < 4)
-            cgtp_copy16(to + 1024 + lane * 16, y_row + lane * 4, stream);
+            cgtp_copy16(to + 2304 + lane * 16, y_row + lane * 4, stream);
         const real *const w_row = l.w + (first + loaded) * 2176 + group * 64;
-        cgtp_copy16(to + 1088 + lane * 16, w_row + 0 + lane / 16 * 512 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 1600 + lane * 16, w_row + 384 + lane / 16 * -256 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 2112 + lane * 16, w_row + 1152 + lane / 16 * -128 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 2624 + lane * 16, w_row + 640 + lane / 16 * 1152 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 3136 + lane * 16, w_row + 1664 + lane / 16 * -384 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 2368 + lane * 16, w_row + 0 + lane / 16 * 512 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 2880 + lane * 16, w_row + 1408 + lane / 16 * -1024 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 3392 + lane * 16, w_row + 128 + lane / 16 * 1024 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 3904 + lane * 16, w_row + 768 + lane / 16 * 1152 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 4416 + lane * 16, w_row + 1024 + lane / 16 * -384 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 4928 + lane * 16, w_row + 1792 + lane / 16 * -1536 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 5440 + lane * 16, w_row + 1536 + lane / 16 * 128 + lane % 16 * 4, stream);
+        cgtp_copy16(to + 5952 + lane * 16, w_row + 1280 + lane / 16 * -384 + lane % 16 * 4, stream);
+        if (lane < 16)
+            cgtp_copy16(to + 6464 + lane * 16, w_row + 2048 + lane * 4, stream);
         loaded++;
     };
     real z0[2] = {0};
     real z4[6] = {0};
+    real z11[10] = {0};
     real z3[6] = {0};
     real z1[2] = {0};
     real z9[10] = {0};
+    real z6[6] = {0};
+    real z15[14] = {0};
     real z8[10] = {0};
     real z5[6] = {0};
     real z14[14] = {0};
+    real z2[2] = {0};
+    real z12[10] = {0};
     real z13[14] = {0};
     real z10[10] = {0};
+    real z7[6] = {0};
+    real z16[14] = {0};
     /* Writes the sums as row `row` of the output. */
     auto flush = [&](int64_t row) {
         leave = ring + STAGES * STAGE + 0;
@@ -109,6 +126,13 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         if (lane < 16)
             cgtp_put16(l.z + row * 9088 + 896 + group * 192 + lane * 4, leave + 512 + lane * 16);
         leave = ring + STAGES * STAGE + 0;
+        cgtp_store<10>((real *)leave + lane * 10, z11);
+        cgtp_sync_warp();
+        cgtp_put16(l.z + row * 9088 + 4224 + group * 320 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 4352 + group * 320 + lane * 4, leave + 512 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 4480 + group * 320 + lane * 4, leave + 1024 + lane * 16);
+        leave = ring + STAGES * STAGE + 1792;
         cgtp_store<6>((real *)leave + lane * 6, z3);
         cgtp_sync_warp();
         cgtp_put16(l.z + row * 9088 + 384 + group * 192 + lane * 4, leave + 0 + lane * 16);
@@ -116,7 +140,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
             cgtp_put16(l.z + row * 9088 + 512 + group * 192 + lane * 4, leave + 512 + lane * 16);
         z1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         z1[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        leave = ring + STAGES * STAGE + 1792;
+        leave = ring + STAGES * STAGE + 0;
         cgtp_store<2>((real *)leave + lane * 2, z1);
         cgtp_sync_warp();
         if (lane < 16)
@@ -131,14 +155,48 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         z9[8] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z9[9] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 0;
+        leave = ring + STAGES * STAGE + 1792;
         cgtp_store<10>((real *)leave + lane * 10, z9);
         cgtp_sync_warp();
         cgtp_put16(l.z + row * 9088 + 2944 + group * 320 + lane * 4, leave + 0 + lane * 16);
         cgtp_put16(l.z + row * 9088 + 3072 + group * 320 + lane * 4, leave + 512 + lane * 16);
         if (lane < 16)
             cgtp_put16(l.z + row * 9088 + 3200 + group * 320 + lane * 4, leave + 1024 + lane * 16);
+        z6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        z6[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        z6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        z6[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        z6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        z6[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        leave = ring + STAGES * STAGE + 0;
+        cgtp_store<6>((real *)leave + lane * 6, z6);
+        cgtp_sync_warp();
+        cgtp_put16(l.z + row * 9088 + 1536 + group * 192 + lane * 4, leave + 0 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 1664 + group * 192 + lane * 4, leave + 512 + lane * 16);
+        z15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        z15[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        z15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        z15[8] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        z15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        z15[9] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        z15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        z15[10] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        z15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        z15[11] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        z15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        z15[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        z15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        z15[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         leave = ring + STAGES * STAGE + 1792;
+        cgtp_store<14>((real *)leave + lane * 14, z15);
+        cgtp_sync_warp();
+        cgtp_put16(l.z + row * 9088 + 7296 + group * 448 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 7424 + group * 448 + lane * 4, leave + 512 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 7552 + group * 448 + lane * 4, leave + 1024 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 7680 + group * 448 + lane * 4, leave + 1536 + lane * 16);
+        leave = ring + STAGES * STAGE + 0;
         cgtp_store<10>((real *)leave + lane * 10, z8);
         cgtp_sync_warp();
         cgtp_put16(l.z + row * 9088 + 2304 + group * 320 + lane * 4, leave + 0 + lane * 16);
@@ -151,7 +209,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         z5[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z5[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z5[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        leave = ring + STAGES * STAGE + 0;
+        leave = ring + STAGES * STAGE + 1792;
         cgtp_store<6>((real *)leave + lane * 6, z5);
         cgtp_sync_warp();
         cgtp_put16(l.z + row * 9088 + 1152 + group * 192 + lane * 4, leave + 0 + lane * 16);
@@ -171,7 +229,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         z14[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         z14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z14[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 1792;
+        leave = ring + STAGES * STAGE + 0;
         cgtp_store<14>((real *)leave + lane * 14, z14);
         cgtp_sync_warp();
         cgtp_put16(l.z + row * 9088 + 6400 + group * 448 + lane * 4, leave + 0 + lane * 16);
@@ -179,7 +237,31 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         cgtp_put16(l.z + row * 9088 + 6656 + group * 448 + lane * 4, leave + 1024 + lane * 16);
         if (lane < 16)
             cgtp_put16(l.z + row * 9088 + 6784 + group * 448 + lane * 4, leave + 1536 + lane * 16);
+        z2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        z2[1] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        leave = ring + STAGES * STAGE + 1792;
+        cgtp_store<2>((real *)leave + lane * 2, z2);
+        cgtp_sync_warp();
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 256 + group * 64 + lane * 4, leave + 0 + lane * 16);
+        z12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        z12[5] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        z12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
+        z12[6] *= 0x1.da0518p-2f; /* sqrt(3/14) */
+        z12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        z12[7] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        z12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
+        z12[8] *= 0x1.da0518p-2f; /* sqrt(3/14) */
+        z12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        z12[9] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         leave = ring + STAGES * STAGE + 0;
+        cgtp_store<10>((real *)leave + lane * 10, z12);
+        cgtp_sync_warp();
+        cgtp_put16(l.z + row * 9088 + 4864 + group * 320 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 4992 + group * 320 + lane * 4, leave + 512 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 5120 + group * 320 + lane * 4, leave + 1024 + lane * 16);
+        leave = ring + STAGES * STAGE + 1792;
         cgtp_store<14>((real *)leave + lane * 14, z13);
         cgtp_sync_warp();
         cgtp_put16(l.z + row * 9088 + 5504 + group * 448 + lane * 4, leave + 0 + lane * 16);
@@ -197,28 +279,71 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         z10[8] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         z10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
         z10[9] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        leave = ring + STAGES * STAGE + 1792;
+        leave = ring + STAGES * STAGE + 0;
         cgtp_store<10>((real *)leave + lane * 10, z10);
         cgtp_sync_warp();
         cgtp_put16(l.z + row * 9088 + 3584 + group * 320 + lane * 4, leave + 0 + lane * 16);
         cgtp_put16(l.z + row * 9088 + 3712 + group * 320 + lane * 4, leave + 512 + lane * 16);
         if (lane < 16)
             cgtp_put16(l.z + row * 9088 + 3840 + group * 320 + lane * 4, leave + 1024 + lane * 16);
+        z7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
+        z7[3] *= 0x1.e990cep-4f; /* sqrt(1/70) */
+        z7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
+        z7[4] *= 0x1.83091ep-2f; /* sqrt(1/7) */
+        z7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
+        z7[5] *= 0x1.e990cep-4f; /* sqrt(1/70) */
+        leave = ring + STAGES * STAGE + 1792;
+        cgtp_store<6>((real *)leave + lane * 6, z7);
+        cgtp_sync_warp();
+        cgtp_put16(l.z + row * 9088 + 1920 + group * 192 + lane * 4, leave + 0 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 2048 + group * 192 + lane * 4, leave + 512 + lane * 16);
+        z16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
+        z16[7] *= 0x1.279a74p-2f; /* sqrt(1/12) */
+        z16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
+        z16[8] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
+        z16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        z16[9] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        z16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        z16[10] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        z16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        z16[11] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        z16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
+        z16[12] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
+        z16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
+        z16[13] *= 0x1.279a74p-2f; /* sqrt(1/12) */
+        leave = ring + STAGES * STAGE + 0;
+        cgtp_store<14>((real *)leave + lane * 14, z16);
+        cgtp_sync_warp();
+        cgtp_put16(l.z + row * 9088 + 8192 + group * 448 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 8320 + group * 448 + lane * 4, leave + 512 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 8448 + group * 448 + lane * 4, leave + 1024 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 8576 + group * 448 + lane * 4, leave + 1536 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
     auto put_aside = [&](real *to) {
         CGTP_UNROLL for (int i = 0; i < 2; i++) to[(0 + i) * CGTP_LANES] = z0[i];
         CGTP_UNROLL for (int i = 0; i < 6; i++) to[(2 + i) * CGTP_LANES] = z4[i];
-        CGTP_UNROLL for (int i = 0; i < 6; i++) to[(8 + i) * CGTP_LANES] = z3[i];
-        CGTP_UNROLL for (int i = 0; i < 2; i++) to[(14 + i) * CGTP_LANES] = z1[i];
-        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(16 + i) * CGTP_LANES] = z9[i];
-        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(26 + i) * CGTP_LANES] = z8[i];
-        CGTP_UNROLL for (int i = 0; i < 6; i++) to[(36 + i) * CGTP_LANES] = z5[i];
-        CGTP_UNROLL for (int i = 0; i < 14; i++) to[(42 + i) * CGTP_LANES] = z14[i];
-        CGTP_UNROLL for (int i = 0; i < 14; i++) to[(56 + i) * CGTP_LANES] = z13[i];
-        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(70 + i) * CGTP_LANES] = z10[i];
+        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(8 + i) * CGTP_LANES] = z11[i];
+        CGTP_UNROLL for (int i = 0; i < 6; i++) to[(18 + i) * CGTP_LANES] = z3[i];
+        CGTP_UNROLL for (int i = 0; i < 2; i++) to[(24 + i) * CGTP_LANES] = z1[i];
+        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(26 + i) * CGTP_LANES] = z9[i];
+        CGTP_UNROLL for (int i = 0; i < 6; i++) to[(36 + i) * CGTP_LANES] = z6[i];
+        CGTP_UNROLL for (int i = 0; i < 14; i++) to[(42 + i) * CGTP_LANES] = z15[i];
+        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(56 + i) * CGTP_LANES] = z8[i];
+        CGTP_UNROLL for (int i = 0; i < 6; i++) to[(66 + i) * CGTP_LANES] = z5[i];
+        CGTP_UNROLL for (int i = 0; i < 14; i++) to[(72 + i) * CGTP_LANES] = z14[i];
+        CGTP_UNROLL for (int i = 0; i < 2; i++) to[(86 + i) * CGTP_LANES] = z2[i];
+        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(88 + i) * CGTP_LANES] = z12[i];
+        CGTP_UNROLL for (int i = 0; i < 14; i++) to[(98 + i) * CGTP_LANES] = z13[i];
+        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(112 + i) * CGTP_LANES] = z10[i];
+        CGTP_UNROLL for (int i = 0; i < 6; i++) to[(122 + i) * CGTP_LANES] = z7[i];
+        CGTP_UNROLL for (int i = 0; i < 14; i++) to[(128 + i) * CGTP_LANES] = z16[i];
     };
+    if (nodes > 0)
+        cgtp_sync_warp(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (loaded < count)
@@ -226,24 +351,31 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         cgtp_copies_commit();
     }
     CGTP_LOOP
-    for (; node < graph.receivers; node++) {
-        if (node - ends_from >= CGTP_LANES) {
-            ends_from = node;
-            ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first);
+    for (; node < piece.node_end; node++, ends_at++) {
+        if (ends_at == CGTP_LANES) {
+            ends_at = 0;
+            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
         }
-        const int full = cgtp_shuffle(ends, (int)(node - ends_from)), end = full < count ? full : count;
+        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
         if (done == count && full > count)
             break; /* the next range's */
         CGTP_UNROLL for (int i = 0; i < 2; i++) z0[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 6; i++) z4[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 10; i++) z11[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 6; i++) z3[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 2; i++) z1[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 10; i++) z9[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 6; i++) z6[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 14; i++) z15[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 10; i++) z8[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 6; i++) z5[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 14; i++) z14[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 2; i++) z2[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 10; i++) z12[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 14; i++) z13[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 10; i++) z10[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 6; i++) z7[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 14; i++) z16[i] = 0;
         CGTP_LOOP
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
@@ -256,13 +388,15 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
             cgtp_load<2>(x0, (const real *)(at + 0) + lane * 2);
             real x1[6];
             cgtp_load<6>(x1, (const real *)(at + 256) + lane * 6);
+            real x2[10];
+            cgtp_load<10>(x2, (const real *)(at + 1024) + lane * 10);
             real y[16];
-            cgtp_load_row<16>(y, (const real *)(at + 1024));
+            cgtp_load_row<16>(y, (const real *)(at + 2304));
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 1088) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 2368) + lane * 2);
                 {
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
@@ -280,7 +414,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 1344) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 2624) + lane * 2);
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -298,13 +432,39 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 z4[5] = z4[5] + s0_0 * x_2;
                 }
             }
+            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
+                const real y_0 = y[0];
+                const real y_f0 = y_0;
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 2880) + lane * 2);
+                {
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real s0_0 = w_0 * y_f0;
+                z11[0] = z11[0] + s0_0 * x_0;
+                z11[1] = z11[1] + s0_0 * x_1;
+                z11[2] = z11[2] + s0_0 * x_2;
+                z11[3] = z11[3] + s0_0 * x_3;
+                z11[4] = z11[4] + s0_0 * x_4;
+                }
+                {
+                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
+                const real w_0 = w_v[1];
+                const real s0_0 = w_0 * y_f0;
+                z11[5] = z11[5] + s0_0 * x_0;
+                z11[6] = z11[6] + s0_0 * x_1;
+                z11[7] = z11[7] + s0_0 * x_2;
+                z11[8] = z11[8] + s0_0 * x_3;
+                z11[9] = z11[9] + s0_0 * x_4;
+                }
+            }
             { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
                 const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
                 const real y_f0 = y_0;
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 1600) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 3136) + lane * 2);
                 {
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
@@ -328,7 +488,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 1856) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 3392) + lane * 2);
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -350,7 +510,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_f2 = y_1;
                 const real y_f3 = C0 * y_1;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2112) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 3648) + lane * 2);
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -376,6 +536,86 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 z9[9] = z9[9] - y_f1 * u0_0 + y_f0 * u0_2;
                 }
             }
+            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
+                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
+                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
+                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
+                const real y_f0 = y_2;
+                const real y_f1 = y_1;
+                const real y_f2 = C0 * y_0;
+                const real y_f3 = y_0;
+                const real y_f4 = C1 * y_1;
+                const real y_f5 = C0 * y_2;
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 3904) + lane * 2);
+                {
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real r0_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_4;
+                const real r0_1 = y_f3 * x_1 + y_f4 * x_2 + y_f0 * x_3;
+                const real r0_2 = y_f3 * x_0 - y_f5 * x_2 + y_f1 * x_3 + y_f0 * x_4;
+                z6[0] = z6[0] + w_0 * r0_0;
+                z6[1] = z6[1] + w_0 * r0_1;
+                z6[2] = z6[2] + w_0 * r0_2;
+                }
+                {
+                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
+                const real w_0 = w_v[1];
+                const real r0_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_4;
+                const real r0_1 = y_f3 * x_1 + y_f4 * x_2 + y_f0 * x_3;
+                const real r0_2 = y_f3 * x_0 - y_f5 * x_2 + y_f1 * x_3 + y_f0 * x_4;
+                z6[3] = z6[3] + w_0 * r0_0;
+                z6[4] = z6[4] + w_0 * r0_1;
+                z6[5] = z6[5] + w_0 * r0_2;
+                }
+            }
+            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
+                const real C0 = 0x1p+2f; /* 4 */
+                const real C1 = 0x1.bb67aep+1f; /* sqrt(12) */
+                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
+                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
+                const real y_f0 = y_2;
+                const real y_f1 = y_0;
+                const real y_f2 = y_1;
+                const real y_f3 = C0 * y_1;
+                const real y_f4 = C1 * y_0;
+                const real y_f5 = C2 * y_1;
+                const real y_f6 = C1 * y_2;
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 4160) + lane * 2);
+                {
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real u0_0 = w_0 * x_0;
+                const real u0_1 = w_0 * x_1;
+                const real u0_2 = w_0 * x_2;
+                const real u0_3 = w_0 * x_3;
+                const real u0_4 = w_0 * x_4;
+                z15[0] = z15[0] + y_f0 * u0_0 + y_f1 * u0_4;
+                z15[1] = z15[1] + y_f2 * u0_0 + y_f0 * u0_1 + y_f1 * u0_3;
+                z15[2] = z15[2] - y_f0 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2 + y_f1 * u0_4;
+                z15[3] = z15[3] - y_f1 * u0_1 + y_f5 * u0_2 - y_f0 * u0_3;
+                z15[4] = z15[4] - y_f1 * u0_0 + y_f6 * u0_2 + y_f3 * u0_3 - y_f0 * u0_4;
+                z15[5] = z15[5] - y_f1 * u0_1 + y_f0 * u0_3 + y_f2 * u0_4;
+                z15[6] = z15[6] - y_f1 * u0_0 + y_f0 * u0_4;
+                }
+                {
+                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
+                const real w_0 = w_v[1];
+                const real u0_0 = w_0 * x_0;
+                const real u0_1 = w_0 * x_1;
+                const real u0_2 = w_0 * x_2;
+                const real u0_3 = w_0 * x_3;
+                const real u0_4 = w_0 * x_4;
+                z15[7] = z15[7] + y_f0 * u0_0 + y_f1 * u0_4;
+                z15[8] = z15[8] + y_f2 * u0_0 + y_f0 * u0_1 + y_f1 * u0_3;
+                z15[9] = z15[9] - y_f0 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2 + y_f1 * u0_4;
+                z15[10] = z15[10] - y_f1 * u0_1 + y_f5 * u0_2 - y_f0 * u0_3;
+                z15[11] = z15[11] - y_f1 * u0_0 + y_f6 * u0_2 + y_f3 * u0_3 - y_f0 * u0_4;
+                z15[12] = z15[12] - y_f1 * u0_1 + y_f0 * u0_3 + y_f2 * u0_4;
+                z15[13] = z15[13] - y_f1 * u0_0 + y_f0 * u0_4;
+                }
+            }
             { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
                 const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
                 const real y_f0 = y_0;
@@ -384,7 +624,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_f3 = y_3;
                 const real y_f4 = y_4;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2368) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 4416) + lane * 2);
                 {
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
@@ -417,7 +657,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_f4 = y_3;
                 const real y_f5 = C0 * y_2 - y_4;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2624) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 4672) + lane * 2);
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -454,7 +694,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_f7 = C1 * y_3;
                 const real y_f8 = C0 * y_2 - y_4;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2880) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 4928) + lane * 2);
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -484,6 +724,77 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 z14[13] = z14[13] - y_f1 * u0_0 + y_f0 * u0_2;
                 }
             }
+            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
+                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
+                const real y_f0 = y_0;
+                const real y_f1 = y_1;
+                const real y_f2 = y_2;
+                const real y_f3 = y_3;
+                const real y_f4 = y_4;
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 5184) + lane * 2);
+                {
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+                z2[0] = z2[0] + w_0 * t0_0;
+                }
+                {
+                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
+                const real w_0 = w_v[1];
+                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+                z2[1] = z2[1] + w_0 * t0_0;
+                }
+            }
+            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
+                const real C0 = 0x1.bb67aep-1f; /* sqrt(3/4) */
+                const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
+                const real C2 = 0x1p-1f; /* 1/2 */
+                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
+                const real y_f0 = y_2;
+                const real y_f1 = C0 * y_3;
+                const real y_f2 = y_0;
+                const real y_f3 = C0 * y_1;
+                const real y_f4 = y_3;
+                const real y_f5 = C1 * y_2 - y_4;
+                const real y_f6 = C1 * y_1;
+                const real y_f7 = y_1;
+                const real y_f8 = C2 * y_1;
+                const real y_f9 = C2 * y_3;
+                const real y_f10 = y_4;
+                const real y_f11 = C1 * y_3;
+                const real y_f12 = C1 * y_2 + y_4;
+                real w_v[2];
+                cgtp_load<2>(w_v, (const real *)(at + 5440) + lane * 2);
+                {
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real u0_0 = w_0 * x_0;
+                const real u0_1 = w_0 * x_1;
+                const real u0_2 = w_0 * x_2;
+                const real u0_3 = w_0 * x_3;
+                const real u0_4 = w_0 * x_4;
+                z12[0] = z12[0] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3;
+                z12[1] = z12[1] + y_f4 * u0_0 + y_f5 * u0_1 + y_f6 * u0_2 + y_f2 * u0_3 - y_f7 * u0_4;
+                z12[2] = z12[2] - y_f2 * u0_0 + y_f8 * u0_1 + y_f0 * u0_2 + y_f9 * u0_3 - y_f10 * u0_4;
+                z12[3] = z12[3] + y_f7 * u0_0 + y_f2 * u0_1 + y_f11 * u0_2 + y_f12 * u0_3 + y_f4 * u0_4;
+                z12[4] = z12[4] - y_f3 * u0_1 - y_f10 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
+                }
+                {
+                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
+                const real w_0 = w_v[1];
+                const real u0_0 = w_0 * x_0;
+                const real u0_1 = w_0 * x_1;
+                const real u0_2 = w_0 * x_2;
+                const real u0_3 = w_0 * x_3;
+                const real u0_4 = w_0 * x_4;
+                z12[5] = z12[5] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3;
+                z12[6] = z12[6] + y_f4 * u0_0 + y_f5 * u0_1 + y_f6 * u0_2 + y_f2 * u0_3 - y_f7 * u0_4;
+                z12[7] = z12[7] - y_f2 * u0_0 + y_f8 * u0_1 + y_f0 * u0_2 + y_f9 * u0_3 - y_f10 * u0_4;
+                z12[8] = z12[8] + y_f7 * u0_0 + y_f2 * u0_1 + y_f11 * u0_2 + y_f12 * u0_3 + y_f4 * u0_4;
+                z12[9] = z12[9] - y_f3 * u0_1 - y_f10 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
+                }
+            }
             { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
                 const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
                 const real y_f0 = y_0;
@@ -494,7 +805,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_f5 = y_5;
                 const real y_f6 = y_6;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3136) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 5696) + lane * 2);
                 {
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
@@ -544,7 +855,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 const real y_f12 = C6 * y_5;
                 const real y_f13 = C5 * y_4 - y_6;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3392) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 5952) + lane * 2);
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -570,427 +881,6 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
                 z10[9] = z10[9] + y_f11 * u0_0 + y_f12 * u0_1 - y_f13 * u0_2;
                 }
             }
-            free_stage = stage;
-            stage = stage + 1 < STAGES ? stage + 1 : 0;
-        }
-        if (full > count) { /* goes on in the next range, which will add this up */
-            put_aside(l.partial_receivers + (slot * 2 + 1) * PARTIAL_receivers + lane);
-            cgtp_flag_raise(l.flag_receivers + slot);
-            break;
-        }
-        if (continued) {
-            put_aside(l.partial_receivers + slot * 2 * PARTIAL_receivers + lane);
-            continued_node = node;
-            continued = false;
-        } else {
-            flush(node);
-        }
-    }
-    if (continued_node >= 0) { /* add what the ranges before have, in their order */
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z0[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z4[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z3[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z1[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z9[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z8[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z5[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z14[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z13[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z10[i] = 0;
-        const int64_t begin = cgtp_part_of(graph.items, graph.receiver_row[continued_node], ranges);
-        CGTP_LOOP
-        for (int64_t r = begin; r <= range; r++) {
-            const int64_t other = slot - (range - r) * 2;
-            if (r < range)
-                cgtp_flag_wait(l.flag_receivers + other);
-            const real *const from = l.partial_receivers + (other * 2 + (r < range)) * PARTIAL_receivers + lane;
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z3[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z1[i] += cgtp_read_other(from + (14 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z9[i] += cgtp_read_other(from + (16 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z8[i] += cgtp_read_other(from + (26 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z5[i] += cgtp_read_other(from + (36 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z14[i] += cgtp_read_other(from + (42 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z13[i] += cgtp_read_other(from + (56 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z10[i] += cgtp_read_other(from + (70 + i) * CGTP_LANES);
-        }
-        flush(continued_node);
-    }
-}
-
-/* Segment 1: 7 paths, 2 channels a lane, warp `group` of 2; one range of edges. slot: its place among the partial sums. */
-CGTP_DEVICE void receivers_segment_1(const launch &l, int64_t range, int64_t ranges, int group, int64_t slot, unsigned char *ring)
-{
-    enum { STAGES = 4, STAGE = 3200 };
-    const graph_arrays &graph = l.graph;
-    const int lane = cgtp_lane();
-    const int64_t first = cgtp_part(graph.items, range, ranges);
-    const int count = (int)(cgtp_part(graph.items, range + 1, ranges) - first);
-    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    int64_t node = range ? graph.receiver[first] : 0, ends_from = node;
-    int ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first); /* of 32 receivers */
-    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
-    int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
-    bool continued = graph.receiver_row[node] < first; /* its first edges are in the range before */
-    int64_t continued_node = -1;
-    /* Starts the copies of edge number `loaded` of the range into a stage of the ring. */
-    auto load = [&](int stage) {
-        if (loaded % CGTP_LANES == 0) {
-            senders = next_senders;
-            const int ahead = loaded + CGTP_LANES + lane;
-            next_senders = ahead < count ? graph.sender[first + ahead] : 0;
-        }
-        const auto from = cgtp_shuffle(senders, loaded % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(ring + stage * STAGE);
-        const real *const x_row = l.x + from * (int64_t)1152;
-        cgtp_copy16(to + 0 + lane * 16, x_row + 512 + group * 320 + lane * 4, keep);
-        cgtp_copy16(to + 512 + lane * 16, x_row + 512 + group * 320 + 128 + lane * 4, keep);
-        if (lane < 16)
-            cgtp_copy16(to + 1024 + lane * 16, x_row + 512 + group * 320 + 256 + lane * 4, keep);
-        const real *const y_row = l.y + (first + loaded) * 16;
-        if (lane < 4)
-            cgtp_copy16(to + 1280 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + loaded) * 2176 + group * 64;
-        cgtp_copy16(to + 1344 + lane * 16, w_row + 1408 + lane / 16 * -640 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 1856 + lane * 16, w_row + 1920 + lane / 16 * -1664 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 2368 + lane * 16, w_row + 1536 + lane / 16 * -640 + lane % 16 * 4, stream);
-        if (lane < 16)
-            cgtp_copy16(to + 2880 + lane * 16, w_row + 2048 + lane * 4, stream);
-        loaded++;
-    };
-    real z11[10] = {0};
-    real z6[6] = {0};
-    real z15[14] = {0};
-    real z2[2] = {0};
-    real z12[10] = {0};
-    real z7[6] = {0};
-    real z16[14] = {0};
-    /* Writes the sums as row `row` of the output. */
-    auto flush = [&](int64_t row) {
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<10>((real *)leave + lane * 10, z11);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 4224 + group * 320 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 4352 + group * 320 + lane * 4, leave + 512 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 4480 + group * 320 + lane * 4, leave + 1024 + lane * 16);
-        z6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z6[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z6[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z6[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        leave = ring + STAGES * STAGE + 1792;
-        cgtp_store<6>((real *)leave + lane * 6, z6);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 1536 + group * 192 + lane * 4, leave + 0 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 1664 + group * 192 + lane * 4, leave + 512 + lane * 16);
-        z15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z15[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z15[8] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        z15[9] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        z15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z15[10] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        z15[11] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        z15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z15[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z15[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<14>((real *)leave + lane * 14, z15);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 7296 + group * 448 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 7424 + group * 448 + lane * 4, leave + 512 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 7552 + group * 448 + lane * 4, leave + 1024 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 7680 + group * 448 + lane * 4, leave + 1536 + lane * 16);
-        z2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z2[1] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        leave = ring + STAGES * STAGE + 1792;
-        cgtp_store<2>((real *)leave + lane * 2, z2);
-        cgtp_sync_warp();
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 256 + group * 64 + lane * 4, leave + 0 + lane * 16);
-        z12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        z12[5] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        z12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        z12[6] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        z12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        z12[7] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        z12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        z12[8] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        z12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        z12[9] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<10>((real *)leave + lane * 10, z12);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 4864 + group * 320 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 4992 + group * 320 + lane * 4, leave + 512 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 5120 + group * 320 + lane * 4, leave + 1024 + lane * 16);
-        z7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        z7[3] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        z7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
-        z7[4] *= 0x1.83091ep-2f; /* sqrt(1/7) */
-        z7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        z7[5] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        leave = ring + STAGES * STAGE + 1792;
-        cgtp_store<6>((real *)leave + lane * 6, z7);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 1920 + group * 192 + lane * 4, leave + 0 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 2048 + group * 192 + lane * 4, leave + 512 + lane * 16);
-        z16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        z16[7] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        z16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        z16[8] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        z16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z16[9] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z16[10] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z16[11] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        z16[12] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        z16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        z16[13] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<14>((real *)leave + lane * 14, z16);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 8192 + group * 448 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 8320 + group * 448 + lane * 4, leave + 512 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 8448 + group * 448 + lane * 4, leave + 1024 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 8576 + group * 448 + lane * 4, leave + 1536 + lane * 16);
-        cgtp_sync_warp();
-    };
-    /* Keeps the sums in the workspace. */
-    auto put_aside = [&](real *to) {
-        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(0 + i) * CGTP_LANES] = z11[i];
-        CGTP_UNROLL for (int i = 0; i < 6; i++) to[(10 + i) * CGTP_LANES] = z6[i];
-        CGTP_UNROLL for (int i = 0; i < 14; i++) to[(16 + i) * CGTP_LANES] = z15[i];
-        CGTP_UNROLL for (int i = 0; i < 2; i++) to[(30 + i) * CGTP_LANES] = z2[i];
-        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(32 + i) * CGTP_LANES] = z12[i];
-        CGTP_UNROLL for (int i = 0; i < 6; i++) to[(42 + i) * CGTP_LANES] = z7[i];
-        CGTP_UNROLL for (int i = 0; i < 14; i++) to[(48 + i) * CGTP_LANES] = z16[i];
-    };
-    CGTP_LOOP
-    for (int i = 0; i < STAGES - 1; i++) {
-        if (loaded < count)
-            load(i);
-        cgtp_copies_commit();
-    }
-    CGTP_LOOP
-    for (; node < graph.receivers; node++) {
-        if (node - ends_from >= CGTP_LANES) {
-            ends_from = node;
-            ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first);
-        }
-        const int full = cgtp_shuffle(ends, (int)(node - ends_from)), end = full < count ? full : count;
-        if (done == count && full > count)
-            break; /* the next range's */
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z11[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z6[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z15[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z2[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z12[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z7[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z16[i] = 0;
-        CGTP_LOOP
-        for (; done < end; done++) {
-            cgtp_copies_wait<STAGES - 2>();
-            cgtp_sync_warp();
-            if (loaded < count)
-                load(free_stage);
-            cgtp_copies_commit();
-            const unsigned char *const at = ring + stage * STAGE;
-            real x2[10];
-            cgtp_load<10>(x2, (const real *)(at + 0) + lane * 10);
-            real y[16];
-            cgtp_load_row<16>(y, (const real *)(at + 1280));
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 1344) + lane * 2);
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real s0_0 = w_0 * y_f0;
-                z11[0] = z11[0] + s0_0 * x_0;
-                z11[1] = z11[1] + s0_0 * x_1;
-                z11[2] = z11[2] + s0_0 * x_2;
-                z11[3] = z11[3] + s0_0 * x_3;
-                z11[4] = z11[4] + s0_0 * x_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real s0_0 = w_0 * y_f0;
-                z11[5] = z11[5] + s0_0 * x_0;
-                z11[6] = z11[6] + s0_0 * x_1;
-                z11[7] = z11[7] + s0_0 * x_2;
-                z11[8] = z11[8] + s0_0 * x_3;
-                z11[9] = z11[9] + s0_0 * x_4;
-                }
-            }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = C0 * y_0;
-                const real y_f3 = y_0;
-                const real y_f4 = C1 * y_1;
-                const real y_f5 = C0 * y_2;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 1600) + lane * 2);
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real r0_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_4;
-                const real r0_1 = y_f3 * x_1 + y_f4 * x_2 + y_f0 * x_3;
-                const real r0_2 = y_f3 * x_0 - y_f5 * x_2 + y_f1 * x_3 + y_f0 * x_4;
-                z6[0] = z6[0] + w_0 * r0_0;
-                z6[1] = z6[1] + w_0 * r0_1;
-                z6[2] = z6[2] + w_0 * r0_2;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real r0_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_4;
-                const real r0_1 = y_f3 * x_1 + y_f4 * x_2 + y_f0 * x_3;
-                const real r0_2 = y_f3 * x_0 - y_f5 * x_2 + y_f1 * x_3 + y_f0 * x_4;
-                z6[3] = z6[3] + w_0 * r0_0;
-                z6[4] = z6[4] + w_0 * r0_1;
-                z6[5] = z6[5] + w_0 * r0_2;
-                }
-            }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1p+2f; /* 4 */
-                const real C1 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_0;
-                const real y_f2 = y_1;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = C1 * y_0;
-                const real y_f5 = C2 * y_1;
-                const real y_f6 = C1 * y_2;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 1856) + lane * 2);
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                z15[0] = z15[0] + y_f0 * u0_0 + y_f1 * u0_4;
-                z15[1] = z15[1] + y_f2 * u0_0 + y_f0 * u0_1 + y_f1 * u0_3;
-                z15[2] = z15[2] - y_f0 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2 + y_f1 * u0_4;
-                z15[3] = z15[3] - y_f1 * u0_1 + y_f5 * u0_2 - y_f0 * u0_3;
-                z15[4] = z15[4] - y_f1 * u0_0 + y_f6 * u0_2 + y_f3 * u0_3 - y_f0 * u0_4;
-                z15[5] = z15[5] - y_f1 * u0_1 + y_f0 * u0_3 + y_f2 * u0_4;
-                z15[6] = z15[6] - y_f1 * u0_0 + y_f0 * u0_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                z15[7] = z15[7] + y_f0 * u0_0 + y_f1 * u0_4;
-                z15[8] = z15[8] + y_f2 * u0_0 + y_f0 * u0_1 + y_f1 * u0_3;
-                z15[9] = z15[9] - y_f0 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2 + y_f1 * u0_4;
-                z15[10] = z15[10] - y_f1 * u0_1 + y_f5 * u0_2 - y_f0 * u0_3;
-                z15[11] = z15[11] - y_f1 * u0_0 + y_f6 * u0_2 + y_f3 * u0_3 - y_f0 * u0_4;
-                z15[12] = z15[12] - y_f1 * u0_1 + y_f0 * u0_3 + y_f2 * u0_4;
-                z15[13] = z15[13] - y_f1 * u0_0 + y_f0 * u0_4;
-                }
-            }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2112) + lane * 2);
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-                z2[0] = z2[0] + w_0 * t0_0;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-                z2[1] = z2[1] + w_0 * t0_0;
-                }
-            }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1.bb67aep-1f; /* sqrt(3/4) */
-                const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C2 = 0x1p-1f; /* 1/2 */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_2;
-                const real y_f1 = C0 * y_3;
-                const real y_f2 = y_0;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = y_3;
-                const real y_f5 = C1 * y_2 - y_4;
-                const real y_f6 = C1 * y_1;
-                const real y_f7 = y_1;
-                const real y_f8 = C2 * y_1;
-                const real y_f9 = C2 * y_3;
-                const real y_f10 = y_4;
-                const real y_f11 = C1 * y_3;
-                const real y_f12 = C1 * y_2 + y_4;
-                real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2368) + lane * 2);
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                z12[0] = z12[0] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3;
-                z12[1] = z12[1] + y_f4 * u0_0 + y_f5 * u0_1 + y_f6 * u0_2 + y_f2 * u0_3 - y_f7 * u0_4;
-                z12[2] = z12[2] - y_f2 * u0_0 + y_f8 * u0_1 + y_f0 * u0_2 + y_f9 * u0_3 - y_f10 * u0_4;
-                z12[3] = z12[3] + y_f7 * u0_0 + y_f2 * u0_1 + y_f11 * u0_2 + y_f12 * u0_3 + y_f4 * u0_4;
-                z12[4] = z12[4] - y_f3 * u0_1 - y_f10 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                z12[5] = z12[5] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3;
-                z12[6] = z12[6] + y_f4 * u0_0 + y_f5 * u0_1 + y_f6 * u0_2 + y_f2 * u0_3 - y_f7 * u0_4;
-                z12[7] = z12[7] - y_f2 * u0_0 + y_f8 * u0_1 + y_f0 * u0_2 + y_f9 * u0_3 - y_f10 * u0_4;
-                z12[8] = z12[8] + y_f7 * u0_0 + y_f2 * u0_1 + y_f11 * u0_2 + y_f12 * u0_3 + y_f4 * u0_4;
-                z12[9] = z12[9] - y_f3 * u0_1 - y_f10 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
-                }
-            }
             { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
                 const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
                 const real C1 = 0x1.3988e2p+1f; /* sqrt(6) */
@@ -1014,7 +904,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, int64_t range, int64_t ran
                 const real y_f12 = C1 * y_3 - C2 * y_5;
                 const real y_f13 = y_4 - C0 * y_6;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2624) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 6208) + lane * 2);
                 {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -1074,7 +964,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, int64_t range, int64_t ran
                 const real y_f23 = y_4 + C3 * y_6;
                 const real y_f24 = C1 * y_6;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2880) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 6464) + lane * 2);
                 {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -1127,47 +1017,67 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, int64_t range, int64_t ran
         }
     }
     if (continued_node >= 0) { /* add what the ranges before have, in their order */
+        CGTP_UNROLL for (int i = 0; i < 2; i++) z0[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 6; i++) z4[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 10; i++) z11[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 6; i++) z3[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 2; i++) z1[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 10; i++) z9[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 6; i++) z6[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 14; i++) z15[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 10; i++) z8[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 6; i++) z5[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 14; i++) z14[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 2; i++) z2[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 10; i++) z12[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 14; i++) z13[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 10; i++) z10[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 6; i++) z7[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 14; i++) z16[i] = 0;
         const int64_t begin = cgtp_part_of(graph.items, graph.receiver_row[continued_node], ranges);
         CGTP_LOOP
-        for (int64_t r = begin; r <= range; r++) {
-            const int64_t other = slot - (range - r) * 2;
-            if (r < range)
+        for (int64_t r = begin; r <= piece.range; r++) {
+            const int64_t other = slot - (piece.range - r) * 2;
+            if (r < piece.range)
                 cgtp_flag_wait(l.flag_receivers + other);
-            const real *const from = l.partial_receivers + (other * 2 + (r < range)) * PARTIAL_receivers + lane;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z11[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z6[i] += cgtp_read_other(from + (10 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z15[i] += cgtp_read_other(from + (16 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z2[i] += cgtp_read_other(from + (30 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z12[i] += cgtp_read_other(from + (32 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z7[i] += cgtp_read_other(from + (42 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z16[i] += cgtp_read_other(from + (48 + i) * CGTP_LANES);
+            const real *const from = l.partial_receivers + (other * 2 + (r < piece.range)) * PARTIAL_receivers + lane;
+        CGTP_UNROLL for (int i = 0; i < 2; i++) z0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 6; i++) z4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 10; i++) z11[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 6; i++) z3[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 2; i++) z1[i] += cgtp_read_other(from + (24 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 10; i++) z9[i] += cgtp_read_other(from + (26 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 6; i++) z6[i] += cgtp_read_other(from + (36 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 14; i++) z15[i] += cgtp_read_other(from + (42 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 10; i++) z8[i] += cgtp_read_other(from + (56 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 6; i++) z5[i] += cgtp_read_other(from + (66 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 14; i++) z14[i] += cgtp_read_other(from + (72 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 2; i++) z2[i] += cgtp_read_other(from + (86 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 10; i++) z12[i] += cgtp_read_other(from + (88 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 14; i++) z13[i] += cgtp_read_other(from + (98 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 10; i++) z10[i] += cgtp_read_other(from + (112 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 6; i++) z7[i] += cgtp_read_other(from + (122 + i) * CGTP_LANES);
+        CGTP_UNROLL for (int i = 0; i < 14; i++) z16[i] += cgtp_read_other(from + (128 + i) * CGTP_LANES);
         }
         flush(continued_node);
     }
 }
 
-CGTP_KERNEL(128, 3) receivers_kernel(const launch l, const cgtp_division<2> division)
+/* nodes: receivers a piece of work (see cgtp_work) */
+template <int nodes>
+CGTP_KERNEL(128, 2) receivers_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
     index = cgtp_block_started(l.started_receivers + segment); /* waits go to blocks with smaller numbers */
-    const int64_t warp = (int64_t)index * 4 + cgtp_warp(), ranges = division.ranges[segment];
-    unsigned char *const ring = shared + cgtp_warp() * 18432;
+    const int64_t warp = (int64_t)index * 4 + cgtp_warp();
+    unsigned char *const ring = shared + cgtp_warp() * 23936;
+    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
-        if (warp < ranges * 2)
-            receivers_segment_0(l, warp / 2, ranges, (int)(warp % 2), (int64_t)division.first[0] * 4 + warp, ring);
-    }
-    else if (segment == 1) {
-        if (warp < ranges * 2)
-            receivers_segment_1(l, warp / 2, ranges, (int)(warp % 2), (int64_t)division.first[1] * 4 + warp, ring);
+        if (warp < (int64_t)division.ranges[segment] * 2)
+            for (cgtp_work<nodes> piece((int)(warp / 2)); piece.next(l.graph, division.ranges[segment]);)
+                receivers_segment_0(l, piece, (int)(warp % 2), (int64_t)division.first[0] * 4 + warp, division.ranges[segment], ring, stream, keep);
     }
 }
 
@@ -1178,13 +1088,13 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
     (void)graph;
     if (l)
         l->started_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(1) * 2 * sizeof(unsigned));
+    at += cgtp_round_up((size_t)(1) * 1 * sizeof(unsigned));
     if (l)
         l->flag_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)((int64_t)cgtp_multiprocessors() * 12) * 1 * sizeof(unsigned));
+    at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 1)) * 1 * sizeof(unsigned));
     if (l)
         l->partial_receivers = (real *)(base + at);
-    at += cgtp_round_up((size_t)((int64_t)cgtp_multiprocessors() * 12) * 5120 * sizeof(real));
+    at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 1)) * 9088 * sizeof(real));
     return at ? at : 16;
 }
 
@@ -1233,14 +1143,16 @@ extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *
     lay_out(graph, &l, (char *)workspace);
     if (graph->items == 0 && (status = cgtp_clear(z, (size_t)graph->receivers * 9088 * sizeof(real), stream)))
         return status;
-    if ((status = cgtp_clear(l.started_receivers, (size_t)(1) * 2 * sizeof(unsigned), stream)))
+    if ((status = cgtp_clear(l.started_receivers, (size_t)(1) * 1 * sizeof(unsigned), stream)))
         return status;
-    if ((status = cgtp_clear(l.flag_receivers, (size_t)(cgtp_multiprocessors() * 12) * 1 * sizeof(unsigned), stream)))
+    if ((status = cgtp_clear(l.flag_receivers, (size_t)(cgtp_slots(2, 4, 1)) * 1 * sizeof(unsigned), stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {293, 380}, groups[] = {2, 2};
-        const auto division = cgtp_divide<2>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups);
-        if ((status = cgtp_launch(receivers_kernel, cgtp_division_blocks(division), 128, 73728, stream, l, division)))
+        static const int work[] = {613}, groups[] = {2};
+        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups);
+        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
+        if ((status = cgtp_launch(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
+                                  cgtp_division_blocks(division), 128, 95744, stream, l, division)))
             return status;
     }
     return CGTP_OK;

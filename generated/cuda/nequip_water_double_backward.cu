@@ -9,11 +9,11 @@
  */
 /* Plan for sm_90:
  *   kernel double_backward, pass over receiver: pipelined convolution
- *     2 stages, 4 warps a block, 4 blocks a multiprocessor, 40960 bytes shared a block
- *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 114 registers; stage 4736 bytes; 412 instructions an edge
+ *     3 stages, 4 warps a block, 3 blocks a multiprocessor, 59904 bytes shared a block
+ *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 138 registers; stage 4736 bytes; 412 instructions an edge
  *   kernel double_backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
- *     4 stages, 4 warps a block, 4 blocks a multiprocessor, 47104 bytes shared a block
- *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 80 registers; stage 2688 bytes; 220 instructions an edge
+ *     4 stages, 4 warps a block, 3 blocks a multiprocessor, 47104 bytes shared a block
+ *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 104 registers; stage 2688 bytes; 220 instructions an edge
  */
 #include "nequip_water.h"
 
@@ -52,17 +52,19 @@ struct launch {
 
 enum { PARTIAL_receivers = 1408 }; /* elements that a warp puts aside for a receiver it shares */
 
-/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one range of edges. slot: its place among the partial sums. */
-CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ranges, int group, int64_t slot, unsigned char *ring)
+/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. slot: the warp's place among the partial sums. */
+template <int nodes>
+CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, int64_t slot, int ranges, unsigned char *ring,
+                  cgtp_policy stream, cgtp_policy keep)
 {
-    enum { STAGES = 2, STAGE = 4736 };
+    enum { STAGES = 3, STAGE = 4736 };
     const graph_arrays &graph = l.graph;
     const int lane = cgtp_lane();
-    const int64_t first = cgtp_part(graph.items, range, ranges);
-    const int count = (int)(cgtp_part(graph.items, range + 1, ranges) - first);
-    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    int64_t node = range ? graph.receiver[first] : 0, ends_from = node;
-    int ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    const int64_t first = piece.first;
+    const int count = piece.count;
+    int32_t node = (int32_t)piece.node;
+    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    int ends_at = 0; /* the lane that has this receiver's */
     int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
     unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
@@ -208,6 +210,8 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         CGTP_UNROLL for (int i = 0; i < 1; i++) to[(18 + i) * CGTP_LANES] = d_gz8[i];
         CGTP_UNROLL for (int i = 0; i < 3; i++) to[(19 + i) * CGTP_LANES] = d_gz9[i];
     };
+    if (nodes > 0)
+        cgtp_sync_warp(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (loaded < count)
@@ -215,12 +219,12 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         cgtp_copies_commit();
     }
     CGTP_LOOP
-    for (; node < graph.receivers; node++) {
-        if (node - ends_from >= CGTP_LANES) {
-            ends_from = node;
-            ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first);
+    for (; node < piece.node_end; node++, ends_at++) {
+        if (ends_at == CGTP_LANES) {
+            ends_at = 0;
+            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
         }
-        const int full = cgtp_shuffle(ends, (int)(node - ends_from)), end = full < count ? full : count;
+        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
         if (done == count && full > count)
             break; /* the next range's */
         CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] = 0;
@@ -233,26 +237,24 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz8[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz9[i] = 0;
-        cgtp_load<1>(gz0, l.gz + node * 704 + 0 + (group * 32 + lane) * 1);
-        cgtp_load<1>(gz2, l.gz + node * 704 + 64 + (group * 32 + lane) * 1);
-        cgtp_load<3>(gz4, l.gz + node * 704 + 224 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz7, l.gz + node * 704 + 608 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz1, l.gz + node * 704 + 416 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz3, l.gz + node * 704 + 128 + (group * 32 + lane) * 3);
-        cgtp_load<1>(gz5, l.gz + node * 704 + 96 + (group * 32 + lane) * 1);
+        cgtp_load<1>(gz0, l.gz + (int64_t)node * 704 + 0 + (group * 32 + lane) * 1);
+        cgtp_load<1>(gz2, l.gz + (int64_t)node * 704 + 64 + (group * 32 + lane) * 1);
+        cgtp_load<3>(gz4, l.gz + (int64_t)node * 704 + 224 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz7, l.gz + (int64_t)node * 704 + 608 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz1, l.gz + (int64_t)node * 704 + 416 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz3, l.gz + (int64_t)node * 704 + 128 + (group * 32 + lane) * 3);
+        cgtp_load<1>(gz5, l.gz + (int64_t)node * 704 + 96 + (group * 32 + lane) * 1);
         gz5[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<3>(gz6, l.gz + node * 704 + 512 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz6, l.gz + (int64_t)node * 704 + 512 + (group * 32 + lane) * 3);
         gz6[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz6[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz6[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<1>(gz8, l.gz + node * 704 + 32 + (group * 32 + lane) * 1);
+        cgtp_load<1>(gz8, l.gz + (int64_t)node * 704 + 32 + (group * 32 + lane) * 1);
         gz8[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<3>(gz9, l.gz + node * 704 + 320 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz9, l.gz + (int64_t)node * 704 + 320 + (group * 32 + lane) * 3);
         gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        if (group == 0 && node + 1 < graph.receivers)
-            cgtp_prefetch_row(l.gz + (node + 1) * 704, 704);
         CGTP_LOOP
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
@@ -658,11 +660,11 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz9[i] = 0;
         const int64_t begin = cgtp_part_of(graph.items, graph.receiver_row[continued_node], ranges);
         CGTP_LOOP
-        for (int64_t r = begin; r <= range; r++) {
-            const int64_t other = slot - (range - r) * 1;
-            if (r < range)
+        for (int64_t r = begin; r <= piece.range; r++) {
+            const int64_t other = slot - (piece.range - r) * 1;
+            if (r < piece.range)
                 cgtp_flag_wait(l.flag_receivers + other);
-            const real *const from = l.partial_receivers + (other * 2 + (r < range)) * PARTIAL_receivers + lane;
+            const real *const from = l.partial_receivers + (other * 2 + (r < piece.range)) * PARTIAL_receivers + lane;
         CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
         CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
@@ -678,31 +680,37 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
     }
 }
 
-CGTP_KERNEL(128, 4) receivers_kernel(const launch l, const cgtp_division<1> division)
+/* nodes: receivers a piece of work (see cgtp_work) */
+template <int nodes>
+CGTP_KERNEL(128, 3) receivers_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
     index = cgtp_block_started(l.started_receivers + segment); /* waits go to blocks with smaller numbers */
-    const int64_t warp = (int64_t)index * 4 + cgtp_warp(), ranges = division.ranges[segment];
-    unsigned char *const ring = shared + cgtp_warp() * 10240;
+    const int64_t warp = (int64_t)index * 4 + cgtp_warp();
+    unsigned char *const ring = shared + cgtp_warp() * 14976;
+    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
-        if (warp < ranges * 1)
-            receivers_segment_0(l, warp / 1, ranges, (int)(warp % 1), (int64_t)division.first[0] * 4 + warp, ring);
+        if (warp < (int64_t)division.ranges[segment] * 1)
+            for (cgtp_work<nodes> piece((int)(warp / 1)); piece.next(l.graph, division.ranges[segment]);)
+                receivers_segment_0(l, piece, (int)(warp % 1), (int64_t)division.first[0] * 4 + warp, division.ranges[segment], ring, stream, keep);
     }
 }
 
-/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one range of edges. */
-CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t ranges, int group, unsigned char *ring)
+/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. */
+template <int nodes>
+CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, unsigned char *ring,
+                  cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 4, STAGE = 2688 };
     const graph_arrays &graph = l.graph;
     const int lane = cgtp_lane();
-    const int64_t first = cgtp_part(graph.items, range, ranges);
-    const int count = (int)(cgtp_part(graph.items, range + 1, ranges) - first);
-    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    int64_t node = range ? graph.receiver[first] : 0, ends_from = node;
-    int ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    const int64_t first = piece.first;
+    const int count = piece.count;
+    int32_t node = (int32_t)piece.node;
+    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    int ends_at = 0; /* the lane that has this receiver's */
     int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
     unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
@@ -743,6 +751,8 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
     real gz6[3] = {0};
     real gz8[1] = {0};
     real gz9[3] = {0};
+    if (nodes > 0)
+        cgtp_sync_warp(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (loaded < count)
@@ -750,36 +760,34 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
         cgtp_copies_commit();
     }
     CGTP_LOOP
-    for (; node < graph.receivers; node++) {
-        if (node - ends_from >= CGTP_LANES) {
-            ends_from = node;
-            ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first);
+    for (; node < piece.node_end; node++, ends_at++) {
+        if (ends_at == CGTP_LANES) {
+            ends_at = 0;
+            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
         }
-        const int full = cgtp_shuffle(ends, (int)(node - ends_from)), end = full < count ? full : count;
+        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
         if (done == count)
             break;
         if (full == done)
             continue;
-        cgtp_load<1>(gz0, l.gz + node * 704 + 0 + (group * 32 + lane) * 1);
-        cgtp_load<1>(gz2, l.gz + node * 704 + 64 + (group * 32 + lane) * 1);
-        cgtp_load<3>(gz4, l.gz + node * 704 + 224 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz7, l.gz + node * 704 + 608 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz1, l.gz + node * 704 + 416 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz3, l.gz + node * 704 + 128 + (group * 32 + lane) * 3);
-        cgtp_load<1>(gz5, l.gz + node * 704 + 96 + (group * 32 + lane) * 1);
+        cgtp_load<1>(gz0, l.gz + (int64_t)node * 704 + 0 + (group * 32 + lane) * 1);
+        cgtp_load<1>(gz2, l.gz + (int64_t)node * 704 + 64 + (group * 32 + lane) * 1);
+        cgtp_load<3>(gz4, l.gz + (int64_t)node * 704 + 224 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz7, l.gz + (int64_t)node * 704 + 608 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz1, l.gz + (int64_t)node * 704 + 416 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz3, l.gz + (int64_t)node * 704 + 128 + (group * 32 + lane) * 3);
+        cgtp_load<1>(gz5, l.gz + (int64_t)node * 704 + 96 + (group * 32 + lane) * 1);
         gz5[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<3>(gz6, l.gz + node * 704 + 512 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz6, l.gz + (int64_t)node * 704 + 512 + (group * 32 + lane) * 3);
         gz6[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz6[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz6[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<1>(gz8, l.gz + node * 704 + 32 + (group * 32 + lane) * 1);
+        cgtp_load<1>(gz8, l.gz + (int64_t)node * 704 + 32 + (group * 32 + lane) * 1);
         gz8[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<3>(gz9, l.gz + node * 704 + 320 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz9, l.gz + (int64_t)node * 704 + 320 + (group * 32 + lane) * 3);
         gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        if (group == 0 && node + 1 < graph.receivers)
-            cgtp_prefetch_row(l.gz + (node + 1) * 704, 704);
         CGTP_LOOP
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
@@ -1021,16 +1029,20 @@ CGTP_DEVICE void senders_segment_0(const launch &l, int64_t range, int64_t range
     }
 }
 
-CGTP_KERNEL(128, 4) senders_kernel(const launch l, const cgtp_division<1> division)
+/* nodes: receivers a piece of work (see cgtp_work) */
+template <int nodes>
+CGTP_KERNEL(128, 3) senders_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
-    const int64_t warp = (int64_t)index * 4 + cgtp_warp(), ranges = division.ranges[segment];
+    const int64_t warp = (int64_t)index * 4 + cgtp_warp();
     unsigned char *const ring = shared + cgtp_warp() * 11776;
+    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
-        if (warp < ranges * 1)
-            senders_segment_0(l, warp / 1, ranges, (int)(warp % 1), ring);
+        if (warp < (int64_t)division.ranges[segment] * 1)
+            for (cgtp_work<nodes> piece((int)(warp / 1)); piece.next(l.graph, division.ranges[segment]);)
+                senders_segment_0(l, piece, (int)(warp % 1), ring, stream, keep);
     }
 }
 
@@ -1071,10 +1083,10 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
     at += cgtp_round_up((size_t)(1) * 1 * sizeof(unsigned));
     if (l)
         l->flag_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)((int64_t)cgtp_multiprocessors() * 16) * 1 * sizeof(unsigned));
+    at += cgtp_round_up((size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned));
     if (l)
         l->partial_receivers = (real *)(base + at);
-    at += cgtp_round_up((size_t)((int64_t)cgtp_multiprocessors() * 16) * 2816 * sizeof(real));
+    at += cgtp_round_up((size_t)(cgtp_slots(3, 4, 1)) * 2816 * sizeof(real));
     if (l)
         l->d_x_edges = (real *)(base + at);
     at += cgtp_round_up((size_t)(graph->items) * 256 * sizeof(real));
@@ -1153,18 +1165,22 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
         return status;
     if ((status = cgtp_clear(l.started_receivers, (size_t)(1) * 1 * sizeof(unsigned), stream)))
         return status;
-    if ((status = cgtp_clear(l.flag_receivers, (size_t)(cgtp_multiprocessors() * 16) * 1 * sizeof(unsigned), stream)))
+    if ((status = cgtp_clear(l.flag_receivers, (size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned), stream)))
         return status;
     if (graph->items) {
         static const int work[] = {412}, groups[] = {1};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups);
-        if ((status = cgtp_launch(receivers_kernel, cgtp_division_blocks(division), 128, 40960, stream, l, division)))
+        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups);
+        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
+        if ((status = cgtp_launch(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
+                                  cgtp_division_blocks(division), 128, 59904, stream, l, division)))
             return status;
     }
     if (graph->items) {
         static const int work[] = {220}, groups[] = {1};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups);
-        if ((status = cgtp_launch(senders_kernel, cgtp_division_blocks(division), 128, 47104, stream, l, division)))
+        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups);
+        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
+        if ((status = cgtp_launch(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
+                                  cgtp_division_blocks(division), 128, 47104, stream, l, division)))
             return status;
     }
     if ((status = cgtp_launch(d_x_gather, graph->senders * 1, 128, 0, stream, l)))

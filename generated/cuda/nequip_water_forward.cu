@@ -9,7 +9,7 @@
  */
 /* Plan for sm_90:
  *   kernel forward, pass over receiver: pipelined convolution
- *     4 stages, 4 warps a block, 4 blocks a multiprocessor, 41984 bytes shared a block
+ *     4 stages, 4 warps a block, 3 blocks a multiprocessor, 41984 bytes shared a block
  *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 76 registers; stage 2432 bytes; 122 instructions an edge
  */
 #include "nequip_water.h"
@@ -41,17 +41,19 @@ struct launch {
 
 enum { PARTIAL_receivers = 704 }; /* elements that a warp puts aside for a receiver it shares */
 
-/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one range of edges. slot: its place among the partial sums. */
-CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ranges, int group, int64_t slot, unsigned char *ring)
+/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. slot: the warp's place among the partial sums. */
+template <int nodes>
+CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, int64_t slot, int ranges, unsigned char *ring,
+                  cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 4, STAGE = 2432 };
     const graph_arrays &graph = l.graph;
     const int lane = cgtp_lane();
-    const int64_t first = cgtp_part(graph.items, range, ranges);
-    const int count = (int)(cgtp_part(graph.items, range + 1, ranges) - first);
-    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    int64_t node = range ? graph.receiver[first] : 0, ends_from = node;
-    int ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    const int64_t first = piece.first;
+    const int count = piece.count;
+    int32_t node = (int32_t)piece.node;
+    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    int ends_at = 0; /* the lane that has this receiver's */
     int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
     unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
@@ -170,6 +172,8 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         CGTP_UNROLL for (int i = 0; i < 1; i++) to[(18 + i) * CGTP_LANES] = z8[i];
         CGTP_UNROLL for (int i = 0; i < 3; i++) to[(19 + i) * CGTP_LANES] = z9[i];
     };
+    if (nodes > 0)
+        cgtp_sync_warp(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (loaded < count)
@@ -177,12 +181,12 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         cgtp_copies_commit();
     }
     CGTP_LOOP
-    for (; node < graph.receivers; node++) {
-        if (node - ends_from >= CGTP_LANES) {
-            ends_from = node;
-            ends = cgtp_row_end(graph.receiver_row, node + 1 + lane, graph.receivers, first);
+    for (; node < piece.node_end; node++, ends_at++) {
+        if (ends_at == CGTP_LANES) {
+            ends_at = 0;
+            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
         }
-        const int full = cgtp_shuffle(ends, (int)(node - ends_from)), end = full < count ? full : count;
+        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
         if (done == count && full > count)
             break; /* the next range's */
         CGTP_UNROLL for (int i = 0; i < 1; i++) z0[i] = 0;
@@ -370,11 +374,11 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
         CGTP_UNROLL for (int i = 0; i < 3; i++) z9[i] = 0;
         const int64_t begin = cgtp_part_of(graph.items, graph.receiver_row[continued_node], ranges);
         CGTP_LOOP
-        for (int64_t r = begin; r <= range; r++) {
-            const int64_t other = slot - (range - r) * 1;
-            if (r < range)
+        for (int64_t r = begin; r <= piece.range; r++) {
+            const int64_t other = slot - (piece.range - r) * 1;
+            if (r < piece.range)
                 cgtp_flag_wait(l.flag_receivers + other);
-            const real *const from = l.partial_receivers + (other * 2 + (r < range)) * PARTIAL_receivers + lane;
+            const real *const from = l.partial_receivers + (other * 2 + (r < piece.range)) * PARTIAL_receivers + lane;
         CGTP_UNROLL for (int i = 0; i < 1; i++) z0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
         CGTP_UNROLL for (int i = 0; i < 1; i++) z2[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
         CGTP_UNROLL for (int i = 0; i < 3; i++) z4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
@@ -390,17 +394,21 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, int64_t range, int64_t ran
     }
 }
 
-CGTP_KERNEL(128, 4) receivers_kernel(const launch l, const cgtp_division<1> division)
+/* nodes: receivers a piece of work (see cgtp_work) */
+template <int nodes>
+CGTP_KERNEL(128, 3) receivers_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
     index = cgtp_block_started(l.started_receivers + segment); /* waits go to blocks with smaller numbers */
-    const int64_t warp = (int64_t)index * 4 + cgtp_warp(), ranges = division.ranges[segment];
+    const int64_t warp = (int64_t)index * 4 + cgtp_warp();
     unsigned char *const ring = shared + cgtp_warp() * 10496;
+    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
-        if (warp < ranges * 1)
-            receivers_segment_0(l, warp / 1, ranges, (int)(warp % 1), (int64_t)division.first[0] * 4 + warp, ring);
+        if (warp < (int64_t)division.ranges[segment] * 1)
+            for (cgtp_work<nodes> piece((int)(warp / 1)); piece.next(l.graph, division.ranges[segment]);)
+                receivers_segment_0(l, piece, (int)(warp % 1), (int64_t)division.first[0] * 4 + warp, division.ranges[segment], ring, stream, keep);
     }
 }
 
@@ -414,10 +422,10 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
     at += cgtp_round_up((size_t)(1) * 1 * sizeof(unsigned));
     if (l)
         l->flag_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)((int64_t)cgtp_multiprocessors() * 16) * 1 * sizeof(unsigned));
+    at += cgtp_round_up((size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned));
     if (l)
         l->partial_receivers = (real *)(base + at);
-    at += cgtp_round_up((size_t)((int64_t)cgtp_multiprocessors() * 16) * 1408 * sizeof(real));
+    at += cgtp_round_up((size_t)(cgtp_slots(3, 4, 1)) * 1408 * sizeof(real));
     return at ? at : 16;
 }
 
@@ -468,12 +476,14 @@ extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float
         return status;
     if ((status = cgtp_clear(l.started_receivers, (size_t)(1) * 1 * sizeof(unsigned), stream)))
         return status;
-    if ((status = cgtp_clear(l.flag_receivers, (size_t)(cgtp_multiprocessors() * 16) * 1 * sizeof(unsigned), stream)))
+    if ((status = cgtp_clear(l.flag_receivers, (size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned), stream)))
         return status;
     if (graph->items) {
         static const int work[] = {122}, groups[] = {1};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups);
-        if ((status = cgtp_launch(receivers_kernel, cgtp_division_blocks(division), 128, 41984, stream, l, division)))
+        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups);
+        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
+        if ((status = cgtp_launch(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
+                                  cgtp_division_blocks(division), 128, 41984, stream, l, division)))
             return status;
     }
     return CGTP_OK;
