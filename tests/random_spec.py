@@ -189,8 +189,8 @@ def draw_spelled(r, name, weights):
     arguments, of = {}, {"x": ["x"], "y": ["y"], "w": ["w"], "g": ["gz"]}
     for n in range(r.randrange(4)):
         slot = r.choice(slots)
-        arguments["a%d" % n] = (slot, r.random() < 0.6)
-        of[slot].append("a%d" % n)
+        arguments["arg_" + "abc"[n]] = (slot, r.random() < 0.6)
+        of[slot].append("arg_" + "abc"[n])
     outputs = {}
     for n in range(r.randint(1, 3)):
         target, terms = r.choice(slots), []
@@ -198,7 +198,7 @@ def draw_spelled(r, name, weights):
             term = (target, *(r.choice(of[s]) for s in "xywg" if s != target))
             if term not in terms:
                 terms.append(term)
-        outputs["out%d" % n] = terms
+        outputs["out_" + "abc"[n]] = terms
     used = {a for terms in outputs.values() for t in terms for a in t[1:]}
     return ("spelled", name, {a: d for a, d in arguments.items() if a in used}, outputs)
 
