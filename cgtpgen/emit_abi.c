@@ -389,21 +389,19 @@ static void arguments(struct text *out, const struct kernel_form *f, bool inputs
 static void wrappers(struct text *out, const struct plan *plan, const struct kernel_form *f)
 {
     const struct spec *s = plan->problem->spec;
-    const char *graph = s->index64 ? "cgtp_graph64" : "cgtp_graph";
-    const char *argument =
-        spec_is_graph(s) ? "graph" : arena_printf(out->arena, "((const %s *)graph)->items", graph);
+    const bool batch = !spec_is_graph(s);
+    const char *argument = batch ? "((const cgtp_graph *)graph)->items" : "graph";
+    text_printf(out, "static size_t %s_workspace(const void *graph)\n{\n    return %s%s_%s_workspace(%s)%s;\n}\n\n",
+                f->name, batch ? "graph ? " : "", s->name, f->name, argument, batch ? " : 0" : "");
     text_printf(out,
-                "static size_t %s_workspace(const void *graph)\n{\n    return %s_%s_workspace(%s);\n}\n\n",
-                f->name, s->name, f->name, argument);
-    text_printf(out,
-                "static cgtp_status %s_run(const void *graph, const void *const *input, void *const *output, "
-                "void *ws,\n"
-                "    size_t ws_bytes, cgtp_stream stream)\n{\n"
-                "    return %s_%s(%s,\n",
-                f->name, s->name, f->name, argument);
+                "static cgtp_status %s_run(const void *graph, const void *const *input, void *const *output, void *ws,\n"
+                "    size_t ws_bytes, cgtp_stream stream)\n{\n",
+                f->name);
+    if (batch)
+        text_printf(out, "    if (!graph)\n        return CGTP_NULL_POINTER;\n");
+    text_printf(out, "    return %s_%s(%s,\n", s->name, f->name, argument);
     for (int i = 0; i < f->inputs + f->outputs; i++)
-        text_printf(out, "        %s[%d],\n", i < f->inputs ? "input" : "output",
-                    i < f->inputs ? i : i - f->inputs);
+        text_printf(out, "        %s[%d],\n", i < f->inputs ? "input" : "output", i < f->inputs ? i : i - f->inputs);
     text_printf(out, "        ws, ws_bytes, stream);\n}\n\n");
 }
 

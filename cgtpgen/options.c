@@ -223,6 +223,8 @@ static bool check_together(struct options *o, struct text *error)
         stdins += !strcmp(o->spec[i], "-");
     if (!o->specs)
         wrong = "no spec given; cgtpgen --help lists the options";
+    else if (o->arch && !o->cuda)
+        wrong = "--arch chooses a GPU; it needs --backend=cuda";
     else if (stdins > 1)
         wrong = "standard input (-) can be read only once";
     else if (o->check && o->list)

@@ -21,12 +21,14 @@ static const cgtp_argument forward_outputs[] = {
 
 static size_t forward_workspace(const void *graph)
 {
-    return tetris_poly_2_forward_workspace(((const cgtp_graph *)graph)->items);
+    return graph ? tetris_poly_2_forward_workspace(((const cgtp_graph *)graph)->items) : 0;
 }
 
 static cgtp_status forward_run(const void *graph, const void *const *input, void *const *output, void *ws,
     size_t ws_bytes, cgtp_stream stream)
 {
+    if (!graph)
+        return CGTP_NULL_POINTER;
     return tetris_poly_2_forward(((const cgtp_graph *)graph)->items,
         input[0],
         input[1],
@@ -50,12 +52,14 @@ static const cgtp_argument backward_outputs[] = {
 
 static size_t backward_workspace(const void *graph)
 {
-    return tetris_poly_2_backward_workspace(((const cgtp_graph *)graph)->items);
+    return graph ? tetris_poly_2_backward_workspace(((const cgtp_graph *)graph)->items) : 0;
 }
 
 static cgtp_status backward_run(const void *graph, const void *const *input, void *const *output, void *ws,
     size_t ws_bytes, cgtp_stream stream)
 {
+    if (!graph)
+        return CGTP_NULL_POINTER;
     return tetris_poly_2_backward(((const cgtp_graph *)graph)->items,
         input[0],
         input[1],
@@ -86,12 +90,14 @@ static const cgtp_argument double_backward_outputs[] = {
 
 static size_t double_backward_workspace(const void *graph)
 {
-    return tetris_poly_2_double_backward_workspace(((const cgtp_graph *)graph)->items);
+    return graph ? tetris_poly_2_double_backward_workspace(((const cgtp_graph *)graph)->items) : 0;
 }
 
 static cgtp_status double_backward_run(const void *graph, const void *const *input, void *const *output, void *ws,
     size_t ws_bytes, cgtp_stream stream)
 {
+    if (!graph)
+        return CGTP_NULL_POINTER;
     return tetris_poly_2_double_backward(((const cgtp_graph *)graph)->items,
         input[0],
         input[1],

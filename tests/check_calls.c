@@ -142,8 +142,7 @@ static void spoil_sizes(struct call *call)
     const bool wide = call->check->product->index_size == 8, graph = call->check->product->graph;
     static const char *const name[3] = {"items", "senders", "receivers"};
     static const cgtp_index index[3] = {CGTP_ITEM, CGTP_SENDER, CGTP_RECEIVER};
-    if (graph) /* a batch product takes a number, which `run` reads from the graph it is given */
-        expect(call, NULL, CGTP_NULL_POINTER, "null", "graph");
+    expect(call, NULL, CGTP_NULL_POINTER, "null", "graph");
     for (int i = 0; i < (graph ? 3 : 1); i++) {
         cgtp_graph narrow = call->graph.narrow;
         cgtp_graph64 spoilt = call->graph.wide;

@@ -141,22 +141,28 @@ static void invert(const struct check *c, cgtp_slot slot, int64_t n, double *a)
                 a[row * irreps->dim + irreps->segment[s].offset + i] *= irreps->segment[s].parity;
 }
 
-/* Signs pass through floating-point arithmetic unchanged: the outputs are the same to the bit. */
+/* Signs pass through floating-point arithmetic unchanged: the outputs are the same to the bit. Products with `atomic` in
+ * their names add in any order, so theirs differ by the rounding of two runs. */
 static void check_inversion(struct check *c, const cgtp_kernel *k, const struct ref_graph *g)
 {
     struct check_values v = {.n = 0};
     double *before[REF_OUTPUTS], *after[REF_OUTPUTS];
+    long double *bound[REF_OUTPUTS];
+    const bool any_order = strstr(c->product->name, "atomic") != NULL;
     bool ran = check_run(c, k, g, &v, before);
     for (int i = 0; i < k->inputs; i++)
         invert(c, k->input[i].slot, count(c, g, k->input[i].slot),
                check_value_of(c, &v, g, k->input[i].name, k->input[i].slot));
     ran &= check_run(c, k, g, &v, after);
+    magnitudes(c, k, g, &v, bound);
     for (int o = 0; o < k->outputs && ran; o++) {
         const int64_t n = count(c, g, k->output[o].slot);
         invert(c, k->output[o].slot, n, before[o]);
         for (int64_t i = 0; i < n; i++)
-            check_number(c, k->name, k->output[o].name, i, after[o][i], before[o][i], 0, 0);
+            check_number(c, k->name, k->output[o].name, i, after[o][i], before[o][i], any_order ? 2 * bound[o][i] : 0,
+                         any_order ? check_constant : 0);
     }
+    free_magnitudes(k, bound);
     check_free_outputs(k, before);
     check_free_outputs(k, after);
     check_values_free(&v);
@@ -317,10 +323,8 @@ static void check_cotangents(struct check *c, const char *name, const char *deri
         const int64_t n = count(c, &g, slot);
         snprintf(output, sizeof output, "%s%s", prefix, k->input[i].name);
         const int o = find_output(d, output);
-        if (o < 0) {
-            check_failure(c, "%s has no output %s", derivative, output);
+        if (o < 0) /* a subset of the kernel that does without it */
             continue;
-        }
         double *a = check_value_of(c, &v, &g, k->input[i].name, slot);
         const double *e = check_value_of(c, &step, &g, k->input[i].name, slot);
         long double bound = 2 * pair_magnitude(e, magnitude[o], n);

@@ -91,6 +91,7 @@ def test_usage(folder):
             ("--emit: unknown word 'headers'; did you mean header?", '--emit=headers', a),
             ("unknown backend 'cudaa'; did you mean cuda?", '--backend=cudaa', a),
             ("unknown architecture 'sm_91'; did you mean sm_90?", '--arch=sm_91', a),
+            ('--arch chooses a GPU; it needs --backend=cuda', '--arch=sm_90', a),
             ("-d: unknown letter 'x'; there are pflm", '-dx', a),
             ('-o needs a value', a, '-o'),
             ('-o needs a value', a, '-o', ''),
