@@ -286,7 +286,7 @@ static struct output_file kernel_file(struct arena *a, const struct gpu_plan *gp
                             .form = kernel->kernel->form,
                             .graph = spec_is_graph(spec)};
     emit_banner(&out, plan, arena_printf(a, "%s, CUDA", w.form->name));
-    plan_cuda_print_kernel(&table, gpu, kernel);
+    plan_cuda_print_kernel(&table, kernel);
     text_printf(&out, "/* Plan for %s:\n", gpu->arch);
     for (const char *line = text_string(&table); *line;) {
         size_t n = strcspn(line, "\n");

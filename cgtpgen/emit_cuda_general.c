@@ -275,10 +275,10 @@ static void emit_item(struct general *c)
 
 /* ---- the loop over items ---- */
 
-static const char *row_of(struct cuda_writer *w, enum index_kind index)
+/* Row of item e, as a C expression. */
+static const char *row_of(enum index_kind index)
 {
     static const char *const expression[] = {"e", "l.graph.sender[e]", "l.graph.receiver[e]", "0"};
-    (void)w;
     return expression[index];
 }
 
@@ -317,7 +317,7 @@ static void emit_visit(struct cuda_writer *w, int indent)
             continue;
         argument[n++] = index == INDEX_SHARED
                             ? arena_printf(w->arena, "l.%s", in->name)
-                            : arena_printf(w->arena, "l.%s + %s * (int64_t)%lld", in->name, row_of(w, index),
+                            : arena_printf(w->arena, "l.%s + %s * (int64_t)%lld", in->name, row_of(index),
                                            (long long)w->problem->dim[in->slot]);
     }
     for (int o = 0; o < pass->outputs; o++)

@@ -1,7 +1,6 @@
 /* plan_cuda.c - see plan_cuda.h. */
 #include "plan_cuda.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -103,12 +102,11 @@ static int round_up(int n, int to)
 
 /* ---- can the convolution compute the pass? ---- */
 
-static const char *why_general(const struct plan *plan, const struct kernel_form *k, const struct pass *pass)
+static const char *why_general(struct arena *a, const struct plan *plan, const struct pass *pass)
 {
     const struct problem *p = plan->problem;
     const struct spec *s = p->spec;
     int wide = 16 / element_size(plan);
-    (void)k;
     if (s->index[SLOT_X] != INDEX_SENDER || s->index[SLOT_Y] != INDEX_ITEM ||
         s->index[SLOT_G] != INDEX_RECEIVER)
         return "not a convolution (x sender, y item, z receiver)";
@@ -120,8 +118,8 @@ static const char *why_general(const struct plan *plan, const struct kernel_form
         return "weights not of the edge";
     if (p->dim[SLOT_X] % wide || p->dim[SLOT_W] % wide || p->dim[SLOT_G] % wide)
         return "rows that are no multiple of 16 bytes";
-    bool *written = calloc((size_t)p->z.n + 1, sizeof *written);
-    const char *reason = written ? NULL : "out of memory";
+    bool *written = NEW_ARRAY(a, bool, p->z.n + 1);
+    const char *reason = NULL;
     for (int i = 0; i < p->paths && !reason; i++) {
         const struct path_plan *e = &plan->path[i];
         const struct path *q = e->path;
@@ -136,7 +134,6 @@ static const char *why_general(const struct plan *plan, const struct kernel_form
         else
             written[q->z] = true;
     }
-    free(written);
     if (!reason && p->paths == 0)
         reason = "no path";
     return reason;
@@ -391,7 +388,7 @@ struct gpu_plan *plan_cuda(struct arena *a, struct plan *plan, const char *arch)
         for (int p = 0; p < k->passes; p++) {
             struct gpu_pass *g = &k->pass[p];
             g->pass = &k->kernel->pass[p];
-            g->reason = why_general(plan, k->kernel->form, g->pass);
+            g->reason = why_general(a, plan, g->pass);
             g->evaluation = g->reason ? GPU_GENERAL : GPU_CONVOLUTION;
             if (!g->reason) {
                 g->reason = "";
@@ -408,9 +405,8 @@ struct gpu_plan *plan_cuda(struct arena *a, struct plan *plan, const char *arch)
     return gpu;
 }
 
-void plan_cuda_print_kernel(struct text *out, const struct gpu_plan *gpu, const struct gpu_kernel *k)
+void plan_cuda_print_kernel(struct text *out, const struct gpu_kernel *k)
 {
-    (void)gpu;
     for (int p = 0; p < k->passes; p++) {
         const struct gpu_pass *g = &k->pass[p];
         text_printf(out, "kernel %s, pass over %s: ", k->kernel->form->name, index_name[g->pass->owner]);
@@ -437,5 +433,5 @@ void plan_cuda_print(struct text *out, const struct gpu_plan *gpu)
 {
     text_printf(out, "GPU plan for %s\n", gpu->arch);
     for (int i = 0; i < gpu->plan->kernels; i++)
-        plan_cuda_print_kernel(out, gpu, &gpu->kernel[i]);
+        plan_cuda_print_kernel(out, &gpu->kernel[i]);
 }

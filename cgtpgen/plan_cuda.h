@@ -80,6 +80,6 @@ struct gpu_plan *plan_cuda(struct arena *, struct plan *, const char *arch);
 
 /* The plan as a table, after plan_print's: all kernels, or one. */
 void plan_cuda_print(struct text *, const struct gpu_plan *);
-void plan_cuda_print_kernel(struct text *, const struct gpu_plan *, const struct gpu_kernel *);
+void plan_cuda_print_kernel(struct text *, const struct gpu_kernel *);
 
 #endif
