@@ -107,20 +107,60 @@ static void emit_us(struct body *w)
     }
 }
 
+/* The part after those that share the factor of part `first`. */
+static int same_factor_end(const struct recipe_output *o, int first)
+{
+    int p = first;
+    while (p < o->parts && o->part[p].factor == o->part[first].factor)
+        p++;
+    return p;
+}
+
+/* Number of the sum V of the U products that share the factor of part `first`; -1: it is one U product. */
+static int v_number(struct body *w, const struct recipe_output *o, int first)
+{
+    int n = same_factor_end(o, first) - first, v = 0;
+    if (n == 1)
+        return -1;
+    for (; v < w->vs; v++) {
+        bool equal = w->v[v].n == n;
+        for (int i = 0; equal && i < n; i++)
+            equal = w->v[v].part[i].vector == o->part[first + i].vector;
+        if (equal)
+            return v;
+    }
+    w->v[w->vs++] = (struct body_sum){n, &o->part[first]};
+    return v;
+}
+
+/* The sums of U products that an A output or a prescaled G output needs and that are not there yet. */
+static void emit_vs(struct body *w, const struct recipe_output *o)
+{
+    int before = w->vs;
+    for (int p = 0; p < o->parts; p = same_factor_end(o, p))
+        v_number(w, o, p);
+    for (int v = before; v < w->vs; v++)
+        for (int i = 0; i < w->matrix->rows; i++) {
+            struct sum s;
+            if (!w->row[i])
+                continue;
+            sum_begin(&s, w->out, w->indent, arena_printf(w->out->arena, "const real v%d_%d =", v, i));
+            for (int q = 0; q < w->v[v].n; q++)
+                sum_add(&s, false, u_name(w, w->v[v].part[q].vector, i));
+            sum_end(&s);
+        }
+}
+
+/* Name of component i of what meets the factor of part `first`: a U product or a sum of several. */
+static const char *v_name(struct body *w, const struct recipe_output *o, int first, int i)
+{
+    int v = v_number(w, o, first);
+    return v < 0 ? u_name(w, o->part[first].vector, i) : arena_printf(w->out->arena, "v%d_%d", v, i);
+}
+
 static const char *form_name(struct body *w, int input, int entry)
 {
     return format(w, "%s_f%d", w->stem[input], (entry < 0 ? -entry : entry) - 1);
-}
-
-static void add_column(struct body *w, struct sum *s, int a, int k,
-                       const char *(*name)(struct body *, int, int), int vector)
-{
-    for (int i = 0; i < w->matrix->rows; i++) {
-        int entry = w->matrix->entry[i * w->matrix->columns + k];
-        if (entry)
-            sum_add(s, entry < 0,
-                    arena_printf(w->out->arena, "%s * %s", form_name(w, a, entry), name(w, vector, i)));
-    }
 }
 
 static const char *input_component(struct body *w, int input, int i)
@@ -136,7 +176,13 @@ static void emit_products(struct body *w)
             if (!w->column[k])
                 continue;
             sum_begin(&s, w->out, w->indent, arena_printf(w->out->arena, "const real r%d_%d =", p, k));
-            add_column(w, &s, w->recipe->r[p].first, k, input_component, w->recipe->r[p].second);
+            for (int i = 0; i < w->matrix->rows; i++) {
+                int entry = w->matrix->entry[i * w->matrix->columns + k];
+                if (entry)
+                    sum_add(&s, entry < 0,
+                            arena_printf(w->out->arena, "%s * %s", form_name(w, w->recipe->r[p].first, entry),
+                                         input_component(w, w->recipe->r[p].second, i)));
+            }
             sum_end(&s);
         }
     for (int p = 0; p < w->recipe->ls; p++)
@@ -208,31 +254,17 @@ static bool is_bare(const struct linear_form *f)
     return f->terms == 1 && is_one(f->coefficient[0]);
 }
 
-/* Name of the vector that meets G input g in an A output: the one U product, or their sum V. */
-static const char *reverse_vector(struct body *w, const struct recipe_output *o, int number, int first,
-                                  int last, int i)
-{
-    return last - first > 1
-               ? arena_printf(w->out->arena, "v%d%s_%d", number, w->stem[o->part[first].factor], i)
-               : u_name(w, o->part[first].vector, i);
-}
-
 /* Adds to the sum what entry by entry flows back to form f. */
-static void add_reverse(struct body *w, struct sum *s, const struct recipe_output *o, int number, int f,
-                        bool negative)
+static void add_reverse(struct body *w, struct sum *s, const struct recipe_output *o, int f, bool negative)
 {
-    for (int p = 0; p < o->parts;) {
-        int first = p, g = o->part[first].factor;
-        while (p < o->parts && o->part[p].factor == g)
-            p++;
+    for (int p = 0; p < o->parts; p = same_factor_end(o, p))
         for (int cell = 0; cell < w->matrix->rows * w->matrix->columns; cell++) {
             int entry = w->matrix->entry[cell], i = cell / w->matrix->columns, k = cell % w->matrix->columns;
             if (entry == f + 1 || entry == -f - 1)
                 sum_add(s, (entry < 0) != negative,
-                        arena_printf(w->out->arena, "%s * %s", reverse_vector(w, o, number, first, p, i),
-                                     input_component(w, g, k)));
+                        arena_printf(w->out->arena, "%s * %s", v_name(w, o, p, i),
+                                     input_component(w, o->part[p].factor, k)));
         }
-    }
 }
 
 /* A output `number`: reverse mode of the forms. */
@@ -240,25 +272,12 @@ static void emit_reverse(struct body *w, const struct recipe_output *o, int numb
 {
     struct arena *a = w->out->arena;
     struct sum s;
-    for (int p = 0; p < o->parts;) {
-        int first = p;
-        while (p < o->parts && o->part[p].factor == o->part[first].factor)
-            p++;
-        for (int i = 0; p - first > 1 && i < w->matrix->rows; i++) {
-            if (!w->row[i])
-                continue;
-            sum_begin(&s, w->out, w->indent,
-                      arena_printf(a, "const real %s =", reverse_vector(w, o, number, first, p, i)));
-            for (int q = first; q < p; q++)
-                sum_add(&s, false, u_name(w, o->part[q].vector, i));
-            sum_end(&s);
-        }
-    }
+    emit_vs(w, o);
     for (int f = 0; f < w->matrix->forms; f++) {
         if (is_bare(&w->matrix->form[f]))
             continue;
         sum_begin(&s, w->out, w->indent, arena_printf(a, "const real q%d_%d =", number, f));
-        add_reverse(w, &s, o, number, f, false);
+        add_reverse(w, &s, o, f, false);
         sum_end(&s);
     }
     for (int j = 0; j < w->matrix->depth; j++) {
@@ -272,7 +291,7 @@ static void emit_reverse(struct body *w, const struct recipe_output *o, int numb
                     output_begin(w, &s, o, j);
                 any = true;
                 if (is_bare(form))
-                    add_reverse(w, &s, o, number, f, false);
+                    add_reverse(w, &s, o, f, false);
                 else
                     sum_add(&s, form->coefficient[t].sign < 0,
                             scaled(w, form->coefficient[t], arena_printf(a, "q%d_%d", number, f)));
@@ -295,14 +314,23 @@ static void emit_outputs(struct body *w)
                 if (w->row[i])
                     emit_weighted(w, o, 'l', i);
         } else {
+            if (o->prescaled)
+                emit_vs(w, o);
             for (int k = 0; k < w->matrix->columns; k++) {
                 struct sum s;
                 if (w->column[k] && !o->prescaled) {
                     emit_weighted(w, o, 'r', k);
                 } else if (w->column[k] || o->assign) {
                     output_begin(w, &s, o, k);
-                    for (int p = 0; w->column[k] && p < o->parts; p++)
-                        add_column(w, &s, o->part[p].factor, k, u_name, o->part[p].vector);
+                    for (int p = 0; w->column[k] && p < o->parts; p = same_factor_end(o, p))
+                        for (int i = 0; i < w->matrix->rows; i++) {
+                            int entry = w->matrix->entry[i * w->matrix->columns + k];
+                            if (entry)
+                                sum_add(&s, entry < 0,
+                                        arena_printf(w->out->arena, "%s * %s",
+                                                     form_name(w, o->part[p].factor, entry),
+                                                     v_name(w, o, p, i)));
+                        }
                     sum_end(&s);
                 }
             }
@@ -533,6 +561,11 @@ void body_channel(struct body *w)
         scalar_channel(w);
         return;
     }
+    int parts = 0;
+    for (int n = 0; n < w->recipe->outputs; n++)
+        parts += w->recipe->output[n].parts;
+    w->vs = 0;
+    w->v = NEW_ARRAY(w->out->arena, struct body_sum, parts + 1);
     emit_us(w);
     emit_products(w);
     emit_outputs(w);

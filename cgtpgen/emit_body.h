@@ -9,6 +9,12 @@
 
 #include "emit.h"
 
+/* U products that are added up before M: the vectors of n parts. */
+struct body_sum {
+    int n;
+    const struct recipe_part *part;
+};
+
 struct body {
     struct text *out;
     int indent;
@@ -23,6 +29,9 @@ struct body {
     bool *row, *column; /* has M a nonzero in this row, column */
     int constants;
     struct surd *constant; /* distinct coefficients of forms but one, positive: C0, C1, .. */
+    /* set by body_channel: */
+    int vs;
+    struct body_sum *v;
 };
 
 /* Prepares and declares the constants. */

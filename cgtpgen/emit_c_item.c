@@ -6,6 +6,7 @@
  */
 #include "emit_c_kernel.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* ---- scratch of a pass ---- */
@@ -294,6 +295,17 @@ static void zero_weight_blocks(struct kernel_writer *w)
     }
 }
 
+/* Does the name stand in the code, as a word? */
+static bool mentions(const char *code, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = code; (at = strstr(at, name)); at++)
+        if ((at == code || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) &&
+            !isalnum((unsigned char)at[n]) && at[n] != '_')
+            return true;
+    return false;
+}
+
 void emit_c_item(struct kernel_writer *w)
 {
     struct text *out = w->out;
@@ -322,10 +334,10 @@ void emit_c_item(struct kernel_writer *w)
     for (int o = 0; o < w->pass->outputs; o++)
         text_printf(&signature, "real *%s,\n%*s", pass_output(w, o)->name, indent, "");
     text_printf(out, "%sreal *scratch)\n{\n", signature.s);
+    size_t before = out->n;
     zero_weight_blocks(w);
     if (w->sums)
         text_printf(out, "    cgtp_zero(%lld, scratch);\n", (long long)w->sums_length);
-    size_t before = out->n;
     for (int g = 0; g < w->plan->groups; g++)
         for (int i = 0; i < w->plan->group[g].paths; i++)
             if (w->pass->variant_of[w->plan->group[g].path[i]] >= 0)
@@ -341,8 +353,8 @@ void emit_c_item(struct kernel_writer *w)
                     s->depth, o->name, a_element(w, o->slot, g, true, "j"), (long long)s->length,
                     plus_offset(w->arena, "scratch", s->at), (long long)s->length);
     }
-    if (out->n == before) /* nothing contributes */
-        for (int o = 0; o < w->pass->outputs; o++)
+    for (int o = 0; o < w->pass->outputs; o++)
+        if (!mentions(text_string(out) + before, pass_output(w, o)->name)) /* nothing contributes */
             text_printf(out, "    (void)%s;\n", pass_output(w, o)->name);
     text_printf(out, "    (void)scratch;\n}\n\n");
 }

@@ -83,7 +83,7 @@ static int areas(struct cuda_writer *w, struct area *area)
                 (struct area){"unsigned", arena_printf(w->arena, "started_%s", owner), "1", g->segments};
             area[n++] = (struct area){"unsigned", arena_printf(w->arena, "flag_%s", owner), slots, 1};
             area[n++] =
-                (struct area){"real", arena_printf(w->arena, "partial_%s", owner), slots, 2LL * 32 * longest};
+                (struct area){"real", arena_printf(w->arena, "partial_%s", owner), slots, 32LL * longest};
         }
         for (int o = 0; o < g->pass->outputs; o++) {
             const struct form_output *f = &w->form->output[g->pass->output[o]];
@@ -164,11 +164,30 @@ static void emit_step(struct cuda_writer *w, const char *call)
     text_printf(w->out, "    if ((status = %s))\n        return status;\n", call);
 }
 
-static void emit_clear(struct cuda_writer *w, const char *array, const char *count, long long each,
-                       const char *type)
+/* Arrays that one launch fills with zeros: C expressions of where and how many bytes. */
+struct cleared {
+    int n;
+    const char *at[AREAS], *bytes[AREAS];
+};
+
+static void add_cleared(struct cuda_writer *w, struct cleared *c, const char *array, const char *count,
+                        long long each, const char *type)
 {
-    emit_step(w, arena_printf(w->arena, "cgtp_clear(%s, (size_t)(%s) * %lld * sizeof(%s), stream)", array,
-                              count, each, type));
+    c->at[c->n] = array;
+    c->bytes[c->n++] = arena_printf(w->arena, "(size_t)(%s) * %lld * sizeof(%s)", count, each, type);
+}
+
+static void emit_clear(struct cuda_writer *w, const struct cleared *c)
+{
+    if (c->n == 0)
+        return;
+    text_printf(w->out, "    if ((status = cgtp_clear(cgtp_areas<%d>{{", c->n);
+    for (int i = 0; i < c->n; i++)
+        text_printf(w->out, "%s%s", i ? ", " : "", c->at[i]);
+    text_printf(w->out, "},\n");
+    for (int i = 0; i < c->n; i++)
+        text_printf(w->out, "%*s%s%s\n", 44, i ? "" : "{", c->bytes[i], i + 1 < c->n ? "," : "}},");
+    text_printf(w->out, "                             stream)))\n        return status;\n");
 }
 
 static void launch_convolution(struct cuda_writer *w)
@@ -176,29 +195,28 @@ static void launch_convolution(struct cuda_writer *w)
     struct text *out = w->out;
     const struct gpu_pass *g = w->pass;
     const char *owner = cuda_owner(g);
+    struct cleared clear = {0};
     for (int o = 0; o < g->pass->outputs; o++) {
         const struct form_output *f = &w->form->output[g->pass->output[o]];
-        bool covered = f->slot != SLOT_G; /* does the kernel write every element? */
         if (f->slot == SLOT_G) {
             int64_t written = 0;
             for (int p = 0; p < w->problem->paths; p++)
                 written += (int64_t)w->problem->path[p].mul_z * (2 * w->problem->path[p].l3 + 1);
-            covered = written == w->problem->dim[SLOT_G];
-            if (!covered)
-                emit_clear(w, f->name, "graph->receivers", dim(w, SLOT_G), "real");
-            else
-                text_printf(out,
-                            "    if (graph->items == 0 && (status = cgtp_clear(%s, (size_t)graph->receivers "
-                            "* %lld * sizeof(real), stream)))\n        return status;\n",
-                            f->name, dim(w, SLOT_G));
+            /* does the kernel write every element? */
+            bool covered = written == w->problem->dim[SLOT_G];
+            add_cleared(w, &clear, f->name,
+                        covered ? "graph->items ? 0 : graph->receivers" : "graph->receivers", dim(w, SLOT_G),
+                        "real");
         } else if (f->slot == SLOT_X && !g->edge_buffer) {
-            emit_clear(w, f->name, "graph->senders", dim(w, SLOT_X), "real");
+            add_cleared(w, &clear, f->name, "graph->senders", dim(w, SLOT_X), "real");
         }
     }
     if (g->g_outputs) {
-        emit_clear(w, arena_printf(w->arena, "l.started_%s", owner), "1", g->segments, "unsigned");
-        emit_clear(w, arena_printf(w->arena, "l.flag_%s", owner), partial_slots(w, g), 1, "unsigned");
+        add_cleared(w, &clear, arena_printf(w->arena, "l.started_%s", owner), "1", g->segments, "unsigned");
+        add_cleared(w, &clear, arena_printf(w->arena, "l.flag_%s", owner), partial_slots(w, g), 1,
+                    "unsigned");
     }
+    emit_clear(w, &clear);
     text_printf(out, "    if (graph->items) {\n        static const int work[] = {");
     for (int s = 0; s < g->segments; s++)
         text_printf(out, "%s%d", s ? ", " : "", g->segment[s].work);
@@ -213,7 +231,7 @@ static void launch_convolution(struct cuda_writer *w)
         "        if ((status = cgtp_launch(nodes ? %s_kernel<CGTP_FEW_NODES> : %s_kernel<0>,\n"
         "                                  cgtp_division_blocks(division), %d, %d, stream, l, division)))\n"
         "            return status;\n    }\n",
-        g->segments, g->blocks, g->warps, owner, owner, g->warps * 32, g->warps * g->warp_bytes);
+        g->segments, g->blocks, g->warps, owner, owner, g->warps * 32, g->block_bytes);
     for (int o = 0; o < g->pass->outputs; o++) {
         const struct form_output *f = &w->form->output[g->pass->output[o]];
         if (f->slot == SLOT_X && g->edge_buffer) {

@@ -106,14 +106,14 @@ static void emit_load(struct conv *c)
     const struct gpu_segment *s = c->s;
     int lanes = LANES * s->channels, size = cuda_size(w);
     text_printf(w->out,
-                "    /* Starts the copies of edge number `loaded` of the range into a stage of the ring. */\n"
-                "    auto load = [&](int stage) {\n"
-                "        if (loaded %% CGTP_LANES == 0) {\n"
+                "    /* Starts the copies of edge number `next` of the range into a stage of the ring. */\n"
+                "    auto load = [&](int next, int stage) {\n"
+                "        if (next %% CGTP_LANES == 0) {\n"
                 "            senders = next_senders;\n"
-                "            const int ahead = loaded + CGTP_LANES + lane;\n"
+                "            const int ahead = next + CGTP_LANES + lane;\n"
                 "            next_senders = ahead < count ? graph.sender[first + ahead] : 0;\n"
                 "        }\n"
-                "        const auto from = cgtp_shuffle(senders, loaded %% CGTP_LANES);\n"
+                "        const auto from = cgtp_shuffle(senders, next %% CGTP_LANES);\n"
                 "        unsigned char *const to = cgtp_hide(ring + stage * STAGE);\n");
     for (int i = 0; i < w->form->inputs; i++) {
         const struct form_argument *in = &w->form->input[i];
@@ -122,9 +122,8 @@ static void emit_load(struct conv *c)
             continue;
         const char *row = arena_printf(w->arena, "%s_row", in->name);
         if (in->slot == SLOT_W) {
-            text_printf(w->out,
-                        "        const real *const %s = l.%s + (first + loaded) * %lld + group * %d;\n", row,
-                        in->name, dim, lanes);
+            text_printf(w->out, "        const real *const %s = l.%s + (first + next) * %lld + group * %d;\n",
+                        row, in->name, dim, lanes);
             emit_weight_copies(c, i);
         } else if (in->slot == SLOT_X) {
             text_printf(w->out, "        const real *const %s = l.%s + from * (int64_t)%lld;\n", row,
@@ -139,7 +138,7 @@ static void emit_load(struct conv *c)
             }
         } else {
             const struct stage_piece *p = piece_of(s, i, 0);
-            text_printf(w->out, "        const real *const %s = l.%s + (first + loaded) * %lld;\n", row,
+            text_printf(w->out, "        const real *const %s = l.%s + (first + next) * %lld;\n", row,
                         in->name, dim);
             if (dim * size % 16 == 0) {
                 emit_copies(w, p->at, p->bytes / 16, row, "stream");
@@ -157,7 +156,7 @@ static void emit_load(struct conv *c)
     if (w->pass->b_outputs && !w->pass->edge_buffer)
         text_printf(w->out, "        if (lane == 0)\n            *(int64_t *)(to + %d) = from;\n",
                     s->sender_at);
-    text_printf(w->out, "        loaded++;\n    };\n");
+    text_printf(w->out, "    };\n");
 }
 
 /* ---- one edge ---- */
@@ -265,8 +264,59 @@ static int sums_width(int n)
     return width;
 }
 
+/* Does the segment sum A outputs over the warps of a team? */
+static bool in_team(const struct conv *c)
+{
+    return c->w->pass->team && c->s->groups > 1;
+}
+
+/* Where the sums of item `item` (an expression) for an A output go, and the distance of the next item's. */
+static const char *sums_row(struct conv *c, const char *output, const char *item, long long *stride)
+{
+    struct cuda_writer *w = c->w;
+    long long dim = (long long)w->problem->dim[SLOT_Y];
+    const struct gpu_pass *g = w->pass;
+    *stride = g->part_buffer ? g->parts * dim : dim;
+    if (!g->part_buffer)
+        return arena_printf(w->arena, "l.%s + %s * %lld", output, item, dim);
+    return arena_printf(w->arena, "l.%s_parts + (%s * %d + %d%s) * %lld", output, item, g->parts,
+                        c->s->part_at, g->team ? "" : " + group", dim);
+}
+
+/* One output in the exchange of a team: two times TEAM_ITEMS items, of each warp dim_y elements. */
+static long long exchange_length(const struct conv *c)
+{
+    return 2LL * TEAM_ITEMS * c->s->groups * (long long)c->w->problem->dim[SLOT_Y];
+}
+
+static void emit_add_up(struct conv *c)
+{
+    struct cuda_writer *w = c->w;
+    long long at = 0;
+    text_printf(
+        w->out,
+        "    /* Sums the gradients of `items` edges from number `begin` of the range on over the team. */\n"
+        "    auto add_up = [&](int begin, int items) {\n        cgtp_sync_team<%d>();\n",
+        c->s->groups);
+    for (int o = 0; o < w->pass->pass->outputs; o++) {
+        const struct form_output *f = &w->form->output[w->pass->pass->output[o]];
+        if (f->slot != SLOT_Y)
+            continue;
+        long long dim = (long long)w->problem->dim[SLOT_Y], stride;
+        const char *to = sums_row(c, f->name, "(first + begin)", &stride);
+        text_printf(
+            w->out, "        cgtp_sum_team<%lld, %d>(%s, %lld,\n            exchange + %s, items);\n", dim,
+            c->s->groups, to, stride,
+            cuda_plus(w, arena_printf(w->arena, "begin %% %d * %lld", 2 * TEAM_ITEMS, c->s->groups * dim),
+                      at));
+        at += exchange_length(c);
+    }
+    text_printf(w->out, "    };\n");
+}
+
 static void emit_edge_outputs(struct conv *c)
 {
+    long long exchange_at = 0;
     struct cuda_writer *w = c->w;
     struct text *out = w->out;
     const struct gpu_segment *s = c->s;
@@ -276,13 +326,14 @@ static void emit_edge_outputs(struct conv *c)
         if (f->slot != SLOT_Y)
             continue;
         long long dim = (long long)w->problem->dim[SLOT_Y];
-        int parts = w->pass->parts, part = 0;
-        for (int i = 0; i < c->number; i++)
-            part += w->pass->segment[i].groups;
-        const char *row = w->pass->part_buffer
-                              ? arena_printf(w->arena, "l.%s_parts + (edge * %d + %d + group) * %lld",
-                                             f->name, parts, part, dim)
-                              : arena_printf(w->arena, "l.%s + edge * %lld", f->name, dim);
+        long long stride;
+        const char *row = in_team(c) ? arena_printf(w->arena, "exchange + (done %% %d * %d + group) * %lld",
+                                                    2 * TEAM_ITEMS, s->groups, dim)
+                                     : sums_row(c, f->name, "edge", &stride);
+        if (in_team(c)) {
+            row = cuda_plus(w, row, exchange_at);
+            exchange_at += exchange_length(c);
+        }
         for (int k = 0; k < dim; k += LANES) {
             int n = dim - k < LANES ? (int)(dim - k) : LANES, width = sums_width(n);
             for (int i = n; i < width; i++)
@@ -295,6 +346,9 @@ static void emit_edge_outputs(struct conv *c)
             text_printf(out, "*(%s) = %s[%d];\n", at, f->name, k);
         }
     }
+    if (w->pass->a_outputs && in_team(c))
+        text_printf(out, "            if (done %% %d == %d)\n                add_up(done - %d, %d);\n",
+                    TEAM_ITEMS, TEAM_ITEMS - 1, TEAM_ITEMS - 1, TEAM_ITEMS);
     if (!w->pass->b_outputs)
         return;
     int at = 0;
@@ -348,11 +402,13 @@ static void emit_edges(struct conv *c)
     const struct gpu_segment *s = c->s;
     int lanes = LANES * s->channels;
     long long dim_y = (long long)w->problem->dim[SLOT_Y];
-    text_printf(out, "        CGTP_LOOP\n        for (; done < end; done++) {\n"
-                     "            cgtp_copies_wait<STAGES - 2>();\n            cgtp_sync_warp();\n"
-                     "            if (loaded < count)\n                load(free_stage);\n            "
-                     "cgtp_copies_commit();\n"
-                     "            const unsigned char *const at = ring + stage * STAGE;\n");
+    text_printf(out,
+                "        CGTP_LOOP\n        for (; done < end; done++) {\n"
+                "            cgtp_copies_wait<STAGES - 2>();\n            cgtp_sync_warp();\n"
+                "            if (done + STAGES - 1 < count) /* into the stage that the edge before had */\n"
+                "                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);\n            "
+                "cgtp_copies_commit();\n"
+                "            const unsigned char *const at = ring + stage * STAGE;\n");
     if (w->pass->a_outputs || w->pass->w_outputs || w->pass->edge_buffer)
         text_printf(out, "            const int64_t edge = first + done;\n");
     for (int i = 0; i < w->form->inputs; i++) {
@@ -391,8 +447,7 @@ static void emit_edges(struct conv *c)
         emit_path(c);
     }
     emit_edge_outputs(c);
-    text_printf(out, "            free_stage = stage;\n            stage = stage + 1 < STAGES ? stage + 1 : "
-                     "0;\n        }\n");
+    text_printf(out, "            stage = stage + 1 < STAGES ? stage + 1 : 0;\n        }\n");
 }
 
 /* ---- receivers ---- */
@@ -468,10 +523,11 @@ static void keep_g(struct conv *c, const char *name, const struct path *p, int n
 
 static void gather_g(struct conv *c, const char *name, const struct path *p, int n)
 {
-    text_printf(c->w->out,
-                "        CGTP_UNROLL for (int i = 0; i < %d; i++) %s%d[i] += cgtp_read_other(from + (%d + i) "
-                "* CGTP_LANES);\n",
-                n, name, p->number, c->partial_at);
+    text_printf(
+        c->w->out,
+        "                CGTP_UNROLL for (int i = 0; i < %d; i++) %s%d[i] += cgtp_read_other(from + (%d + i) "
+        "* CGTP_LANES);\n",
+        n, name, p->number, c->partial_at);
     c->partial_at += n;
 }
 
@@ -484,20 +540,27 @@ static void flush_g(struct conv *c, const char *name, const struct path *p, int 
         number++;
     scale_g(c, name, p, "        ");
     text_printf(w->out,
-                "        leave = ring + STAGES * STAGE + %d;\n"
-                "        cgtp_store<%d>((real *)leave + lane * %d, %s%d);\n        cgtp_sync_warp();\n",
+                "        to = leave + %d;\n"
+                "        cgtp_store<%d>((real *)to + lane * %d, %s%d);\n        cgtp_sync_warp();\n",
                 number % 2 * s->flush_bytes, n, n, name, p->number);
     for (int k = 0; k * LANES < pieces; k++) {
         text_printf(w->out, "        ");
         if (pieces - k * LANES < LANES)
             text_printf(w->out, "if (lane < %d)\n            ", pieces - k * LANES);
-        text_printf(
-            w->out,
-            "cgtp_put16(l.%s + row * %lld + %lld + group * %d + lane * %d, leave + %d + lane * 16);\n", name,
-            (long long)w->problem->dim[SLOT_G],
-            (long long)(w->problem->z.segment[p->z].offset + k * LANES * per), LANES * n, per,
-            k * LANES * 16);
+        text_printf(w->out,
+                    "cgtp_put16(l.%s + row * %lld + %lld + group * %d + lane * %d, to + %d + lane * 16);\n",
+                    name, (long long)w->problem->dim[SLOT_G],
+                    (long long)(w->problem->z.segment[p->z].offset + k * LANES * per), LANES * n, per,
+                    k * LANES * 16);
     }
+}
+
+/* After the last edge: the sums that no full exchange has taken. */
+static void end_edges(struct conv *c)
+{
+    if (in_team(c))
+        text_printf(c->w->out, "    if (done %% %d)\n        add_up(done - done %% %d, done %% %d);\n",
+                    TEAM_ITEMS, TEAM_ITEMS, TEAM_ITEMS);
 }
 
 static void emit_segment(struct conv *c)
@@ -513,9 +576,10 @@ static void emit_segment(struct conv *c)
     text_printf(out,
                 "template <int nodes>\n"
                 "CGTP_DEVICE void %s_segment_%d(const launch &l, const cgtp_work<nodes> &piece, int group, "
-                "%sunsigned char *ring,\n"
+                "%sunsigned char *ring,%s\n"
                 "                  cgtp_policy stream, cgtp_policy keep)\n{\n",
-                owner, c->number, g->g_outputs ? "int64_t slot, int ranges, " : "");
+                owner, c->number, g->g_outputs ? "int64_t slot, int ranges, " : "",
+                in_team(c) ? " real *exchange," : "");
     text_printf(out,
                 "    enum { STAGES = %d, STAGE = %d };\n"
                 "    const graph_arrays &graph = l.graph;\n"
@@ -526,22 +590,25 @@ static void emit_segment(struct conv *c)
                 "    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, "
                 "first); /* of 32 receivers */\n"
                 "    int ends_at = 0; /* the lane that has this receiver's */\n"
-                "    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;\n"
+                "    int done = 0, stage = 0;\n"
                 "    %s senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;\n",
                 g->stages, c->s->stage_bytes, index, index, index);
     if (g->b_outputs || g->g_outputs)
-        text_printf(out, "    unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */\n");
+        text_printf(out,
+                    "    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */\n");
     if (g->g_outputs)
         text_printf(out, "    bool continued = graph.receiver_row[node] < first; /* its first edges are in "
-                         "the range before */\n"
-                         "    int64_t continued_node = -1;\n");
+                         "the range before */\n");
     emit_load(c);
+    if (in_team(c))
+        emit_add_up(c);
     each_g(c, true, declare_g);
     each_g(c, false, declare_g);
     if (g->g_outputs) {
-        text_printf(
-            out,
-            "    /* Writes the sums as row `row` of the output. */\n    auto flush = [&](int64_t row) {\n");
+        text_printf(out, "    /* Writes the sums as row `row` of the output. */\n    auto flush = "
+                         "[&](int64_t row) {\n        unsigned char *to;\n");
+        if (g->b_outputs)
+            text_printf(out, "        cgtp_sync_warp(); /* what the last edge adds has left */\n");
         each_g(c, true, flush_g);
         text_printf(out,
                     "        cgtp_sync_warp();\n    };\n"
@@ -551,10 +618,11 @@ static void emit_segment(struct conv *c)
         text_printf(out, "    };\n");
     }
     text_printf(out,
-                "    if (nodes > 0)\n        cgtp_sync_warp(); /* the piece before is read to its end */\n");
+                "    if (nodes > 0)\n        cgtp_sync_%s(); /* the piece before is read to its end */\n",
+                in_team(c) ? print(w, "%s<%d>", "team", c->s->groups) : "warp");
     text_printf(out,
-                "    CGTP_LOOP\n    for (int i = 0; i < STAGES - 1; i++) {\n        if (loaded < count)\n    "
-                "        load(i);\n"
+                "    CGTP_LOOP\n    for (int i = 0; i < STAGES - 1; i++) {\n        if (i < count)\n    "
+                "        load(i, i);\n"
                 "        cgtp_copies_commit();\n    }\n"
                 "    CGTP_LOOP\n    for (; node < piece.node_end; node++, ends_at++) {\n"
                 "        if (ends_at == CGTP_LANES) {\n            ends_at = 0;\n"
@@ -571,31 +639,27 @@ static void emit_segment(struct conv *c)
     emit_edges(c);
     if (g->g_outputs) {
         text_printf(out,
-                    "        if (full > count) { /* goes on in the next range, which will add this up */\n"
-                    "            put_aside(l.partial_%s + (slot * 2 + 1) * PARTIAL_%s + lane);\n"
-                    "            cgtp_flag_raise(l.flag_%s + slot);\n            break;\n        }\n"
-                    "        if (continued) {\n"
-                    "            put_aside(l.partial_%s + slot * 2 * PARTIAL_%s + lane);\n"
-                    "            continued_node = node;\n            continued = false;\n"
-                    "        } else {\n            flush(node);\n        }\n    }\n",
-                    owner, owner, owner, owner, owner);
-        text_printf(out,
-                    "    if (continued_node >= 0) { /* add what the ranges before have, in their order */\n");
-        each_g(c, true, zero_g);
-        text_printf(out,
-                    "        const int64_t begin = cgtp_part_of(graph.items, "
-                    "graph.receiver_row[continued_node], ranges);\n"
-                    "        CGTP_LOOP\n        for (int64_t r = begin; r <= piece.range; r++) {\n"
-                    "            const int64_t other = slot - (piece.range - r) * %d;\n"
-                    "            if (r < piece.range)\n                cgtp_flag_wait(l.flag_%s + other);\n"
-                    "            const real *const from = l.partial_%s + (other * 2 + (r < piece.range)) * "
-                    "PARTIAL_%s + lane;\n",
-                    c->s->groups, owner, owner, owner);
+                    "        if (continued) { /* the range that began it adds this up */\n"
+                    "            put_aside(l.partial_%s + slot * PARTIAL_%s + lane);\n"
+                    "            cgtp_flag_raise(l.flag_%s + slot);\n            continued = false;\n"
+                    "            continue;\n        }\n"
+                    "        if (full > count) { /* add what the ranges after have, in their order */\n"
+                    "            const int64_t last = cgtp_part_of(graph.items, "
+                    "graph.receiver_row[node + 1] - 1, ranges);\n"
+                    "            CGTP_LOOP\n            for (int64_t r = piece.range + 1; r <= last; r++) {\n"
+                    "                const int64_t other = slot - (r - piece.range) * %d;\n"
+                    "                cgtp_flag_wait(l.flag_%s + other);\n"
+                    "                const real *const from = l.partial_%s + other * PARTIAL_%s + lane;\n",
+                    owner, owner, owner, c->s->groups, owner, owner, owner);
         c->partial_at = 0;
         each_g(c, true, gather_g);
-        text_printf(out, "        }\n        flush(continued_node);\n    }\n}\n\n");
+        text_printf(out, "            }\n        }\n        flush(node);\n    }\n");
+        end_edges(c);
+        text_printf(out, "}\n\n");
     } else {
-        text_printf(out, "    }\n}\n\n");
+        text_printf(out, "    }\n");
+        end_edges(c);
+        text_printf(out, "}\n\n");
     }
 }
 
@@ -633,7 +697,11 @@ static void emit_kernel(struct cuda_writer *w)
         if (g->g_outputs)
             text_printf(out, "(int64_t)division.first[%d] * %d + warp, division.ranges[segment], ", s,
                         g->warps);
-        text_printf(out, "ring, stream, keep);\n    }\n");
+        if (g->team && groups > 1)
+            text_printf(out, "ring, (real *)(shared + %d) + cgtp_warp() / %d * %d, stream, keep);\n    }\n",
+                        g->warps * g->warp_bytes, groups, groups * 2 * TEAM_ITEMS * g->a_length);
+        else
+            text_printf(out, "ring, stream, keep);\n    }\n");
     }
     text_printf(out, "}\n\n");
 }

@@ -182,6 +182,7 @@ static void choose_outputs(struct draft *d, const struct spec_kernel *k, struct 
 /* Names that generated functions use for their other parameters and for variables. */
 static const char *const reserved[] = {
     "a",
+    "add_up",
     "at",
     "base",
     "begin",
@@ -194,6 +195,7 @@ static const char *const reserved[] = {
     "end",
     "ends",
     "error",
+    "exchange",
     "first",
     "free",
     "from",

@@ -300,8 +300,8 @@ static void find_reads(struct pass *pass, const struct plan *plan)
     }
 }
 
-static struct pass plan_pass(struct arena *a, const struct plan *plan, const struct kernel_form *k,
-                             enum index_kind owner, int outputs, const int *output)
+struct pass plan_pass(struct arena *a, const struct plan *plan, const struct kernel_form *k,
+                      enum index_kind owner, int outputs, const int *output)
 {
     const struct problem *problem = plan->problem;
     const struct spec *spec = problem->spec;

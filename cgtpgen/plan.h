@@ -110,6 +110,10 @@ struct plan {
 
 struct plan *plan_build(struct arena *, const struct problem *, const struct form *);
 
+/* A pass over the rows of `owner` for outputs of a kernel. */
+struct pass plan_pass(struct arena *, const struct plan *, const struct kernel_form *, enum index_kind owner,
+                      int outputs, const int *output);
+
 /* The plan as a table for people; also the body of each generated file's banner. */
 void plan_print(struct text *, const struct plan *);
 

@@ -18,6 +18,10 @@ static const struct {
     double cost;
 } occupancy[] = {{16, 128, 1.15}, {12, 168, 1.0}, {8, 255, 1.0}};
 
+/* What memory moves in the time of an instruction of a warp (fitted to an H200: 650 G instructions and 3.3 TB
+ * a second is what the convolution reaches of either). */
+static const double bytes_per_instruction = 5;
+
 /* Planner knobs: names, ranges, defaults (0: chosen by the planner). */
 static const struct knob {
     const char *name;
@@ -27,8 +31,9 @@ static const struct knob {
     {"stages", 2, 8},
     {"warps", 8, 16},      /* a multiprocessor, a multiple of 4; decides the registers of a thread */
     {"paths", 1, 1 << 16}, /* most paths in a segment */
+    {"passes", 1, 2}, /* 1: all outputs of a kernel in one; 2: one for each index that outputs sum over */
 };
-enum { KNOB_CHANNELS, KNOB_STAGES, KNOB_WARPS, KNOB_PATHS, KNOBS };
+enum { KNOB_CHANNELS, KNOB_STAGES, KNOB_WARPS, KNOB_PATHS, KNOB_PASSES, KNOBS };
 
 struct choice {
     int knob[KNOBS]; /* 0: free */
@@ -55,7 +60,8 @@ void plan_cuda_check(const struct spec *s, struct diag *diag)
         } else if (k == KNOBS) {
             const char *near = diag_nearest(q->name, names, KNOBS);
             diag_error(diag, q->pos, "unknown knob '%s'%s%s%s", q->name, near ? "; did you mean '" : "",
-                       near ? near : "", near ? "'?" : "; there are channels, stages, warps and paths");
+                       near ? near : "",
+                       near ? "'?" : "; there are channels, stages, warps, paths and passes");
         } else if (q->value < knobs[k].least || q->value > knobs[k].most) {
             diag_error(diag, q->pos, "%s is %lld; expected %d to %d", q->name, (long long)q->value,
                        knobs[k].least, knobs[k].most);
@@ -179,15 +185,17 @@ static void measure(const struct plan *plan, const struct kernel_form *k, const 
     int y = (int)p->dim[SLOT_Y];
     int xs_in = slot_count(k, pass, SLOT_X, false), xs_out = slot_count(k, pass, SLOT_X, true);
     int ys_in = slot_count(k, pass, SLOT_Y, false), ys_out = slot_count(k, pass, SLOT_Y, true);
-    int zs = slot_count(k, pass, SLOT_G, false) + slot_count(k, pass, SLOT_G, true);
+    int zs_out = slot_count(k, pass, SLOT_G, true), zs = slot_count(k, pass, SLOT_G, false) + zs_out;
     s->groups = s->mul / (LANES * v);
-    s->g_length = v * z * zs;
+    s->g_length = v * z * zs_out;
     s->flush_bytes = g->g_outputs ? LANES * v * longest * size : 0;
     s->leave_bytes = 2 * s->flush_bytes > LANES * v * x * xs_out * size ? 2 * s->flush_bytes
                                                                         : LANES * v * x * xs_out * size;
     s->registers = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) + OWN_REGISTERS +
                    (ys_in > 1 ? FORM_REGISTERS * words * (ys_in - 1) : 0);
     s->work = (int)(work + 50.0 * ys_out + 4.0 * x * v * xs_out);
+    int ws = slot_count(k, pass, SLOT_W, false) + slot_count(k, pass, SLOT_W, true);
+    s->bytes = size * (LANES * v * (s->paths * ws + x * (xs_in + xs_out)) + y * (ys_in + ys_out));
 }
 
 static int by_operands(const void *a, const void *b, const struct problem *p)
@@ -305,17 +313,19 @@ static int choose(struct arena *a, const struct plan *plan, const struct kernel_
             divide(a, plan, k, g, v, occupancy[o].registers, most_paths);
             double work = 0;
             for (int s = 0; s < g->segments; s++)
-                work += (double)g->segment[s].work * g->segment[s].groups;
-            /* each segment more reads its edges again, and divides the multiprocessors less evenly; what does
-             * not fit spills */
-            work *= occupancy[o].cost * (1 + 0.15 * (g->segments - 1)) *
+                work +=
+                    (g->segment[s].work + g->segment[s].bytes / bytes_per_instruction) * g->segment[s].groups;
+            /* several segments divide the multiprocessors less evenly; what does not fit spills */
+            work *= occupancy[o].cost * (1 + 0.05 * (g->segments - 1)) *
                     (most_registers(g) > occupancy[o].registers ? 2 : 1);
             if (least == 0 || work < least) {
                 least = work;
                 best = o;
                 best_v = v;
+                g->spills = most_registers(g) > occupancy[o].registers;
             }
         }
+    g->cost = least;
     divide(a, plan, k, g, c->knob[KNOB_CHANNELS] ? c->knob[KNOB_CHANNELS] : best_v, occupancy[best].registers,
            most_paths);
     return best;
@@ -334,28 +344,66 @@ static void plan_convolution(struct arena *a, struct plan *plan, const struct ke
     g->w_outputs = slot_count(k, g->pass, SLOT_W, true) > 0;
     g->edge_buffer = g->b_outputs && p->spec->deterministic;
     int point = choose(a, plan, k, g, c), stage = 0, leave = 0;
+    g->warps = 4;
+    g->blocks = occupancy[point].warps / g->warps;
+    bool several = false;
+    g->team = g->a_outputs;
+    for (int i = 0; i < g->segments; i++) {
+        g->team &= g->warps % g->segment[i].groups == 0;
+        several |= g->segment[i].groups > 1;
+    }
     for (int i = 0; i < g->segments; i++) {
         struct gpu_segment *s = &g->segment[i];
         lay_out_stage(a, plan, k, g->pass, s);
         stage = stage > s->stage_bytes ? stage : s->stage_bytes;
         leave = leave > s->leave_bytes ? leave : s->leave_bytes;
-        g->parts += s->groups;
+        s->part_at = g->parts;
+        g->parts += g->team ? 1 : s->groups;
         s->edge_at = g->edge_row;
         for (int x = 0; x < s->xs; x++)
             g->edge_row += s->mul * (2 * p->x.segment[s->x[x]].ir.l + 1);
     }
     g->part_buffer = g->a_outputs && g->parts > 1;
-    g->warps = 4;
-    g->blocks = occupancy[point].warps / g->warps;
-    int room = shared / g->blocks - 1024 - g->warps * leave;
+    for (int o = 0; o < g->pass->outputs; o++)
+        if (k->output[g->pass->output[o]].slot == SLOT_Y)
+            g->a_length += (int)p->dim[SLOT_Y];
+    int exchange = g->team && several ? 2 * TEAM_ITEMS * g->a_length * element_size(plan) : 0;
+    int room = shared / g->blocks - 1024 - g->warps * (leave + exchange);
     g->stages = c->knob[KNOB_STAGES] ? c->knob[KNOB_STAGES] : 4;
     while (g->stages > 2 && g->stages * stage * g->warps > room)
         g->stages--;
     while (g->blocks > 1 && g->stages * stage * g->warps > room) {
         g->blocks--;
-        room = shared / g->blocks - 1024 - g->warps * leave;
+        room = shared / g->blocks - 1024 - g->warps * (leave + exchange);
     }
     g->warp_bytes = g->stages * stage + round_up(leave, 128);
+    g->block_bytes = g->warps * (g->warp_bytes + exchange);
+}
+
+/* All outputs of a kernel in one pass, where registers hold operands and outputs of slot z together: every
+ * row is read once. */
+static void plan_together(struct arena *a, struct plan *plan, struct gpu_kernel *k, const struct choice *c,
+                          int shared)
+{
+    const struct kernel_form *form = k->kernel->form;
+    double apart = 0;
+    for (int p = 0; p < k->passes; p++) {
+        if (k->pass[p].evaluation != GPU_CONVOLUTION)
+            return;
+        apart += k->pass[p].cost;
+    }
+    int *outputs = NEW_ARRAY(a, int, form->outputs + 1);
+    for (int o = 0; o < form->outputs; o++)
+        outputs[o] = o;
+    struct pass *pass = NEW(a, struct pass);
+    *pass = plan_pass(a, plan, form, INDEX_RECEIVER, form->outputs, outputs);
+    struct gpu_pass together = {.pass = pass, .evaluation = GPU_CONVOLUTION, .reason = ""};
+    plan_convolution(a, plan, form, &together, c, shared);
+    bool pays = c->knob[KNOB_PASSES] ? c->knob[KNOB_PASSES] == 1 : !together.spills && together.cost <= apart;
+    if (!pays || together.block_bytes > shared)
+        return;
+    k->passes = 1;
+    k->pass[0] = together;
 }
 
 /* ---- the whole ---- */
@@ -393,7 +441,7 @@ struct gpu_plan *plan_cuda(struct arena *a, struct plan *plan, const char *arch)
             if (!g->reason) {
                 g->reason = "";
                 plan_convolution(a, plan, k->kernel->form, g, &c, shared_bytes(arch));
-                if (g->warps * g->warp_bytes > shared_bytes(arch)) {
+                if (g->block_bytes > shared_bytes(arch)) {
                     g->evaluation = GPU_GENERAL;
                     g->reason = "a stage larger than shared memory";
                 }
@@ -401,6 +449,8 @@ struct gpu_plan *plan_cuda(struct arena *a, struct plan *plan, const char *arch)
             if (g->evaluation == GPU_GENERAL)
                 plan_general(plan, g);
         }
+        if (k->passes > 1)
+            plan_together(a, plan, k, &c, shared_bytes(arch));
     }
     return gpu;
 }
@@ -418,7 +468,7 @@ void plan_cuda_print_kernel(struct text *out, const struct gpu_kernel *k)
                     "pipelined convolution%s\n  %d stages, %d warps a block, %d blocks a multiprocessor, %d "
                     "bytes shared a block\n",
                     g->edge_buffer ? ", gradients of x through a buffer of edges" : "", g->stages, g->warps,
-                    g->blocks, g->warps * g->warp_bytes);
+                    g->blocks, g->block_bytes);
         for (int s = 0; s < g->segments; s++) {
             const struct gpu_segment *q = &g->segment[s];
             text_printf(out,

@@ -14,6 +14,9 @@
 
 enum gpu_evaluation { GPU_CONVOLUTION, GPU_GENERAL };
 
+/* Items whose A outputs a team exchanges before it sums them. */
+enum { TEAM_ITEMS = 8 };
+
 /* A slice of rows in a stage: bytes from `at` on. */
 struct stage_piece {
     int input;  /* kernel input */
@@ -29,31 +32,39 @@ struct gpu_segment {
     int channels;     /* V: neighbouring channels of a lane */
     int groups;       /* warps that share the channels: mul / (32 V) */
     int registers;    /* predicted, of a thread */
-    int g_length;     /* elements of slot z that a lane holds */
+    int g_length;     /* elements of outputs of slot z that a lane holds */
     int pieces;
     struct stage_piece *piece;
     int stage_bytes, sender_at; /* of one stage; where the edge's sender is kept in it */
     int flush_bytes;            /* of one of the two buffers through which a row of z leaves */
     int leave_bytes;            /* of both, or of what an edge adds to rows of x */
+    int bytes;                  /* moved an edge, from and to L2 or beyond */
     int work;                   /* instructions an edge, to divide the multiprocessors */
+    int part_at;                /* its first among the parts of an item's A output */
     int edge_at; /* gradients of x go through a buffer of edges: where this segment's begin in its row */
 };
 
 struct gpu_pass {
-    const struct pass *pass;
+    const struct pass *pass; /* of the plan, or of all outputs of the kernel together */
     enum gpu_evaluation evaluation;
     const char *reason; /* why the general one; "" otherwise */
     /* the convolution: */
+    double cost; /* an edge, in instructions; weighted by occupancy and division */
+    bool spills; /* no choice of segments fits into registers */
     int segments;
     struct gpu_segment *segment;
     const struct matrix **matrix; /* [paths], scaled */
     int stages, warps;            /* of a ring; of a block */
     int blocks;                   /* a multiprocessor must hold */
-    int warp_bytes;               /* shared memory of a warp */
+    int warp_bytes, block_bytes;  /* shared memory of a warp's ring and buffers, of a block */
     bool g_outputs, a_outputs, b_outputs, w_outputs;
     bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */
     int edge_row;     /* elements of a row of that buffer, for each B output */
-    int parts;        /* warps that add to one item's A output */
+    /* A outputs: the warps of a range are a team of one block, which sums them in shared memory, team_items
+     * at a time; a_length elements an item. */
+    bool team;
+    int a_length;
+    int parts;        /* sums of one item's A output: a segment, or a warp where there are no teams */
     bool part_buffer; /* more than one: through a buffer and a second kernel, in a fixed order (and faster
                          than by atomics) */
     /* the general evaluation: */

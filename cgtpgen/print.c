@@ -180,19 +180,29 @@ static int registers_most(int threads)
     return most < 255 ? most : 255;
 }
 
-static void json_gpu_pass(struct text *out, const struct gpu_pass *g)
+/* The beginning of a pass: what it owns and computes. */
+static void json_pass(struct text *out, const struct kernel_form *form, const struct pass *pass)
 {
+    text_printf(out, "{\"owner\": \"%s\", \"outputs\": [", index_name[pass->owner]);
+    for (int o = 0; o < pass->outputs; o++)
+        text_printf(out, "%s\"%s\"", o ? ", " : "", form->output[pass->output[o]].name);
+    text_printf(out, "], \"flops_per_item\": %.17g", pass->flops);
+}
+
+static void json_gpu_pass(struct text *out, const struct kernel_form *form, const struct gpu_pass *g)
+{
+    json_pass(out, form, g->pass);
     if (g->evaluation == GPU_GENERAL) {
-        text_printf(out, ",\n      \"gpu\": {\"evaluation\": \"general\", \"reason\": ");
+        text_printf(out, ",\n       \"evaluation\": \"general\", \"reason\": ");
         json_string(out, g->reason);
         text_printf(out, "}");
         return;
     }
     text_printf(out,
-                ",\n      \"gpu\": {\"evaluation\": \"convolution\", \"stages\": %d, "
+                ",\n       \"evaluation\": \"convolution\", \"stages\": %d, "
                 "\"warps_per_block\": %d, \"blocks_per_multiprocessor\": %d,\n       "
                 "\"shared_bytes_per_block\": %d, \"registers_most\": %d, \"edge_buffer\": %s, \"segments\": [",
-                g->stages, g->warps, g->blocks, g->warps * g->warp_bytes,
+                g->stages, g->warps, g->blocks, g->block_bytes,
                 registers_most(g->blocks * g->warps * 32), g->edge_buffer ? "true" : "false");
     for (int s = 0; s < g->segments; s++) {
         const struct gpu_segment *q = &g->segment[s];
@@ -230,14 +240,13 @@ static void json_kernel(struct text *out, const struct kernel_plan *k, const str
     }
     text_printf(out, "],\n     \"passes\": [");
     for (int i = 0; i < k->passes; i++) {
-        const struct pass *pass = &k->pass[i];
-        text_printf(out, "%s{\"owner\": \"%s\", \"outputs\": [", i ? ", " : "", index_name[pass->owner]);
-        for (int o = 0; o < pass->outputs; o++)
-            text_printf(out, "%s\"%s\"", o ? ", " : "", form->output[pass->output[o]].name);
-        text_printf(out, "], \"flops_per_item\": %.17g", pass->flops);
-        if (gpu)
-            json_gpu_pass(out, &gpu->pass[i]);
+        text_printf(out, "%s", i ? ", " : "");
+        json_pass(out, form, &k->pass[i]);
         text_printf(out, "}");
+    }
+    for (int i = 0; gpu && i < gpu->passes; i++) {
+        text_printf(out, i ? ",\n      " : "],\n     \"gpu\": [");
+        json_gpu_pass(out, form, &gpu->pass[i]);
     }
     text_printf(out, "],\n     \"flops_per_item\": %.17g, \"bytes_per_item\": %.17g, ", k->flops,
                 k->bytes_least);

@@ -27,6 +27,46 @@ static int by_factor(const void *a, const void *b)
                                   : (p->vector > q->vector) - (p->vector < q->vector);
 }
 
+static bool first_with(const struct recipe_request *q, int t, enum role role)
+{
+    for (int before = 0; before < t; before++)
+        if (q->term[before].input[role] == q->term[t].input[role])
+            return false;
+    return true;
+}
+
+/* Is G output o computed as M applied to sums of U, not as weighted sums of R? Each A costs an application
+ * then, otherwise each R that is new; on a tie U pays when M has few rows, or when U is there. It needs W to
+ * scale by, and that nothing else wants R. */
+static bool scale_first(const struct recipe *r, int outputs, const struct recipe_request *request, int o,
+                        bool wide)
+{
+    const struct recipe_request *q = &request[o];
+    for (int other = 0; other < outputs; other++) {
+        const struct recipe_request *w = &request[other];
+        if (w->role == ROLE_G && other != o)
+            return false;
+        for (int t = 0; w->role == ROLE_W && t < w->terms; t++)
+            if (find(r->l, r->ls, w->term[t].input[ROLE_A], w->term[t].input[ROLE_G]) < 0)
+                return false;
+    }
+    int as = 0, rs = 0;
+    bool there = true;
+    for (int t = 0; t < q->terms; t++) {
+        const int *in = q->term[t].input;
+        if (in[ROLE_W] < 0)
+            return false;
+        there &= find(r->u, r->us, in[ROLE_W], in[ROLE_B]) >= 0;
+        as += first_with(q, t, ROLE_A);
+        bool new_r = true;
+        for (int before = 0; before < t; before++)
+            new_r &=
+                q->term[before].input[ROLE_A] != in[ROLE_A] || q->term[before].input[ROLE_B] != in[ROLE_B];
+        rs += new_r;
+    }
+    return as != rs ? as < rs : wide || there;
+}
+
 struct recipe *recipe_build(struct arena *a, int inputs, struct recipe_input *input, int outputs,
                             const struct recipe_request *request, bool wide)
 {
@@ -63,13 +103,7 @@ struct recipe *recipe_build(struct arena *a, int inputs, struct recipe_input *in
     for (int o = 0; o < outputs; o++) {
         if (request[o].role != ROLE_G)
             continue;
-        /* Scaling B first pays when M has few rows and nothing else wants R; it also needs a W to scale by.
-         */
-        const struct recipe_term *only = request[o].terms == 1 ? &request[o].term[0] : NULL;
-        bool scaled = only && only->input[ROLE_W] >= 0 &&
-                      (wide || find(r->u, r->us, only->input[ROLE_W], only->input[ROLE_B]) >= 0);
-        for (int other = 0; scaled && other < outputs; other++)
-            scaled = request[other].role != ROLE_W && (other == o || request[other].role != ROLE_G);
+        bool scaled = scale_first(r, outputs, request, o, wide);
         r->output[o].prescaled = scaled;
         for (int t = 0; t < request[o].terms; t++) {
             const int *in = request[o].term[t].input;
@@ -105,8 +139,8 @@ struct recipe *recipe_build(struct arena *a, int inputs, struct recipe_input *in
         struct recipe_output *out = &r->output[o];
         qsort(out->part, (size_t)out->parts, sizeof *out->part, by_factor);
         for (int t = 0; t < out->parts; t++)
-            r->applications += out->prescaled || (out->role == ROLE_A &&
-                                                  (t == 0 || out->part[t].factor != out->part[t - 1].factor));
+            r->applications += (out->prescaled || out->role == ROLE_A) &&
+                               (t == 0 || out->part[t].factor != out->part[t - 1].factor);
     }
     return r;
 }
@@ -118,6 +152,8 @@ double recipe_flops(const struct recipe *r, int entries, int rows, int columns, 
         flops += r->u[i].first >= 0 ? rows : 0;
     for (int o = 0; o < r->outputs; o++) {
         const struct recipe_output *out = &r->output[o];
+        for (int p = 1; p < out->parts && (out->prescaled || out->role == ROLE_A); p++)
+            flops += out->part[p].factor == out->part[p - 1].factor ? rows : 0;
         if (out->role == ROLE_G && !out->prescaled)
             flops += 2.0 * out->parts * columns;
         else if (out->role == ROLE_B)

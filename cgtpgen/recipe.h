@@ -8,7 +8,8 @@
  *
  * and from these every output:
  *
- *     G output [k] += sum w R(a,b)[k], or sum_i M_a[i,k] U(w,b)[i] where that is cheaper
+ *     G output [k] += sum w R(a,b)[k], or sum_a sum_i M_a[i,k] (U(w,b) + U(w',b') + ..)[i] where that is
+ *                     cheaper
  *     B output [i] += sum w L(a,g)[i]
  *     W output      = sum_i b[i] L(a,g)[i], or sum_k R(a,b)[k] g[k]
  *     A output [j] += reverse mode of the forms: q_f = sum over entries of f of +-U[i] g[k]; sum_f
@@ -46,7 +47,8 @@ struct recipe_product {
  *   G: factor = w input or -1, vector = R;  prescaled: factor = a input, vector = U
  *   B: factor = w input or -1, vector = L
  *   W: factor = b input, vector = L;  by_r: factor = g input, vector = R
- *   A: factor = g input, vector = U */
+ *   A: factor = g input, vector = U
+ * Parts are sorted by factor: U that meet the same factor are added up first. */
 struct recipe_part {
     int factor, vector;
 };
@@ -59,7 +61,7 @@ struct recipe_output {
     bool prescaled; /* role G: M applied to U */
     bool by_r;      /* role W: through R */
     int parts;
-    struct recipe_part *part; /* A: sorted by factor */
+    struct recipe_part *part;
 };
 
 struct recipe {

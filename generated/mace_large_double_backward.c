@@ -47,7 +47,7 @@ struct launch {
     real *scratch; /* SCRATCH elements a part */
 };
 
-/* (l1, l2, l3) = (0, 0, 0): M from y and by, a = 1; 1 entries, 1 forms, 12 flops a channel. */
+/* (l1, l2, l3) = (0, 0, 0): M from y and by, a = 1; 1 entries, 1 forms, 8 flops a channel. */
 static void uvu_0_0_0_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -60,13 +60,13 @@ static void uvu_0_0_0_receivers(int64_t n, const real *restrict x, const real *r
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
         const real s0_0 = w_0 * y_f0;
-        const real s1_0 = w_0 * by_f0;
-        const real s2_0 = cw_0 * y_f0;
+        const real s1_0 = cw_0 * y_f0;
+        const real s2_0 = w_0 * by_f0;
         d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
     }
 }
 
-/* (l1, l2, l3) = (0, 1, 1): M from y and by, a = sqrt(3); 3 entries, 3 forms, 36 flops a channel. */
+/* (l1, l2, l3) = (0, 1, 1): M from y and by, a = sqrt(3); 3 entries, 3 forms, 16 flops a channel. */
 static void uvu_0_1_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -82,22 +82,17 @@ static void uvu_0_1_1_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real r0_0 = y_f0 * ax_0;
-        const real r0_1 = y_f1 * ax_0;
-        const real r0_2 = y_f2 * ax_0;
-        const real r1_0 = by_f0 * x_0;
-        const real r1_1 = by_f1 * x_0;
-        const real r1_2 = by_f2 * x_0;
-        const real r2_0 = y_f0 * x_0;
-        const real r2_1 = y_f1 * x_0;
-        const real r2_2 = y_f2 * x_0;
-        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        const real u0_0 = w_0 * ax_0;
+        const real u1_0 = w_0 * x_0;
+        const real u2_0 = cw_0 * x_0;
+        const real v0_0 = u0_0 + u2_0;
+        d_gz[u] = d_gz[u] + y_f0 * v0_0 + by_f0 * u1_0;
+        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + by_f1 * u1_0;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f2 * v0_0 + by_f2 * u1_0;
     }
 }
 
-/* (l1, l2, l3) = (0, 2, 2): M from y and by, a = sqrt(5); 5 entries, 5 forms, 60 flops a channel. */
+/* (l1, l2, l3) = (0, 2, 2): M from y and by, a = sqrt(5); 5 entries, 5 forms, 24 flops a channel. */
 static void uvu_0_2_2_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -117,30 +112,19 @@ static void uvu_0_2_2_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real r0_0 = y_f0 * ax_0;
-        const real r0_1 = y_f1 * ax_0;
-        const real r0_2 = y_f2 * ax_0;
-        const real r0_3 = y_f3 * ax_0;
-        const real r0_4 = y_f4 * ax_0;
-        const real r1_0 = by_f0 * x_0;
-        const real r1_1 = by_f1 * x_0;
-        const real r1_2 = by_f2 * x_0;
-        const real r1_3 = by_f3 * x_0;
-        const real r1_4 = by_f4 * x_0;
-        const real r2_0 = y_f0 * x_0;
-        const real r2_1 = y_f1 * x_0;
-        const real r2_2 = y_f2 * x_0;
-        const real r2_3 = y_f3 * x_0;
-        const real r2_4 = y_f4 * x_0;
-        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+        const real u0_0 = w_0 * ax_0;
+        const real u1_0 = w_0 * x_0;
+        const real u2_0 = cw_0 * x_0;
+        const real v0_0 = u0_0 + u2_0;
+        d_gz[u] = d_gz[u] + y_f0 * v0_0 + by_f0 * u1_0;
+        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + by_f1 * u1_0;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f2 * v0_0 + by_f2 * u1_0;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + y_f3 * v0_0 + by_f3 * u1_0;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + y_f4 * v0_0 + by_f4 * u1_0;
     }
 }
 
-/* (l1, l2, l3) = (0, 3, 3): M from y and by, a = sqrt(7); 7 entries, 7 forms, 84 flops a channel. */
+/* (l1, l2, l3) = (0, 3, 3): M from y and by, a = sqrt(7); 7 entries, 7 forms, 32 flops a channel. */
 static void uvu_0_3_3_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -164,34 +148,17 @@ static void uvu_0_3_3_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real r0_0 = y_f0 * ax_0;
-        const real r0_1 = y_f1 * ax_0;
-        const real r0_2 = y_f2 * ax_0;
-        const real r0_3 = y_f3 * ax_0;
-        const real r0_4 = y_f4 * ax_0;
-        const real r0_5 = y_f5 * ax_0;
-        const real r0_6 = y_f6 * ax_0;
-        const real r1_0 = by_f0 * x_0;
-        const real r1_1 = by_f1 * x_0;
-        const real r1_2 = by_f2 * x_0;
-        const real r1_3 = by_f3 * x_0;
-        const real r1_4 = by_f4 * x_0;
-        const real r1_5 = by_f5 * x_0;
-        const real r1_6 = by_f6 * x_0;
-        const real r2_0 = y_f0 * x_0;
-        const real r2_1 = y_f1 * x_0;
-        const real r2_2 = y_f2 * x_0;
-        const real r2_3 = y_f3 * x_0;
-        const real r2_4 = y_f4 * x_0;
-        const real r2_5 = y_f5 * x_0;
-        const real r2_6 = y_f6 * x_0;
-        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-        d_gz[5 * n + u] = d_gz[5 * n + u] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
-        d_gz[6 * n + u] = d_gz[6 * n + u] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
+        const real u0_0 = w_0 * ax_0;
+        const real u1_0 = w_0 * x_0;
+        const real u2_0 = cw_0 * x_0;
+        const real v0_0 = u0_0 + u2_0;
+        d_gz[u] = d_gz[u] + y_f0 * v0_0 + by_f0 * u1_0;
+        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + by_f1 * u1_0;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f2 * v0_0 + by_f2 * u1_0;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + y_f3 * v0_0 + by_f3 * u1_0;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + y_f4 * v0_0 + by_f4 * u1_0;
+        d_gz[5 * n + u] = d_gz[5 * n + u] + y_f5 * v0_0 + by_f5 * u1_0;
+        d_gz[6 * n + u] = d_gz[6 * n + u] + y_f6 * v0_0 + by_f6 * u1_0;
     }
 }
 
@@ -213,13 +180,13 @@ static void uvu_1_1_0_receivers(int64_t n, const real *restrict x, const real *r
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
         const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-        const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        d_gz[u] = d_gz[u] + w_0 * t0_0 + w_0 * t1_0 + cw_0 * t2_0;
+        const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
+        d_gz[u] = d_gz[u] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 0, 1): M from y and by, a = sqrt(3); 3 entries, 1 forms, 36 flops a channel. */
+/* (l1, l2, l3) = (1, 0, 1): M from y and by, a = sqrt(3); 3 entries, 1 forms, 24 flops a channel. */
 static void uvu_1_0_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -232,15 +199,15 @@ static void uvu_1_0_1_receivers(int64_t n, const real *restrict x, const real *r
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
         const real s0_0 = w_0 * y_f0;
-        const real s1_0 = w_0 * by_f0;
-        const real s2_0 = cw_0 * y_f0;
+        const real s1_0 = cw_0 * y_f0;
+        const real s2_0 = w_0 * by_f0;
         d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
         d_gz[n + u] = d_gz[n + u] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
         d_gz[2 * n + u] = d_gz[2 * n + u] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 2, 1): M from y and by, a = sqrt(3); 9 entries, 6 forms, 72 flops a channel. */
+/* (l1, l2, l3) = (1, 2, 1): M from y and by, a = sqrt(3); 9 entries, 6 forms, 48 flops a channel. */
 static void uvu_1_2_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -265,22 +232,28 @@ static void uvu_1_2_1_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real r0_0 = -y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-        const real r0_1 = y_f1 * ax_0 + y_f3 * ax_1 + y_f4 * ax_2;
-        const real r0_2 = y_f2 * ax_0 + y_f4 * ax_1 - y_f5 * ax_2;
-        const real r1_0 = -by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        const real r1_1 = by_f1 * x_0 + by_f3 * x_1 + by_f4 * x_2;
-        const real r1_2 = by_f2 * x_0 + by_f4 * x_1 - by_f5 * x_2;
-        const real r2_0 = -y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        const real r2_1 = y_f1 * x_0 + y_f3 * x_1 + y_f4 * x_2;
-        const real r2_2 = y_f2 * x_0 + y_f4 * x_1 - y_f5 * x_2;
-        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        const real u0_0 = w_0 * ax_0;
+        const real u0_1 = w_0 * ax_1;
+        const real u0_2 = w_0 * ax_2;
+        const real u1_0 = w_0 * x_0;
+        const real u1_1 = w_0 * x_1;
+        const real u1_2 = w_0 * x_2;
+        const real u2_0 = cw_0 * x_0;
+        const real u2_1 = cw_0 * x_1;
+        const real u2_2 = cw_0 * x_2;
+        const real v0_0 = u0_0 + u2_0;
+        const real v0_1 = u0_1 + u2_1;
+        const real v0_2 = u0_2 + u2_2;
+        d_gz[u] = d_gz[u] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u1_0 + by_f1 * u1_1
+            + by_f2 * u1_2;
+        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f1 * u1_0 + by_f3 * u1_1
+            + by_f4 * u1_2;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f2 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2 + by_f2 * u1_0
+            + by_f4 * u1_1 - by_f5 * u1_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 2): M from y and by, a = sqrt(5); 11 entries, 6 forms, 96 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 2): M from y and by, a = sqrt(5); 11 entries, 6 forms, 56 flops a channel. */
 static void uvu_1_1_2_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -305,30 +278,28 @@ static void uvu_1_1_2_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real r0_0 = y_f0 * ax_0 + y_f1 * ax_2;
-        const real r0_1 = y_f2 * ax_0 + y_f1 * ax_1;
-        const real r0_2 = -y_f3 * ax_0 + y_f4 * ax_1 - y_f5 * ax_2;
-        const real r0_3 = y_f0 * ax_1 + y_f2 * ax_2;
-        const real r0_4 = -y_f1 * ax_0 + y_f0 * ax_2;
-        const real r1_0 = by_f0 * x_0 + by_f1 * x_2;
-        const real r1_1 = by_f2 * x_0 + by_f1 * x_1;
-        const real r1_2 = -by_f3 * x_0 + by_f4 * x_1 - by_f5 * x_2;
-        const real r1_3 = by_f0 * x_1 + by_f2 * x_2;
-        const real r1_4 = -by_f1 * x_0 + by_f0 * x_2;
-        const real r2_0 = y_f0 * x_0 + y_f1 * x_2;
-        const real r2_1 = y_f2 * x_0 + y_f1 * x_1;
-        const real r2_2 = -y_f3 * x_0 + y_f4 * x_1 - y_f5 * x_2;
-        const real r2_3 = y_f0 * x_1 + y_f2 * x_2;
-        const real r2_4 = -y_f1 * x_0 + y_f0 * x_2;
-        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+        const real u0_0 = w_0 * ax_0;
+        const real u0_1 = w_0 * ax_1;
+        const real u0_2 = w_0 * ax_2;
+        const real u1_0 = w_0 * x_0;
+        const real u1_1 = w_0 * x_1;
+        const real u1_2 = w_0 * x_2;
+        const real u2_0 = cw_0 * x_0;
+        const real u2_1 = cw_0 * x_1;
+        const real u2_2 = cw_0 * x_2;
+        const real v0_0 = u0_0 + u2_0;
+        const real v0_1 = u0_1 + u2_1;
+        const real v0_2 = u0_2 + u2_2;
+        d_gz[u] = d_gz[u] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u1_0 + by_f1 * u1_2;
+        d_gz[n + u] = d_gz[n + u] + y_f2 * v0_0 + y_f1 * v0_1 + by_f2 * u1_0 + by_f1 * u1_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] - y_f3 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2 - by_f3 * u1_0
+            + by_f4 * u1_1 - by_f5 * u1_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + y_f0 * v0_1 + y_f2 * v0_2 + by_f0 * u1_1 + by_f2 * u1_2;
+        d_gz[4 * n + u] = d_gz[4 * n + u] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u1_0 + by_f0 * u1_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 3, 2): M from y and by, a = sqrt(5); 15 entries, 13 forms, 120 flops a channel. */
+/* (l1, l2, l3) = (1, 3, 2): M from y and by, a = sqrt(5); 15 entries, 13 forms, 72 flops a channel. */
 static void uvu_1_3_2_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -371,30 +342,32 @@ static void uvu_1_3_2_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real r0_0 = -y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-        const real r0_1 = -y_f3 * ax_0 + y_f4 * ax_1 + y_f1 * ax_2;
-        const real r0_2 = y_f5 * ax_0 + y_f6 * ax_1 + y_f7 * ax_2;
-        const real r0_3 = y_f1 * ax_0 + y_f8 * ax_1 - y_f9 * ax_2;
-        const real r0_4 = y_f10 * ax_0 + y_f11 * ax_1 - y_f12 * ax_2;
-        const real r1_0 = -by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        const real r1_1 = -by_f3 * x_0 + by_f4 * x_1 + by_f1 * x_2;
-        const real r1_2 = by_f5 * x_0 + by_f6 * x_1 + by_f7 * x_2;
-        const real r1_3 = by_f1 * x_0 + by_f8 * x_1 - by_f9 * x_2;
-        const real r1_4 = by_f10 * x_0 + by_f11 * x_1 - by_f12 * x_2;
-        const real r2_0 = -y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        const real r2_1 = -y_f3 * x_0 + y_f4 * x_1 + y_f1 * x_2;
-        const real r2_2 = y_f5 * x_0 + y_f6 * x_1 + y_f7 * x_2;
-        const real r2_3 = y_f1 * x_0 + y_f8 * x_1 - y_f9 * x_2;
-        const real r2_4 = y_f10 * x_0 + y_f11 * x_1 - y_f12 * x_2;
-        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+        const real u0_0 = w_0 * ax_0;
+        const real u0_1 = w_0 * ax_1;
+        const real u0_2 = w_0 * ax_2;
+        const real u1_0 = w_0 * x_0;
+        const real u1_1 = w_0 * x_1;
+        const real u1_2 = w_0 * x_2;
+        const real u2_0 = cw_0 * x_0;
+        const real u2_1 = cw_0 * x_1;
+        const real u2_2 = cw_0 * x_2;
+        const real v0_0 = u0_0 + u2_0;
+        const real v0_1 = u0_1 + u2_1;
+        const real v0_2 = u0_2 + u2_2;
+        d_gz[u] = d_gz[u] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u1_0 + by_f1 * u1_1
+            + by_f2 * u1_2;
+        d_gz[n + u] = d_gz[n + u] - y_f3 * v0_0 + y_f4 * v0_1 + y_f1 * v0_2 - by_f3 * u1_0 + by_f4 * u1_1
+            + by_f1 * u1_2;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + by_f5 * u1_0
+            + by_f6 * u1_1 + by_f7 * u1_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + y_f1 * v0_0 + y_f8 * v0_1 - y_f9 * v0_2 + by_f1 * u1_0
+            + by_f8 * u1_1 - by_f9 * u1_2;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + y_f10 * v0_0 + y_f11 * v0_1 - y_f12 * v0_2 + by_f10 * u1_0
+            + by_f11 * u1_1 - by_f12 * u1_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 2, 3): M from y and by, a = sqrt(7); 19 entries, 14 forms, 156 flops a channel. */
+/* (l1, l2, l3) = (1, 2, 3): M from y and by, a = sqrt(7); 19 entries, 14 forms, 88 flops a channel. */
 static void uvu_1_2_3_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -439,38 +412,34 @@ static void uvu_1_2_3_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real r0_0 = y_f0 * ax_0 + y_f1 * ax_2;
-        const real r0_1 = y_f2 * ax_0 + y_f3 * ax_1 + y_f4 * ax_2;
-        const real r0_2 = y_f5 * ax_0 + y_f6 * ax_1 - y_f7 * ax_2;
-        const real r0_3 = -y_f8 * ax_0 + y_f9 * ax_1 - y_f10 * ax_2;
-        const real r0_4 = -y_f7 * ax_0 + y_f11 * ax_1 + y_f12 * ax_2;
-        const real r0_5 = -y_f4 * ax_0 + y_f13 * ax_1 + y_f2 * ax_2;
-        const real r0_6 = -y_f1 * ax_0 + y_f0 * ax_2;
-        const real r1_0 = by_f0 * x_0 + by_f1 * x_2;
-        const real r1_1 = by_f2 * x_0 + by_f3 * x_1 + by_f4 * x_2;
-        const real r1_2 = by_f5 * x_0 + by_f6 * x_1 - by_f7 * x_2;
-        const real r1_3 = -by_f8 * x_0 + by_f9 * x_1 - by_f10 * x_2;
-        const real r1_4 = -by_f7 * x_0 + by_f11 * x_1 + by_f12 * x_2;
-        const real r1_5 = -by_f4 * x_0 + by_f13 * x_1 + by_f2 * x_2;
-        const real r1_6 = -by_f1 * x_0 + by_f0 * x_2;
-        const real r2_0 = y_f0 * x_0 + y_f1 * x_2;
-        const real r2_1 = y_f2 * x_0 + y_f3 * x_1 + y_f4 * x_2;
-        const real r2_2 = y_f5 * x_0 + y_f6 * x_1 - y_f7 * x_2;
-        const real r2_3 = -y_f8 * x_0 + y_f9 * x_1 - y_f10 * x_2;
-        const real r2_4 = -y_f7 * x_0 + y_f11 * x_1 + y_f12 * x_2;
-        const real r2_5 = -y_f4 * x_0 + y_f13 * x_1 + y_f2 * x_2;
-        const real r2_6 = -y_f1 * x_0 + y_f0 * x_2;
-        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-        d_gz[5 * n + u] = d_gz[5 * n + u] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
-        d_gz[6 * n + u] = d_gz[6 * n + u] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
+        const real u0_0 = w_0 * ax_0;
+        const real u0_1 = w_0 * ax_1;
+        const real u0_2 = w_0 * ax_2;
+        const real u1_0 = w_0 * x_0;
+        const real u1_1 = w_0 * x_1;
+        const real u1_2 = w_0 * x_2;
+        const real u2_0 = cw_0 * x_0;
+        const real u2_1 = cw_0 * x_1;
+        const real u2_2 = cw_0 * x_2;
+        const real v0_0 = u0_0 + u2_0;
+        const real v0_1 = u0_1 + u2_1;
+        const real v0_2 = u0_2 + u2_2;
+        d_gz[u] = d_gz[u] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u1_0 + by_f1 * u1_2;
+        d_gz[n + u] = d_gz[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f2 * u1_0 + by_f3 * u1_1
+            + by_f4 * u1_2;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f5 * v0_0 + y_f6 * v0_1 - y_f7 * v0_2 + by_f5 * u1_0
+            + by_f6 * u1_1 - by_f7 * u1_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] - y_f8 * v0_0 + y_f9 * v0_1 - y_f10 * v0_2 - by_f8 * u1_0
+            + by_f9 * u1_1 - by_f10 * u1_2;
+        d_gz[4 * n + u] = d_gz[4 * n + u] - y_f7 * v0_0 + y_f11 * v0_1 + y_f12 * v0_2 - by_f7 * u1_0
+            + by_f11 * u1_1 + by_f12 * u1_2;
+        d_gz[5 * n + u] = d_gz[5 * n + u] - y_f4 * v0_0 + y_f13 * v0_1 + y_f2 * v0_2 - by_f4 * u1_0
+            + by_f13 * u1_1 + by_f2 * u1_2;
+        d_gz[6 * n + u] = d_gz[6 * n + u] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u1_0 + by_f0 * u1_2;
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 0): M from y and by, a = 1; 5 entries, 5 forms, 36 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 0): M from y and by, a = 1; 5 entries, 5 forms, 40 flops a channel. */
 static void uvu_2_2_0_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -492,13 +461,13 @@ static void uvu_2_2_0_receivers(int64_t n, const real *restrict x, const real *r
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
         const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-        const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-        const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        d_gz[u] = d_gz[u] + w_0 * t0_0 + w_0 * t1_0 + cw_0 * t2_0;
+        const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
+        d_gz[u] = d_gz[u] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
     }
 }
 
-/* (l1, l2, l3) = (2, 1, 1): M from y and by, a = sqrt(3); 11 entries, 6 forms, 84 flops a channel. */
+/* (l1, l2, l3) = (2, 1, 1): M from y and by, a = sqrt(3); 11 entries, 6 forms, 64 flops a channel. */
 static void uvu_2_1_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -523,22 +492,36 @@ static void uvu_2_1_1_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real r0_0 = y_f0 * ax_0 + y_f1 * ax_1 - y_f2 * ax_2 - y_f3 * ax_4;
-        const real r0_1 = y_f3 * ax_1 + y_f4 * ax_2 + y_f0 * ax_3;
-        const real r0_2 = y_f3 * ax_0 - y_f5 * ax_2 + y_f1 * ax_3 + y_f0 * ax_4;
-        const real r1_0 = by_f0 * x_0 + by_f1 * x_1 - by_f2 * x_2 - by_f3 * x_4;
-        const real r1_1 = by_f3 * x_1 + by_f4 * x_2 + by_f0 * x_3;
-        const real r1_2 = by_f3 * x_0 - by_f5 * x_2 + by_f1 * x_3 + by_f0 * x_4;
-        const real r2_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_4;
-        const real r2_1 = y_f3 * x_1 + y_f4 * x_2 + y_f0 * x_3;
-        const real r2_2 = y_f3 * x_0 - y_f5 * x_2 + y_f1 * x_3 + y_f0 * x_4;
-        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        const real u0_0 = w_0 * ax_0;
+        const real u0_1 = w_0 * ax_1;
+        const real u0_2 = w_0 * ax_2;
+        const real u0_3 = w_0 * ax_3;
+        const real u0_4 = w_0 * ax_4;
+        const real u1_0 = w_0 * x_0;
+        const real u1_1 = w_0 * x_1;
+        const real u1_2 = w_0 * x_2;
+        const real u1_3 = w_0 * x_3;
+        const real u1_4 = w_0 * x_4;
+        const real u2_0 = cw_0 * x_0;
+        const real u2_1 = cw_0 * x_1;
+        const real u2_2 = cw_0 * x_2;
+        const real u2_3 = cw_0 * x_3;
+        const real u2_4 = cw_0 * x_4;
+        const real v0_0 = u0_0 + u2_0;
+        const real v0_1 = u0_1 + u2_1;
+        const real v0_2 = u0_2 + u2_2;
+        const real v0_3 = u0_3 + u2_3;
+        const real v0_4 = u0_4 + u2_4;
+        d_gz[u] = d_gz[u] + y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - y_f3 * v0_4 + by_f0 * u1_0
+            + by_f1 * u1_1 - by_f2 * u1_2 - by_f3 * u1_4;
+        d_gz[n + u] = d_gz[n + u] + y_f3 * v0_1 + y_f4 * v0_2 + y_f0 * v0_3 + by_f3 * u1_1 + by_f4 * u1_2
+            + by_f0 * u1_3;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f3 * v0_0 - y_f5 * v0_2 + y_f1 * v0_3 + y_f0 * v0_4
+            + by_f3 * u1_0 - by_f5 * u1_2 + by_f1 * u1_3 + by_f0 * u1_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 3, 1): M from y and by, a = sqrt(3); 15 entries, 13 forms, 108 flops a channel. */
+/* (l1, l2, l3) = (2, 3, 1): M from y and by, a = sqrt(3); 15 entries, 13 forms, 80 flops a channel. */
 static void uvu_2_3_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -581,22 +564,36 @@ static void uvu_2_3_1_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real r0_0 = -y_f0 * ax_0 - y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-        const real r0_1 = y_f3 * ax_0 + y_f5 * ax_1 + y_f6 * ax_2 + y_f7 * ax_3 + y_f8 * ax_4;
-        const real r0_2 = y_f9 * ax_0 + y_f3 * ax_1 + y_f10 * ax_2 - y_f11 * ax_3 - y_f12 * ax_4;
-        const real r1_0 = -by_f0 * x_0 - by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-        const real r1_1 = by_f3 * x_0 + by_f5 * x_1 + by_f6 * x_2 + by_f7 * x_3 + by_f8 * x_4;
-        const real r1_2 = by_f9 * x_0 + by_f3 * x_1 + by_f10 * x_2 - by_f11 * x_3 - by_f12 * x_4;
-        const real r2_0 = -y_f0 * x_0 - y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        const real r2_1 = y_f3 * x_0 + y_f5 * x_1 + y_f6 * x_2 + y_f7 * x_3 + y_f8 * x_4;
-        const real r2_2 = y_f9 * x_0 + y_f3 * x_1 + y_f10 * x_2 - y_f11 * x_3 - y_f12 * x_4;
-        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
+        const real u0_0 = w_0 * ax_0;
+        const real u0_1 = w_0 * ax_1;
+        const real u0_2 = w_0 * ax_2;
+        const real u0_3 = w_0 * ax_3;
+        const real u0_4 = w_0 * ax_4;
+        const real u1_0 = w_0 * x_0;
+        const real u1_1 = w_0 * x_1;
+        const real u1_2 = w_0 * x_2;
+        const real u1_3 = w_0 * x_3;
+        const real u1_4 = w_0 * x_4;
+        const real u2_0 = cw_0 * x_0;
+        const real u2_1 = cw_0 * x_1;
+        const real u2_2 = cw_0 * x_2;
+        const real u2_3 = cw_0 * x_3;
+        const real u2_4 = cw_0 * x_4;
+        const real v0_0 = u0_0 + u2_0;
+        const real v0_1 = u0_1 + u2_1;
+        const real v0_2 = u0_2 + u2_2;
+        const real v0_3 = u0_3 + u2_3;
+        const real v0_4 = u0_4 + u2_4;
+        d_gz[u] = d_gz[u] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3 + y_f4 * v0_4
+            - by_f0 * u1_0 - by_f1 * u1_1 + by_f2 * u1_2 + by_f3 * u1_3 + by_f4 * u1_4;
+        d_gz[n + u] = d_gz[n + u] + y_f3 * v0_0 + y_f5 * v0_1 + y_f6 * v0_2 + y_f7 * v0_3 + y_f8 * v0_4
+            + by_f3 * u1_0 + by_f5 * u1_1 + by_f6 * u1_2 + by_f7 * u1_3 + by_f8 * u1_4;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f9 * v0_0 + y_f3 * v0_1 + y_f10 * v0_2 - y_f11 * v0_3
+            - y_f12 * v0_4 + by_f9 * u1_0 + by_f3 * u1_1 + by_f10 * u1_2 - by_f11 * u1_3 - by_f12 * u1_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 0, 2): M from y and by, a = sqrt(5); 5 entries, 1 forms, 60 flops a channel. */
+/* (l1, l2, l3) = (2, 0, 2): M from y and by, a = sqrt(5); 5 entries, 1 forms, 40 flops a channel. */
 static void uvu_2_0_2_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -609,8 +606,8 @@ static void uvu_2_0_2_receivers(int64_t n, const real *restrict x, const real *r
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
         const real s0_0 = w_0 * y_f0;
-        const real s1_0 = w_0 * by_f0;
-        const real s2_0 = cw_0 * y_f0;
+        const real s1_0 = cw_0 * y_f0;
+        const real s2_0 = w_0 * by_f0;
         d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
         d_gz[n + u] = d_gz[n + u] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
         d_gz[2 * n + u] = d_gz[2 * n + u] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
@@ -619,7 +616,7 @@ static void uvu_2_0_2_receivers(int64_t n, const real *restrict x, const real *r
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 2): M from y and by, a = sqrt(5); 23 entries, 10 forms, 168 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 2): M from y and by, a = sqrt(5); 23 entries, 10 forms, 112 flops a channel. */
 static void uvu_2_2_2_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -652,30 +649,40 @@ static void uvu_2_2_2_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real r0_0 = -y_f0 * ax_0 + y_f1 * ax_1 - y_f2 * ax_2 + y_f3 * ax_3;
-        const real r0_1 = y_f1 * ax_0 + y_f4 * ax_1 + y_f5 * ax_2 + y_f6 * ax_3 - y_f3 * ax_4;
-        const real r0_2 = -y_f2 * ax_0 + y_f5 * ax_1 + y_f0 * ax_2 + y_f7 * ax_3 - y_f8 * ax_4;
-        const real r0_3 = y_f3 * ax_0 + y_f6 * ax_1 + y_f7 * ax_2 + y_f9 * ax_3 + y_f1 * ax_4;
-        const real r0_4 = -y_f3 * ax_1 - y_f8 * ax_2 + y_f1 * ax_3 - y_f0 * ax_4;
-        const real r1_0 = -by_f0 * x_0 + by_f1 * x_1 - by_f2 * x_2 + by_f3 * x_3;
-        const real r1_1 = by_f1 * x_0 + by_f4 * x_1 + by_f5 * x_2 + by_f6 * x_3 - by_f3 * x_4;
-        const real r1_2 = -by_f2 * x_0 + by_f5 * x_1 + by_f0 * x_2 + by_f7 * x_3 - by_f8 * x_4;
-        const real r1_3 = by_f3 * x_0 + by_f6 * x_1 + by_f7 * x_2 + by_f9 * x_3 + by_f1 * x_4;
-        const real r1_4 = -by_f3 * x_1 - by_f8 * x_2 + by_f1 * x_3 - by_f0 * x_4;
-        const real r2_0 = -y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 + y_f3 * x_3;
-        const real r2_1 = y_f1 * x_0 + y_f4 * x_1 + y_f5 * x_2 + y_f6 * x_3 - y_f3 * x_4;
-        const real r2_2 = -y_f2 * x_0 + y_f5 * x_1 + y_f0 * x_2 + y_f7 * x_3 - y_f8 * x_4;
-        const real r2_3 = y_f3 * x_0 + y_f6 * x_1 + y_f7 * x_2 + y_f9 * x_3 + y_f1 * x_4;
-        const real r2_4 = -y_f3 * x_1 - y_f8 * x_2 + y_f1 * x_3 - y_f0 * x_4;
-        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
+        const real u0_0 = w_0 * ax_0;
+        const real u0_1 = w_0 * ax_1;
+        const real u0_2 = w_0 * ax_2;
+        const real u0_3 = w_0 * ax_3;
+        const real u0_4 = w_0 * ax_4;
+        const real u1_0 = w_0 * x_0;
+        const real u1_1 = w_0 * x_1;
+        const real u1_2 = w_0 * x_2;
+        const real u1_3 = w_0 * x_3;
+        const real u1_4 = w_0 * x_4;
+        const real u2_0 = cw_0 * x_0;
+        const real u2_1 = cw_0 * x_1;
+        const real u2_2 = cw_0 * x_2;
+        const real u2_3 = cw_0 * x_3;
+        const real u2_4 = cw_0 * x_4;
+        const real v0_0 = u0_0 + u2_0;
+        const real v0_1 = u0_1 + u2_1;
+        const real v0_2 = u0_2 + u2_2;
+        const real v0_3 = u0_3 + u2_3;
+        const real v0_4 = u0_4 + u2_4;
+        d_gz[u] = d_gz[u] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - by_f0 * u1_0
+            + by_f1 * u1_1 - by_f2 * u1_2 + by_f3 * u1_3;
+        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + y_f4 * v0_1 + y_f5 * v0_2 + y_f6 * v0_3 - y_f3 * v0_4
+            + by_f1 * u1_0 + by_f4 * u1_1 + by_f5 * u1_2 + by_f6 * u1_3 - by_f3 * u1_4;
+        d_gz[2 * n + u] = d_gz[2 * n + u] - y_f2 * v0_0 + y_f5 * v0_1 + y_f0 * v0_2 + y_f7 * v0_3
+            - y_f8 * v0_4 - by_f2 * u1_0 + by_f5 * u1_1 + by_f0 * u1_2 + by_f7 * u1_3 - by_f8 * u1_4;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + y_f3 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f9 * v0_3
+            + y_f1 * v0_4 + by_f3 * u1_0 + by_f6 * u1_1 + by_f7 * u1_2 + by_f9 * u1_3 + by_f1 * u1_4;
+        d_gz[4 * n + u] = d_gz[4 * n + u] - y_f3 * v0_1 - y_f8 * v0_2 + y_f1 * v0_3 - y_f0 * v0_4
+            - by_f3 * u1_1 - by_f8 * u1_2 + by_f1 * u1_3 - by_f0 * u1_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 1, 3): M from y and by, a = sqrt(7); 21 entries, 13 forms, 168 flops a channel. */
+/* (l1, l2, l3) = (2, 1, 3): M from y and by, a = sqrt(7); 21 entries, 13 forms, 104 flops a channel. */
 static void uvu_2_1_3_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -718,38 +725,42 @@ static void uvu_2_1_3_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real r0_0 = y_f0 * ax_0 + y_f1 * ax_4;
-        const real r0_1 = y_f2 * ax_0 + y_f3 * ax_1 + y_f4 * ax_3;
-        const real r0_2 = -y_f5 * ax_0 + y_f6 * ax_1 + y_f7 * ax_2 + y_f8 * ax_4;
-        const real r0_3 = -y_f9 * ax_1 + y_f10 * ax_2 - y_f11 * ax_3;
-        const real r0_4 = -y_f8 * ax_0 + y_f12 * ax_2 + y_f6 * ax_3 - y_f5 * ax_4;
-        const real r0_5 = -y_f4 * ax_1 + y_f3 * ax_3 + y_f2 * ax_4;
-        const real r0_6 = -y_f1 * ax_0 + y_f0 * ax_4;
-        const real r1_0 = by_f0 * x_0 + by_f1 * x_4;
-        const real r1_1 = by_f2 * x_0 + by_f3 * x_1 + by_f4 * x_3;
-        const real r1_2 = -by_f5 * x_0 + by_f6 * x_1 + by_f7 * x_2 + by_f8 * x_4;
-        const real r1_3 = -by_f9 * x_1 + by_f10 * x_2 - by_f11 * x_3;
-        const real r1_4 = -by_f8 * x_0 + by_f12 * x_2 + by_f6 * x_3 - by_f5 * x_4;
-        const real r1_5 = -by_f4 * x_1 + by_f3 * x_3 + by_f2 * x_4;
-        const real r1_6 = -by_f1 * x_0 + by_f0 * x_4;
-        const real r2_0 = y_f0 * x_0 + y_f1 * x_4;
-        const real r2_1 = y_f2 * x_0 + y_f3 * x_1 + y_f4 * x_3;
-        const real r2_2 = -y_f5 * x_0 + y_f6 * x_1 + y_f7 * x_2 + y_f8 * x_4;
-        const real r2_3 = -y_f9 * x_1 + y_f10 * x_2 - y_f11 * x_3;
-        const real r2_4 = -y_f8 * x_0 + y_f12 * x_2 + y_f6 * x_3 - y_f5 * x_4;
-        const real r2_5 = -y_f4 * x_1 + y_f3 * x_3 + y_f2 * x_4;
-        const real r2_6 = -y_f1 * x_0 + y_f0 * x_4;
-        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-        d_gz[5 * n + u] = d_gz[5 * n + u] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
-        d_gz[6 * n + u] = d_gz[6 * n + u] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
+        const real u0_0 = w_0 * ax_0;
+        const real u0_1 = w_0 * ax_1;
+        const real u0_2 = w_0 * ax_2;
+        const real u0_3 = w_0 * ax_3;
+        const real u0_4 = w_0 * ax_4;
+        const real u1_0 = w_0 * x_0;
+        const real u1_1 = w_0 * x_1;
+        const real u1_2 = w_0 * x_2;
+        const real u1_3 = w_0 * x_3;
+        const real u1_4 = w_0 * x_4;
+        const real u2_0 = cw_0 * x_0;
+        const real u2_1 = cw_0 * x_1;
+        const real u2_2 = cw_0 * x_2;
+        const real u2_3 = cw_0 * x_3;
+        const real u2_4 = cw_0 * x_4;
+        const real v0_0 = u0_0 + u2_0;
+        const real v0_1 = u0_1 + u2_1;
+        const real v0_2 = u0_2 + u2_2;
+        const real v0_3 = u0_3 + u2_3;
+        const real v0_4 = u0_4 + u2_4;
+        d_gz[u] = d_gz[u] + y_f0 * v0_0 + y_f1 * v0_4 + by_f0 * u1_0 + by_f1 * u1_4;
+        d_gz[n + u] = d_gz[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_3 + by_f2 * u1_0 + by_f3 * u1_1
+            + by_f4 * u1_3;
+        d_gz[2 * n + u] = d_gz[2 * n + u] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f8 * v0_4
+            - by_f5 * u1_0 + by_f6 * u1_1 + by_f7 * u1_2 + by_f8 * u1_4;
+        d_gz[3 * n + u] = d_gz[3 * n + u] - y_f9 * v0_1 + y_f10 * v0_2 - y_f11 * v0_3 - by_f9 * u1_1
+            + by_f10 * u1_2 - by_f11 * u1_3;
+        d_gz[4 * n + u] = d_gz[4 * n + u] - y_f8 * v0_0 + y_f12 * v0_2 + y_f6 * v0_3 - y_f5 * v0_4
+            - by_f8 * u1_0 + by_f12 * u1_2 + by_f6 * u1_3 - by_f5 * u1_4;
+        d_gz[5 * n + u] = d_gz[5 * n + u] - y_f4 * v0_1 + y_f3 * v0_3 + y_f2 * v0_4 - by_f4 * u1_1
+            + by_f3 * u1_3 + by_f2 * u1_4;
+        d_gz[6 * n + u] = d_gz[6 * n + u] - y_f1 * v0_0 + y_f0 * v0_4 - by_f1 * u1_0 + by_f0 * u1_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 3, 3): M from y and by, a = sqrt(7); 31 entries, 25 forms, 228 flops a channel. */
+/* (l1, l2, l3) = (2, 3, 3): M from y and by, a = sqrt(7); 31 entries, 25 forms, 144 flops a channel. */
 static void uvu_2_3_3_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                 const real *restrict w, const real *restrict ax, const real *restrict by,
                                 const real *restrict cw, real *restrict d_gz)
@@ -818,38 +829,44 @@ static void uvu_2_3_3_receivers(int64_t n, const real *restrict x, const real *r
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real r0_0 = -y_f0 * ax_0 + y_f1 * ax_1 - y_f2 * ax_2 + y_f3 * ax_3 - y_f4 * ax_4;
-        const real r0_1 = -y_f5 * ax_0 + y_f6 * ax_1 + y_f7 * ax_3;
-        const real r0_2 = y_f8 * ax_0 + y_f9 * ax_1 + y_f10 * ax_2 + y_f11 * ax_3 - y_f12 * ax_4;
-        const real r0_3 = -y_f13 * ax_0 + y_f14 * ax_1 + y_f15 * ax_2 + y_f16 * ax_3 - y_f17 * ax_4;
-        const real r0_4 = -y_f18 * ax_0 + y_f11 * ax_1 + y_f19 * ax_2 + y_f20 * ax_3 + y_f21 * ax_4;
-        const real r0_5 = y_f22 * ax_1 + y_f23 * ax_3 - y_f5 * ax_4;
-        const real r0_6 = y_f4 * ax_0 - y_f3 * ax_1 - y_f24 * ax_2 + y_f1 * ax_3 - y_f0 * ax_4;
-        const real r1_0 = -by_f0 * x_0 + by_f1 * x_1 - by_f2 * x_2 + by_f3 * x_3 - by_f4 * x_4;
-        const real r1_1 = -by_f5 * x_0 + by_f6 * x_1 + by_f7 * x_3;
-        const real r1_2 = by_f8 * x_0 + by_f9 * x_1 + by_f10 * x_2 + by_f11 * x_3 - by_f12 * x_4;
-        const real r1_3 = -by_f13 * x_0 + by_f14 * x_1 + by_f15 * x_2 + by_f16 * x_3 - by_f17 * x_4;
-        const real r1_4 = -by_f18 * x_0 + by_f11 * x_1 + by_f19 * x_2 + by_f20 * x_3 + by_f21 * x_4;
-        const real r1_5 = by_f22 * x_1 + by_f23 * x_3 - by_f5 * x_4;
-        const real r1_6 = by_f4 * x_0 - by_f3 * x_1 - by_f24 * x_2 + by_f1 * x_3 - by_f0 * x_4;
-        const real r2_0 = -y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 + y_f3 * x_3 - y_f4 * x_4;
-        const real r2_1 = -y_f5 * x_0 + y_f6 * x_1 + y_f7 * x_3;
-        const real r2_2 = y_f8 * x_0 + y_f9 * x_1 + y_f10 * x_2 + y_f11 * x_3 - y_f12 * x_4;
-        const real r2_3 = -y_f13 * x_0 + y_f14 * x_1 + y_f15 * x_2 + y_f16 * x_3 - y_f17 * x_4;
-        const real r2_4 = -y_f18 * x_0 + y_f11 * x_1 + y_f19 * x_2 + y_f20 * x_3 + y_f21 * x_4;
-        const real r2_5 = y_f22 * x_1 + y_f23 * x_3 - y_f5 * x_4;
-        const real r2_6 = y_f4 * x_0 - y_f3 * x_1 - y_f24 * x_2 + y_f1 * x_3 - y_f0 * x_4;
-        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-        d_gz[5 * n + u] = d_gz[5 * n + u] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
-        d_gz[6 * n + u] = d_gz[6 * n + u] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
+        const real u0_0 = w_0 * ax_0;
+        const real u0_1 = w_0 * ax_1;
+        const real u0_2 = w_0 * ax_2;
+        const real u0_3 = w_0 * ax_3;
+        const real u0_4 = w_0 * ax_4;
+        const real u1_0 = w_0 * x_0;
+        const real u1_1 = w_0 * x_1;
+        const real u1_2 = w_0 * x_2;
+        const real u1_3 = w_0 * x_3;
+        const real u1_4 = w_0 * x_4;
+        const real u2_0 = cw_0 * x_0;
+        const real u2_1 = cw_0 * x_1;
+        const real u2_2 = cw_0 * x_2;
+        const real u2_3 = cw_0 * x_3;
+        const real u2_4 = cw_0 * x_4;
+        const real v0_0 = u0_0 + u2_0;
+        const real v0_1 = u0_1 + u2_1;
+        const real v0_2 = u0_2 + u2_2;
+        const real v0_3 = u0_3 + u2_3;
+        const real v0_4 = u0_4 + u2_4;
+        d_gz[u] = d_gz[u] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - y_f4 * v0_4
+            - by_f0 * u1_0 + by_f1 * u1_1 - by_f2 * u1_2 + by_f3 * u1_3 - by_f4 * u1_4;
+        d_gz[n + u] = d_gz[n + u] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_3 - by_f5 * u1_0 + by_f6 * u1_1
+            + by_f7 * u1_3;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f8 * v0_0 + y_f9 * v0_1 + y_f10 * v0_2 + y_f11 * v0_3
+            - y_f12 * v0_4 + by_f8 * u1_0 + by_f9 * u1_1 + by_f10 * u1_2 + by_f11 * u1_3 - by_f12 * u1_4;
+        d_gz[3 * n + u] = d_gz[3 * n + u] - y_f13 * v0_0 + y_f14 * v0_1 + y_f15 * v0_2 + y_f16 * v0_3
+            - y_f17 * v0_4 - by_f13 * u1_0 + by_f14 * u1_1 + by_f15 * u1_2 + by_f16 * u1_3 - by_f17 * u1_4;
+        d_gz[4 * n + u] = d_gz[4 * n + u] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2 + y_f20 * v0_3
+            + y_f21 * v0_4 - by_f18 * u1_0 + by_f11 * u1_1 + by_f19 * u1_2 + by_f20 * u1_3 + by_f21 * u1_4;
+        d_gz[5 * n + u] = d_gz[5 * n + u] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4 + by_f22 * u1_1
+            + by_f23 * u1_3 - by_f5 * u1_4;
+        d_gz[6 * n + u] = d_gz[6 * n + u] + y_f4 * v0_0 - y_f3 * v0_1 - y_f24 * v0_2 + y_f1 * v0_3
+            - y_f0 * v0_4 + by_f4 * u1_0 - by_f3 * u1_1 - by_f24 * u1_2 + by_f1 * u1_3 - by_f0 * u1_4;
     }
 }
 
-/* (l1, l2, l3) = (0, 0, 0): M from y and by, a = 1; 1 entries, 1 forms, 18 flops a channel. */
+/* (l1, l2, l3) = (0, 0, 0): M from y and by, a = 1; 1 entries, 1 forms, 19 flops a channel. */
 static void uvu_0_0_0_senders(int64_t n, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -873,7 +890,7 @@ static void uvu_0_0_0_senders(int64_t n, const real *restrict x, const real *res
     }
 }
 
-/* (l1, l2, l3) = (0, 1, 1): M from y and by, a = sqrt(3); 3 entries, 3 forms, 34 flops a channel. */
+/* (l1, l2, l3) = (0, 1, 1): M from y and by, a = sqrt(3); 3 entries, 3 forms, 35 flops a channel. */
 static void uvu_0_1_1_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -896,15 +913,15 @@ static void uvu_0_1_1_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
         const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
         d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        const real v1gz_0 = u0_0 + u1_0;
-        d_y[u] = d_y[u] + v1gz_0 * gz_0;
-        d_y[lda + u] = d_y[lda + u] + v1gz_0 * gz_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + v1gz_0 * gz_2;
+        const real v0_0 = u0_0 + u1_0;
+        d_y[u] = d_y[u] + v0_0 * gz_0;
+        d_y[lda + u] = d_y[lda + u] + v0_0 * gz_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + v0_0 * gz_2;
         d_w[u] = x_0 * l0_0 + ax_0 * l1_0;
     }
 }
 
-/* (l1, l2, l3) = (0, 2, 2): M from y and by, a = sqrt(5); 5 entries, 5 forms, 50 flops a channel. */
+/* (l1, l2, l3) = (0, 2, 2): M from y and by, a = sqrt(5); 5 entries, 5 forms, 51 flops a channel. */
 static void uvu_0_2_2_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -931,17 +948,17 @@ static void uvu_0_2_2_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2 + by_f3 * gz_3 + by_f4 * gz_4;
         const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4;
         d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        const real v1gz_0 = u0_0 + u1_0;
-        d_y[u] = d_y[u] + v1gz_0 * gz_0;
-        d_y[lda + u] = d_y[lda + u] + v1gz_0 * gz_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + v1gz_0 * gz_2;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + v1gz_0 * gz_3;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + v1gz_0 * gz_4;
+        const real v0_0 = u0_0 + u1_0;
+        d_y[u] = d_y[u] + v0_0 * gz_0;
+        d_y[lda + u] = d_y[lda + u] + v0_0 * gz_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + v0_0 * gz_2;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + v0_0 * gz_3;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + v0_0 * gz_4;
         d_w[u] = x_0 * l0_0 + ax_0 * l1_0;
     }
 }
 
-/* (l1, l2, l3) = (0, 3, 3): M from y and by, a = sqrt(7); 7 entries, 7 forms, 66 flops a channel. */
+/* (l1, l2, l3) = (0, 3, 3): M from y and by, a = sqrt(7); 7 entries, 7 forms, 67 flops a channel. */
 static void uvu_0_3_3_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -975,19 +992,19 @@ static void uvu_0_3_3_senders(int64_t n, int64_t lda, const real *restrict x, co
         const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4 + y_f5 * gz_5
             + y_f6 * gz_6;
         d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        const real v1gz_0 = u0_0 + u1_0;
-        d_y[u] = d_y[u] + v1gz_0 * gz_0;
-        d_y[lda + u] = d_y[lda + u] + v1gz_0 * gz_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + v1gz_0 * gz_2;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + v1gz_0 * gz_3;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + v1gz_0 * gz_4;
-        d_y[5 * lda + u] = d_y[5 * lda + u] + v1gz_0 * gz_5;
-        d_y[6 * lda + u] = d_y[6 * lda + u] + v1gz_0 * gz_6;
+        const real v0_0 = u0_0 + u1_0;
+        d_y[u] = d_y[u] + v0_0 * gz_0;
+        d_y[lda + u] = d_y[lda + u] + v0_0 * gz_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + v0_0 * gz_2;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + v0_0 * gz_3;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + v0_0 * gz_4;
+        d_y[5 * lda + u] = d_y[5 * lda + u] + v0_0 * gz_5;
+        d_y[6 * lda + u] = d_y[6 * lda + u] + v0_0 * gz_6;
         d_w[u] = x_0 * l0_0 + ax_0 * l1_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 0): M from y and by, a = 1; 3 entries, 3 forms, 54 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 0): M from y and by, a = 1; 3 entries, 3 forms, 57 flops a channel. */
 static void uvu_1_1_0_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -1023,7 +1040,7 @@ static void uvu_1_1_0_senders(int64_t n, int64_t lda, const real *restrict x, co
     }
 }
 
-/* (l1, l2, l3) = (1, 0, 1): M from y and by, a = sqrt(3); 3 entries, 1 forms, 50 flops a channel. */
+/* (l1, l2, l3) = (1, 0, 1): M from y and by, a = sqrt(3); 3 entries, 1 forms, 53 flops a channel. */
 static void uvu_1_0_1_senders(int64_t n, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -1049,7 +1066,7 @@ static void uvu_1_0_1_senders(int64_t n, const real *restrict x, const real *res
     }
 }
 
-/* (l1, l2, l3) = (1, 2, 1): M from y and by, a = sqrt(3); 9 entries, 6 forms, 100 flops a channel. */
+/* (l1, l2, l3) = (1, 2, 1): M from y and by, a = sqrt(3); 9 entries, 6 forms, 103 flops a channel. */
 static void uvu_1_2_1_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -1091,15 +1108,15 @@ static void uvu_1_2_1_senders(int64_t n, int64_t lda, const real *restrict x, co
         d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
         d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real q1_0 = -v1gz_0 * gz_0;
-        const real q1_1 = v1gz_0 * gz_1 + v1gz_1 * gz_0;
-        const real q1_2 = v1gz_0 * gz_2 + v1gz_2 * gz_0;
-        const real q1_3 = v1gz_1 * gz_1;
-        const real q1_4 = v1gz_1 * gz_2 + v1gz_2 * gz_1;
-        const real q1_5 = -v1gz_2 * gz_2;
+        const real v0_0 = u0_0 + u1_0;
+        const real v0_1 = u0_1 + u1_1;
+        const real v0_2 = u0_2 + u1_2;
+        const real q1_0 = -v0_0 * gz_0;
+        const real q1_1 = v0_0 * gz_1 + v0_1 * gz_0;
+        const real q1_2 = v0_0 * gz_2 + v0_2 * gz_0;
+        const real q1_3 = v0_1 * gz_1;
+        const real q1_4 = v0_1 * gz_2 + v0_2 * gz_1;
+        const real q1_5 = -v0_2 * gz_2;
         d_y[u] = d_y[u] + C1 * q1_2;
         d_y[lda + u] = d_y[lda + u] + C1 * q1_1;
         d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C2 * q1_3 + C0 * q1_5;
@@ -1109,7 +1126,7 @@ static void uvu_1_2_1_senders(int64_t n, int64_t lda, const real *restrict x, co
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 2): M from y and by, a = sqrt(5); 11 entries, 6 forms, 108 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 2): M from y and by, a = sqrt(5); 11 entries, 6 forms, 111 flops a channel. */
 static void uvu_1_1_2_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -1151,15 +1168,15 @@ static void uvu_1_1_2_senders(int64_t n, int64_t lda, const real *restrict x, co
         d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
         d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real q1_0 = v1gz_0 * gz_0 + v1gz_1 * gz_3 + v1gz_2 * gz_4;
-        const real q1_1 = -v1gz_0 * gz_4 + v1gz_1 * gz_1 + v1gz_2 * gz_0;
-        const real q1_2 = v1gz_0 * gz_1 + v1gz_2 * gz_3;
-        const real q1_3 = -v1gz_0 * gz_2;
-        const real q1_4 = v1gz_1 * gz_2;
-        const real q1_5 = -v1gz_2 * gz_2;
+        const real v0_0 = u0_0 + u1_0;
+        const real v0_1 = u0_1 + u1_1;
+        const real v0_2 = u0_2 + u1_2;
+        const real q1_0 = v0_0 * gz_0 + v0_1 * gz_3 + v0_2 * gz_4;
+        const real q1_1 = -v0_0 * gz_4 + v0_1 * gz_1 + v0_2 * gz_0;
+        const real q1_2 = v0_0 * gz_1 + v0_2 * gz_3;
+        const real q1_3 = -v0_0 * gz_2;
+        const real q1_4 = v0_1 * gz_2;
+        const real q1_5 = -v0_2 * gz_2;
         d_y[u] = d_y[u] + C0 * q1_1 + C1 * q1_3;
         d_y[lda + u] = d_y[lda + u] + C0 * q1_2 + C2 * q1_4;
         d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C1 * q1_5;
@@ -1167,7 +1184,7 @@ static void uvu_1_1_2_senders(int64_t n, int64_t lda, const real *restrict x, co
     }
 }
 
-/* (l1, l2, l3) = (1, 3, 2): M from y and by, a = sqrt(5); 15 entries, 13 forms, 158 flops a channel. */
+/* (l1, l2, l3) = (1, 3, 2): M from y and by, a = sqrt(5); 15 entries, 13 forms, 161 flops a channel. */
 static void uvu_1_3_2_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -1227,22 +1244,22 @@ static void uvu_1_3_2_senders(int64_t n, int64_t lda, const real *restrict x, co
         d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
         d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real q1_0 = -v1gz_0 * gz_0;
-        const real q1_1 = v1gz_0 * gz_3 + v1gz_1 * gz_0 + v1gz_2 * gz_1;
-        const real q1_2 = v1gz_2 * gz_0;
-        const real q1_3 = -v1gz_0 * gz_1;
-        const real q1_4 = v1gz_1 * gz_1;
-        const real q1_5 = v1gz_0 * gz_2;
-        const real q1_6 = v1gz_1 * gz_2;
-        const real q1_7 = v1gz_2 * gz_2;
-        const real q1_8 = v1gz_1 * gz_3;
-        const real q1_9 = -v1gz_2 * gz_3;
-        const real q1_10 = v1gz_0 * gz_4;
-        const real q1_11 = v1gz_1 * gz_4;
-        const real q1_12 = -v1gz_2 * gz_4;
+        const real v0_0 = u0_0 + u1_0;
+        const real v0_1 = u0_1 + u1_1;
+        const real v0_2 = u0_2 + u1_2;
+        const real q1_0 = -v0_0 * gz_0;
+        const real q1_1 = v0_0 * gz_3 + v0_1 * gz_0 + v0_2 * gz_1;
+        const real q1_2 = v0_2 * gz_0;
+        const real q1_3 = -v0_0 * gz_1;
+        const real q1_4 = v0_1 * gz_1;
+        const real q1_5 = v0_0 * gz_2;
+        const real q1_6 = v0_1 * gz_2;
+        const real q1_7 = v0_2 * gz_2;
+        const real q1_8 = v0_1 * gz_3;
+        const real q1_9 = -v0_2 * gz_3;
+        const real q1_10 = v0_0 * gz_4;
+        const real q1_11 = v0_1 * gz_4;
+        const real q1_12 = -v0_2 * gz_4;
         d_y[u] = d_y[u] + C1 * q1_2 + C1 * q1_10;
         d_y[lda + u] = d_y[lda + u] + C2 * q1_1;
         d_y[2 * lda + u] = d_y[2 * lda + u] - C0 * q1_2 + C4 * q1_4 + C5 * q1_5 + C0 * q1_10;
@@ -1254,7 +1271,7 @@ static void uvu_1_3_2_senders(int64_t n, int64_t lda, const real *restrict x, co
     }
 }
 
-/* (l1, l2, l3) = (1, 2, 3): M from y and by, a = sqrt(7); 19 entries, 14 forms, 176 flops a channel. */
+/* (l1, l2, l3) = (1, 2, 3): M from y and by, a = sqrt(7); 19 entries, 14 forms, 179 flops a channel. */
 static void uvu_1_2_3_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -1321,23 +1338,23 @@ static void uvu_1_2_3_senders(int64_t n, int64_t lda, const real *restrict x, co
         d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
         d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real q1_0 = v1gz_0 * gz_0 + v1gz_2 * gz_6;
-        const real q1_1 = -v1gz_0 * gz_6 + v1gz_2 * gz_0;
-        const real q1_2 = v1gz_0 * gz_1 + v1gz_2 * gz_5;
-        const real q1_3 = v1gz_1 * gz_1;
-        const real q1_4 = -v1gz_0 * gz_5 + v1gz_2 * gz_1;
-        const real q1_5 = v1gz_0 * gz_2;
-        const real q1_6 = v1gz_1 * gz_2;
-        const real q1_7 = -v1gz_0 * gz_4 - v1gz_2 * gz_2;
-        const real q1_8 = -v1gz_0 * gz_3;
-        const real q1_9 = v1gz_1 * gz_3;
-        const real q1_10 = -v1gz_2 * gz_3;
-        const real q1_11 = v1gz_1 * gz_4;
-        const real q1_12 = v1gz_2 * gz_4;
-        const real q1_13 = v1gz_1 * gz_5;
+        const real v0_0 = u0_0 + u1_0;
+        const real v0_1 = u0_1 + u1_1;
+        const real v0_2 = u0_2 + u1_2;
+        const real q1_0 = v0_0 * gz_0 + v0_2 * gz_6;
+        const real q1_1 = -v0_0 * gz_6 + v0_2 * gz_0;
+        const real q1_2 = v0_0 * gz_1 + v0_2 * gz_5;
+        const real q1_3 = v0_1 * gz_1;
+        const real q1_4 = -v0_0 * gz_5 + v0_2 * gz_1;
+        const real q1_5 = v0_0 * gz_2;
+        const real q1_6 = v0_1 * gz_2;
+        const real q1_7 = -v0_0 * gz_4 - v0_2 * gz_2;
+        const real q1_8 = -v0_0 * gz_3;
+        const real q1_9 = v0_1 * gz_3;
+        const real q1_10 = -v0_2 * gz_3;
+        const real q1_11 = v0_1 * gz_4;
+        const real q1_12 = v0_2 * gz_4;
+        const real q1_13 = v0_1 * gz_5;
         d_y[u] = d_y[u] + C0 * q1_1 + C1 * q1_3 + C3 * q1_7;
         d_y[lda + u] = d_y[lda + u] + C1 * q1_4 + C4 * q1_6 + C5 * q1_8;
         d_y[2 * lda + u] = d_y[2 * lda + u] + C2 * q1_5 + C6 * q1_9 + C2 * q1_12;
@@ -1347,7 +1364,7 @@ static void uvu_1_2_3_senders(int64_t n, int64_t lda, const real *restrict x, co
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 0): M from y and by, a = 1; 5 entries, 5 forms, 90 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 0): M from y and by, a = 1; 5 entries, 5 forms, 95 flops a channel. */
 static void uvu_2_2_0_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -1393,7 +1410,7 @@ static void uvu_2_2_0_senders(int64_t n, int64_t lda, const real *restrict x, co
     }
 }
 
-/* (l1, l2, l3) = (2, 1, 1): M from y and by, a = sqrt(3); 11 entries, 6 forms, 128 flops a channel. */
+/* (l1, l2, l3) = (2, 1, 1): M from y and by, a = sqrt(3); 11 entries, 6 forms, 133 flops a channel. */
 static void uvu_2_1_1_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -1445,17 +1462,17 @@ static void uvu_2_1_1_senders(int64_t n, int64_t lda, const real *restrict x, co
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
         d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
         d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real v1gz_3 = u0_3 + u1_3;
-        const real v1gz_4 = u0_4 + u1_4;
-        const real q1_0 = v1gz_0 * gz_0 + v1gz_3 * gz_1 + v1gz_4 * gz_2;
-        const real q1_1 = v1gz_1 * gz_0 + v1gz_3 * gz_2;
-        const real q1_2 = -v1gz_2 * gz_0;
-        const real q1_3 = v1gz_0 * gz_2 + v1gz_1 * gz_1 - v1gz_4 * gz_0;
-        const real q1_4 = v1gz_2 * gz_1;
-        const real q1_5 = -v1gz_2 * gz_2;
+        const real v0_0 = u0_0 + u1_0;
+        const real v0_1 = u0_1 + u1_1;
+        const real v0_2 = u0_2 + u1_2;
+        const real v0_3 = u0_3 + u1_3;
+        const real v0_4 = u0_4 + u1_4;
+        const real q1_0 = v0_0 * gz_0 + v0_3 * gz_1 + v0_4 * gz_2;
+        const real q1_1 = v0_1 * gz_0 + v0_3 * gz_2;
+        const real q1_2 = -v0_2 * gz_0;
+        const real q1_3 = v0_0 * gz_2 + v0_1 * gz_1 - v0_4 * gz_0;
+        const real q1_4 = v0_2 * gz_1;
+        const real q1_5 = -v0_2 * gz_2;
         d_y[u] = d_y[u] + C1 * q1_2 + C0 * q1_3;
         d_y[lda + u] = d_y[lda + u] + C0 * q1_1 + C2 * q1_4;
         d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C1 * q1_5;
@@ -1464,7 +1481,7 @@ static void uvu_2_1_1_senders(int64_t n, int64_t lda, const real *restrict x, co
     }
 }
 
-/* (l1, l2, l3) = (2, 3, 1): M from y and by, a = sqrt(3); 15 entries, 13 forms, 178 flops a channel. */
+/* (l1, l2, l3) = (2, 3, 1): M from y and by, a = sqrt(3); 15 entries, 13 forms, 183 flops a channel. */
 static void uvu_2_3_1_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -1534,24 +1551,24 @@ static void uvu_2_3_1_senders(int64_t n, int64_t lda, const real *restrict x, co
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
         d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
         d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real v1gz_3 = u0_3 + u1_3;
-        const real v1gz_4 = u0_4 + u1_4;
-        const real q1_0 = -v1gz_0 * gz_0;
-        const real q1_1 = -v1gz_1 * gz_0;
-        const real q1_2 = v1gz_2 * gz_0;
-        const real q1_3 = v1gz_0 * gz_1 + v1gz_1 * gz_2 + v1gz_3 * gz_0;
-        const real q1_4 = v1gz_4 * gz_0;
-        const real q1_5 = v1gz_1 * gz_1;
-        const real q1_6 = v1gz_2 * gz_1;
-        const real q1_7 = v1gz_3 * gz_1;
-        const real q1_8 = v1gz_4 * gz_1;
-        const real q1_9 = v1gz_0 * gz_2;
-        const real q1_10 = v1gz_2 * gz_2;
-        const real q1_11 = -v1gz_3 * gz_2;
-        const real q1_12 = -v1gz_4 * gz_2;
+        const real v0_0 = u0_0 + u1_0;
+        const real v0_1 = u0_1 + u1_1;
+        const real v0_2 = u0_2 + u1_2;
+        const real v0_3 = u0_3 + u1_3;
+        const real v0_4 = u0_4 + u1_4;
+        const real q1_0 = -v0_0 * gz_0;
+        const real q1_1 = -v0_1 * gz_0;
+        const real q1_2 = v0_2 * gz_0;
+        const real q1_3 = v0_0 * gz_1 + v0_1 * gz_2 + v0_3 * gz_0;
+        const real q1_4 = v0_4 * gz_0;
+        const real q1_5 = v0_1 * gz_1;
+        const real q1_6 = v0_2 * gz_1;
+        const real q1_7 = v0_3 * gz_1;
+        const real q1_8 = v0_4 * gz_1;
+        const real q1_9 = v0_0 * gz_2;
+        const real q1_10 = v0_2 * gz_2;
+        const real q1_11 = -v0_3 * gz_2;
+        const real q1_12 = -v0_4 * gz_2;
         d_y[u] = d_y[u] + C1 * q1_4 + C1 * q1_9;
         d_y[lda + u] = d_y[lda + u] + C3 * q1_3;
         d_y[2 * lda + u] = d_y[2 * lda + u] + C4 * q1_2 + C0 * q1_4 + C5 * q1_5 - C0 * q1_9;
@@ -1564,7 +1581,7 @@ static void uvu_2_3_1_senders(int64_t n, int64_t lda, const real *restrict x, co
     }
 }
 
-/* (l1, l2, l3) = (2, 0, 2): M from y and by, a = sqrt(5); 5 entries, 1 forms, 82 flops a channel. */
+/* (l1, l2, l3) = (2, 0, 2): M from y and by, a = sqrt(5); 5 entries, 1 forms, 87 flops a channel. */
 static void uvu_2_0_2_senders(int64_t n, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -1592,7 +1609,7 @@ static void uvu_2_0_2_senders(int64_t n, const real *restrict x, const real *res
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 2): M from y and by, a = sqrt(5); 23 entries, 10 forms, 212 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 2): M from y and by, a = sqrt(5); 23 entries, 10 forms, 217 flops a channel. */
 static void uvu_2_2_2_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -1652,21 +1669,21 @@ static void uvu_2_2_2_senders(int64_t n, int64_t lda, const real *restrict x, co
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
         d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
         d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real v1gz_3 = u0_3 + u1_3;
-        const real v1gz_4 = u0_4 + u1_4;
-        const real q1_0 = -v1gz_0 * gz_0 + v1gz_2 * gz_2 - v1gz_4 * gz_4;
-        const real q1_1 = v1gz_0 * gz_1 + v1gz_1 * gz_0 + v1gz_3 * gz_4 + v1gz_4 * gz_3;
-        const real q1_2 = -v1gz_0 * gz_2 - v1gz_2 * gz_0;
-        const real q1_3 = v1gz_0 * gz_3 - v1gz_1 * gz_4 + v1gz_3 * gz_0 - v1gz_4 * gz_1;
-        const real q1_4 = v1gz_1 * gz_1;
-        const real q1_5 = v1gz_1 * gz_2 + v1gz_2 * gz_1;
-        const real q1_6 = v1gz_1 * gz_3 + v1gz_3 * gz_1;
-        const real q1_7 = v1gz_2 * gz_3 + v1gz_3 * gz_2;
-        const real q1_8 = -v1gz_2 * gz_4 - v1gz_4 * gz_2;
-        const real q1_9 = v1gz_3 * gz_3;
+        const real v0_0 = u0_0 + u1_0;
+        const real v0_1 = u0_1 + u1_1;
+        const real v0_2 = u0_2 + u1_2;
+        const real v0_3 = u0_3 + u1_3;
+        const real v0_4 = u0_4 + u1_4;
+        const real q1_0 = -v0_0 * gz_0 + v0_2 * gz_2 - v0_4 * gz_4;
+        const real q1_1 = v0_0 * gz_1 + v0_1 * gz_0 + v0_3 * gz_4 + v0_4 * gz_3;
+        const real q1_2 = -v0_0 * gz_2 - v0_2 * gz_0;
+        const real q1_3 = v0_0 * gz_3 - v0_1 * gz_4 + v0_3 * gz_0 - v0_4 * gz_1;
+        const real q1_4 = v0_1 * gz_1;
+        const real q1_5 = v0_1 * gz_2 + v0_2 * gz_1;
+        const real q1_6 = v0_1 * gz_3 + v0_3 * gz_1;
+        const real q1_7 = v0_2 * gz_3 + v0_3 * gz_2;
+        const real q1_8 = -v0_2 * gz_4 - v0_4 * gz_2;
+        const real q1_9 = v0_3 * gz_3;
         d_y[u] = d_y[u] + C0 * q1_2 + C1 * q1_6;
         d_y[lda + u] = d_y[lda + u] + C1 * q1_3 + C2 * q1_5;
         d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C2 * q1_4 + C2 * q1_9;
@@ -1677,7 +1694,7 @@ static void uvu_2_2_2_senders(int64_t n, int64_t lda, const real *restrict x, co
     }
 }
 
-/* (l1, l2, l3) = (2, 1, 3): M from y and by, a = sqrt(7); 21 entries, 13 forms, 202 flops a channel. */
+/* (l1, l2, l3) = (2, 1, 3): M from y and by, a = sqrt(7); 21 entries, 13 forms, 207 flops a channel. */
 static void uvu_2_1_3_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -1748,24 +1765,24 @@ static void uvu_2_1_3_senders(int64_t n, int64_t lda, const real *restrict x, co
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
         d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
         d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real v1gz_3 = u0_3 + u1_3;
-        const real v1gz_4 = u0_4 + u1_4;
-        const real q1_0 = v1gz_0 * gz_0 + v1gz_4 * gz_6;
-        const real q1_1 = -v1gz_0 * gz_6 + v1gz_4 * gz_0;
-        const real q1_2 = v1gz_0 * gz_1 + v1gz_4 * gz_5;
-        const real q1_3 = v1gz_1 * gz_1 + v1gz_3 * gz_5;
-        const real q1_4 = -v1gz_1 * gz_5 + v1gz_3 * gz_1;
-        const real q1_5 = -v1gz_0 * gz_2 - v1gz_4 * gz_4;
-        const real q1_6 = v1gz_1 * gz_2 + v1gz_3 * gz_4;
-        const real q1_7 = v1gz_2 * gz_2;
-        const real q1_8 = -v1gz_0 * gz_4 + v1gz_4 * gz_2;
-        const real q1_9 = -v1gz_1 * gz_3;
-        const real q1_10 = v1gz_2 * gz_3;
-        const real q1_11 = -v1gz_3 * gz_3;
-        const real q1_12 = v1gz_2 * gz_4;
+        const real v0_0 = u0_0 + u1_0;
+        const real v0_1 = u0_1 + u1_1;
+        const real v0_2 = u0_2 + u1_2;
+        const real v0_3 = u0_3 + u1_3;
+        const real v0_4 = u0_4 + u1_4;
+        const real q1_0 = v0_0 * gz_0 + v0_4 * gz_6;
+        const real q1_1 = -v0_0 * gz_6 + v0_4 * gz_0;
+        const real q1_2 = v0_0 * gz_1 + v0_4 * gz_5;
+        const real q1_3 = v0_1 * gz_1 + v0_3 * gz_5;
+        const real q1_4 = -v0_1 * gz_5 + v0_3 * gz_1;
+        const real q1_5 = -v0_0 * gz_2 - v0_4 * gz_4;
+        const real q1_6 = v0_1 * gz_2 + v0_3 * gz_4;
+        const real q1_7 = v0_2 * gz_2;
+        const real q1_8 = -v0_0 * gz_4 + v0_4 * gz_2;
+        const real q1_9 = -v0_1 * gz_3;
+        const real q1_10 = v0_2 * gz_3;
+        const real q1_11 = -v0_3 * gz_3;
+        const real q1_12 = v0_2 * gz_4;
         d_y[u] = d_y[u] + C0 * q1_1 + C1 * q1_4 + C4 * q1_7 + C2 * q1_8 + C5 * q1_9;
         d_y[lda + u] = d_y[lda + u] + C1 * q1_2 + C3 * q1_6 + C6 * q1_10;
         d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C1 * q1_3 + C2 * q1_5 + C5 * q1_11 + C4 * q1_12;
@@ -1774,7 +1791,7 @@ static void uvu_2_1_3_senders(int64_t n, int64_t lda, const real *restrict x, co
     }
 }
 
-/* (l1, l2, l3) = (2, 3, 3): M from y and by, a = sqrt(7); 31 entries, 25 forms, 306 flops a channel. */
+/* (l1, l2, l3) = (2, 3, 3): M from y and by, a = sqrt(7); 31 entries, 25 forms, 311 flops a channel. */
 static void uvu_2_3_3_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                               const real *restrict w, const real *restrict gz, const real *restrict ax,
                               const real *restrict by, const real *restrict cw, real *restrict d_x,
@@ -1879,36 +1896,36 @@ static void uvu_2_3_3_senders(int64_t n, int64_t lda, const real *restrict x, co
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
         d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
         d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real v1gz_3 = u0_3 + u1_3;
-        const real v1gz_4 = u0_4 + u1_4;
-        const real q1_0 = -v1gz_0 * gz_0 - v1gz_4 * gz_6;
-        const real q1_1 = v1gz_1 * gz_0 + v1gz_3 * gz_6;
-        const real q1_2 = -v1gz_2 * gz_0;
-        const real q1_3 = -v1gz_1 * gz_6 + v1gz_3 * gz_0;
-        const real q1_4 = v1gz_0 * gz_6 - v1gz_4 * gz_0;
-        const real q1_5 = -v1gz_0 * gz_1 - v1gz_4 * gz_5;
-        const real q1_6 = v1gz_1 * gz_1;
-        const real q1_7 = v1gz_3 * gz_1;
-        const real q1_8 = v1gz_0 * gz_2;
-        const real q1_9 = v1gz_1 * gz_2;
-        const real q1_10 = v1gz_2 * gz_2;
-        const real q1_11 = v1gz_1 * gz_4 + v1gz_3 * gz_2;
-        const real q1_12 = -v1gz_4 * gz_2;
-        const real q1_13 = -v1gz_0 * gz_3;
-        const real q1_14 = v1gz_1 * gz_3;
-        const real q1_15 = v1gz_2 * gz_3;
-        const real q1_16 = v1gz_3 * gz_3;
-        const real q1_17 = -v1gz_4 * gz_3;
-        const real q1_18 = -v1gz_0 * gz_4;
-        const real q1_19 = v1gz_2 * gz_4;
-        const real q1_20 = v1gz_3 * gz_4;
-        const real q1_21 = v1gz_4 * gz_4;
-        const real q1_22 = v1gz_1 * gz_5;
-        const real q1_23 = v1gz_3 * gz_5;
-        const real q1_24 = -v1gz_2 * gz_6;
+        const real v0_0 = u0_0 + u1_0;
+        const real v0_1 = u0_1 + u1_1;
+        const real v0_2 = u0_2 + u1_2;
+        const real v0_3 = u0_3 + u1_3;
+        const real v0_4 = u0_4 + u1_4;
+        const real q1_0 = -v0_0 * gz_0 - v0_4 * gz_6;
+        const real q1_1 = v0_1 * gz_0 + v0_3 * gz_6;
+        const real q1_2 = -v0_2 * gz_0;
+        const real q1_3 = -v0_1 * gz_6 + v0_3 * gz_0;
+        const real q1_4 = v0_0 * gz_6 - v0_4 * gz_0;
+        const real q1_5 = -v0_0 * gz_1 - v0_4 * gz_5;
+        const real q1_6 = v0_1 * gz_1;
+        const real q1_7 = v0_3 * gz_1;
+        const real q1_8 = v0_0 * gz_2;
+        const real q1_9 = v0_1 * gz_2;
+        const real q1_10 = v0_2 * gz_2;
+        const real q1_11 = v0_1 * gz_4 + v0_3 * gz_2;
+        const real q1_12 = -v0_4 * gz_2;
+        const real q1_13 = -v0_0 * gz_3;
+        const real q1_14 = v0_1 * gz_3;
+        const real q1_15 = v0_2 * gz_3;
+        const real q1_16 = v0_3 * gz_3;
+        const real q1_17 = -v0_4 * gz_3;
+        const real q1_18 = -v0_0 * gz_4;
+        const real q1_19 = v0_2 * gz_4;
+        const real q1_20 = v0_3 * gz_4;
+        const real q1_21 = v0_4 * gz_4;
+        const real q1_22 = v0_1 * gz_5;
+        const real q1_23 = v0_3 * gz_5;
+        const real q1_24 = -v0_2 * gz_6;
         d_y[u] = d_y[u] + C2 * q1_2 + C1 * q1_7 + C0 * q1_12 + C0 * q1_18 + C1 * q1_22;
         d_y[lda + u] = d_y[lda + u] + C1 * q1_3 + C4 * q1_11 + C3 * q1_13;
         d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_4 + C4 * q1_7 + C7 * q1_10 + C5 * q1_12 + C6 * q1_14

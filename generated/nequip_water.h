@@ -73,7 +73,7 @@ size_t nequip_water_backward_workspace(const cgtp_graph *graph);
  * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], gz [receivers, 704], ax [senders, 256]
  *         by [edges, 4], cw [edges, 320], d_gz [receivers, 704], d_x [senders, 256], d_y [edges, 4]
  *         d_w [edges, 320]
- * Cost of an item: 25048 flops, at least 3888 bytes. */
+ * Cost of an item: 22296 flops, at least 3888 bytes. */
 cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x, const float *y,
                                          const float *w, const float *gz, const float *ax, const float *by,
                                          const float *cw, float *d_gz, float *d_x, float *d_y, float *d_w,

@@ -44,11 +44,136 @@ struct launch {
     real *scratch; /* SCRATCH elements a part */
 };
 
-/* (l1, l2, l3) = (0, 0, 0): M from y and by, a = 1; 1 entries, 1 forms, 22 flops a channel. */
+/* (l1, l2, l3) = (0, 0, 0): M from y and by, a = 1; 1 entries, 1 forms, 8 flops a channel. */
 static void uvu_0_0_0_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict gz, const real *restrict ax,
-                                const real *restrict by, const real *restrict cw, real *restrict d_gz,
-                                real *restrict d_y, real *restrict d_w)
+                                const real *restrict w, const real *restrict ax, const real *restrict by,
+                                const real *restrict cw, real *restrict d_gz)
+{
+    const real y_f0 = y[0];
+    const real by_f0 = by[0];
+    for (int64_t u = 0; u < n; u++) {
+        const real x_0 = x[u];
+        const real w_0 = w[u];
+        const real ax_0 = ax[u];
+        const real cw_0 = cw[u];
+        const real s0_0 = w_0 * y_f0;
+        const real s1_0 = cw_0 * y_f0;
+        const real s2_0 = w_0 * by_f0;
+        d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+    }
+}
+
+/* (l1, l2, l3) = (0, 1, 1): M from y and by, a = sqrt(3); 3 entries, 3 forms, 16 flops a channel. */
+static void uvu_0_1_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                const real *restrict w, const real *restrict ax, const real *restrict by,
+                                const real *restrict cw, real *restrict d_gz)
+{
+    const real y_f0 = y[0];
+    const real y_f1 = y[1];
+    const real y_f2 = y[2];
+    const real by_f0 = by[0];
+    const real by_f1 = by[1];
+    const real by_f2 = by[2];
+    for (int64_t u = 0; u < n; u++) {
+        const real x_0 = x[u];
+        const real w_0 = w[u];
+        const real ax_0 = ax[u];
+        const real cw_0 = cw[u];
+        const real u0_0 = w_0 * ax_0;
+        const real u1_0 = w_0 * x_0;
+        const real u2_0 = cw_0 * x_0;
+        const real v0_0 = u0_0 + u2_0;
+        d_gz[u] = d_gz[u] + y_f0 * v0_0 + by_f0 * u1_0;
+        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + by_f1 * u1_0;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f2 * v0_0 + by_f2 * u1_0;
+    }
+}
+
+/* (l1, l2, l3) = (1, 0, 1): M from y and by, a = sqrt(3); 3 entries, 1 forms, 24 flops a channel. */
+static void uvu_1_0_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                const real *restrict w, const real *restrict ax, const real *restrict by,
+                                const real *restrict cw, real *restrict d_gz)
+{
+    const real y_f0 = y[0];
+    const real by_f0 = by[0];
+    for (int64_t u = 0; u < n; u++) {
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
+        const real w_0 = w[u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
+        const real cw_0 = cw[u];
+        const real s0_0 = w_0 * y_f0;
+        const real s1_0 = cw_0 * y_f0;
+        const real s2_0 = w_0 * by_f0;
+        d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+        d_gz[n + u] = d_gz[n + u] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
+    }
+}
+
+/* (l1, l2, l3) = (1, 1, 0): M from y and by, a = 1; 3 entries, 3 forms, 24 flops a channel. */
+static void uvu_1_1_0_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                const real *restrict w, const real *restrict ax, const real *restrict by,
+                                const real *restrict cw, real *restrict d_gz)
+{
+    const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
+    const real y_f0 = C0 * y[0];
+    const real y_f1 = C0 * y[1];
+    const real y_f2 = C0 * y[2];
+    const real by_f0 = C0 * by[0];
+    const real by_f1 = C0 * by[1];
+    const real by_f2 = C0 * by[2];
+    for (int64_t u = 0; u < n; u++) {
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
+        const real w_0 = w[u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
+        const real cw_0 = cw[u];
+        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
+        const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
+        d_gz[u] = d_gz[u] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
+    }
+}
+
+/* (l1, l2, l3) = (1, 1, 1): M from y and by, a = sqrt(3); 6 entries, 3 forms, 36 flops a channel. */
+static void uvu_1_1_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                const real *restrict w, const real *restrict ax, const real *restrict by,
+                                const real *restrict cw, real *restrict d_gz)
+{
+    const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
+    const real y_f0 = C0 * y[2];
+    const real y_f1 = C0 * y[1];
+    const real y_f2 = C0 * y[0];
+    const real by_f0 = C0 * by[2];
+    const real by_f1 = C0 * by[1];
+    const real by_f2 = C0 * by[0];
+    for (int64_t u = 0; u < n; u++) {
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
+        const real w_0 = w[u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
+        const real cw_0 = cw[u];
+        const real u0_0 = w_0 * ax_0;
+        const real u0_1 = w_0 * ax_1;
+        const real u0_2 = w_0 * ax_2;
+        const real u1_0 = w_0 * x_0;
+        const real u1_1 = w_0 * x_1;
+        const real u1_2 = w_0 * x_2;
+        const real u2_0 = cw_0 * x_0;
+        const real u2_1 = cw_0 * x_1;
+        const real u2_2 = cw_0 * x_2;
+        const real v0_0 = u0_0 + u2_0;
+        const real v0_1 = u0_1 + u2_1;
+        const real v0_2 = u0_2 + u2_2;
+        d_gz[u] = d_gz[u] + y_f0 * v0_1 - y_f1 * v0_2 + by_f0 * u1_1 - by_f1 * u1_2;
+        d_gz[n + u] = d_gz[n + u] - y_f0 * v0_0 + y_f2 * v0_2 - by_f0 * u1_0 + by_f2 * u1_2;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f1 * v0_0 - y_f2 * v0_1 + by_f1 * u1_0 - by_f2 * u1_1;
+    }
+}
+
+/* (l1, l2, l3) = (0, 0, 0): M from y and by, a = 1; 1 entries, 1 forms, 19 flops a channel. */
+static void uvu_0_0_0_senders(int64_t n, const real *restrict x, const real *restrict y,
+                              const real *restrict w, const real *restrict gz, const real *restrict ax,
+                              const real *restrict by, const real *restrict cw, real *restrict d_x,
+                              real *restrict d_y, real *restrict d_w)
 {
     const real y_f0 = y[0];
     const real by_f0 = by[0];
@@ -58,22 +183,21 @@ static void uvu_0_0_0_receivers(int64_t n, const real *restrict x, const real *r
         const real gz_0 = gz[u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real s0_0 = w_0 * y_f0;
-        const real s1_0 = w_0 * by_f0;
-        const real s2_0 = cw_0 * y_f0;
-        d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+        const real s0_0 = w_0 * by_f0;
+        const real s1_0 = cw_0 * y_f0;
+        d_x[u] = d_x[u] + s0_0 * gz_0 + s1_0 * gz_0;
         const real d0_0 = ax_0 * gz_0;
         const real d1_0 = x_0 * gz_0;
         d_y[u] = d_y[u] + w_0 * d0_0 + cw_0 * d1_0;
-        d_w[u] = y_f0 * d0_0 + by_f0 * d1_0;
+        d_w[u] = by_f0 * d1_0 + y_f0 * d0_0;
     }
 }
 
-/* (l1, l2, l3) = (0, 1, 1): M from y and by, a = sqrt(3); 3 entries, 3 forms, 62 flops a channel. */
-static void uvu_0_1_1_receivers(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict gz, const real *restrict ax,
-                                const real *restrict by, const real *restrict cw, real *restrict d_gz,
-                                real *restrict d_y, real *restrict d_w)
+/* (l1, l2, l3) = (0, 1, 1): M from y and by, a = sqrt(3); 3 entries, 3 forms, 35 flops a channel. */
+static void uvu_0_1_1_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                              const real *restrict w, const real *restrict gz, const real *restrict ax,
+                              const real *restrict by, const real *restrict cw, real *restrict d_x,
+                              real *restrict d_y, real *restrict d_w)
 {
     const real y_f0 = y[0];
     const real y_f1 = y[1];
@@ -89,31 +213,22 @@ static void uvu_0_1_1_receivers(int64_t n, int64_t lda, const real *restrict x, 
         const real cw_0 = cw[u];
         const real u0_0 = w_0 * ax_0;
         const real u1_0 = cw_0 * x_0;
-        const real r0_0 = y_f0 * ax_0;
-        const real r0_1 = y_f1 * ax_0;
-        const real r0_2 = y_f2 * ax_0;
-        const real r1_0 = by_f0 * x_0;
-        const real r1_1 = by_f1 * x_0;
-        const real r1_2 = by_f2 * x_0;
-        const real r2_0 = y_f0 * x_0;
-        const real r2_1 = y_f1 * x_0;
-        const real r2_2 = y_f2 * x_0;
-        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        const real v1gz_0 = u0_0 + u1_0;
-        d_y[u] = d_y[u] + v1gz_0 * gz_0;
-        d_y[lda + u] = d_y[lda + u] + v1gz_0 * gz_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + v1gz_0 * gz_2;
-        d_w[u] = gz_0 * r0_0 + gz_1 * r0_1 + gz_2 * r0_2 + gz_0 * r1_0 + gz_1 * r1_1 + gz_2 * r1_2;
+        const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
+        const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
+        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        const real v0_0 = u0_0 + u1_0;
+        d_y[u] = d_y[u] + v0_0 * gz_0;
+        d_y[lda + u] = d_y[lda + u] + v0_0 * gz_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + v0_0 * gz_2;
+        d_w[u] = x_0 * l0_0 + ax_0 * l1_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 0, 1): M from y and by, a = sqrt(3); 3 entries, 1 forms, 62 flops a channel. */
-static void uvu_1_0_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict gz, const real *restrict ax,
-                                const real *restrict by, const real *restrict cw, real *restrict d_gz,
-                                real *restrict d_y, real *restrict d_w)
+/* (l1, l2, l3) = (1, 0, 1): M from y and by, a = sqrt(3); 3 entries, 1 forms, 53 flops a channel. */
+static void uvu_1_0_1_senders(int64_t n, const real *restrict x, const real *restrict y,
+                              const real *restrict w, const real *restrict gz, const real *restrict ax,
+                              const real *restrict by, const real *restrict cw, real *restrict d_x,
+                              real *restrict d_y, real *restrict d_w)
 {
     const real y_f0 = y[0];
     const real by_f0 = by[0];
@@ -123,24 +238,23 @@ static void uvu_1_0_1_receivers(int64_t n, const real *restrict x, const real *r
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real s0_0 = w_0 * y_f0;
-        const real s1_0 = w_0 * by_f0;
-        const real s2_0 = cw_0 * y_f0;
-        d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-        d_gz[n + u] = d_gz[n + u] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
+        const real s0_0 = w_0 * by_f0;
+        const real s1_0 = cw_0 * y_f0;
+        d_x[u] = d_x[u] + s0_0 * gz_0 + s1_0 * gz_0;
+        d_x[n + u] = d_x[n + u] + s0_0 * gz_1 + s1_0 * gz_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * gz_2 + s1_0 * gz_2;
         const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
         const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
         d_y[u] = d_y[u] + w_0 * d0_0 + cw_0 * d1_0;
-        d_w[u] = y_f0 * d0_0 + by_f0 * d1_0;
+        d_w[u] = by_f0 * d1_0 + y_f0 * d0_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 0): M from y and by, a = 1; 3 entries, 3 forms, 46 flops a channel. */
-static void uvu_1_1_0_receivers(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict gz, const real *restrict ax,
-                                const real *restrict by, const real *restrict cw, real *restrict d_gz,
-                                real *restrict d_y, real *restrict d_w)
+/* (l1, l2, l3) = (1, 1, 0): M from y and by, a = 1; 3 entries, 3 forms, 57 flops a channel. */
+static void uvu_1_1_0_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                              const real *restrict w, const real *restrict gz, const real *restrict ax,
+                              const real *restrict by, const real *restrict cw, real *restrict d_x,
+                              real *restrict d_y, real *restrict d_w)
 {
     const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
     const real y_f0 = C0 * y[0];
@@ -155,27 +269,28 @@ static void uvu_1_1_0_receivers(int64_t n, int64_t lda, const real *restrict x, 
         const real gz_0 = gz[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-        const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        d_gz[u] = d_gz[u] + w_0 * t0_0 + w_0 * t1_0 + cw_0 * t2_0;
         const real s0_0 = w_0 * gz_0;
         const real s1_0 = cw_0 * gz_0;
+        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
+        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
+        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
         const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
         const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
         const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
         d_y[u] = d_y[u] + C0 * q1_0;
         d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
         d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_2;
+        const real t0_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
+        const real t1_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
         d_w[u] = gz_0 * t0_0 + gz_0 * t1_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 1): M from y and by, a = sqrt(3); 6 entries, 3 forms, 90 flops a channel. */
-static void uvu_1_1_1_receivers(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict gz, const real *restrict ax,
-                                const real *restrict by, const real *restrict cw, real *restrict d_gz,
-                                real *restrict d_y, real *restrict d_w)
+/* (l1, l2, l3) = (1, 1, 1): M from y and by, a = sqrt(3); 6 entries, 3 forms, 75 flops a channel. */
+static void uvu_1_1_1_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                              const real *restrict w, const real *restrict gz, const real *restrict ax,
+                              const real *restrict by, const real *restrict cw, real *restrict d_x,
+                              real *restrict d_y, real *restrict d_w)
 {
     const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
     const real y_f0 = C0 * y[2];
@@ -196,128 +311,6 @@ static void uvu_1_1_1_receivers(int64_t n, int64_t lda, const real *restrict x, 
         const real u1_0 = cw_0 * x_0;
         const real u1_1 = cw_0 * x_1;
         const real u1_2 = cw_0 * x_2;
-        const real r0_0 = y_f0 * ax_1 - y_f1 * ax_2;
-        const real r0_1 = -y_f0 * ax_0 + y_f2 * ax_2;
-        const real r0_2 = y_f1 * ax_0 - y_f2 * ax_1;
-        const real r1_0 = by_f0 * x_1 - by_f1 * x_2;
-        const real r1_1 = -by_f0 * x_0 + by_f2 * x_2;
-        const real r1_2 = by_f1 * x_0 - by_f2 * x_1;
-        const real r2_0 = y_f0 * x_1 - y_f1 * x_2;
-        const real r2_1 = -y_f0 * x_0 + y_f2 * x_2;
-        const real r2_2 = y_f1 * x_0 - y_f2 * x_1;
-        d_gz[u] = d_gz[u] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-        d_gz[n + u] = d_gz[n + u] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-        const real v1gz_0 = u0_0 + u1_0;
-        const real v1gz_1 = u0_1 + u1_1;
-        const real v1gz_2 = u0_2 + u1_2;
-        const real q1_0 = -v1gz_0 * gz_1 + v1gz_1 * gz_0;
-        const real q1_1 = v1gz_0 * gz_2 - v1gz_2 * gz_0;
-        const real q1_2 = -v1gz_1 * gz_2 + v1gz_2 * gz_1;
-        d_y[u] = d_y[u] + C0 * q1_2;
-        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0;
-        d_w[u] = gz_0 * r0_0 + gz_1 * r0_1 + gz_2 * r0_2 + gz_0 * r1_0 + gz_1 * r1_1 + gz_2 * r1_2;
-    }
-}
-
-/* (l1, l2, l3) = (0, 0, 0): M from y and by, a = 1; 1 entries, 1 forms, 8 flops a channel. */
-static void uvu_0_0_0_senders(int64_t n, const real *restrict y, const real *restrict w,
-                              const real *restrict gz, const real *restrict by, const real *restrict cw,
-                              real *restrict d_x)
-{
-    const real y_f0 = y[0];
-    const real by_f0 = by[0];
-    for (int64_t u = 0; u < n; u++) {
-        const real w_0 = w[u];
-        const real gz_0 = gz[u];
-        const real cw_0 = cw[u];
-        const real s0_0 = w_0 * by_f0;
-        const real s1_0 = cw_0 * y_f0;
-        d_x[u] = d_x[u] + s0_0 * gz_0 + s1_0 * gz_0;
-    }
-}
-
-/* (l1, l2, l3) = (0, 1, 1): M from y and by, a = sqrt(3); 3 entries, 3 forms, 16 flops a channel. */
-static void uvu_0_1_1_senders(int64_t n, const real *restrict y, const real *restrict w,
-                              const real *restrict gz, const real *restrict by, const real *restrict cw,
-                              real *restrict d_x)
-{
-    const real y_f0 = y[0];
-    const real y_f1 = y[1];
-    const real y_f2 = y[2];
-    const real by_f0 = by[0];
-    const real by_f1 = by[1];
-    const real by_f2 = by[2];
-    for (int64_t u = 0; u < n; u++) {
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
-        const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-    }
-}
-
-/* (l1, l2, l3) = (1, 0, 1): M from y and by, a = sqrt(3); 3 entries, 1 forms, 24 flops a channel. */
-static void uvu_1_0_1_senders(int64_t n, const real *restrict y, const real *restrict w,
-                              const real *restrict gz, const real *restrict by, const real *restrict cw,
-                              real *restrict d_x)
-{
-    const real y_f0 = y[0];
-    const real by_f0 = by[0];
-    for (int64_t u = 0; u < n; u++) {
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real cw_0 = cw[u];
-        const real s0_0 = w_0 * by_f0;
-        const real s1_0 = cw_0 * y_f0;
-        d_x[u] = d_x[u] + s0_0 * gz_0 + s1_0 * gz_0;
-        d_x[n + u] = d_x[n + u] + s0_0 * gz_1 + s1_0 * gz_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * gz_2 + s1_0 * gz_2;
-    }
-}
-
-/* (l1, l2, l3) = (1, 1, 0): M from y and by, a = 1; 3 entries, 3 forms, 24 flops a channel. */
-static void uvu_1_1_0_senders(int64_t n, const real *restrict y, const real *restrict w,
-                              const real *restrict gz, const real *restrict by, const real *restrict cw,
-                              real *restrict d_x)
-{
-    const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real by_f0 = C0 * by[0];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C0 * by[2];
-    for (int64_t u = 0; u < n; u++) {
-        const real w_0 = w[u];
-        const real gz_0 = gz[u];
-        const real cw_0 = cw[u];
-        const real s0_0 = w_0 * gz_0;
-        const real s1_0 = cw_0 * gz_0;
-        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
-        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
-        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
-    }
-}
-
-/* (l1, l2, l3) = (1, 1, 1): M from y and by, a = sqrt(3); 6 entries, 3 forms, 36 flops a channel. */
-static void uvu_1_1_1_senders(int64_t n, const real *restrict y, const real *restrict w,
-                              const real *restrict gz, const real *restrict by, const real *restrict cw,
-                              real *restrict d_x)
-{
-    const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[0];
-    const real by_f0 = C0 * by[2];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C0 * by[0];
-    for (int64_t u = 0; u < n; u++) {
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real cw_0 = cw[u];
         const real l0_0 = -by_f0 * gz_1 + by_f1 * gz_2;
         const real l0_1 = by_f0 * gz_0 - by_f2 * gz_2;
         const real l0_2 = -by_f1 * gz_0 + by_f2 * gz_1;
@@ -327,72 +320,61 @@ static void uvu_1_1_1_senders(int64_t n, const real *restrict y, const real *res
         d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
         d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
+        const real v0_0 = u0_0 + u1_0;
+        const real v0_1 = u0_1 + u1_1;
+        const real v0_2 = u0_2 + u1_2;
+        const real q1_0 = -v0_0 * gz_1 + v0_1 * gz_0;
+        const real q1_1 = v0_0 * gz_2 - v0_2 * gz_0;
+        const real q1_2 = -v0_1 * gz_2 + v0_2 * gz_1;
+        d_y[u] = d_y[u] + C0 * q1_2;
+        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0;
+        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
     }
 }
 
-/* What one item adds to its rows, pass over receivers:
+/* What one item adds to its row, pass over receivers:
  *   d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw)
- *   d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz)
- *   d_w = Q_w(ax, y, gz) + Q_w(x, by, gz)
- * Names ending in _t are rows in component order. scratch: 832 elements. */
+ * Names ending in _t are rows in component order. scratch: 0 elements. */
 static void item_receivers(const real *x_t,
                            const real *y,
                            const real *w,
-                           const real *gz_t,
                            const real *ax_t,
                            const real *by,
                            const real *cw,
                            real *d_gz,
-                           real *d_y,
-                           real *d_w,
                            real *scratch)
 {
-    cgtp_zero(128, scratch);
 
     /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1 */
-    uvu_0_0_0_receivers(32, x_t, y, w, gz_t, ax_t, by, cw, d_gz, scratch, d_w);
+    uvu_0_0_0_receivers(32, x_t, y, w, ax_t, by, cw, d_gz);
 
     /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_0_1_1_receivers(32, 32, x_t, y + 1, w + 32, gz_t + 416, ax_t, by + 1, cw + 32, d_gz + 416,
-                        scratch + 32, d_w + 32);
+    uvu_0_1_1_receivers(32, x_t, y + 1, w + 32, ax_t, by + 1, cw + 32, d_gz + 416);
 
     /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1 */
-    uvu_0_0_0_receivers(32, x_t + 32, y, w + 64, gz_t + 64, ax_t + 32, by, cw + 64, d_gz + 64, scratch,
-                        d_w + 64);
+    uvu_0_0_0_receivers(32, x_t + 32, y, w + 64, ax_t + 32, by, cw + 64, d_gz + 64);
 
     /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_0_1_1_receivers(32, 32, x_t + 32, y + 1, w + 96, gz_t + 128, ax_t + 32, by + 1, cw + 96,
-                        d_gz + 128, scratch + 32, d_w + 96);
+    uvu_0_1_1_receivers(32, x_t + 32, y + 1, w + 96, ax_t + 32, by + 1, cw + 96, d_gz + 128);
 
     /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_0_1_receivers(32, x_t + 64, y, w + 128, gz_t + 224, ax_t + 64, by, cw + 128, d_gz + 224, scratch,
-                        d_w + 128);
+    uvu_1_0_1_receivers(32, x_t + 64, y, w + 128, ax_t + 64, by, cw + 128, d_gz + 224);
 
     /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
-    uvu_1_1_0_receivers(32, 32, x_t + 64, y + 1, w + 160, gz_t + 96, ax_t + 64, by + 1, cw + 160,
-                        d_gz + 96, scratch + 32, d_w + 160);
+    uvu_1_1_0_receivers(32, x_t + 64, y + 1, w + 160, ax_t + 64, by + 1, cw + 160, d_gz + 96);
 
     /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_1_1_receivers(32, 32, x_t + 64, y + 1, w + 192, gz_t + 512, ax_t + 64, by + 1, cw + 192,
-                        d_gz + 512, scratch + 32, d_w + 192);
+    uvu_1_1_1_receivers(32, x_t + 64, y + 1, w + 192, ax_t + 64, by + 1, cw + 192, d_gz + 512);
 
     /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_0_1_receivers(32, x_t + 160, y, w + 224, gz_t + 608, ax_t + 160, by, cw + 224, d_gz + 608,
-                        scratch, d_w + 224);
+    uvu_1_0_1_receivers(32, x_t + 160, y, w + 224, ax_t + 160, by, cw + 224, d_gz + 608);
 
     /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
-    uvu_1_1_0_receivers(32, 32, x_t + 160, y + 1, w + 256, gz_t + 32, ax_t + 160, by + 1, cw + 256,
-                        d_gz + 32, scratch + 32, d_w + 256);
+    uvu_1_1_0_receivers(32, x_t + 160, y + 1, w + 256, ax_t + 160, by + 1, cw + 256, d_gz + 32);
 
     /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_1_1_receivers(32, 32, x_t + 160, y + 1, w + 288, gz_t + 320, ax_t + 160, by + 1, cw + 288,
-                        d_gz + 320, scratch + 32, d_w + 288);
-
-    /* sums over channels */
-    for (int j = 0; j < 1; j++)
-        d_y[0 + j] += cgtp_sum(32, scratch + j * 32);
-    for (int j = 0; j < 3; j++)
-        d_y[1 + j] += cgtp_sum(32, scratch + 32 + j * 32);
+    uvu_1_1_1_receivers(32, x_t + 160, y + 1, w + 288, ax_t + 160, by + 1, cw + 288, d_gz + 320);
     (void)scratch;
 }
 
@@ -400,70 +382,83 @@ static void item_receivers(const real *x_t,
 static void pass_receivers(const struct launch *l, int64_t begin, int64_t end, real *scratch)
 {
     const cgtp_graph *const graph = l->graph;
-    int64_t gz_at = -1; /* the row that the copy is of */
     for (int64_t node = begin; node < end; node++) {
         real *const d_gz_row = l->d_gz + node * 704;
         cgtp_zero(704, d_gz_row);
         if (graph->receiver_row[node] == graph->receiver_row[node + 1])
             continue;
         for (int64_t e = graph->receiver_row[node]; e < graph->receiver_row[node + 1]; e++) {
-            if (gz_at != graph->receiver[e]) {
-                gz_at = graph->receiver[e];
-                cgtp_row_to_components(10, segments_z, l->gz + gz_at * (int64_t)704, scratch + 128);
-            }
-            real *const d_y_row = l->d_y + e * 4;
-            cgtp_zero(4, d_y_row);
-            real *const d_w_row = l->d_w + e * 320;
             item_receivers(l->x_t + graph->sender[e] * (int64_t)256, l->y + e * (int64_t)4,
-                           l->w + e * (int64_t)320, scratch + 128,
-                           l->ax_t + graph->sender[e] * (int64_t)256, l->by + e * (int64_t)4,
-                           l->cw + e * (int64_t)320, d_gz_row, d_y_row, d_w_row, scratch);
+                           l->w + e * (int64_t)320, l->ax_t + graph->sender[e] * (int64_t)256,
+                           l->by + e * (int64_t)4, l->cw + e * (int64_t)320, d_gz_row, scratch);
         }
-        cgtp_row_from_components(10, segments_z, d_gz_row, scratch + 832);
+        cgtp_row_from_components(10, segments_z, d_gz_row, scratch);
     }
 }
 
-/* What one item adds to its row, pass over senders:
+/* What one item adds to its rows, pass over senders:
  *   d_x = Q_x(by, w, gz) + Q_x(y, cw, gz)
- * Names ending in _t are rows in component order. scratch: 704 elements. */
-static void item_senders(const real *y,
+ *   d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz)
+ *   d_w = Q_w(ax, y, gz) + Q_w(x, by, gz)
+ * Names ending in _t are rows in component order. scratch: 832 elements. */
+static void item_senders(const real *x_t,
+                         const real *y,
                          const real *w,
                          const real *gz_t,
+                         const real *ax_t,
                          const real *by,
                          const real *cw,
                          real *d_x,
+                         real *d_y,
+                         real *d_w,
                          real *scratch)
 {
+    cgtp_zero(128, scratch);
 
     /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1 */
-    uvu_0_0_0_senders(32, y, w, gz_t, by, cw, d_x);
+    uvu_0_0_0_senders(32, x_t, y, w, gz_t, ax_t, by, cw, d_x, scratch, d_w);
 
     /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_0_1_1_senders(32, y + 1, w + 32, gz_t + 416, by + 1, cw + 32, d_x);
+    uvu_0_1_1_senders(32, 32, x_t, y + 1, w + 32, gz_t + 416, ax_t, by + 1, cw + 32, d_x, scratch + 32,
+                      d_w + 32);
 
     /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1 */
-    uvu_0_0_0_senders(32, y, w + 64, gz_t + 64, by, cw + 64, d_x + 32);
+    uvu_0_0_0_senders(32, x_t + 32, y, w + 64, gz_t + 64, ax_t + 32, by, cw + 64, d_x + 32, scratch,
+                      d_w + 64);
 
     /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_0_1_1_senders(32, y + 1, w + 96, gz_t + 128, by + 1, cw + 96, d_x + 32);
+    uvu_0_1_1_senders(32, 32, x_t + 32, y + 1, w + 96, gz_t + 128, ax_t + 32, by + 1, cw + 96, d_x + 32,
+                      scratch + 32, d_w + 96);
 
     /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_0_1_senders(32, y, w + 128, gz_t + 224, by, cw + 128, d_x + 64);
+    uvu_1_0_1_senders(32, x_t + 64, y, w + 128, gz_t + 224, ax_t + 64, by, cw + 128, d_x + 64, scratch,
+                      d_w + 128);
 
     /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
-    uvu_1_1_0_senders(32, y + 1, w + 160, gz_t + 96, by + 1, cw + 160, d_x + 64);
+    uvu_1_1_0_senders(32, 32, x_t + 64, y + 1, w + 160, gz_t + 96, ax_t + 64, by + 1, cw + 160, d_x + 64,
+                      scratch + 32, d_w + 160);
 
     /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_1_1_senders(32, y + 1, w + 192, gz_t + 512, by + 1, cw + 192, d_x + 64);
+    uvu_1_1_1_senders(32, 32, x_t + 64, y + 1, w + 192, gz_t + 512, ax_t + 64, by + 1, cw + 192, d_x + 64,
+                      scratch + 32, d_w + 192);
 
     /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_0_1_senders(32, y, w + 224, gz_t + 608, by, cw + 224, d_x + 160);
+    uvu_1_0_1_senders(32, x_t + 160, y, w + 224, gz_t + 608, ax_t + 160, by, cw + 224, d_x + 160, scratch,
+                      d_w + 224);
 
     /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
-    uvu_1_1_0_senders(32, y + 1, w + 256, gz_t + 32, by + 1, cw + 256, d_x + 160);
+    uvu_1_1_0_senders(32, 32, x_t + 160, y + 1, w + 256, gz_t + 32, ax_t + 160, by + 1, cw + 256,
+                      d_x + 160, scratch + 32, d_w + 256);
 
     /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_1_1_senders(32, y + 1, w + 288, gz_t + 320, by + 1, cw + 288, d_x + 160);
+    uvu_1_1_1_senders(32, 32, x_t + 160, y + 1, w + 288, gz_t + 320, ax_t + 160, by + 1, cw + 288,
+                      d_x + 160, scratch + 32, d_w + 288);
+
+    /* sums over channels */
+    for (int j = 0; j < 1; j++)
+        d_y[0 + j] += cgtp_sum(32, scratch + j * 32);
+    for (int j = 0; j < 3; j++)
+        d_y[1 + j] += cgtp_sum(32, scratch + 32 + j * 32);
     (void)scratch;
 }
 
@@ -482,15 +477,19 @@ static void pass_senders(const struct launch *l, int64_t begin, int64_t end, rea
             continue;
         if (gz_at != graph->receiver[e]) {
             gz_at = graph->receiver[e];
-            cgtp_row_to_components(10, segments_z, l->gz + gz_at * (int64_t)704, scratch);
+            cgtp_row_to_components(10, segments_z, l->gz + gz_at * (int64_t)704, scratch + 128);
         }
         real *const d_x_row = l->d_x + node * 256;
-        item_senders(l->y + e * (int64_t)4, l->w + e * (int64_t)320, scratch, l->by + e * (int64_t)4,
-                     l->cw + e * (int64_t)320, d_x_row, scratch);
+        real *const d_y_row = l->d_y + e * 4;
+        cgtp_zero(4, d_y_row);
+        real *const d_w_row = l->d_w + e * 320;
+        item_senders(l->x_t + graph->sender[e] * (int64_t)256, l->y + e * (int64_t)4,
+                     l->w + e * (int64_t)320, scratch + 128, l->ax_t + graph->sender[e] * (int64_t)256,
+                     l->by + e * (int64_t)4, l->cw + e * (int64_t)320, d_x_row, d_y_row, d_w_row, scratch);
     }
     for (int64_t node = begin; node < end; node++) {
         real *const d_x_row = l->d_x + node * 256;
-        cgtp_row_from_components(4, segments_x, d_x_row, scratch + 704);
+        cgtp_row_from_components(4, segments_x, d_x_row, scratch + 832);
     }
 }
 

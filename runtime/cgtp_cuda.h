@@ -53,6 +53,14 @@ CGTP_DEVICE void cgtp_sync_block(void)
     __syncthreads();
 }
 
+/* A team of a block's warps: those whose number divided by `warps` is the same. All its lanes arrive; memory
+ * written before is seen by the others after. At most 15 teams a block. */
+template <int warps> CGTP_DEVICE void cgtp_sync_team(void)
+{
+    asm volatile("barrier.cta.sync %0, %1;" ::"r"(1 + cgtp_warp() / warps), "n"(warps * CGTP_LANES)
+                 : "memory");
+}
+
 /* The value of lane `from`; of lane (own ^ mask). All lanes take part. */
 CGTP_DEVICE int cgtp_shuffle(int value, int from)
 {
@@ -416,14 +424,6 @@ static inline cgtp_status cgtp_launch(void (*kernel)(Parameters...), int64_t blo
     config.stream = (cudaStream_t)stream;
     return cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...) == cudaSuccess ? CGTP_OK
                                                                                         : CGTP_LAUNCH_FAILED;
-}
-
-/* Fills bytes with zeros on the stream. */
-static inline cgtp_status cgtp_clear(void *p, size_t bytes, cgtp_stream stream)
-{
-    return bytes == 0 || cudaMemsetAsync(p, 0, bytes, (cudaStream_t)stream) == cudaSuccess
-               ? CGTP_OK
-               : CGTP_LAUNCH_FAILED;
 }
 
 /* Multiprocessors of the current device. */

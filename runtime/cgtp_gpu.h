@@ -48,6 +48,21 @@ template <int n> CGTP_DEVICE int cgtp_sums_index(void)
     return index;
 }
 
+/* Vectors of `dim` numbers, one from each warp of a team and item: sums over the team, in its order. What
+ * item i's are worth goes to to + i * stride. All lanes of the team share the work. */
+template <int dim, int team>
+CGTP_DEVICE void cgtp_sum_team(real *to, int64_t stride, const real *from, int items)
+{
+    for (int at = cgtp_warp() % team * CGTP_LANES + cgtp_lane(); at < items * dim; at += team * CGTP_LANES) {
+        const int i = at / dim, j = at % dim;
+        real sum = from[i * team * dim + j];
+        CGTP_UNROLL
+        for (int member = 1; member < team; member++)
+            sum += from[(i * team + member) * dim + j];
+        to[i * stride + j] = sum;
+    }
+}
+
 /* ---- vectors of consecutive elements ---- */
 
 /* r[0 .. n-1] from / to memory in the widest pieces that n allows; the address is a multiple of n elements or
@@ -179,9 +194,10 @@ CGTP_DEVICE void cgtp_gather(real *sum, const real *rows, int64_t length, const 
 
 /* A piece of work of a convolution: edges first .. first + count - 1, receivers node .. node_end - 1 as far
  * as these edges reach. Where receivers have many edges (nodes == 0), a warp has one piece, its range of the
- * edge list, and may share the receivers at its ends with its neighbours. Where they have few, pieces are
- * `nodes` whole receivers, dealt out in turn, so that the rows of senders that are in use at a time are near
- * each other (and stay in L2). */
+ * edge list, and may share the receivers at its ends with its neighbours; ranges are dealt out from the last
+ * on, as those a warp waits for must belong to blocks that started before its own. Where they have few,
+ * pieces are `nodes` whole receivers, dealt out in turn, so that the rows of senders that are in use at a
+ * time are near each other (and stay in L2). */
 template <int nodes> struct cgtp_work {
     int range; /* of the warp among the ranges of edges; otherwise the piece's number */
     int64_t first, node, node_end;
@@ -197,6 +213,7 @@ template <int nodes> struct cgtp_work {
         if constexpr (nodes == 0) {
             if (first >= 0)
                 return false;
+            range = ranges - 1 - range;
             first = cgtp_part(graph.items, range, ranges);
             count = (int)(cgtp_part(graph.items, range + 1, ranges) - first);
             node = range ? graph.receiver[first] : 0;
@@ -422,6 +439,38 @@ static inline cgtp_status cgtp_check_array(const void *array, int64_t rows, int6
     if (!array)
         return rows && dim ? CGTP_NULL_POINTER : CGTP_OK;
     return (uintptr_t)array % 16 ? CGTP_MISALIGNED : CGTP_OK;
+}
+
+/* Fills n arrays with zeros in one launch. They begin at multiples of 16 bytes; bytes are a multiple of 4. */
+enum { CGTP_CLEAR_BLOCK = 256, CGTP_CLEAR_PIECES = 4 }; /* threads; 16 bytes a thread, where blocks suffice */
+template <int n> struct cgtp_areas {
+    void *at[n];
+    size_t bytes[n];
+};
+
+template <int n> CGTP_KERNEL(CGTP_CLEAR_BLOCK, 4) cgtp_clear_kernel(const cgtp_areas<n> areas)
+{
+    const int64_t first = cgtp_block() * (int64_t)CGTP_CLEAR_BLOCK + cgtp_thread();
+    CGTP_UNROLL
+    for (int a = 0; a < n; a++) {
+        const int64_t pieces = (int64_t)(areas.bytes[a] / 16);
+        for (int64_t i = first; i < pieces; i += (int64_t)cgtp_blocks() * CGTP_CLEAR_BLOCK)
+            ((float4 *)areas.at[a])[i] = make_float4(0, 0, 0, 0);
+        if (first < (int64_t)(areas.bytes[a] % 16 / 4))
+            ((unsigned *)areas.at[a])[pieces * 4 + first] = 0;
+    }
+}
+
+template <int n> static inline cgtp_status cgtp_clear(const cgtp_areas<n> &areas, cgtp_stream stream)
+{
+    size_t most = 0;
+    for (int a = 0; a < n; a++)
+        most = areas.bytes[a] > most ? areas.bytes[a] : most;
+    const int64_t each = CGTP_CLEAR_BLOCK * CGTP_CLEAR_PIECES * 16, fit = cgtp_multiprocessors() * (int64_t)8;
+    const int64_t blocks = (int64_t)(most / (size_t)each) + 1;
+    return most == 0 ? CGTP_OK
+                     : cgtp_launch(cgtp_clear_kernel<n>, blocks < fit ? blocks : fit, CGTP_CLEAR_BLOCK, 0,
+                                   stream, areas);
 }
 
 /* Bytes of an area of the workspace: whole cache lines. */

@@ -19,13 +19,14 @@ DRIVERS = ["tests/%s.c" % name for name in """check_main check check_golden chec
 # What is replaced, by what (None: the whole statement goes), what that is.
 MUTATIONS = [
     (r"cgtp_sync_warp\(\);", "", "no cgtp_sync_warp"),
+    (r"cgtp_sync_team<\d+>\(\);", "", "no cgtp_sync_team"),
     (r"cgtp_copies_wait<STAGES - 2>", "cgtp_copies_wait<STAGES - 1>", "waits for one group less"),
     (r"cgtp_copies_commit\(\);", "", "no cgtp_copies_commit"),
     (r"cgtp_flag_raise\([^;]*\);", "", "no flag raised"),
     (r"cgtp_flag_wait\([^;]*\);", ";", "no wait for a flag"),
-    (r"free_stage = STAGES - 1\b", "free_stage = STAGES - 2", "a stage refilled too early"),
-    (r"(?<=, 128, )\d+(?=, stream)", lambda m: str(int(m.group()) - 16), "16 bytes of shared memory less"),
-    (r"if \(\(status = cgtp_clear\(l\.(?:started|flag)[^;]*return status;", "",
+    (r"stage == 0 \? STAGES - 1 : stage - 1", "stage", "a stage refilled too early"),
+    (r"(?<=, 128, )[1-9]\d*(?=, stream)", lambda m: str(int(m.group()) - 16), "16 bytes of shared memory less"),
+    (r"\(size_t\)\([^\n]*\) \* \d+ \* sizeof\(unsigned\)(?=[,}])", "(size_t)0",
      "counter or flags not cleared"),
 ]
 
@@ -52,7 +53,7 @@ def needless(text, match):
     with the other buffer."""
     function = text[text.rfind("auto ", 0, match.start()):match.end()]
     return ("sync_warp" in match.group() and text[match.end():].lstrip().startswith("};") and
-            function.count("leave = ") % 2 == 0)
+            function.count("        to = ") % 2 == 0)
 
 
 def mutants(name, kernel):
@@ -94,6 +95,7 @@ def mutants(name, kernel):
 os.makedirs(FOLDER, exist_ok=True)
 mutants("conv_64", "forward")
 mutants("conv_32", "backward")
+mutants("conv_128", "backward")
 if os.environ.get("TEST_ALL"):
     mutants("conv_64", "double_backward")
     mutants("conv_segments", "forward")

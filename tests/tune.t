@@ -17,15 +17,14 @@ name: tuned
 irreps: {x: 128x0e + 128x1o, y: 0e + 1o + 2e, z: 128x0e + 128x1o + 128x2e}
 instructions: channelwise
 index: {x: sender, y: item, w: item, z: receiver}
-kernels: [forward, backward]
 """
 
 
 class Generated:
-    """What becomes of the spec with these knobs: the plan's passes, and the text of each kernel's file."""
+    """What becomes of the spec with these knobs: the passes on the GPU, and the text of each kernel's file."""
 
-    def __init__(self, knobs='', arch='sm_90', backend='cuda'):
-        spec = SPEC + (f'tune: {knobs}\n' if knobs else '')
+    def __init__(self, knobs='', arch='sm_90', backend='cuda', kernels='[forward, backward]'):
+        spec = SPEC + f'kernels: {kernels}\n' + (f'tune: {knobs}\n' if knobs else '')
         with tempfile.TemporaryDirectory() as folder:
             options = [GENERATOR, f'--backend={backend}', '--print=json', '-o', folder, '-']
             if backend == 'cuda':
@@ -35,17 +34,17 @@ class Generated:
                 print(f'Bail out! {knobs}: {run.stderr}')
                 sys.exit(1)
             self.report = json.loads(run.stdout)
-            self.passes = [(kernel['name'], p) for kernel in self.report['kernels'] for p in kernel['passes']]
+            self.passes = [p for kernel in self.report['kernels'] for p in kernel.get('gpu', [])]
             self.text = {}
             for kernel in self.report['kernels']:
                 with open(f'{folder}/tuned_{kernel["name"]}.{"cu" if backend == "cuda" else "c"}') as f:
                     self.text[kernel['name']] = f.read()
 
     def planned(self, field):
-        return [p['gpu'][field] for _, p in self.passes]
+        return [p[field] for p in self.passes]
 
     def segments(self, field):
-        return [segment[field] for _, p in self.passes for segment in p['gpu']['segments']]
+        return [segment[field] for p in self.passes for segment in p['segments']]
 
     def found(self, pattern):
         """What the pattern's group matched in the code of each kernel."""
@@ -88,6 +87,11 @@ equal(sorted(path for segment in tuned.planned('segments')[0] for path in segmen
       list(range(len(tuned.report['paths']))), 'paths: 2: every path is in one segment')
 equal(len(re.findall(r'^/\* Segment \d+: ', tuned.text['forward'], re.M)), len(tuned.planned('segments')[0]),
       'paths: 2: each segment is emitted')
+for passes, planned in ((1, [['d_gz', 'd_x', 'd_y', 'd_w']]), (2, [['d_gz'], ['d_x', 'd_y', 'd_w']])):
+    tuned = Generated(f'{{sm_90: {{passes: {passes}}}}}', kernels='[double_backward]')
+    equal([sorted(outputs) for outputs in tuned.planned('outputs')], [sorted(outputs) for outputs in planned],
+          f'passes: {passes} is planned')
+    equal(len(tuned.found(r'nodes \? (\w+)<')), passes, f'passes: {passes}: so many kernels are launched')
 
 knobs = '{sm_80: {stages: 2, channels: 1}}'
 equal(Generated(knobs).code(), free.code(), "another architecture's knobs change nothing")

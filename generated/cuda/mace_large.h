@@ -81,7 +81,7 @@ size_t mace_large_backward_workspace(const cgtp_graph *graph);
  * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], gz [receivers, 9088], ax [senders, 1152]
  *         by [edges, 16], cw [edges, 2176], d_gz [receivers, 9088], d_x [senders, 1152], d_y [edges, 16]
  *         d_w [edges, 2176]
- * Cost of an item: 456320 flops, at least 26304 bytes. */
+ * Cost of an item: 390400 flops, at least 26304 bytes. */
 cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x, const float *y,
                                        const float *w, const float *gz, const float *ax, const float *by,
                                        const float *cw, float *d_gz, float *d_x, float *d_y, float *d_w,

@@ -10,7 +10,7 @@
  */
 /* Plan for sm_90:
  *   kernel backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
- *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 90624 bytes shared a block
+ *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 94720 bytes shared a block
  *     segment 0: 17 paths, 128 channels, 2 a lane in 2 groups; 252 registers; stage 6784 bytes; 1643 instructions an edge
  */
 #include "mace_large.h"
@@ -39,12 +39,11 @@ struct launch {
     real *gy;
     real *gw;
     real *gx_edges;
-    real *gy_parts;
 };
 
 /* Segment 0: 17 paths, 2 channels a lane, warp `group` of 2; one piece of work. */
 template <int nodes>
-CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, unsigned char *ring,
+CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, unsigned char *ring, real *exchange,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 3, STAGE = 6784 };
@@ -55,17 +54,17 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
     int32_t node = (int32_t)piece.node;
     int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
     int ends_at = 0; /* the lane that has this receiver's */
-    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
+    int done = 0, stage = 0;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
-    /* Starts the copies of edge number `loaded` of the range into a stage of the ring. */
-    auto load = [&](int stage) {
-        if (loaded % CGTP_LANES == 0) {
+    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
+    /* Starts the copies of edge number `next` of the range into a stage of the ring. */
+    auto load = [&](int next, int stage) {
+        if (next % CGTP_LANES == 0) {
             senders = next_senders;
-            const int ahead = loaded + CGTP_LANES + lane;
+            const int ahead = next + CGTP_LANES + lane;
             next_senders = ahead < count ? graph.sender[first + ahead] : 0;
         }
-        const auto from = cgtp_shuffle(senders, loaded % CGTP_LANES);
+        const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
         unsigned char *const to = cgtp_hide(ring + stage * STAGE);
         const real *const x_row = l.x + from * (int64_t)1152;
         if (lane < 16)
@@ -77,10 +76,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
         cgtp_copy16(to + 1536 + lane * 16, x_row + 512 + group * 320 + 128 + lane * 4, keep);
         if (lane < 16)
             cgtp_copy16(to + 2048 + lane * 16, x_row + 512 + group * 320 + 256 + lane * 4, keep);
-        const real *const y_row = l.y + (first + loaded) * 16;
+        const real *const y_row = l.y + (first + next) * 16;
         if (lane < 4)
             cgtp_copy16(to + 2304 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + loaded) * 2176 + group * 64;
+        const real *const w_row = l.w + (first + next) * 2176 + group * 64;
         cgtp_copy16(to + 2368 + lane * 16, w_row + 0 + lane / 16 * 512 + lane % 16 * 4, stream);
         cgtp_copy16(to + 2880 + lane * 16, w_row + 1408 + lane / 16 * -1024 + lane % 16 * 4, stream);
         cgtp_copy16(to + 3392 + lane * 16, w_row + 128 + lane / 16 * 1024 + lane % 16 * 4, stream);
@@ -91,7 +90,12 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
         cgtp_copy16(to + 5952 + lane * 16, w_row + 1280 + lane / 16 * -384 + lane % 16 * 4, stream);
         if (lane < 16)
             cgtp_copy16(to + 6464 + lane * 16, w_row + 2048 + lane * 4, stream);
-        loaded++;
+    };
+    /* Sums the gradients of `items` edges from number `begin` of the range on over the team. */
+    auto add_up = [&](int begin, int items) {
+        cgtp_sync_team<2>();
+        cgtp_sum_team<16, 2>(l.gy + (first + begin) * 16, 16,
+            exchange + begin % 16 * 32, items);
     };
     real gz0[2] = {0};
     real gz4[6] = {0};
@@ -111,11 +115,11 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
     real gz7[6] = {0};
     real gz16[14] = {0};
     if (nodes > 0)
-        cgtp_sync_warp(); /* the piece before is read to its end */
+        cgtp_sync_team<2>(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
-        if (loaded < count)
-            load(i);
+        if (i < count)
+            load(i, i);
         cgtp_copies_commit();
     }
     CGTP_LOOP
@@ -244,8 +248,8 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
             cgtp_sync_warp();
-            if (loaded < count)
-                load(free_stage);
+            if (done + STAGES - 1 < count) /* into the stage that the edge before had */
+                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
             cgtp_copies_commit();
             const unsigned char *const at = ring + stage * STAGE;
             const int64_t edge = first + done;
@@ -1342,7 +1346,9 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
             }
             cgtp_sums<16>(gy);
             if (lane < 16 && cgtp_sums_index<16>() < 16)
-                *(l.gy_parts + (edge * 2 + 0 + group) * 16 + cgtp_sums_index<16>()) = gy[0];
+                *(exchange + (done % 16 * 2 + group) * 16 + cgtp_sums_index<16>()) = gy[0];
+            if (done % 8 == 7)
+                add_up(done - 7, 8);
             cgtp_store<2>((real *)(leave + 0) + lane * 2, gx0);
             cgtp_store<6>((real *)(leave + 256) + lane * 6, gx1);
             cgtp_store<10>((real *)(leave + 1024) + lane * 10, gx2);
@@ -1357,10 +1363,11 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
             cgtp_put16(gx_row + 640 + group * 320 + lane * 4, leave + 1536 + lane * 16);
             if (lane < 16)
                 cgtp_put16(gx_row + 768 + group * 320 + lane * 4, leave + 2048 + lane * 16);
-            free_stage = stage;
             stage = stage + 1 < STAGES ? stage + 1 : 0;
         }
     }
+    if (done % 8)
+        add_up(done - done % 8, done % 8);
 }
 
 /* nodes: receivers a piece of work (see cgtp_work) */
@@ -1376,7 +1383,7 @@ CGTP_KERNEL(128, 2) senders_kernel(const launch l, const cgtp_division<1> divisi
     if (segment == 0) {
         if (warp < (int64_t)division.ranges[segment] * 2)
             for (cgtp_work<nodes> piece((int)(warp / 2)); piece.next(l.graph, division.ranges[segment]);)
-                senders_segment_0(l, piece, (int)(warp % 2), ring, stream, keep);
+                senders_segment_0(l, piece, (int)(warp % 2), ring, (real *)(shared + 90624) + cgtp_warp() / 2 * 512, stream, keep);
     }
 }
 
@@ -1404,20 +1411,6 @@ CGTP_KERNEL(128, 8) gx_gather(const launch l)
     cgtp_store<4>(l.gx + node * 1152 + at, sum);
 }
 
-/* gy: the shares of the warps of each edge, added in order; an element a thread. */
-CGTP_KERNEL(256, 4) gy_sum(const launch l)
-{
-    const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();
-    if (at >= l.graph.items * 16)
-        return;
-    const real *const from = l.gy_parts + at / 16 * 32 + at % 16;
-    real sum = from[0];
-    CGTP_UNROLL
-    for (int i = 1; i < 2; i++)
-        sum += from[i * 16];
-    l.gy[at] = sum;
-}
-
 /* Lays out the workspace; returns its bytes. With l, sets l's pointers into it. */
 static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
 {
@@ -1425,9 +1418,6 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
     if (l)
         l->gx_edges = (real *)(base + at);
     at += cgtp_round_up((size_t)(graph->items) * 1152 * sizeof(real));
-    if (l)
-        l->gy_parts = (real *)(base + at);
-    at += cgtp_round_up((size_t)(graph->items) * 32 * sizeof(real));
     return at ? at : 16;
 }
 
@@ -1491,12 +1481,10 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
-                                  cgtp_division_blocks(division), 128, 90624, stream, l, division)))
+                                  cgtp_division_blocks(division), 128, 94720, stream, l, division)))
             return status;
     }
     if ((status = cgtp_launch(gx_gather, graph->senders * 3, 128, 0, stream, l)))
-        return status;
-    if ((status = cgtp_launch(gy_sum, (graph->items * 16 + 255) / 256, 256, 0, stream, l)))
         return status;
     return CGTP_OK;
 }

@@ -9,12 +9,10 @@
  *               128x3o+128x3o+128x3o+128x3o
  */
 /* Plan for sm_90:
- *   kernel double_backward, pass over receiver: pipelined convolution
- *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 90112 bytes shared a block
- *     segment 0: 17 paths, 128 channels, 1 a lane in 4 groups; 187 registers; stage 6912 bytes; 924 instructions an edge
- *   kernel double_backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
- *     4 stages, 4 warps a block, 2 blocks a multiprocessor, 115200 bytes shared a block
- *     segment 0: 17 paths, 128 channels, 1 a lane in 4 groups; 212 registers; stage 6912 bytes; 1234 instructions an edge
+ *   kernel double_backward, pass over receiver: pipelined convolution, gradients of x through a buffer of edges
+ *     4 stages, 4 warps a block, 2 blocks a multiprocessor, 72704 bytes shared a block
+ *     segment 0: 10 paths, 128 channels, 1 a lane in 4 groups; 206 registers; stage 3840 bytes; 752 instructions an edge
+ *     segment 1: 7 paths, 128 channels, 1 a lane in 4 groups; 191 registers; stage 3328 bytes; 1051 instructions an edge
  */
 #include "mace_large.h"
 
@@ -52,14 +50,14 @@ struct launch {
     real *d_y_parts;
 };
 
-enum { PARTIAL_receivers = 2272 }; /* elements that a warp puts aside for a receiver it shares */
+enum { PARTIAL_receivers = 1280 }; /* elements that a warp puts aside for a receiver it shares */
 
-/* Segment 0: 17 paths, 1 channels a lane, warp `group` of 4; one piece of work. slot: the warp's place among the partial sums. */
+/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 4; one piece of work. slot: the warp's place among the partial sums. */
 template <int nodes>
-CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, int64_t slot, int ranges, unsigned char *ring,
+CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, int64_t slot, int ranges, unsigned char *ring, real *exchange,
                   cgtp_policy stream, cgtp_policy keep)
 {
-    enum { STAGES = 3, STAGE = 6912 };
+    enum { STAGES = 4, STAGE = 3840 };
     const graph_arrays &graph = l.graph;
     const int lane = cgtp_lane();
     const int64_t first = piece.first;
@@ -67,150 +65,122 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
     int32_t node = (int32_t)piece.node;
     int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
     int ends_at = 0; /* the lane that has this receiver's */
-    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
+    int done = 0, stage = 0;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
+    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
     bool continued = graph.receiver_row[node] < first; /* its first edges are in the range before */
-    int64_t continued_node = -1;
-    /* Starts the copies of edge number `loaded` of the range into a stage of the ring. */
-    auto load = [&](int stage) {
-        if (loaded % CGTP_LANES == 0) {
+    /* Starts the copies of edge number `next` of the range into a stage of the ring. */
+    auto load = [&](int next, int stage) {
+        if (next % CGTP_LANES == 0) {
             senders = next_senders;
-            const int ahead = loaded + CGTP_LANES + lane;
+            const int ahead = next + CGTP_LANES + lane;
             next_senders = ahead < count ? graph.sender[first + ahead] : 0;
         }
-        const auto from = cgtp_shuffle(senders, loaded % CGTP_LANES);
+        const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
         unsigned char *const to = cgtp_hide(ring + stage * STAGE);
         const real *const x_row = l.x + from * (int64_t)1152;
         if (lane < 8)
             cgtp_copy16(to + 0 + lane * 16, x_row + group * 32 + lane * 4, keep);
         if (lane < 24)
             cgtp_copy16(to + 128 + lane * 16, x_row + 128 + group * 96 + lane * 4, keep);
-        cgtp_copy16(to + 512 + lane * 16, x_row + 512 + group * 160 + lane * 4, keep);
-        if (lane < 8)
-            cgtp_copy16(to + 1024 + lane * 16, x_row + 512 + group * 160 + 128 + lane * 4, keep);
-        const real *const y_row = l.y + (first + loaded) * 16;
+        const real *const y_row = l.y + (first + next) * 16;
         if (lane < 4)
-            cgtp_copy16(to + 1152 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + loaded) * 2176 + group * 32;
-        cgtp_copy16(to + 1216 + lane * 16, w_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 1408 : 384) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 1728 + lane * 16, w_row + (lane < 8 ? 128 : lane < 16 ? 1152 : lane < 24 ? 768 : 1920) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 2240 + lane * 16, w_row + (lane < 8 ? 1024 : lane < 16 ? 640 : lane < 24 ? 1792 : 256) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 2752 + lane * 16, w_row + (lane < 8 ? 1536 : lane < 16 ? 1664 : lane < 24 ? 1280 : 896) + lane % 8 * 4, stream);
-        if (lane < 8)
-            cgtp_copy16(to + 3264 + lane * 16, w_row + 2048 + lane * 4, stream);
+            cgtp_copy16(to + 512 + lane * 16, y_row + lane * 4, stream);
+        const real *const w_row = l.w + (first + next) * 2176 + group * 32;
+        cgtp_copy16(to + 576 + lane * 16, w_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 384 : 128) + lane % 8 * 4, stream);
+        cgtp_copy16(to + 1088 + lane * 16, w_row + (lane < 8 ? 1152 : lane < 16 ? 1024 : lane < 24 ? 640 : 1792) + lane % 8 * 4, stream);
+        if (lane < 16)
+            cgtp_copy16(to + 1600 + lane * 16, w_row + 1664 + lane / 8 * -384 + lane % 8 * 4, stream);
         const real *const ax_row = l.ax + from * (int64_t)1152;
         if (lane < 8)
-            cgtp_copy16(to + 3392 + lane * 16, ax_row + group * 32 + lane * 4, keep);
+            cgtp_copy16(to + 1856 + lane * 16, ax_row + group * 32 + lane * 4, keep);
         if (lane < 24)
-            cgtp_copy16(to + 3520 + lane * 16, ax_row + 128 + group * 96 + lane * 4, keep);
-        cgtp_copy16(to + 3904 + lane * 16, ax_row + 512 + group * 160 + lane * 4, keep);
-        if (lane < 8)
-            cgtp_copy16(to + 4416 + lane * 16, ax_row + 512 + group * 160 + 128 + lane * 4, keep);
-        const real *const by_row = l.by + (first + loaded) * 16;
+            cgtp_copy16(to + 1984 + lane * 16, ax_row + 128 + group * 96 + lane * 4, keep);
+        const real *const by_row = l.by + (first + next) * 16;
         if (lane < 4)
-            cgtp_copy16(to + 4544 + lane * 16, by_row + lane * 4, stream);
-        const real *const cw_row = l.cw + (first + loaded) * 2176 + group * 32;
-        cgtp_copy16(to + 4608 + lane * 16, cw_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 1408 : 384) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 5120 + lane * 16, cw_row + (lane < 8 ? 128 : lane < 16 ? 1152 : lane < 24 ? 768 : 1920) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 5632 + lane * 16, cw_row + (lane < 8 ? 1024 : lane < 16 ? 640 : lane < 24 ? 1792 : 256) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 6144 + lane * 16, cw_row + (lane < 8 ? 1536 : lane < 16 ? 1664 : lane < 24 ? 1280 : 896) + lane % 8 * 4, stream);
-        if (lane < 8)
-            cgtp_copy16(to + 6656 + lane * 16, cw_row + 2048 + lane * 4, stream);
-        loaded++;
+            cgtp_copy16(to + 2368 + lane * 16, by_row + lane * 4, stream);
+        const real *const cw_row = l.cw + (first + next) * 2176 + group * 32;
+        cgtp_copy16(to + 2432 + lane * 16, cw_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 384 : 128) + lane % 8 * 4, stream);
+        cgtp_copy16(to + 2944 + lane * 16, cw_row + (lane < 8 ? 1152 : lane < 16 ? 1024 : lane < 24 ? 640 : 1792) + lane % 8 * 4, stream);
+        if (lane < 16)
+            cgtp_copy16(to + 3456 + lane * 16, cw_row + 1664 + lane / 8 * -384 + lane % 8 * 4, stream);
+    };
+    /* Sums the gradients of `items` edges from number `begin` of the range on over the team. */
+    auto add_up = [&](int begin, int items) {
+        cgtp_sync_team<4>();
+        cgtp_sum_team<16, 4>(l.d_y_parts + ((first + begin) * 2 + 0) * 16, 32,
+            exchange + begin % 16 * 64, items);
     };
     real d_gz0[1] = {0};
     real d_gz4[3] = {0};
-    real d_gz11[5] = {0};
     real d_gz3[3] = {0};
     real d_gz1[1] = {0};
     real d_gz9[5] = {0};
-    real d_gz6[3] = {0};
-    real d_gz15[7] = {0};
     real d_gz8[5] = {0};
     real d_gz5[3] = {0};
     real d_gz14[7] = {0};
-    real d_gz2[1] = {0};
-    real d_gz12[5] = {0};
     real d_gz13[7] = {0};
     real d_gz10[5] = {0};
-    real d_gz7[3] = {0};
-    real d_gz16[7] = {0};
+    real gz0[1] = {0};
+    real gz4[3] = {0};
+    real gz3[3] = {0};
+    real gz1[1] = {0};
+    real gz9[5] = {0};
+    real gz8[5] = {0};
+    real gz5[3] = {0};
+    real gz14[7] = {0};
+    real gz13[7] = {0};
+    real gz10[5] = {0};
     /* Writes the sums as row `row` of the output. */
     auto flush = [&](int64_t row) {
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<1>((real *)leave + lane * 1, d_gz0);
+        unsigned char *to;
+        cgtp_sync_warp(); /* what the last edge adds has left */
+        to = leave + 0;
+        cgtp_store<1>((real *)to + lane * 1, d_gz0);
         cgtp_sync_warp();
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 0 + group * 32 + lane * 4, leave + 0 + lane * 16);
-        leave = ring + STAGES * STAGE + 896;
-        cgtp_store<3>((real *)leave + lane * 3, d_gz4);
+            cgtp_put16(l.d_gz + row * 9088 + 0 + group * 32 + lane * 4, to + 0 + lane * 16);
+        to = leave + 896;
+        cgtp_store<3>((real *)to + lane * 3, d_gz4);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 768 + group * 96 + lane * 4, leave + 0 + lane * 16);
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<5>((real *)leave + lane * 5, d_gz11);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 4224 + group * 160 + lane * 4, leave + 0 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 4352 + group * 160 + lane * 4, leave + 512 + lane * 16);
-        leave = ring + STAGES * STAGE + 896;
-        cgtp_store<3>((real *)leave + lane * 3, d_gz3);
+            cgtp_put16(l.d_gz + row * 9088 + 768 + group * 96 + lane * 4, to + 0 + lane * 16);
+        to = leave + 0;
+        cgtp_store<3>((real *)to + lane * 3, d_gz3);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 384 + group * 96 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.d_gz + row * 9088 + 384 + group * 96 + lane * 4, to + 0 + lane * 16);
         d_gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<1>((real *)leave + lane * 1, d_gz1);
+        to = leave + 896;
+        cgtp_store<1>((real *)to + lane * 1, d_gz1);
         cgtp_sync_warp();
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 128 + group * 32 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.d_gz + row * 9088 + 128 + group * 32 + lane * 4, to + 0 + lane * 16);
         d_gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz9[2] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
         d_gz9[3] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 896;
-        cgtp_store<5>((real *)leave + lane * 5, d_gz9);
+        to = leave + 0;
+        cgtp_store<5>((real *)to + lane * 5, d_gz9);
         cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 2944 + group * 160 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.d_gz + row * 9088 + 2944 + group * 160 + lane * 4, to + 0 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 3072 + group * 160 + lane * 4, leave + 512 + lane * 16);
-        d_gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        d_gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        d_gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<3>((real *)leave + lane * 3, d_gz6);
+            cgtp_put16(l.d_gz + row * 9088 + 3072 + group * 160 + lane * 4, to + 512 + lane * 16);
+        to = leave + 896;
+        cgtp_store<5>((real *)to + lane * 5, d_gz8);
         cgtp_sync_warp();
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 1536 + group * 96 + lane * 4, leave + 0 + lane * 16);
-        d_gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        d_gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        d_gz15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        d_gz15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        d_gz15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        d_gz15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        d_gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 896;
-        cgtp_store<7>((real *)leave + lane * 7, d_gz15);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 7296 + group * 224 + lane * 4, leave + 0 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 7424 + group * 224 + lane * 4, leave + 512 + lane * 16);
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<5>((real *)leave + lane * 5, d_gz8);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 2304 + group * 160 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.d_gz + row * 9088 + 2304 + group * 160 + lane * 4, to + 0 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 2432 + group * 160 + lane * 4, leave + 512 + lane * 16);
+            cgtp_put16(l.d_gz + row * 9088 + 2432 + group * 160 + lane * 4, to + 512 + lane * 16);
         d_gz5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         d_gz5[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         d_gz5[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        leave = ring + STAGES * STAGE + 896;
-        cgtp_store<3>((real *)leave + lane * 3, d_gz5);
+        to = leave + 0;
+        cgtp_store<3>((real *)to + lane * 3, d_gz5);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 1152 + group * 96 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.d_gz + row * 9088 + 1152 + group * 96 + lane * 4, to + 0 + lane * 16);
         d_gz14[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz14[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         d_gz14[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
@@ -218,95 +188,50 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         d_gz14[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
         d_gz14[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         d_gz14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<7>((real *)leave + lane * 7, d_gz14);
+        to = leave + 896;
+        cgtp_store<7>((real *)to + lane * 7, d_gz14);
         cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 6400 + group * 224 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.d_gz + row * 9088 + 6400 + group * 224 + lane * 4, to + 0 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 6528 + group * 224 + lane * 4, leave + 512 + lane * 16);
-        d_gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        leave = ring + STAGES * STAGE + 896;
-        cgtp_store<1>((real *)leave + lane * 1, d_gz2);
+            cgtp_put16(l.d_gz + row * 9088 + 6528 + group * 224 + lane * 4, to + 512 + lane * 16);
+        to = leave + 0;
+        cgtp_store<7>((real *)to + lane * 7, d_gz13);
         cgtp_sync_warp();
-        if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 256 + group * 32 + lane * 4, leave + 0 + lane * 16);
-        d_gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        d_gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        d_gz12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        d_gz12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        d_gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<5>((real *)leave + lane * 5, d_gz12);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 4864 + group * 160 + lane * 4, leave + 0 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 4992 + group * 160 + lane * 4, leave + 512 + lane * 16);
-        leave = ring + STAGES * STAGE + 896;
-        cgtp_store<7>((real *)leave + lane * 7, d_gz13);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 5504 + group * 224 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.d_gz + row * 9088 + 5504 + group * 224 + lane * 4, to + 0 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 5632 + group * 224 + lane * 4, leave + 512 + lane * 16);
+            cgtp_put16(l.d_gz + row * 9088 + 5632 + group * 224 + lane * 4, to + 512 + lane * 16);
         d_gz10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
         d_gz10[1] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         d_gz10[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         d_gz10[3] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         d_gz10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<5>((real *)leave + lane * 5, d_gz10);
+        to = leave + 896;
+        cgtp_store<5>((real *)to + lane * 5, d_gz10);
         cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 3584 + group * 160 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.d_gz + row * 9088 + 3584 + group * 160 + lane * 4, to + 0 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 3712 + group * 160 + lane * 4, leave + 512 + lane * 16);
-        d_gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        d_gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
-        d_gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        leave = ring + STAGES * STAGE + 896;
-        cgtp_store<3>((real *)leave + lane * 3, d_gz7);
-        cgtp_sync_warp();
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 1920 + group * 96 + lane * 4, leave + 0 + lane * 16);
-        d_gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        d_gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        d_gz16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        d_gz16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        d_gz16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        d_gz16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        d_gz16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<7>((real *)leave + lane * 7, d_gz16);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 8192 + group * 224 + lane * 4, leave + 0 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 8320 + group * 224 + lane * 4, leave + 512 + lane * 16);
+            cgtp_put16(l.d_gz + row * 9088 + 3712 + group * 160 + lane * 4, to + 512 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
     auto put_aside = [&](real *to) {
         CGTP_UNROLL for (int i = 0; i < 1; i++) to[(0 + i) * CGTP_LANES] = d_gz0[i];
         CGTP_UNROLL for (int i = 0; i < 3; i++) to[(1 + i) * CGTP_LANES] = d_gz4[i];
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(4 + i) * CGTP_LANES] = d_gz11[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(9 + i) * CGTP_LANES] = d_gz3[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(12 + i) * CGTP_LANES] = d_gz1[i];
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(13 + i) * CGTP_LANES] = d_gz9[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(18 + i) * CGTP_LANES] = d_gz6[i];
-        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(21 + i) * CGTP_LANES] = d_gz15[i];
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(28 + i) * CGTP_LANES] = d_gz8[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(33 + i) * CGTP_LANES] = d_gz5[i];
-        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(36 + i) * CGTP_LANES] = d_gz14[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(43 + i) * CGTP_LANES] = d_gz2[i];
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(44 + i) * CGTP_LANES] = d_gz12[i];
-        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(49 + i) * CGTP_LANES] = d_gz13[i];
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(56 + i) * CGTP_LANES] = d_gz10[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(61 + i) * CGTP_LANES] = d_gz7[i];
-        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(64 + i) * CGTP_LANES] = d_gz16[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(4 + i) * CGTP_LANES] = d_gz3[i];
+        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(7 + i) * CGTP_LANES] = d_gz1[i];
+        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(8 + i) * CGTP_LANES] = d_gz9[i];
+        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(13 + i) * CGTP_LANES] = d_gz8[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(18 + i) * CGTP_LANES] = d_gz5[i];
+        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(21 + i) * CGTP_LANES] = d_gz14[i];
+        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(28 + i) * CGTP_LANES] = d_gz13[i];
+        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(35 + i) * CGTP_LANES] = d_gz10[i];
     };
     if (nodes > 0)
-        cgtp_sync_warp(); /* the piece before is read to its end */
+        cgtp_sync_team<4>(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
-        if (loaded < count)
-            load(i);
+        if (i < count)
+            load(i, i);
         cgtp_copies_commit();
     }
     CGTP_LOOP
@@ -320,983 +245,16 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
             break; /* the next range's */
         CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz9[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz8[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz14[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz12[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz13[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz10[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz16[i] = 0;
-        CGTP_LOOP
-        for (; done < end; done++) {
-            cgtp_copies_wait<STAGES - 2>();
-            cgtp_sync_warp();
-            if (loaded < count)
-                load(free_stage);
-            cgtp_copies_commit();
-            const unsigned char *const at = ring + stage * STAGE;
-            real x0[1];
-            cgtp_load<1>(x0, (const real *)(at + 0) + lane * 1);
-            real x1[3];
-            cgtp_load<3>(x1, (const real *)(at + 128) + lane * 3);
-            real x2[5];
-            cgtp_load<5>(x2, (const real *)(at + 512) + lane * 5);
-            real y[16];
-            cgtp_load_row<16>(y, (const real *)(at + 1152));
-            real ax0[1];
-            cgtp_load<1>(ax0, (const real *)(at + 3392) + lane * 1);
-            real ax1[3];
-            cgtp_load<3>(ax1, (const real *)(at + 3520) + lane * 3);
-            real ax2[5];
-            cgtp_load<5>(ax2, (const real *)(at + 3904) + lane * 5);
-            real by[16];
-            cgtp_load_row<16>(by, (const real *)(at + 4544));
-            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4608) + lane * 1);
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax0[0];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * y_f0;
-                const real s1_0 = w_0 * by_f0;
-                const real s2_0 = cw_0 * y_f0;
-                d_gz0[0] = d_gz0[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-            }
-            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4736) + lane * 1);
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * y_f0;
-                const real s1_0 = w_0 * by_f0;
-                const real s2_0 = cw_0 * y_f0;
-                d_gz4[0] = d_gz4[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-                d_gz4[1] = d_gz4[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
-                d_gz4[2] = d_gz4[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
-            }
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4864) + lane * 1);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * y_f0;
-                const real s1_0 = w_0 * by_f0;
-                const real s2_0 = cw_0 * y_f0;
-                d_gz11[0] = d_gz11[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-                d_gz11[1] = d_gz11[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
-                d_gz11[2] = d_gz11[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
-                d_gz11[3] = d_gz11[3] + s0_0 * ax_3 + s1_0 * x_3 + s2_0 * x_3;
-                d_gz11[4] = d_gz11[4] + s0_0 * ax_4 + s1_0 * x_4 + s2_0 * x_4;
-            }
-            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1600) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4992) + lane * 1);
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax0[0];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = y_f0 * ax_0;
-                const real r0_1 = y_f1 * ax_0;
-                const real r0_2 = y_f2 * ax_0;
-                const real r1_0 = by_f0 * x_0;
-                const real r1_1 = by_f1 * x_0;
-                const real r1_2 = by_f2 * x_0;
-                const real r2_0 = y_f0 * x_0;
-                const real r2_1 = y_f1 * x_0;
-                const real r2_2 = y_f2 * x_0;
-                d_gz3[0] = d_gz3[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz3[1] = d_gz3[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz3[2] = d_gz3[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-            }
-            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1728) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 5120) + lane * 1);
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-                const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-                const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                d_gz1[0] = d_gz1[0] + w_0 * t0_0 + w_0 * t1_0 + cw_0 * t2_0;
-            }
-            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1p+1f; /* 2 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_0;
-                const real y_f2 = y_1;
-                const real y_f3 = C0 * y_1;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1856) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_2;
-                const real by_f1 = by_0;
-                const real by_f2 = by_1;
-                const real by_f3 = C0 * by_1;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 5248) + lane * 1);
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = y_f0 * ax_0 + y_f1 * ax_2;
-                const real r0_1 = y_f2 * ax_0 + y_f1 * ax_1;
-                const real r0_2 = -y_f1 * ax_0 + y_f3 * ax_1 - y_f0 * ax_2;
-                const real r0_3 = y_f0 * ax_1 + y_f2 * ax_2;
-                const real r0_4 = -y_f1 * ax_0 + y_f0 * ax_2;
-                const real r1_0 = by_f0 * x_0 + by_f1 * x_2;
-                const real r1_1 = by_f2 * x_0 + by_f1 * x_1;
-                const real r1_2 = -by_f1 * x_0 + by_f3 * x_1 - by_f0 * x_2;
-                const real r1_3 = by_f0 * x_1 + by_f2 * x_2;
-                const real r1_4 = -by_f1 * x_0 + by_f0 * x_2;
-                const real r2_0 = y_f0 * x_0 + y_f1 * x_2;
-                const real r2_1 = y_f2 * x_0 + y_f1 * x_1;
-                const real r2_2 = -y_f1 * x_0 + y_f3 * x_1 - y_f0 * x_2;
-                const real r2_3 = y_f0 * x_1 + y_f2 * x_2;
-                const real r2_4 = -y_f1 * x_0 + y_f0 * x_2;
-                d_gz9[0] = d_gz9[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz9[1] = d_gz9[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz9[2] = d_gz9[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-                d_gz9[3] = d_gz9[3] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-                d_gz9[4] = d_gz9[4] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-            }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = C0 * y_0;
-                const real y_f3 = y_0;
-                const real y_f4 = C1 * y_1;
-                const real y_f5 = C0 * y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1984) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_2;
-                const real by_f1 = by_1;
-                const real by_f2 = C0 * by_0;
-                const real by_f3 = by_0;
-                const real by_f4 = C1 * by_1;
-                const real by_f5 = C0 * by_2;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 5376) + lane * 1);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = y_f0 * ax_0 + y_f1 * ax_1 - y_f2 * ax_2 - y_f3 * ax_4;
-                const real r0_1 = y_f3 * ax_1 + y_f4 * ax_2 + y_f0 * ax_3;
-                const real r0_2 = y_f3 * ax_0 - y_f5 * ax_2 + y_f1 * ax_3 + y_f0 * ax_4;
-                const real r1_0 = by_f0 * x_0 + by_f1 * x_1 - by_f2 * x_2 - by_f3 * x_4;
-                const real r1_1 = by_f3 * x_1 + by_f4 * x_2 + by_f0 * x_3;
-                const real r1_2 = by_f3 * x_0 - by_f5 * x_2 + by_f1 * x_3 + by_f0 * x_4;
-                const real r2_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_4;
-                const real r2_1 = y_f3 * x_1 + y_f4 * x_2 + y_f0 * x_3;
-                const real r2_2 = y_f3 * x_0 - y_f5 * x_2 + y_f1 * x_3 + y_f0 * x_4;
-                d_gz6[0] = d_gz6[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz6[1] = d_gz6[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz6[2] = d_gz6[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-            }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1p+2f; /* 4 */
-                const real C1 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_0;
-                const real y_f2 = y_1;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = C1 * y_0;
-                const real y_f5 = C2 * y_1;
-                const real y_f6 = C1 * y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2112) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_2;
-                const real by_f1 = by_0;
-                const real by_f2 = by_1;
-                const real by_f3 = C0 * by_1;
-                const real by_f4 = C1 * by_0;
-                const real by_f5 = C2 * by_1;
-                const real by_f6 = C1 * by_2;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 5504) + lane * 1);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = y_f0 * ax_0 + y_f1 * ax_4;
-                const real r0_1 = y_f2 * ax_0 + y_f0 * ax_1 + y_f1 * ax_3;
-                const real r0_2 = -y_f0 * ax_0 + y_f3 * ax_1 + y_f4 * ax_2 + y_f1 * ax_4;
-                const real r0_3 = -y_f1 * ax_1 + y_f5 * ax_2 - y_f0 * ax_3;
-                const real r0_4 = -y_f1 * ax_0 + y_f6 * ax_2 + y_f3 * ax_3 - y_f0 * ax_4;
-                const real r0_5 = -y_f1 * ax_1 + y_f0 * ax_3 + y_f2 * ax_4;
-                const real r0_6 = -y_f1 * ax_0 + y_f0 * ax_4;
-                const real r1_0 = by_f0 * x_0 + by_f1 * x_4;
-                const real r1_1 = by_f2 * x_0 + by_f0 * x_1 + by_f1 * x_3;
-                const real r1_2 = -by_f0 * x_0 + by_f3 * x_1 + by_f4 * x_2 + by_f1 * x_4;
-                const real r1_3 = -by_f1 * x_1 + by_f5 * x_2 - by_f0 * x_3;
-                const real r1_4 = -by_f1 * x_0 + by_f6 * x_2 + by_f3 * x_3 - by_f0 * x_4;
-                const real r1_5 = -by_f1 * x_1 + by_f0 * x_3 + by_f2 * x_4;
-                const real r1_6 = -by_f1 * x_0 + by_f0 * x_4;
-                const real r2_0 = y_f0 * x_0 + y_f1 * x_4;
-                const real r2_1 = y_f2 * x_0 + y_f0 * x_1 + y_f1 * x_3;
-                const real r2_2 = -y_f0 * x_0 + y_f3 * x_1 + y_f4 * x_2 + y_f1 * x_4;
-                const real r2_3 = -y_f1 * x_1 + y_f5 * x_2 - y_f0 * x_3;
-                const real r2_4 = -y_f1 * x_0 + y_f6 * x_2 + y_f3 * x_3 - y_f0 * x_4;
-                const real r2_5 = -y_f1 * x_1 + y_f0 * x_3 + y_f2 * x_4;
-                const real r2_6 = -y_f1 * x_0 + y_f0 * x_4;
-                d_gz15[0] = d_gz15[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz15[1] = d_gz15[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz15[2] = d_gz15[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-                d_gz15[3] = d_gz15[3] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-                d_gz15[4] = d_gz15[4] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-                d_gz15[5] = d_gz15[5] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
-                d_gz15[6] = d_gz15[6] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
-            }
-            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2240) + lane * 1);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                const real by_f3 = by_3;
-                const real by_f4 = by_4;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 5632) + lane * 1);
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax0[0];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = y_f0 * ax_0;
-                const real r0_1 = y_f1 * ax_0;
-                const real r0_2 = y_f2 * ax_0;
-                const real r0_3 = y_f3 * ax_0;
-                const real r0_4 = y_f4 * ax_0;
-                const real r1_0 = by_f0 * x_0;
-                const real r1_1 = by_f1 * x_0;
-                const real r1_2 = by_f2 * x_0;
-                const real r1_3 = by_f3 * x_0;
-                const real r1_4 = by_f4 * x_0;
-                const real r2_0 = y_f0 * x_0;
-                const real r2_1 = y_f1 * x_0;
-                const real r2_2 = y_f2 * x_0;
-                const real r2_3 = y_f3 * x_0;
-                const real r2_4 = y_f4 * x_0;
-                d_gz8[0] = d_gz8[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz8[1] = d_gz8[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz8[2] = d_gz8[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-                d_gz8[3] = d_gz8[3] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-                d_gz8[4] = d_gz8[4] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-            }
-            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = C0 * y_2 + y_4;
-                const real y_f1 = y_1;
-                const real y_f2 = y_0;
-                const real y_f3 = C1 * y_2;
-                const real y_f4 = y_3;
-                const real y_f5 = C0 * y_2 - y_4;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2368) + lane * 1);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = C0 * by_2 + by_4;
-                const real by_f1 = by_1;
-                const real by_f2 = by_0;
-                const real by_f3 = C1 * by_2;
-                const real by_f4 = by_3;
-                const real by_f5 = C0 * by_2 - by_4;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 5760) + lane * 1);
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = -y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-                const real r0_1 = y_f1 * ax_0 + y_f3 * ax_1 + y_f4 * ax_2;
-                const real r0_2 = y_f2 * ax_0 + y_f4 * ax_1 - y_f5 * ax_2;
-                const real r1_0 = -by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-                const real r1_1 = by_f1 * x_0 + by_f3 * x_1 + by_f4 * x_2;
-                const real r1_2 = by_f2 * x_0 + by_f4 * x_1 - by_f5 * x_2;
-                const real r2_0 = -y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                const real r2_1 = y_f1 * x_0 + y_f3 * x_1 + y_f4 * x_2;
-                const real r2_2 = y_f2 * x_0 + y_f4 * x_1 - y_f5 * x_2;
-                d_gz5[0] = d_gz5[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz5[1] = d_gz5[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz5[2] = d_gz5[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-            }
-            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C1 = 0x1p+2f; /* 4 */
-                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_4;
-                const real y_f1 = y_0;
-                const real y_f2 = y_3;
-                const real y_f3 = y_1;
-                const real y_f4 = C0 * y_2 + y_4;
-                const real y_f5 = C1 * y_1;
-                const real y_f6 = C2 * y_2;
-                const real y_f7 = C1 * y_3;
-                const real y_f8 = C0 * y_2 - y_4;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2496) + lane * 1);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = by_4;
-                const real by_f1 = by_0;
-                const real by_f2 = by_3;
-                const real by_f3 = by_1;
-                const real by_f4 = C0 * by_2 + by_4;
-                const real by_f5 = C1 * by_1;
-                const real by_f6 = C2 * by_2;
-                const real by_f7 = C1 * by_3;
-                const real by_f8 = C0 * by_2 - by_4;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 5888) + lane * 1);
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = y_f0 * ax_0 + y_f1 * ax_2;
-                const real r0_1 = y_f2 * ax_0 + y_f1 * ax_1 + y_f3 * ax_2;
-                const real r0_2 = y_f4 * ax_0 + y_f5 * ax_1 - y_f1 * ax_2;
-                const real r0_3 = -y_f3 * ax_0 + y_f6 * ax_1 - y_f2 * ax_2;
-                const real r0_4 = -y_f1 * ax_0 + y_f7 * ax_1 + y_f8 * ax_2;
-                const real r0_5 = -y_f3 * ax_0 + y_f0 * ax_1 + y_f2 * ax_2;
-                const real r0_6 = -y_f1 * ax_0 + y_f0 * ax_2;
-                const real r1_0 = by_f0 * x_0 + by_f1 * x_2;
-                const real r1_1 = by_f2 * x_0 + by_f1 * x_1 + by_f3 * x_2;
-                const real r1_2 = by_f4 * x_0 + by_f5 * x_1 - by_f1 * x_2;
-                const real r1_3 = -by_f3 * x_0 + by_f6 * x_1 - by_f2 * x_2;
-                const real r1_4 = -by_f1 * x_0 + by_f7 * x_1 + by_f8 * x_2;
-                const real r1_5 = -by_f3 * x_0 + by_f0 * x_1 + by_f2 * x_2;
-                const real r1_6 = -by_f1 * x_0 + by_f0 * x_2;
-                const real r2_0 = y_f0 * x_0 + y_f1 * x_2;
-                const real r2_1 = y_f2 * x_0 + y_f1 * x_1 + y_f3 * x_2;
-                const real r2_2 = y_f4 * x_0 + y_f5 * x_1 - y_f1 * x_2;
-                const real r2_3 = -y_f3 * x_0 + y_f6 * x_1 - y_f2 * x_2;
-                const real r2_4 = -y_f1 * x_0 + y_f7 * x_1 + y_f8 * x_2;
-                const real r2_5 = -y_f3 * x_0 + y_f0 * x_1 + y_f2 * x_2;
-                const real r2_6 = -y_f1 * x_0 + y_f0 * x_2;
-                d_gz14[0] = d_gz14[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz14[1] = d_gz14[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz14[2] = d_gz14[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-                d_gz14[3] = d_gz14[3] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-                d_gz14[4] = d_gz14[4] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-                d_gz14[5] = d_gz14[5] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
-                d_gz14[6] = d_gz14[6] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
-            }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2624) + lane * 1);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                const real by_f3 = by_3;
-                const real by_f4 = by_4;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 6016) + lane * 1);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-                const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-                const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-                d_gz2[0] = d_gz2[0] + w_0 * t0_0 + w_0 * t1_0 + cw_0 * t2_0;
-            }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1.bb67aep-1f; /* sqrt(3/4) */
-                const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C2 = 0x1p-1f; /* 1/2 */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_2;
-                const real y_f1 = C0 * y_3;
-                const real y_f2 = y_0;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = y_3;
-                const real y_f5 = C1 * y_2 - y_4;
-                const real y_f6 = C1 * y_1;
-                const real y_f7 = y_1;
-                const real y_f8 = C2 * y_1;
-                const real y_f9 = C2 * y_3;
-                const real y_f10 = y_4;
-                const real y_f11 = C1 * y_3;
-                const real y_f12 = C1 * y_2 + y_4;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2752) + lane * 1);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = by_2;
-                const real by_f1 = C0 * by_3;
-                const real by_f2 = by_0;
-                const real by_f3 = C0 * by_1;
-                const real by_f4 = by_3;
-                const real by_f5 = C1 * by_2 - by_4;
-                const real by_f6 = C1 * by_1;
-                const real by_f7 = by_1;
-                const real by_f8 = C2 * by_1;
-                const real by_f9 = C2 * by_3;
-                const real by_f10 = by_4;
-                const real by_f11 = C1 * by_3;
-                const real by_f12 = C1 * by_2 + by_4;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 6144) + lane * 1);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = -y_f0 * ax_0 + y_f1 * ax_1 - y_f2 * ax_2 + y_f3 * ax_3;
-                const real r0_1 = y_f4 * ax_0 + y_f5 * ax_1 + y_f6 * ax_2 + y_f2 * ax_3 - y_f7 * ax_4;
-                const real r0_2 = -y_f2 * ax_0 + y_f8 * ax_1 + y_f0 * ax_2 + y_f9 * ax_3 - y_f10 * ax_4;
-                const real r0_3 = y_f7 * ax_0 + y_f2 * ax_1 + y_f11 * ax_2 + y_f12 * ax_3 + y_f4 * ax_4;
-                const real r0_4 = -y_f3 * ax_1 - y_f10 * ax_2 + y_f1 * ax_3 - y_f0 * ax_4;
-                const real r1_0 = -by_f0 * x_0 + by_f1 * x_1 - by_f2 * x_2 + by_f3 * x_3;
-                const real r1_1 = by_f4 * x_0 + by_f5 * x_1 + by_f6 * x_2 + by_f2 * x_3 - by_f7 * x_4;
-                const real r1_2 = -by_f2 * x_0 + by_f8 * x_1 + by_f0 * x_2 + by_f9 * x_3 - by_f10 * x_4;
-                const real r1_3 = by_f7 * x_0 + by_f2 * x_1 + by_f11 * x_2 + by_f12 * x_3 + by_f4 * x_4;
-                const real r1_4 = -by_f3 * x_1 - by_f10 * x_2 + by_f1 * x_3 - by_f0 * x_4;
-                const real r2_0 = -y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 + y_f3 * x_3;
-                const real r2_1 = y_f4 * x_0 + y_f5 * x_1 + y_f6 * x_2 + y_f2 * x_3 - y_f7 * x_4;
-                const real r2_2 = -y_f2 * x_0 + y_f8 * x_1 + y_f0 * x_2 + y_f9 * x_3 - y_f10 * x_4;
-                const real r2_3 = y_f7 * x_0 + y_f2 * x_1 + y_f11 * x_2 + y_f12 * x_3 + y_f4 * x_4;
-                const real r2_4 = -y_f3 * x_1 - y_f10 * x_2 + y_f1 * x_3 - y_f0 * x_4;
-                d_gz12[0] = d_gz12[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz12[1] = d_gz12[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz12[2] = d_gz12[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-                d_gz12[3] = d_gz12[3] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-                d_gz12[4] = d_gz12[4] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-            }
-            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
-                const real y_f5 = y_5;
-                const real y_f6 = y_6;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2880) + lane * 1);
-                const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                const real by_f3 = by_3;
-                const real by_f4 = by_4;
-                const real by_f5 = by_5;
-                const real by_f6 = by_6;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 6272) + lane * 1);
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax0[0];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = y_f0 * ax_0;
-                const real r0_1 = y_f1 * ax_0;
-                const real r0_2 = y_f2 * ax_0;
-                const real r0_3 = y_f3 * ax_0;
-                const real r0_4 = y_f4 * ax_0;
-                const real r0_5 = y_f5 * ax_0;
-                const real r0_6 = y_f6 * ax_0;
-                const real r1_0 = by_f0 * x_0;
-                const real r1_1 = by_f1 * x_0;
-                const real r1_2 = by_f2 * x_0;
-                const real r1_3 = by_f3 * x_0;
-                const real r1_4 = by_f4 * x_0;
-                const real r1_5 = by_f5 * x_0;
-                const real r1_6 = by_f6 * x_0;
-                const real r2_0 = y_f0 * x_0;
-                const real r2_1 = y_f1 * x_0;
-                const real r2_2 = y_f2 * x_0;
-                const real r2_3 = y_f3 * x_0;
-                const real r2_4 = y_f4 * x_0;
-                const real r2_5 = y_f5 * x_0;
-                const real r2_6 = y_f6 * x_0;
-                d_gz13[0] = d_gz13[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz13[1] = d_gz13[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz13[2] = d_gz13[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-                d_gz13[3] = d_gz13[3] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-                d_gz13[4] = d_gz13[4] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-                d_gz13[5] = d_gz13[5] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
-                d_gz13[6] = d_gz13[6] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
-            }
-            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
-                const real C1 = 0x1.94c584p+1f; /* sqrt(10) */
-                const real C2 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-                const real C3 = 0x1.43d136p+0f; /* sqrt(8/5) */
-                const real C4 = 0x1.3988e2p+0f; /* sqrt(3/2) */
-                const real C5 = 0x1.08654ap-2f; /* sqrt(1/15) */
-                const real C6 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_4 + C0 * y_6;
-                const real y_f1 = C1 * y_1;
-                const real y_f2 = C0 * y_0 - y_2;
-                const real y_f3 = C2 * y_3 + y_5;
-                const real y_f4 = C3 * y_2;
-                const real y_f5 = y_1;
-                const real y_f6 = y_2;
-                const real y_f7 = C4 * y_3;
-                const real y_f8 = y_4;
-                const real y_f9 = C3 * y_4;
-                const real y_f10 = C2 * y_3 - y_5;
-                const real y_f11 = y_0 + C5 * y_2;
-                const real y_f12 = C6 * y_5;
-                const real y_f13 = C5 * y_4 - y_6;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 3008) + lane * 1);
-                const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
-                const real by_f0 = by_4 + C0 * by_6;
-                const real by_f1 = C1 * by_1;
-                const real by_f2 = C0 * by_0 - by_2;
-                const real by_f3 = C2 * by_3 + by_5;
-                const real by_f4 = C3 * by_2;
-                const real by_f5 = by_1;
-                const real by_f6 = by_2;
-                const real by_f7 = C4 * by_3;
-                const real by_f8 = by_4;
-                const real by_f9 = C3 * by_4;
-                const real by_f10 = C2 * by_3 - by_5;
-                const real by_f11 = by_0 + C5 * by_2;
-                const real by_f12 = C6 * by_5;
-                const real by_f13 = C5 * by_4 - by_6;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 6400) + lane * 1);
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = -y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-                const real r0_1 = -y_f3 * ax_0 + y_f4 * ax_1 + y_f5 * ax_2;
-                const real r0_2 = y_f6 * ax_0 + y_f7 * ax_1 + y_f8 * ax_2;
-                const real r0_3 = y_f5 * ax_0 + y_f9 * ax_1 - y_f10 * ax_2;
-                const real r0_4 = y_f11 * ax_0 + y_f12 * ax_1 - y_f13 * ax_2;
-                const real r1_0 = -by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-                const real r1_1 = -by_f3 * x_0 + by_f4 * x_1 + by_f5 * x_2;
-                const real r1_2 = by_f6 * x_0 + by_f7 * x_1 + by_f8 * x_2;
-                const real r1_3 = by_f5 * x_0 + by_f9 * x_1 - by_f10 * x_2;
-                const real r1_4 = by_f11 * x_0 + by_f12 * x_1 - by_f13 * x_2;
-                const real r2_0 = -y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                const real r2_1 = -y_f3 * x_0 + y_f4 * x_1 + y_f5 * x_2;
-                const real r2_2 = y_f6 * x_0 + y_f7 * x_1 + y_f8 * x_2;
-                const real r2_3 = y_f5 * x_0 + y_f9 * x_1 - y_f10 * x_2;
-                const real r2_4 = y_f11 * x_0 + y_f12 * x_1 - y_f13 * x_2;
-                d_gz10[0] = d_gz10[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz10[1] = d_gz10[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz10[2] = d_gz10[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-                d_gz10[3] = d_gz10[3] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-                d_gz10[4] = d_gz10[4] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-            }
-            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
-                const real C1 = 0x1.3988e2p+1f; /* sqrt(6) */
-                const real C2 = 0x1.94c584p+1f; /* sqrt(10) */
-                const real C3 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C4 = 0x1.43d136p+0f; /* sqrt(8/5) */
-                const real C5 = 0x1.5775c6p+0f; /* sqrt(9/5) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_4 + C0 * y_6;
-                const real y_f1 = C1 * y_3 + C2 * y_5;
-                const real y_f2 = C3 * y_2;
-                const real y_f3 = C2 * y_1;
-                const real y_f4 = C0 * y_0 + y_2;
-                const real y_f5 = y_1;
-                const real y_f6 = C4 * y_2;
-                const real y_f7 = C5 * y_3;
-                const real y_f8 = C4 * y_4;
-                const real y_f9 = y_5;
-                const real y_f10 = C0 * y_0 - y_2;
-                const real y_f11 = C3 * y_4;
-                const real y_f12 = C1 * y_3 - C2 * y_5;
-                const real y_f13 = y_4 - C0 * y_6;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 3136) + lane * 1);
-                const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
-                const real by_f0 = by_4 + C0 * by_6;
-                const real by_f1 = C1 * by_3 + C2 * by_5;
-                const real by_f2 = C3 * by_2;
-                const real by_f3 = C2 * by_1;
-                const real by_f4 = C0 * by_0 + by_2;
-                const real by_f5 = by_1;
-                const real by_f6 = C4 * by_2;
-                const real by_f7 = C5 * by_3;
-                const real by_f8 = C4 * by_4;
-                const real by_f9 = by_5;
-                const real by_f10 = C0 * by_0 - by_2;
-                const real by_f11 = C3 * by_4;
-                const real by_f12 = C1 * by_3 - C2 * by_5;
-                const real by_f13 = by_4 - C0 * by_6;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 6528) + lane * 1);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = -y_f0 * ax_0 - y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-                const real r0_1 = y_f5 * ax_0 + y_f6 * ax_1 + y_f7 * ax_2 + y_f8 * ax_3 + y_f9 * ax_4;
-                const real r0_2 = y_f10 * ax_0 + y_f3 * ax_1 + y_f11 * ax_2 - y_f12 * ax_3 - y_f13 * ax_4;
-                const real r1_0 = -by_f0 * x_0 - by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-                const real r1_1 = by_f5 * x_0 + by_f6 * x_1 + by_f7 * x_2 + by_f8 * x_3 + by_f9 * x_4;
-                const real r1_2 = by_f10 * x_0 + by_f3 * x_1 + by_f11 * x_2 - by_f12 * x_3 - by_f13 * x_4;
-                const real r2_0 = -y_f0 * x_0 - y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-                const real r2_1 = y_f5 * x_0 + y_f6 * x_1 + y_f7 * x_2 + y_f8 * x_3 + y_f9 * x_4;
-                const real r2_2 = y_f10 * x_0 + y_f3 * x_1 + y_f11 * x_2 - y_f12 * x_3 - y_f13 * x_4;
-                d_gz7[0] = d_gz7[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz7[1] = d_gz7[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz7[2] = d_gz7[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-            }
-            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1.94c584p+0f; /* sqrt(5/2) */
-                const real C1 = 0x1.1e377ap+1f; /* sqrt(5) */
-                const real C2 = 0x1.a20bd8p+0f; /* sqrt(8/3) */
-                const real C3 = 0x1.4a7e9cp+0f; /* sqrt(5/3) */
-                const real C4 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
-                const real C5 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
-                const real C6 = 0x1.94c584p-1f; /* sqrt(5/8) */
-                const real C7 = 0x1.bb67aep-1f; /* sqrt(3/4) */
-                const real C8 = 0x1.43d136p-2f; /* sqrt(1/10) */
-                const real C9 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_4;
-                const real y_f1 = C0 * y_5;
-                const real y_f2 = C1 * y_0;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = y_2;
-                const real y_f5 = C2 * y_3;
-                const real y_f6 = y_4 - C3 * y_6;
-                const real y_f7 = C3 * y_0 + y_2;
-                const real y_f8 = y_4 + C4 * y_6;
-                const real y_f9 = C5 * y_3 - C6 * y_5;
-                const real y_f10 = C7 * y_2;
-                const real y_f11 = C6 * y_1;
-                const real y_f12 = C4 * y_0 + y_2;
-                const real y_f13 = y_1;
-                const real y_f14 = C8 * y_2;
-                const real y_f15 = C9 * y_3;
-                const real y_f16 = C8 * y_4;
-                const real y_f17 = y_5;
-                const real y_f18 = C4 * y_0 - y_2;
-                const real y_f19 = C7 * y_4;
-                const real y_f20 = C5 * y_3 + C6 * y_5;
-                const real y_f21 = y_4 - C4 * y_6;
-                const real y_f22 = C3 * y_0 - y_2;
-                const real y_f23 = y_4 + C3 * y_6;
-                const real y_f24 = C1 * y_6;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 3264) + lane * 1);
-                const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
-                const real by_f0 = by_4;
-                const real by_f1 = C0 * by_5;
-                const real by_f2 = C1 * by_0;
-                const real by_f3 = C0 * by_1;
-                const real by_f4 = by_2;
-                const real by_f5 = C2 * by_3;
-                const real by_f6 = by_4 - C3 * by_6;
-                const real by_f7 = C3 * by_0 + by_2;
-                const real by_f8 = by_4 + C4 * by_6;
-                const real by_f9 = C5 * by_3 - C6 * by_5;
-                const real by_f10 = C7 * by_2;
-                const real by_f11 = C6 * by_1;
-                const real by_f12 = C4 * by_0 + by_2;
-                const real by_f13 = by_1;
-                const real by_f14 = C8 * by_2;
-                const real by_f15 = C9 * by_3;
-                const real by_f16 = C8 * by_4;
-                const real by_f17 = by_5;
-                const real by_f18 = C4 * by_0 - by_2;
-                const real by_f19 = C7 * by_4;
-                const real by_f20 = C5 * by_3 + C6 * by_5;
-                const real by_f21 = by_4 - C4 * by_6;
-                const real by_f22 = C3 * by_0 - by_2;
-                const real by_f23 = by_4 + C3 * by_6;
-                const real by_f24 = C1 * by_6;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 6656) + lane * 1);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real r0_0 = -y_f0 * ax_0 + y_f1 * ax_1 - y_f2 * ax_2 + y_f3 * ax_3 - y_f4 * ax_4;
-                const real r0_1 = -y_f5 * ax_0 + y_f6 * ax_1 + y_f7 * ax_3;
-                const real r0_2 = y_f8 * ax_0 + y_f9 * ax_1 + y_f10 * ax_2 + y_f11 * ax_3 - y_f12 * ax_4;
-                const real r0_3 = -y_f13 * ax_0 + y_f14 * ax_1 + y_f15 * ax_2 + y_f16 * ax_3 - y_f17 * ax_4;
-                const real r0_4 = -y_f18 * ax_0 + y_f11 * ax_1 + y_f19 * ax_2 + y_f20 * ax_3 + y_f21 * ax_4;
-                const real r0_5 = y_f22 * ax_1 + y_f23 * ax_3 - y_f5 * ax_4;
-                const real r0_6 = y_f4 * ax_0 - y_f3 * ax_1 - y_f24 * ax_2 + y_f1 * ax_3 - y_f0 * ax_4;
-                const real r1_0 = -by_f0 * x_0 + by_f1 * x_1 - by_f2 * x_2 + by_f3 * x_3 - by_f4 * x_4;
-                const real r1_1 = -by_f5 * x_0 + by_f6 * x_1 + by_f7 * x_3;
-                const real r1_2 = by_f8 * x_0 + by_f9 * x_1 + by_f10 * x_2 + by_f11 * x_3 - by_f12 * x_4;
-                const real r1_3 = -by_f13 * x_0 + by_f14 * x_1 + by_f15 * x_2 + by_f16 * x_3 - by_f17 * x_4;
-                const real r1_4 = -by_f18 * x_0 + by_f11 * x_1 + by_f19 * x_2 + by_f20 * x_3 + by_f21 * x_4;
-                const real r1_5 = by_f22 * x_1 + by_f23 * x_3 - by_f5 * x_4;
-                const real r1_6 = by_f4 * x_0 - by_f3 * x_1 - by_f24 * x_2 + by_f1 * x_3 - by_f0 * x_4;
-                const real r2_0 = -y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 + y_f3 * x_3 - y_f4 * x_4;
-                const real r2_1 = -y_f5 * x_0 + y_f6 * x_1 + y_f7 * x_3;
-                const real r2_2 = y_f8 * x_0 + y_f9 * x_1 + y_f10 * x_2 + y_f11 * x_3 - y_f12 * x_4;
-                const real r2_3 = -y_f13 * x_0 + y_f14 * x_1 + y_f15 * x_2 + y_f16 * x_3 - y_f17 * x_4;
-                const real r2_4 = -y_f18 * x_0 + y_f11 * x_1 + y_f19 * x_2 + y_f20 * x_3 + y_f21 * x_4;
-                const real r2_5 = y_f22 * x_1 + y_f23 * x_3 - y_f5 * x_4;
-                const real r2_6 = y_f4 * x_0 - y_f3 * x_1 - y_f24 * x_2 + y_f1 * x_3 - y_f0 * x_4;
-                d_gz16[0] = d_gz16[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz16[1] = d_gz16[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz16[2] = d_gz16[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-                d_gz16[3] = d_gz16[3] + w_0 * (r0_3 + r1_3) + cw_0 * r2_3;
-                d_gz16[4] = d_gz16[4] + w_0 * (r0_4 + r1_4) + cw_0 * r2_4;
-                d_gz16[5] = d_gz16[5] + w_0 * (r0_5 + r1_5) + cw_0 * r2_5;
-                d_gz16[6] = d_gz16[6] + w_0 * (r0_6 + r1_6) + cw_0 * r2_6;
-            }
-            free_stage = stage;
-            stage = stage + 1 < STAGES ? stage + 1 : 0;
-        }
-        if (full > count) { /* goes on in the next range, which will add this up */
-            put_aside(l.partial_receivers + (slot * 2 + 1) * PARTIAL_receivers + lane);
-            cgtp_flag_raise(l.flag_receivers + slot);
-            break;
-        }
-        if (continued) {
-            put_aside(l.partial_receivers + slot * 2 * PARTIAL_receivers + lane);
-            continued_node = node;
-            continued = false;
-        } else {
-            flush(node);
-        }
-    }
-    if (continued_node >= 0) { /* add what the ranges before have, in their order */
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz9[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz8[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz14[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz12[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz13[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz10[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz16[i] = 0;
-        const int64_t begin = cgtp_part_of(graph.items, graph.receiver_row[continued_node], ranges);
-        CGTP_LOOP
-        for (int64_t r = begin; r <= piece.range; r++) {
-            const int64_t other = slot - (piece.range - r) * 4;
-            if (r < piece.range)
-                cgtp_flag_wait(l.flag_receivers + other);
-            const real *const from = l.partial_receivers + (other * 2 + (r < piece.range)) * PARTIAL_receivers + lane;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] += cgtp_read_other(from + (4 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] += cgtp_read_other(from + (9 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] += cgtp_read_other(from + (12 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz9[i] += cgtp_read_other(from + (13 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] += cgtp_read_other(from + (21 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz8[i] += cgtp_read_other(from + (28 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] += cgtp_read_other(from + (33 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz14[i] += cgtp_read_other(from + (36 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] += cgtp_read_other(from + (43 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz12[i] += cgtp_read_other(from + (44 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz13[i] += cgtp_read_other(from + (49 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz10[i] += cgtp_read_other(from + (56 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] += cgtp_read_other(from + (61 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz16[i] += cgtp_read_other(from + (64 + i) * CGTP_LANES);
-        }
-        flush(continued_node);
-    }
-}
-
-/* nodes: receivers a piece of work (see cgtp_work) */
-template <int nodes>
-CGTP_KERNEL(128, 2) receivers_kernel(const launch l, const cgtp_division<1> division)
-{
-    CGTP_SHARED(shared);
-    int index;
-    const int segment = cgtp_place(division, cgtp_block(), index);
-    index = cgtp_block_started(l.started_receivers + segment); /* waits go to blocks with smaller numbers */
-    const int64_t warp = (int64_t)index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 22528;
-    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (segment == 0) {
-        if (warp < (int64_t)division.ranges[segment] * 4)
-            for (cgtp_work<nodes> piece((int)(warp / 4)); piece.next(l.graph, division.ranges[segment]);)
-                receivers_segment_0(l, piece, (int)(warp % 4), (int64_t)division.first[0] * 4 + warp, division.ranges[segment], ring, stream, keep);
-    }
-}
-
-/* Segment 0: 17 paths, 1 channels a lane, warp `group` of 4; one piece of work. */
-template <int nodes>
-CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, unsigned char *ring,
-                  cgtp_policy stream, cgtp_policy keep)
-{
-    enum { STAGES = 4, STAGE = 6912 };
-    const graph_arrays &graph = l.graph;
-    const int lane = cgtp_lane();
-    const int64_t first = piece.first;
-    const int count = piece.count;
-    int32_t node = (int32_t)piece.node;
-    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
-    int ends_at = 0; /* the lane that has this receiver's */
-    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
-    int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
-    /* Starts the copies of edge number `loaded` of the range into a stage of the ring. */
-    auto load = [&](int stage) {
-        if (loaded % CGTP_LANES == 0) {
-            senders = next_senders;
-            const int ahead = loaded + CGTP_LANES + lane;
-            next_senders = ahead < count ? graph.sender[first + ahead] : 0;
-        }
-        const auto from = cgtp_shuffle(senders, loaded % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(ring + stage * STAGE);
-        const real *const x_row = l.x + from * (int64_t)1152;
-        if (lane < 8)
-            cgtp_copy16(to + 0 + lane * 16, x_row + group * 32 + lane * 4, keep);
-        if (lane < 24)
-            cgtp_copy16(to + 128 + lane * 16, x_row + 128 + group * 96 + lane * 4, keep);
-        cgtp_copy16(to + 512 + lane * 16, x_row + 512 + group * 160 + lane * 4, keep);
-        if (lane < 8)
-            cgtp_copy16(to + 1024 + lane * 16, x_row + 512 + group * 160 + 128 + lane * 4, keep);
-        const real *const y_row = l.y + (first + loaded) * 16;
-        if (lane < 4)
-            cgtp_copy16(to + 1152 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + loaded) * 2176 + group * 32;
-        cgtp_copy16(to + 1216 + lane * 16, w_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 1408 : 384) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 1728 + lane * 16, w_row + (lane < 8 ? 128 : lane < 16 ? 1152 : lane < 24 ? 768 : 1920) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 2240 + lane * 16, w_row + (lane < 8 ? 1024 : lane < 16 ? 640 : lane < 24 ? 1792 : 256) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 2752 + lane * 16, w_row + (lane < 8 ? 1536 : lane < 16 ? 1664 : lane < 24 ? 1280 : 896) + lane % 8 * 4, stream);
-        if (lane < 8)
-            cgtp_copy16(to + 3264 + lane * 16, w_row + 2048 + lane * 4, stream);
-        const real *const ax_row = l.ax + from * (int64_t)1152;
-        if (lane < 8)
-            cgtp_copy16(to + 3392 + lane * 16, ax_row + group * 32 + lane * 4, keep);
-        if (lane < 24)
-            cgtp_copy16(to + 3520 + lane * 16, ax_row + 128 + group * 96 + lane * 4, keep);
-        cgtp_copy16(to + 3904 + lane * 16, ax_row + 512 + group * 160 + lane * 4, keep);
-        if (lane < 8)
-            cgtp_copy16(to + 4416 + lane * 16, ax_row + 512 + group * 160 + 128 + lane * 4, keep);
-        const real *const by_row = l.by + (first + loaded) * 16;
-        if (lane < 4)
-            cgtp_copy16(to + 4544 + lane * 16, by_row + lane * 4, stream);
-        const real *const cw_row = l.cw + (first + loaded) * 2176 + group * 32;
-        cgtp_copy16(to + 4608 + lane * 16, cw_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 1408 : 384) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 5120 + lane * 16, cw_row + (lane < 8 ? 128 : lane < 16 ? 1152 : lane < 24 ? 768 : 1920) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 5632 + lane * 16, cw_row + (lane < 8 ? 1024 : lane < 16 ? 640 : lane < 24 ? 1792 : 256) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 6144 + lane * 16, cw_row + (lane < 8 ? 1536 : lane < 16 ? 1664 : lane < 24 ? 1280 : 896) + lane % 8 * 4, stream);
-        if (lane < 8)
-            cgtp_copy16(to + 6656 + lane * 16, cw_row + 2048 + lane * 4, stream);
-        loaded++;
-    };
-    real gz0[1] = {0};
-    real gz4[3] = {0};
-    real gz11[5] = {0};
-    real gz3[3] = {0};
-    real gz1[1] = {0};
-    real gz9[5] = {0};
-    real gz6[3] = {0};
-    real gz15[7] = {0};
-    real gz8[5] = {0};
-    real gz5[3] = {0};
-    real gz14[7] = {0};
-    real gz2[1] = {0};
-    real gz12[5] = {0};
-    real gz13[7] = {0};
-    real gz10[5] = {0};
-    real gz7[3] = {0};
-    real gz16[7] = {0};
-    if (nodes > 0)
-        cgtp_sync_warp(); /* the piece before is read to its end */
-    CGTP_LOOP
-    for (int i = 0; i < STAGES - 1; i++) {
-        if (loaded < count)
-            load(i);
-        cgtp_copies_commit();
-    }
-    CGTP_LOOP
-    for (; node < piece.node_end; node++, ends_at++) {
-        if (ends_at == CGTP_LANES) {
-            ends_at = 0;
-            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
-        }
-        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
-        if (done == count)
-            break;
-        if (full == done)
-            continue;
         cgtp_load<1>(gz0, l.gz + (int64_t)node * 9088 + 0 + (group * 32 + lane) * 1);
         cgtp_load<3>(gz4, l.gz + (int64_t)node * 9088 + 768 + (group * 32 + lane) * 3);
-        cgtp_load<5>(gz11, l.gz + (int64_t)node * 9088 + 4224 + (group * 32 + lane) * 5);
         cgtp_load<3>(gz3, l.gz + (int64_t)node * 9088 + 384 + (group * 32 + lane) * 3);
         cgtp_load<1>(gz1, l.gz + (int64_t)node * 9088 + 128 + (group * 32 + lane) * 1);
         gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -1306,18 +264,6 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
         gz9[2] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
         gz9[3] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<3>(gz6, l.gz + (int64_t)node * 9088 + 1536 + (group * 32 + lane) * 3);
-        gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_load<7>(gz15, l.gz + (int64_t)node * 9088 + 7296 + (group * 32 + lane) * 7);
-        gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         cgtp_load<5>(gz8, l.gz + (int64_t)node * 9088 + 2304 + (group * 32 + lane) * 5);
         cgtp_load<3>(gz5, l.gz + (int64_t)node * 9088 + 1152 + (group * 32 + lane) * 3);
         gz5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
@@ -1331,14 +277,6 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
         gz14[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
         gz14[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<1>(gz2, l.gz + (int64_t)node * 9088 + 256 + (group * 32 + lane) * 1);
-        gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        cgtp_load<5>(gz12, l.gz + (int64_t)node * 9088 + 4864 + (group * 32 + lane) * 5);
-        gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        gz12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         cgtp_load<7>(gz13, l.gz + (int64_t)node * 9088 + 5504 + (group * 32 + lane) * 7);
         cgtp_load<5>(gz10, l.gz + (int64_t)node * 9088 + 3584 + (group * 32 + lane) * 5);
         gz10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
@@ -1346,24 +284,12 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
         gz10[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         gz10[3] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         gz10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        cgtp_load<3>(gz7, l.gz + (int64_t)node * 9088 + 1920 + (group * 32 + lane) * 3);
-        gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
-        gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        cgtp_load<7>(gz16, l.gz + (int64_t)node * 9088 + 8192 + (group * 32 + lane) * 7);
-        gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        gz16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        gz16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         CGTP_LOOP
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
             cgtp_sync_warp();
-            if (loaded < count)
-                load(free_stage);
+            if (done + STAGES - 1 < count) /* into the stage that the edge before had */
+                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
             cgtp_copies_commit();
             const unsigned char *const at = ring + stage * STAGE;
             const int64_t edge = first + done;
@@ -1371,41 +297,38 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
             cgtp_load<1>(x0, (const real *)(at + 0) + lane * 1);
             real x1[3];
             cgtp_load<3>(x1, (const real *)(at + 128) + lane * 3);
-            real x2[5];
-            cgtp_load<5>(x2, (const real *)(at + 512) + lane * 5);
             real y[16];
-            cgtp_load_row<16>(y, (const real *)(at + 1152));
+            cgtp_load_row<16>(y, (const real *)(at + 512));
             real ax0[1];
-            cgtp_load<1>(ax0, (const real *)(at + 3392) + lane * 1);
+            cgtp_load<1>(ax0, (const real *)(at + 1856) + lane * 1);
             real ax1[3];
-            cgtp_load<3>(ax1, (const real *)(at + 3520) + lane * 3);
-            real ax2[5];
-            cgtp_load<5>(ax2, (const real *)(at + 3904) + lane * 5);
+            cgtp_load<3>(ax1, (const real *)(at + 1984) + lane * 3);
             real by[16];
-            cgtp_load_row<16>(by, (const real *)(at + 4544));
+            cgtp_load_row<16>(by, (const real *)(at + 2368));
             real d_x0[1] = {0};
             real d_x1[3] = {0};
-            real d_x2[5] = {0};
             real d_y[16] = {0};
             real *const d_w_row = l.d_w + edge * 2176 + group * 32 + lane * 1;
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 576) + lane * 1);
                 const real by_0 = by[0];
                 const real by_f0 = by_0;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4608) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2432) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz0[0];
                 const real ax_0 = ax0[0];
                 const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * by_f0;
+                const real s0_0 = w_0 * y_f0;
                 const real s1_0 = cw_0 * y_f0;
-                d_x0[0] = d_x0[0] + s0_0 * gz_0 + s1_0 * gz_0;
+                const real s2_0 = w_0 * by_f0;
+                d_gz0[0] = d_gz0[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+                d_x0[0] = d_x0[0] + s2_0 * gz_0 + s1_0 * gz_0;
                 const real d0_0 = ax_0 * gz_0;
                 const real d1_0 = x_0 * gz_0;
                 d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
@@ -1416,55 +339,31 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 704) + lane * 1);
                 const real by_0 = by[0];
                 const real by_f0 = by_0;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4736) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2560) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
                 const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
                 const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * by_f0;
+                const real s0_0 = w_0 * y_f0;
                 const real s1_0 = cw_0 * y_f0;
-                d_x1[0] = d_x1[0] + s0_0 * gz_0 + s1_0 * gz_0;
-                d_x1[1] = d_x1[1] + s0_0 * gz_1 + s1_0 * gz_1;
-                d_x1[2] = d_x1[2] + s0_0 * gz_2 + s1_0 * gz_2;
+                const real s2_0 = w_0 * by_f0;
+                d_gz4[0] = d_gz4[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+                d_gz4[1] = d_gz4[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
+                d_gz4[2] = d_gz4[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
+                d_x1[0] = d_x1[0] + s2_0 * gz_0 + s1_0 * gz_0;
+                d_x1[1] = d_x1[1] + s2_0 * gz_1 + s1_0 * gz_1;
+                d_x1[2] = d_x1[2] + s2_0 * gz_2 + s1_0 * gz_2;
                 const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
                 const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
                 d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
                 d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
                 cgtp_store_stream<1>(d_w_row + 512, d_w_v);
-            }
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4864) + lane * 1);
-                real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz11[0], gz_1 = gz11[1], gz_2 = gz11[2], gz_3 = gz11[3], gz_4 = gz11[4];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * by_f0;
-                const real s1_0 = cw_0 * y_f0;
-                d_x2[0] = d_x2[0] + s0_0 * gz_0 + s1_0 * gz_0;
-                d_x2[1] = d_x2[1] + s0_0 * gz_1 + s1_0 * gz_1;
-                d_x2[2] = d_x2[2] + s0_0 * gz_2 + s1_0 * gz_2;
-                d_x2[3] = d_x2[3] + s0_0 * gz_3 + s1_0 * gz_3;
-                d_x2[4] = d_x2[4] + s0_0 * gz_4 + s1_0 * gz_4;
-                const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2 + ax_3 * gz_3 + ax_4 * gz_4;
-                const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
-                d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
-                cgtp_store_stream<1>(d_w_row + 1408, d_w_v);
             }
             { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
                 const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
@@ -1472,13 +371,13 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1600) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 832) + lane * 1);
                 const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
                 const real by_f0 = by_0;
                 const real by_f1 = by_1;
                 const real by_f2 = by_2;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4992) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2688) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
@@ -1487,13 +386,17 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real cw_0 = cw_v[0];
                 const real u0_0 = w_0 * ax_0;
                 const real u1_0 = cw_0 * x_0;
+                const real u2_0 = w_0 * x_0;
                 const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
                 const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
+                const real v0_0 = u0_0 + u1_0;
+                d_gz3[0] = d_gz3[0] + y_f0 * v0_0 + by_f0 * u2_0;
+                d_gz3[1] = d_gz3[1] + y_f1 * v0_0 + by_f1 * u2_0;
+                d_gz3[2] = d_gz3[2] + y_f2 * v0_0 + by_f2 * u2_0;
                 d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
-                const real v1gz_0 = u0_0 + u1_0;
-                d_y[1] = d_y[1] + v1gz_0 * gz_0;
-                d_y[2] = d_y[2] + v1gz_0 * gz_1;
-                d_y[3] = d_y[3] + v1gz_0 * gz_2;
+                d_y[1] = d_y[1] + v0_0 * gz_0;
+                d_y[2] = d_y[2] + v0_0 * gz_1;
+                d_y[3] = d_y[3] + v0_0 * gz_2;
                 d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
                 cgtp_store_stream<1>(d_w_row + 384, d_w_v);
             }
@@ -1503,19 +406,23 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1728) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 960) + lane * 1);
                 const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
                 const real by_f0 = by_0;
                 const real by_f1 = by_1;
                 const real by_f2 = by_2;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 5120) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2816) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz1[0];
                 const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
                 const real cw_0 = cw_v[0];
+                const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
+                const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+                const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
+                d_gz1[0] = d_gz1[0] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
                 const real s0_0 = w_0 * gz_0;
                 const real s1_0 = cw_0 * gz_0;
                 d_x1[0] = d_x1[0] + s0_0 * by_f0 + s1_0 * y_f0;
@@ -1524,9 +431,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 d_y[1] = d_y[1] + s0_0 * ax_0 + s1_0 * x_0;
                 d_y[2] = d_y[2] + s0_0 * ax_1 + s1_0 * x_1;
                 d_y[3] = d_y[3] + s0_0 * ax_2 + s1_0 * x_2;
-                const real t0_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-                const real t1_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-                d_w_v[0] = gz_0 * t0_0 + gz_0 * t1_0;
+                d_w_v[0] = gz_0 * t2_0 + gz_0 * t0_0;
                 cgtp_store_stream<1>(d_w_row + 128, d_w_v);
             }
             { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5) */
@@ -1537,14 +442,14 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real y_f2 = y_1;
                 const real y_f3 = C0 * y_1;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1856) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1088) + lane * 1);
                 const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
                 const real by_f0 = by_2;
                 const real by_f1 = by_0;
                 const real by_f2 = by_1;
                 const real by_f3 = C0 * by_1;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 5248) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2944) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -1557,164 +462,33 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real u1_0 = cw_0 * x_0;
                 const real u1_1 = cw_0 * x_1;
                 const real u1_2 = cw_0 * x_2;
+                const real u2_0 = w_0 * x_0;
+                const real u2_1 = w_0 * x_1;
+                const real u2_2 = w_0 * x_2;
                 const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 - by_f1 * gz_2 - by_f1 * gz_4;
                 const real l0_1 = by_f1 * gz_1 + by_f3 * gz_2 + by_f0 * gz_3;
                 const real l0_2 = by_f1 * gz_0 - by_f0 * gz_2 + by_f2 * gz_3 + by_f0 * gz_4;
                 const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f1 * gz_2 - y_f1 * gz_4;
                 const real l1_1 = y_f1 * gz_1 + y_f3 * gz_2 + y_f0 * gz_3;
                 const real l1_2 = y_f1 * gz_0 - y_f0 * gz_2 + y_f2 * gz_3 + y_f0 * gz_4;
+                const real v0_0 = u0_0 + u1_0;
+                const real v0_1 = u0_1 + u1_1;
+                const real v0_2 = u0_2 + u1_2;
+                d_gz9[0] = d_gz9[0] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u2_0 + by_f1 * u2_2;
+                d_gz9[1] = d_gz9[1] + y_f2 * v0_0 + y_f1 * v0_1 + by_f2 * u2_0 + by_f1 * u2_1;
+                d_gz9[2] = d_gz9[2] - y_f1 * v0_0 + y_f3 * v0_1 - y_f0 * v0_2 - by_f1 * u2_0 + by_f3 * u2_1
+                    - by_f0 * u2_2;
+                d_gz9[3] = d_gz9[3] + y_f0 * v0_1 + y_f2 * v0_2 + by_f0 * u2_1 + by_f2 * u2_2;
+                d_gz9[4] = d_gz9[4] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u2_0 + by_f0 * u2_2;
                 d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
                 d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real q1_3 = v1gz_1 * gz_2;
-                d_y[1] = d_y[1] - v1gz_0 * gz_2 - v1gz_0 * gz_4 + v1gz_1 * gz_1 + v1gz_2 * gz_0;
-                d_y[2] = d_y[2] + v1gz_0 * gz_1 + v1gz_2 * gz_3 + C0 * q1_3;
-                d_y[3] = d_y[3] + v1gz_0 * gz_0 + v1gz_1 * gz_3 - v1gz_2 * gz_2 + v1gz_2 * gz_4;
+                const real q2_3 = v0_1 * gz_2;
+                d_y[1] = d_y[1] - v0_0 * gz_2 - v0_0 * gz_4 + v0_1 * gz_1 + v0_2 * gz_0;
+                d_y[2] = d_y[2] + v0_0 * gz_1 + v0_2 * gz_3 + C0 * q2_3;
+                d_y[3] = d_y[3] + v0_0 * gz_0 + v0_1 * gz_3 - v0_2 * gz_2 + v0_2 * gz_4;
                 d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
                 cgtp_store_stream<1>(d_w_row + 1152, d_w_v);
-            }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = C0 * y_0;
-                const real y_f3 = y_0;
-                const real y_f4 = C1 * y_1;
-                const real y_f5 = C0 * y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1984) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_2;
-                const real by_f1 = by_1;
-                const real by_f2 = C0 * by_0;
-                const real by_f3 = by_0;
-                const real by_f4 = C1 * by_1;
-                const real by_f5 = C0 * by_2;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 5376) + lane * 1);
-                real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u0_3 = w_0 * ax_3;
-                const real u0_4 = w_0 * ax_4;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real u1_3 = cw_0 * x_3;
-                const real u1_4 = cw_0 * x_4;
-                const real l0_0 = by_f0 * gz_0 + by_f3 * gz_2;
-                const real l0_1 = by_f1 * gz_0 + by_f3 * gz_1;
-                const real l0_2 = -by_f2 * gz_0 + by_f4 * gz_1 - by_f5 * gz_2;
-                const real l0_3 = by_f0 * gz_1 + by_f1 * gz_2;
-                const real l0_4 = -by_f3 * gz_0 + by_f0 * gz_2;
-                const real l1_0 = y_f0 * gz_0 + y_f3 * gz_2;
-                const real l1_1 = y_f1 * gz_0 + y_f3 * gz_1;
-                const real l1_2 = -y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-                const real l1_3 = y_f0 * gz_1 + y_f1 * gz_2;
-                const real l1_4 = -y_f3 * gz_0 + y_f0 * gz_2;
-                d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
-                d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real v1gz_3 = u0_3 + u1_3;
-                const real v1gz_4 = u0_4 + u1_4;
-                const real q1_2 = -v1gz_2 * gz_0;
-                const real q1_4 = v1gz_2 * gz_1;
-                const real q1_5 = -v1gz_2 * gz_2;
-                d_y[1] = d_y[1] + C0 * q1_2 + v1gz_0 * gz_2 + v1gz_1 * gz_1 - v1gz_4 * gz_0;
-                d_y[2] = d_y[2] + v1gz_1 * gz_0 + v1gz_3 * gz_2 + C1 * q1_4;
-                d_y[3] = d_y[3] + v1gz_0 * gz_0 + v1gz_3 * gz_1 + v1gz_4 * gz_2 + C0 * q1_5;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
-                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                cgtp_store_stream<1>(d_w_row + 768, d_w_v);
-            }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1p+2f; /* 4 */
-                const real C1 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_0;
-                const real y_f2 = y_1;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = C1 * y_0;
-                const real y_f5 = C2 * y_1;
-                const real y_f6 = C1 * y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2112) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_2;
-                const real by_f1 = by_0;
-                const real by_f2 = by_1;
-                const real by_f3 = C0 * by_1;
-                const real by_f4 = C1 * by_0;
-                const real by_f5 = C2 * by_1;
-                const real by_f6 = C1 * by_2;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 5504) + lane * 1);
-                real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz15[0], gz_1 = gz15[1], gz_2 = gz15[2], gz_3 = gz15[3], gz_4 = gz15[4], gz_5 = gz15[5], gz_6 = gz15[6];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u0_3 = w_0 * ax_3;
-                const real u0_4 = w_0 * ax_4;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real u1_3 = cw_0 * x_3;
-                const real u1_4 = cw_0 * x_4;
-                const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 - by_f0 * gz_2 - by_f1 * gz_4 - by_f1 * gz_6;
-                const real l0_1 = by_f0 * gz_1 + by_f3 * gz_2 - by_f1 * gz_3 - by_f1 * gz_5;
-                const real l0_2 = by_f4 * gz_2 + by_f5 * gz_3 + by_f6 * gz_4;
-                const real l0_3 = by_f1 * gz_1 - by_f0 * gz_3 + by_f3 * gz_4 + by_f0 * gz_5;
-                const real l0_4 = by_f1 * gz_0 + by_f1 * gz_2 - by_f0 * gz_4 + by_f2 * gz_5 + by_f0 * gz_6;
-                const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f0 * gz_2 - y_f1 * gz_4 - y_f1 * gz_6;
-                const real l1_1 = y_f0 * gz_1 + y_f3 * gz_2 - y_f1 * gz_3 - y_f1 * gz_5;
-                const real l1_2 = y_f4 * gz_2 + y_f5 * gz_3 + y_f6 * gz_4;
-                const real l1_3 = y_f1 * gz_1 - y_f0 * gz_3 + y_f3 * gz_4 + y_f0 * gz_5;
-                const real l1_4 = y_f1 * gz_0 + y_f1 * gz_2 - y_f0 * gz_4 + y_f2 * gz_5 + y_f0 * gz_6;
-                d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
-                d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real v1gz_3 = u0_3 + u1_3;
-                const real v1gz_4 = u0_4 + u1_4;
-                const real q1_3 = v1gz_1 * gz_2 + v1gz_3 * gz_4;
-                const real q1_4 = v1gz_2 * gz_2;
-                const real q1_5 = v1gz_2 * gz_3;
-                const real q1_6 = v1gz_2 * gz_4;
-                d_y[1] = d_y[1] - v1gz_0 * gz_4 - v1gz_0 * gz_6 - v1gz_1 * gz_3 - v1gz_1 * gz_5
-                    + v1gz_3 * gz_1 + v1gz_4 * gz_0 + v1gz_4 * gz_2 + C1 * q1_4;
-                d_y[2] = d_y[2] + v1gz_0 * gz_1 + v1gz_4 * gz_5 + C0 * q1_3 + C2 * q1_5;
-                d_y[3] = d_y[3] + v1gz_0 * gz_0 - v1gz_0 * gz_2 + v1gz_1 * gz_1 - v1gz_3 * gz_3
-                    + v1gz_3 * gz_5 - v1gz_4 * gz_4 + v1gz_4 * gz_6 + C1 * q1_6;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
-                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                cgtp_store_stream<1>(d_w_row + 1920, d_w_v);
             }
             { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
                 const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
@@ -1724,7 +498,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real y_f3 = y_3;
                 const real y_f4 = y_4;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2240) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane * 1);
                 const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
                 const real by_f0 = by_0;
                 const real by_f1 = by_1;
@@ -1732,7 +506,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real by_f3 = by_3;
                 const real by_f4 = by_4;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 5632) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3072) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
@@ -1741,15 +515,21 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real cw_0 = cw_v[0];
                 const real u0_0 = w_0 * ax_0;
                 const real u1_0 = cw_0 * x_0;
+                const real u2_0 = w_0 * x_0;
                 const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2 + by_f3 * gz_3 + by_f4 * gz_4;
                 const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4;
+                const real v0_0 = u0_0 + u1_0;
+                d_gz8[0] = d_gz8[0] + y_f0 * v0_0 + by_f0 * u2_0;
+                d_gz8[1] = d_gz8[1] + y_f1 * v0_0 + by_f1 * u2_0;
+                d_gz8[2] = d_gz8[2] + y_f2 * v0_0 + by_f2 * u2_0;
+                d_gz8[3] = d_gz8[3] + y_f3 * v0_0 + by_f3 * u2_0;
+                d_gz8[4] = d_gz8[4] + y_f4 * v0_0 + by_f4 * u2_0;
                 d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
-                const real v1gz_0 = u0_0 + u1_0;
-                d_y[4] = d_y[4] + v1gz_0 * gz_0;
-                d_y[5] = d_y[5] + v1gz_0 * gz_1;
-                d_y[6] = d_y[6] + v1gz_0 * gz_2;
-                d_y[7] = d_y[7] + v1gz_0 * gz_3;
-                d_y[8] = d_y[8] + v1gz_0 * gz_4;
+                d_y[4] = d_y[4] + v0_0 * gz_0;
+                d_y[5] = d_y[5] + v0_0 * gz_1;
+                d_y[6] = d_y[6] + v0_0 * gz_2;
+                d_y[7] = d_y[7] + v0_0 * gz_3;
+                d_y[8] = d_y[8] + v0_0 * gz_4;
                 d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
                 cgtp_store_stream<1>(d_w_row + 1024, d_w_v);
             }
@@ -1764,7 +544,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real y_f4 = y_3;
                 const real y_f5 = C0 * y_2 - y_4;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2368) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
                 const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
                 const real by_f0 = C0 * by_2 + by_4;
                 const real by_f1 = by_1;
@@ -1773,7 +553,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real by_f4 = by_3;
                 const real by_f5 = C0 * by_2 - by_4;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 5760) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3200) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -1786,26 +566,35 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real u1_0 = cw_0 * x_0;
                 const real u1_1 = cw_0 * x_1;
                 const real u1_2 = cw_0 * x_2;
+                const real u2_0 = w_0 * x_0;
+                const real u2_1 = w_0 * x_1;
+                const real u2_2 = w_0 * x_2;
                 const real l0_0 = -by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
                 const real l0_1 = by_f1 * gz_0 + by_f3 * gz_1 + by_f4 * gz_2;
                 const real l0_2 = by_f2 * gz_0 + by_f4 * gz_1 - by_f5 * gz_2;
                 const real l1_0 = -y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
                 const real l1_1 = y_f1 * gz_0 + y_f3 * gz_1 + y_f4 * gz_2;
                 const real l1_2 = y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
+                const real v0_0 = u0_0 + u1_0;
+                const real v0_1 = u0_1 + u1_1;
+                const real v0_2 = u0_2 + u1_2;
+                d_gz5[0] = d_gz5[0] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u2_0 + by_f1 * u2_1
+                    + by_f2 * u2_2;
+                d_gz5[1] = d_gz5[1] + y_f1 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f1 * u2_0 + by_f3 * u2_1
+                    + by_f4 * u2_2;
+                d_gz5[2] = d_gz5[2] + y_f2 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2 + by_f2 * u2_0 + by_f4 * u2_1
+                    - by_f5 * u2_2;
                 d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
                 d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real q1_0 = -v1gz_0 * gz_0;
-                const real q1_3 = v1gz_1 * gz_1;
-                const real q1_5 = -v1gz_2 * gz_2;
-                d_y[4] = d_y[4] + v1gz_0 * gz_2 + v1gz_2 * gz_0;
-                d_y[5] = d_y[5] + v1gz_0 * gz_1 + v1gz_1 * gz_0;
-                d_y[6] = d_y[6] + C0 * q1_0 + C1 * q1_3 + C0 * q1_5;
-                d_y[7] = d_y[7] + v1gz_1 * gz_2 + v1gz_2 * gz_1;
-                d_y[8] = d_y[8] + q1_0 - q1_5;
+                const real q2_0 = -v0_0 * gz_0;
+                const real q2_3 = v0_1 * gz_1;
+                const real q2_5 = -v0_2 * gz_2;
+                d_y[4] = d_y[4] + v0_0 * gz_2 + v0_2 * gz_0;
+                d_y[5] = d_y[5] + v0_0 * gz_1 + v0_1 * gz_0;
+                d_y[6] = d_y[6] + C0 * q2_0 + C1 * q2_3 + C0 * q2_5;
+                d_y[7] = d_y[7] + v0_1 * gz_2 + v0_2 * gz_1;
+                d_y[8] = d_y[8] + q2_0 - q2_5;
                 d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
                 cgtp_store_stream<1>(d_w_row + 640, d_w_v);
             }
@@ -1824,7 +613,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real y_f7 = C1 * y_3;
                 const real y_f8 = C0 * y_2 - y_4;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2496) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane * 1);
                 const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
                 const real by_f0 = by_4;
                 const real by_f1 = by_0;
@@ -1836,7 +625,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real by_f7 = C1 * by_3;
                 const real by_f8 = C0 * by_2 - by_4;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 5888) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3328) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -1849,6 +638,9 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real u1_0 = cw_0 * x_0;
                 const real u1_1 = cw_0 * x_1;
                 const real u1_2 = cw_0 * x_2;
+                const real u2_0 = w_0 * x_0;
+                const real u2_1 = w_0 * x_1;
+                const real u2_2 = w_0 * x_2;
                 const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 + by_f4 * gz_2 - by_f3 * gz_3 - by_f1 * gz_4
                     - by_f3 * gz_5 - by_f1 * gz_6;
                 const real l0_1 = by_f1 * gz_1 + by_f5 * gz_2 + by_f6 * gz_3 + by_f7 * gz_4 + by_f0 * gz_5;
@@ -1859,155 +651,36 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real l1_1 = y_f1 * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 + y_f7 * gz_4 + y_f0 * gz_5;
                 const real l1_2 = y_f1 * gz_0 + y_f3 * gz_1 - y_f1 * gz_2 - y_f2 * gz_3 + y_f8 * gz_4
                     + y_f2 * gz_5 + y_f0 * gz_6;
+                const real v0_0 = u0_0 + u1_0;
+                const real v0_1 = u0_1 + u1_1;
+                const real v0_2 = u0_2 + u1_2;
+                d_gz14[0] = d_gz14[0] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u2_0 + by_f1 * u2_2;
+                d_gz14[1] = d_gz14[1] + y_f2 * v0_0 + y_f1 * v0_1 + y_f3 * v0_2 + by_f2 * u2_0
+                    + by_f1 * u2_1 + by_f3 * u2_2;
+                d_gz14[2] = d_gz14[2] + y_f4 * v0_0 + y_f5 * v0_1 - y_f1 * v0_2 + by_f4 * u2_0
+                    + by_f5 * u2_1 - by_f1 * u2_2;
+                d_gz14[3] = d_gz14[3] - y_f3 * v0_0 + y_f6 * v0_1 - y_f2 * v0_2 - by_f3 * u2_0
+                    + by_f6 * u2_1 - by_f2 * u2_2;
+                d_gz14[4] = d_gz14[4] - y_f1 * v0_0 + y_f7 * v0_1 + y_f8 * v0_2 - by_f1 * u2_0
+                    + by_f7 * u2_1 + by_f8 * u2_2;
+                d_gz14[5] = d_gz14[5] - y_f3 * v0_0 + y_f0 * v0_1 + y_f2 * v0_2 - by_f3 * u2_0
+                    + by_f0 * u2_1 + by_f2 * u2_2;
+                d_gz14[6] = d_gz14[6] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u2_0 + by_f0 * u2_2;
                 d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
                 d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real q1_4 = v1gz_0 * gz_2;
-                const real q1_5 = v1gz_1 * gz_2;
-                const real q1_6 = v1gz_1 * gz_3;
-                const real q1_7 = v1gz_1 * gz_4;
-                const real q1_8 = v1gz_2 * gz_4;
-                d_y[4] = d_y[4] - v1gz_0 * gz_4 - v1gz_0 * gz_6 + v1gz_1 * gz_1 + v1gz_2 * gz_0
-                    - v1gz_2 * gz_2;
-                d_y[5] = d_y[5] - v1gz_0 * gz_3 - v1gz_0 * gz_5 + v1gz_2 * gz_1 + C1 * q1_5;
-                d_y[6] = d_y[6] + C0 * q1_4 + C2 * q1_6 + C0 * q1_8;
-                d_y[7] = d_y[7] + v1gz_0 * gz_1 - v1gz_2 * gz_3 + v1gz_2 * gz_5 + C1 * q1_7;
-                d_y[8] = d_y[8] + v1gz_0 * gz_0 + v1gz_1 * gz_5 + v1gz_2 * gz_6 + q1_4 - q1_8;
+                const real q2_4 = v0_0 * gz_2;
+                const real q2_5 = v0_1 * gz_2;
+                const real q2_6 = v0_1 * gz_3;
+                const real q2_7 = v0_1 * gz_4;
+                const real q2_8 = v0_2 * gz_4;
+                d_y[4] = d_y[4] - v0_0 * gz_4 - v0_0 * gz_6 + v0_1 * gz_1 + v0_2 * gz_0 - v0_2 * gz_2;
+                d_y[5] = d_y[5] - v0_0 * gz_3 - v0_0 * gz_5 + v0_2 * gz_1 + C1 * q2_5;
+                d_y[6] = d_y[6] + C0 * q2_4 + C2 * q2_6 + C0 * q2_8;
+                d_y[7] = d_y[7] + v0_0 * gz_1 - v0_2 * gz_3 + v0_2 * gz_5 + C1 * q2_7;
+                d_y[8] = d_y[8] + v0_0 * gz_0 + v0_1 * gz_5 + v0_2 * gz_6 + q2_4 - q2_8;
                 d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
                 cgtp_store_stream<1>(d_w_row + 1792, d_w_v);
-            }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2624) + lane * 1);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                const real by_f3 = by_3;
-                const real by_f4 = by_4;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 6016) + lane * 1);
-                real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz2[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * gz_0;
-                const real s1_0 = cw_0 * gz_0;
-                d_x2[0] = d_x2[0] + s0_0 * by_f0 + s1_0 * y_f0;
-                d_x2[1] = d_x2[1] + s0_0 * by_f1 + s1_0 * y_f1;
-                d_x2[2] = d_x2[2] + s0_0 * by_f2 + s1_0 * y_f2;
-                d_x2[3] = d_x2[3] + s0_0 * by_f3 + s1_0 * y_f3;
-                d_x2[4] = d_x2[4] + s0_0 * by_f4 + s1_0 * y_f4;
-                d_y[4] = d_y[4] + s0_0 * ax_0 + s1_0 * x_0;
-                d_y[5] = d_y[5] + s0_0 * ax_1 + s1_0 * x_1;
-                d_y[6] = d_y[6] + s0_0 * ax_2 + s1_0 * x_2;
-                d_y[7] = d_y[7] + s0_0 * ax_3 + s1_0 * x_3;
-                d_y[8] = d_y[8] + s0_0 * ax_4 + s1_0 * x_4;
-                const real t0_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-                const real t1_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-                d_w_v[0] = gz_0 * t0_0 + gz_0 * t1_0;
-                cgtp_store_stream<1>(d_w_row + 256, d_w_v);
-            }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1.bb67aep-1f; /* sqrt(3/4) */
-                const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C2 = 0x1p-1f; /* 1/2 */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_2;
-                const real y_f1 = C0 * y_3;
-                const real y_f2 = y_0;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = y_3;
-                const real y_f5 = C1 * y_2 - y_4;
-                const real y_f6 = C1 * y_1;
-                const real y_f7 = y_1;
-                const real y_f8 = C2 * y_1;
-                const real y_f9 = C2 * y_3;
-                const real y_f10 = y_4;
-                const real y_f11 = C1 * y_3;
-                const real y_f12 = C1 * y_2 + y_4;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2752) + lane * 1);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = by_2;
-                const real by_f1 = C0 * by_3;
-                const real by_f2 = by_0;
-                const real by_f3 = C0 * by_1;
-                const real by_f4 = by_3;
-                const real by_f5 = C1 * by_2 - by_4;
-                const real by_f6 = C1 * by_1;
-                const real by_f7 = by_1;
-                const real by_f8 = C2 * by_1;
-                const real by_f9 = C2 * by_3;
-                const real by_f10 = by_4;
-                const real by_f11 = C1 * by_3;
-                const real by_f12 = C1 * by_2 + by_4;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 6144) + lane * 1);
-                real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz12[0], gz_1 = gz12[1], gz_2 = gz12[2], gz_3 = gz12[3], gz_4 = gz12[4];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u0_3 = w_0 * ax_3;
-                const real u0_4 = w_0 * ax_4;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real u1_3 = cw_0 * x_3;
-                const real u1_4 = cw_0 * x_4;
-                const real l0_0 = -by_f0 * gz_0 + by_f4 * gz_1 - by_f2 * gz_2 + by_f7 * gz_3;
-                const real l0_1 = by_f1 * gz_0 + by_f5 * gz_1 + by_f8 * gz_2 + by_f2 * gz_3 - by_f3 * gz_4;
-                const real l0_2 = -by_f2 * gz_0 + by_f6 * gz_1 + by_f0 * gz_2 + by_f11 * gz_3
-                    - by_f10 * gz_4;
-                const real l0_3 = by_f3 * gz_0 + by_f2 * gz_1 + by_f9 * gz_2 + by_f12 * gz_3 + by_f1 * gz_4;
-                const real l0_4 = -by_f7 * gz_1 - by_f10 * gz_2 + by_f4 * gz_3 - by_f0 * gz_4;
-                const real l1_0 = -y_f0 * gz_0 + y_f4 * gz_1 - y_f2 * gz_2 + y_f7 * gz_3;
-                const real l1_1 = y_f1 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 + y_f2 * gz_3 - y_f3 * gz_4;
-                const real l1_2 = -y_f2 * gz_0 + y_f6 * gz_1 + y_f0 * gz_2 + y_f11 * gz_3 - y_f10 * gz_4;
-                const real l1_3 = y_f3 * gz_0 + y_f2 * gz_1 + y_f9 * gz_2 + y_f12 * gz_3 + y_f1 * gz_4;
-                const real l1_4 = -y_f7 * gz_1 - y_f10 * gz_2 + y_f4 * gz_3 - y_f0 * gz_4;
-                d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
-                d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real v1gz_3 = u0_3 + u1_3;
-                const real v1gz_4 = u0_4 + u1_4;
-                const real q1_1 = v1gz_1 * gz_0 + v1gz_3 * gz_4;
-                const real q1_3 = -v1gz_1 * gz_4 + v1gz_3 * gz_0;
-                const real q1_5 = v1gz_1 * gz_1;
-                const real q1_6 = v1gz_2 * gz_1;
-                const real q1_8 = v1gz_1 * gz_2;
-                const real q1_9 = v1gz_3 * gz_2;
-                const real q1_11 = v1gz_2 * gz_3;
-                const real q1_12 = v1gz_3 * gz_3;
-                d_y[4] = d_y[4] - v1gz_0 * gz_2 + v1gz_1 * gz_3 - v1gz_2 * gz_0 + v1gz_3 * gz_1;
-                d_y[5] = d_y[5] + C0 * q1_3 + C1 * q1_6 + v1gz_0 * gz_3 - v1gz_4 * gz_1 + C2 * q1_8;
-                d_y[6] = d_y[6] - v1gz_0 * gz_0 + v1gz_2 * gz_2 - v1gz_4 * gz_4 + C1 * q1_5 + C1 * q1_12;
-                d_y[7] = d_y[7] + C0 * q1_1 + v1gz_0 * gz_1 + v1gz_4 * gz_3 + C2 * q1_9 + C1 * q1_11;
-                d_y[8] = d_y[8] - q1_5 - v1gz_2 * gz_4 - v1gz_4 * gz_2 + q1_12;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
-                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                cgtp_store_stream<1>(d_w_row + 1536, d_w_v);
             }
             { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
                 const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
@@ -2019,7 +692,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real y_f5 = y_5;
                 const real y_f6 = y_6;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2880) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1600) + lane * 1);
                 const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
                 const real by_f0 = by_0;
                 const real by_f1 = by_1;
@@ -2029,7 +702,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real by_f5 = by_5;
                 const real by_f6 = by_6;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 6272) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3456) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
@@ -2038,19 +711,27 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real cw_0 = cw_v[0];
                 const real u0_0 = w_0 * ax_0;
                 const real u1_0 = cw_0 * x_0;
+                const real u2_0 = w_0 * x_0;
                 const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2 + by_f3 * gz_3 + by_f4 * gz_4
                     + by_f5 * gz_5 + by_f6 * gz_6;
                 const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4
                     + y_f5 * gz_5 + y_f6 * gz_6;
+                const real v0_0 = u0_0 + u1_0;
+                d_gz13[0] = d_gz13[0] + y_f0 * v0_0 + by_f0 * u2_0;
+                d_gz13[1] = d_gz13[1] + y_f1 * v0_0 + by_f1 * u2_0;
+                d_gz13[2] = d_gz13[2] + y_f2 * v0_0 + by_f2 * u2_0;
+                d_gz13[3] = d_gz13[3] + y_f3 * v0_0 + by_f3 * u2_0;
+                d_gz13[4] = d_gz13[4] + y_f4 * v0_0 + by_f4 * u2_0;
+                d_gz13[5] = d_gz13[5] + y_f5 * v0_0 + by_f5 * u2_0;
+                d_gz13[6] = d_gz13[6] + y_f6 * v0_0 + by_f6 * u2_0;
                 d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
-                const real v1gz_0 = u0_0 + u1_0;
-                d_y[9] = d_y[9] + v1gz_0 * gz_0;
-                d_y[10] = d_y[10] + v1gz_0 * gz_1;
-                d_y[11] = d_y[11] + v1gz_0 * gz_2;
-                d_y[12] = d_y[12] + v1gz_0 * gz_3;
-                d_y[13] = d_y[13] + v1gz_0 * gz_4;
-                d_y[14] = d_y[14] + v1gz_0 * gz_5;
-                d_y[15] = d_y[15] + v1gz_0 * gz_6;
+                d_y[9] = d_y[9] + v0_0 * gz_0;
+                d_y[10] = d_y[10] + v0_0 * gz_1;
+                d_y[11] = d_y[11] + v0_0 * gz_2;
+                d_y[12] = d_y[12] + v0_0 * gz_3;
+                d_y[13] = d_y[13] + v0_0 * gz_4;
+                d_y[14] = d_y[14] + v0_0 * gz_5;
+                d_y[15] = d_y[15] + v0_0 * gz_6;
                 d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
                 cgtp_store_stream<1>(d_w_row + 1664, d_w_v);
             }
@@ -2078,7 +759,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real y_f12 = C6 * y_5;
                 const real y_f13 = C5 * y_4 - y_6;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 3008) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1728) + lane * 1);
                 const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
                 const real by_f0 = by_4 + C0 * by_6;
                 const real by_f1 = C1 * by_1;
@@ -2095,7 +776,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real by_f12 = C6 * by_5;
                 const real by_f13 = C5 * by_4 - by_6;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 6400) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3584) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -2108,6 +789,9 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real u1_0 = cw_0 * x_0;
                 const real u1_1 = cw_0 * x_1;
                 const real u1_2 = cw_0 * x_2;
+                const real u2_0 = w_0 * x_0;
+                const real u2_1 = w_0 * x_1;
+                const real u2_2 = w_0 * x_2;
                 const real l0_0 = -by_f0 * gz_0 - by_f3 * gz_1 + by_f6 * gz_2 + by_f5 * gz_3
                     + by_f11 * gz_4;
                 const real l0_1 = by_f1 * gz_0 + by_f4 * gz_1 + by_f7 * gz_2 + by_f9 * gz_3 + by_f12 * gz_4;
@@ -2116,32 +800,666 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real l1_0 = -y_f0 * gz_0 - y_f3 * gz_1 + y_f6 * gz_2 + y_f5 * gz_3 + y_f11 * gz_4;
                 const real l1_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3 + y_f12 * gz_4;
                 const real l1_2 = y_f2 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 - y_f10 * gz_3 - y_f13 * gz_4;
+                const real v0_0 = u0_0 + u1_0;
+                const real v0_1 = u0_1 + u1_1;
+                const real v0_2 = u0_2 + u1_2;
+                d_gz10[0] = d_gz10[0] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u2_0
+                    + by_f1 * u2_1 + by_f2 * u2_2;
+                d_gz10[1] = d_gz10[1] - y_f3 * v0_0 + y_f4 * v0_1 + y_f5 * v0_2 - by_f3 * u2_0
+                    + by_f4 * u2_1 + by_f5 * u2_2;
+                d_gz10[2] = d_gz10[2] + y_f6 * v0_0 + y_f7 * v0_1 + y_f8 * v0_2 + by_f6 * u2_0
+                    + by_f7 * u2_1 + by_f8 * u2_2;
+                d_gz10[3] = d_gz10[3] + y_f5 * v0_0 + y_f9 * v0_1 - y_f10 * v0_2 + by_f5 * u2_0
+                    + by_f9 * u2_1 - by_f10 * u2_2;
+                d_gz10[4] = d_gz10[4] + y_f11 * v0_0 + y_f12 * v0_1 - y_f13 * v0_2 + by_f11 * u2_0
+                    + by_f12 * u2_1 - by_f13 * u2_2;
                 d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
                 d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real q1_0 = -v1gz_0 * gz_0;
-                const real q1_1 = v1gz_1 * gz_0;
-                const real q1_2 = v1gz_2 * gz_0;
-                const real q1_3 = -v1gz_0 * gz_1;
-                const real q1_4 = v1gz_1 * gz_1;
-                const real q1_7 = v1gz_1 * gz_2;
-                const real q1_9 = v1gz_1 * gz_3;
-                const real q1_10 = -v1gz_2 * gz_3;
-                const real q1_11 = v1gz_0 * gz_4;
-                const real q1_12 = v1gz_1 * gz_4;
-                const real q1_13 = -v1gz_2 * gz_4;
-                d_y[9] = d_y[9] + C0 * q1_2 + q1_11;
-                d_y[10] = d_y[10] + C1 * q1_1 + v1gz_0 * gz_3 + v1gz_2 * gz_1;
-                d_y[11] = d_y[11] - q1_2 + C3 * q1_4 + v1gz_0 * gz_2 + C5 * q1_11;
-                d_y[12] = d_y[12] + C2 * q1_3 + C4 * q1_7 + C2 * q1_10;
-                d_y[13] = d_y[13] + q1_0 + v1gz_2 * gz_2 + C3 * q1_9 + C5 * q1_13;
-                d_y[14] = d_y[14] + q1_3 - q1_10 + C6 * q1_12;
-                d_y[15] = d_y[15] + C0 * q1_0 - q1_13;
+                const real q2_0 = -v0_0 * gz_0;
+                const real q2_1 = v0_1 * gz_0;
+                const real q2_2 = v0_2 * gz_0;
+                const real q2_3 = -v0_0 * gz_1;
+                const real q2_4 = v0_1 * gz_1;
+                const real q2_7 = v0_1 * gz_2;
+                const real q2_9 = v0_1 * gz_3;
+                const real q2_10 = -v0_2 * gz_3;
+                const real q2_11 = v0_0 * gz_4;
+                const real q2_12 = v0_1 * gz_4;
+                const real q2_13 = -v0_2 * gz_4;
+                d_y[9] = d_y[9] + C0 * q2_2 + q2_11;
+                d_y[10] = d_y[10] + C1 * q2_1 + v0_0 * gz_3 + v0_2 * gz_1;
+                d_y[11] = d_y[11] - q2_2 + C3 * q2_4 + v0_0 * gz_2 + C5 * q2_11;
+                d_y[12] = d_y[12] + C2 * q2_3 + C4 * q2_7 + C2 * q2_10;
+                d_y[13] = d_y[13] + q2_0 + v0_2 * gz_2 + C3 * q2_9 + C5 * q2_13;
+                d_y[14] = d_y[14] + q2_3 - q2_10 + C6 * q2_12;
+                d_y[15] = d_y[15] + C0 * q2_0 - q2_13;
                 d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
                 cgtp_store_stream<1>(d_w_row + 1280, d_w_v);
+            }
+            cgtp_sums<16>(d_y);
+            if (lane < 16 && cgtp_sums_index<16>() < 16)
+                *(exchange + (done % 16 * 4 + group) * 16 + cgtp_sums_index<16>()) = d_y[0];
+            if (done % 8 == 7)
+                add_up(done - 7, 8);
+            cgtp_store<1>((real *)(leave + 0) + lane * 1, d_x0);
+            cgtp_store<3>((real *)(leave + 128) + lane * 3, d_x1);
+            cgtp_sync_warp();
+            real *const d_x_row = l.d_x_edges + edge * (int64_t)1152;
+            if (lane < 8)
+                cgtp_put16(d_x_row + 0 + group * 32 + lane * 4, leave + 0 + lane * 16);
+            if (lane < 24)
+                cgtp_put16(d_x_row + 128 + group * 96 + lane * 4, leave + 128 + lane * 16);
+            stage = stage + 1 < STAGES ? stage + 1 : 0;
+        }
+        if (continued) { /* the range that began it adds this up */
+            put_aside(l.partial_receivers + slot * PARTIAL_receivers + lane);
+            cgtp_flag_raise(l.flag_receivers + slot);
+            continued = false;
+            continue;
+        }
+        if (full > count) { /* add what the ranges after have, in their order */
+            const int64_t last = cgtp_part_of(graph.items, graph.receiver_row[node + 1] - 1, ranges);
+            CGTP_LOOP
+            for (int64_t r = piece.range + 1; r <= last; r++) {
+                const int64_t other = slot - (r - piece.range) * 4;
+                cgtp_flag_wait(l.flag_receivers + other);
+                const real *const from = l.partial_receivers + other * PARTIAL_receivers + lane;
+                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] += cgtp_read_other(from + (4 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] += cgtp_read_other(from + (7 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz9[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz8[i] += cgtp_read_other(from + (13 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz14[i] += cgtp_read_other(from + (21 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz13[i] += cgtp_read_other(from + (28 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz10[i] += cgtp_read_other(from + (35 + i) * CGTP_LANES);
+            }
+        }
+        flush(node);
+    }
+    if (done % 8)
+        add_up(done - done % 8, done % 8);
+}
+
+/* Segment 1: 7 paths, 1 channels a lane, warp `group` of 4; one piece of work. slot: the warp's place among the partial sums. */
+template <int nodes>
+CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes> &piece, int group, int64_t slot, int ranges, unsigned char *ring, real *exchange,
+                  cgtp_policy stream, cgtp_policy keep)
+{
+    enum { STAGES = 4, STAGE = 3328 };
+    const graph_arrays &graph = l.graph;
+    const int lane = cgtp_lane();
+    const int64_t first = piece.first;
+    const int count = piece.count;
+    int32_t node = (int32_t)piece.node;
+    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
+    int ends_at = 0; /* the lane that has this receiver's */
+    int done = 0, stage = 0;
+    int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
+    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
+    bool continued = graph.receiver_row[node] < first; /* its first edges are in the range before */
+    /* Starts the copies of edge number `next` of the range into a stage of the ring. */
+    auto load = [&](int next, int stage) {
+        if (next % CGTP_LANES == 0) {
+            senders = next_senders;
+            const int ahead = next + CGTP_LANES + lane;
+            next_senders = ahead < count ? graph.sender[first + ahead] : 0;
+        }
+        const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
+        unsigned char *const to = cgtp_hide(ring + stage * STAGE);
+        const real *const x_row = l.x + from * (int64_t)1152;
+        cgtp_copy16(to + 0 + lane * 16, x_row + 512 + group * 160 + lane * 4, keep);
+        if (lane < 8)
+            cgtp_copy16(to + 512 + lane * 16, x_row + 512 + group * 160 + 128 + lane * 4, keep);
+        const real *const y_row = l.y + (first + next) * 16;
+        if (lane < 4)
+            cgtp_copy16(to + 640 + lane * 16, y_row + lane * 4, stream);
+        const real *const w_row = l.w + (first + next) * 2176 + group * 32;
+        cgtp_copy16(to + 704 + lane * 16, w_row + (lane < 8 ? 1408 : lane < 16 ? 768 : lane < 24 ? 1920 : 256) + lane % 8 * 4, stream);
+        if (lane < 24)
+            cgtp_copy16(to + 1216 + lane * 16, w_row + (lane < 8 ? 1536 : lane < 16 ? 896 : 2048) + lane % 8 * 4, stream);
+        const real *const ax_row = l.ax + from * (int64_t)1152;
+        cgtp_copy16(to + 1600 + lane * 16, ax_row + 512 + group * 160 + lane * 4, keep);
+        if (lane < 8)
+            cgtp_copy16(to + 2112 + lane * 16, ax_row + 512 + group * 160 + 128 + lane * 4, keep);
+        const real *const by_row = l.by + (first + next) * 16;
+        if (lane < 4)
+            cgtp_copy16(to + 2240 + lane * 16, by_row + lane * 4, stream);
+        const real *const cw_row = l.cw + (first + next) * 2176 + group * 32;
+        cgtp_copy16(to + 2304 + lane * 16, cw_row + (lane < 8 ? 1408 : lane < 16 ? 768 : lane < 24 ? 1920 : 256) + lane % 8 * 4, stream);
+        if (lane < 24)
+            cgtp_copy16(to + 2816 + lane * 16, cw_row + (lane < 8 ? 1536 : lane < 16 ? 896 : 2048) + lane % 8 * 4, stream);
+    };
+    /* Sums the gradients of `items` edges from number `begin` of the range on over the team. */
+    auto add_up = [&](int begin, int items) {
+        cgtp_sync_team<4>();
+        cgtp_sum_team<16, 4>(l.d_y_parts + ((first + begin) * 2 + 1) * 16, 32,
+            exchange + begin % 16 * 64, items);
+    };
+    real d_gz11[5] = {0};
+    real d_gz6[3] = {0};
+    real d_gz15[7] = {0};
+    real d_gz2[1] = {0};
+    real d_gz12[5] = {0};
+    real d_gz7[3] = {0};
+    real d_gz16[7] = {0};
+    real gz11[5] = {0};
+    real gz6[3] = {0};
+    real gz15[7] = {0};
+    real gz2[1] = {0};
+    real gz12[5] = {0};
+    real gz7[3] = {0};
+    real gz16[7] = {0};
+    /* Writes the sums as row `row` of the output. */
+    auto flush = [&](int64_t row) {
+        unsigned char *to;
+        cgtp_sync_warp(); /* what the last edge adds has left */
+        to = leave + 0;
+        cgtp_store<5>((real *)to + lane * 5, d_gz11);
+        cgtp_sync_warp();
+        cgtp_put16(l.d_gz + row * 9088 + 4224 + group * 160 + lane * 4, to + 0 + lane * 16);
+        if (lane < 8)
+            cgtp_put16(l.d_gz + row * 9088 + 4352 + group * 160 + lane * 4, to + 512 + lane * 16);
+        d_gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        d_gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        d_gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        to = leave + 896;
+        cgtp_store<3>((real *)to + lane * 3, d_gz6);
+        cgtp_sync_warp();
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 9088 + 1536 + group * 96 + lane * 4, to + 0 + lane * 16);
+        d_gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        d_gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        d_gz15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        d_gz15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        d_gz15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        d_gz15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        d_gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        to = leave + 0;
+        cgtp_store<7>((real *)to + lane * 7, d_gz15);
+        cgtp_sync_warp();
+        cgtp_put16(l.d_gz + row * 9088 + 7296 + group * 224 + lane * 4, to + 0 + lane * 16);
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 9088 + 7424 + group * 224 + lane * 4, to + 512 + lane * 16);
+        d_gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        to = leave + 896;
+        cgtp_store<1>((real *)to + lane * 1, d_gz2);
+        cgtp_sync_warp();
+        if (lane < 8)
+            cgtp_put16(l.d_gz + row * 9088 + 256 + group * 32 + lane * 4, to + 0 + lane * 16);
+        d_gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        d_gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
+        d_gz12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        d_gz12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
+        d_gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        to = leave + 0;
+        cgtp_store<5>((real *)to + lane * 5, d_gz12);
+        cgtp_sync_warp();
+        cgtp_put16(l.d_gz + row * 9088 + 4864 + group * 160 + lane * 4, to + 0 + lane * 16);
+        if (lane < 8)
+            cgtp_put16(l.d_gz + row * 9088 + 4992 + group * 160 + lane * 4, to + 512 + lane * 16);
+        d_gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
+        d_gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
+        d_gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
+        to = leave + 896;
+        cgtp_store<3>((real *)to + lane * 3, d_gz7);
+        cgtp_sync_warp();
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 9088 + 1920 + group * 96 + lane * 4, to + 0 + lane * 16);
+        d_gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
+        d_gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
+        d_gz16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        d_gz16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        d_gz16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        d_gz16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
+        d_gz16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
+        to = leave + 0;
+        cgtp_store<7>((real *)to + lane * 7, d_gz16);
+        cgtp_sync_warp();
+        cgtp_put16(l.d_gz + row * 9088 + 8192 + group * 224 + lane * 4, to + 0 + lane * 16);
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 9088 + 8320 + group * 224 + lane * 4, to + 512 + lane * 16);
+        cgtp_sync_warp();
+    };
+    /* Keeps the sums in the workspace. */
+    auto put_aside = [&](real *to) {
+        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(0 + i) * CGTP_LANES] = d_gz11[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(5 + i) * CGTP_LANES] = d_gz6[i];
+        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(8 + i) * CGTP_LANES] = d_gz15[i];
+        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(15 + i) * CGTP_LANES] = d_gz2[i];
+        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(16 + i) * CGTP_LANES] = d_gz12[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(21 + i) * CGTP_LANES] = d_gz7[i];
+        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(24 + i) * CGTP_LANES] = d_gz16[i];
+    };
+    if (nodes > 0)
+        cgtp_sync_team<4>(); /* the piece before is read to its end */
+    CGTP_LOOP
+    for (int i = 0; i < STAGES - 1; i++) {
+        if (i < count)
+            load(i, i);
+        cgtp_copies_commit();
+    }
+    CGTP_LOOP
+    for (; node < piece.node_end; node++, ends_at++) {
+        if (ends_at == CGTP_LANES) {
+            ends_at = 0;
+            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
+        }
+        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
+        if (done == count && full > count)
+            break; /* the next range's */
+        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz12[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz16[i] = 0;
+        cgtp_load<5>(gz11, l.gz + (int64_t)node * 9088 + 4224 + (group * 32 + lane) * 5);
+        cgtp_load<3>(gz6, l.gz + (int64_t)node * 9088 + 1536 + (group * 32 + lane) * 3);
+        gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
+        cgtp_load<7>(gz15, l.gz + (int64_t)node * 9088 + 7296 + (group * 32 + lane) * 7);
+        gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        gz15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        gz15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        gz15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
+        gz15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        cgtp_load<1>(gz2, l.gz + (int64_t)node * 9088 + 256 + (group * 32 + lane) * 1);
+        gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        cgtp_load<5>(gz12, l.gz + (int64_t)node * 9088 + 4864 + (group * 32 + lane) * 5);
+        gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
+        gz12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        gz12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
+        gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
+        cgtp_load<3>(gz7, l.gz + (int64_t)node * 9088 + 1920 + (group * 32 + lane) * 3);
+        gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
+        gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
+        gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
+        cgtp_load<7>(gz16, l.gz + (int64_t)node * 9088 + 8192 + (group * 32 + lane) * 7);
+        gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
+        gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
+        gz16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        gz16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        gz16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
+        gz16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
+        gz16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
+        CGTP_LOOP
+        for (; done < end; done++) {
+            cgtp_copies_wait<STAGES - 2>();
+            cgtp_sync_warp();
+            if (done + STAGES - 1 < count) /* into the stage that the edge before had */
+                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
+            cgtp_copies_commit();
+            const unsigned char *const at = ring + stage * STAGE;
+            const int64_t edge = first + done;
+            real x2[5];
+            cgtp_load<5>(x2, (const real *)(at + 0) + lane * 5);
+            real y[16];
+            cgtp_load_row<16>(y, (const real *)(at + 640));
+            real ax2[5];
+            cgtp_load<5>(ax2, (const real *)(at + 1600) + lane * 5);
+            real by[16];
+            cgtp_load_row<16>(by, (const real *)(at + 2240));
+            real d_x2[5] = {0};
+            real d_y[16] = {0};
+            real *const d_w_row = l.d_w + edge * 2176 + group * 32 + lane * 1;
+            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
+                const real y_0 = y[0];
+                const real y_f0 = y_0;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 704) + lane * 1);
+                const real by_0 = by[0];
+                const real by_f0 = by_0;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 2304) + lane * 1);
+                real d_w_v[1];
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real gz_0 = gz11[0], gz_1 = gz11[1], gz_2 = gz11[2], gz_3 = gz11[3], gz_4 = gz11[4];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real cw_0 = cw_v[0];
+                const real s0_0 = w_0 * y_f0;
+                const real s1_0 = cw_0 * y_f0;
+                const real s2_0 = w_0 * by_f0;
+                d_gz11[0] = d_gz11[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+                d_gz11[1] = d_gz11[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
+                d_gz11[2] = d_gz11[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
+                d_gz11[3] = d_gz11[3] + s0_0 * ax_3 + s1_0 * x_3 + s2_0 * x_3;
+                d_gz11[4] = d_gz11[4] + s0_0 * ax_4 + s1_0 * x_4 + s2_0 * x_4;
+                d_x2[0] = d_x2[0] + s2_0 * gz_0 + s1_0 * gz_0;
+                d_x2[1] = d_x2[1] + s2_0 * gz_1 + s1_0 * gz_1;
+                d_x2[2] = d_x2[2] + s2_0 * gz_2 + s1_0 * gz_2;
+                d_x2[3] = d_x2[3] + s2_0 * gz_3 + s1_0 * gz_3;
+                d_x2[4] = d_x2[4] + s2_0 * gz_4 + s1_0 * gz_4;
+                const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2 + ax_3 * gz_3 + ax_4 * gz_4;
+                const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
+                d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
+                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
+                cgtp_store_stream<1>(d_w_row + 1408, d_w_v);
+            }
+            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
+                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
+                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
+                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
+                const real y_f0 = y_2;
+                const real y_f1 = y_1;
+                const real y_f2 = C0 * y_0;
+                const real y_f3 = y_0;
+                const real y_f4 = C1 * y_1;
+                const real y_f5 = C0 * y_2;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 832) + lane * 1);
+                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
+                const real by_f0 = by_2;
+                const real by_f1 = by_1;
+                const real by_f2 = C0 * by_0;
+                const real by_f3 = by_0;
+                const real by_f4 = C1 * by_1;
+                const real by_f5 = C0 * by_2;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 2432) + lane * 1);
+                real d_w_v[1];
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real cw_0 = cw_v[0];
+                const real u0_0 = w_0 * ax_0;
+                const real u0_1 = w_0 * ax_1;
+                const real u0_2 = w_0 * ax_2;
+                const real u0_3 = w_0 * ax_3;
+                const real u0_4 = w_0 * ax_4;
+                const real u1_0 = cw_0 * x_0;
+                const real u1_1 = cw_0 * x_1;
+                const real u1_2 = cw_0 * x_2;
+                const real u1_3 = cw_0 * x_3;
+                const real u1_4 = cw_0 * x_4;
+                const real u2_0 = w_0 * x_0;
+                const real u2_1 = w_0 * x_1;
+                const real u2_2 = w_0 * x_2;
+                const real u2_3 = w_0 * x_3;
+                const real u2_4 = w_0 * x_4;
+                const real l0_0 = by_f0 * gz_0 + by_f3 * gz_2;
+                const real l0_1 = by_f1 * gz_0 + by_f3 * gz_1;
+                const real l0_2 = -by_f2 * gz_0 + by_f4 * gz_1 - by_f5 * gz_2;
+                const real l0_3 = by_f0 * gz_1 + by_f1 * gz_2;
+                const real l0_4 = -by_f3 * gz_0 + by_f0 * gz_2;
+                const real l1_0 = y_f0 * gz_0 + y_f3 * gz_2;
+                const real l1_1 = y_f1 * gz_0 + y_f3 * gz_1;
+                const real l1_2 = -y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
+                const real l1_3 = y_f0 * gz_1 + y_f1 * gz_2;
+                const real l1_4 = -y_f3 * gz_0 + y_f0 * gz_2;
+                const real v0_0 = u0_0 + u1_0;
+                const real v0_1 = u0_1 + u1_1;
+                const real v0_2 = u0_2 + u1_2;
+                const real v0_3 = u0_3 + u1_3;
+                const real v0_4 = u0_4 + u1_4;
+                d_gz6[0] = d_gz6[0] + y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - y_f3 * v0_4 + by_f0 * u2_0
+                    + by_f1 * u2_1 - by_f2 * u2_2 - by_f3 * u2_4;
+                d_gz6[1] = d_gz6[1] + y_f3 * v0_1 + y_f4 * v0_2 + y_f0 * v0_3 + by_f3 * u2_1 + by_f4 * u2_2
+                    + by_f0 * u2_3;
+                d_gz6[2] = d_gz6[2] + y_f3 * v0_0 - y_f5 * v0_2 + y_f1 * v0_3 + y_f0 * v0_4 + by_f3 * u2_0
+                    - by_f5 * u2_2 + by_f1 * u2_3 + by_f0 * u2_4;
+                d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
+                d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
+                d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
+                d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
+                d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
+                const real q2_2 = -v0_2 * gz_0;
+                const real q2_4 = v0_2 * gz_1;
+                const real q2_5 = -v0_2 * gz_2;
+                d_y[1] = d_y[1] + C0 * q2_2 + v0_0 * gz_2 + v0_1 * gz_1 - v0_4 * gz_0;
+                d_y[2] = d_y[2] + v0_1 * gz_0 + v0_3 * gz_2 + C1 * q2_4;
+                d_y[3] = d_y[3] + v0_0 * gz_0 + v0_3 * gz_1 + v0_4 * gz_2 + C0 * q2_5;
+                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
+                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+                cgtp_store_stream<1>(d_w_row + 768, d_w_v);
+            }
+            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
+                const real C0 = 0x1p+2f; /* 4 */
+                const real C1 = 0x1.bb67aep+1f; /* sqrt(12) */
+                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
+                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
+                const real y_f0 = y_2;
+                const real y_f1 = y_0;
+                const real y_f2 = y_1;
+                const real y_f3 = C0 * y_1;
+                const real y_f4 = C1 * y_0;
+                const real y_f5 = C2 * y_1;
+                const real y_f6 = C1 * y_2;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 960) + lane * 1);
+                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
+                const real by_f0 = by_2;
+                const real by_f1 = by_0;
+                const real by_f2 = by_1;
+                const real by_f3 = C0 * by_1;
+                const real by_f4 = C1 * by_0;
+                const real by_f5 = C2 * by_1;
+                const real by_f6 = C1 * by_2;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 2560) + lane * 1);
+                real d_w_v[1];
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real gz_0 = gz15[0], gz_1 = gz15[1], gz_2 = gz15[2], gz_3 = gz15[3], gz_4 = gz15[4], gz_5 = gz15[5], gz_6 = gz15[6];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real cw_0 = cw_v[0];
+                const real u0_0 = w_0 * ax_0;
+                const real u0_1 = w_0 * ax_1;
+                const real u0_2 = w_0 * ax_2;
+                const real u0_3 = w_0 * ax_3;
+                const real u0_4 = w_0 * ax_4;
+                const real u1_0 = cw_0 * x_0;
+                const real u1_1 = cw_0 * x_1;
+                const real u1_2 = cw_0 * x_2;
+                const real u1_3 = cw_0 * x_3;
+                const real u1_4 = cw_0 * x_4;
+                const real u2_0 = w_0 * x_0;
+                const real u2_1 = w_0 * x_1;
+                const real u2_2 = w_0 * x_2;
+                const real u2_3 = w_0 * x_3;
+                const real u2_4 = w_0 * x_4;
+                const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 - by_f0 * gz_2 - by_f1 * gz_4 - by_f1 * gz_6;
+                const real l0_1 = by_f0 * gz_1 + by_f3 * gz_2 - by_f1 * gz_3 - by_f1 * gz_5;
+                const real l0_2 = by_f4 * gz_2 + by_f5 * gz_3 + by_f6 * gz_4;
+                const real l0_3 = by_f1 * gz_1 - by_f0 * gz_3 + by_f3 * gz_4 + by_f0 * gz_5;
+                const real l0_4 = by_f1 * gz_0 + by_f1 * gz_2 - by_f0 * gz_4 + by_f2 * gz_5 + by_f0 * gz_6;
+                const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f0 * gz_2 - y_f1 * gz_4 - y_f1 * gz_6;
+                const real l1_1 = y_f0 * gz_1 + y_f3 * gz_2 - y_f1 * gz_3 - y_f1 * gz_5;
+                const real l1_2 = y_f4 * gz_2 + y_f5 * gz_3 + y_f6 * gz_4;
+                const real l1_3 = y_f1 * gz_1 - y_f0 * gz_3 + y_f3 * gz_4 + y_f0 * gz_5;
+                const real l1_4 = y_f1 * gz_0 + y_f1 * gz_2 - y_f0 * gz_4 + y_f2 * gz_5 + y_f0 * gz_6;
+                const real v0_0 = u0_0 + u1_0;
+                const real v0_1 = u0_1 + u1_1;
+                const real v0_2 = u0_2 + u1_2;
+                const real v0_3 = u0_3 + u1_3;
+                const real v0_4 = u0_4 + u1_4;
+                d_gz15[0] = d_gz15[0] + y_f0 * v0_0 + y_f1 * v0_4 + by_f0 * u2_0 + by_f1 * u2_4;
+                d_gz15[1] = d_gz15[1] + y_f2 * v0_0 + y_f0 * v0_1 + y_f1 * v0_3 + by_f2 * u2_0
+                    + by_f0 * u2_1 + by_f1 * u2_3;
+                d_gz15[2] = d_gz15[2] - y_f0 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + y_f1 * v0_4
+                    - by_f0 * u2_0 + by_f3 * u2_1 + by_f4 * u2_2 + by_f1 * u2_4;
+                d_gz15[3] = d_gz15[3] - y_f1 * v0_1 + y_f5 * v0_2 - y_f0 * v0_3 - by_f1 * u2_1
+                    + by_f5 * u2_2 - by_f0 * u2_3;
+                d_gz15[4] = d_gz15[4] - y_f1 * v0_0 + y_f6 * v0_2 + y_f3 * v0_3 - y_f0 * v0_4
+                    - by_f1 * u2_0 + by_f6 * u2_2 + by_f3 * u2_3 - by_f0 * u2_4;
+                d_gz15[5] = d_gz15[5] - y_f1 * v0_1 + y_f0 * v0_3 + y_f2 * v0_4 - by_f1 * u2_1
+                    + by_f0 * u2_3 + by_f2 * u2_4;
+                d_gz15[6] = d_gz15[6] - y_f1 * v0_0 + y_f0 * v0_4 - by_f1 * u2_0 + by_f0 * u2_4;
+                d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
+                d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
+                d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
+                d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
+                d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
+                const real q2_3 = v0_1 * gz_2 + v0_3 * gz_4;
+                const real q2_4 = v0_2 * gz_2;
+                const real q2_5 = v0_2 * gz_3;
+                const real q2_6 = v0_2 * gz_4;
+                d_y[1] = d_y[1] - v0_0 * gz_4 - v0_0 * gz_6 - v0_1 * gz_3 - v0_1 * gz_5 + v0_3 * gz_1
+                    + v0_4 * gz_0 + v0_4 * gz_2 + C1 * q2_4;
+                d_y[2] = d_y[2] + v0_0 * gz_1 + v0_4 * gz_5 + C0 * q2_3 + C2 * q2_5;
+                d_y[3] = d_y[3] + v0_0 * gz_0 - v0_0 * gz_2 + v0_1 * gz_1 - v0_3 * gz_3 + v0_3 * gz_5
+                    - v0_4 * gz_4 + v0_4 * gz_6 + C1 * q2_6;
+                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
+                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+                cgtp_store_stream<1>(d_w_row + 1920, d_w_v);
+            }
+            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
+                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
+                const real y_f0 = y_0;
+                const real y_f1 = y_1;
+                const real y_f2 = y_2;
+                const real y_f3 = y_3;
+                const real y_f4 = y_4;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 1088) + lane * 1);
+                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
+                const real by_f0 = by_0;
+                const real by_f1 = by_1;
+                const real by_f2 = by_2;
+                const real by_f3 = by_3;
+                const real by_f4 = by_4;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 2688) + lane * 1);
+                real d_w_v[1];
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real gz_0 = gz2[0];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real cw_0 = cw_v[0];
+                const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
+                const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+                const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
+                d_gz2[0] = d_gz2[0] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
+                const real s0_0 = w_0 * gz_0;
+                const real s1_0 = cw_0 * gz_0;
+                d_x2[0] = d_x2[0] + s0_0 * by_f0 + s1_0 * y_f0;
+                d_x2[1] = d_x2[1] + s0_0 * by_f1 + s1_0 * y_f1;
+                d_x2[2] = d_x2[2] + s0_0 * by_f2 + s1_0 * y_f2;
+                d_x2[3] = d_x2[3] + s0_0 * by_f3 + s1_0 * y_f3;
+                d_x2[4] = d_x2[4] + s0_0 * by_f4 + s1_0 * y_f4;
+                d_y[4] = d_y[4] + s0_0 * ax_0 + s1_0 * x_0;
+                d_y[5] = d_y[5] + s0_0 * ax_1 + s1_0 * x_1;
+                d_y[6] = d_y[6] + s0_0 * ax_2 + s1_0 * x_2;
+                d_y[7] = d_y[7] + s0_0 * ax_3 + s1_0 * x_3;
+                d_y[8] = d_y[8] + s0_0 * ax_4 + s1_0 * x_4;
+                d_w_v[0] = gz_0 * t2_0 + gz_0 * t0_0;
+                cgtp_store_stream<1>(d_w_row + 256, d_w_v);
+            }
+            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
+                const real C0 = 0x1.bb67aep-1f; /* sqrt(3/4) */
+                const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
+                const real C2 = 0x1p-1f; /* 1/2 */
+                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
+                const real y_f0 = y_2;
+                const real y_f1 = C0 * y_3;
+                const real y_f2 = y_0;
+                const real y_f3 = C0 * y_1;
+                const real y_f4 = y_3;
+                const real y_f5 = C1 * y_2 - y_4;
+                const real y_f6 = C1 * y_1;
+                const real y_f7 = y_1;
+                const real y_f8 = C2 * y_1;
+                const real y_f9 = C2 * y_3;
+                const real y_f10 = y_4;
+                const real y_f11 = C1 * y_3;
+                const real y_f12 = C1 * y_2 + y_4;
+                real w_v[1];
+                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane * 1);
+                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
+                const real by_f0 = by_2;
+                const real by_f1 = C0 * by_3;
+                const real by_f2 = by_0;
+                const real by_f3 = C0 * by_1;
+                const real by_f4 = by_3;
+                const real by_f5 = C1 * by_2 - by_4;
+                const real by_f6 = C1 * by_1;
+                const real by_f7 = by_1;
+                const real by_f8 = C2 * by_1;
+                const real by_f9 = C2 * by_3;
+                const real by_f10 = by_4;
+                const real by_f11 = C1 * by_3;
+                const real by_f12 = C1 * by_2 + by_4;
+                real cw_v[1];
+                cgtp_load<1>(cw_v, (const real *)(at + 2816) + lane * 1);
+                real d_w_v[1];
+                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
+                const real w_0 = w_v[0];
+                const real gz_0 = gz12[0], gz_1 = gz12[1], gz_2 = gz12[2], gz_3 = gz12[3], gz_4 = gz12[4];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real cw_0 = cw_v[0];
+                const real u0_0 = w_0 * ax_0;
+                const real u0_1 = w_0 * ax_1;
+                const real u0_2 = w_0 * ax_2;
+                const real u0_3 = w_0 * ax_3;
+                const real u0_4 = w_0 * ax_4;
+                const real u1_0 = cw_0 * x_0;
+                const real u1_1 = cw_0 * x_1;
+                const real u1_2 = cw_0 * x_2;
+                const real u1_3 = cw_0 * x_3;
+                const real u1_4 = cw_0 * x_4;
+                const real u2_0 = w_0 * x_0;
+                const real u2_1 = w_0 * x_1;
+                const real u2_2 = w_0 * x_2;
+                const real u2_3 = w_0 * x_3;
+                const real u2_4 = w_0 * x_4;
+                const real l0_0 = -by_f0 * gz_0 + by_f4 * gz_1 - by_f2 * gz_2 + by_f7 * gz_3;
+                const real l0_1 = by_f1 * gz_0 + by_f5 * gz_1 + by_f8 * gz_2 + by_f2 * gz_3 - by_f3 * gz_4;
+                const real l0_2 = -by_f2 * gz_0 + by_f6 * gz_1 + by_f0 * gz_2 + by_f11 * gz_3
+                    - by_f10 * gz_4;
+                const real l0_3 = by_f3 * gz_0 + by_f2 * gz_1 + by_f9 * gz_2 + by_f12 * gz_3 + by_f1 * gz_4;
+                const real l0_4 = -by_f7 * gz_1 - by_f10 * gz_2 + by_f4 * gz_3 - by_f0 * gz_4;
+                const real l1_0 = -y_f0 * gz_0 + y_f4 * gz_1 - y_f2 * gz_2 + y_f7 * gz_3;
+                const real l1_1 = y_f1 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 + y_f2 * gz_3 - y_f3 * gz_4;
+                const real l1_2 = -y_f2 * gz_0 + y_f6 * gz_1 + y_f0 * gz_2 + y_f11 * gz_3 - y_f10 * gz_4;
+                const real l1_3 = y_f3 * gz_0 + y_f2 * gz_1 + y_f9 * gz_2 + y_f12 * gz_3 + y_f1 * gz_4;
+                const real l1_4 = -y_f7 * gz_1 - y_f10 * gz_2 + y_f4 * gz_3 - y_f0 * gz_4;
+                const real v0_0 = u0_0 + u1_0;
+                const real v0_1 = u0_1 + u1_1;
+                const real v0_2 = u0_2 + u1_2;
+                const real v0_3 = u0_3 + u1_3;
+                const real v0_4 = u0_4 + u1_4;
+                d_gz12[0] = d_gz12[0] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3
+                    - by_f0 * u2_0 + by_f1 * u2_1 - by_f2 * u2_2 + by_f3 * u2_3;
+                d_gz12[1] = d_gz12[1] + y_f4 * v0_0 + y_f5 * v0_1 + y_f6 * v0_2 + y_f2 * v0_3 - y_f7 * v0_4
+                    + by_f4 * u2_0 + by_f5 * u2_1 + by_f6 * u2_2 + by_f2 * u2_3 - by_f7 * u2_4;
+                d_gz12[2] = d_gz12[2] - y_f2 * v0_0 + y_f8 * v0_1 + y_f0 * v0_2 + y_f9 * v0_3
+                    - y_f10 * v0_4 - by_f2 * u2_0 + by_f8 * u2_1 + by_f0 * u2_2 + by_f9 * u2_3
+                    - by_f10 * u2_4;
+                d_gz12[3] = d_gz12[3] + y_f7 * v0_0 + y_f2 * v0_1 + y_f11 * v0_2 + y_f12 * v0_3
+                    + y_f4 * v0_4 + by_f7 * u2_0 + by_f2 * u2_1 + by_f11 * u2_2 + by_f12 * u2_3
+                    + by_f4 * u2_4;
+                d_gz12[4] = d_gz12[4] - y_f3 * v0_1 - y_f10 * v0_2 + y_f1 * v0_3 - y_f0 * v0_4
+                    - by_f3 * u2_1 - by_f10 * u2_2 + by_f1 * u2_3 - by_f0 * u2_4;
+                d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
+                d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
+                d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
+                d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
+                d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
+                const real q2_1 = v0_1 * gz_0 + v0_3 * gz_4;
+                const real q2_3 = -v0_1 * gz_4 + v0_3 * gz_0;
+                const real q2_5 = v0_1 * gz_1;
+                const real q2_6 = v0_2 * gz_1;
+                const real q2_8 = v0_1 * gz_2;
+                const real q2_9 = v0_3 * gz_2;
+                const real q2_11 = v0_2 * gz_3;
+                const real q2_12 = v0_3 * gz_3;
+                d_y[4] = d_y[4] - v0_0 * gz_2 + v0_1 * gz_3 - v0_2 * gz_0 + v0_3 * gz_1;
+                d_y[5] = d_y[5] + C0 * q2_3 + C1 * q2_6 + v0_0 * gz_3 - v0_4 * gz_1 + C2 * q2_8;
+                d_y[6] = d_y[6] - v0_0 * gz_0 + v0_2 * gz_2 - v0_4 * gz_4 + C1 * q2_5 + C1 * q2_12;
+                d_y[7] = d_y[7] + C0 * q2_1 + v0_0 * gz_1 + v0_4 * gz_3 + C2 * q2_9 + C1 * q2_11;
+                d_y[8] = d_y[8] - q2_5 - v0_2 * gz_4 - v0_4 * gz_2 + q2_12;
+                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
+                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+                cgtp_store_stream<1>(d_w_row + 1536, d_w_v);
             }
             { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
                 const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
@@ -2166,7 +1484,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real y_f12 = C1 * y_3 - C2 * y_5;
                 const real y_f13 = y_4 - C0 * y_6;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 3136) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
                 const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
                 const real by_f0 = by_4 + C0 * by_6;
                 const real by_f1 = C1 * by_3 + C2 * by_5;
@@ -2183,7 +1501,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real by_f12 = C1 * by_3 - C2 * by_5;
                 const real by_f13 = by_4 - C0 * by_6;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 6528) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2944) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -2200,6 +1518,11 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real u1_2 = cw_0 * x_2;
                 const real u1_3 = cw_0 * x_3;
                 const real u1_4 = cw_0 * x_4;
+                const real u2_0 = w_0 * x_0;
+                const real u2_1 = w_0 * x_1;
+                const real u2_2 = w_0 * x_2;
+                const real u2_3 = w_0 * x_3;
+                const real u2_4 = w_0 * x_4;
                 const real l0_0 = -by_f0 * gz_0 + by_f5 * gz_1 + by_f10 * gz_2;
                 const real l0_1 = -by_f1 * gz_0 + by_f6 * gz_1 + by_f3 * gz_2;
                 const real l0_2 = by_f2 * gz_0 + by_f7 * gz_1 + by_f11 * gz_2;
@@ -2210,35 +1533,42 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real l1_2 = y_f2 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2;
                 const real l1_3 = y_f3 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
                 const real l1_4 = y_f4 * gz_0 + y_f9 * gz_1 - y_f13 * gz_2;
+                const real v0_0 = u0_0 + u1_0;
+                const real v0_1 = u0_1 + u1_1;
+                const real v0_2 = u0_2 + u1_2;
+                const real v0_3 = u0_3 + u1_3;
+                const real v0_4 = u0_4 + u1_4;
+                d_gz7[0] = d_gz7[0] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3 + y_f4 * v0_4
+                    - by_f0 * u2_0 - by_f1 * u2_1 + by_f2 * u2_2 + by_f3 * u2_3 + by_f4 * u2_4;
+                d_gz7[1] = d_gz7[1] + y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f8 * v0_3 + y_f9 * v0_4
+                    + by_f5 * u2_0 + by_f6 * u2_1 + by_f7 * u2_2 + by_f8 * u2_3 + by_f9 * u2_4;
+                d_gz7[2] = d_gz7[2] + y_f10 * v0_0 + y_f3 * v0_1 + y_f11 * v0_2 - y_f12 * v0_3
+                    - y_f13 * v0_4 + by_f10 * u2_0 + by_f3 * u2_1 + by_f11 * u2_2 - by_f12 * u2_3
+                    - by_f13 * u2_4;
                 d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
                 d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
                 d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
                 d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real v1gz_3 = u0_3 + u1_3;
-                const real v1gz_4 = u0_4 + u1_4;
-                const real q1_0 = -v1gz_0 * gz_0;
-                const real q1_1 = -v1gz_1 * gz_0;
-                const real q1_2 = v1gz_2 * gz_0;
-                const real q1_3 = v1gz_1 * gz_2 + v1gz_3 * gz_0;
-                const real q1_4 = v1gz_4 * gz_0;
-                const real q1_6 = v1gz_1 * gz_1;
-                const real q1_7 = v1gz_2 * gz_1;
-                const real q1_8 = v1gz_3 * gz_1;
-                const real q1_10 = v1gz_0 * gz_2;
-                const real q1_11 = v1gz_2 * gz_2;
-                const real q1_12 = -v1gz_3 * gz_2;
-                const real q1_13 = -v1gz_4 * gz_2;
-                d_y[9] = d_y[9] + C0 * q1_4 + C0 * q1_10;
-                d_y[10] = d_y[10] + C2 * q1_3 + v1gz_0 * gz_1;
-                d_y[11] = d_y[11] + C3 * q1_2 + q1_4 + C4 * q1_6 - q1_10;
-                d_y[12] = d_y[12] + C1 * q1_1 + C5 * q1_7 + C1 * q1_12;
-                d_y[13] = d_y[13] + q1_0 + C4 * q1_8 + C3 * q1_11 + q1_13;
-                d_y[14] = d_y[14] + C2 * q1_1 + v1gz_4 * gz_1 - C2 * q1_12;
-                d_y[15] = d_y[15] + C0 * q1_0 - C0 * q1_13;
+                const real q2_0 = -v0_0 * gz_0;
+                const real q2_1 = -v0_1 * gz_0;
+                const real q2_2 = v0_2 * gz_0;
+                const real q2_3 = v0_1 * gz_2 + v0_3 * gz_0;
+                const real q2_4 = v0_4 * gz_0;
+                const real q2_6 = v0_1 * gz_1;
+                const real q2_7 = v0_2 * gz_1;
+                const real q2_8 = v0_3 * gz_1;
+                const real q2_10 = v0_0 * gz_2;
+                const real q2_11 = v0_2 * gz_2;
+                const real q2_12 = -v0_3 * gz_2;
+                const real q2_13 = -v0_4 * gz_2;
+                d_y[9] = d_y[9] + C0 * q2_4 + C0 * q2_10;
+                d_y[10] = d_y[10] + C2 * q2_3 + v0_0 * gz_1;
+                d_y[11] = d_y[11] + C3 * q2_2 + q2_4 + C4 * q2_6 - q2_10;
+                d_y[12] = d_y[12] + C1 * q2_1 + C5 * q2_7 + C1 * q2_12;
+                d_y[13] = d_y[13] + q2_0 + C4 * q2_8 + C3 * q2_11 + q2_13;
+                d_y[14] = d_y[14] + C2 * q2_1 + v0_4 * gz_1 - C2 * q2_12;
+                d_y[15] = d_y[15] + C0 * q2_0 - C0 * q2_13;
                 d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
                     + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
                 cgtp_store_stream<1>(d_w_row + 896, d_w_v);
@@ -2281,7 +1611,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real y_f23 = y_4 + C3 * y_6;
                 const real y_f24 = C1 * y_6;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 3264) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane * 1);
                 const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
                 const real by_f0 = by_4;
                 const real by_f1 = C0 * by_5;
@@ -2309,7 +1639,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real by_f23 = by_4 + C3 * by_6;
                 const real by_f24 = C1 * by_6;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 6656) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3072) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -2326,6 +1656,11 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 const real u1_2 = cw_0 * x_2;
                 const real u1_3 = cw_0 * x_3;
                 const real u1_4 = cw_0 * x_4;
+                const real u2_0 = w_0 * x_0;
+                const real u2_1 = w_0 * x_1;
+                const real u2_2 = w_0 * x_2;
+                const real u2_3 = w_0 * x_3;
+                const real u2_4 = w_0 * x_4;
                 const real l0_0 = -by_f0 * gz_0 - by_f5 * gz_1 + by_f8 * gz_2 - by_f13 * gz_3
                     - by_f18 * gz_4 + by_f4 * gz_6;
                 const real l0_1 = by_f1 * gz_0 + by_f6 * gz_1 + by_f9 * gz_2 + by_f14 * gz_3
@@ -2345,85 +1680,129 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                     + y_f23 * gz_5 + y_f1 * gz_6;
                 const real l1_4 = -y_f4 * gz_0 - y_f12 * gz_2 - y_f17 * gz_3 + y_f21 * gz_4 - y_f5 * gz_5
                     - y_f0 * gz_6;
+                const real v0_0 = u0_0 + u1_0;
+                const real v0_1 = u0_1 + u1_1;
+                const real v0_2 = u0_2 + u1_2;
+                const real v0_3 = u0_3 + u1_3;
+                const real v0_4 = u0_4 + u1_4;
+                d_gz16[0] = d_gz16[0] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - y_f4 * v0_4
+                    - by_f0 * u2_0 + by_f1 * u2_1 - by_f2 * u2_2 + by_f3 * u2_3 - by_f4 * u2_4;
+                d_gz16[1] = d_gz16[1] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_3 - by_f5 * u2_0
+                    + by_f6 * u2_1 + by_f7 * u2_3;
+                d_gz16[2] = d_gz16[2] + y_f8 * v0_0 + y_f9 * v0_1 + y_f10 * v0_2 + y_f11 * v0_3
+                    - y_f12 * v0_4 + by_f8 * u2_0 + by_f9 * u2_1 + by_f10 * u2_2 + by_f11 * u2_3
+                    - by_f12 * u2_4;
+                d_gz16[3] = d_gz16[3] - y_f13 * v0_0 + y_f14 * v0_1 + y_f15 * v0_2 + y_f16 * v0_3
+                    - y_f17 * v0_4 - by_f13 * u2_0 + by_f14 * u2_1 + by_f15 * u2_2 + by_f16 * u2_3
+                    - by_f17 * u2_4;
+                d_gz16[4] = d_gz16[4] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2 + y_f20 * v0_3
+                    + y_f21 * v0_4 - by_f18 * u2_0 + by_f11 * u2_1 + by_f19 * u2_2 + by_f20 * u2_3
+                    + by_f21 * u2_4;
+                d_gz16[5] = d_gz16[5] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4 + by_f22 * u2_1
+                    + by_f23 * u2_3 - by_f5 * u2_4;
+                d_gz16[6] = d_gz16[6] + y_f4 * v0_0 - y_f3 * v0_1 - y_f24 * v0_2 + y_f1 * v0_3
+                    - y_f0 * v0_4 + by_f4 * u2_0 - by_f3 * u2_1 - by_f24 * u2_2 + by_f1 * u2_3
+                    - by_f0 * u2_4;
                 d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
                 d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
                 d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
                 d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                const real v1gz_3 = u0_3 + u1_3;
-                const real v1gz_4 = u0_4 + u1_4;
-                const real q1_1 = v1gz_1 * gz_0 + v1gz_3 * gz_6;
-                const real q1_2 = -v1gz_2 * gz_0;
-                const real q1_3 = -v1gz_1 * gz_6 + v1gz_3 * gz_0;
-                const real q1_5 = -v1gz_0 * gz_1 - v1gz_4 * gz_5;
-                const real q1_6 = v1gz_1 * gz_1;
-                const real q1_7 = v1gz_3 * gz_1;
-                const real q1_8 = v1gz_0 * gz_2;
-                const real q1_9 = v1gz_1 * gz_2;
-                const real q1_10 = v1gz_2 * gz_2;
-                const real q1_11 = v1gz_1 * gz_4 + v1gz_3 * gz_2;
-                const real q1_12 = -v1gz_4 * gz_2;
-                const real q1_14 = v1gz_1 * gz_3;
-                const real q1_15 = v1gz_2 * gz_3;
-                const real q1_16 = v1gz_3 * gz_3;
-                const real q1_18 = -v1gz_0 * gz_4;
-                const real q1_19 = v1gz_2 * gz_4;
-                const real q1_20 = v1gz_3 * gz_4;
-                const real q1_21 = v1gz_4 * gz_4;
-                const real q1_22 = v1gz_1 * gz_5;
-                const real q1_23 = v1gz_3 * gz_5;
-                const real q1_24 = -v1gz_2 * gz_6;
-                d_y[9] = d_y[9] + C1 * q1_2 + C3 * q1_7 + C4 * q1_12 + C4 * q1_18 + C3 * q1_22;
-                d_y[10] = d_y[10] + C0 * q1_3 + C6 * q1_11 - v1gz_0 * gz_3;
-                d_y[11] = d_y[11] + v1gz_0 * gz_6 - v1gz_4 * gz_0 + q1_7 + C7 * q1_10 + q1_12 + C8 * q1_14
-                    - q1_18 - q1_22;
-                d_y[12] = d_y[12] + C2 * q1_5 + C5 * q1_9 + C9 * q1_15 + C5 * q1_20;
-                d_y[13] = d_y[13] - v1gz_0 * gz_0 - v1gz_4 * gz_6 + q1_6 + q1_8 + C8 * q1_16 + C7 * q1_19
-                    + q1_21 + q1_23;
-                d_y[14] = d_y[14] + C0 * q1_1 - C6 * q1_9 - v1gz_4 * gz_3 + C6 * q1_20;
-                d_y[15] = d_y[15] - C3 * q1_6 + C4 * q1_8 - C4 * q1_21 + C3 * q1_23 + C1 * q1_24;
+                const real q2_1 = v0_1 * gz_0 + v0_3 * gz_6;
+                const real q2_2 = -v0_2 * gz_0;
+                const real q2_3 = -v0_1 * gz_6 + v0_3 * gz_0;
+                const real q2_5 = -v0_0 * gz_1 - v0_4 * gz_5;
+                const real q2_6 = v0_1 * gz_1;
+                const real q2_7 = v0_3 * gz_1;
+                const real q2_8 = v0_0 * gz_2;
+                const real q2_9 = v0_1 * gz_2;
+                const real q2_10 = v0_2 * gz_2;
+                const real q2_11 = v0_1 * gz_4 + v0_3 * gz_2;
+                const real q2_12 = -v0_4 * gz_2;
+                const real q2_14 = v0_1 * gz_3;
+                const real q2_15 = v0_2 * gz_3;
+                const real q2_16 = v0_3 * gz_3;
+                const real q2_18 = -v0_0 * gz_4;
+                const real q2_19 = v0_2 * gz_4;
+                const real q2_20 = v0_3 * gz_4;
+                const real q2_21 = v0_4 * gz_4;
+                const real q2_22 = v0_1 * gz_5;
+                const real q2_23 = v0_3 * gz_5;
+                const real q2_24 = -v0_2 * gz_6;
+                d_y[9] = d_y[9] + C1 * q2_2 + C3 * q2_7 + C4 * q2_12 + C4 * q2_18 + C3 * q2_22;
+                d_y[10] = d_y[10] + C0 * q2_3 + C6 * q2_11 - v0_0 * gz_3;
+                d_y[11] = d_y[11] + v0_0 * gz_6 - v0_4 * gz_0 + q2_7 + C7 * q2_10 + q2_12 + C8 * q2_14
+                    - q2_18 - q2_22;
+                d_y[12] = d_y[12] + C2 * q2_5 + C5 * q2_9 + C9 * q2_15 + C5 * q2_20;
+                d_y[13] = d_y[13] - v0_0 * gz_0 - v0_4 * gz_6 + q2_6 + q2_8 + C8 * q2_16 + C7 * q2_19
+                    + q2_21 + q2_23;
+                d_y[14] = d_y[14] + C0 * q2_1 - C6 * q2_9 - v0_4 * gz_3 + C6 * q2_20;
+                d_y[15] = d_y[15] - C3 * q2_6 + C4 * q2_8 - C4 * q2_21 + C3 * q2_23 + C1 * q2_24;
                 d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
                     + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
                 cgtp_store_stream<1>(d_w_row + 2048, d_w_v);
             }
             cgtp_sums<16>(d_y);
             if (lane < 16 && cgtp_sums_index<16>() < 16)
-                *(l.d_y_parts + (edge * 4 + 0 + group) * 16 + cgtp_sums_index<16>()) = d_y[0];
-            cgtp_store<1>((real *)(leave + 0) + lane * 1, d_x0);
-            cgtp_store<3>((real *)(leave + 128) + lane * 3, d_x1);
-            cgtp_store<5>((real *)(leave + 512) + lane * 5, d_x2);
+                *(exchange + (done % 16 * 4 + group) * 16 + cgtp_sums_index<16>()) = d_y[0];
+            if (done % 8 == 7)
+                add_up(done - 7, 8);
+            cgtp_store<5>((real *)(leave + 0) + lane * 5, d_x2);
             cgtp_sync_warp();
             real *const d_x_row = l.d_x_edges + edge * (int64_t)1152;
+            cgtp_put16(d_x_row + 512 + group * 160 + lane * 4, leave + 0 + lane * 16);
             if (lane < 8)
-                cgtp_put16(d_x_row + 0 + group * 32 + lane * 4, leave + 0 + lane * 16);
-            if (lane < 24)
-                cgtp_put16(d_x_row + 128 + group * 96 + lane * 4, leave + 128 + lane * 16);
-            cgtp_put16(d_x_row + 512 + group * 160 + lane * 4, leave + 512 + lane * 16);
-            if (lane < 8)
-                cgtp_put16(d_x_row + 640 + group * 160 + lane * 4, leave + 1024 + lane * 16);
-            free_stage = stage;
+                cgtp_put16(d_x_row + 640 + group * 160 + lane * 4, leave + 512 + lane * 16);
             stage = stage + 1 < STAGES ? stage + 1 : 0;
         }
+        if (continued) { /* the range that began it adds this up */
+            put_aside(l.partial_receivers + slot * PARTIAL_receivers + lane);
+            cgtp_flag_raise(l.flag_receivers + slot);
+            continued = false;
+            continue;
+        }
+        if (full > count) { /* add what the ranges after have, in their order */
+            const int64_t last = cgtp_part_of(graph.items, graph.receiver_row[node + 1] - 1, ranges);
+            CGTP_LOOP
+            for (int64_t r = piece.range + 1; r <= last; r++) {
+                const int64_t other = slot - (r - piece.range) * 4;
+                cgtp_flag_wait(l.flag_receivers + other);
+                const real *const from = l.partial_receivers + other * PARTIAL_receivers + lane;
+                CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] += cgtp_read_other(from + (15 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz12[i] += cgtp_read_other(from + (16 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] += cgtp_read_other(from + (21 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz16[i] += cgtp_read_other(from + (24 + i) * CGTP_LANES);
+            }
+        }
+        flush(node);
     }
+    if (done % 8)
+        add_up(done - done % 8, done % 8);
 }
 
 /* nodes: receivers a piece of work (see cgtp_work) */
 template <int nodes>
-CGTP_KERNEL(128, 2) senders_kernel(const launch l, const cgtp_division<1> division)
+CGTP_KERNEL(128, 2) receivers_kernel(const launch l, const cgtp_division<2> division)
 {
     CGTP_SHARED(shared);
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
+    index = cgtp_block_started(l.started_receivers + segment); /* waits go to blocks with smaller numbers */
     const int64_t warp = (int64_t)index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 28800;
+    unsigned char *const ring = shared + cgtp_warp() * 17152;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
         if (warp < (int64_t)division.ranges[segment] * 4)
             for (cgtp_work<nodes> piece((int)(warp / 4)); piece.next(l.graph, division.ranges[segment]);)
-                senders_segment_0(l, piece, (int)(warp % 4), ring, stream, keep);
+                receivers_segment_0(l, piece, (int)(warp % 4), (int64_t)division.first[0] * 4 + warp, division.ranges[segment], ring, (real *)(shared + 68608) + cgtp_warp() / 4 * 1024, stream, keep);
+    }
+    else if (segment == 1) {
+        if (warp < (int64_t)division.ranges[segment] * 4)
+            for (cgtp_work<nodes> piece((int)(warp / 4)); piece.next(l.graph, division.ranges[segment]);)
+                receivers_segment_1(l, piece, (int)(warp % 4), (int64_t)division.first[1] * 4 + warp, division.ranges[segment], ring, (real *)(shared + 68608) + cgtp_warp() / 4 * 1024, stream, keep);
     }
 }
 
@@ -2457,10 +1836,10 @@ CGTP_KERNEL(256, 4) d_y_sum(const launch l)
     const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();
     if (at >= l.graph.items * 16)
         return;
-    const real *const from = l.d_y_parts + at / 16 * 64 + at % 16;
+    const real *const from = l.d_y_parts + at / 16 * 32 + at % 16;
     real sum = from[0];
     CGTP_UNROLL
-    for (int i = 1; i < 4; i++)
+    for (int i = 1; i < 2; i++)
         sum += from[i * 16];
     l.d_y[at] = sum;
 }
@@ -2471,19 +1850,19 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
     size_t at = 0;
     if (l)
         l->started_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(1) * 1 * sizeof(unsigned));
+    at += cgtp_round_up((size_t)(1) * 2 * sizeof(unsigned));
     if (l)
         l->flag_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 1)) * 1 * sizeof(unsigned));
+    at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 2)) * 1 * sizeof(unsigned));
     if (l)
         l->partial_receivers = (real *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 1)) * 4544 * sizeof(real));
+    at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 2)) * 1280 * sizeof(real));
     if (l)
         l->d_x_edges = (real *)(base + at);
     at += cgtp_round_up((size_t)(graph->items) * 1152 * sizeof(real));
     if (l)
         l->d_y_parts = (real *)(base + at);
-    at += cgtp_round_up((size_t)(graph->items) * 64 * sizeof(real));
+    at += cgtp_round_up((size_t)(graph->items) * 32 * sizeof(real));
     return at ? at : 16;
 }
 
@@ -2555,26 +1934,18 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
     l.d_y = d_y;
     l.d_w = d_w;
     lay_out(graph, &l, (char *)workspace);
-    if (graph->items == 0 && (status = cgtp_clear(d_gz, (size_t)graph->receivers * 9088 * sizeof(real), stream)))
-        return status;
-    if ((status = cgtp_clear(l.started_receivers, (size_t)(1) * 1 * sizeof(unsigned), stream)))
-        return status;
-    if ((status = cgtp_clear(l.flag_receivers, (size_t)(cgtp_slots(2, 4, 1)) * 1 * sizeof(unsigned), stream)))
+    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.started_receivers, l.flag_receivers},
+                                           {(size_t)(graph->items ? 0 : graph->receivers) * 9088 * sizeof(real),
+                                            (size_t)(1) * 2 * sizeof(unsigned),
+                                            (size_t)(cgtp_slots(2, 4, 2)) * 1 * sizeof(unsigned)}},
+                             stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {924}, groups[] = {4};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups);
+        static const int work[] = {752, 1051}, groups[] = {4, 4};
+        const auto division = cgtp_divide<2>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
-                                  cgtp_division_blocks(division), 128, 90112, stream, l, division)))
-            return status;
-    }
-    if (graph->items) {
-        static const int work[] = {1234}, groups[] = {4};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups);
-        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
-                                  cgtp_division_blocks(division), 128, 115200, stream, l, division)))
+                                  cgtp_division_blocks(division), 128, 72704, stream, l, division)))
             return status;
     }
     if ((status = cgtp_launch(d_x_gather, graph->senders * 3, 128, 0, stream, l)))

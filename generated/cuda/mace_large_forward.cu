@@ -55,19 +55,18 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
     int32_t node = (int32_t)piece.node;
     int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
     int ends_at = 0; /* the lane that has this receiver's */
-    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
+    int done = 0, stage = 0;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
+    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
     bool continued = graph.receiver_row[node] < first; /* its first edges are in the range before */
-    int64_t continued_node = -1;
-    /* Starts the copies of edge number `loaded` of the range into a stage of the ring. */
-    auto load = [&](int stage) {
-        if (loaded % CGTP_LANES == 0) {
+    /* Starts the copies of edge number `next` of the range into a stage of the ring. */
+    auto load = [&](int next, int stage) {
+        if (next % CGTP_LANES == 0) {
             senders = next_senders;
-            const int ahead = loaded + CGTP_LANES + lane;
+            const int ahead = next + CGTP_LANES + lane;
             next_senders = ahead < count ? graph.sender[first + ahead] : 0;
         }
-        const auto from = cgtp_shuffle(senders, loaded % CGTP_LANES);
+        const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
         unsigned char *const to = cgtp_hide(ring + stage * STAGE);
         const real *const x_row = l.x + from * (int64_t)1152;
         if (lane < 16)
@@ -79,10 +78,10 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         cgtp_copy16(to + 1536 + lane * 16, x_row + 512 + group * 320 + 128 + lane * 4, keep);
         if (lane < 16)
             cgtp_copy16(to + 2048 + lane * 16, x_row + 512 + group * 320 + 256 + lane * 4, keep);
-        const real *const y_row = l.y + (first + loaded) * 16;
+        const real *const y_row = l.y + (first + next) * 16;
         if (lane < 4)
             cgtp_copy16(to + 2304 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + loaded) * 2176 + group * 64;
+        const real *const w_row = l.w + (first + next) * 2176 + group * 64;
         cgtp_copy16(to + 2368 + lane * 16, w_row + 0 + lane / 16 * 512 + lane % 16 * 4, stream);
         cgtp_copy16(to + 2880 + lane * 16, w_row + 1408 + lane / 16 * -1024 + lane % 16 * 4, stream);
         cgtp_copy16(to + 3392 + lane * 16, w_row + 128 + lane / 16 * 1024 + lane % 16 * 4, stream);
@@ -93,7 +92,6 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         cgtp_copy16(to + 5952 + lane * 16, w_row + 1280 + lane / 16 * -384 + lane % 16 * 4, stream);
         if (lane < 16)
             cgtp_copy16(to + 6464 + lane * 16, w_row + 2048 + lane * 4, stream);
-        loaded++;
     };
     real z0[2] = {0};
     real z4[6] = {0};
@@ -114,37 +112,38 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
     real z16[14] = {0};
     /* Writes the sums as row `row` of the output. */
     auto flush = [&](int64_t row) {
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<2>((real *)leave + lane * 2, z0);
+        unsigned char *to;
+        to = leave + 0;
+        cgtp_store<2>((real *)to + lane * 2, z0);
         cgtp_sync_warp();
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 0 + group * 64 + lane * 4, leave + 0 + lane * 16);
-        leave = ring + STAGES * STAGE + 1792;
-        cgtp_store<6>((real *)leave + lane * 6, z4);
+            cgtp_put16(l.z + row * 9088 + 0 + group * 64 + lane * 4, to + 0 + lane * 16);
+        to = leave + 1792;
+        cgtp_store<6>((real *)to + lane * 6, z4);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 768 + group * 192 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 768 + group * 192 + lane * 4, to + 0 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 896 + group * 192 + lane * 4, leave + 512 + lane * 16);
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<10>((real *)leave + lane * 10, z11);
+            cgtp_put16(l.z + row * 9088 + 896 + group * 192 + lane * 4, to + 512 + lane * 16);
+        to = leave + 0;
+        cgtp_store<10>((real *)to + lane * 10, z11);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 4224 + group * 320 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 4352 + group * 320 + lane * 4, leave + 512 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 4224 + group * 320 + lane * 4, to + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 4352 + group * 320 + lane * 4, to + 512 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 4480 + group * 320 + lane * 4, leave + 1024 + lane * 16);
-        leave = ring + STAGES * STAGE + 1792;
-        cgtp_store<6>((real *)leave + lane * 6, z3);
+            cgtp_put16(l.z + row * 9088 + 4480 + group * 320 + lane * 4, to + 1024 + lane * 16);
+        to = leave + 1792;
+        cgtp_store<6>((real *)to + lane * 6, z3);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 384 + group * 192 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 384 + group * 192 + lane * 4, to + 0 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 512 + group * 192 + lane * 4, leave + 512 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 512 + group * 192 + lane * 4, to + 512 + lane * 16);
         z1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         z1[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<2>((real *)leave + lane * 2, z1);
+        to = leave + 0;
+        cgtp_store<2>((real *)to + lane * 2, z1);
         cgtp_sync_warp();
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 128 + group * 64 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 128 + group * 64 + lane * 4, to + 0 + lane * 16);
         z9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z9[5] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
@@ -155,25 +154,25 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         z9[8] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z9[9] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 1792;
-        cgtp_store<10>((real *)leave + lane * 10, z9);
+        to = leave + 1792;
+        cgtp_store<10>((real *)to + lane * 10, z9);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 2944 + group * 320 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 3072 + group * 320 + lane * 4, leave + 512 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 2944 + group * 320 + lane * 4, to + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 3072 + group * 320 + lane * 4, to + 512 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 3200 + group * 320 + lane * 4, leave + 1024 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 3200 + group * 320 + lane * 4, to + 1024 + lane * 16);
         z6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z6[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z6[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z6[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<6>((real *)leave + lane * 6, z6);
+        to = leave + 0;
+        cgtp_store<6>((real *)to + lane * 6, z6);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 1536 + group * 192 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 1536 + group * 192 + lane * 4, to + 0 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 1664 + group * 192 + lane * 4, leave + 512 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 1664 + group * 192 + lane * 4, to + 512 + lane * 16);
         z15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z15[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -188,33 +187,33 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         z15[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         z15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z15[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 1792;
-        cgtp_store<14>((real *)leave + lane * 14, z15);
+        to = leave + 1792;
+        cgtp_store<14>((real *)to + lane * 14, z15);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 7296 + group * 448 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 7424 + group * 448 + lane * 4, leave + 512 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 7552 + group * 448 + lane * 4, leave + 1024 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 7296 + group * 448 + lane * 4, to + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 7424 + group * 448 + lane * 4, to + 512 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 7552 + group * 448 + lane * 4, to + 1024 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 7680 + group * 448 + lane * 4, leave + 1536 + lane * 16);
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<10>((real *)leave + lane * 10, z8);
+            cgtp_put16(l.z + row * 9088 + 7680 + group * 448 + lane * 4, to + 1536 + lane * 16);
+        to = leave + 0;
+        cgtp_store<10>((real *)to + lane * 10, z8);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 2304 + group * 320 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 2432 + group * 320 + lane * 4, leave + 512 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 2304 + group * 320 + lane * 4, to + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 2432 + group * 320 + lane * 4, to + 512 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 2560 + group * 320 + lane * 4, leave + 1024 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 2560 + group * 320 + lane * 4, to + 1024 + lane * 16);
         z5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z5[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z5[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z5[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z5[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z5[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        leave = ring + STAGES * STAGE + 1792;
-        cgtp_store<6>((real *)leave + lane * 6, z5);
+        to = leave + 1792;
+        cgtp_store<6>((real *)to + lane * 6, z5);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 1152 + group * 192 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 1152 + group * 192 + lane * 4, to + 0 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 1280 + group * 192 + lane * 4, leave + 512 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 1280 + group * 192 + lane * 4, to + 512 + lane * 16);
         z14[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z14[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z14[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -229,21 +228,21 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         z14[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         z14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z14[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<14>((real *)leave + lane * 14, z14);
+        to = leave + 0;
+        cgtp_store<14>((real *)to + lane * 14, z14);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 6400 + group * 448 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 6528 + group * 448 + lane * 4, leave + 512 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 6656 + group * 448 + lane * 4, leave + 1024 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 6400 + group * 448 + lane * 4, to + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 6528 + group * 448 + lane * 4, to + 512 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 6656 + group * 448 + lane * 4, to + 1024 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 6784 + group * 448 + lane * 4, leave + 1536 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 6784 + group * 448 + lane * 4, to + 1536 + lane * 16);
         z2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
         z2[1] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        leave = ring + STAGES * STAGE + 1792;
-        cgtp_store<2>((real *)leave + lane * 2, z2);
+        to = leave + 1792;
+        cgtp_store<2>((real *)to + lane * 2, z2);
         cgtp_sync_warp();
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 256 + group * 64 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 256 + group * 64 + lane * 4, to + 0 + lane * 16);
         z12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         z12[5] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         z12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
@@ -254,21 +253,21 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         z12[8] *= 0x1.da0518p-2f; /* sqrt(3/14) */
         z12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         z12[9] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<10>((real *)leave + lane * 10, z12);
+        to = leave + 0;
+        cgtp_store<10>((real *)to + lane * 10, z12);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 4864 + group * 320 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 4992 + group * 320 + lane * 4, leave + 512 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 4864 + group * 320 + lane * 4, to + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 4992 + group * 320 + lane * 4, to + 512 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 5120 + group * 320 + lane * 4, leave + 1024 + lane * 16);
-        leave = ring + STAGES * STAGE + 1792;
-        cgtp_store<14>((real *)leave + lane * 14, z13);
+            cgtp_put16(l.z + row * 9088 + 5120 + group * 320 + lane * 4, to + 1024 + lane * 16);
+        to = leave + 1792;
+        cgtp_store<14>((real *)to + lane * 14, z13);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 5504 + group * 448 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 5632 + group * 448 + lane * 4, leave + 512 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 5760 + group * 448 + lane * 4, leave + 1024 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 5504 + group * 448 + lane * 4, to + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 5632 + group * 448 + lane * 4, to + 512 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 5760 + group * 448 + lane * 4, to + 1024 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 5888 + group * 448 + lane * 4, leave + 1536 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 5888 + group * 448 + lane * 4, to + 1536 + lane * 16);
         z10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
         z10[5] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
         z10[1] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
@@ -279,25 +278,25 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         z10[8] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         z10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
         z10[9] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<10>((real *)leave + lane * 10, z10);
+        to = leave + 0;
+        cgtp_store<10>((real *)to + lane * 10, z10);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 3584 + group * 320 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 3712 + group * 320 + lane * 4, leave + 512 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 3584 + group * 320 + lane * 4, to + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 3712 + group * 320 + lane * 4, to + 512 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 3840 + group * 320 + lane * 4, leave + 1024 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 3840 + group * 320 + lane * 4, to + 1024 + lane * 16);
         z7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
         z7[3] *= 0x1.e990cep-4f; /* sqrt(1/70) */
         z7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
         z7[4] *= 0x1.83091ep-2f; /* sqrt(1/7) */
         z7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
         z7[5] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        leave = ring + STAGES * STAGE + 1792;
-        cgtp_store<6>((real *)leave + lane * 6, z7);
+        to = leave + 1792;
+        cgtp_store<6>((real *)to + lane * 6, z7);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 1920 + group * 192 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 1920 + group * 192 + lane * 4, to + 0 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 2048 + group * 192 + lane * 4, leave + 512 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 2048 + group * 192 + lane * 4, to + 512 + lane * 16);
         z16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         z16[7] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         z16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
@@ -312,14 +311,14 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         z16[12] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
         z16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         z16[13] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<14>((real *)leave + lane * 14, z16);
+        to = leave + 0;
+        cgtp_store<14>((real *)to + lane * 14, z16);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 8192 + group * 448 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 8320 + group * 448 + lane * 4, leave + 512 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 8448 + group * 448 + lane * 4, leave + 1024 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 8192 + group * 448 + lane * 4, to + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 8320 + group * 448 + lane * 4, to + 512 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 8448 + group * 448 + lane * 4, to + 1024 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 8576 + group * 448 + lane * 4, leave + 1536 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 8576 + group * 448 + lane * 4, to + 1536 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
@@ -346,8 +345,8 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         cgtp_sync_warp(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
-        if (loaded < count)
-            load(i);
+        if (i < count)
+            load(i, i);
         cgtp_copies_commit();
     }
     CGTP_LOOP
@@ -380,8 +379,8 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
             cgtp_sync_warp();
-            if (loaded < count)
-                load(free_stage);
+            if (done + STAGES - 1 < count) /* into the stage that the edge before had */
+                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
             cgtp_copies_commit();
             const unsigned char *const at = ring + stage * STAGE;
             real x0[2];
@@ -1000,66 +999,41 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 z16[13] = z16[13] + y_f4 * u0_0 - y_f3 * u0_1 - y_f24 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
                 }
             }
-            free_stage = stage;
             stage = stage + 1 < STAGES ? stage + 1 : 0;
         }
-        if (full > count) { /* goes on in the next range, which will add this up */
-            put_aside(l.partial_receivers + (slot * 2 + 1) * PARTIAL_receivers + lane);
+        if (continued) { /* the range that began it adds this up */
+            put_aside(l.partial_receivers + slot * PARTIAL_receivers + lane);
             cgtp_flag_raise(l.flag_receivers + slot);
-            break;
-        }
-        if (continued) {
-            put_aside(l.partial_receivers + slot * 2 * PARTIAL_receivers + lane);
-            continued_node = node;
             continued = false;
-        } else {
-            flush(node);
+            continue;
         }
-    }
-    if (continued_node >= 0) { /* add what the ranges before have, in their order */
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z0[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z4[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z11[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z3[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z1[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z9[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z6[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z15[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z8[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z5[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z14[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z2[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z12[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z13[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z10[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z7[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z16[i] = 0;
-        const int64_t begin = cgtp_part_of(graph.items, graph.receiver_row[continued_node], ranges);
-        CGTP_LOOP
-        for (int64_t r = begin; r <= piece.range; r++) {
-            const int64_t other = slot - (piece.range - r) * 2;
-            if (r < piece.range)
+        if (full > count) { /* add what the ranges after have, in their order */
+            const int64_t last = cgtp_part_of(graph.items, graph.receiver_row[node + 1] - 1, ranges);
+            CGTP_LOOP
+            for (int64_t r = piece.range + 1; r <= last; r++) {
+                const int64_t other = slot - (r - piece.range) * 2;
                 cgtp_flag_wait(l.flag_receivers + other);
-            const real *const from = l.partial_receivers + (other * 2 + (r < piece.range)) * PARTIAL_receivers + lane;
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z11[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z3[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z1[i] += cgtp_read_other(from + (24 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z9[i] += cgtp_read_other(from + (26 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z6[i] += cgtp_read_other(from + (36 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z15[i] += cgtp_read_other(from + (42 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z8[i] += cgtp_read_other(from + (56 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z5[i] += cgtp_read_other(from + (66 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z14[i] += cgtp_read_other(from + (72 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z2[i] += cgtp_read_other(from + (86 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z12[i] += cgtp_read_other(from + (88 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z13[i] += cgtp_read_other(from + (98 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z10[i] += cgtp_read_other(from + (112 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z7[i] += cgtp_read_other(from + (122 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z16[i] += cgtp_read_other(from + (128 + i) * CGTP_LANES);
+                const real *const from = l.partial_receivers + other * PARTIAL_receivers + lane;
+                CGTP_UNROLL for (int i = 0; i < 2; i++) z0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 6; i++) z4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 10; i++) z11[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 6; i++) z3[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 2; i++) z1[i] += cgtp_read_other(from + (24 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 10; i++) z9[i] += cgtp_read_other(from + (26 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 6; i++) z6[i] += cgtp_read_other(from + (36 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 14; i++) z15[i] += cgtp_read_other(from + (42 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 10; i++) z8[i] += cgtp_read_other(from + (56 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 6; i++) z5[i] += cgtp_read_other(from + (66 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 14; i++) z14[i] += cgtp_read_other(from + (72 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 2; i++) z2[i] += cgtp_read_other(from + (86 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 10; i++) z12[i] += cgtp_read_other(from + (88 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 14; i++) z13[i] += cgtp_read_other(from + (98 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 10; i++) z10[i] += cgtp_read_other(from + (112 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 6; i++) z7[i] += cgtp_read_other(from + (122 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 14; i++) z16[i] += cgtp_read_other(from + (128 + i) * CGTP_LANES);
+            }
         }
-        flush(continued_node);
+        flush(node);
     }
 }
 
@@ -1094,7 +1068,7 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
     at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 1)) * 1 * sizeof(unsigned));
     if (l)
         l->partial_receivers = (real *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 1)) * 9088 * sizeof(real));
+    at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 1)) * 4544 * sizeof(real));
     return at ? at : 16;
 }
 
@@ -1141,11 +1115,11 @@ extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *
     l.w = w;
     l.z = z;
     lay_out(graph, &l, (char *)workspace);
-    if (graph->items == 0 && (status = cgtp_clear(z, (size_t)graph->receivers * 9088 * sizeof(real), stream)))
-        return status;
-    if ((status = cgtp_clear(l.started_receivers, (size_t)(1) * 1 * sizeof(unsigned), stream)))
-        return status;
-    if ((status = cgtp_clear(l.flag_receivers, (size_t)(cgtp_slots(2, 4, 1)) * 1 * sizeof(unsigned), stream)))
+    if ((status = cgtp_clear(cgtp_areas<3>{{z, l.started_receivers, l.flag_receivers},
+                                           {(size_t)(graph->items ? 0 : graph->receivers) * 9088 * sizeof(real),
+                                            (size_t)(1) * 1 * sizeof(unsigned),
+                                            (size_t)(cgtp_slots(2, 4, 1)) * 1 * sizeof(unsigned)}},
+                             stream)))
         return status;
     if (graph->items) {
         static const int work[] = {613}, groups[] = {2};

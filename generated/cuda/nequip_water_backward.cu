@@ -9,7 +9,7 @@
  */
 /* Plan for sm_90:
  *   kernel backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
- *     4 stages, 4 warps a block, 3 blocks a multiprocessor, 43008 bytes shared a block
+ *     4 stages, 4 warps a block, 3 blocks a multiprocessor, 44032 bytes shared a block
  *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 88 registers; stage 2432 bytes; 303 instructions an edge
  */
 #include "nequip_water.h"
@@ -53,17 +53,17 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
     int32_t node = (int32_t)piece.node;
     int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
     int ends_at = 0; /* the lane that has this receiver's */
-    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
+    int done = 0, stage = 0;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
-    /* Starts the copies of edge number `loaded` of the range into a stage of the ring. */
-    auto load = [&](int stage) {
-        if (loaded % CGTP_LANES == 0) {
+    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
+    /* Starts the copies of edge number `next` of the range into a stage of the ring. */
+    auto load = [&](int next, int stage) {
+        if (next % CGTP_LANES == 0) {
             senders = next_senders;
-            const int ahead = loaded + CGTP_LANES + lane;
+            const int ahead = next + CGTP_LANES + lane;
             next_senders = ahead < count ? graph.sender[first + ahead] : 0;
         }
-        const auto from = cgtp_shuffle(senders, loaded % CGTP_LANES);
+        const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
         unsigned char *const to = cgtp_hide(ring + stage * STAGE);
         const real *const x_row = l.x + from * (int64_t)256;
         if (lane < 8)
@@ -74,15 +74,14 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
             cgtp_copy16(to + 256 + lane * 16, x_row + 64 + group * 96 + lane * 4, keep);
         if (lane < 24)
             cgtp_copy16(to + 640 + lane * 16, x_row + 160 + group * 96 + lane * 4, keep);
-        const real *const y_row = l.y + (first + loaded) * 4;
+        const real *const y_row = l.y + (first + next) * 4;
         if (lane < 1)
             cgtp_copy16(to + 1024 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + loaded) * 320 + group * 32;
+        const real *const w_row = l.w + (first + next) * 320 + group * 32;
         cgtp_copy16(to + 1040 + lane * 16, w_row + (lane < 8 ? 0 : lane < 16 ? 64 : lane < 24 ? 128 : 224) + lane % 8 * 4, stream);
         cgtp_copy16(to + 1552 + lane * 16, w_row + (lane < 8 ? 32 : lane < 16 ? 96 : lane < 24 ? 160 : 192) + lane % 8 * 4, stream);
         if (lane < 16)
             cgtp_copy16(to + 2064 + lane * 16, w_row + 256 + lane / 8 * 32 + lane % 8 * 4, stream);
-        loaded++;
     };
     real gz0[1] = {0};
     real gz2[1] = {0};
@@ -98,8 +97,8 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
         cgtp_sync_warp(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
-        if (loaded < count)
-            load(i);
+        if (i < count)
+            load(i, i);
         cgtp_copies_commit();
     }
     CGTP_LOOP
@@ -135,8 +134,8 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
             cgtp_sync_warp();
-            if (loaded < count)
-                load(free_stage);
+            if (done + STAGES - 1 < count) /* into the stage that the edge before had */
+                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
             cgtp_copies_commit();
             const unsigned char *const at = ring + stage * STAGE;
             const int64_t edge = first + done;
@@ -377,7 +376,6 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 cgtp_put16(gx_row + 64 + group * 96 + lane * 4, leave + 256 + lane * 16);
             if (lane < 24)
                 cgtp_put16(gx_row + 160 + group * 96 + lane * 4, leave + 640 + lane * 16);
-            free_stage = stage;
             stage = stage + 1 < STAGES ? stage + 1 : 0;
         }
     }
@@ -498,7 +496,7 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
-                                  cgtp_division_blocks(division), 128, 43008, stream, l, division)))
+                                  cgtp_division_blocks(division), 128, 44032, stream, l, division)))
             return status;
     }
     if ((status = cgtp_launch(gx_gather, graph->senders * 1, 128, 0, stream, l)))

@@ -8,12 +8,9 @@
  *   z receiver  32x0o+32x0o+32x0e+32x0e+32x1o+32x1o+32x1o+32x1e+32x1e+32x1e
  */
 /* Plan for sm_90:
- *   kernel double_backward, pass over receiver: pipelined convolution
- *     3 stages, 4 warps a block, 3 blocks a multiprocessor, 59904 bytes shared a block
- *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 138 registers; stage 4736 bytes; 412 instructions an edge
- *   kernel double_backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
- *     4 stages, 4 warps a block, 3 blocks a multiprocessor, 47104 bytes shared a block
- *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 104 registers; stage 2688 bytes; 220 instructions an edge
+ *   kernel double_backward, pass over receiver: pipelined convolution, gradients of x through a buffer of edges
+ *     3 stages, 4 warps a block, 3 blocks a multiprocessor, 61952 bytes shared a block
+ *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 146 registers; stage 4736 bytes; 487 instructions an edge
  */
 #include "nequip_water.h"
 
@@ -50,7 +47,7 @@ struct launch {
     real *d_x_edges;
 };
 
-enum { PARTIAL_receivers = 1408 }; /* elements that a warp puts aside for a receiver it shares */
+enum { PARTIAL_receivers = 704 }; /* elements that a warp puts aside for a receiver it shares */
 
 /* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. slot: the warp's place among the partial sums. */
 template <int nodes>
@@ -65,19 +62,18 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
     int32_t node = (int32_t)piece.node;
     int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
     int ends_at = 0; /* the lane that has this receiver's */
-    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
+    int done = 0, stage = 0;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
+    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
     bool continued = graph.receiver_row[node] < first; /* its first edges are in the range before */
-    int64_t continued_node = -1;
-    /* Starts the copies of edge number `loaded` of the range into a stage of the ring. */
-    auto load = [&](int stage) {
-        if (loaded % CGTP_LANES == 0) {
+    /* Starts the copies of edge number `next` of the range into a stage of the ring. */
+    auto load = [&](int next, int stage) {
+        if (next % CGTP_LANES == 0) {
             senders = next_senders;
-            const int ahead = loaded + CGTP_LANES + lane;
+            const int ahead = next + CGTP_LANES + lane;
             next_senders = ahead < count ? graph.sender[first + ahead] : 0;
         }
-        const auto from = cgtp_shuffle(senders, loaded % CGTP_LANES);
+        const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
         unsigned char *const to = cgtp_hide(ring + stage * STAGE);
         const real *const x_row = l.x + from * (int64_t)256;
         if (lane < 8)
@@ -88,10 +84,10 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
             cgtp_copy16(to + 256 + lane * 16, x_row + 64 + group * 96 + lane * 4, keep);
         if (lane < 24)
             cgtp_copy16(to + 640 + lane * 16, x_row + 160 + group * 96 + lane * 4, keep);
-        const real *const y_row = l.y + (first + loaded) * 4;
+        const real *const y_row = l.y + (first + next) * 4;
         if (lane < 1)
             cgtp_copy16(to + 1024 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + loaded) * 320 + group * 32;
+        const real *const w_row = l.w + (first + next) * 320 + group * 32;
         cgtp_copy16(to + 1040 + lane * 16, w_row + (lane < 8 ? 0 : lane < 16 ? 64 : lane < 24 ? 128 : 224) + lane % 8 * 4, stream);
         cgtp_copy16(to + 1552 + lane * 16, w_row + (lane < 8 ? 32 : lane < 16 ? 96 : lane < 24 ? 160 : 192) + lane % 8 * 4, stream);
         if (lane < 16)
@@ -105,15 +101,14 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
             cgtp_copy16(to + 2576 + lane * 16, ax_row + 64 + group * 96 + lane * 4, keep);
         if (lane < 24)
             cgtp_copy16(to + 2960 + lane * 16, ax_row + 160 + group * 96 + lane * 4, keep);
-        const real *const by_row = l.by + (first + loaded) * 4;
+        const real *const by_row = l.by + (first + next) * 4;
         if (lane < 1)
             cgtp_copy16(to + 3344 + lane * 16, by_row + lane * 4, stream);
-        const real *const cw_row = l.cw + (first + loaded) * 320 + group * 32;
+        const real *const cw_row = l.cw + (first + next) * 320 + group * 32;
         cgtp_copy16(to + 3360 + lane * 16, cw_row + (lane < 8 ? 0 : lane < 16 ? 64 : lane < 24 ? 128 : 224) + lane % 8 * 4, stream);
         cgtp_copy16(to + 3872 + lane * 16, cw_row + (lane < 8 ? 32 : lane < 16 ? 96 : lane < 24 ? 160 : 192) + lane % 8 * 4, stream);
         if (lane < 16)
             cgtp_copy16(to + 4384 + lane * 16, cw_row + 256 + lane / 8 * 32 + lane % 8 * 4, stream);
-        loaded++;
     };
     real d_gz0[1] = {0};
     real d_gz2[1] = {0};
@@ -137,64 +132,66 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
     real gz9[3] = {0};
     /* Writes the sums as row `row` of the output. */
     auto flush = [&](int64_t row) {
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<1>((real *)leave + lane * 1, d_gz0);
+        unsigned char *to;
+        cgtp_sync_warp(); /* what the last edge adds has left */
+        to = leave + 0;
+        cgtp_store<1>((real *)to + lane * 1, d_gz0);
         cgtp_sync_warp();
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 704 + 0 + group * 32 + lane * 4, leave + 0 + lane * 16);
-        leave = ring + STAGES * STAGE + 384;
-        cgtp_store<1>((real *)leave + lane * 1, d_gz2);
+            cgtp_put16(l.d_gz + row * 704 + 0 + group * 32 + lane * 4, to + 0 + lane * 16);
+        to = leave + 384;
+        cgtp_store<1>((real *)to + lane * 1, d_gz2);
         cgtp_sync_warp();
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 704 + 64 + group * 32 + lane * 4, leave + 0 + lane * 16);
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<3>((real *)leave + lane * 3, d_gz4);
+            cgtp_put16(l.d_gz + row * 704 + 64 + group * 32 + lane * 4, to + 0 + lane * 16);
+        to = leave + 0;
+        cgtp_store<3>((real *)to + lane * 3, d_gz4);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 704 + 224 + group * 96 + lane * 4, leave + 0 + lane * 16);
-        leave = ring + STAGES * STAGE + 384;
-        cgtp_store<3>((real *)leave + lane * 3, d_gz7);
+            cgtp_put16(l.d_gz + row * 704 + 224 + group * 96 + lane * 4, to + 0 + lane * 16);
+        to = leave + 384;
+        cgtp_store<3>((real *)to + lane * 3, d_gz7);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 704 + 608 + group * 96 + lane * 4, leave + 0 + lane * 16);
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<3>((real *)leave + lane * 3, d_gz1);
+            cgtp_put16(l.d_gz + row * 704 + 608 + group * 96 + lane * 4, to + 0 + lane * 16);
+        to = leave + 0;
+        cgtp_store<3>((real *)to + lane * 3, d_gz1);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 704 + 416 + group * 96 + lane * 4, leave + 0 + lane * 16);
-        leave = ring + STAGES * STAGE + 384;
-        cgtp_store<3>((real *)leave + lane * 3, d_gz3);
+            cgtp_put16(l.d_gz + row * 704 + 416 + group * 96 + lane * 4, to + 0 + lane * 16);
+        to = leave + 384;
+        cgtp_store<3>((real *)to + lane * 3, d_gz3);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 704 + 128 + group * 96 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.d_gz + row * 704 + 128 + group * 96 + lane * 4, to + 0 + lane * 16);
         d_gz5[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<1>((real *)leave + lane * 1, d_gz5);
+        to = leave + 0;
+        cgtp_store<1>((real *)to + lane * 1, d_gz5);
         cgtp_sync_warp();
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 704 + 96 + group * 32 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.d_gz + row * 704 + 96 + group * 32 + lane * 4, to + 0 + lane * 16);
         d_gz6[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz6[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz6[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 384;
-        cgtp_store<3>((real *)leave + lane * 3, d_gz6);
+        to = leave + 384;
+        cgtp_store<3>((real *)to + lane * 3, d_gz6);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 704 + 512 + group * 96 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.d_gz + row * 704 + 512 + group * 96 + lane * 4, to + 0 + lane * 16);
         d_gz8[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<1>((real *)leave + lane * 1, d_gz8);
+        to = leave + 0;
+        cgtp_store<1>((real *)to + lane * 1, d_gz8);
         cgtp_sync_warp();
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 704 + 32 + group * 32 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.d_gz + row * 704 + 32 + group * 32 + lane * 4, to + 0 + lane * 16);
         d_gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz9[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 384;
-        cgtp_store<3>((real *)leave + lane * 3, d_gz9);
+        to = leave + 384;
+        cgtp_store<3>((real *)to + lane * 3, d_gz9);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 704 + 320 + group * 96 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.d_gz + row * 704 + 320 + group * 96 + lane * 4, to + 0 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
@@ -214,8 +211,8 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         cgtp_sync_warp(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
-        if (loaded < count)
-            load(i);
+        if (i < count)
+            load(i, i);
         cgtp_copies_commit();
     }
     CGTP_LOOP
@@ -259,8 +256,8 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
             cgtp_sync_warp();
-            if (loaded < count)
-                load(free_stage);
+            if (done + STAGES - 1 < count) /* into the stage that the edge before had */
+                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
             cgtp_copies_commit();
             const unsigned char *const at = ring + stage * STAGE;
             const int64_t edge = first + done;
@@ -284,6 +281,10 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
             cgtp_load<3>(ax3, (const real *)(at + 2960) + lane * 3);
             real by[4];
             cgtp_load_row<4>(by, (const real *)(at + 3344));
+            real d_x0[1] = {0};
+            real d_x1[1] = {0};
+            real d_x2[3] = {0};
+            real d_x3[3] = {0};
             real d_y[4] = {0};
             real *const d_w_row = l.d_w + edge * 320 + group * 32 + lane * 1;
             { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1 */
@@ -302,13 +303,14 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real ax_0 = ax0[0];
                 const real cw_0 = cw_v[0];
                 const real s0_0 = w_0 * y_f0;
-                const real s1_0 = w_0 * by_f0;
-                const real s2_0 = cw_0 * y_f0;
+                const real s1_0 = cw_0 * y_f0;
+                const real s2_0 = w_0 * by_f0;
                 d_gz0[0] = d_gz0[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+                d_x0[0] = d_x0[0] + s2_0 * gz_0 + s1_0 * gz_0;
                 const real d0_0 = ax_0 * gz_0;
                 const real d1_0 = x_0 * gz_0;
                 d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[0] = y_f0 * d0_0 + by_f0 * d1_0;
+                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
                 cgtp_store_stream<1>(d_w_row + 0, d_w_v);
             }
             { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1 */
@@ -327,13 +329,14 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real ax_0 = ax1[0];
                 const real cw_0 = cw_v[0];
                 const real s0_0 = w_0 * y_f0;
-                const real s1_0 = w_0 * by_f0;
-                const real s2_0 = cw_0 * y_f0;
+                const real s1_0 = cw_0 * y_f0;
+                const real s2_0 = w_0 * by_f0;
                 d_gz2[0] = d_gz2[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+                d_x1[0] = d_x1[0] + s2_0 * gz_0 + s1_0 * gz_0;
                 const real d0_0 = ax_0 * gz_0;
                 const real d1_0 = x_0 * gz_0;
                 d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[0] = y_f0 * d0_0 + by_f0 * d1_0;
+                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
                 cgtp_store_stream<1>(d_w_row + 64, d_w_v);
             }
             { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3) */
@@ -352,15 +355,18 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2];
                 const real cw_0 = cw_v[0];
                 const real s0_0 = w_0 * y_f0;
-                const real s1_0 = w_0 * by_f0;
-                const real s2_0 = cw_0 * y_f0;
+                const real s1_0 = cw_0 * y_f0;
+                const real s2_0 = w_0 * by_f0;
                 d_gz4[0] = d_gz4[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
                 d_gz4[1] = d_gz4[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
                 d_gz4[2] = d_gz4[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
+                d_x2[0] = d_x2[0] + s2_0 * gz_0 + s1_0 * gz_0;
+                d_x2[1] = d_x2[1] + s2_0 * gz_1 + s1_0 * gz_1;
+                d_x2[2] = d_x2[2] + s2_0 * gz_2 + s1_0 * gz_2;
                 const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
                 const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
                 d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[0] = y_f0 * d0_0 + by_f0 * d1_0;
+                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
                 cgtp_store_stream<1>(d_w_row + 128, d_w_v);
             }
             { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
@@ -379,15 +385,18 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real ax_0 = ax3[0], ax_1 = ax3[1], ax_2 = ax3[2];
                 const real cw_0 = cw_v[0];
                 const real s0_0 = w_0 * y_f0;
-                const real s1_0 = w_0 * by_f0;
-                const real s2_0 = cw_0 * y_f0;
+                const real s1_0 = cw_0 * y_f0;
+                const real s2_0 = w_0 * by_f0;
                 d_gz7[0] = d_gz7[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
                 d_gz7[1] = d_gz7[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
                 d_gz7[2] = d_gz7[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
+                d_x3[0] = d_x3[0] + s2_0 * gz_0 + s1_0 * gz_0;
+                d_x3[1] = d_x3[1] + s2_0 * gz_1 + s1_0 * gz_1;
+                d_x3[2] = d_x3[2] + s2_0 * gz_2 + s1_0 * gz_2;
                 const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
                 const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
                 d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[0] = y_f0 * d0_0 + by_f0 * d1_0;
+                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
                 cgtp_store_stream<1>(d_w_row + 224, d_w_v);
             }
             { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
@@ -411,24 +420,18 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real cw_0 = cw_v[0];
                 const real u0_0 = w_0 * ax_0;
                 const real u1_0 = cw_0 * x_0;
-                const real r0_0 = y_f0 * ax_0;
-                const real r0_1 = y_f1 * ax_0;
-                const real r0_2 = y_f2 * ax_0;
-                const real r1_0 = by_f0 * x_0;
-                const real r1_1 = by_f1 * x_0;
-                const real r1_2 = by_f2 * x_0;
-                const real r2_0 = y_f0 * x_0;
-                const real r2_1 = y_f1 * x_0;
-                const real r2_2 = y_f2 * x_0;
-                d_gz1[0] = d_gz1[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz1[1] = d_gz1[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz1[2] = d_gz1[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                d_y[1] = d_y[1] + v1gz_0 * gz_0;
-                d_y[2] = d_y[2] + v1gz_0 * gz_1;
-                d_y[3] = d_y[3] + v1gz_0 * gz_2;
-                d_w_v[0] = gz_0 * r0_0 + gz_1 * r0_1 + gz_2 * r0_2 + gz_0 * r1_0 + gz_1 * r1_1
-                    + gz_2 * r1_2;
+                const real u2_0 = w_0 * x_0;
+                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
+                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
+                const real v0_0 = u0_0 + u1_0;
+                d_gz1[0] = d_gz1[0] + y_f0 * v0_0 + by_f0 * u2_0;
+                d_gz1[1] = d_gz1[1] + y_f1 * v0_0 + by_f1 * u2_0;
+                d_gz1[2] = d_gz1[2] + y_f2 * v0_0 + by_f2 * u2_0;
+                d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
+                d_y[1] = d_y[1] + v0_0 * gz_0;
+                d_y[2] = d_y[2] + v0_0 * gz_1;
+                d_y[3] = d_y[3] + v0_0 * gz_2;
+                d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
                 cgtp_store_stream<1>(d_w_row + 32, d_w_v);
             }
             { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
@@ -452,24 +455,18 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real cw_0 = cw_v[0];
                 const real u0_0 = w_0 * ax_0;
                 const real u1_0 = cw_0 * x_0;
-                const real r0_0 = y_f0 * ax_0;
-                const real r0_1 = y_f1 * ax_0;
-                const real r0_2 = y_f2 * ax_0;
-                const real r1_0 = by_f0 * x_0;
-                const real r1_1 = by_f1 * x_0;
-                const real r1_2 = by_f2 * x_0;
-                const real r2_0 = y_f0 * x_0;
-                const real r2_1 = y_f1 * x_0;
-                const real r2_2 = y_f2 * x_0;
-                d_gz3[0] = d_gz3[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz3[1] = d_gz3[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz3[2] = d_gz3[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                d_y[1] = d_y[1] + v1gz_0 * gz_0;
-                d_y[2] = d_y[2] + v1gz_0 * gz_1;
-                d_y[3] = d_y[3] + v1gz_0 * gz_2;
-                d_w_v[0] = gz_0 * r0_0 + gz_1 * r0_1 + gz_2 * r0_2 + gz_0 * r1_0 + gz_1 * r1_1
-                    + gz_2 * r1_2;
+                const real u2_0 = w_0 * x_0;
+                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
+                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
+                const real v0_0 = u0_0 + u1_0;
+                d_gz3[0] = d_gz3[0] + y_f0 * v0_0 + by_f0 * u2_0;
+                d_gz3[1] = d_gz3[1] + y_f1 * v0_0 + by_f1 * u2_0;
+                d_gz3[2] = d_gz3[2] + y_f2 * v0_0 + by_f2 * u2_0;
+                d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
+                d_y[1] = d_y[1] + v0_0 * gz_0;
+                d_y[2] = d_y[2] + v0_0 * gz_1;
+                d_y[3] = d_y[3] + v0_0 * gz_2;
+                d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
                 cgtp_store_stream<1>(d_w_row + 96, d_w_v);
             }
             { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
@@ -492,15 +489,18 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2];
                 const real cw_0 = cw_v[0];
                 const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-                const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-                const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                d_gz5[0] = d_gz5[0] + w_0 * t0_0 + w_0 * t1_0 + cw_0 * t2_0;
+                const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+                const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
+                d_gz5[0] = d_gz5[0] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
                 const real s0_0 = w_0 * gz_0;
                 const real s1_0 = cw_0 * gz_0;
+                d_x2[0] = d_x2[0] + s0_0 * by_f0 + s1_0 * y_f0;
+                d_x2[1] = d_x2[1] + s0_0 * by_f1 + s1_0 * y_f1;
+                d_x2[2] = d_x2[2] + s0_0 * by_f2 + s1_0 * y_f2;
                 d_y[1] = d_y[1] + s0_0 * ax_0 + s1_0 * x_0;
                 d_y[2] = d_y[2] + s0_0 * ax_1 + s1_0 * x_1;
                 d_y[3] = d_y[3] + s0_0 * ax_2 + s1_0 * x_2;
-                d_w_v[0] = gz_0 * t0_0 + gz_0 * t1_0;
+                d_w_v[0] = gz_0 * t2_0 + gz_0 * t0_0;
                 cgtp_store_stream<1>(d_w_row + 160, d_w_v);
             }
             { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
@@ -528,26 +528,28 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real u1_0 = cw_0 * x_0;
                 const real u1_1 = cw_0 * x_1;
                 const real u1_2 = cw_0 * x_2;
-                const real r0_0 = y_f0 * ax_1 - y_f1 * ax_2;
-                const real r0_1 = -y_f0 * ax_0 + y_f2 * ax_2;
-                const real r0_2 = y_f1 * ax_0 - y_f2 * ax_1;
-                const real r1_0 = by_f0 * x_1 - by_f1 * x_2;
-                const real r1_1 = -by_f0 * x_0 + by_f2 * x_2;
-                const real r1_2 = by_f1 * x_0 - by_f2 * x_1;
-                const real r2_0 = y_f0 * x_1 - y_f1 * x_2;
-                const real r2_1 = -y_f0 * x_0 + y_f2 * x_2;
-                const real r2_2 = y_f1 * x_0 - y_f2 * x_1;
-                d_gz6[0] = d_gz6[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz6[1] = d_gz6[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz6[2] = d_gz6[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                d_y[1] = d_y[1] - v1gz_1 * gz_2 + v1gz_2 * gz_1;
-                d_y[2] = d_y[2] + v1gz_0 * gz_2 - v1gz_2 * gz_0;
-                d_y[3] = d_y[3] - v1gz_0 * gz_1 + v1gz_1 * gz_0;
-                d_w_v[0] = gz_0 * r0_0 + gz_1 * r0_1 + gz_2 * r0_2 + gz_0 * r1_0 + gz_1 * r1_1
-                    + gz_2 * r1_2;
+                const real u2_0 = w_0 * x_0;
+                const real u2_1 = w_0 * x_1;
+                const real u2_2 = w_0 * x_2;
+                const real l0_0 = -by_f0 * gz_1 + by_f1 * gz_2;
+                const real l0_1 = by_f0 * gz_0 - by_f2 * gz_2;
+                const real l0_2 = -by_f1 * gz_0 + by_f2 * gz_1;
+                const real l1_0 = -y_f0 * gz_1 + y_f1 * gz_2;
+                const real l1_1 = y_f0 * gz_0 - y_f2 * gz_2;
+                const real l1_2 = -y_f1 * gz_0 + y_f2 * gz_1;
+                const real v0_0 = u0_0 + u1_0;
+                const real v0_1 = u0_1 + u1_1;
+                const real v0_2 = u0_2 + u1_2;
+                d_gz6[0] = d_gz6[0] + y_f0 * v0_1 - y_f1 * v0_2 + by_f0 * u2_1 - by_f1 * u2_2;
+                d_gz6[1] = d_gz6[1] - y_f0 * v0_0 + y_f2 * v0_2 - by_f0 * u2_0 + by_f2 * u2_2;
+                d_gz6[2] = d_gz6[2] + y_f1 * v0_0 - y_f2 * v0_1 + by_f1 * u2_0 - by_f2 * u2_1;
+                d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
+                d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
+                d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
+                d_y[1] = d_y[1] - v0_1 * gz_2 + v0_2 * gz_1;
+                d_y[2] = d_y[2] + v0_0 * gz_2 - v0_2 * gz_0;
+                d_y[3] = d_y[3] - v0_0 * gz_1 + v0_1 * gz_0;
+                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
                 cgtp_store_stream<1>(d_w_row + 192, d_w_v);
             }
             { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
@@ -570,15 +572,18 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real ax_0 = ax3[0], ax_1 = ax3[1], ax_2 = ax3[2];
                 const real cw_0 = cw_v[0];
                 const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-                const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-                const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                d_gz8[0] = d_gz8[0] + w_0 * t0_0 + w_0 * t1_0 + cw_0 * t2_0;
+                const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+                const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
+                d_gz8[0] = d_gz8[0] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
                 const real s0_0 = w_0 * gz_0;
                 const real s1_0 = cw_0 * gz_0;
+                d_x3[0] = d_x3[0] + s0_0 * by_f0 + s1_0 * y_f0;
+                d_x3[1] = d_x3[1] + s0_0 * by_f1 + s1_0 * y_f1;
+                d_x3[2] = d_x3[2] + s0_0 * by_f2 + s1_0 * y_f2;
                 d_y[1] = d_y[1] + s0_0 * ax_0 + s1_0 * x_0;
                 d_y[2] = d_y[2] + s0_0 * ax_1 + s1_0 * x_1;
                 d_y[3] = d_y[3] + s0_0 * ax_2 + s1_0 * x_2;
-                d_w_v[0] = gz_0 * t0_0 + gz_0 * t1_0;
+                d_w_v[0] = gz_0 * t2_0 + gz_0 * t0_0;
                 cgtp_store_stream<1>(d_w_row + 256, d_w_v);
             }
             { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
@@ -606,409 +611,33 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real u1_0 = cw_0 * x_0;
                 const real u1_1 = cw_0 * x_1;
                 const real u1_2 = cw_0 * x_2;
-                const real r0_0 = y_f0 * ax_1 - y_f1 * ax_2;
-                const real r0_1 = -y_f0 * ax_0 + y_f2 * ax_2;
-                const real r0_2 = y_f1 * ax_0 - y_f2 * ax_1;
-                const real r1_0 = by_f0 * x_1 - by_f1 * x_2;
-                const real r1_1 = -by_f0 * x_0 + by_f2 * x_2;
-                const real r1_2 = by_f1 * x_0 - by_f2 * x_1;
-                const real r2_0 = y_f0 * x_1 - y_f1 * x_2;
-                const real r2_1 = -y_f0 * x_0 + y_f2 * x_2;
-                const real r2_2 = y_f1 * x_0 - y_f2 * x_1;
-                d_gz9[0] = d_gz9[0] + w_0 * (r0_0 + r1_0) + cw_0 * r2_0;
-                d_gz9[1] = d_gz9[1] + w_0 * (r0_1 + r1_1) + cw_0 * r2_1;
-                d_gz9[2] = d_gz9[2] + w_0 * (r0_2 + r1_2) + cw_0 * r2_2;
-                const real v1gz_0 = u0_0 + u1_0;
-                const real v1gz_1 = u0_1 + u1_1;
-                const real v1gz_2 = u0_2 + u1_2;
-                d_y[1] = d_y[1] - v1gz_1 * gz_2 + v1gz_2 * gz_1;
-                d_y[2] = d_y[2] + v1gz_0 * gz_2 - v1gz_2 * gz_0;
-                d_y[3] = d_y[3] - v1gz_0 * gz_1 + v1gz_1 * gz_0;
-                d_w_v[0] = gz_0 * r0_0 + gz_1 * r0_1 + gz_2 * r0_2 + gz_0 * r1_0 + gz_1 * r1_1
-                    + gz_2 * r1_2;
+                const real u2_0 = w_0 * x_0;
+                const real u2_1 = w_0 * x_1;
+                const real u2_2 = w_0 * x_2;
+                const real l0_0 = -by_f0 * gz_1 + by_f1 * gz_2;
+                const real l0_1 = by_f0 * gz_0 - by_f2 * gz_2;
+                const real l0_2 = -by_f1 * gz_0 + by_f2 * gz_1;
+                const real l1_0 = -y_f0 * gz_1 + y_f1 * gz_2;
+                const real l1_1 = y_f0 * gz_0 - y_f2 * gz_2;
+                const real l1_2 = -y_f1 * gz_0 + y_f2 * gz_1;
+                const real v0_0 = u0_0 + u1_0;
+                const real v0_1 = u0_1 + u1_1;
+                const real v0_2 = u0_2 + u1_2;
+                d_gz9[0] = d_gz9[0] + y_f0 * v0_1 - y_f1 * v0_2 + by_f0 * u2_1 - by_f1 * u2_2;
+                d_gz9[1] = d_gz9[1] - y_f0 * v0_0 + y_f2 * v0_2 - by_f0 * u2_0 + by_f2 * u2_2;
+                d_gz9[2] = d_gz9[2] + y_f1 * v0_0 - y_f2 * v0_1 + by_f1 * u2_0 - by_f2 * u2_1;
+                d_x3[0] = d_x3[0] + w_0 * l0_0 + cw_0 * l1_0;
+                d_x3[1] = d_x3[1] + w_0 * l0_1 + cw_0 * l1_1;
+                d_x3[2] = d_x3[2] + w_0 * l0_2 + cw_0 * l1_2;
+                d_y[1] = d_y[1] - v0_1 * gz_2 + v0_2 * gz_1;
+                d_y[2] = d_y[2] + v0_0 * gz_2 - v0_2 * gz_0;
+                d_y[3] = d_y[3] - v0_0 * gz_1 + v0_1 * gz_0;
+                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
                 cgtp_store_stream<1>(d_w_row + 288, d_w_v);
             }
             cgtp_sums<4>(d_y);
             if (lane < 4 && cgtp_sums_index<4>() < 4)
                 *(l.d_y + edge * 4 + cgtp_sums_index<4>()) = d_y[0];
-            free_stage = stage;
-            stage = stage + 1 < STAGES ? stage + 1 : 0;
-        }
-        if (full > count) { /* goes on in the next range, which will add this up */
-            put_aside(l.partial_receivers + (slot * 2 + 1) * PARTIAL_receivers + lane);
-            cgtp_flag_raise(l.flag_receivers + slot);
-            break;
-        }
-        if (continued) {
-            put_aside(l.partial_receivers + slot * 2 * PARTIAL_receivers + lane);
-            continued_node = node;
-            continued = false;
-        } else {
-            flush(node);
-        }
-    }
-    if (continued_node >= 0) { /* add what the ranges before have, in their order */
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz1[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz5[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz8[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz9[i] = 0;
-        const int64_t begin = cgtp_part_of(graph.items, graph.receiver_row[continued_node], ranges);
-        CGTP_LOOP
-        for (int64_t r = begin; r <= piece.range; r++) {
-            const int64_t other = slot - (piece.range - r) * 1;
-            if (r < piece.range)
-                cgtp_flag_wait(l.flag_receivers + other);
-            const real *const from = l.partial_receivers + (other * 2 + (r < piece.range)) * PARTIAL_receivers + lane;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz1[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] += cgtp_read_other(from + (11 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz5[i] += cgtp_read_other(from + (14 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] += cgtp_read_other(from + (15 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz8[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz9[i] += cgtp_read_other(from + (19 + i) * CGTP_LANES);
-        }
-        flush(continued_node);
-    }
-}
-
-/* nodes: receivers a piece of work (see cgtp_work) */
-template <int nodes>
-CGTP_KERNEL(128, 3) receivers_kernel(const launch l, const cgtp_division<1> division)
-{
-    CGTP_SHARED(shared);
-    int index;
-    const int segment = cgtp_place(division, cgtp_block(), index);
-    index = cgtp_block_started(l.started_receivers + segment); /* waits go to blocks with smaller numbers */
-    const int64_t warp = (int64_t)index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 14976;
-    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (segment == 0) {
-        if (warp < (int64_t)division.ranges[segment] * 1)
-            for (cgtp_work<nodes> piece((int)(warp / 1)); piece.next(l.graph, division.ranges[segment]);)
-                receivers_segment_0(l, piece, (int)(warp % 1), (int64_t)division.first[0] * 4 + warp, division.ranges[segment], ring, stream, keep);
-    }
-}
-
-/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. */
-template <int nodes>
-CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, unsigned char *ring,
-                  cgtp_policy stream, cgtp_policy keep)
-{
-    enum { STAGES = 4, STAGE = 2688 };
-    const graph_arrays &graph = l.graph;
-    const int lane = cgtp_lane();
-    const int64_t first = piece.first;
-    const int count = piece.count;
-    int32_t node = (int32_t)piece.node;
-    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
-    int ends_at = 0; /* the lane that has this receiver's */
-    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
-    int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
-    /* Starts the copies of edge number `loaded` of the range into a stage of the ring. */
-    auto load = [&](int stage) {
-        if (loaded % CGTP_LANES == 0) {
-            senders = next_senders;
-            const int ahead = loaded + CGTP_LANES + lane;
-            next_senders = ahead < count ? graph.sender[first + ahead] : 0;
-        }
-        const auto from = cgtp_shuffle(senders, loaded % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(ring + stage * STAGE);
-        const real *const y_row = l.y + (first + loaded) * 4;
-        if (lane < 1)
-            cgtp_copy16(to + 0 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + loaded) * 320 + group * 32;
-        cgtp_copy16(to + 16 + lane * 16, w_row + (lane < 8 ? 0 : lane < 16 ? 64 : lane < 24 ? 128 : 224) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 528 + lane * 16, w_row + (lane < 8 ? 32 : lane < 16 ? 96 : lane < 24 ? 160 : 192) + lane % 8 * 4, stream);
-        if (lane < 16)
-            cgtp_copy16(to + 1040 + lane * 16, w_row + 256 + lane / 8 * 32 + lane % 8 * 4, stream);
-        const real *const by_row = l.by + (first + loaded) * 4;
-        if (lane < 1)
-            cgtp_copy16(to + 1296 + lane * 16, by_row + lane * 4, stream);
-        const real *const cw_row = l.cw + (first + loaded) * 320 + group * 32;
-        cgtp_copy16(to + 1312 + lane * 16, cw_row + (lane < 8 ? 0 : lane < 16 ? 64 : lane < 24 ? 128 : 224) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 1824 + lane * 16, cw_row + (lane < 8 ? 32 : lane < 16 ? 96 : lane < 24 ? 160 : 192) + lane % 8 * 4, stream);
-        if (lane < 16)
-            cgtp_copy16(to + 2336 + lane * 16, cw_row + 256 + lane / 8 * 32 + lane % 8 * 4, stream);
-        loaded++;
-    };
-    real gz0[1] = {0};
-    real gz2[1] = {0};
-    real gz4[3] = {0};
-    real gz7[3] = {0};
-    real gz1[3] = {0};
-    real gz3[3] = {0};
-    real gz5[1] = {0};
-    real gz6[3] = {0};
-    real gz8[1] = {0};
-    real gz9[3] = {0};
-    if (nodes > 0)
-        cgtp_sync_warp(); /* the piece before is read to its end */
-    CGTP_LOOP
-    for (int i = 0; i < STAGES - 1; i++) {
-        if (loaded < count)
-            load(i);
-        cgtp_copies_commit();
-    }
-    CGTP_LOOP
-    for (; node < piece.node_end; node++, ends_at++) {
-        if (ends_at == CGTP_LANES) {
-            ends_at = 0;
-            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
-        }
-        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
-        if (done == count)
-            break;
-        if (full == done)
-            continue;
-        cgtp_load<1>(gz0, l.gz + (int64_t)node * 704 + 0 + (group * 32 + lane) * 1);
-        cgtp_load<1>(gz2, l.gz + (int64_t)node * 704 + 64 + (group * 32 + lane) * 1);
-        cgtp_load<3>(gz4, l.gz + (int64_t)node * 704 + 224 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz7, l.gz + (int64_t)node * 704 + 608 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz1, l.gz + (int64_t)node * 704 + 416 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz3, l.gz + (int64_t)node * 704 + 128 + (group * 32 + lane) * 3);
-        cgtp_load<1>(gz5, l.gz + (int64_t)node * 704 + 96 + (group * 32 + lane) * 1);
-        gz5[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<3>(gz6, l.gz + (int64_t)node * 704 + 512 + (group * 32 + lane) * 3);
-        gz6[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz6[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz6[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<1>(gz8, l.gz + (int64_t)node * 704 + 32 + (group * 32 + lane) * 1);
-        gz8[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<3>(gz9, l.gz + (int64_t)node * 704 + 320 + (group * 32 + lane) * 3);
-        gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        CGTP_LOOP
-        for (; done < end; done++) {
-            cgtp_copies_wait<STAGES - 2>();
-            cgtp_sync_warp();
-            if (loaded < count)
-                load(free_stage);
-            cgtp_copies_commit();
-            const unsigned char *const at = ring + stage * STAGE;
-            const int64_t edge = first + done;
-            real y[4];
-            cgtp_load_row<4>(y, (const real *)(at + 0));
-            real by[4];
-            cgtp_load_row<4>(by, (const real *)(at + 1296));
-            real d_x0[1] = {0};
-            real d_x1[1] = {0};
-            real d_x2[3] = {0};
-            real d_x3[3] = {0};
-            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1 */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 16) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 1312) + lane * 1);
-                const real w_0 = w_v[0];
-                const real gz_0 = gz0[0];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * by_f0;
-                const real s1_0 = cw_0 * y_f0;
-                d_x0[0] = d_x0[0] + s0_0 * gz_0 + s1_0 * gz_0;
-            }
-            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1 */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 144) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 1440) + lane * 1);
-                const real w_0 = w_v[0];
-                const real gz_0 = gz2[0];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * by_f0;
-                const real s1_0 = cw_0 * y_f0;
-                d_x1[0] = d_x1[0] + s0_0 * gz_0 + s1_0 * gz_0;
-            }
-            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 272) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 1568) + lane * 1);
-                const real w_0 = w_v[0];
-                const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * by_f0;
-                const real s1_0 = cw_0 * y_f0;
-                d_x2[0] = d_x2[0] + s0_0 * gz_0 + s1_0 * gz_0;
-                d_x2[1] = d_x2[1] + s0_0 * gz_1 + s1_0 * gz_1;
-                d_x2[2] = d_x2[2] + s0_0 * gz_2 + s1_0 * gz_2;
-            }
-            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 400) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 1696) + lane * 1);
-                const real w_0 = w_v[0];
-                const real gz_0 = gz7[0], gz_1 = gz7[1], gz_2 = gz7[2];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * by_f0;
-                const real s1_0 = cw_0 * y_f0;
-                d_x3[0] = d_x3[0] + s0_0 * gz_0 + s1_0 * gz_0;
-                d_x3[1] = d_x3[1] + s0_0 * gz_1 + s1_0 * gz_1;
-                d_x3[2] = d_x3[2] + s0_0 * gz_2 + s1_0 * gz_2;
-            }
-            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 528) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 1824) + lane * 1);
-                const real w_0 = w_v[0];
-                const real gz_0 = gz1[0], gz_1 = gz1[1], gz_2 = gz1[2];
-                const real cw_0 = cw_v[0];
-                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
-                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-                d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
-            }
-            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 656) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 1952) + lane * 1);
-                const real w_0 = w_v[0];
-                const real gz_0 = gz3[0], gz_1 = gz3[1], gz_2 = gz3[2];
-                const real cw_0 = cw_v[0];
-                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
-                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-                d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
-            }
-            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 784) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2080) + lane * 1);
-                const real w_0 = w_v[0];
-                const real gz_0 = gz5[0];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * gz_0;
-                const real s1_0 = cw_0 * gz_0;
-                d_x2[0] = d_x2[0] + s0_0 * by_f0 + s1_0 * y_f0;
-                d_x2[1] = d_x2[1] + s0_0 * by_f1 + s1_0 * y_f1;
-                d_x2[2] = d_x2[2] + s0_0 * by_f2 + s1_0 * y_f2;
-            }
-            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = y_0;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 912) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_2;
-                const real by_f1 = by_1;
-                const real by_f2 = by_0;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2208) + lane * 1);
-                const real w_0 = w_v[0];
-                const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
-                const real cw_0 = cw_v[0];
-                const real l0_0 = -by_f0 * gz_1 + by_f1 * gz_2;
-                const real l0_1 = by_f0 * gz_0 - by_f2 * gz_2;
-                const real l0_2 = -by_f1 * gz_0 + by_f2 * gz_1;
-                const real l1_0 = -y_f0 * gz_1 + y_f1 * gz_2;
-                const real l1_1 = y_f0 * gz_0 - y_f2 * gz_2;
-                const real l1_2 = -y_f1 * gz_0 + y_f2 * gz_1;
-                d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
-            }
-            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1040) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2336) + lane * 1);
-                const real w_0 = w_v[0];
-                const real gz_0 = gz8[0];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * gz_0;
-                const real s1_0 = cw_0 * gz_0;
-                d_x3[0] = d_x3[0] + s0_0 * by_f0 + s1_0 * y_f0;
-                d_x3[1] = d_x3[1] + s0_0 * by_f1 + s1_0 * y_f1;
-                d_x3[2] = d_x3[2] + s0_0 * by_f2 + s1_0 * y_f2;
-            }
-            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = y_0;
-                real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1168) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_2;
-                const real by_f1 = by_1;
-                const real by_f2 = by_0;
-                real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2464) + lane * 1);
-                const real w_0 = w_v[0];
-                const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2];
-                const real cw_0 = cw_v[0];
-                const real l0_0 = -by_f0 * gz_1 + by_f1 * gz_2;
-                const real l0_1 = by_f0 * gz_0 - by_f2 * gz_2;
-                const real l0_2 = -by_f1 * gz_0 + by_f2 * gz_1;
-                const real l1_0 = -y_f0 * gz_1 + y_f1 * gz_2;
-                const real l1_1 = y_f0 * gz_0 - y_f2 * gz_2;
-                const real l1_2 = -y_f1 * gz_0 + y_f2 * gz_1;
-                d_x3[0] = d_x3[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x3[1] = d_x3[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x3[2] = d_x3[2] + w_0 * l0_2 + cw_0 * l1_2;
-            }
             cgtp_store<1>((real *)(leave + 0) + lane * 1, d_x0);
             cgtp_store<1>((real *)(leave + 128) + lane * 1, d_x1);
             cgtp_store<3>((real *)(leave + 256) + lane * 3, d_x2);
@@ -1023,26 +652,52 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 cgtp_put16(d_x_row + 64 + group * 96 + lane * 4, leave + 256 + lane * 16);
             if (lane < 24)
                 cgtp_put16(d_x_row + 160 + group * 96 + lane * 4, leave + 640 + lane * 16);
-            free_stage = stage;
             stage = stage + 1 < STAGES ? stage + 1 : 0;
         }
+        if (continued) { /* the range that began it adds this up */
+            put_aside(l.partial_receivers + slot * PARTIAL_receivers + lane);
+            cgtp_flag_raise(l.flag_receivers + slot);
+            continued = false;
+            continue;
+        }
+        if (full > count) { /* add what the ranges after have, in their order */
+            const int64_t last = cgtp_part_of(graph.items, graph.receiver_row[node + 1] - 1, ranges);
+            CGTP_LOOP
+            for (int64_t r = piece.range + 1; r <= last; r++) {
+                const int64_t other = slot - (r - piece.range) * 1;
+                cgtp_flag_wait(l.flag_receivers + other);
+                const real *const from = l.partial_receivers + other * PARTIAL_receivers + lane;
+                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz1[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] += cgtp_read_other(from + (11 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz5[i] += cgtp_read_other(from + (14 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] += cgtp_read_other(from + (15 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz8[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz9[i] += cgtp_read_other(from + (19 + i) * CGTP_LANES);
+            }
+        }
+        flush(node);
     }
 }
 
 /* nodes: receivers a piece of work (see cgtp_work) */
 template <int nodes>
-CGTP_KERNEL(128, 3) senders_kernel(const launch l, const cgtp_division<1> division)
+CGTP_KERNEL(128, 3) receivers_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
+    index = cgtp_block_started(l.started_receivers + segment); /* waits go to blocks with smaller numbers */
     const int64_t warp = (int64_t)index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 11776;
+    unsigned char *const ring = shared + cgtp_warp() * 15232;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
         if (warp < (int64_t)division.ranges[segment] * 1)
             for (cgtp_work<nodes> piece((int)(warp / 1)); piece.next(l.graph, division.ranges[segment]);)
-                senders_segment_0(l, piece, (int)(warp % 1), ring, stream, keep);
+                receivers_segment_0(l, piece, (int)(warp % 1), (int64_t)division.first[0] * 4 + warp, division.ranges[segment], ring, stream, keep);
     }
 }
 
@@ -1086,7 +741,7 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
     at += cgtp_round_up((size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned));
     if (l)
         l->partial_receivers = (real *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_slots(3, 4, 1)) * 2816 * sizeof(real));
+    at += cgtp_round_up((size_t)(cgtp_slots(3, 4, 1)) * 704 * sizeof(real));
     if (l)
         l->d_x_edges = (real *)(base + at);
     at += cgtp_round_up((size_t)(graph->items) * 256 * sizeof(real));
@@ -1161,26 +816,18 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
     l.d_y = d_y;
     l.d_w = d_w;
     lay_out(graph, &l, (char *)workspace);
-    if (graph->items == 0 && (status = cgtp_clear(d_gz, (size_t)graph->receivers * 704 * sizeof(real), stream)))
-        return status;
-    if ((status = cgtp_clear(l.started_receivers, (size_t)(1) * 1 * sizeof(unsigned), stream)))
-        return status;
-    if ((status = cgtp_clear(l.flag_receivers, (size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned), stream)))
+    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.started_receivers, l.flag_receivers},
+                                           {(size_t)(graph->items ? 0 : graph->receivers) * 704 * sizeof(real),
+                                            (size_t)(1) * 1 * sizeof(unsigned),
+                                            (size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned)}},
+                             stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {412}, groups[] = {1};
+        static const int work[] = {487}, groups[] = {1};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
-                                  cgtp_division_blocks(division), 128, 59904, stream, l, division)))
-            return status;
-    }
-    if (graph->items) {
-        static const int work[] = {220}, groups[] = {1};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups);
-        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
-                                  cgtp_division_blocks(division), 128, 47104, stream, l, division)))
+                                  cgtp_division_blocks(division), 128, 61952, stream, l, division)))
             return status;
     }
     if ((status = cgtp_launch(d_x_gather, graph->senders * 1, 128, 0, stream, l)))

@@ -54,19 +54,18 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
     int32_t node = (int32_t)piece.node;
     int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
     int ends_at = 0; /* the lane that has this receiver's */
-    int loaded = 0, done = 0, stage = 0, free_stage = STAGES - 1;
+    int done = 0, stage = 0;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    unsigned char *leave = ring + STAGES * STAGE; /* rows on their way out */
+    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
     bool continued = graph.receiver_row[node] < first; /* its first edges are in the range before */
-    int64_t continued_node = -1;
-    /* Starts the copies of edge number `loaded` of the range into a stage of the ring. */
-    auto load = [&](int stage) {
-        if (loaded % CGTP_LANES == 0) {
+    /* Starts the copies of edge number `next` of the range into a stage of the ring. */
+    auto load = [&](int next, int stage) {
+        if (next % CGTP_LANES == 0) {
             senders = next_senders;
-            const int ahead = loaded + CGTP_LANES + lane;
+            const int ahead = next + CGTP_LANES + lane;
             next_senders = ahead < count ? graph.sender[first + ahead] : 0;
         }
-        const auto from = cgtp_shuffle(senders, loaded % CGTP_LANES);
+        const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
         unsigned char *const to = cgtp_hide(ring + stage * STAGE);
         const real *const x_row = l.x + from * (int64_t)256;
         if (lane < 8)
@@ -77,15 +76,14 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
             cgtp_copy16(to + 256 + lane * 16, x_row + 64 + group * 96 + lane * 4, keep);
         if (lane < 24)
             cgtp_copy16(to + 640 + lane * 16, x_row + 160 + group * 96 + lane * 4, keep);
-        const real *const y_row = l.y + (first + loaded) * 4;
+        const real *const y_row = l.y + (first + next) * 4;
         if (lane < 1)
             cgtp_copy16(to + 1024 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + loaded) * 320 + group * 32;
+        const real *const w_row = l.w + (first + next) * 320 + group * 32;
         cgtp_copy16(to + 1040 + lane * 16, w_row + (lane < 8 ? 0 : lane < 16 ? 64 : lane < 24 ? 128 : 224) + lane % 8 * 4, stream);
         cgtp_copy16(to + 1552 + lane * 16, w_row + (lane < 8 ? 32 : lane < 16 ? 96 : lane < 24 ? 160 : 192) + lane % 8 * 4, stream);
         if (lane < 16)
             cgtp_copy16(to + 2064 + lane * 16, w_row + 256 + lane / 8 * 32 + lane % 8 * 4, stream);
-        loaded++;
     };
     real z0[1] = {0};
     real z2[1] = {0};
@@ -99,64 +97,65 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
     real z9[3] = {0};
     /* Writes the sums as row `row` of the output. */
     auto flush = [&](int64_t row) {
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<1>((real *)leave + lane * 1, z0);
+        unsigned char *to;
+        to = leave + 0;
+        cgtp_store<1>((real *)to + lane * 1, z0);
         cgtp_sync_warp();
         if (lane < 8)
-            cgtp_put16(l.z + row * 704 + 0 + group * 32 + lane * 4, leave + 0 + lane * 16);
-        leave = ring + STAGES * STAGE + 384;
-        cgtp_store<1>((real *)leave + lane * 1, z2);
+            cgtp_put16(l.z + row * 704 + 0 + group * 32 + lane * 4, to + 0 + lane * 16);
+        to = leave + 384;
+        cgtp_store<1>((real *)to + lane * 1, z2);
         cgtp_sync_warp();
         if (lane < 8)
-            cgtp_put16(l.z + row * 704 + 64 + group * 32 + lane * 4, leave + 0 + lane * 16);
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<3>((real *)leave + lane * 3, z4);
+            cgtp_put16(l.z + row * 704 + 64 + group * 32 + lane * 4, to + 0 + lane * 16);
+        to = leave + 0;
+        cgtp_store<3>((real *)to + lane * 3, z4);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 224 + group * 96 + lane * 4, leave + 0 + lane * 16);
-        leave = ring + STAGES * STAGE + 384;
-        cgtp_store<3>((real *)leave + lane * 3, z7);
+            cgtp_put16(l.z + row * 704 + 224 + group * 96 + lane * 4, to + 0 + lane * 16);
+        to = leave + 384;
+        cgtp_store<3>((real *)to + lane * 3, z7);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 608 + group * 96 + lane * 4, leave + 0 + lane * 16);
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<3>((real *)leave + lane * 3, z1);
+            cgtp_put16(l.z + row * 704 + 608 + group * 96 + lane * 4, to + 0 + lane * 16);
+        to = leave + 0;
+        cgtp_store<3>((real *)to + lane * 3, z1);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 416 + group * 96 + lane * 4, leave + 0 + lane * 16);
-        leave = ring + STAGES * STAGE + 384;
-        cgtp_store<3>((real *)leave + lane * 3, z3);
+            cgtp_put16(l.z + row * 704 + 416 + group * 96 + lane * 4, to + 0 + lane * 16);
+        to = leave + 384;
+        cgtp_store<3>((real *)to + lane * 3, z3);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 128 + group * 96 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.z + row * 704 + 128 + group * 96 + lane * 4, to + 0 + lane * 16);
         z5[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<1>((real *)leave + lane * 1, z5);
+        to = leave + 0;
+        cgtp_store<1>((real *)to + lane * 1, z5);
         cgtp_sync_warp();
         if (lane < 8)
-            cgtp_put16(l.z + row * 704 + 96 + group * 32 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.z + row * 704 + 96 + group * 32 + lane * 4, to + 0 + lane * 16);
         z6[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z6[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z6[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 384;
-        cgtp_store<3>((real *)leave + lane * 3, z6);
+        to = leave + 384;
+        cgtp_store<3>((real *)to + lane * 3, z6);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 512 + group * 96 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.z + row * 704 + 512 + group * 96 + lane * 4, to + 0 + lane * 16);
         z8[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        leave = ring + STAGES * STAGE + 0;
-        cgtp_store<1>((real *)leave + lane * 1, z8);
+        to = leave + 0;
+        cgtp_store<1>((real *)to + lane * 1, z8);
         cgtp_sync_warp();
         if (lane < 8)
-            cgtp_put16(l.z + row * 704 + 32 + group * 32 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.z + row * 704 + 32 + group * 32 + lane * 4, to + 0 + lane * 16);
         z9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z9[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        leave = ring + STAGES * STAGE + 384;
-        cgtp_store<3>((real *)leave + lane * 3, z9);
+        to = leave + 384;
+        cgtp_store<3>((real *)to + lane * 3, z9);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 320 + group * 96 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(l.z + row * 704 + 320 + group * 96 + lane * 4, to + 0 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
@@ -176,8 +175,8 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         cgtp_sync_warp(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
-        if (loaded < count)
-            load(i);
+        if (i < count)
+            load(i, i);
         cgtp_copies_commit();
     }
     CGTP_LOOP
@@ -203,8 +202,8 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
             cgtp_sync_warp();
-            if (loaded < count)
-                load(free_stage);
+            if (done + STAGES - 1 < count) /* into the stage that the edge before had */
+                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
             cgtp_copies_commit();
             const unsigned char *const at = ring + stage * STAGE;
             real x0[1];
@@ -345,52 +344,34 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 z9[1] = z9[1] - y_f0 * u0_0 + y_f2 * u0_2;
                 z9[2] = z9[2] + y_f1 * u0_0 - y_f2 * u0_1;
             }
-            free_stage = stage;
             stage = stage + 1 < STAGES ? stage + 1 : 0;
         }
-        if (full > count) { /* goes on in the next range, which will add this up */
-            put_aside(l.partial_receivers + (slot * 2 + 1) * PARTIAL_receivers + lane);
+        if (continued) { /* the range that began it adds this up */
+            put_aside(l.partial_receivers + slot * PARTIAL_receivers + lane);
             cgtp_flag_raise(l.flag_receivers + slot);
-            break;
-        }
-        if (continued) {
-            put_aside(l.partial_receivers + slot * 2 * PARTIAL_receivers + lane);
-            continued_node = node;
             continued = false;
-        } else {
-            flush(node);
+            continue;
         }
-    }
-    if (continued_node >= 0) { /* add what the ranges before have, in their order */
-        CGTP_UNROLL for (int i = 0; i < 1; i++) z0[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) z2[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z4[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z7[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z1[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z3[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) z5[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z6[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) z8[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z9[i] = 0;
-        const int64_t begin = cgtp_part_of(graph.items, graph.receiver_row[continued_node], ranges);
-        CGTP_LOOP
-        for (int64_t r = begin; r <= piece.range; r++) {
-            const int64_t other = slot - (piece.range - r) * 1;
-            if (r < piece.range)
+        if (full > count) { /* add what the ranges after have, in their order */
+            const int64_t last = cgtp_part_of(graph.items, graph.receiver_row[node + 1] - 1, ranges);
+            CGTP_LOOP
+            for (int64_t r = piece.range + 1; r <= last; r++) {
+                const int64_t other = slot - (r - piece.range) * 1;
                 cgtp_flag_wait(l.flag_receivers + other);
-            const real *const from = l.partial_receivers + (other * 2 + (r < piece.range)) * PARTIAL_receivers + lane;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) z0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 1; i++) z2[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z7[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z1[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z3[i] += cgtp_read_other(from + (11 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 1; i++) z5[i] += cgtp_read_other(from + (14 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z6[i] += cgtp_read_other(from + (15 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 1; i++) z8[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z9[i] += cgtp_read_other(from + (19 + i) * CGTP_LANES);
+                const real *const from = l.partial_receivers + other * PARTIAL_receivers + lane;
+                CGTP_UNROLL for (int i = 0; i < 1; i++) z0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 1; i++) z2[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) z4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) z7[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) z1[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) z3[i] += cgtp_read_other(from + (11 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 1; i++) z5[i] += cgtp_read_other(from + (14 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) z6[i] += cgtp_read_other(from + (15 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 1; i++) z8[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) z9[i] += cgtp_read_other(from + (19 + i) * CGTP_LANES);
+            }
         }
-        flush(continued_node);
+        flush(node);
     }
 }
 
@@ -425,7 +406,7 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
     at += cgtp_round_up((size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned));
     if (l)
         l->partial_receivers = (real *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_slots(3, 4, 1)) * 1408 * sizeof(real));
+    at += cgtp_round_up((size_t)(cgtp_slots(3, 4, 1)) * 704 * sizeof(real));
     return at ? at : 16;
 }
 
@@ -472,11 +453,11 @@ extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float
     l.w = w;
     l.z = z;
     lay_out(graph, &l, (char *)workspace);
-    if (graph->items == 0 && (status = cgtp_clear(z, (size_t)graph->receivers * 704 * sizeof(real), stream)))
-        return status;
-    if ((status = cgtp_clear(l.started_receivers, (size_t)(1) * 1 * sizeof(unsigned), stream)))
-        return status;
-    if ((status = cgtp_clear(l.flag_receivers, (size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned), stream)))
+    if ((status = cgtp_clear(cgtp_areas<3>{{z, l.started_receivers, l.flag_receivers},
+                                           {(size_t)(graph->items ? 0 : graph->receivers) * 704 * sizeof(real),
+                                            (size_t)(1) * 1 * sizeof(unsigned),
+                                            (size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned)}},
+                             stream)))
         return status;
     if (graph->items) {
         static const int work[] = {122}, groups[] = {1};

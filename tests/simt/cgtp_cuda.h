@@ -36,6 +36,7 @@ CGTP_DEVICE int cgtp_warp(void) { return (int)(threadIdx.x / CGTP_LANES); }
 
 CGTP_DEVICE void cgtp_sync_warp(void) { simt_sync_warp(); }
 CGTP_DEVICE void cgtp_sync_block(void) { simt_sync_block(); }
+template <int warps> CGTP_DEVICE void cgtp_sync_team(void) { simt_sync_team(warps); }
 
 CGTP_DEVICE int cgtp_shuffle(int value, int from)
 {
@@ -204,11 +205,6 @@ static inline cgtp_status simt_launch(const char *text, void (*kernel)(Parameter
                                                                                  : CGTP_OK;
 }
 #define cgtp_launch(...) simt_launch(#__VA_ARGS__, __VA_ARGS__)
-
-static inline cgtp_status cgtp_clear(void *p, size_t bytes, cgtp_stream)
-{
-    return simt_clear(p, bytes) ? CGTP_LAUNCH_FAILED : CGTP_OK;
-}
 
 static inline int cgtp_multiprocessors(void) { return simt_get_multiprocessors(); }
 

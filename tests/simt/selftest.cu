@@ -47,6 +47,8 @@ enum bug {
     WILD,               /* transpose: a pointer to the host */
     BETWEEN_BLOCKS,     /* transpose: blocks write the same row */
     MISALIGNED_LOAD,    /* transpose */
+    NO_SYNC_TEAM,       /* teams */
+    TOO_LARGE_TEAM,     /* teams: warps that take another number of turns */
 };
 
 /* ---- ring: each warp sums rows of 128 numbers through a private ring of asynchronous copies ---- */
@@ -230,6 +232,24 @@ transpose_kernel(const real *from, real *to, int tiles, const real *host)
     }
 }
 
+/* ---- teams: pairs of warps add up what both have, turn by turn; each pair has its own number of turns ---- */
+
+template <int bug> CGTP_KERNEL(128, 1) team_kernel(real *to)
+{
+    CGTP_SHARED(shared);
+    const int lane = cgtp_lane(), team = cgtp_warp() / 2;
+    real *const exchange = (real *)shared + team * 4 * CGTP_LANES; /* [turn % 2][warp][lane] */
+    for (int turn = 0; turn < 3 + team; turn++) {
+        exchange[(turn % 2 * 2 + cgtp_warp() % 2) * CGTP_LANES + lane] = (real)(turn + cgtp_warp() * lane);
+        if (bug == TOO_LARGE_TEAM)
+            cgtp_sync_team<4>();
+        else if (bug != NO_SYNC_TEAM)
+            cgtp_sync_team<2>();
+        cgtp_sum_team<CGTP_LANES, 2>(to + (team * 4 + turn) * CGTP_LANES, CGTP_LANES,
+                                     exchange + turn % 2 * 2 * CGTP_LANES, 1);
+    }
+}
+
 /* ---- running them ---- */
 
 /* Device array that lives as long as this. */
@@ -249,6 +269,11 @@ template <typename T> struct device_array {
         return v;
     }
 };
+
+template <typename T> static void clear(const device_array<T> &a)
+{
+    cgtp_clear(cgtp_areas<1>{{a.p}, {a.n * sizeof(T)}}, NULL);
+}
 
 static std::vector<real> numbers(size_t n) /* small integers: sums are exact in any order */
 {
@@ -270,7 +295,7 @@ template <int bug> static bool ring(void)
     }
     device_array<real> x("rows", rows), sum("sum", ROW);
     device_array<int> l("list", list);
-    cgtp_clear(sum.p, ROW_BYTES, NULL);
+    clear(sum);
     cgtp_status status = cgtp_launch(ring_kernel<bug>, 5, 64, (size_t)2 * RING * ROW_BYTES, NULL, x.p, l.p,
                                      (int)list.size(), sum.p);
     return status == CGTP_OK && sum.get() == expected;
@@ -285,7 +310,7 @@ template <int bug> static bool bulk(void)
         expected[i % ROW] += twice[i];
     }
     device_array<real> x("rows", rows), t("twice", rows.size()), sum("sum", ROW);
-    cgtp_clear(sum.p, ROW_BYTES, NULL);
+    clear(sum);
     bulk_arguments a = {x.p, ROWS, t.p, sum.p};
     size_t shared = BULK_STAGES * (ROW_BYTES + sizeof(cgtp_barrier) + sizeof(unsigned));
     cgtp_status status = cgtp_launch(bulk_kernel<bug>, 4, BULK_WARPS * 32, shared, NULL, a);
@@ -297,8 +322,8 @@ template <int bug> static bool chain(void)
     enum { BLOCKS = 9 };
     device_array<unsigned> counter("counter", 1), flag("flag", BLOCKS);
     device_array<real> partial("partial", BLOCKS * 32), last("last", 1);
-    cgtp_clear(counter.p, sizeof(unsigned), NULL);
-    cgtp_clear(flag.p, BLOCKS * sizeof(unsigned), NULL);
+    clear(counter);
+    clear(flag);
     if (cgtp_launch(chain_kernel<bug>, BLOCKS, 32, 0, NULL, counter.p, flag.p, partial.p, last.p) != CGTP_OK)
         return false;
     std::vector<real> p = partial.get();
@@ -324,6 +349,34 @@ template <int bug> static bool transpose(void)
                                      to.p, (int)TILES, (const real *)host);
     delete host;
     return status == CGTP_OK && to.get() == expected;
+}
+
+template <int bug> static bool teams(void)
+{
+    device_array<real> to("to", 8 * 32);
+    clear(to);
+    if (cgtp_launch(team_kernel<bug>, 1, 128, 8 * 32 * sizeof(real), NULL, to.p) != CGTP_OK)
+        return false;
+    std::vector<real> t = to.get();
+    bool right = true;
+    for (int i = 0; i < 8 * 32; i++) {
+        int team = i / 128, turn = i / 32 % 4;
+        right &= t[(size_t)i] == (turn < 3 + team ? (real)(2 * turn + (4 * team + 1) * (i % 32)) : 0);
+    }
+    return right;
+}
+
+/* Arrays of all sizes are cleared to their ends, and no further. */
+static bool clears(void)
+{
+    device_array<real> a("a", numbers(4000)), b("b", numbers(9)), c("c", numbers(3));
+    if (cgtp_clear(cgtp_areas<3>{{a.p, b.p, c.p}, {3999 * sizeof(real), 7 * sizeof(real), 0}}, NULL) != CGTP_OK)
+        return false;
+    std::vector<real> x = a.get(), y = b.get();
+    bool right = c.get() == numbers(3) && x[3999] == numbers(4000)[3999] && y[7] == numbers(9)[7];
+    for (size_t i = 0; i < 3999; i++)
+        right &= x[i] == 0 && (i >= 7 || y[i] == 0);
+    return right;
 }
 
 CGTP_KERNEL(32, 1) lanes_kernel(int *out, real *sums, double *atomic)
@@ -460,6 +513,8 @@ int main(int argc, char **argv)
     right("chain of blocks by tickets and flags", chain<NONE>);
     right("transposition in shared memory", transpose<NONE>);
     right("shuffles, sums over lanes, atomic sums", lanes);
+    right("teams of warps", teams<NONE>);
+    right("arrays cleared", clears);
     simt_resident(1);
     right("chain of blocks, one at a time", chain<NONE>);
     simt_resident(0);
@@ -498,6 +553,8 @@ int main(int argc, char **argv)
     wrong("transpose: pointer to host memory", transpose<WILD>, 1 << SIMT_OUT_OF_BOUNDS, "");
     wrong("transpose: blocks write the same", transpose<BETWEEN_BLOCKS>, 1 << SIMT_RACE, "to");
     wrong("transpose: misaligned load", transpose<MISALIGNED_LOAD>, 1 << SIMT_MISALIGNED, "from");
+    wrong("teams: no cgtp_sync_team", teams<NO_SYNC_TEAM>, 1 << SIMT_RACE, "shared");
+    wrong("teams: of warps with different turns", teams<TOO_LARGE_TEAM>, 1 << SIMT_DEADLOCK, "");
     wrong("host reads device memory", host_reads, 1 << SIMT_HOST_ACCESS, "x");
     wrong("freed array read", freed, 1 << SIMT_OUT_OF_BOUNDS, "freed gone");
     printf("1..%d\n", line);

@@ -164,21 +164,35 @@ static void sync_clocks(Warp *w)
     w->synced = w->now++;
 }
 
-static void leave_block_barrier(Block *b)
+/* Waits at a barrier of `team`: of the block, or of its warps team.first to team.first + team.warps - 1. */
+struct Team {
+    int first, warps;
+    bool waits(const Warp *w) const
+    {
+        return w->at_barrier == warps && (warps == WHOLE_BLOCK || w->number / warps * warps == first);
+    }
+};
+
+static void leave_barrier(Block *b, Team team)
 {
     Clock all;
     all.full.resize(launch->slots, launch->base);
     for (Warp *w : b->warps)
-        if (w->at_barrier) {
+        if (team.waits(w)) {
             all.join(w->known);
             all.full[w->slot] = std::max(all.full[w->slot], w->synced);
         }
     for (Warp *w : b->warps)
-        if (w->at_barrier) {
+        if (team.waits(w)) {
             w->known = all;
-            w->at_barrier = false;
+            w->at_barrier = 0;
             w->ready = ~w->done;
         }
+}
+
+static void leave_block_barrier(Block *b)
+{
+    leave_barrier(b, {0, WHOLE_BLOCK});
     b->waiting = 0;
 }
 
@@ -186,7 +200,7 @@ static const char *operation_name(int operation)
 {
     static const char *const name[] = {
         "",          "cgtp_sync_warp",  "cgtp_sync_block", "cgtp_shuffle", "cgtp_shuffle_xor",
-        "cgtp_vote", "cgtp_flag_raise", "cgtp_flag_wait"};
+        "cgtp_vote", "cgtp_flag_raise", "cgtp_flag_wait",  "cgtp_sync_team"};
     return name[operation];
 }
 
@@ -291,7 +305,7 @@ static void start_block(Block *b, int64_t number, size_t started)
         w->start = w->now = std::max(w->now, launch->base) + 1;
         w->synced = w->start - 1;
         w->flag = NULL;
-        w->at_barrier = false;
+        w->at_barrier = 0;
         for (int n = 0; n < LANES; n++) {
             Lane *l = &w->lane[n];
             l->warp = w;
@@ -321,7 +335,7 @@ static void report_deadlock(const std::vector<Block *> &blocks, int64_t waiting)
                 continue;
             snprintf(line, sizeof line, "; block %lld warp %d at %s", (long long)b->number, w->number,
                      w->flag         ? "a flag"
-                     : w->at_barrier ? "cgtp_sync_block"
+                     : w->at_barrier ? operation_name(w->operation)
                      : w->blocked    ? "a barrier's phase"
                                      : operation_name(w->operation));
             text += line;
@@ -493,9 +507,25 @@ void simt_sync_block(void)
     Warp *w = current->warp;
     meet(SIMT_SYNC_BLOCK, __builtin_return_address(0), [w] {
         sync_clocks(w);
-        w->at_barrier = true;
+        w->at_barrier = WHOLE_BLOCK;
         if (++w->block->waiting == w->block->live)
             leave_block_barrier(w->block);
+        return w->ready != 0;
+    });
+}
+
+void simt_sync_team(int warps)
+{
+    Warp *w = current->warp;
+    meet(SIMT_SYNC_TEAM, __builtin_return_address(0), [w, warps] {
+        const Team team = {w->number / warps * warps, warps};
+        int waiting = 0;
+        sync_clocks(w);
+        w->at_barrier = warps;
+        for (const Warp *other : w->block->warps)
+            waiting += team.waits(other);
+        if (waiting == warps)
+            leave_barrier(w->block, team);
         return w->ready != 0;
     });
 }

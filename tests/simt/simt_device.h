@@ -17,7 +17,8 @@ enum simt_operation {
     SIMT_SHUFFLE_XOR,
     SIMT_VOTE,
     SIMT_FLAG_RAISE,
-    SIMT_FLAG_WAIT
+    SIMT_FLAG_WAIT,
+    SIMT_SYNC_TEAM
 };
 
 simt_index simt_thread_index(void), simt_block_index(void), simt_block_dim(void), simt_grid_dim(void);
@@ -26,6 +27,8 @@ unsigned char *simt_shared(void);
 /* All lanes of the warp meet and then see what was written before. */
 void simt_sync_warp(void);
 void simt_sync_block(void);
+/* The warps team * warps .. of the block, as many as it says, team = own / warps. */
+void simt_sync_team(int warps);
 /* All lanes give a value and get that of a lane; nothing is said about memory. */
 unsigned simt_vote(bool condition);
 uint64_t simt_exchange(enum simt_operation, uint64_t value, int from);
@@ -63,7 +66,6 @@ void simt_fence_async(void);
 /* 0, or 1 when the launch was refused or given up. `call` runs the kernel with `arguments`. */
 int simt_run(const char *call_text, void (*call)(const void *), const void *arguments, size_t arguments_bytes,
              int64_t blocks, int threads, size_t shared);
-int simt_clear(void *, size_t bytes);
 int simt_get_multiprocessors(void);
 
 #endif

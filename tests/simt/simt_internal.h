@@ -71,8 +71,8 @@ struct Lane {
     unsigned parity;
 };
 
-/* Lanes are in one of the masks ready, arrived, blocked, done; those of a warp that waits for a block barrier
- * or a flag in none. */
+/* Lanes are in one of the masks ready, arrived, blocked, done; those of a warp that waits for other warps or
+ * a flag in none. */
 struct Warp {
     Block *block;
     int number;     /* in the block */
@@ -87,7 +87,7 @@ struct Warp {
     Clock known;
     tick now, synced, start;
     const unsigned *flag; /* waits for it */
-    bool at_barrier;      /* waits for the block */
+    int at_barrier;       /* waits for the other warps of its team, of so many; 0: does not */
 };
 
 struct Barrier {
@@ -132,10 +132,12 @@ struct Space {
     bool shared;
 };
 
+enum { WHOLE_BLOCK = -1 };
+
 struct Block {
     int64_t number;
     std::vector<Warp *> warps;
-    int live, waiting; /* warps that have not ended; that are at a block barrier */
+    int live, waiting; /* warps that have not ended; that are at a barrier of the block */
     unsigned started;
     Space space;           /* its shared memory, with red zones around */
     unsigned char *shared; /* first byte that the kernel owns */

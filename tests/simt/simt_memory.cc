@@ -482,17 +482,6 @@ void simt_copy_out(void *to, const void *from, size_t bytes)
     }
 }
 
-int simt_clear(void *p, size_t bytes)
-{
-    if (!within(p, bytes, __builtin_return_address(0)))
-        return 1;
-    if (bytes) {
-        memset(p, 0, bytes);
-        mark_initialised(p, bytes, true);
-    }
-    return 0;
-}
-
 const char *simt_kind_name(simt_kind kind) { return simt_names[kind]; }
 
 int simt_findings(void) { return (int)found.size(); }
