@@ -168,7 +168,7 @@ bench: $(BUILD)/cgtpgen $(BUILD)/bench/native $(BUILD)/bench/plain
 # Output that is kept in the repository, as samples and to see in review what a change of the generator does.
 GENERATED := nequip_water tetris_poly_2 mace_large
 GENERATED_CUDA := nequip_water mace_large
-GENERATE_C = $< $(1) -o generated $(GENERATED:%=specs/%.yaml)
+GENERATE_C = $< $(1) --backend=c -o generated $(GENERATED:%=specs/%.yaml)
 GENERATE_CUDA = $< $(1) --backend=cuda -o generated/cuda $(GENERATED_CUDA:%=specs/%.yaml)
 generated: $(BUILD)/cgtpgen
 	$(Q)$(call GENERATE_C)

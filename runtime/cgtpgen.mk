@@ -13,11 +13,11 @@ CGTPGEN_DATA := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 CGTPGEN_CFLAGS := -I$(CGTPGEN_DIR) -I$(CGTPGEN_DATA)
 CGTPGEN_LIBRARY := $(CGTPGEN_DIR)/libcgtpgen.a
 CGTPGEN_GOAL := $(.DEFAULT_GOAL)
-CGTPGEN_FILES := $(shell $(CGTPGEN) $(CGTPGEN_OPTIONS) --list -o $(CGTPGEN_DIR) $(CGTPGEN_SPECS))
+CGTPGEN_FILES := $(shell $(CGTPGEN) --backend=c $(CGTPGEN_OPTIONS) --list -o $(CGTPGEN_DIR) $(CGTPGEN_SPECS))
 CGTPGEN_OBJECTS := $(patsubst %.c,%.o,$(filter %.c,$(CGTPGEN_FILES))) $(CGTPGEN_DIR)/cgtp.o
 
 $(CGTPGEN_DIR)/stamp: $(CGTPGEN_SPECS)
-	$(CGTPGEN) $(CGTPGEN_OPTIONS) -o $(CGTPGEN_DIR) $(CGTPGEN_SPECS)
+	$(CGTPGEN) --backend=c $(CGTPGEN_OPTIONS) -o $(CGTPGEN_DIR) $(CGTPGEN_SPECS)
 	touch $@
 
 # Files that did not change keep their times, so what is compiled from them is not compiled again.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Wrong specs: tests/bad/NAME.yaml gives exactly the diagnostics in NAME.expected, exit status 1, and touches no file.
+"""Wrong specs: tests/bad/NAME.yaml gives exactly the diagnostics in NAME.expected, exit status 1, and
+touches no file, whatever the backend.
 
 With UPDATE=1 in the environment the expected texts are written anew, to be reviewed as a diff.
 """
@@ -38,7 +39,8 @@ def main():
     for number, name in enumerate(names, 1):
         spec, golden = f"{FOLDER}/{name}.yaml", f"{FOLDER}/{name}.expected"
         with tempfile.TemporaryDirectory() as folder:
-            run, touched = generate(spec, [], folder)
+            run, touched = generate(spec, ["--backend=cuda"], folder)
+            c, c_touched = generate(spec, ["--backend=c"], folder)
         if os.environ.get("UPDATE"):
             with open(golden, "wb") as f:
                 f.write(run.stderr)
@@ -48,7 +50,9 @@ def main():
             problems.append(f"exit status {run.returncode}, not 1")
         if run.stdout:
             problems.append("something on stdout")
-        if touched:
+        if (c.returncode, c.stdout, c.stderr) != (run.returncode, run.stdout, run.stderr):
+            problems.append("not the same with --backend=c:\n" + c.stderr.decode(errors="replace"))
+        if touched or c_touched:
             problems.append("output files were touched")
         if run.stderr != expected:
             problems.append("expected:\n" + expected.decode(errors="replace") + "got:\n" +

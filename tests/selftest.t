@@ -76,16 +76,16 @@ def run(*command, **more):
 
 
 class Product:
-    def __init__(self, name, text, options=()):
+    def __init__(self, name, text, backend='c'):
         self.name, self.folder = name, f'{BUILD}/selftest/{name}'
         shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.folder)
         spec = f'{self.folder}/{name}.yaml'
         with open(spec, 'w') as f:
             f.write(f'cgtp: 1\nname: {name}\n{text.lstrip()}')
-        self.options = [*options, '--emit=header,source,selftest', '-o', self.folder, spec]
-        self.log = run(GENERATOR, *self.options)
-        self.files = run(GENERATOR, '--list', *self.options).stdout.split()
+        self.options = ['--emit=header,source,selftest', '-o', self.folder, spec]
+        self.log = run(GENERATOR, f'--backend={backend}', *self.options)
+        self.files = run(GENERATOR, f'--backend={backend}', '--list', *self.options).stdout.split()
 
     def path(self, file):
         return f'{self.folder}/{self.name}{file}'
@@ -211,8 +211,7 @@ if program:
 # CUDA, on the CPU: device memory through the shim.
 equal(run(GENERATOR, '--list', '--backend=cuda', *graph.options).stdout.split()[-1],
       graph.path('_selftest.c'), 'the self-test of CUDA kernels is C too')
-cuda = Product('cuda', CONVOLUTION.replace('8x', '32x') + 'kernels: [forward, backward]\n',
-               ['--backend=cuda'])
+cuda = Product('cuda', CONVOLUTION.replace('8x', '32x') + 'kernels: [forward, backward]\n', 'cuda')
 with open(graph.path('_selftest.c')) as c, open(cuda.path('_selftest.c')) as d:
     equal(*[re.search(r'static const cgtp_selftest_entry.*?\n\n', f.read(), re.S).group() for f in (c, d)],
           'with the same tables')

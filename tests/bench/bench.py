@@ -30,7 +30,7 @@ def main(folder, generator, spec, edges):
                ('dense loop in C, -O3 -march=native', run([f'{folder}/native', edges, 'dense']))]
     report = f'{folder}/report.json'
     with open(report, 'w') as f:
-        subprocess.run([generator, '--print=json', spec], check=True, stdout=f)
+        subprocess.run([generator, '--backend=c', '--print=json', spec], check=True, stdout=f)
     try:
         import e3nn  # noqa: F401
         import torch  # noqa: F401
