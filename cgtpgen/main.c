@@ -5,7 +5,7 @@
  *     problem_build   -> struct problem                   paths, exact coefficients, weight layout
  *     form_build      -> struct form                      every kernel as sums of derivatives of one number
  *     plan_build      -> struct plan                      passes, matrices, recipes, costs
- *     plan_cuda       -> struct gpu_plan                  segments, registers, stages (--backend=cuda)
+ *     plan_cuda       -> struct gpu_plan                  segments, registers, stages (not with --backend=c)
  *     emit_c, emit_cuda -> files                          text in memory
  *     deliver         print, compare or write them
  *
@@ -34,7 +34,7 @@ struct product {
     const char *file;  /* as given; "-": standard input */
     const char *shown; /* the same in messages */
     const struct plan *plan;
-    const struct gpu_plan *gpu;  /* with --backend=cuda */
+    const struct gpu_plan *gpu;  /* NULL with --backend=c */
     int files;                   /* 0 where only reports are asked for */
     struct file_content *output; /* path: folder/name */
 };

@@ -13,8 +13,8 @@ const char options_help[] =
     "Writes source code for the tensor products that the YAML files SPEC describe (-: standard input).\n"
     "\n"
     "  -o DIR            write into DIR, made if missing (default: the current folder; -: standard output)\n"
-    "  --backend=NAME    c (default) or cuda\n"
-    "  --arch=NAME       cuda: the GPU to plan for, sm_80 to sm_120 (default sm_90)\n"
+    "  --backend=NAME    cuda (default) or c\n"
+    "  --arch=NAME       the GPU to plan for, sm_80 to sm_120 (default sm_90); not with --backend=c\n"
     "  --emit=LIST       of header, source, selftest (default: header,source)\n"
     "  --check           write nothing; print a diff of every file that is missing or differs\n"
     "  --list            write nothing; print the names of the files\n"
@@ -142,11 +142,11 @@ static bool read_word(const char *what, const char *value, const char *const *na
 
 static bool read_backend(const char *value, bool *cuda, struct text *error)
 {
-    static const char *const names[] = {"c", "cuda"};
+    static const char *const names[] = {"cuda", "c"};
     const char *name = NULL;
     if (!read_word("backend", value, names, LENGTH(names), &name, error))
         return false;
-    *cuda = name == names[1];
+    *cuda = name == names[0];
     return true;
 }
 
@@ -224,7 +224,7 @@ static bool check_together(struct options *o, struct text *error)
     if (!o->specs)
         wrong = "no spec given; cgtpgen --help lists the options";
     else if (o->arch && !o->cuda)
-        wrong = "--arch chooses a GPU; it needs --backend=cuda";
+        wrong = "--arch chooses a GPU; --backend=c is for none";
     else if (stdins > 1)
         wrong = "standard input (-) can be read only once";
     else if (o->check && o->list)
@@ -252,7 +252,7 @@ bool options_read(struct arena *a, int argc, char *const *argv, struct options *
 {
     int given[OPTION_COUNT] = {0};
     bool only_specs = false;
-    *o = (struct options){0};
+    *o = (struct options){.cuda = true};
     o->spec = NEW_ARRAY(a, const char *, argc + 1);
     o->depend_target = NEW_ARRAY(a, const char *, argc + 1);
     for (int i = 1; i < argc; i++) {

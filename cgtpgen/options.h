@@ -22,7 +22,7 @@ struct options {
     int specs;
     const char **spec;       /* file names; "-": standard input, at most once */
     const char *output;      /* folder; "-": standard output; NULL: not given, which means the current one */
-    bool cuda;               /* --backend=cuda */
+    bool cuda;               /* --backend: cuda, or else c */
     const char *arch;        /* --arch: the architecture whose knobs apply; NULL: not given */
     unsigned emit;           /* EMIT_ bits of emit.h */
     unsigned print;          /* bits of print_kind; 0: none */

@@ -6,7 +6,7 @@
 #include "options.h"
 #include "plan_cuda.h"
 
-/* Appends the report of one kind about one product. gpu: NULL without --backend=cuda. */
+/* Appends the report of one kind about one product. gpu: NULL with --backend=c. */
 void print_report(struct text *, enum print_kind, const struct plan *, const struct gpu_plan *gpu);
 
 /* What -d shows after a pass: paths, nonzeros and weights; kernels as sums of terms. */

@@ -29,7 +29,7 @@ instructions:
 kernels: [forward, backward]
 '''
 BAD = SPEC.replace('uvu', 'uvx', 1)
-FILES = ['NAME.c', 'NAME.h', 'NAME_backward.c', 'NAME_forward.c']
+FILES = ['NAME.c', 'NAME.h', 'NAME_backward.cu', 'NAME_forward.cu']  # without an option, that is for CUDA
 
 
 class Result:
@@ -91,7 +91,7 @@ def test_usage(folder):
             ("--emit: unknown word 'headers'; did you mean header?", '--emit=headers', a),
             ("unknown backend 'cudaa'; did you mean cuda?", '--backend=cudaa', a),
             ("unknown architecture 'sm_91'; did you mean sm_90?", '--arch=sm_91', a),
-            ('--arch chooses a GPU; it needs --backend=cuda', '--arch=sm_90', a),
+            ('--arch chooses a GPU; --backend=c is for none', '--backend=c', '--arch=sm_90', a),
             ("-d: unknown letter 'x'; there are pflm", '-dx', a),
             ('-o needs a value', a, '-o'),
             ('-o needs a value', a, '-o', ''),
@@ -127,16 +127,47 @@ def test_help():
     ok(result.status == 0 and re.fullmatch(r'cgtpgen \d+\.\d+\.\d+\n', result.out), '--version', result)
 
 
+def test_backends(folder):
+    a = spec(folder)
+    for name, *option in (('default',), ('cuda', '--backend=cuda'), ('c', '--backend=c')):
+        run(*option, '-o', f'{folder}/{name}', a)
+    default, cuda, c = ({name: text for name, (text, _) in contents(f'{folder}/{part}').items()}
+                        for part in ('default', 'cuda', 'c'))
+    equal(sorted(default), files(), 'the kernels of the default backend are .cu files')
+    ok(default == cuda, 'the default backend is CUDA')
+    in_c = ['a.c', 'a.h', 'a_backward.c', 'a_forward.c']
+    equal(sorted(c), in_c, '--backend=c: they are .c files')
+    equal(c['a.h'], cuda['a.h'], 'the header is the same')
+    ok('"cgtp_cuda.h"' in cuda['a_forward.cu'] and '"cgtp_c.h"' in c['a_forward.c'],
+       "the kernels include their backend's runtime")
+    equal([(run('--check', *option, '-o', f'{folder}/{name}', a).status) for name, *option in
+           (('cuda',), ('c', '--backend=c'), ('c',), ('cuda', '--backend=c'))], [0, 0, 3, 3],
+          '--check compares what the backend writes')
+    equal(sorted(run('--backend=c', '--list', a).out.split()), in_c, '--backend=c --list')
+    out = run('--backend=c', '-o-', a).out
+    equal(sorted(re.findall(r'^==> (.*) <==$', out, re.M)), in_c, '--backend=c -o -')
+    rule = run('--backend=c', '-MD', '-MF-', '-o', f'{folder}/c', a).out.replace('\\\n', '')
+    equal(sorted(rule.split(':')[0].split()), [f'{folder}/c/{name}' for name in in_c], '--backend=c -MD')
+    for option, arch in (([], 'sm_90'), (['--arch=sm_80'], 'sm_80'), (['--backend=c'], None)):
+        report = json.loads(run('--print=json', *option, a).out)
+        planned = ['gpu' in p for kernel in report['kernels'] for p in kernel['passes']]
+        equal((report.get('arch'), set(planned)), (arch, {arch is not None}),
+              f"--print=json {' '.join(option)}: planned for {arch or 'no GPU'}")
+    plan, plan_c = (run('--print=plan', *option, a).out for option in ([], ['--backend=c']))
+    ok(plan.startswith(f'{plan_c}GPU plan for sm_90\n'), "--print=plan: the GPU's follows what both have",
+       plan)
+
+
 def test_writing(folder):
     a, out = spec(folder), f'{folder}/deep/out'
     equal(run('--list', '-o', out, a).out.split(), [f'{out}/{name}' for name in
-          ['a.h', 'a.c', 'a_forward.c', 'a_backward.c']], '--list')
+          ['a.h', 'a.c', 'a_forward.cu', 'a_backward.cu']], '--list')
     ok(not os.path.exists(f'{folder}/deep'), '--list writes nothing')
     result = run('-o', out, a)
     ok((result.status, result.out, result.err) == (0, '', ''), 'generates in silence', result)
     equal(sorted(os.listdir(out)), files(), 'the files, and no temporary ones')
     before = contents(out)
-    run(f'-o{out}/', '--backend=c', '--emit=header', '--emit', 'source', '--', a)
+    run(f'-o{out}/', '--backend=cuda', '--emit=header', '--emit', 'source', '--', a)
     equal(contents(out), before, 'unchanged files keep their times')
     write(f'{out}/a.c', 'stale')
     run('-o', out, a)
@@ -204,7 +235,7 @@ def test_wrong_specs(folder):
               '[{name: k_f, of: forward, outputs: [z]}]'))
     b = write(f'{folder}/y.yaml', SPEC.replace('NAME', 'n_k').replace('[forward, backward]',
               '[{name: f, of: forward, outputs: [z]}]'))
-    fails(1, f'y.yaml: error: it generates {out}/n_k_f.c, and so does {a}', '-o', out, a, b)
+    fails(1, f'y.yaml: error: it generates {out}/n_k_f.cu, and so does {a}', '-o', out, a, b)
     equal(contents(out), before, 'still no file changed')
     fails(1, 'big.yaml', write(f'{folder}/big.yaml', SPEC + '#' * (1 << 20)))
     fails(1, '/dev/zero', '/dev/zero')
@@ -249,18 +280,20 @@ def test_input_output(folder):
 def test_memory(folder):
     if SANITIZED:
         return skip('out of memory', 'an address sanitizer needs its own')
-    starved, statuses = 0, set()
-    for megabytes in (4, 5, 6, 8, 10, 12, 16, 24, 400):
-        def limit():
-            resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20,) * 2)
-        result = run('-o', f'{folder}/out', LARGE, prepare=limit)
-        if result.err == 'cgtpgen: out of memory\n' and result.status == 4:
-            starved += 1
-            ok(not os.path.exists(f'{folder}/out'), f'out of memory with {megabytes} MB: 4, nothing written')
-        else:
-            statuses.add((megabytes, result.status))
-    ok(starved, 'some limit was too low for the generator and not for the loader', statuses)
-    ok((400, 0) in statuses, '400 MB are enough', statuses)
+    for backend in ('cuda', 'c'):
+        starved, statuses, out = 0, set(), f'{folder}/{backend}'
+        for megabytes in (4, 5, 6, 8, 10, 12, 16, 24, 400):
+            def limit():
+                resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20,) * 2)
+            result = run(f'--backend={backend}', '-o', out, LARGE, prepare=limit)
+            if result.err == 'cgtpgen: out of memory\n' and result.status == 4:
+                starved += 1
+                ok(not os.path.exists(out),
+                   f'{backend}: out of memory with {megabytes} MB: 4, nothing written')
+            else:
+                statuses.add((megabytes, result.status))
+        ok(starved, f'{backend}: some limit was too low for the generator and not for the loader', statuses)
+        ok((400, 0) in statuses, f'{backend}: 400 MB are enough', statuses)
 
 
 def test_check(folder):
@@ -291,7 +324,7 @@ def test_dependencies(folder):
     a, b, out = spec(folder, 'a'), spec(folder, 'b'), f'{folder}/out'
 
     def targets(name):
-        return [f'{out}/{name}{end}' for end in ('.h', '.c', '_forward.c', '_backward.c')]
+        return [f'{out}/{name}{end}' for end in ('.h', '.c', '_forward.cu', '_backward.cu')]
 
     def rule(text):
         left, right = text.replace('\\\n', '').split(':', 1)
@@ -304,7 +337,7 @@ def test_dependencies(folder):
     equal(result.out, f'one two words: {a}\n\n{a}:\n', '-MF -, -MP and -MT')
     equal(rule(run('-MD', '-MF-', '-o', out, '-', stdin=read(a)).out), (targets('a'), []), 'standard input')
     equal(rule(run('-MD', '-MF-', 'a.yaml', folder=folder).out)[0],
-          ['a.h', 'a.c', 'a_forward.c', 'a_backward.c'], 'targets in the current folder have no folder')
+          ['a.h', 'a.c', 'a_forward.cu', 'a_backward.cu'], 'targets in the current folder have no folder')
     before = contents(out)
     run('-MD', '-o', out, a, b)
     equal(contents(out), before, 'dependency files keep their times too')
@@ -312,21 +345,24 @@ def test_dependencies(folder):
 
 def test_determinism(folder):
     a, b = spec(folder, 'a'), spec(folder, 'b')
-    run('-o', f'{folder}/plain', a, b)
-    plain = {name: text for name, (text, _) in contents(f'{folder}/plain').items()}
     os.mkdir(f'{folder}/else where')
     environment = {'TZ': 'Asia/Kathmandu', 'LC_ALL': 'de_DE.UTF-8', 'LANG': 'tr_TR', 'HOME': '/nowhere'}
-    run('-o', '.', '../b.yaml', '../a.yaml', folder=f'{folder}/else where', environment=environment)
-    other = {name: text for name, (text, _) in contents(f'{folder}/else where').items()}
-    equal(other == plain, True, 'the output depends on no folder, locale, time zone or order of specs')
-    ok(not any(folder in text for text in plain.values()), 'and names no folder')
-    leap = run('--print=json,cost,paths', a, environment=environment).out
-    equal(leap, run('--print=json,cost,paths', a).out, 'nor do reports')
+    for backend in ('cuda', 'c'):
+        option = f'--backend={backend}'
+        run(option, '-o', f'{folder}/{backend}', a, b)
+        plain = {name: text for name, (text, _) in contents(f'{folder}/{backend}').items()}
+        run(option, '-o', backend, '../b.yaml', '../a.yaml', folder=f'{folder}/else where',
+            environment=environment)
+        other = {name: text for name, (text, _) in contents(f'{folder}/else where/{backend}').items()}
+        ok(other == plain, f'{backend}: the output depends on no folder, locale, time zone or order of specs')
+        ok(not any(folder in text for text in plain.values()), f'{backend}: and names no folder')
+        reports = [option, '--print=json,cost,paths,plan', a]
+        equal(run(*reports, environment=environment).out, run(*reports).out, f'{backend}: nor do reports')
 
 
 test_help()
-for test in (test_usage, test_writing, test_streams, test_reports, test_wrong_specs, test_input_output, test_memory,
-             test_check, test_dependencies, test_determinism):
+for test in (test_usage, test_backends, test_writing, test_streams, test_reports, test_wrong_specs,
+             test_input_output, test_memory, test_check, test_dependencies, test_determinism):
     with tempfile.TemporaryDirectory(prefix='cgtpgen-') as folder:
         test(folder)
 done()

@@ -21,7 +21,13 @@ blocks = re.findall(r'^```(\w+)\n(.*?)^```$', readme, re.M | re.S)
 spec = re.sub(r'^#.*\n', '', read('specs/mace_large.yaml'), flags=re.M)
 equal([text for kind, text in blocks if kind == 'yaml'], [spec], 'the spec is specs/mace_large.yaml')
 shown = [text for kind, text in blocks if kind == 'c']
-ok(shown[0] in read('generated/mace_large_forward.c'), 'the code is in generated/mace_large_forward.c')
+ok(shown[0] in read('generated/mace_large_forward.c'), 'the code is that of the C backend')
+generator = os.environ.get('CGTPGEN', 'build/cgtpgen')
+for arguments in (['-o', 'generated/cuda'], ['--backend=c', '-o', 'generated']):
+    command = [*arguments, 'specs/mace_large.yaml']
+    check = subprocess.run([generator, '--check', *command], stdout=subprocess.PIPE, text=True)
+    ok(f'`cgtpgen {" ".join(command)}`' in readme and check.returncode == 0,
+       f'it is shown that cgtpgen {" ".join(command)} writes that folder, and so it does', check.stdout)
 for page in ['README.md'] + [f'docs/{name}' for name in os.listdir('docs') if name.endswith('.md')]:
     links = re.findall(r'\]\(([^)#]+)(?:#[^)]*)?\)', read(page))
     missing = [link for link in links if '://' not in link and
