@@ -95,7 +95,7 @@ static void emit_comment(struct writer *w)
     text_printf(w->out, "%s, a = ", named ? "" : slot_name[m->a]);
     surd_print(w->out, m->scale);
     text_printf(w->out, "; %d entries, %d forms, %.0f flops a channel. */\n", m->entries, m->forms,
-                recipe_flops(w->r, m->entries, m->rows, m->columns, m->form_terms));
+                recipe_cost(w->r, m->entries, m->rows, m->columns, m->form_terms).flops);
 }
 
 static void emit_signature(struct writer *w)

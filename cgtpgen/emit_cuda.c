@@ -209,6 +209,8 @@ static void launch_convolution(struct cuda_writer *w)
                         "real");
         } else if (f->slot == SLOT_X && !g->edge_buffer) {
             add_cleared(w, &clear, f->name, "graph->senders", dim(w, SLOT_X), "real");
+        } else if (f->slot == SLOT_Y && g->parts > 1 && !g->part_buffer) {
+            add_cleared(w, &clear, f->name, "graph->items", dim(w, SLOT_Y), "real");
         }
     }
     if (g->g_outputs) {
@@ -228,23 +230,26 @@ static void launch_convolution(struct cuda_writer *w)
         "};\n        const auto division = cgtp_divide<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "
         "work, groups);\n"
         "        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);\n"
-        "        if ((status = cgtp_launch(nodes ? %s_kernel<CGTP_FEW_NODES> : %s_kernel<0>,\n"
-        "                                  cgtp_division_blocks(division), %d, %d, stream, l, division)))\n"
+        "        if ((status = cgtp_launch_early(nodes ? %s_kernel<CGTP_FEW_NODES> : %s_kernel<0>,\n"
+        "                                        cgtp_division_blocks(division), %d, %d, stream, l, "
+        "division)))\n"
         "            return status;\n    }\n",
         g->segments, g->blocks, g->warps, owner, owner, g->warps * 32, g->block_bytes);
     for (int o = 0; o < g->pass->outputs; o++) {
         const struct form_output *f = &w->form->output[g->pass->output[o]];
         if (f->slot == SLOT_X && g->edge_buffer) {
             long long pieces = dim(w, SLOT_X) * (w->spec->precision == PRECISION_FLOAT64 ? 8 : 4) / 16;
-            emit_step(w, arena_printf(w->arena,
-                                      "cgtp_launch(%s_gather, graph->senders * %lld, 128, 0, stream, l)",
-                                      f->name, (pieces + 127) / 128));
+            emit_step(w,
+                      arena_printf(w->arena,
+                                   "cgtp_launch_early(%s_gather, graph->senders * %lld, 128, 0, stream, l)",
+                                   f->name, (pieces + 127) / 128));
         }
         if (f->slot == SLOT_Y && g->part_buffer)
-            emit_step(
-                w, arena_printf(w->arena,
-                                "cgtp_launch(%s_sum, (graph->items * %lld + 255) / 256, 256, 0, stream, l)",
-                                f->name, dim(w, SLOT_Y)));
+            emit_step(w,
+                      arena_printf(
+                          w->arena,
+                          "cgtp_launch_early(%s_sum, (graph->items * %lld + 255) / 256, 256, 0, stream, l)",
+                          f->name, dim(w, SLOT_Y)));
     }
 }
 

@@ -264,10 +264,16 @@ static int sums_width(int n)
     return width;
 }
 
+/* Do several warps or teams add to an A output of an item, atomically? */
+static bool adds_up(const struct cuda_writer *w)
+{
+    return w->pass->parts > 1 && !w->pass->part_buffer;
+}
+
 /* Does the segment sum A outputs over the warps of a team? */
 static bool in_team(const struct conv *c)
 {
-    return c->w->pass->team && c->s->groups > 1;
+    return c->w->pass->exchange;
 }
 
 /* Where the sums of item `item` (an expression) for an A output go, and the distance of the next item's. */
@@ -305,8 +311,8 @@ static void emit_add_up(struct conv *c)
         long long dim = (long long)w->problem->dim[SLOT_Y], stride;
         const char *to = sums_row(c, f->name, "(first + begin)", &stride);
         text_printf(
-            w->out, "        cgtp_sum_team<%lld, %d>(%s, %lld,\n            exchange + %s, items);\n", dim,
-            c->s->groups, to, stride,
+            w->out, "        cgtp_sum_team<%lld, %d, %s>(%s, %lld,\n            exchange + %s, items);\n",
+            dim, c->s->groups, adds_up(w) ? "true" : "false", to, stride,
             cuda_plus(w, arena_printf(w->arena, "begin %% %d * %lld", 2 * TEAM_ITEMS, c->s->groups * dim),
                       at));
         at += exchange_length(c);
@@ -343,7 +349,8 @@ static void emit_edge_outputs(struct conv *c)
                 arena_printf(w->arena, "%s + cgtp_sums_index<%d>()", cuda_plus(w, row, k), width);
             text_printf(out, "            if (lane < %d && cgtp_sums_index<%d>() < %d)\n                ",
                         width, width, n);
-            text_printf(out, "*(%s) = %s[%d];\n", at, f->name, k);
+            text_printf(out, adds_up(w) && !in_team(c) ? "cgtp_add(%s, %s[%d]);\n" : "*(%s) = %s[%d];\n", at,
+                        f->name, k);
         }
     }
     if (w->pass->a_outputs && in_team(c))
@@ -531,27 +538,61 @@ static void gather_g(struct conv *c, const char *name, const struct path *p, int
     c->partial_at += n;
 }
 
-static void flush_g(struct conv *c, const char *name, const struct path *p, int n)
+/* Bytes of a path in a buffer of the flush. */
+static int flushed_bytes(const struct conv *c, int number)
+{
+    const struct path *p = &c->w->problem->path[c->s->path[number]];
+    return LANES * c->s->channels * (2 * p->l3 + 1) * cuda_size(c->w);
+}
+
+/* The output's paths first .. last - 1 leave through one buffer. */
+static void flush_together(struct conv *c, const char *name, int first, int last, int buffer)
 {
     struct cuda_writer *w = c->w;
-    const struct gpu_segment *s = c->s;
-    int number = 0, per = 16 / cuda_size(w), pieces = LANES * n / per;
-    while (s->path[number] != p->number)
-        number++;
-    scale_g(c, name, p, "        ");
-    text_printf(w->out,
-                "        to = leave + %d;\n"
-                "        cgtp_store<%d>((real *)to + lane * %d, %s%d);\n        cgtp_sync_warp();\n",
-                number % 2 * s->flush_bytes, n, n, name, p->number);
-    for (int k = 0; k * LANES < pieces; k++) {
-        text_printf(w->out, "        ");
-        if (pieces - k * LANES < LANES)
-            text_printf(w->out, "if (lane < %d)\n            ", pieces - k * LANES);
-        text_printf(w->out,
-                    "cgtp_put16(l.%s + row * %lld + %lld + group * %d + lane * %d, to + %d + lane * 16);\n",
-                    name, (long long)w->problem->dim[SLOT_G],
-                    (long long)(w->problem->z.segment[p->z].offset + k * LANES * per), LANES * n, per,
-                    k * LANES * 16);
+    int per = 16 / cuda_size(w), at = buffer * w->pass->flush_bytes;
+    text_printf(w->out, "        /* through buffer %d */\n", buffer);
+    for (int i = first; i < last; i++) {
+        const struct path *p = &w->problem->path[c->s->path[i]];
+        int n = c->s->channels * (2 * p->l3 + 1);
+        scale_g(c, name, p, "        ");
+        text_printf(w->out, "        cgtp_store<%d>((real *)(leave + %d) + lane * %d, %s%d);\n", n, at, n,
+                    name, p->number);
+        at += flushed_bytes(c, i);
+    }
+    text_printf(w->out, "        cgtp_sync_warp();\n");
+    at = buffer * w->pass->flush_bytes;
+    for (int i = first; i < last; i++) {
+        const struct path *p = &w->problem->path[c->s->path[i]];
+        int pieces = flushed_bytes(c, i) / 16;
+        for (int k = 0; k * LANES < pieces; k++) {
+            text_printf(w->out, "        ");
+            if (pieces - k * LANES < LANES)
+                text_printf(w->out, "if (lane < %d)\n            ", pieces - k * LANES);
+            text_printf(
+                w->out,
+                "cgtp_put16(l.%s + row * %lld + %lld + group * %d + lane * %d, leave + %d + lane * 16);\n",
+                name, (long long)w->problem->dim[SLOT_G],
+                (long long)(w->problem->z.segment[p->z].offset + k * LANES * per), pieces * per, per,
+                at + k * LANES * 16);
+        }
+        at += flushed_bytes(c, i);
+    }
+}
+
+/* As many paths at a time as a buffer holds. */
+static void emit_flush(struct conv *c)
+{
+    const struct pass *pass = c->w->pass->pass;
+    int buffer = 0;
+    for (int o = 0; o < pass->outputs; o++) {
+        const struct form_output *f = &c->w->form->output[pass->output[o]];
+        for (int first = 0, last = 0; f->slot == SLOT_G && first < c->s->paths; first = last) {
+            int bytes = 0;
+            while (last < c->s->paths && bytes + flushed_bytes(c, last) <= c->w->pass->flush_bytes)
+                bytes += flushed_bytes(c, last++);
+            flush_together(c, f->name, first, last, buffer);
+            buffer = !buffer;
+        }
     }
 }
 
@@ -606,10 +647,10 @@ static void emit_segment(struct conv *c)
     each_g(c, false, declare_g);
     if (g->g_outputs) {
         text_printf(out, "    /* Writes the sums as row `row` of the output. */\n    auto flush = "
-                         "[&](int64_t row) {\n        unsigned char *to;\n");
+                         "[&](int64_t row) {\n");
         if (g->b_outputs)
             text_printf(out, "        cgtp_sync_warp(); /* what the last edge adds has left */\n");
-        each_g(c, true, flush_g);
+        emit_flush(c);
         text_printf(out,
                     "        cgtp_sync_warp();\n    };\n"
                     "    /* Keeps the sums in the workspace. */\n    auto put_aside = [&](real *to) {\n");
@@ -673,7 +714,8 @@ static void emit_kernel(struct cuda_writer *w)
     text_printf(
         out,
         "/* nodes: receivers a piece of work (see cgtp_work) */\ntemplate <int nodes>\nCGTP_KERNEL(%d, %d) "
-        "%s_kernel(const launch l, const cgtp_division<%d> division)\n{\n    CGTP_SHARED(shared);\n",
+        "%s_kernel(const launch l, const cgtp_division<%d> division)\n{\n    CGTP_SHARED(shared);\n"
+        "    cgtp_launch_wait();\n",
         g->warps * LANES, g->blocks, owner, g->segments);
     text_printf(out, "    int index;\n    const int segment = cgtp_place(division, cgtp_block(), index);\n");
     if (g->g_outputs)
@@ -697,7 +739,7 @@ static void emit_kernel(struct cuda_writer *w)
         if (g->g_outputs)
             text_printf(out, "(int64_t)division.first[%d] * %d + warp, division.ranges[segment], ", s,
                         g->warps);
-        if (g->team && groups > 1)
+        if (g->exchange)
             text_printf(out, "ring, (real *)(shared + %d) + cgtp_warp() / %d * %d, stream, keep);\n    }\n",
                         g->warps * g->warp_bytes, groups, groups * 2 * TEAM_ITEMS * g->a_length);
         else

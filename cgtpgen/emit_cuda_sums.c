@@ -17,7 +17,7 @@ void emit_cuda_gather(struct cuda_writer *w, const struct form_output *f)
         "    enum { PIECES = %lld, BLOCKS = (PIECES + 127) / 128 };\n"
         "    const int64_t node = cgtp_block() / BLOCKS;\n"
         "    const int at = ((int)(cgtp_block() %% BLOCKS) * 128 + cgtp_thread()) * %d;\n"
-        "    if (at >= %lld)\n        return;\n    real sum[%d] = {0};\n",
+        "    cgtp_launch_wait();\n    if (at >= %lld)\n        return;\n    real sum[%d] = {0};\n",
         f->name, f->name, dim / per, per, dim, per);
     for (int x = 0; x < w->problem->x.n; x++) {
         const struct segment *q = &w->problem->x.segment[x];
@@ -54,7 +54,7 @@ void emit_cuda_parts_sum(struct cuda_writer *w, const struct form_output *f)
                 "/* %s: the shares of the warps of each edge, added in order; an element a thread. */\n"
                 "CGTP_KERNEL(256, 4) %s_sum(const launch l)\n{\n"
                 "    const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();\n"
-                "    if (at >= l.graph.items * %lld)\n        return;\n"
+                "    cgtp_launch_wait();\n    if (at >= l.graph.items * %lld)\n        return;\n"
                 "    const real *const from = l.%s_parts + at / %lld * %lld + at %% %lld;\n"
                 "    real sum = from[0];\n    CGTP_UNROLL\n    for (int i = 1; i < %d; i++)\n        sum += "
                 "from[i * %lld];\n"

@@ -258,9 +258,9 @@ static double work(const struct variant *v, const struct path_plan *e)
     const struct matrix *m = e->matrix;
     double channels = applications(e) * vector_length(e), flops = 0;
     if (v->product)
-        flops += recipe_flops(v->product, m->entries, m->rows, m->columns, m->form_terms);
+        flops += recipe_cost(v->product, m->entries, m->rows, m->columns, m->form_terms).flops;
     if (v->tensor)
-        flops += recipe_flops(v->tensor, m->entries, m->rows, m->columns, m->form_terms);
+        flops += recipe_cost(v->tensor, m->entries, m->rows, m->columns, m->form_terms).flops;
     double contractions = v->ps + v->zs;
     for (int i = 0; i < v->ws; i++)
         contractions += v->w[i].parts;

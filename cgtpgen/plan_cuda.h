@@ -36,8 +36,7 @@ struct gpu_segment {
     int pieces;
     struct stage_piece *piece;
     int stage_bytes, sender_at; /* of one stage; where the edge's sender is kept in it */
-    int flush_bytes;            /* of one of the two buffers through which a row of z leaves */
-    int leave_bytes;            /* of both, or of what an edge adds to rows of x */
+    int longest, x_bytes;       /* of the longest path's outputs of slot z, of the gradients of x */
     int bytes;                  /* moved an edge, from and to L2 or beyond */
     int work;                   /* instructions an edge, to divide the multiprocessors */
     int part_at;                /* its first among the parts of an item's A output */
@@ -56,17 +55,17 @@ struct gpu_pass {
     const struct matrix **matrix; /* [paths], scaled */
     int stages, warps;            /* of a ring; of a block */
     int blocks;                   /* a multiprocessor must hold */
+    int flush_bytes;              /* of one of a warp's two buffers through which rows of z leave */
     int warp_bytes, block_bytes;  /* shared memory of a warp's ring and buffers, of a block */
     bool g_outputs, a_outputs, b_outputs, w_outputs;
     bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */
     int edge_row;     /* elements of a row of that buffer, for each B output */
-    /* A outputs: the warps of a range are a team of one block, which sums them in shared memory, team_items
-     * at a time; a_length elements an item. */
-    bool team;
+    /* A outputs, a_length elements an item: are the warps of a range a team of one block? Then they sum them in
+     * shared memory (exchange), TEAM_ITEMS items at a time. */
+    bool team, exchange;
     int a_length;
     int parts;        /* sums of one item's A output: a segment, or a warp where there are no teams */
-    bool part_buffer; /* more than one: through a buffer and a second kernel, in a fixed order (and faster
-                         than by atomics) */
+    bool part_buffer; /* several are summed by a second kernel, in a fixed order; otherwise by atomics */
     /* the general evaluation: */
     int64_t scratch; /* elements a warp needs for the vectors of contracted paths */
 };

@@ -145,25 +145,25 @@ struct recipe *recipe_build(struct arena *a, int inputs, struct recipe_input *in
     return r;
 }
 
-double recipe_flops(const struct recipe *r, int entries, int rows, int columns, int form_terms)
+struct recipe_cost recipe_cost(const struct recipe *r, int entries, int rows, int columns, int form_terms)
 {
-    double flops = 2.0 * r->applications * entries;
+    double both = r->applications * entries, single = 0; /* multiply-adds; lone products and sums */
     for (int i = 0; i < r->us; i++)
-        flops += r->u[i].first >= 0 ? rows : 0;
+        single += r->u[i].first >= 0 ? rows : 0;
     for (int o = 0; o < r->outputs; o++) {
         const struct recipe_output *out = &r->output[o];
         for (int p = 1; p < out->parts && (out->prescaled || out->role == ROLE_A); p++)
-            flops += out->part[p].factor == out->part[p - 1].factor ? rows : 0;
+            single += out->part[p].factor == out->part[p - 1].factor ? rows : 0;
         if (out->role == ROLE_G && !out->prescaled)
-            flops += 2.0 * out->parts * columns;
+            both += out->parts * columns;
         else if (out->role == ROLE_B)
-            flops += 2.0 * out->parts * rows;
+            both += out->parts * rows;
         else if (out->role == ROLE_W)
-            flops += 2.0 * out->parts * (out->by_r ? columns : rows);
+            both += out->parts * (out->by_r ? columns : rows);
         else if (out->role == ROLE_A)
-            flops += 2.0 * form_terms;
+            both += form_terms;
     }
-    return flops;
+    return (struct recipe_cost){both + single, 2 * both + single};
 }
 
 bool recipe_reads(const struct recipe *r, int input)

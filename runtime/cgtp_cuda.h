@@ -57,8 +57,11 @@ CGTP_DEVICE void cgtp_sync_block(void)
  * written before is seen by the others after. At most 15 teams a block. */
 template <int warps> CGTP_DEVICE void cgtp_sync_team(void)
 {
-    asm volatile("barrier.cta.sync %0, %1;" ::"r"(1 + cgtp_warp() / warps), "n"(warps * CGTP_LANES)
-                 : "memory");
+    if constexpr (warps == 1)
+        __syncwarp();
+    else
+        asm volatile("barrier.cta.sync %0, %1;" ::"r"(1 + cgtp_warp() / warps), "n"(warps * CGTP_LANES)
+                     : "memory");
 }
 
 /* The value of lane `from`; of lane (own ^ mask). All lanes take part. */
@@ -404,12 +407,30 @@ template <int pending> CGTP_DEVICE void cgtp_bulk_wait(void)
 
 #endif
 
+/* ---- launches that overlap (sm_90) ---- */
+
+/* Lets a kernel that cgtp_launch_early started begin, once all blocks have called or ended. */
+CGTP_DEVICE void cgtp_launch_next(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* The kernel launched before on the stream has ended, and what it wrote is seen. */
+CGTP_DEVICE void cgtp_launch_wait(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /* ---- launches, on the host ---- */
 
-/* Starts a kernel with `shared` bytes of dynamic shared memory. */
 template <typename... Parameters, typename... Arguments>
-static inline cgtp_status cgtp_launch(void (*kernel)(Parameters...), int64_t blocks, int threads,
-                                      size_t shared, cgtp_stream stream, Arguments... arguments)
+static inline cgtp_status cgtp_launch_as(bool early, void (*kernel)(Parameters...), int64_t blocks,
+                                         int threads, size_t shared, cgtp_stream stream,
+                                         Arguments... arguments)
 {
     if (blocks <= 0)
         return CGTP_OK;
@@ -422,8 +443,35 @@ static inline cgtp_status cgtp_launch(void (*kernel)(Parameters...), int64_t blo
     config.blockDim = dim3((unsigned)threads);
     config.dynamicSmemBytes = shared;
     config.stream = (cudaStream_t)stream;
+    cudaLaunchAttribute overlap = {};
+    cudaFuncAttributes compiled = {};
+    /* code for an older architecture does not wait, on whatever device it runs */
+    if (early && cudaFuncGetAttributes(&compiled, (const void *)kernel) == cudaSuccess &&
+        compiled.ptxVersion >= 90) {
+        overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        overlap.val.programmaticStreamSerializationAllowed = 1;
+        config.attrs = &overlap;
+        config.numAttrs = 1;
+    }
     return cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...) == cudaSuccess ? CGTP_OK
                                                                                         : CGTP_LAUNCH_FAILED;
+}
+
+/* Starts a kernel with `shared` bytes of dynamic shared memory. */
+template <typename... Parameters, typename... Arguments>
+static inline cgtp_status cgtp_launch(void (*kernel)(Parameters...), int64_t blocks, int threads,
+                                      size_t shared, cgtp_stream stream, Arguments... arguments)
+{
+    return cgtp_launch_as(false, kernel, blocks, threads, shared, stream, arguments...);
+}
+
+/* The same for a kernel that begins with cgtp_launch_wait(): it may start before the launch before it on the
+ * stream has ended. */
+template <typename... Parameters, typename... Arguments>
+static inline cgtp_status cgtp_launch_early(void (*kernel)(Parameters...), int64_t blocks, int threads,
+                                            size_t shared, cgtp_stream stream, Arguments... arguments)
+{
+    return cgtp_launch_as(true, kernel, blocks, threads, shared, stream, arguments...);
 }
 
 /* Multiprocessors of the current device. */

@@ -48,18 +48,27 @@ template <int n> CGTP_DEVICE int cgtp_sums_index(void)
     return index;
 }
 
-/* Vectors of `dim` numbers, one from each warp of a team and item: sums over the team, in its order. What
- * item i's are worth goes to to + i * stride. All lanes of the team share the work. */
-template <int dim, int team>
+/* Vectors of `dim` numbers, one from each warp of a team and item: sums over the team, in its order. Item i's
+ * go to to + i * stride, or are added there. All lanes of the team share the work. */
+template <int dim, int team, bool add>
 CGTP_DEVICE void cgtp_sum_team(real *to, int64_t stride, const real *from, int items)
 {
+    constexpr int wide = 16 / (int)sizeof(real);
+    if constexpr (add && team == 1 && dim % wide == 0) {
+        for (int at = cgtp_lane() * wide; at < items * dim; at += CGTP_LANES * wide)
+            cgtp_add16(to + at / dim * stride + at % dim, from + at);
+        return;
+    }
     for (int at = cgtp_warp() % team * CGTP_LANES + cgtp_lane(); at < items * dim; at += team * CGTP_LANES) {
         const int i = at / dim, j = at % dim;
         real sum = from[i * team * dim + j];
         CGTP_UNROLL
         for (int member = 1; member < team; member++)
             sum += from[(i * team + member) * dim + j];
-        to[i * stride + j] = sum;
+        if constexpr (add)
+            cgtp_add(to + i * stride + j, sum);
+        else
+            to[i * stride + j] = sum;
     }
 }
 
@@ -233,7 +242,7 @@ template <int nodes> struct cgtp_work {
 };
 
 /* Receivers a piece for a graph: 0 from a mean of 16 edges on. */
-enum { CGTP_FEW_NODES = 4 };
+enum { CGTP_FEW_NODES = 2 };
 static inline int cgtp_piece_nodes(int64_t items, int64_t receivers)
 {
     return receivers == 0 || items / receivers >= 16 ? 0 : CGTP_FEW_NODES;
@@ -451,6 +460,7 @@ template <int n> struct cgtp_areas {
 template <int n> CGTP_KERNEL(CGTP_CLEAR_BLOCK, 4) cgtp_clear_kernel(const cgtp_areas<n> areas)
 {
     const int64_t first = cgtp_block() * (int64_t)CGTP_CLEAR_BLOCK + cgtp_thread();
+    cgtp_launch_next();
     CGTP_UNROLL
     for (int a = 0; a < n; a++) {
         const int64_t pieces = (int64_t)(areas.bytes[a] / 16);

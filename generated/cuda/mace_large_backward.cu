@@ -94,7 +94,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
     /* Sums the gradients of `items` edges from number `begin` of the range on over the team. */
     auto add_up = [&](int begin, int items) {
         cgtp_sync_team<2>();
-        cgtp_sum_team<16, 2>(l.gy + (first + begin) * 16, 16,
+        cgtp_sum_team<16, 2, false>(l.gy + (first + begin) * 16, 16,
             exchange + begin % 16 * 32, items);
     };
     real gz0[2] = {0};

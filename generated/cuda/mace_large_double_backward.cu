@@ -108,7 +108,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
     /* Sums the gradients of `items` edges from number `begin` of the range on over the team. */
     auto add_up = [&](int begin, int items) {
         cgtp_sync_team<4>();
-        cgtp_sum_team<16, 4>(l.d_y_parts + ((first + begin) * 2 + 0) * 16, 32,
+        cgtp_sum_team<16, 4, false>(l.d_y_parts + ((first + begin) * 2 + 0) * 16, 32,
             exchange + begin % 16 * 64, items);
     };
     real d_gz0[1] = {0};
@@ -935,7 +935,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes> &pi
     /* Sums the gradients of `items` edges from number `begin` of the range on over the team. */
     auto add_up = [&](int begin, int items) {
         cgtp_sync_team<4>();
-        cgtp_sum_team<16, 4>(l.d_y_parts + ((first + begin) * 2 + 1) * 16, 32,
+        cgtp_sum_team<16, 4, false>(l.d_y_parts + ((first + begin) * 2 + 1) * 16, 32,
             exchange + begin % 16 * 64, items);
     };
     real d_gz11[5] = {0};

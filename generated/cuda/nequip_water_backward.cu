@@ -9,7 +9,7 @@
  */
 /* Plan for sm_90:
  *   kernel backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
- *     4 stages, 4 warps a block, 3 blocks a multiprocessor, 44032 bytes shared a block
+ *     4 stages, 4 warps a block, 4 blocks a multiprocessor, 43008 bytes shared a block
  *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 88 registers; stage 2432 bytes; 303 instructions an edge
  */
 #include "nequip_water.h"
@@ -383,7 +383,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
 
 /* nodes: receivers a piece of work (see cgtp_work) */
 template <int nodes>
-CGTP_KERNEL(128, 3) senders_kernel(const launch l, const cgtp_division<1> division)
+CGTP_KERNEL(128, 4) senders_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
     int index;
@@ -493,10 +493,10 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
     lay_out(graph, &l, (char *)workspace);
     if (graph->items) {
         static const int work[] = {303}, groups[] = {1};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups);
+        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
-                                  cgtp_division_blocks(division), 128, 44032, stream, l, division)))
+                                  cgtp_division_blocks(division), 128, 43008, stream, l, division)))
             return status;
     }
     if ((status = cgtp_launch(gx_gather, graph->senders * 1, 128, 0, stream, l)))

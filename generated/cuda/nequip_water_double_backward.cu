@@ -9,7 +9,7 @@
  */
 /* Plan for sm_90:
  *   kernel double_backward, pass over receiver: pipelined convolution, gradients of x through a buffer of edges
- *     3 stages, 4 warps a block, 3 blocks a multiprocessor, 61952 bytes shared a block
+ *     3 stages, 4 warps a block, 3 blocks a multiprocessor, 60928 bytes shared a block
  *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 146 registers; stage 4736 bytes; 487 instructions an edge
  */
 #include "nequip_water.h"
@@ -827,7 +827,7 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
-                                  cgtp_division_blocks(division), 128, 61952, stream, l, division)))
+                                  cgtp_division_blocks(division), 128, 60928, stream, l, division)))
             return status;
     }
     if ((status = cgtp_launch(d_x_gather, graph->senders * 1, 128, 0, stream, l)))

@@ -9,7 +9,7 @@
  */
 /* Plan for sm_90:
  *   kernel forward, pass over receiver: pipelined convolution
- *     4 stages, 4 warps a block, 3 blocks a multiprocessor, 41984 bytes shared a block
+ *     4 stages, 4 warps a block, 4 blocks a multiprocessor, 41984 bytes shared a block
  *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 76 registers; stage 2432 bytes; 122 instructions an edge
  */
 #include "nequip_water.h"
@@ -377,7 +377,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
 
 /* nodes: receivers a piece of work (see cgtp_work) */
 template <int nodes>
-CGTP_KERNEL(128, 3) receivers_kernel(const launch l, const cgtp_division<1> division)
+CGTP_KERNEL(128, 4) receivers_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
     int index;
@@ -403,10 +403,10 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
     at += cgtp_round_up((size_t)(1) * 1 * sizeof(unsigned));
     if (l)
         l->flag_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned));
+    at += cgtp_round_up((size_t)(cgtp_slots(4, 4, 1)) * 1 * sizeof(unsigned));
     if (l)
         l->partial_receivers = (real *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_slots(3, 4, 1)) * 704 * sizeof(real));
+    at += cgtp_round_up((size_t)(cgtp_slots(4, 4, 1)) * 704 * sizeof(real));
     return at ? at : 16;
 }
 
@@ -456,12 +456,12 @@ extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float
     if ((status = cgtp_clear(cgtp_areas<3>{{z, l.started_receivers, l.flag_receivers},
                                            {(size_t)(graph->items ? 0 : graph->receivers) * 704 * sizeof(real),
                                             (size_t)(1) * 1 * sizeof(unsigned),
-                                            (size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned)}},
+                                            (size_t)(cgtp_slots(4, 4, 1)) * 1 * sizeof(unsigned)}},
                              stream)))
         return status;
     if (graph->items) {
         static const int work[] = {122}, groups[] = {1};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups);
+        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
                                   cgtp_division_blocks(division), 128, 41984, stream, l, division)))

@@ -157,6 +157,9 @@ CGTP_DEVICE real cgtp_read_other(const real *p)
     return value;
 }
 
+CGTP_DEVICE void cgtp_launch_next(void) {}
+CGTP_DEVICE void cgtp_launch_wait(void) { simt_launch_wait(); }
+
 /* ---- launches, on the host ---- */
 
 /* Arguments of a launch. Files have different types of the same names: nothing here may be shared between
@@ -197,14 +200,16 @@ template <typename... Parameters> struct simt_call {
 } // namespace
 
 template <typename... Parameters, typename... Arguments>
-static inline cgtp_status simt_launch(const char *text, void (*kernel)(Parameters...), int64_t blocks,
-                                      int threads, size_t shared, cgtp_stream, Arguments... arguments)
+static inline cgtp_status cgtp_launch_as(bool early, const char *text, void (*kernel)(Parameters...),
+                                      int64_t blocks, int threads, size_t shared, cgtp_stream,
+                                      Arguments... arguments)
 {
     simt_call<Parameters...> call = {kernel, {(Parameters)arguments...}};
-    return simt_run(text, call.run, &call, sizeof call, blocks, threads, shared) ? CGTP_LAUNCH_FAILED
-                                                                                 : CGTP_OK;
+    return simt_run(text, call.run, &call, sizeof call, blocks, threads, shared, early) ? CGTP_LAUNCH_FAILED
+                                                                                        : CGTP_OK;
 }
-#define cgtp_launch(...) simt_launch(#__VA_ARGS__, __VA_ARGS__)
+#define cgtp_launch(...) cgtp_launch_as(false, #__VA_ARGS__, __VA_ARGS__)
+#define cgtp_launch_early(...) cgtp_launch_as(true, #__VA_ARGS__, __VA_ARGS__)
 
 static inline int cgtp_multiprocessors(void) { return simt_get_multiprocessors(); }
 

@@ -49,6 +49,7 @@ enum bug {
     MISALIGNED_LOAD,    /* transpose */
     NO_SYNC_TEAM,       /* teams */
     TOO_LARGE_TEAM,     /* teams: warps that take another number of turns */
+    NO_LAUNCH_WAIT,     /* teams: begins early, and writes at once */
 };
 
 /* ---- ring: each warp sums rows of 128 numbers through a private ring of asynchronous copies ---- */
@@ -238,6 +239,8 @@ template <int bug> CGTP_KERNEL(128, 1) team_kernel(real *to)
 {
     CGTP_SHARED(shared);
     const int lane = cgtp_lane(), team = cgtp_warp() / 2;
+    if (bug != NO_LAUNCH_WAIT)
+        cgtp_launch_wait();
     real *const exchange = (real *)shared + team * 4 * CGTP_LANES; /* [turn % 2][warp][lane] */
     for (int turn = 0; turn < 3 + team; turn++) {
         exchange[(turn % 2 * 2 + cgtp_warp() % 2) * CGTP_LANES + lane] = (real)(turn + cgtp_warp() * lane);
@@ -245,7 +248,7 @@ template <int bug> CGTP_KERNEL(128, 1) team_kernel(real *to)
             cgtp_sync_team<4>();
         else if (bug != NO_SYNC_TEAM)
             cgtp_sync_team<2>();
-        cgtp_sum_team<CGTP_LANES, 2>(to + (team * 4 + turn) * CGTP_LANES, CGTP_LANES,
+        cgtp_sum_team<CGTP_LANES, 2, false>(to + (team * 4 + turn) * CGTP_LANES, CGTP_LANES,
                                      exchange + turn % 2 * 2 * CGTP_LANES, 1);
     }
 }
@@ -355,7 +358,7 @@ template <int bug> static bool teams(void)
 {
     device_array<real> to("to", 8 * 32);
     clear(to);
-    if (cgtp_launch(team_kernel<bug>, 1, 128, 8 * 32 * sizeof(real), NULL, to.p) != CGTP_OK)
+    if (cgtp_launch_early(team_kernel<bug>, 1, 128, 8 * 32 * sizeof(real), NULL, to.p) != CGTP_OK)
         return false;
     std::vector<real> t = to.get();
     bool right = true;
@@ -555,6 +558,7 @@ int main(int argc, char **argv)
     wrong("transpose: misaligned load", transpose<MISALIGNED_LOAD>, 1 << SIMT_MISALIGNED, "from");
     wrong("teams: no cgtp_sync_team", teams<NO_SYNC_TEAM>, 1 << SIMT_RACE, "shared");
     wrong("teams: of warps with different turns", teams<TOO_LARGE_TEAM>, 1 << SIMT_DEADLOCK, "");
+    wrong("teams: no cgtp_launch_wait", teams<NO_LAUNCH_WAIT>, 1 << SIMT_RACE, "to");
     wrong("host reads device memory", host_reads, 1 << SIMT_HOST_ACCESS, "x");
     wrong("freed array read", freed, 1 << SIMT_OUT_OF_BOUNDS, "freed gone");
     printf("1..%d\n", line);

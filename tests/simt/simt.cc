@@ -319,6 +319,7 @@ static void start_block(Block *b, int64_t number, size_t started)
             l->bulk_open.clear();
             l->bulk_groups.clear();
             l->waits = NULL;
+            l->waited = false;
             w->turn[n] = 0;
         }
     }
@@ -401,7 +402,7 @@ static std::string kernel_name(const char *text)
 using namespace simt;
 
 int simt_run(const char *call_text, void (*call)(const void *), const void *arguments, size_t arguments_bytes,
-             int64_t blocks, int threads, size_t shared)
+             int64_t blocks, int threads, size_t shared, bool early)
 {
     if (blocks <= 0)
         return 0;
@@ -415,6 +416,7 @@ int simt_run(const char *call_text, void (*call)(const void *), const void *argu
     own.blocks = blocks;
     own.threads = (unsigned)threads;
     own.shared = shared;
+    own.early = early;
     own.arguments = (uintptr_t)arguments;
     own.arguments_bytes = arguments_bytes;
     own.base = latest;
@@ -492,6 +494,8 @@ unsigned char *simt_shared(void) { return current->warp->block->shared; }
 void simt_set_started(unsigned number) { current->warp->block->started = number; }
 
 unsigned simt_started(void) { return current->warp->block->started; }
+
+void simt_launch_wait(void) { current->waited = true; }
 
 void simt_sync_warp(void)
 {

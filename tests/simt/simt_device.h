@@ -63,9 +63,12 @@ void simt_bulk_commit(void);
 void simt_bulk_wait(int pending, bool only_read);
 void simt_fence_async(void);
 
+/* Of a launch that is `early`: memory may be used from here on. */
+void simt_launch_wait(void);
+
 /* 0, or 1 when the launch was refused or given up. `call` runs the kernel with `arguments`. */
 int simt_run(const char *call_text, void (*call)(const void *), const void *arguments, size_t arguments_bytes,
-             int64_t blocks, int threads, size_t shared);
+             int64_t blocks, int threads, size_t shared, bool early);
 int simt_get_multiprocessors(void);
 
 #endif

@@ -67,6 +67,7 @@ struct Lane {
     std::deque<std::vector<Copy>> groups;
     std::vector<Bulk> bulk_open;
     std::deque<std::vector<Bulk>> bulk_groups;
+    bool waited;    /* has called cgtp_launch_wait */
     Barrier *waits; /* blocked until its phase of this parity is over */
     unsigned parity;
 };
@@ -156,6 +157,7 @@ struct Launch {
     int64_t blocks;
     unsigned threads;
     size_t shared;
+    bool early; /* may have begun while the launch before still runs */
     uintptr_t arguments;
     size_t arguments_bytes;
     tick base;      /* everything up to this happened before the launch */

@@ -379,6 +379,10 @@ void check(const void *p, size_t bytes, access kind, const void *where)
         elsewhere(p, bytes, kind, where);
         return;
     }
+    if (launch->early && !current->waited && !s->shared) {
+        report(SIMT_RACE, p, where, "%s before cgtp_launch_wait", verb(kind));
+        return;
+    }
     uintptr_t from = (uintptr_t)p - s->base, to = from + bytes;
     for (uintptr_t i = from / 4; i * 4 < to; i++)
         if (!check_word(s, i, mask_of(i, from, to), kind, p, where))
