@@ -10,8 +10,12 @@
 
 const char *cuda_owner(const struct gpu_pass *g)
 {
-    static const char *const word[] = {"items", "senders", "receivers", "shared"};
-    return word[g->pass->owner];
+    static const char *const word[] = {"items", "senders", "receivers", "shared"}, *const added[] = {
+                                                                                       "general_items",
+                                                                                       "general_senders",
+                                                                                       "general_receivers",
+                                                                                       "general_shared"};
+    return (g->before ? added : word)[g->pass->owner];
 }
 
 const char *cuda_plus(struct cuda_writer *w, const char *name, int64_t offset)
@@ -201,7 +205,8 @@ static void launch_convolution(struct cuda_writer *w)
         if (f->slot == SLOT_G) {
             int64_t written = 0;
             for (int p = 0; p < w->problem->paths; p++)
-                written += (int64_t)w->problem->path[p].mul_z * (2 * w->problem->path[p].l3 + 1);
+                if (g->pass->variant_of[p] >= 0)
+                    written += (int64_t)w->problem->path[p].mul_z * (2 * w->problem->path[p].l3 + 1);
             /* does the kernel write every element? */
             bool covered = written == w->problem->dim[SLOT_G];
             add_cleared(w, &clear, f->name,
@@ -309,7 +314,7 @@ static struct output_file kernel_file(struct arena *a, const struct gpu_plan *gp
                             .form = kernel->kernel->form,
                             .graph = spec_is_graph(spec)};
     emit_banner(&out, plan, arena_printf(a, "%s, CUDA", w.form->name));
-    plan_cuda_print_kernel(&table, kernel);
+    plan_cuda_print_kernel(&table, plan, kernel);
     text_printf(&out, "/* Plan for %s:\n", gpu->arch);
     for (const char *line = text_string(&table); *line;) {
         size_t n = strcspn(line, "\n");

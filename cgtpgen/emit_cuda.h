@@ -22,7 +22,8 @@ struct cuda_writer {
     bool graph;
 };
 
-/* receivers, senders, items, shared */
+/* receivers, senders, items, shared; general_receivers and so on where a convolution comes before: what the
+ * kernels and the workspace of a pass are named by. */
 const char *cuda_owner(const struct gpu_pass *);
 
 /* name + offset */

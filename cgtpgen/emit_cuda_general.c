@@ -299,14 +299,38 @@ static void emit_row(struct cuda_writer *w, int indent, int o, const char *at)
                     at, dim);
 }
 
+/* Zeros in the row of an output, or in what a convolution before has not written of it: blocks of weights. */
+static void emit_zeros(struct cuda_writer *w, int indent, const struct form_output *f)
+{
+    int64_t from = 0, to = 0;
+    if (!w->pass->before) {
+        text_printf(w->out, "%*scgtp_zero_row(%s_row, %lld);\n", indent, "", f->name,
+                    (long long)w->problem->dim[f->slot]);
+        return;
+    }
+    for (int p = 0; p <= w->problem->paths && f->slot == SLOT_W; p++) {
+        const struct path *q = &w->problem->path[p];
+        bool left = p < w->problem->paths && gpu_leaves_weights(f, w->pass->before, q);
+        if (left && q->weight_offset == to) {
+            to += q->weight_numel;
+        } else if (left || p == w->problem->paths) {
+            if (to > from)
+                text_printf(w->out, "%*scgtp_zero_row(%s, %lld);\n", indent, "",
+                            cuda_plus(w, arena_printf(w->arena, "%s_row", f->name), from),
+                            (long long)(to - from));
+            from = left ? q->weight_offset : to;
+            to = left ? from + q->weight_numel : to;
+        }
+    }
+}
+
 static void emit_visit(struct cuda_writer *w, int indent)
 {
     const struct pass *pass = w->pass->pass;
     for (int o = 0; o < pass->outputs; o++)
         if (index_of(w, pass_output(w, o)->slot) == INDEX_ITEM) {
             emit_row(w, indent, o, "e");
-            text_printf(w->out, "%*scgtp_zero_row(%s_row, %lld);\n", indent, "", pass_output(w, o)->name,
-                        (long long)w->problem->dim[pass_output(w, o)->slot]);
+            emit_zeros(w, indent, pass_output(w, o));
         }
     const char **argument = NEW_ARRAY(w->arena, const char *, w->form->inputs + pass->outputs + 1);
     int n = 0;
@@ -335,8 +359,7 @@ static void emit_owned(struct cuda_writer *w, int indent, const char *at, bool d
         if (declare)
             emit_row(w, indent, o, at);
         if (begin)
-            text_printf(w->out, "%*scgtp_zero_row(%s_row, %lld);\n", indent, "", f->name,
-                        (long long)w->problem->dim[f->slot]);
+            emit_zeros(w, indent, f);
         if (end && is_compensated(w, f->slot))
             text_printf(w->out, "%*scgtp_finish_row(%s_row, %lld);\n", indent, "", f->name,
                         (long long)w->problem->dim[f->slot]);
@@ -349,7 +372,8 @@ static void emit_kernel(struct cuda_writer *w)
     const struct gpu_pass *g = w->pass;
     enum index_kind owner = g->pass->owner;
     const char *word = cuda_owner(g), *warps = "CGTP_GENERAL_WARPS",
-               *items = w->graph ? "l.graph.items" : "l.items";
+               *items = w->graph ? "l.graph.items" : "l.items",
+               *nodes = owner == INDEX_RECEIVER ? "l.graph.receivers" : "l.graph.senders";
     text_printf(out,
                 "CGTP_KERNEL(CGTP_GENERAL_BLOCK, 1) %s_kernel(const launch l)\n{\n    const int warp = "
                 "cgtp_general_warp();\n",
@@ -367,7 +391,7 @@ static void emit_kernel(struct cuda_writer *w)
         text_printf(out, "    }\n");
     } else if (w->spec->sorted) {
         bool receiver = owner == INDEX_RECEIVER;
-        text_printf(out, "    for (int64_t node = warp; node < l.graph.%s; node += %s) {\n", word, warps);
+        text_printf(out, "    for (int64_t node = warp; node < %s; node += %s) {\n", nodes, warps);
         emit_owned(w, 8, "node", true, true, false);
         text_printf(out,
                     "        for (int64_t i = l.graph.%s_row[node]; i < l.graph.%s_row[node + 1]; i++) {\n   "
@@ -380,7 +404,7 @@ static void emit_kernel(struct cuda_writer *w)
         text_printf(out, "    }\n");
     } else { /* edges in any order: each warp looks for the edges of its rows, so that sums keep their order
               */
-        text_printf(out, "    for (int64_t node = warp; node < l.graph.%s; node += %s) {\n", word, warps);
+        text_printf(out, "    for (int64_t node = warp; node < %s; node += %s) {\n", nodes, warps);
         emit_owned(w, 8, "node", true, true, false);
         text_printf(
             out,
@@ -395,7 +419,7 @@ static void emit_kernel(struct cuda_writer *w)
         emit_visit(w, 12);
         text_printf(out, "        }\n    }\n");
         if (w->spec->compensated) {
-            text_printf(out, "    for (int64_t node = warp; node < l.graph.%s; node += %s) {\n", word, warps);
+            text_printf(out, "    for (int64_t node = warp; node < %s; node += %s) {\n", nodes, warps);
             emit_owned(w, 8, "node", true, false, true);
             text_printf(out, "    }\n");
         }

@@ -301,7 +301,7 @@ static void find_reads(struct pass *pass, const struct plan *plan)
 }
 
 struct pass plan_pass(struct arena *a, const struct plan *plan, const struct kernel_form *k,
-                      enum index_kind owner, int outputs, const int *output)
+                      enum index_kind owner, int outputs, const int *output, const bool *only)
 {
     const struct problem *problem = plan->problem;
     const struct spec *spec = problem->spec;
@@ -313,7 +313,8 @@ struct pass plan_pass(struct arena *a, const struct plan *plan, const struct ker
     pass.vector = NEW_ARRAY(a, bool, k->inputs + 1);
     int capacity = 0;
     for (int p = 0; p < problem->paths; p++) {
-        pass.variant_of[p] = variant_of(a, problem, k, &pass, &capacity, &plan->path[p]);
+        pass.variant_of[p] =
+            only && !only[p] ? -1 : variant_of(a, problem, k, &pass, &capacity, &plan->path[p]);
         const struct variant *v = pass.variant_of[p] < 0 ? NULL : &pass.variant[pass.variant_of[p]];
         if (v && !v->product && !v->tensor)
             pass.variant_of[p] = -1;
@@ -359,9 +360,9 @@ static void plan_passes(struct arena *a, struct plan *plan, struct kernel_plan *
         }
         if (n == 0)
             continue;
-        struct pass alone = plan_pass(a, plan, k, owners[w], n, own);
+        struct pass alone = plan_pass(a, plan, k, owners[w], n, own, NULL);
         if (items) {
-            struct pass larger = plan_pass(a, plan, k, owners[w], merged, both);
+            struct pass larger = plan_pass(a, plan, k, owners[w], merged, both, NULL);
             double more = larger.flops - alone.flops;
             if (host < 0 || more < least) {
                 host = kernel->passes;
@@ -374,7 +375,7 @@ static void plan_passes(struct arena *a, struct plan *plan, struct kernel_plan *
     if (host >= 0)
         kernel->pass[host] = with_items;
     else if (items)
-        kernel->pass[kernel->passes++] = plan_pass(a, plan, k, INDEX_ITEM, items, of_item);
+        kernel->pass[kernel->passes++] = plan_pass(a, plan, k, INDEX_ITEM, items, of_item, NULL);
 }
 
 static void count_bytes(const struct plan *plan, struct kernel_plan *kernel)

@@ -80,7 +80,7 @@ struct pass {
     int outputs, *output; /* kernel outputs, ascending */
     int variants;
     struct variant *variant;
-    int *variant_of;       /* [paths]: variant, or -1: the path has nothing to do */
+    int *variant_of;       /* [paths]: variant, or -1: the path has nothing to do, or takes no part */
     enum staging *staging; /* [kernel inputs] */
     bool *raw, *vector; /* [kernel inputs]: read as stored (A, W); as vectors over channels (B, G, tied A) */
     double flops;       /* an item */
@@ -110,9 +110,9 @@ struct plan {
 
 struct plan *plan_build(struct arena *, const struct problem *, const struct form *);
 
-/* A pass over the rows of `owner` for outputs of a kernel. */
+/* A pass over the rows of `owner` for outputs of a kernel. only: [paths], which take part; NULL: all. */
 struct pass plan_pass(struct arena *, const struct plan *, const struct kernel_form *, enum index_kind owner,
-                      int outputs, const int *output);
+                      int outputs, const int *output, const bool *only);
 
 /* The plan as a table for people; also the body of each generated file's banner. */
 void plan_print(struct text *, const struct plan *);

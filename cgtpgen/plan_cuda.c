@@ -102,9 +102,10 @@ static int round_up(int n, int to)
     return (n + to - 1) / to * to;
 }
 
-/* ---- can the convolution compute the pass? ---- */
+/* ---- what can the convolution compute? ---- */
 
-static const char *why_general(struct arena *a, const struct plan *plan, const struct pass *pass)
+/* Why it computes no pass of the product; NULL: it may. */
+static const char *why_general(const struct plan *plan)
 {
     const struct problem *p = plan->problem;
     const struct spec *s = p->spec;
@@ -120,25 +121,63 @@ static const char *why_general(struct arena *a, const struct plan *plan, const s
         return "weights not of the edge";
     if (p->dim[SLOT_X] % wide || p->dim[SLOT_W] % wide || p->dim[SLOT_G] % wide)
         return "rows that are no multiple of 16 bytes";
-    bool *written = NEW_ARRAY(a, bool, p->z.n + 1);
-    const char *reason = NULL;
-    for (int i = 0; i < p->paths && !reason; i++) {
-        const struct path_plan *e = &plan->path[i];
-        const struct path *q = e->path;
-        if (!e->matrix || pass->variant_of[i] < 0)
-            reason = "a path without effect";
-        else if (q->mode != MODE_UVU || q->mul_y != 1)
-            reason = "a path that is not uvu with one channel of y";
-        else if (q->mul_x % LANES)
-            reason = "channels that are no multiple of 32";
-        else if (written[q->z])
-            reason = "several paths into one segment of z";
-        else
-            written[q->z] = true;
+    return NULL;
+}
+
+/* Why it cannot compute a path; NULL: it can. */
+static const char *why_path_general(const struct plan *plan, const struct path *q)
+{
+    const struct problem *p = plan->problem;
+    int wide = 16 / element_size(plan);
+    if (q->mode != MODE_UVU || q->mul_y != 1)
+        return "not uvu with one channel of y";
+    if (q->mul_x % LANES)
+        return "channels that are no multiple of 32";
+    if (p->x.segment[q->x].offset % wide || p->z.segment[q->z].offset % wide ||
+        (q->weighted && q->weight_offset % wide))
+        return "operands that begin at no multiple of 16 bytes";
+    return NULL;
+}
+
+/* Divides the paths of a pass between the convolution and the rest. A segment of z is kept in registers for
+ * one path; further ones are of the rest. Returns the reasons by path: NULL where the convolution computes
+ * it. */
+static const char **divide_paths(struct arena *a, const struct plan *plan, const struct pass *pass,
+                                 bool *convolved, bool *rest)
+{
+    const struct problem *p = plan->problem;
+    const char **reason = NEW_ARRAY(a, const char *, p->paths + 1);
+    bool *kept = NEW_ARRAY(a, bool, p->z.n + 1);
+    for (int i = 0; i < p->paths; i++) {
+        const struct path *q = &p->path[i];
+        reason[i] = pass->variant_of[i] < 0 ? "without effect" : why_path_general(plan, q);
+        if (!reason[i] && kept[q->z])
+            reason[i] = "a segment of z that another path has";
+        convolved[i] = !reason[i];
+        rest[i] = reason[i] != NULL;
+        kept[q->z] |= convolved[i];
     }
-    if (!reason && p->paths == 0)
-        reason = "no path";
     return reason;
+}
+
+bool gpu_leaves_weights(const struct form_output *o, const struct pass *convolution, const struct path *q)
+{
+    return q->weighted && q->weight_numel && (o->terms == 0 || convolution->variant_of[q->number] < 0);
+}
+
+/* Does the convolution leave something of the pass: a path with an effect, or elements of w to be written? */
+static bool leaves(const struct problem *p, const struct kernel_form *k, const struct pass *pass,
+                   const struct pass *convolution)
+{
+    for (int i = 0; i < p->paths; i++) {
+        if (pass->variant_of[i] >= 0 && convolution->variant_of[i] < 0)
+            return true;
+        for (int o = 0; o < pass->outputs; o++)
+            if (k->output[pass->output[o]].slot == SLOT_W &&
+                gpu_leaves_weights(&k->output[pass->output[o]], convolution, &p->path[i]))
+                return true;
+    }
+    return false;
 }
 
 /* ---- segments ---- */
@@ -249,6 +288,8 @@ static void divide(struct arena *a, const struct plan *plan, const struct kernel
 {
     const struct problem *p = plan->problem;
     bool *taken = NEW_ARRAY(a, bool, p->paths + 1);
+    for (int i = 0; i < p->paths; i++)
+        taken[i] = g->pass->variant_of[i] < 0;
     g->segment = NEW_ARRAY(a, struct gpu_segment, p->paths + 1);
     g->segments = 0;
     for (;;) {
@@ -350,7 +391,8 @@ static void plan_convolution(struct arena *a, struct plan *plan, const struct ke
     const struct problem *p = plan->problem;
     g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
     for (int i = 0; i < p->paths; i++)
-        g->matrix[i] = matrix_scaled(&plan->matrices, &p->path[i], SLOT_Y);
+        if (g->pass->variant_of[i] >= 0)
+            g->matrix[i] = matrix_scaled(&plan->matrices, &p->path[i], SLOT_Y);
     g->g_outputs = slot_count(k, g->pass, SLOT_G, true) > 0;
     g->a_outputs = slot_count(k, g->pass, SLOT_Y, true) > 0;
     g->b_outputs = slot_count(k, g->pass, SLOT_X, true) > 0;
@@ -406,32 +448,6 @@ static void plan_convolution(struct arena *a, struct plan *plan, const struct ke
     g->block_bytes = g->warps * (g->warp_bytes + exchange);
 }
 
-/* All outputs of a kernel in one pass, where registers hold operands and outputs of slot z together: every
- * row is read once. */
-static void plan_together(struct arena *a, struct plan *plan, struct gpu_kernel *k, const struct choice *c,
-                          int shared)
-{
-    const struct kernel_form *form = k->kernel->form;
-    double apart = 0;
-    for (int p = 0; p < k->passes; p++) {
-        if (k->pass[p].evaluation != GPU_CONVOLUTION)
-            return;
-        apart += k->pass[p].cost;
-    }
-    int *outputs = NEW_ARRAY(a, int, form->outputs + 1);
-    for (int o = 0; o < form->outputs; o++)
-        outputs[o] = o;
-    struct pass *pass = NEW(a, struct pass);
-    *pass = plan_pass(a, plan, form, INDEX_RECEIVER, form->outputs, outputs);
-    struct gpu_pass together = {.pass = pass, .evaluation = GPU_CONVOLUTION, .reason = ""};
-    plan_convolution(a, plan, form, &together, c, shared);
-    bool pays = c->knob[KNOB_PASSES] ? c->knob[KNOB_PASSES] == 1 : !together.spills && together.cost <= apart;
-    if (!pays || together.block_bytes > shared)
-        return;
-    k->passes = 1;
-    k->pass[0] = together;
-}
-
 /* ---- the whole ---- */
 
 static void plan_general(const struct plan *plan, struct gpu_pass *g)
@@ -447,6 +463,81 @@ static void plan_general(const struct plan *plan, struct gpu_pass *g)
     }
 }
 
+/* Plans a pass: the convolution of what it can compute, then the general evaluation of what that leaves; or
+ * the latter alone, where the convolution has fewer than half of the flops and would only read everything
+ * once more. */
+static void plan_pass_cuda(struct arena *a, struct plan *plan, const struct choice *c, int shared,
+                           struct gpu_kernel *k, const struct pass *pass)
+{
+    const struct kernel_form *form = k->kernel->form;
+    int paths = plan->problem->paths;
+    bool *convolved = NEW_ARRAY(a, bool, paths + 1), *rest = NEW_ARRAY(a, bool, paths + 1);
+    struct gpu_pass convolution = {.evaluation = GPU_CONVOLUTION};
+    struct gpu_pass general = {.evaluation = GPU_GENERAL, .pass = pass, .reason = why_general(plan)};
+    if (!general.reason) {
+        general.path_reason = divide_paths(a, plan, pass, convolved, rest);
+        struct pass *own = NEW(a, struct pass);
+        *own = plan_pass(a, plan, form, pass->owner, pass->outputs, pass->output, convolved);
+        convolution.pass = own;
+        if (own->flops == 0)
+            general.reason = "no path for the convolution";
+        else if (2 * own->flops < pass->flops)
+            general.reason = "paths for the convolution have fewer than half of the flops";
+        else
+            plan_convolution(a, plan, form, &convolution, c, shared);
+        if (!general.reason && convolution.block_bytes > shared)
+            general.reason = "a stage larger than shared memory";
+    }
+    if (!general.reason) {
+        k->pass[k->passes++] = convolution;
+        if (!leaves(plan->problem, form, pass, convolution.pass))
+            return;
+        struct pass *left = NEW(a, struct pass);
+        *left = plan_pass(a, plan, form, pass->owner, pass->outputs, pass->output, rest);
+        general.pass = left;
+        general.before = convolution.pass;
+    }
+    plan_general(plan, &general);
+    k->pass[k->passes++] = general;
+}
+
+/* All outputs of a kernel in one convolution, where registers hold operands and outputs of slot z together:
+ * every row is read once. What the convolutions of the plan's passes leave stays with general passes of their
+ * own. */
+static void plan_together(struct arena *a, struct plan *plan, struct gpu_kernel *k, const struct choice *c,
+                          int shared)
+{
+    const struct kernel_form *form = k->kernel->form;
+    bool *convolved = NEW_ARRAY(a, bool, plan->problem->paths + 1);
+    double apart = 0;
+    for (int p = 0; p < k->passes; p++) {
+        const struct gpu_pass *g = &k->pass[p];
+        if (g->evaluation == GPU_GENERAL && !g->before)
+            return;
+        for (int i = 0; i < plan->problem->paths && g->evaluation == GPU_CONVOLUTION; i++)
+            convolved[i] |= g->pass->variant_of[i] >= 0;
+        apart += g->cost;
+    }
+    int *outputs = NEW_ARRAY(a, int, form->outputs + 1);
+    for (int o = 0; o < form->outputs; o++)
+        outputs[o] = o;
+    struct pass *pass = NEW(a, struct pass);
+    *pass = plan_pass(a, plan, form, INDEX_RECEIVER, form->outputs, outputs, convolved);
+    struct gpu_pass together = {.pass = pass, .evaluation = GPU_CONVOLUTION};
+    plan_convolution(a, plan, form, &together, c, shared);
+    bool pays = c->knob[KNOB_PASSES] ? c->knob[KNOB_PASSES] == 1 : !together.spills && together.cost <= apart;
+    if (!pays || together.block_bytes > shared)
+        return;
+    int passes = 1;
+    for (int p = 0; p < k->passes; p++)
+        if (k->pass[p].evaluation == GPU_GENERAL) {
+            k->pass[p].before = pass;
+            k->pass[passes++] = k->pass[p];
+        }
+    k->pass[0] = together;
+    k->passes = passes;
+}
+
 struct gpu_plan *plan_cuda(struct arena *a, struct plan *plan, const char *arch)
 {
     struct choice c = read_knobs(plan->problem->spec, arch);
@@ -457,57 +548,11 @@ struct gpu_plan *plan_cuda(struct arena *a, struct plan *plan, const char *arch)
     for (int i = 0; i < plan->kernels; i++) {
         struct gpu_kernel *k = &gpu->kernel[i];
         k->kernel = &plan->kernel[i];
-        k->passes = k->kernel->passes;
-        k->pass = NEW_ARRAY(a, struct gpu_pass, k->passes + 1);
-        for (int p = 0; p < k->passes; p++) {
-            struct gpu_pass *g = &k->pass[p];
-            g->pass = &k->kernel->pass[p];
-            g->reason = why_general(a, plan, g->pass);
-            g->evaluation = g->reason ? GPU_GENERAL : GPU_CONVOLUTION;
-            if (!g->reason) {
-                g->reason = "";
-                plan_convolution(a, plan, k->kernel->form, g, &c, shared_bytes(arch));
-                if (g->block_bytes > shared_bytes(arch)) {
-                    g->evaluation = GPU_GENERAL;
-                    g->reason = "a stage larger than shared memory";
-                }
-            }
-            if (g->evaluation == GPU_GENERAL)
-                plan_general(plan, g);
-        }
-        if (k->passes > 1)
+        k->pass = NEW_ARRAY(a, struct gpu_pass, 2 * k->kernel->passes + 1);
+        for (int p = 0; p < k->kernel->passes; p++)
+            plan_pass_cuda(a, plan, &c, shared_bytes(arch), k, &k->kernel->pass[p]);
+        if (k->kernel->passes > 1)
             plan_together(a, plan, k, &c, shared_bytes(arch));
     }
     return gpu;
-}
-
-void plan_cuda_print_kernel(struct text *out, const struct gpu_kernel *k)
-{
-    for (int p = 0; p < k->passes; p++) {
-        const struct gpu_pass *g = &k->pass[p];
-        text_printf(out, "kernel %s, pass over %s: ", k->kernel->form->name, index_name[g->pass->owner]);
-        if (g->evaluation == GPU_GENERAL) {
-            text_printf(out, "general (%s)\n", g->reason);
-            continue;
-        }
-        text_printf(out,
-                    "pipelined convolution%s\n  %d stages, %d warps a block, %d blocks a multiprocessor, %d "
-                    "bytes shared a block\n",
-                    g->edge_buffer ? ", gradients of x through a buffer of edges" : "", g->stages, g->warps,
-                    g->blocks, g->block_bytes);
-        for (int s = 0; s < g->segments; s++) {
-            const struct gpu_segment *q = &g->segment[s];
-            text_printf(out,
-                        "  segment %d: %d paths, %d channels, %d a lane in %d groups; %d registers; stage %d "
-                        "bytes; %d instructions an edge\n",
-                        s, q->paths, q->mul, q->channels, q->groups, q->registers, q->stage_bytes, q->work);
-        }
-    }
-}
-
-void plan_cuda_print(struct text *out, const struct gpu_plan *gpu)
-{
-    text_printf(out, "GPU plan for %s\n", gpu->arch);
-    for (int i = 0; i < gpu->plan->kernels; i++)
-        plan_cuda_print_kernel(out, &gpu->kernel[i]);
 }

@@ -5,7 +5,8 @@
  * owns a segment of paths, 32 V channels (a group) and a contiguous range of edges. It keeps operands and
  * outputs of slot z of its segment in registers while the receiver stays the same, and brings the rows of
  * each edge through a private ring of stages in shared memory by asynchronous copies. The general evaluation
- * computes every other pass: a warp owns a row.
+ * computes everything else: a warp owns a row. Where some paths of a pass are for the convolution and others
+ * are not, two passes on the GPU compute it: the convolution, then a general one that adds to its outputs.
  */
 #ifndef CGTPGEN_PLAN_CUDA_H
 #define CGTPGEN_PLAN_CUDA_H
@@ -44,9 +45,9 @@ struct gpu_segment {
 };
 
 struct gpu_pass {
-    const struct pass *pass; /* of the plan, or of all outputs of the kernel together */
+    const struct pass *pass; /* of its own paths, which alone have a variant; of the plan's outputs or,
+                                together, all of the kernel's */
     enum gpu_evaluation evaluation;
-    const char *reason; /* why the general one; "" otherwise */
     /* the convolution: */
     double cost; /* an edge, in instructions; weighted by occupancy and division */
     bool spills; /* no choice of segments fits into registers */
@@ -67,9 +68,13 @@ struct gpu_pass {
     int parts;        /* sums of one item's A output: a segment, or a warp where there are no teams */
     bool part_buffer; /* several are summed by a second kernel, in a fixed order; otherwise by atomics */
     /* the general evaluation: */
-    int64_t scratch; /* elements a warp needs for the vectors of contracted paths */
+    const char *reason;        /* why; NULL: it has what a convolution leaves */
+    const char **path_reason;  /* [paths], or NULL: why the path is not for the convolution; NULL: it is */
+    const struct pass *before; /* the convolution's that has written the outputs, which this one adds to */
+    int64_t scratch;           /* elements a warp needs for the vectors of contracted paths */
 };
 
+/* Passes on the GPU, in the order of their launches. */
 struct gpu_kernel {
     const struct kernel_plan *kernel;
     int passes;
@@ -88,8 +93,12 @@ void plan_cuda_check(const struct spec *, struct diag *);
 /* Plans every kernel for one architecture; the spec's knobs for that architecture apply. */
 struct gpu_plan *plan_cuda(struct arena *, struct plan *, const char *arch);
 
+/* Does a convolution leave the path's block of this output (of slot w) to a general pass, as it does not
+ * write it? */
+bool gpu_leaves_weights(const struct form_output *, const struct pass *convolution, const struct path *);
+
 /* The plan as a table, after plan_print's: all kernels, or one. */
 void plan_cuda_print(struct text *, const struct gpu_plan *);
-void plan_cuda_print_kernel(struct text *, const struct gpu_kernel *);
+void plan_cuda_print_kernel(struct text *, const struct plan *, const struct gpu_kernel *);
 
 #endif

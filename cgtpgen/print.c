@@ -189,21 +189,36 @@ static void json_pass(struct text *out, const struct kernel_form *form, const st
     text_printf(out, "], \"flops_per_item\": %.17g", pass->flops);
 }
 
-static void json_gpu_pass(struct text *out, const struct kernel_form *form, const struct gpu_pass *g)
+/* A pass on a GPU: owner, outputs and paths as in the plan's; of a general one, why, and why by path where
+ * that is decided by path. */
+static void json_gpu_pass(struct text *out, const struct kernel_form *form, int paths,
+                          const struct gpu_pass *g)
 {
+    bool general = g->evaluation == GPU_GENERAL;
     json_pass(out, form, g->pass);
-    if (g->evaluation == GPU_GENERAL) {
-        text_printf(out, ",\n       \"evaluation\": \"general\", \"reason\": ");
-        json_string(out, g->reason);
-        text_printf(out, "}");
+    text_printf(out, ", \"paths\": [");
+    for (int i = 0, n = 0; i < paths; i++)
+        if (g->pass->variant_of[i] >= 0)
+            text_printf(out, "%s%d", n++ ? ", " : "", i);
+    text_printf(out, "],\n       \"evaluation\": \"%s\"", general ? "general" : "convolution");
+    if (general) {
+        text_printf(out, ", \"adds\": %s, \"reason\": ", g->before ? "true" : "false");
+        json_string(out, g->reason ? g->reason : "");
+        text_printf(out, ", \"path_reasons\": {");
+        for (int i = 0, n = 0; i < paths && g->path_reason; i++)
+            if (g->path_reason[i]) {
+                text_printf(out, "%s\"%d\": ", n++ ? ", " : "", i);
+                json_string(out, g->path_reason[i]);
+            }
+        text_printf(out, "}}");
         return;
     }
-    text_printf(out,
-                ",\n       \"evaluation\": \"convolution\", \"stages\": %d, "
-                "\"warps_per_block\": %d, \"blocks_per_multiprocessor\": %d,\n       "
-                "\"shared_bytes_per_block\": %d, \"registers_most\": %d, \"edge_buffer\": %s, \"segments\": [",
-                g->stages, g->warps, g->blocks, g->block_bytes,
-                registers_most(g->blocks * g->warps * 32), g->edge_buffer ? "true" : "false");
+    text_printf(
+        out,
+        ", \"stages\": %d, \"warps_per_block\": %d, \"blocks_per_multiprocessor\": %d,\n       "
+        "\"shared_bytes_per_block\": %d, \"registers_most\": %d, \"edge_buffer\": %s, \"segments\": [",
+        g->stages, g->warps, g->blocks, g->block_bytes, registers_most(g->blocks * g->warps * 32),
+        g->edge_buffer ? "true" : "false");
     for (int s = 0; s < g->segments; s++) {
         const struct gpu_segment *q = &g->segment[s];
         text_printf(out, "%s\n        {\"paths\": [", s ? "," : "");
@@ -218,7 +233,8 @@ static void json_gpu_pass(struct text *out, const struct kernel_form *form, cons
 }
 
 /* gpu: NULL, or of the same kernel */
-static void json_kernel(struct text *out, const struct kernel_plan *k, const struct gpu_kernel *gpu)
+static void json_kernel(struct text *out, int paths, const struct kernel_plan *k,
+                        const struct gpu_kernel *gpu)
 {
     const struct kernel_form *form = k->form;
     text_printf(out, "    {\"name\": \"%s\",\n     \"inputs\": [", form->name);
@@ -246,7 +262,7 @@ static void json_kernel(struct text *out, const struct kernel_plan *k, const str
     }
     for (int i = 0; gpu && i < gpu->passes; i++) {
         text_printf(out, i ? ",\n      " : "],\n     \"gpu\": [");
-        json_gpu_pass(out, form, &gpu->pass[i]);
+        json_gpu_pass(out, form, paths, &gpu->pass[i]);
     }
     text_printf(out, "],\n     \"flops_per_item\": %.17g, \"bytes_per_item\": %.17g, ", k->flops,
                 k->bytes_least);
@@ -281,7 +297,7 @@ static void print_json(struct text *out, const struct plan *plan, const struct g
     }
     text_printf(out, "  ],\n  \"kernels\": [\n");
     for (int i = 0; i < plan->kernels; i++) {
-        json_kernel(out, &plan->kernel[i], gpu ? &gpu->kernel[i] : NULL);
+        json_kernel(out, problem->paths, &plan->kernel[i], gpu ? &gpu->kernel[i] : NULL);
         text_printf(out, "%s\n", i + 1 < plan->kernels ? "," : "");
     }
     text_printf(out, "  ]\n}\n");

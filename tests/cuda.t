@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Generated CUDA compiles for all architectures without a warning, does not spill, and is what its plan says.
+"""The plan for a GPU chooses as it says; generated CUDA compiles for all architectures without a warning, does
+not spill, and is what its plan says.
 
-Needs nvcc (NVCC=..), no GPU; without nvcc everything is skipped. Each architecture is planned for as such.
+Needs nvcc (NVCC=..), no GPU; without nvcc all but the choice is skipped. Each architecture is planned for as such.
 """
 import json
 import os
@@ -21,14 +22,73 @@ NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nv
 FLAGS = ['-std=c++17', '-O3', '-Xcompiler=-Wall,-Wextra', '-Xptxas=-v', '-Iruntime', '-c']
 JOBS = 2
 KERNELS = ('forward', 'backward', 'double_backward')
-PRODUCTS = {'sm_80': ['mace_large'], 'sm_90': ['mace_large'], 'sm_86': ['nequip_water'],
+PRODUCTS = {'sm_80': ['mace_large'], 'sm_90': ['mace_large', 'conv_mixed'], 'sm_86': ['nequip_water'],
             'sm_89': ['nequip_water'], 'sm_100': ['nequip_water'], 'sm_120': ['nequip_water']}
+MIXED = 'tests/simt/specs/conv_mixed.yaml'  # paths for the convolution and others
+LEFT = {'1': 'a segment of z that another path has', '5': 'channels that are no multiple of 32',
+        '6': 'operands that begin at no multiple of 16 bytes', '7': 'not uvu with one channel of y',
+        '8': 'operands that begin at no multiple of 16 bytes', '9': 'not uvu with one channel of y',
+        '10': 'not uvu with one channel of y', '11': 'not uvu with one channel of y'}
+# What sends all paths of a product to the general evaluation: a change of that spec, and the reason given.
+WHOLE = [
+    ('index: .*', 'index: {w: item, z: receiver}', 'not a convolution (x sender, y item, z receiver)'),
+    ('kernels: ', 'edges: any\nreduction: atomic\nkernels: ', 'edges in any order'),
+    ('kernels: ', 'accumulate: compensated\nkernels: ', 'compensated sums'),
+    ('w: item', 'w: shared', 'weights not of the edge'),
+    (r'\+ 3x0e', '+ 2x0e', 'rows that are no multiple of 16 bytes'),
+    (r'\[1, 2, 2, uvu\]', '[1, 1, 3, uvu]', 'paths for the convolution have fewer than half of the flops'),
+    (r'\b32x', '36x', 'no path for the convolution'),
+]
 SHARED_BYTES = 228 << 10  # of a multiprocessor of sm_90; each block takes 1 KiB more than it asks for
 DETAILED = ('sm_90', 'mace_large')  # whose registers and shared memory are compared with the plan
 
 
 def run(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def plan_of(text):
+    """The passes on the GPU of a spec's kernels."""
+    report = subprocess.run([GENERATOR, '--backend=cuda', '--print=json', '-o', f'{BUILD}/cuda/plan', '-'],
+                            input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if not ok(report.returncode == 0, 'the spec is planned', report.stdout):
+        return []
+    return [(kernel['name'], gpu) for kernel in json.loads(report.stdout)['kernels'] for gpu in kernel['gpu']]
+
+
+def check_choice():
+    """Each path has the evaluation that can compute it, and the plan says which and why."""
+    with open(MIXED) as f:
+        text = f.read()
+    general = [int(path) for path in LEFT]
+    convolved = [path for path in range(12) if path not in general]
+    kernels = {}
+    for kernel, gpu in plan_of(text):
+        kernels.setdefault(kernel, []).append(gpu)
+    for kernel, passes in kernels.items():
+        first = [gpu for gpu in passes if gpu['evaluation'] == 'convolution']
+        rest = [gpu for gpu in passes if gpu['evaluation'] == 'general']
+        ok(first and rest, f'conv_mixed {kernel}: both evaluations', passes)
+        for gpu in first:
+            equal(gpu['paths'], convolved, f'conv_mixed {kernel}: the convolution has the paths that it can compute')
+            equal(sorted(path for segment in gpu['segments'] for path in segment['paths']), convolved,
+                  f'conv_mixed {kernel}: each of them in a segment')
+        for gpu in rest:
+            equal((gpu['adds'], gpu['paths']), (True, general),
+                  f'conv_mixed {kernel}: the general evaluation adds the others')
+            equal(gpu['path_reasons'], LEFT, f'conv_mixed {kernel}: it says why')
+            ok(any(set(gpu['outputs']) <= set(before['outputs']) for before in passes[:passes.index(gpu)]),
+               f'conv_mixed {kernel}: a convolution before has written {", ".join(gpu["outputs"])}')
+    for pattern, replacement, reason in WHOLE:
+        changed = re.sub(pattern, replacement, text)
+        found = {(gpu['evaluation'], gpu['adds'], gpu['reason']) for _, gpu in plan_of(changed)}
+        equal(found, {('general', False, reason)}, f'all general: {reason}')
+    lines = text.splitlines(keepends=True)
+    first = lines.index('instructions:\n') + 1
+    kept = ''.join(line for number, line in enumerate(lines) if str(number - first) not in LEFT)
+    for kernel, gpu in plan_of(kept):
+        equal((gpu['evaluation'], gpu['paths']), ('convolution', [0, 1, 2, 3]),
+              f'without the others, {kernel} is the convolution alone')
 
 
 def compile_kernel(job):
@@ -110,6 +170,7 @@ def build_selftest(arch, product):
     equal((linked.returncode, linked.stdout), (0, ''), f'{product}: its self-test links')
 
 
+check_choice()
 jobs = [(arch, product, kernel) for arch, products in PRODUCTS.items() for product in products
         for kernel in KERNELS]
 if not shutil.which(NVCC):
@@ -121,7 +182,7 @@ if not shutil.which(NVCC):
 known = set(run(NVCC, '--list-gpu-arch').stdout.replace('compute_', 'sm_').split())
 for arch, products in PRODUCTS.items():
     written = run(GENERATOR, '--backend=cuda', f'--arch={arch}', '-o', f'{BUILD}/cuda/{arch}',
-                  *[f'specs/{product}.yaml' for product in products])
+                  *[MIXED if product == 'conv_mixed' else f'specs/{product}.yaml' for product in products])
     if written.returncode or written.stdout:
         print(f'Bail out! {arch}: {written.stdout}')
         sys.exit(1)

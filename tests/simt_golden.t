@@ -1,7 +1,7 @@
 #!/bin/sh
 # simt_golden.t - generated CUDA kernels on the CPU, through the shim of tests/simt: right numbers, no
-# findings. Cases of e3nn in both precisions, convolutions of all shapes in tests/simt/specs, layers narrowed
-# to few channels. A sample; with TEST_ALL every case and layer.
+# findings. Cases of e3nn in both precisions, convolutions of all shapes in tests/simt/specs, mixtures with the
+# general evaluation, layers narrowed to few channels. A sample; with TEST_ALL every case and layer.
 . tests/products.sh
 
 n=0
@@ -64,13 +64,19 @@ for part in check_main check check_golden check_paths check_calls check_laws dri
     drivers="$drivers tests/$part.c"
 done
 three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
+atomic="-e 's/^instructions:/reduction: atomic\n&/'"
+double="-e 's/^kernels: /precision: float64\n&/'"
+mixed=tests/simt/specs/conv_mixed.yaml
 
 if [ "$TEST_ALL" ]; then
     cases=$(echo $(ls tests/golden/*.yaml | grep -v sugar))
     check_kernels golden_double cat "$cases" problems=tests/golden golden
     check_kernels golden_single "$single $three" "$cases" problems=tests/golden golden paths calls
     check_kernels pipelined_double cat tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden sizes
-    check_kernels convolutions cat "$(echo tests/simt/specs/*.yaml)" sizes paths calls
+    check_kernels convolutions cat "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
+    check_kernels mixed_atomic "sed $atomic" $mixed sizes paths
+    check_kernels mixed_double "sed $double" $mixed sizes paths
+    check_kernels mixed_double_atomic "sed $double $atomic" $mixed sizes paths
     check_kernels layers tests/narrow.py "$(echo specs/*.yaml)" paths
 else
     cases=
@@ -84,7 +90,10 @@ else
         cases="$cases tests/simt/specs/$name.yaml"
     done
     check_kernels sample_convolutions "sed $three" "$cases" sizes calls
+    check_kernels sample_mixed "sed $three" $mixed sizes paths calls
+    check_kernels sample_mixed_double_atomic "sed $three $double $atomic" $mixed sizes paths
     check_kernels sample_layers "tests/narrow.py --kernels=forward,backward" \
         'specs/tetris_poly_1.yaml specs/allegro_lmax1.yaml' sizes paths
 fi
+check_kernels idle cat tests/simt/specs/idle.yaml problems=tests/simt/specs sizes paths
 echo "1..$n"
