@@ -5,8 +5,9 @@ Usage: sources.py [--generator=FILE] [--backend=cuda] [--out=build/gpu] [--commi
 
 SET: golden (tests/golden), narrow (published layers with fewer channels), quick_golden, quick_narrow and
 sanitize (a few of them), bench, variants (every *.yaml in the folders given, under their own names). Each
-set is a folder OUT/SET of sources with table.c and shard_N.c. Specs are tests/golden's and specs/'s,
-changed as the lists below say; they are kept in OUT/SET/specs. Files that stay the same keep their times.
+set is a folder OUT/SET of sources with table.c and shard_N.c. Specs are tests/golden's and specs/'s (one of
+tests/simt/specs), changed as the lists below say; they are kept in OUT/SET/specs. Files that stay the same
+keep their times.
 """
 import glob
 import os
@@ -46,6 +47,9 @@ NARROW = [
     ("mace32_batch", "mace_large", "32", {"index": "{}"}, "quick"),
     ("mace5", "mace_large", "=5", {}, "quick sanitize"),
     ("mace33", "mace_large", "=33", {}, ""),
+    ("mixed32", "../tests/simt/specs/conv_mixed", "32", {"kernels": THREE}, "quick sanitize"),
+    ("mixed32_f64_atomic", "../tests/simt/specs/conv_mixed", "32",
+     {"kernels": THREE, "precision": "float64", "reduction": "atomic"}, "quick"),
     ("mace64", "mace_large", "64", {}, "quick"),
     ("mace128", "mace_large", "128", {}, "quick"),
     ("mace128_atomic", "mace_large", "128", {"reduction": "atomic"}, ""),
