@@ -204,9 +204,11 @@ static void launch_convolution(struct cuda_writer *w)
         const struct form_output *f = &w->form->output[g->pass->output[o]];
         if (f->slot == SLOT_G) {
             int64_t written = 0;
-            for (int p = 0; p < w->problem->paths; p++)
-                if (g->pass->variant_of[p] >= 0)
-                    written += (int64_t)w->problem->path[p].mul_z * (2 * w->problem->path[p].l3 + 1);
+            for (int s = 0; s < g->segments; s++)
+                for (int i = 0; i < g->segment[s].zs; i++) {
+                    const struct path *p = &w->problem->path[g->segment[s].z[i]];
+                    written += (int64_t)p->mul_z * (2 * p->l3 + 1);
+                }
             /* does the kernel write every element? */
             bool covered = written == w->problem->dim[SLOT_G];
             add_cleared(w, &clear, f->name,

@@ -168,7 +168,7 @@ static const char *output_element(void *context, const struct recipe_output *o, 
     const struct path *p = c->path;
     struct arena *a = w->arena;
     if (o->role == ROLE_G)
-        return arena_printf(a, "%s%d[%d]", o->name, p->number, c->v * (2 * p->l3 + 1) + i);
+        return arena_printf(a, "%s%d[%d]", o->name, p->z, c->v * (2 * p->l3 + 1) + i);
     if (o->role == ROLE_B)
         return arena_printf(a, "%s%d[%d]", o->name, p->x, c->v * (2 * p->l1 + 1) + i);
     if (o->role == ROLE_A)
@@ -191,7 +191,7 @@ static void emit_channel_inputs(struct conv *c, const struct recipe *r)
             if (in->role == ROLE_W)
                 text_printf(&line, "%s_v[%d]", in->name, c->v);
             else
-                text_printf(&line, "%s%d[%d]", in->name, in->role == ROLE_B ? p->x : p->number, c->v * n + k);
+                text_printf(&line, "%s%d[%d]", in->name, in->role == ROLE_B ? p->x : p->z, c->v * n + k);
         }
         text_printf(w->out, "                const real %s;\n", line.s);
     }
@@ -459,7 +459,7 @@ static void emit_edges(struct conv *c)
 
 /* ---- receivers ---- */
 
-/* Calls body for each array of slot g of the segment: outputs, or inputs. */
+/* Calls body for each array of slot g of the segment, outputs or inputs; the path is the first into it. */
 static void each_g(struct conv *c, bool outputs,
                    void (*body)(struct conv *, const char *name, const struct path *, int length))
 {
@@ -470,8 +470,8 @@ static void each_g(struct conv *c, bool outputs,
         enum slot slot = outputs ? w->form->output[w->pass->pass->output[i]].slot : w->form->input[i].slot;
         if (slot != SLOT_G || (!outputs && !reads(w, i)))
             continue;
-        for (int p = 0; p < c->s->paths; p++) {
-            const struct path *path = &w->problem->path[c->s->path[p]];
+        for (int z = 0; z < c->s->zs; z++) {
+            const struct path *path = &w->problem->path[c->s->z[z]];
             body(c, name, path, c->s->channels * (2 * path->l3 + 1));
         }
     }
@@ -479,13 +479,12 @@ static void each_g(struct conv *c, bool outputs,
 
 static void declare_g(struct conv *c, const char *name, const struct path *p, int n)
 {
-    text_printf(c->w->out, "    real %s%d[%d] = {0};\n", name, p->number, n);
+    text_printf(c->w->out, "    real %s%d[%d] = {0};\n", name, p->z, n);
 }
 
 static void zero_g(struct conv *c, const char *name, const struct path *p, int n)
 {
-    text_printf(c->w->out, "        CGTP_UNROLL for (int i = 0; i < %d; i++) %s%d[i] = 0;\n", n, name,
-                p->number);
+    text_printf(c->w->out, "        CGTP_UNROLL for (int i = 0; i < %d; i++) %s%d[i] = 0;\n", n, name, p->z);
 }
 
 /* The columns' factors, applied to an array of slot g. */
@@ -493,7 +492,7 @@ static void scale_g(struct conv *c, const char *name, const struct path *p, cons
 {
     struct cuda_writer *w = c->w;
     const struct matrix *m = w->pass->matrix[p->number];
-    for (int k = 0; k < m->columns; k++) {
+    for (int k = 0; k < m->columns && m->column; k++) {
         if (m->column[k].sign == 0)
             continue;
         struct text value = {.arena = w->arena}, exact = {.arena = w->arena};
@@ -504,7 +503,7 @@ static void scale_g(struct conv *c, const char *name, const struct path *p, cons
         if (factor == 1)
             continue;
         for (int v = 0; v < c->s->channels; v++)
-            text_printf(w->out, "%s%s%d[%d] *= %s; /* %s */\n", indent, name, p->number, v * m->columns + k,
+            text_printf(w->out, "%s%s%d[%d] *= %s; /* %s */\n", indent, name, p->z, v * m->columns + k,
                         value.s, exact.s);
     }
 }
@@ -515,8 +514,8 @@ static void load_g(struct conv *c, const char *name, const struct path *p, int n
     text_printf(
         w->out,
         "        cgtp_load<%d>(%s%d, l.%s + (int64_t)node * %lld + %lld + (group * %d + lane) * %d);\n", n,
-        name, p->number, name, (long long)w->problem->dim[SLOT_G],
-        (long long)w->problem->z.segment[p->z].offset, LANES, n);
+        name, p->z, name, (long long)w->problem->dim[SLOT_G], (long long)w->problem->z.segment[p->z].offset,
+        LANES, n);
     scale_g(c, name, p, "        ");
 }
 
@@ -524,7 +523,7 @@ static void keep_g(struct conv *c, const char *name, const struct path *p, int n
 {
     text_printf(c->w->out,
                 "        CGTP_UNROLL for (int i = 0; i < %d; i++) to[(%d + i) * CGTP_LANES] = %s%d[i];\n", n,
-                c->partial_at, name, p->number);
+                c->partial_at, name, p->z);
     c->partial_at += n;
 }
 
@@ -534,35 +533,35 @@ static void gather_g(struct conv *c, const char *name, const struct path *p, int
         c->w->out,
         "                CGTP_UNROLL for (int i = 0; i < %d; i++) %s%d[i] += cgtp_read_other(from + (%d + i) "
         "* CGTP_LANES);\n",
-        n, name, p->number, c->partial_at);
+        n, name, p->z, c->partial_at);
     c->partial_at += n;
 }
 
-/* Bytes of a path in a buffer of the flush. */
+/* Bytes of the segment's array of slot g number `number` in a buffer of the flush. */
 static int flushed_bytes(const struct conv *c, int number)
 {
-    const struct path *p = &c->w->problem->path[c->s->path[number]];
+    const struct path *p = &c->w->problem->path[c->s->z[number]];
     return LANES * c->s->channels * (2 * p->l3 + 1) * cuda_size(c->w);
 }
 
-/* The output's paths first .. last - 1 leave through one buffer. */
+/* The output's arrays first .. last - 1 leave through one buffer. */
 static void flush_together(struct conv *c, const char *name, int first, int last, int buffer)
 {
     struct cuda_writer *w = c->w;
     int per = 16 / cuda_size(w), at = buffer * w->pass->flush_bytes;
     text_printf(w->out, "        /* through buffer %d */\n", buffer);
     for (int i = first; i < last; i++) {
-        const struct path *p = &w->problem->path[c->s->path[i]];
+        const struct path *p = &w->problem->path[c->s->z[i]];
         int n = c->s->channels * (2 * p->l3 + 1);
         scale_g(c, name, p, "        ");
         text_printf(w->out, "        cgtp_store<%d>((real *)(leave + %d) + lane * %d, %s%d);\n", n, at, n,
-                    name, p->number);
+                    name, p->z);
         at += flushed_bytes(c, i);
     }
     text_printf(w->out, "        cgtp_sync_warp();\n");
     at = buffer * w->pass->flush_bytes;
     for (int i = first; i < last; i++) {
-        const struct path *p = &w->problem->path[c->s->path[i]];
+        const struct path *p = &w->problem->path[c->s->z[i]];
         int pieces = flushed_bytes(c, i) / 16;
         for (int k = 0; k * LANES < pieces; k++) {
             text_printf(w->out, "        ");
@@ -579,16 +578,16 @@ static void flush_together(struct conv *c, const char *name, int first, int last
     }
 }
 
-/* As many paths at a time as a buffer holds. */
+/* As many arrays at a time as a buffer holds. */
 static void emit_flush(struct conv *c)
 {
     const struct pass *pass = c->w->pass->pass;
     int buffer = 0;
     for (int o = 0; o < pass->outputs; o++) {
         const struct form_output *f = &c->w->form->output[pass->output[o]];
-        for (int first = 0, last = 0; f->slot == SLOT_G && first < c->s->paths; first = last) {
+        for (int first = 0, last = 0; f->slot == SLOT_G && first < c->s->zs; first = last) {
             int bytes = 0;
-            while (last < c->s->paths && bytes + flushed_bytes(c, last) <= c->w->pass->flush_bytes)
+            while (last < c->s->zs && bytes + flushed_bytes(c, last) <= c->w->pass->flush_bytes)
                 bytes += flushed_bytes(c, last++);
             flush_together(c, f->name, first, last, buffer);
             buffer = !buffer;

@@ -139,23 +139,17 @@ static const char *why_path_general(const struct plan *plan, const struct path *
     return NULL;
 }
 
-/* Divides the paths of a pass between the convolution and the rest. A segment of z is kept in registers for
- * one path; further ones are of the rest. Returns the reasons by path: NULL where the convolution computes
- * it. */
+/* Divides the paths of a pass between the convolution and the rest. Returns the reasons by path: NULL where
+ * the convolution computes it. */
 static const char **divide_paths(struct arena *a, const struct plan *plan, const struct pass *pass,
                                  bool *convolved, bool *rest)
 {
     const struct problem *p = plan->problem;
     const char **reason = NEW_ARRAY(a, const char *, p->paths + 1);
-    bool *kept = NEW_ARRAY(a, bool, p->z.n + 1);
     for (int i = 0; i < p->paths; i++) {
-        const struct path *q = &p->path[i];
-        reason[i] = pass->variant_of[i] < 0 ? "without effect" : why_path_general(plan, q);
-        if (!reason[i] && kept[q->z])
-            reason[i] = "a segment of z that another path has";
+        reason[i] = pass->variant_of[i] < 0 ? "without effect" : why_path_general(plan, &p->path[i]);
         convolved[i] = !reason[i];
         rest[i] = reason[i] != NULL;
-        kept[q->z] |= convolved[i];
     }
     return reason;
 }
@@ -192,6 +186,18 @@ static int slot_count(const struct kernel_form *k, const struct pass *pass, enum
     return n;
 }
 
+static void find_zs(struct gpu_segment *s, const struct problem *p)
+{
+    s->zs = 0;
+    for (int i = 0; i < s->paths; i++) {
+        int at = 0;
+        while (at < s->zs && p->path[s->z[at]].z != p->path[s->path[i]].z)
+            at++;
+        if (at == s->zs)
+            s->z[s->zs++] = s->path[i];
+    }
+}
+
 /* Registers of a thread, and the other figures, for a segment with its paths and channels set. */
 static void measure(const struct plan *plan, const struct kernel_form *k, const struct gpu_pass *g,
                     struct gpu_segment *s)
@@ -212,11 +218,15 @@ static void measure(const struct plan *plan, const struct kernel_form *k, const 
             s->x[s->xs++] = q->x;
             x += 2 * q->l1 + 1;
         }
-        z += 2 * q->l3 + 1;
-        longest = longest > 2 * q->l3 + 1 ? longest : 2 * q->l3 + 1;
         arithmetic +=
             recipe_cost(a->product, m->entries, m->rows, m->columns, m->form_terms).instructions * v;
         form_terms += m->form_terms - m->forms;
+    }
+    find_zs(s, p);
+    for (int i = 0; i < s->zs; i++) {
+        int components = 2 * p->path[s->z[i]].l3 + 1;
+        z += components;
+        longest = longest > components ? longest : components;
     }
     int y = (int)p->dim[SLOT_Y];
     int xs_in = slot_count(k, pass, SLOT_X, false), xs_out = slot_count(k, pass, SLOT_X, true);
@@ -282,6 +292,29 @@ static void lay_out_stage(struct arena *a, const struct plan *plan, const struct
     s->stage_bytes = round_up(at + 16, 128);
 }
 
+/* Adds a path and all others into its segment of z, which are computed together. */
+static void add_paths(struct gpu_segment *s, const struct problem *p, const bool *taken, int number)
+{
+    for (int i = 0; i < s->paths; i++)
+        if (p->path[s->path[i]].z == p->path[number].z)
+            return;
+    for (int i = 0; i < p->paths; i++)
+        if (!taken[i] && p->path[i].z == p->path[number].z)
+            s->path[s->paths++] = i;
+    s->mul = p->path[number].mul_x;
+}
+
+/* Takes out those last added, unless nothing would be left. */
+static bool drop_paths(struct gpu_segment *s, const struct problem *p)
+{
+    int z = p->path[s->path[s->paths - 1]].z;
+    if (p->path[s->path[0]].z == z)
+        return false;
+    while (p->path[s->path[s->paths - 1]].z == z)
+        s->paths--;
+    return true;
+}
+
 /* Divides the paths into segments of at most `limit` registers. */
 static void divide(struct arena *a, const struct plan *plan, const struct kernel_form *k, struct gpu_pass *g,
                    int channels, int limit, int most_paths)
@@ -301,20 +334,18 @@ static void divide(struct arena *a, const struct plan *plan, const struct kernel
             larger.path = NEW_ARRAY(a, int, p->paths + 1);
             memcpy(larger.path, s.path, (size_t)s.paths * sizeof *s.path);
             for (int i = 0; i < p->paths; i++)
-                if (!taken[i] && p->path[i].x == x && (s.paths == 0 || p->path[i].mul_x == s.mul)) {
-                    larger.path[larger.paths++] = i;
-                    larger.mul = p->path[i].mul_x;
-                }
+                if (!taken[i] && p->path[i].x == x && (s.paths == 0 || p->path[i].mul_x == s.mul))
+                    add_paths(&larger, p, taken, i);
             if (larger.paths == s.paths)
                 continue;
             larger.channels = larger.mul % (LANES * channels) ? 1 : channels;
             larger.x = NEW_ARRAY(a, int, p->x.n + 1);
+            larger.z = NEW_ARRAY(a, int, p->z.n + 1);
             measure(plan, k, g, &larger);
             bool fits = larger.registers <= limit && larger.paths <= most_paths;
             if (!fits && s.paths)
                 continue;
-            while (!fits && larger.paths > 1) {
-                larger.paths--;
+            while (!fits && drop_paths(&larger, p)) {
                 measure(plan, k, g, &larger);
                 fits = larger.registers <= limit && larger.paths <= most_paths;
             }
@@ -325,6 +356,7 @@ static void divide(struct arena *a, const struct plan *plan, const struct kernel
         if (s.paths == 0)
             break;
         sort_paths(&s, p);
+        find_zs(&s, p);
         g->segment[g->segments++] = s;
     }
 }
@@ -385,6 +417,15 @@ static int choose(struct arena *a, const struct plan *plan, const struct kernel_
     return best;
 }
 
+/* Has the path's segment of z other paths of the pass? */
+static bool shares_z(const struct problem *p, const struct pass *pass, int number)
+{
+    for (int i = 0; i < p->paths; i++)
+        if (i != number && pass->variant_of[i] >= 0 && p->path[i].z == p->path[number].z)
+            return true;
+    return false;
+}
+
 static void plan_convolution(struct arena *a, struct plan *plan, const struct kernel_form *k,
                              struct gpu_pass *g, const struct choice *c, int shared)
 {
@@ -392,7 +433,8 @@ static void plan_convolution(struct arena *a, struct plan *plan, const struct ke
     g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
     for (int i = 0; i < p->paths; i++)
         if (g->pass->variant_of[i] >= 0)
-            g->matrix[i] = matrix_scaled(&plan->matrices, &p->path[i], SLOT_Y);
+            g->matrix[i] = shares_z(p, g->pass, i) ? plan->path[i].matrix
+                                                   : matrix_scaled(&plan->matrices, &p->path[i], SLOT_Y);
     g->g_outputs = slot_count(k, g->pass, SLOT_G, true) > 0;
     g->a_outputs = slot_count(k, g->pass, SLOT_Y, true) > 0;
     g->b_outputs = slot_count(k, g->pass, SLOT_X, true) > 0;

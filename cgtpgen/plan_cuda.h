@@ -25,10 +25,11 @@ struct stage_piece {
     int at, bytes;
 };
 
-/* Paths computed together by a warp. */
+/* Paths computed together by a warp; all of the convolution's into a segment of z, where there is one. */
 struct gpu_segment {
     int paths, *path; /* numbers, in the order of computation */
     int xs, *x;       /* segments of x they read, ascending */
+    int zs, *z;       /* of the paths, the first into each segment of z, in the same order */
     int mul;          /* channels of all of them */
     int channels;     /* V: neighbouring channels of a lane */
     int groups;       /* warps that share the channels: mul / (32 V) */
@@ -53,7 +54,7 @@ struct gpu_pass {
     bool spills; /* no choice of segments fits into registers */
     int segments;
     struct gpu_segment *segment;
-    const struct matrix **matrix; /* [paths], scaled */
+    const struct matrix **matrix; /* [paths]; scaled where the path has its segment of z for itself */
     int stages, warps;            /* of a ring; of a block */
     int blocks;                   /* a multiprocessor must hold */
     int flush_bytes;              /* of one of a warp's two buffers through which rows of z leave */

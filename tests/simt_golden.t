@@ -86,7 +86,7 @@ else
     done
     check_kernels sample_single "$single $three" "$cases" problems=tests/golden golden paths calls
     cases=
-    for name in conv_32 conv_64 conv_128 conv_96_double; do
+    for name in conv_32 conv_64 conv_128 conv_96_double conv_sums; do
         cases="$cases tests/simt/specs/$name.yaml"
     done
     check_kernels sample_convolutions "sed $three" "$cases" sizes calls

@@ -11,7 +11,7 @@
 /* Plan for sm_90:
  *   kernel backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
  *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 94720 bytes shared a block
- *     segment 0: 17 paths, 128 channels, 2 a lane in 2 groups; 252 registers; stage 6784 bytes; 1643 instructions an edge
+ *     segment 0: 17 paths, 128 channels, 2 a lane in 2 groups; 252 registers; stage 6784 bytes; 1695 instructions an edge
  */
 #include "mace_large.h"
 
@@ -1375,6 +1375,7 @@ template <int nodes>
 CGTP_KERNEL(128, 2) senders_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
+    cgtp_launch_wait();
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
     const int64_t warp = (int64_t)index * 4 + cgtp_warp();
@@ -1393,6 +1394,7 @@ CGTP_KERNEL(128, 8) gx_gather(const launch l)
     enum { PIECES = 288, BLOCKS = (PIECES + 127) / 128 };
     const int64_t node = cgtp_block() / BLOCKS;
     const int at = ((int)(cgtp_block() % BLOCKS) * 128 + cgtp_thread()) * 4;
+    cgtp_launch_wait();
     if (at >= 1152)
         return;
     real sum[4] = {0};
@@ -1477,14 +1479,14 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
     l.gw = gw;
     lay_out(graph, &l, (char *)workspace);
     if (graph->items) {
-        static const int work[] = {1643}, groups[] = {2};
+        static const int work[] = {1695}, groups[] = {2};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
-                                  cgtp_division_blocks(division), 128, 94720, stream, l, division)))
+        if ((status = cgtp_launch_early(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
+                                        cgtp_division_blocks(division), 128, 94720, stream, l, division)))
             return status;
     }
-    if ((status = cgtp_launch(gx_gather, graph->senders * 3, 128, 0, stream, l)))
+    if ((status = cgtp_launch_early(gx_gather, graph->senders * 3, 128, 0, stream, l)))
         return status;
     return CGTP_OK;
 }

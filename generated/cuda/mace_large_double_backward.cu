@@ -10,9 +10,9 @@
  */
 /* Plan for sm_90:
  *   kernel double_backward, pass over receiver: pipelined convolution, gradients of x through a buffer of edges
- *     4 stages, 4 warps a block, 2 blocks a multiprocessor, 72704 bytes shared a block
- *     segment 0: 10 paths, 128 channels, 1 a lane in 4 groups; 206 registers; stage 3840 bytes; 752 instructions an edge
- *     segment 1: 7 paths, 128 channels, 1 a lane in 4 groups; 191 registers; stage 3328 bytes; 1051 instructions an edge
+ *     4 stages, 4 warps a block, 2 blocks a multiprocessor, 98304 bytes shared a block
+ *     segment 0: 10 paths, 128 channels, 1 a lane in 4 groups; 206 registers; stage 3840 bytes; 912 instructions an edge
+ *     segment 1: 7 paths, 128 channels, 1 a lane in 4 groups; 191 registers; stage 3328 bytes; 1239 instructions an edge
  */
 #include "mace_large.h"
 
@@ -133,54 +133,24 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
     real gz10[5] = {0};
     /* Writes the sums as row `row` of the output. */
     auto flush = [&](int64_t row) {
-        unsigned char *to;
         cgtp_sync_warp(); /* what the last edge adds has left */
-        to = leave + 0;
-        cgtp_store<1>((real *)to + lane * 1, d_gz0);
-        cgtp_sync_warp();
-        if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 0 + group * 32 + lane * 4, to + 0 + lane * 16);
-        to = leave + 896;
-        cgtp_store<3>((real *)to + lane * 3, d_gz4);
-        cgtp_sync_warp();
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 768 + group * 96 + lane * 4, to + 0 + lane * 16);
-        to = leave + 0;
-        cgtp_store<3>((real *)to + lane * 3, d_gz3);
-        cgtp_sync_warp();
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 384 + group * 96 + lane * 4, to + 0 + lane * 16);
+        /* through buffer 0 */
+        cgtp_store<1>((real *)(leave + 0) + lane * 1, d_gz0);
+        cgtp_store<3>((real *)(leave + 128) + lane * 3, d_gz4);
+        cgtp_store<3>((real *)(leave + 512) + lane * 3, d_gz3);
         d_gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        to = leave + 896;
-        cgtp_store<1>((real *)to + lane * 1, d_gz1);
-        cgtp_sync_warp();
-        if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 128 + group * 32 + lane * 4, to + 0 + lane * 16);
+        cgtp_store<1>((real *)(leave + 896) + lane * 1, d_gz1);
         d_gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz9[2] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
         d_gz9[3] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        to = leave + 0;
-        cgtp_store<5>((real *)to + lane * 5, d_gz9);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 2944 + group * 160 + lane * 4, to + 0 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 3072 + group * 160 + lane * 4, to + 512 + lane * 16);
-        to = leave + 896;
-        cgtp_store<5>((real *)to + lane * 5, d_gz8);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 2304 + group * 160 + lane * 4, to + 0 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 2432 + group * 160 + lane * 4, to + 512 + lane * 16);
+        cgtp_store<5>((real *)(leave + 1024) + lane * 5, d_gz9);
+        cgtp_store<5>((real *)(leave + 1664) + lane * 5, d_gz8);
         d_gz5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         d_gz5[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         d_gz5[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        to = leave + 0;
-        cgtp_store<3>((real *)to + lane * 3, d_gz5);
-        cgtp_sync_warp();
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 1152 + group * 96 + lane * 4, to + 0 + lane * 16);
+        cgtp_store<3>((real *)(leave + 2304) + lane * 3, d_gz5);
         d_gz14[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz14[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         d_gz14[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
@@ -188,29 +158,42 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         d_gz14[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
         d_gz14[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         d_gz14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        to = leave + 896;
-        cgtp_store<7>((real *)to + lane * 7, d_gz14);
+        cgtp_store<7>((real *)(leave + 2688) + lane * 7, d_gz14);
         cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 6400 + group * 224 + lane * 4, to + 0 + lane * 16);
+        if (lane < 8)
+            cgtp_put16(l.d_gz + row * 9088 + 0 + group * 32 + lane * 4, leave + 0 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 6528 + group * 224 + lane * 4, to + 512 + lane * 16);
-        to = leave + 0;
-        cgtp_store<7>((real *)to + lane * 7, d_gz13);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 5504 + group * 224 + lane * 4, to + 0 + lane * 16);
+            cgtp_put16(l.d_gz + row * 9088 + 768 + group * 96 + lane * 4, leave + 128 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 5632 + group * 224 + lane * 4, to + 512 + lane * 16);
+            cgtp_put16(l.d_gz + row * 9088 + 384 + group * 96 + lane * 4, leave + 512 + lane * 16);
+        if (lane < 8)
+            cgtp_put16(l.d_gz + row * 9088 + 128 + group * 32 + lane * 4, leave + 896 + lane * 16);
+        cgtp_put16(l.d_gz + row * 9088 + 2944 + group * 160 + lane * 4, leave + 1024 + lane * 16);
+        if (lane < 8)
+            cgtp_put16(l.d_gz + row * 9088 + 3072 + group * 160 + lane * 4, leave + 1536 + lane * 16);
+        cgtp_put16(l.d_gz + row * 9088 + 2304 + group * 160 + lane * 4, leave + 1664 + lane * 16);
+        if (lane < 8)
+            cgtp_put16(l.d_gz + row * 9088 + 2432 + group * 160 + lane * 4, leave + 2176 + lane * 16);
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 9088 + 1152 + group * 96 + lane * 4, leave + 2304 + lane * 16);
+        cgtp_put16(l.d_gz + row * 9088 + 6400 + group * 224 + lane * 4, leave + 2688 + lane * 16);
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 9088 + 6528 + group * 224 + lane * 4, leave + 3200 + lane * 16);
+        /* through buffer 1 */
+        cgtp_store<7>((real *)(leave + 4096) + lane * 7, d_gz13);
         d_gz10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
         d_gz10[1] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         d_gz10[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         d_gz10[3] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         d_gz10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        to = leave + 896;
-        cgtp_store<5>((real *)to + lane * 5, d_gz10);
+        cgtp_store<5>((real *)(leave + 4992) + lane * 5, d_gz10);
         cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 3584 + group * 160 + lane * 4, to + 0 + lane * 16);
+        cgtp_put16(l.d_gz + row * 9088 + 5504 + group * 224 + lane * 4, leave + 4096 + lane * 16);
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 9088 + 5632 + group * 224 + lane * 4, leave + 4608 + lane * 16);
+        cgtp_put16(l.d_gz + row * 9088 + 3584 + group * 160 + lane * 4, leave + 4992 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 3712 + group * 160 + lane * 4, to + 512 + lane * 16);
+            cgtp_put16(l.d_gz + row * 9088 + 3712 + group * 160 + lane * 4, leave + 5504 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
@@ -954,22 +937,13 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes> &pi
     real gz16[7] = {0};
     /* Writes the sums as row `row` of the output. */
     auto flush = [&](int64_t row) {
-        unsigned char *to;
         cgtp_sync_warp(); /* what the last edge adds has left */
-        to = leave + 0;
-        cgtp_store<5>((real *)to + lane * 5, d_gz11);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 4224 + group * 160 + lane * 4, to + 0 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 4352 + group * 160 + lane * 4, to + 512 + lane * 16);
+        /* through buffer 0 */
+        cgtp_store<5>((real *)(leave + 0) + lane * 5, d_gz11);
         d_gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         d_gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         d_gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        to = leave + 896;
-        cgtp_store<3>((real *)to + lane * 3, d_gz6);
-        cgtp_sync_warp();
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 1536 + group * 96 + lane * 4, to + 0 + lane * 16);
+        cgtp_store<3>((real *)(leave + 640) + lane * 3, d_gz6);
         d_gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         d_gz15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
@@ -977,37 +951,19 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes> &pi
         d_gz15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
         d_gz15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         d_gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        to = leave + 0;
-        cgtp_store<7>((real *)to + lane * 7, d_gz15);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 7296 + group * 224 + lane * 4, to + 0 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 7424 + group * 224 + lane * 4, to + 512 + lane * 16);
+        cgtp_store<7>((real *)(leave + 1024) + lane * 7, d_gz15);
         d_gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        to = leave + 896;
-        cgtp_store<1>((real *)to + lane * 1, d_gz2);
-        cgtp_sync_warp();
-        if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 256 + group * 32 + lane * 4, to + 0 + lane * 16);
+        cgtp_store<1>((real *)(leave + 1920) + lane * 1, d_gz2);
         d_gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         d_gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
         d_gz12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         d_gz12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
         d_gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        to = leave + 0;
-        cgtp_store<5>((real *)to + lane * 5, d_gz12);
-        cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 4864 + group * 160 + lane * 4, to + 0 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 4992 + group * 160 + lane * 4, to + 512 + lane * 16);
+        cgtp_store<5>((real *)(leave + 2048) + lane * 5, d_gz12);
         d_gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
         d_gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
         d_gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        to = leave + 896;
-        cgtp_store<3>((real *)to + lane * 3, d_gz7);
-        cgtp_sync_warp();
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 1920 + group * 96 + lane * 4, to + 0 + lane * 16);
+        cgtp_store<3>((real *)(leave + 2688) + lane * 3, d_gz7);
         d_gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         d_gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
         d_gz16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
@@ -1015,12 +971,26 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes> &pi
         d_gz16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
         d_gz16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
         d_gz16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        to = leave + 0;
-        cgtp_store<7>((real *)to + lane * 7, d_gz16);
+        cgtp_store<7>((real *)(leave + 3072) + lane * 7, d_gz16);
         cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 8192 + group * 224 + lane * 4, to + 0 + lane * 16);
+        cgtp_put16(l.d_gz + row * 9088 + 4224 + group * 160 + lane * 4, leave + 0 + lane * 16);
+        if (lane < 8)
+            cgtp_put16(l.d_gz + row * 9088 + 4352 + group * 160 + lane * 4, leave + 512 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 8320 + group * 224 + lane * 4, to + 512 + lane * 16);
+            cgtp_put16(l.d_gz + row * 9088 + 1536 + group * 96 + lane * 4, leave + 640 + lane * 16);
+        cgtp_put16(l.d_gz + row * 9088 + 7296 + group * 224 + lane * 4, leave + 1024 + lane * 16);
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 9088 + 7424 + group * 224 + lane * 4, leave + 1536 + lane * 16);
+        if (lane < 8)
+            cgtp_put16(l.d_gz + row * 9088 + 256 + group * 32 + lane * 4, leave + 1920 + lane * 16);
+        cgtp_put16(l.d_gz + row * 9088 + 4864 + group * 160 + lane * 4, leave + 2048 + lane * 16);
+        if (lane < 8)
+            cgtp_put16(l.d_gz + row * 9088 + 4992 + group * 160 + lane * 4, leave + 2560 + lane * 16);
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 9088 + 1920 + group * 96 + lane * 4, leave + 2688 + lane * 16);
+        cgtp_put16(l.d_gz + row * 9088 + 8192 + group * 224 + lane * 4, leave + 3072 + lane * 16);
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 9088 + 8320 + group * 224 + lane * 4, leave + 3584 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
@@ -1788,21 +1758,22 @@ template <int nodes>
 CGTP_KERNEL(128, 2) receivers_kernel(const launch l, const cgtp_division<2> division)
 {
     CGTP_SHARED(shared);
+    cgtp_launch_wait();
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
     index = cgtp_block_started(l.started_receivers + segment); /* waits go to blocks with smaller numbers */
     const int64_t warp = (int64_t)index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 17152;
+    unsigned char *const ring = shared + cgtp_warp() * 23552;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
         if (warp < (int64_t)division.ranges[segment] * 4)
             for (cgtp_work<nodes> piece((int)(warp / 4)); piece.next(l.graph, division.ranges[segment]);)
-                receivers_segment_0(l, piece, (int)(warp % 4), (int64_t)division.first[0] * 4 + warp, division.ranges[segment], ring, (real *)(shared + 68608) + cgtp_warp() / 4 * 1024, stream, keep);
+                receivers_segment_0(l, piece, (int)(warp % 4), (int64_t)division.first[0] * 4 + warp, division.ranges[segment], ring, (real *)(shared + 94208) + cgtp_warp() / 4 * 1024, stream, keep);
     }
     else if (segment == 1) {
         if (warp < (int64_t)division.ranges[segment] * 4)
             for (cgtp_work<nodes> piece((int)(warp / 4)); piece.next(l.graph, division.ranges[segment]);)
-                receivers_segment_1(l, piece, (int)(warp % 4), (int64_t)division.first[1] * 4 + warp, division.ranges[segment], ring, (real *)(shared + 68608) + cgtp_warp() / 4 * 1024, stream, keep);
+                receivers_segment_1(l, piece, (int)(warp % 4), (int64_t)division.first[1] * 4 + warp, division.ranges[segment], ring, (real *)(shared + 94208) + cgtp_warp() / 4 * 1024, stream, keep);
     }
 }
 
@@ -1812,6 +1783,7 @@ CGTP_KERNEL(128, 8) d_x_gather(const launch l)
     enum { PIECES = 288, BLOCKS = (PIECES + 127) / 128 };
     const int64_t node = cgtp_block() / BLOCKS;
     const int at = ((int)(cgtp_block() % BLOCKS) * 128 + cgtp_thread()) * 4;
+    cgtp_launch_wait();
     if (at >= 1152)
         return;
     real sum[4] = {0};
@@ -1834,6 +1806,7 @@ CGTP_KERNEL(128, 8) d_x_gather(const launch l)
 CGTP_KERNEL(256, 4) d_y_sum(const launch l)
 {
     const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();
+    cgtp_launch_wait();
     if (at >= l.graph.items * 16)
         return;
     const real *const from = l.d_y_parts + at / 16 * 32 + at % 16;
@@ -1941,16 +1914,16 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
                              stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {752, 1051}, groups[] = {4, 4};
+        static const int work[] = {912, 1239}, groups[] = {4, 4};
         const auto division = cgtp_divide<2>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
-                                  cgtp_division_blocks(division), 128, 72704, stream, l, division)))
+        if ((status = cgtp_launch_early(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
+                                        cgtp_division_blocks(division), 128, 98304, stream, l, division)))
             return status;
     }
-    if ((status = cgtp_launch(d_x_gather, graph->senders * 3, 128, 0, stream, l)))
+    if ((status = cgtp_launch_early(d_x_gather, graph->senders * 3, 128, 0, stream, l)))
         return status;
-    if ((status = cgtp_launch(d_y_sum, (graph->items * 16 + 255) / 256, 256, 0, stream, l)))
+    if ((status = cgtp_launch_early(d_y_sum, (graph->items * 16 + 255) / 256, 256, 0, stream, l)))
         return status;
     return CGTP_OK;
 }

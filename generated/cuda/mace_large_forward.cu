@@ -10,8 +10,8 @@
  */
 /* Plan for sm_90:
  *   kernel forward, pass over receiver: pipelined convolution
- *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 95744 bytes shared a block
- *     segment 0: 17 paths, 128 channels, 2 a lane in 2 groups; 218 registers; stage 6784 bytes; 613 instructions an edge
+ *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 114176 bytes shared a block
+ *     segment 0: 17 paths, 128 channels, 2 a lane in 2 groups; 218 registers; stage 6784 bytes; 723 instructions an edge
  */
 #include "mace_large.h"
 
@@ -112,38 +112,30 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
     real z16[14] = {0};
     /* Writes the sums as row `row` of the output. */
     auto flush = [&](int64_t row) {
-        unsigned char *to;
-        to = leave + 0;
-        cgtp_store<2>((real *)to + lane * 2, z0);
-        cgtp_sync_warp();
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 0 + group * 64 + lane * 4, to + 0 + lane * 16);
-        to = leave + 1792;
-        cgtp_store<6>((real *)to + lane * 6, z4);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 768 + group * 192 + lane * 4, to + 0 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 896 + group * 192 + lane * 4, to + 512 + lane * 16);
-        to = leave + 0;
-        cgtp_store<10>((real *)to + lane * 10, z11);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 4224 + group * 320 + lane * 4, to + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 4352 + group * 320 + lane * 4, to + 512 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 4480 + group * 320 + lane * 4, to + 1024 + lane * 16);
-        to = leave + 1792;
-        cgtp_store<6>((real *)to + lane * 6, z3);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 384 + group * 192 + lane * 4, to + 0 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 512 + group * 192 + lane * 4, to + 512 + lane * 16);
+        /* through buffer 0 */
+        cgtp_store<2>((real *)(leave + 0) + lane * 2, z0);
+        cgtp_store<6>((real *)(leave + 256) + lane * 6, z4);
+        cgtp_store<10>((real *)(leave + 1024) + lane * 10, z11);
+        cgtp_store<6>((real *)(leave + 2304) + lane * 6, z3);
         z1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         z1[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        to = leave + 0;
-        cgtp_store<2>((real *)to + lane * 2, z1);
+        cgtp_store<2>((real *)(leave + 3072) + lane * 2, z1);
         cgtp_sync_warp();
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 128 + group * 64 + lane * 4, to + 0 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 0 + group * 64 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 768 + group * 192 + lane * 4, leave + 256 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 896 + group * 192 + lane * 4, leave + 768 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 4224 + group * 320 + lane * 4, leave + 1024 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 4352 + group * 320 + lane * 4, leave + 1536 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 4480 + group * 320 + lane * 4, leave + 2048 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 384 + group * 192 + lane * 4, leave + 2304 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 512 + group * 192 + lane * 4, leave + 2816 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 128 + group * 64 + lane * 4, leave + 3072 + lane * 16);
+        /* through buffer 1 */
         z9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z9[5] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
@@ -154,25 +146,14 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         z9[8] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z9[9] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        to = leave + 1792;
-        cgtp_store<10>((real *)to + lane * 10, z9);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 2944 + group * 320 + lane * 4, to + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 3072 + group * 320 + lane * 4, to + 512 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 3200 + group * 320 + lane * 4, to + 1024 + lane * 16);
+        cgtp_store<10>((real *)(leave + 4096) + lane * 10, z9);
         z6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z6[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z6[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z6[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        to = leave + 0;
-        cgtp_store<6>((real *)to + lane * 6, z6);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 1536 + group * 192 + lane * 4, to + 0 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 1664 + group * 192 + lane * 4, to + 512 + lane * 16);
+        cgtp_store<6>((real *)(leave + 5376) + lane * 6, z6);
         z15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z15[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -187,33 +168,29 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         z15[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         z15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z15[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        to = leave + 1792;
-        cgtp_store<14>((real *)to + lane * 14, z15);
+        cgtp_store<14>((real *)(leave + 6144) + lane * 14, z15);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 7296 + group * 448 + lane * 4, to + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 7424 + group * 448 + lane * 4, to + 512 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 7552 + group * 448 + lane * 4, to + 1024 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 2944 + group * 320 + lane * 4, leave + 4096 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 3072 + group * 320 + lane * 4, leave + 4608 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 7680 + group * 448 + lane * 4, to + 1536 + lane * 16);
-        to = leave + 0;
-        cgtp_store<10>((real *)to + lane * 10, z8);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 2304 + group * 320 + lane * 4, to + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 2432 + group * 320 + lane * 4, to + 512 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 3200 + group * 320 + lane * 4, leave + 5120 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 1536 + group * 192 + lane * 4, leave + 5376 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 2560 + group * 320 + lane * 4, to + 1024 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 1664 + group * 192 + lane * 4, leave + 5888 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 7296 + group * 448 + lane * 4, leave + 6144 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 7424 + group * 448 + lane * 4, leave + 6656 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 7552 + group * 448 + lane * 4, leave + 7168 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 7680 + group * 448 + lane * 4, leave + 7680 + lane * 16);
+        /* through buffer 0 */
+        cgtp_store<10>((real *)(leave + 0) + lane * 10, z8);
         z5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z5[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z5[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z5[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z5[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         z5[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        to = leave + 1792;
-        cgtp_store<6>((real *)to + lane * 6, z5);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 1152 + group * 192 + lane * 4, to + 0 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 1280 + group * 192 + lane * 4, to + 512 + lane * 16);
+        cgtp_store<6>((real *)(leave + 1280) + lane * 6, z5);
         z14[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z14[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z14[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -228,21 +205,26 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         z14[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         z14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z14[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        to = leave + 0;
-        cgtp_store<14>((real *)to + lane * 14, z14);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 6400 + group * 448 + lane * 4, to + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 6528 + group * 448 + lane * 4, to + 512 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 6656 + group * 448 + lane * 4, to + 1024 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 6784 + group * 448 + lane * 4, to + 1536 + lane * 16);
+        cgtp_store<14>((real *)(leave + 2048) + lane * 14, z14);
         z2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
         z2[1] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        to = leave + 1792;
-        cgtp_store<2>((real *)to + lane * 2, z2);
+        cgtp_store<2>((real *)(leave + 3840) + lane * 2, z2);
         cgtp_sync_warp();
+        cgtp_put16(l.z + row * 9088 + 2304 + group * 320 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 2432 + group * 320 + lane * 4, leave + 512 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 256 + group * 64 + lane * 4, to + 0 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 2560 + group * 320 + lane * 4, leave + 1024 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 1152 + group * 192 + lane * 4, leave + 1280 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 1280 + group * 192 + lane * 4, leave + 1792 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 6400 + group * 448 + lane * 4, leave + 2048 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 6528 + group * 448 + lane * 4, leave + 2560 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 6656 + group * 448 + lane * 4, leave + 3072 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 6784 + group * 448 + lane * 4, leave + 3584 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 256 + group * 64 + lane * 4, leave + 3840 + lane * 16);
+        /* through buffer 1 */
         z12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         z12[5] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         z12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
@@ -253,21 +235,19 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         z12[8] *= 0x1.da0518p-2f; /* sqrt(3/14) */
         z12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         z12[9] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        to = leave + 0;
-        cgtp_store<10>((real *)to + lane * 10, z12);
+        cgtp_store<10>((real *)(leave + 4096) + lane * 10, z12);
+        cgtp_store<14>((real *)(leave + 5376) + lane * 14, z13);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 4864 + group * 320 + lane * 4, to + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 4992 + group * 320 + lane * 4, to + 512 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 4864 + group * 320 + lane * 4, leave + 4096 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 4992 + group * 320 + lane * 4, leave + 4608 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 5120 + group * 320 + lane * 4, to + 1024 + lane * 16);
-        to = leave + 1792;
-        cgtp_store<14>((real *)to + lane * 14, z13);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 5504 + group * 448 + lane * 4, to + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 5632 + group * 448 + lane * 4, to + 512 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 5760 + group * 448 + lane * 4, to + 1024 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 5120 + group * 320 + lane * 4, leave + 5120 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 5504 + group * 448 + lane * 4, leave + 5376 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 5632 + group * 448 + lane * 4, leave + 5888 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 5760 + group * 448 + lane * 4, leave + 6400 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 5888 + group * 448 + lane * 4, to + 1536 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 5888 + group * 448 + lane * 4, leave + 6912 + lane * 16);
+        /* through buffer 0 */
         z10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
         z10[5] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
         z10[1] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
@@ -278,25 +258,14 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         z10[8] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         z10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
         z10[9] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        to = leave + 0;
-        cgtp_store<10>((real *)to + lane * 10, z10);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 3584 + group * 320 + lane * 4, to + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 3712 + group * 320 + lane * 4, to + 512 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 3840 + group * 320 + lane * 4, to + 1024 + lane * 16);
+        cgtp_store<10>((real *)(leave + 0) + lane * 10, z10);
         z7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
         z7[3] *= 0x1.e990cep-4f; /* sqrt(1/70) */
         z7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
         z7[4] *= 0x1.83091ep-2f; /* sqrt(1/7) */
         z7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
         z7[5] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        to = leave + 1792;
-        cgtp_store<6>((real *)to + lane * 6, z7);
-        cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 1920 + group * 192 + lane * 4, to + 0 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 2048 + group * 192 + lane * 4, to + 512 + lane * 16);
+        cgtp_store<6>((real *)(leave + 1280) + lane * 6, z7);
         z16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         z16[7] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         z16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
@@ -311,14 +280,20 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         z16[12] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
         z16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         z16[13] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        to = leave + 0;
-        cgtp_store<14>((real *)to + lane * 14, z16);
+        cgtp_store<14>((real *)(leave + 2048) + lane * 14, z16);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 8192 + group * 448 + lane * 4, to + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 8320 + group * 448 + lane * 4, to + 512 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 8448 + group * 448 + lane * 4, to + 1024 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 3584 + group * 320 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 3712 + group * 320 + lane * 4, leave + 512 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 8576 + group * 448 + lane * 4, to + 1536 + lane * 16);
+            cgtp_put16(l.z + row * 9088 + 3840 + group * 320 + lane * 4, leave + 1024 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 1920 + group * 192 + lane * 4, leave + 1280 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 2048 + group * 192 + lane * 4, leave + 1792 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 8192 + group * 448 + lane * 4, leave + 2048 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 8320 + group * 448 + lane * 4, leave + 2560 + lane * 16);
+        cgtp_put16(l.z + row * 9088 + 8448 + group * 448 + lane * 4, leave + 3072 + lane * 16);
+        if (lane < 16)
+            cgtp_put16(l.z + row * 9088 + 8576 + group * 448 + lane * 4, leave + 3584 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
@@ -1042,11 +1017,12 @@ template <int nodes>
 CGTP_KERNEL(128, 2) receivers_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
+    cgtp_launch_wait();
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
     index = cgtp_block_started(l.started_receivers + segment); /* waits go to blocks with smaller numbers */
     const int64_t warp = (int64_t)index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 23936;
+    unsigned char *const ring = shared + cgtp_warp() * 28544;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
         if (warp < (int64_t)division.ranges[segment] * 2)
@@ -1122,11 +1098,11 @@ extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *
                              stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {613}, groups[] = {2};
+        static const int work[] = {723}, groups[] = {2};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
-                                  cgtp_division_blocks(division), 128, 95744, stream, l, division)))
+        if ((status = cgtp_launch_early(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
+                                        cgtp_division_blocks(division), 128, 114176, stream, l, division)))
             return status;
     }
     return CGTP_OK;

@@ -10,7 +10,7 @@
 /* Plan for sm_90:
  *   kernel backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
  *     4 stages, 4 warps a block, 4 blocks a multiprocessor, 43008 bytes shared a block
- *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 88 registers; stage 2432 bytes; 303 instructions an edge
+ *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 88 registers; stage 2432 bytes; 359 instructions an edge
  */
 #include "nequip_water.h"
 
@@ -85,14 +85,14 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
     };
     real gz0[1] = {0};
     real gz2[1] = {0};
-    real gz4[3] = {0};
-    real gz7[3] = {0};
-    real gz1[3] = {0};
-    real gz3[3] = {0};
-    real gz5[1] = {0};
-    real gz6[3] = {0};
-    real gz8[1] = {0};
+    real gz5[3] = {0};
     real gz9[3] = {0};
+    real gz7[3] = {0};
+    real gz4[3] = {0};
+    real gz3[1] = {0};
+    real gz8[3] = {0};
+    real gz1[1] = {0};
+    real gz6[3] = {0};
     if (nodes > 0)
         cgtp_sync_warp(); /* the piece before is read to its end */
     CGTP_LOOP
@@ -114,22 +114,22 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
             continue;
         cgtp_load<1>(gz0, l.gz + (int64_t)node * 704 + 0 + (group * 32 + lane) * 1);
         cgtp_load<1>(gz2, l.gz + (int64_t)node * 704 + 64 + (group * 32 + lane) * 1);
-        cgtp_load<3>(gz4, l.gz + (int64_t)node * 704 + 224 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz7, l.gz + (int64_t)node * 704 + 608 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz1, l.gz + (int64_t)node * 704 + 416 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz3, l.gz + (int64_t)node * 704 + 128 + (group * 32 + lane) * 3);
-        cgtp_load<1>(gz5, l.gz + (int64_t)node * 704 + 96 + (group * 32 + lane) * 1);
-        gz5[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<3>(gz6, l.gz + (int64_t)node * 704 + 512 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz5, l.gz + (int64_t)node * 704 + 224 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz9, l.gz + (int64_t)node * 704 + 608 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz7, l.gz + (int64_t)node * 704 + 416 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz4, l.gz + (int64_t)node * 704 + 128 + (group * 32 + lane) * 3);
+        cgtp_load<1>(gz3, l.gz + (int64_t)node * 704 + 96 + (group * 32 + lane) * 1);
+        gz3[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        cgtp_load<3>(gz8, l.gz + (int64_t)node * 704 + 512 + (group * 32 + lane) * 3);
+        gz8[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        gz8[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        gz8[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        cgtp_load<1>(gz1, l.gz + (int64_t)node * 704 + 32 + (group * 32 + lane) * 1);
+        gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        cgtp_load<3>(gz6, l.gz + (int64_t)node * 704 + 320 + (group * 32 + lane) * 3);
         gz6[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz6[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz6[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<1>(gz8, l.gz + (int64_t)node * 704 + 32 + (group * 32 + lane) * 1);
-        gz8[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<3>(gz9, l.gz + (int64_t)node * 704 + 320 + (group * 32 + lane) * 3);
-        gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         CGTP_LOOP
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
@@ -195,7 +195,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 real gw_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
+                const real gz_0 = gz5[0], gz_1 = gz5[1], gz_2 = gz5[2];
                 const real s0_0 = w_0 * y_f0;
                 gx2[0] = gx2[0] + s0_0 * gz_0;
                 gx2[1] = gx2[1] + s0_0 * gz_1;
@@ -213,7 +213,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 real gw_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz7[0], gz_1 = gz7[1], gz_2 = gz7[2];
+                const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2];
                 const real s0_0 = w_0 * y_f0;
                 gx3[0] = gx3[0] + s0_0 * gz_0;
                 gx3[1] = gx3[1] + s0_0 * gz_1;
@@ -233,7 +233,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 real gw_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz1[0], gz_1 = gz1[1], gz_2 = gz1[2];
+                const real gz_0 = gz7[0], gz_1 = gz7[1], gz_2 = gz7[2];
                 const real u0_0 = w_0 * x_0;
                 const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
                 gx0[0] = gx0[0] + w_0 * l0_0;
@@ -253,7 +253,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 real gw_v[1];
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz3[0], gz_1 = gz3[1], gz_2 = gz3[2];
+                const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
                 const real u0_0 = w_0 * x_0;
                 const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
                 gx1[0] = gx1[0] + w_0 * l0_0;
@@ -273,7 +273,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 real gw_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz5[0];
+                const real gz_0 = gz3[0];
                 const real s0_0 = w_0 * gz_0;
                 gx2[0] = gx2[0] + s0_0 * y_f0;
                 gx2[1] = gx2[1] + s0_0 * y_f1;
@@ -295,7 +295,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 real gw_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
+                const real gz_0 = gz8[0], gz_1 = gz8[1], gz_2 = gz8[2];
                 const real u0_0 = w_0 * x_0;
                 const real u0_1 = w_0 * x_1;
                 const real u0_2 = w_0 * x_2;
@@ -321,7 +321,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 real gw_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz8[0];
+                const real gz_0 = gz1[0];
                 const real s0_0 = w_0 * gz_0;
                 gx3[0] = gx3[0] + s0_0 * y_f0;
                 gx3[1] = gx3[1] + s0_0 * y_f1;
@@ -343,7 +343,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
                 real gw_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2];
+                const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
                 const real u0_0 = w_0 * x_0;
                 const real u0_1 = w_0 * x_1;
                 const real u0_2 = w_0 * x_2;
@@ -386,6 +386,7 @@ template <int nodes>
 CGTP_KERNEL(128, 4) senders_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
+    cgtp_launch_wait();
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
     const int64_t warp = (int64_t)index * 4 + cgtp_warp();
@@ -404,6 +405,7 @@ CGTP_KERNEL(128, 8) gx_gather(const launch l)
     enum { PIECES = 64, BLOCKS = (PIECES + 127) / 128 };
     const int64_t node = cgtp_block() / BLOCKS;
     const int at = ((int)(cgtp_block() % BLOCKS) * 128 + cgtp_thread()) * 4;
+    cgtp_launch_wait();
     if (at >= 256)
         return;
     real sum[4] = {0};
@@ -492,14 +494,14 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
     l.gw = gw;
     lay_out(graph, &l, (char *)workspace);
     if (graph->items) {
-        static const int work[] = {303}, groups[] = {1};
+        static const int work[] = {359}, groups[] = {1};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
-                                  cgtp_division_blocks(division), 128, 43008, stream, l, division)))
+        if ((status = cgtp_launch_early(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
+                                        cgtp_division_blocks(division), 128, 43008, stream, l, division)))
             return status;
     }
-    if ((status = cgtp_launch(gx_gather, graph->senders * 1, 128, 0, stream, l)))
+    if ((status = cgtp_launch_early(gx_gather, graph->senders * 1, 128, 0, stream, l)))
         return status;
     return CGTP_OK;
 }

@@ -9,8 +9,8 @@
  */
 /* Plan for sm_90:
  *   kernel double_backward, pass over receiver: pipelined convolution, gradients of x through a buffer of edges
- *     3 stages, 4 warps a block, 3 blocks a multiprocessor, 60928 bytes shared a block
- *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 146 registers; stage 4736 bytes; 487 instructions an edge
+ *     3 stages, 4 warps a block, 3 blocks a multiprocessor, 76288 bytes shared a block
+ *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 146 registers; stage 4736 bytes; 620 instructions an edge
  */
 #include "nequip_water.h"
 
@@ -112,100 +112,83 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
     };
     real d_gz0[1] = {0};
     real d_gz2[1] = {0};
-    real d_gz4[3] = {0};
-    real d_gz7[3] = {0};
-    real d_gz1[3] = {0};
-    real d_gz3[3] = {0};
-    real d_gz5[1] = {0};
-    real d_gz6[3] = {0};
-    real d_gz8[1] = {0};
+    real d_gz5[3] = {0};
     real d_gz9[3] = {0};
+    real d_gz7[3] = {0};
+    real d_gz4[3] = {0};
+    real d_gz3[1] = {0};
+    real d_gz8[3] = {0};
+    real d_gz1[1] = {0};
+    real d_gz6[3] = {0};
     real gz0[1] = {0};
     real gz2[1] = {0};
-    real gz4[3] = {0};
-    real gz7[3] = {0};
-    real gz1[3] = {0};
-    real gz3[3] = {0};
-    real gz5[1] = {0};
-    real gz6[3] = {0};
-    real gz8[1] = {0};
+    real gz5[3] = {0};
     real gz9[3] = {0};
+    real gz7[3] = {0};
+    real gz4[3] = {0};
+    real gz3[1] = {0};
+    real gz8[3] = {0};
+    real gz1[1] = {0};
+    real gz6[3] = {0};
     /* Writes the sums as row `row` of the output. */
     auto flush = [&](int64_t row) {
-        unsigned char *to;
         cgtp_sync_warp(); /* what the last edge adds has left */
-        to = leave + 0;
-        cgtp_store<1>((real *)to + lane * 1, d_gz0);
+        /* through buffer 0 */
+        cgtp_store<1>((real *)(leave + 0) + lane * 1, d_gz0);
+        cgtp_store<1>((real *)(leave + 128) + lane * 1, d_gz2);
+        cgtp_store<3>((real *)(leave + 256) + lane * 3, d_gz5);
+        cgtp_store<3>((real *)(leave + 640) + lane * 3, d_gz9);
+        cgtp_store<3>((real *)(leave + 1024) + lane * 3, d_gz7);
+        cgtp_store<3>((real *)(leave + 1408) + lane * 3, d_gz4);
+        d_gz3[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        cgtp_store<1>((real *)(leave + 1792) + lane * 1, d_gz3);
+        d_gz8[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        d_gz8[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        d_gz8[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        cgtp_store<3>((real *)(leave + 1920) + lane * 3, d_gz8);
+        d_gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        cgtp_store<1>((real *)(leave + 2304) + lane * 1, d_gz1);
         cgtp_sync_warp();
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 704 + 0 + group * 32 + lane * 4, to + 0 + lane * 16);
-        to = leave + 384;
-        cgtp_store<1>((real *)to + lane * 1, d_gz2);
-        cgtp_sync_warp();
+            cgtp_put16(l.d_gz + row * 704 + 0 + group * 32 + lane * 4, leave + 0 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 704 + 64 + group * 32 + lane * 4, to + 0 + lane * 16);
-        to = leave + 0;
-        cgtp_store<3>((real *)to + lane * 3, d_gz4);
-        cgtp_sync_warp();
+            cgtp_put16(l.d_gz + row * 704 + 64 + group * 32 + lane * 4, leave + 128 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 704 + 224 + group * 96 + lane * 4, to + 0 + lane * 16);
-        to = leave + 384;
-        cgtp_store<3>((real *)to + lane * 3, d_gz7);
-        cgtp_sync_warp();
+            cgtp_put16(l.d_gz + row * 704 + 224 + group * 96 + lane * 4, leave + 256 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 704 + 608 + group * 96 + lane * 4, to + 0 + lane * 16);
-        to = leave + 0;
-        cgtp_store<3>((real *)to + lane * 3, d_gz1);
-        cgtp_sync_warp();
+            cgtp_put16(l.d_gz + row * 704 + 608 + group * 96 + lane * 4, leave + 640 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 704 + 416 + group * 96 + lane * 4, to + 0 + lane * 16);
-        to = leave + 384;
-        cgtp_store<3>((real *)to + lane * 3, d_gz3);
-        cgtp_sync_warp();
+            cgtp_put16(l.d_gz + row * 704 + 416 + group * 96 + lane * 4, leave + 1024 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 704 + 128 + group * 96 + lane * 4, to + 0 + lane * 16);
-        d_gz5[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        to = leave + 0;
-        cgtp_store<1>((real *)to + lane * 1, d_gz5);
-        cgtp_sync_warp();
+            cgtp_put16(l.d_gz + row * 704 + 128 + group * 96 + lane * 4, leave + 1408 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 704 + 96 + group * 32 + lane * 4, to + 0 + lane * 16);
+            cgtp_put16(l.d_gz + row * 704 + 96 + group * 32 + lane * 4, leave + 1792 + lane * 16);
+        if (lane < 24)
+            cgtp_put16(l.d_gz + row * 704 + 512 + group * 96 + lane * 4, leave + 1920 + lane * 16);
+        if (lane < 8)
+            cgtp_put16(l.d_gz + row * 704 + 32 + group * 32 + lane * 4, leave + 2304 + lane * 16);
+        /* through buffer 1 */
         d_gz6[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz6[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         d_gz6[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        to = leave + 384;
-        cgtp_store<3>((real *)to + lane * 3, d_gz6);
+        cgtp_store<3>((real *)(leave + 2432) + lane * 3, d_gz6);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 704 + 512 + group * 96 + lane * 4, to + 0 + lane * 16);
-        d_gz8[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        to = leave + 0;
-        cgtp_store<1>((real *)to + lane * 1, d_gz8);
-        cgtp_sync_warp();
-        if (lane < 8)
-            cgtp_put16(l.d_gz + row * 704 + 32 + group * 32 + lane * 4, to + 0 + lane * 16);
-        d_gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        d_gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        d_gz9[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        to = leave + 384;
-        cgtp_store<3>((real *)to + lane * 3, d_gz9);
-        cgtp_sync_warp();
-        if (lane < 24)
-            cgtp_put16(l.d_gz + row * 704 + 320 + group * 96 + lane * 4, to + 0 + lane * 16);
+            cgtp_put16(l.d_gz + row * 704 + 320 + group * 96 + lane * 4, leave + 2432 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
     auto put_aside = [&](real *to) {
         CGTP_UNROLL for (int i = 0; i < 1; i++) to[(0 + i) * CGTP_LANES] = d_gz0[i];
         CGTP_UNROLL for (int i = 0; i < 1; i++) to[(1 + i) * CGTP_LANES] = d_gz2[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(2 + i) * CGTP_LANES] = d_gz4[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(5 + i) * CGTP_LANES] = d_gz7[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(8 + i) * CGTP_LANES] = d_gz1[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(11 + i) * CGTP_LANES] = d_gz3[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(14 + i) * CGTP_LANES] = d_gz5[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(15 + i) * CGTP_LANES] = d_gz6[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(18 + i) * CGTP_LANES] = d_gz8[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(19 + i) * CGTP_LANES] = d_gz9[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(2 + i) * CGTP_LANES] = d_gz5[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(5 + i) * CGTP_LANES] = d_gz9[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(8 + i) * CGTP_LANES] = d_gz7[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(11 + i) * CGTP_LANES] = d_gz4[i];
+        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(14 + i) * CGTP_LANES] = d_gz3[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(15 + i) * CGTP_LANES] = d_gz8[i];
+        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(18 + i) * CGTP_LANES] = d_gz1[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(19 + i) * CGTP_LANES] = d_gz6[i];
     };
     if (nodes > 0)
         cgtp_sync_warp(); /* the piece before is read to its end */
@@ -226,32 +209,32 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
             break; /* the next range's */
         CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz1[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz5[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz8[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz9[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz3[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz8[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] = 0;
         cgtp_load<1>(gz0, l.gz + (int64_t)node * 704 + 0 + (group * 32 + lane) * 1);
         cgtp_load<1>(gz2, l.gz + (int64_t)node * 704 + 64 + (group * 32 + lane) * 1);
-        cgtp_load<3>(gz4, l.gz + (int64_t)node * 704 + 224 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz7, l.gz + (int64_t)node * 704 + 608 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz1, l.gz + (int64_t)node * 704 + 416 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz3, l.gz + (int64_t)node * 704 + 128 + (group * 32 + lane) * 3);
-        cgtp_load<1>(gz5, l.gz + (int64_t)node * 704 + 96 + (group * 32 + lane) * 1);
-        gz5[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<3>(gz6, l.gz + (int64_t)node * 704 + 512 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz5, l.gz + (int64_t)node * 704 + 224 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz9, l.gz + (int64_t)node * 704 + 608 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz7, l.gz + (int64_t)node * 704 + 416 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz4, l.gz + (int64_t)node * 704 + 128 + (group * 32 + lane) * 3);
+        cgtp_load<1>(gz3, l.gz + (int64_t)node * 704 + 96 + (group * 32 + lane) * 1);
+        gz3[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        cgtp_load<3>(gz8, l.gz + (int64_t)node * 704 + 512 + (group * 32 + lane) * 3);
+        gz8[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        gz8[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        gz8[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        cgtp_load<1>(gz1, l.gz + (int64_t)node * 704 + 32 + (group * 32 + lane) * 1);
+        gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        cgtp_load<3>(gz6, l.gz + (int64_t)node * 704 + 320 + (group * 32 + lane) * 3);
         gz6[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz6[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz6[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<1>(gz8, l.gz + (int64_t)node * 704 + 32 + (group * 32 + lane) * 1);
-        gz8[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<3>(gz9, l.gz + (int64_t)node * 704 + 320 + (group * 32 + lane) * 3);
-        gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         CGTP_LOOP
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
@@ -351,15 +334,15 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
+                const real gz_0 = gz5[0], gz_1 = gz5[1], gz_2 = gz5[2];
                 const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2];
                 const real cw_0 = cw_v[0];
                 const real s0_0 = w_0 * y_f0;
                 const real s1_0 = cw_0 * y_f0;
                 const real s2_0 = w_0 * by_f0;
-                d_gz4[0] = d_gz4[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-                d_gz4[1] = d_gz4[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
-                d_gz4[2] = d_gz4[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
+                d_gz5[0] = d_gz5[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+                d_gz5[1] = d_gz5[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
+                d_gz5[2] = d_gz5[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
                 d_x2[0] = d_x2[0] + s2_0 * gz_0 + s1_0 * gz_0;
                 d_x2[1] = d_x2[1] + s2_0 * gz_1 + s1_0 * gz_1;
                 d_x2[2] = d_x2[2] + s2_0 * gz_2 + s1_0 * gz_2;
@@ -381,15 +364,15 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 real d_w_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz7[0], gz_1 = gz7[1], gz_2 = gz7[2];
+                const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2];
                 const real ax_0 = ax3[0], ax_1 = ax3[1], ax_2 = ax3[2];
                 const real cw_0 = cw_v[0];
                 const real s0_0 = w_0 * y_f0;
                 const real s1_0 = cw_0 * y_f0;
                 const real s2_0 = w_0 * by_f0;
-                d_gz7[0] = d_gz7[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-                d_gz7[1] = d_gz7[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
-                d_gz7[2] = d_gz7[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
+                d_gz9[0] = d_gz9[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+                d_gz9[1] = d_gz9[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
+                d_gz9[2] = d_gz9[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
                 d_x3[0] = d_x3[0] + s2_0 * gz_0 + s1_0 * gz_0;
                 d_x3[1] = d_x3[1] + s2_0 * gz_1 + s1_0 * gz_1;
                 d_x3[2] = d_x3[2] + s2_0 * gz_2 + s1_0 * gz_2;
@@ -415,7 +398,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz1[0], gz_1 = gz1[1], gz_2 = gz1[2];
+                const real gz_0 = gz7[0], gz_1 = gz7[1], gz_2 = gz7[2];
                 const real ax_0 = ax0[0];
                 const real cw_0 = cw_v[0];
                 const real u0_0 = w_0 * ax_0;
@@ -424,9 +407,9 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
                 const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
                 const real v0_0 = u0_0 + u1_0;
-                d_gz1[0] = d_gz1[0] + y_f0 * v0_0 + by_f0 * u2_0;
-                d_gz1[1] = d_gz1[1] + y_f1 * v0_0 + by_f1 * u2_0;
-                d_gz1[2] = d_gz1[2] + y_f2 * v0_0 + by_f2 * u2_0;
+                d_gz7[0] = d_gz7[0] + y_f0 * v0_0 + by_f0 * u2_0;
+                d_gz7[1] = d_gz7[1] + y_f1 * v0_0 + by_f1 * u2_0;
+                d_gz7[2] = d_gz7[2] + y_f2 * v0_0 + by_f2 * u2_0;
                 d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_y[1] = d_y[1] + v0_0 * gz_0;
                 d_y[2] = d_y[2] + v0_0 * gz_1;
@@ -450,7 +433,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 real d_w_v[1];
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz3[0], gz_1 = gz3[1], gz_2 = gz3[2];
+                const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
                 const real ax_0 = ax1[0];
                 const real cw_0 = cw_v[0];
                 const real u0_0 = w_0 * ax_0;
@@ -459,9 +442,9 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
                 const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
                 const real v0_0 = u0_0 + u1_0;
-                d_gz3[0] = d_gz3[0] + y_f0 * v0_0 + by_f0 * u2_0;
-                d_gz3[1] = d_gz3[1] + y_f1 * v0_0 + by_f1 * u2_0;
-                d_gz3[2] = d_gz3[2] + y_f2 * v0_0 + by_f2 * u2_0;
+                d_gz4[0] = d_gz4[0] + y_f0 * v0_0 + by_f0 * u2_0;
+                d_gz4[1] = d_gz4[1] + y_f1 * v0_0 + by_f1 * u2_0;
+                d_gz4[2] = d_gz4[2] + y_f2 * v0_0 + by_f2 * u2_0;
                 d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_y[1] = d_y[1] + v0_0 * gz_0;
                 d_y[2] = d_y[2] + v0_0 * gz_1;
@@ -485,13 +468,13 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz5[0];
+                const real gz_0 = gz3[0];
                 const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2];
                 const real cw_0 = cw_v[0];
                 const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
                 const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
                 const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-                d_gz5[0] = d_gz5[0] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
+                d_gz3[0] = d_gz3[0] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
                 const real s0_0 = w_0 * gz_0;
                 const real s1_0 = cw_0 * gz_0;
                 d_x2[0] = d_x2[0] + s0_0 * by_f0 + s1_0 * y_f0;
@@ -519,7 +502,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
+                const real gz_0 = gz8[0], gz_1 = gz8[1], gz_2 = gz8[2];
                 const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2];
                 const real cw_0 = cw_v[0];
                 const real u0_0 = w_0 * ax_0;
@@ -540,9 +523,9 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real v0_0 = u0_0 + u1_0;
                 const real v0_1 = u0_1 + u1_1;
                 const real v0_2 = u0_2 + u1_2;
-                d_gz6[0] = d_gz6[0] + y_f0 * v0_1 - y_f1 * v0_2 + by_f0 * u2_1 - by_f1 * u2_2;
-                d_gz6[1] = d_gz6[1] - y_f0 * v0_0 + y_f2 * v0_2 - by_f0 * u2_0 + by_f2 * u2_2;
-                d_gz6[2] = d_gz6[2] + y_f1 * v0_0 - y_f2 * v0_1 + by_f1 * u2_0 - by_f2 * u2_1;
+                d_gz8[0] = d_gz8[0] + y_f0 * v0_1 - y_f1 * v0_2 + by_f0 * u2_1 - by_f1 * u2_2;
+                d_gz8[1] = d_gz8[1] - y_f0 * v0_0 + y_f2 * v0_2 - by_f0 * u2_0 + by_f2 * u2_2;
+                d_gz8[2] = d_gz8[2] + y_f1 * v0_0 - y_f2 * v0_1 + by_f1 * u2_0 - by_f2 * u2_1;
                 d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
                 d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
@@ -568,13 +551,13 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 real d_w_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz8[0];
+                const real gz_0 = gz1[0];
                 const real ax_0 = ax3[0], ax_1 = ax3[1], ax_2 = ax3[2];
                 const real cw_0 = cw_v[0];
                 const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
                 const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
                 const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-                d_gz8[0] = d_gz8[0] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
+                d_gz1[0] = d_gz1[0] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
                 const real s0_0 = w_0 * gz_0;
                 const real s1_0 = cw_0 * gz_0;
                 d_x3[0] = d_x3[0] + s0_0 * by_f0 + s1_0 * y_f0;
@@ -602,7 +585,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 real d_w_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2];
+                const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
                 const real ax_0 = ax3[0], ax_1 = ax3[1], ax_2 = ax3[2];
                 const real cw_0 = cw_v[0];
                 const real u0_0 = w_0 * ax_0;
@@ -623,9 +606,9 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real v0_0 = u0_0 + u1_0;
                 const real v0_1 = u0_1 + u1_1;
                 const real v0_2 = u0_2 + u1_2;
-                d_gz9[0] = d_gz9[0] + y_f0 * v0_1 - y_f1 * v0_2 + by_f0 * u2_1 - by_f1 * u2_2;
-                d_gz9[1] = d_gz9[1] - y_f0 * v0_0 + y_f2 * v0_2 - by_f0 * u2_0 + by_f2 * u2_2;
-                d_gz9[2] = d_gz9[2] + y_f1 * v0_0 - y_f2 * v0_1 + by_f1 * u2_0 - by_f2 * u2_1;
+                d_gz6[0] = d_gz6[0] + y_f0 * v0_1 - y_f1 * v0_2 + by_f0 * u2_1 - by_f1 * u2_2;
+                d_gz6[1] = d_gz6[1] - y_f0 * v0_0 + y_f2 * v0_2 - by_f0 * u2_0 + by_f2 * u2_2;
+                d_gz6[2] = d_gz6[2] + y_f1 * v0_0 - y_f2 * v0_1 + by_f1 * u2_0 - by_f2 * u2_1;
                 d_x3[0] = d_x3[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_x3[1] = d_x3[1] + w_0 * l0_1 + cw_0 * l1_1;
                 d_x3[2] = d_x3[2] + w_0 * l0_2 + cw_0 * l1_2;
@@ -669,14 +652,14 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real *const from = l.partial_receivers + other * PARTIAL_receivers + lane;
                 CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz1[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] += cgtp_read_other(from + (11 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz5[i] += cgtp_read_other(from + (14 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] += cgtp_read_other(from + (15 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz8[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz9[i] += cgtp_read_other(from + (19 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz9[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] += cgtp_read_other(from + (11 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz3[i] += cgtp_read_other(from + (14 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz8[i] += cgtp_read_other(from + (15 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] += cgtp_read_other(from + (19 + i) * CGTP_LANES);
             }
         }
         flush(node);
@@ -688,11 +671,12 @@ template <int nodes>
 CGTP_KERNEL(128, 3) receivers_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
+    cgtp_launch_wait();
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
     index = cgtp_block_started(l.started_receivers + segment); /* waits go to blocks with smaller numbers */
     const int64_t warp = (int64_t)index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 15232;
+    unsigned char *const ring = shared + cgtp_warp() * 19072;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
         if (warp < (int64_t)division.ranges[segment] * 1)
@@ -707,6 +691,7 @@ CGTP_KERNEL(128, 8) d_x_gather(const launch l)
     enum { PIECES = 64, BLOCKS = (PIECES + 127) / 128 };
     const int64_t node = cgtp_block() / BLOCKS;
     const int at = ((int)(cgtp_block() % BLOCKS) * 128 + cgtp_thread()) * 4;
+    cgtp_launch_wait();
     if (at >= 256)
         return;
     real sum[4] = {0};
@@ -823,14 +808,14 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
                              stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {487}, groups[] = {1};
+        static const int work[] = {620}, groups[] = {1};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
-                                  cgtp_division_blocks(division), 128, 60928, stream, l, division)))
+        if ((status = cgtp_launch_early(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
+                                        cgtp_division_blocks(division), 128, 76288, stream, l, division)))
             return status;
     }
-    if ((status = cgtp_launch(d_x_gather, graph->senders * 1, 128, 0, stream, l)))
+    if ((status = cgtp_launch_early(d_x_gather, graph->senders * 1, 128, 0, stream, l)))
         return status;
     return CGTP_OK;
 }

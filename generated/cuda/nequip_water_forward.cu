@@ -9,8 +9,8 @@
  */
 /* Plan for sm_90:
  *   kernel forward, pass over receiver: pipelined convolution
- *     4 stages, 4 warps a block, 4 blocks a multiprocessor, 41984 bytes shared a block
- *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 76 registers; stage 2432 bytes; 122 instructions an edge
+ *     4 stages, 4 warps a block, 4 blocks a multiprocessor, 56320 bytes shared a block
+ *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 76 registers; stage 2432 bytes; 179 instructions an edge
  */
 #include "nequip_water.h"
 
@@ -87,89 +87,72 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
     };
     real z0[1] = {0};
     real z2[1] = {0};
-    real z4[3] = {0};
-    real z7[3] = {0};
-    real z1[3] = {0};
-    real z3[3] = {0};
-    real z5[1] = {0};
-    real z6[3] = {0};
-    real z8[1] = {0};
+    real z5[3] = {0};
     real z9[3] = {0};
+    real z7[3] = {0};
+    real z4[3] = {0};
+    real z3[1] = {0};
+    real z8[3] = {0};
+    real z1[1] = {0};
+    real z6[3] = {0};
     /* Writes the sums as row `row` of the output. */
     auto flush = [&](int64_t row) {
-        unsigned char *to;
-        to = leave + 0;
-        cgtp_store<1>((real *)to + lane * 1, z0);
+        /* through buffer 0 */
+        cgtp_store<1>((real *)(leave + 0) + lane * 1, z0);
+        cgtp_store<1>((real *)(leave + 128) + lane * 1, z2);
+        cgtp_store<3>((real *)(leave + 256) + lane * 3, z5);
+        cgtp_store<3>((real *)(leave + 640) + lane * 3, z9);
+        cgtp_store<3>((real *)(leave + 1024) + lane * 3, z7);
+        cgtp_store<3>((real *)(leave + 1408) + lane * 3, z4);
+        z3[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        cgtp_store<1>((real *)(leave + 1792) + lane * 1, z3);
         cgtp_sync_warp();
         if (lane < 8)
-            cgtp_put16(l.z + row * 704 + 0 + group * 32 + lane * 4, to + 0 + lane * 16);
-        to = leave + 384;
-        cgtp_store<1>((real *)to + lane * 1, z2);
-        cgtp_sync_warp();
+            cgtp_put16(l.z + row * 704 + 0 + group * 32 + lane * 4, leave + 0 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.z + row * 704 + 64 + group * 32 + lane * 4, to + 0 + lane * 16);
-        to = leave + 0;
-        cgtp_store<3>((real *)to + lane * 3, z4);
-        cgtp_sync_warp();
+            cgtp_put16(l.z + row * 704 + 64 + group * 32 + lane * 4, leave + 128 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 224 + group * 96 + lane * 4, to + 0 + lane * 16);
-        to = leave + 384;
-        cgtp_store<3>((real *)to + lane * 3, z7);
-        cgtp_sync_warp();
+            cgtp_put16(l.z + row * 704 + 224 + group * 96 + lane * 4, leave + 256 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 608 + group * 96 + lane * 4, to + 0 + lane * 16);
-        to = leave + 0;
-        cgtp_store<3>((real *)to + lane * 3, z1);
-        cgtp_sync_warp();
+            cgtp_put16(l.z + row * 704 + 608 + group * 96 + lane * 4, leave + 640 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 416 + group * 96 + lane * 4, to + 0 + lane * 16);
-        to = leave + 384;
-        cgtp_store<3>((real *)to + lane * 3, z3);
-        cgtp_sync_warp();
+            cgtp_put16(l.z + row * 704 + 416 + group * 96 + lane * 4, leave + 1024 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 128 + group * 96 + lane * 4, to + 0 + lane * 16);
-        z5[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        to = leave + 0;
-        cgtp_store<1>((real *)to + lane * 1, z5);
-        cgtp_sync_warp();
+            cgtp_put16(l.z + row * 704 + 128 + group * 96 + lane * 4, leave + 1408 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.z + row * 704 + 96 + group * 32 + lane * 4, to + 0 + lane * 16);
+            cgtp_put16(l.z + row * 704 + 96 + group * 32 + lane * 4, leave + 1792 + lane * 16);
+        /* through buffer 1 */
+        z8[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        z8[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        z8[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+        cgtp_store<3>((real *)(leave + 2176) + lane * 3, z8);
+        z1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
+        cgtp_store<1>((real *)(leave + 2560) + lane * 1, z1);
         z6[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z6[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z6[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        to = leave + 384;
-        cgtp_store<3>((real *)to + lane * 3, z6);
+        cgtp_store<3>((real *)(leave + 2688) + lane * 3, z6);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 512 + group * 96 + lane * 4, to + 0 + lane * 16);
-        z8[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        to = leave + 0;
-        cgtp_store<1>((real *)to + lane * 1, z8);
-        cgtp_sync_warp();
+            cgtp_put16(l.z + row * 704 + 512 + group * 96 + lane * 4, leave + 2176 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.z + row * 704 + 32 + group * 32 + lane * 4, to + 0 + lane * 16);
-        z9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z9[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        to = leave + 384;
-        cgtp_store<3>((real *)to + lane * 3, z9);
-        cgtp_sync_warp();
+            cgtp_put16(l.z + row * 704 + 32 + group * 32 + lane * 4, leave + 2560 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 320 + group * 96 + lane * 4, to + 0 + lane * 16);
+            cgtp_put16(l.z + row * 704 + 320 + group * 96 + lane * 4, leave + 2688 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
     auto put_aside = [&](real *to) {
         CGTP_UNROLL for (int i = 0; i < 1; i++) to[(0 + i) * CGTP_LANES] = z0[i];
         CGTP_UNROLL for (int i = 0; i < 1; i++) to[(1 + i) * CGTP_LANES] = z2[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(2 + i) * CGTP_LANES] = z4[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(5 + i) * CGTP_LANES] = z7[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(8 + i) * CGTP_LANES] = z1[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(11 + i) * CGTP_LANES] = z3[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(14 + i) * CGTP_LANES] = z5[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(15 + i) * CGTP_LANES] = z6[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(18 + i) * CGTP_LANES] = z8[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(19 + i) * CGTP_LANES] = z9[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(2 + i) * CGTP_LANES] = z5[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(5 + i) * CGTP_LANES] = z9[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(8 + i) * CGTP_LANES] = z7[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(11 + i) * CGTP_LANES] = z4[i];
+        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(14 + i) * CGTP_LANES] = z3[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(15 + i) * CGTP_LANES] = z8[i];
+        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(18 + i) * CGTP_LANES] = z1[i];
+        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(19 + i) * CGTP_LANES] = z6[i];
     };
     if (nodes > 0)
         cgtp_sync_warp(); /* the piece before is read to its end */
@@ -190,14 +173,14 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
             break; /* the next range's */
         CGTP_UNROLL for (int i = 0; i < 1; i++) z0[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 1; i++) z2[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z4[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z7[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z1[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z3[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) z5[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z6[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) z8[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) z5[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) z9[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) z7[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) z4[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 1; i++) z3[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) z8[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 1; i++) z1[i] = 0;
+        CGTP_UNROLL for (int i = 0; i < 3; i++) z6[i] = 0;
         CGTP_LOOP
         for (; done < end; done++) {
             cgtp_copies_wait<STAGES - 2>();
@@ -244,9 +227,9 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
                 const real s0_0 = w_0 * y_f0;
-                z4[0] = z4[0] + s0_0 * x_0;
-                z4[1] = z4[1] + s0_0 * x_1;
-                z4[2] = z4[2] + s0_0 * x_2;
+                z5[0] = z5[0] + s0_0 * x_0;
+                z5[1] = z5[1] + s0_0 * x_1;
+                z5[2] = z5[2] + s0_0 * x_2;
             }
             { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
                 const real y_0 = y[0];
@@ -256,9 +239,9 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
                 const real s0_0 = w_0 * y_f0;
-                z7[0] = z7[0] + s0_0 * x_0;
-                z7[1] = z7[1] + s0_0 * x_1;
-                z7[2] = z7[2] + s0_0 * x_2;
+                z9[0] = z9[0] + s0_0 * x_0;
+                z9[1] = z9[1] + s0_0 * x_1;
+                z9[2] = z9[2] + s0_0 * x_2;
             }
             { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
                 const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
@@ -270,9 +253,9 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real u0_0 = w_0 * x_0;
-                z1[0] = z1[0] + y_f0 * u0_0;
-                z1[1] = z1[1] + y_f1 * u0_0;
-                z1[2] = z1[2] + y_f2 * u0_0;
+                z7[0] = z7[0] + y_f0 * u0_0;
+                z7[1] = z7[1] + y_f1 * u0_0;
+                z7[2] = z7[2] + y_f2 * u0_0;
             }
             { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
                 const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
@@ -284,9 +267,9 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
                 const real u0_0 = w_0 * x_0;
-                z3[0] = z3[0] + y_f0 * u0_0;
-                z3[1] = z3[1] + y_f1 * u0_0;
-                z3[2] = z3[2] + y_f2 * u0_0;
+                z4[0] = z4[0] + y_f0 * u0_0;
+                z4[1] = z4[1] + y_f1 * u0_0;
+                z4[2] = z4[2] + y_f2 * u0_0;
             }
             { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
                 const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
@@ -298,7 +281,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
                 const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                z5[0] = z5[0] + w_0 * t0_0;
+                z3[0] = z3[0] + w_0 * t0_0;
             }
             { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
                 const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
@@ -312,9 +295,9 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real u0_0 = w_0 * x_0;
                 const real u0_1 = w_0 * x_1;
                 const real u0_2 = w_0 * x_2;
-                z6[0] = z6[0] + y_f0 * u0_1 - y_f1 * u0_2;
-                z6[1] = z6[1] - y_f0 * u0_0 + y_f2 * u0_2;
-                z6[2] = z6[2] + y_f1 * u0_0 - y_f2 * u0_1;
+                z8[0] = z8[0] + y_f0 * u0_1 - y_f1 * u0_2;
+                z8[1] = z8[1] - y_f0 * u0_0 + y_f2 * u0_2;
+                z8[2] = z8[2] + y_f1 * u0_0 - y_f2 * u0_1;
             }
             { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
                 const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
@@ -326,7 +309,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
                 const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                z8[0] = z8[0] + w_0 * t0_0;
+                z1[0] = z1[0] + w_0 * t0_0;
             }
             { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
                 const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
@@ -340,9 +323,9 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real u0_0 = w_0 * x_0;
                 const real u0_1 = w_0 * x_1;
                 const real u0_2 = w_0 * x_2;
-                z9[0] = z9[0] + y_f0 * u0_1 - y_f1 * u0_2;
-                z9[1] = z9[1] - y_f0 * u0_0 + y_f2 * u0_2;
-                z9[2] = z9[2] + y_f1 * u0_0 - y_f2 * u0_1;
+                z6[0] = z6[0] + y_f0 * u0_1 - y_f1 * u0_2;
+                z6[1] = z6[1] - y_f0 * u0_0 + y_f2 * u0_2;
+                z6[2] = z6[2] + y_f1 * u0_0 - y_f2 * u0_1;
             }
             stage = stage + 1 < STAGES ? stage + 1 : 0;
         }
@@ -361,14 +344,14 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
                 const real *const from = l.partial_receivers + other * PARTIAL_receivers + lane;
                 CGTP_UNROLL for (int i = 0; i < 1; i++) z0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 1; i++) z2[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) z4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) z7[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) z1[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) z3[i] += cgtp_read_other(from + (11 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 1; i++) z5[i] += cgtp_read_other(from + (14 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) z6[i] += cgtp_read_other(from + (15 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 1; i++) z8[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) z9[i] += cgtp_read_other(from + (19 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) z5[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) z9[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) z7[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) z4[i] += cgtp_read_other(from + (11 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 1; i++) z3[i] += cgtp_read_other(from + (14 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) z8[i] += cgtp_read_other(from + (15 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 1; i++) z1[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
+                CGTP_UNROLL for (int i = 0; i < 3; i++) z6[i] += cgtp_read_other(from + (19 + i) * CGTP_LANES);
             }
         }
         flush(node);
@@ -380,11 +363,12 @@ template <int nodes>
 CGTP_KERNEL(128, 4) receivers_kernel(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
+    cgtp_launch_wait();
     int index;
     const int segment = cgtp_place(division, cgtp_block(), index);
     index = cgtp_block_started(l.started_receivers + segment); /* waits go to blocks with smaller numbers */
     const int64_t warp = (int64_t)index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 10496;
+    unsigned char *const ring = shared + cgtp_warp() * 14080;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
         if (warp < (int64_t)division.ranges[segment] * 1)
@@ -460,11 +444,11 @@ extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float
                              stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {122}, groups[] = {1};
+        static const int work[] = {179}, groups[] = {1};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
-                                  cgtp_division_blocks(division), 128, 41984, stream, l, division)))
+        if ((status = cgtp_launch_early(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
+                                        cgtp_division_blocks(division), 128, 56320, stream, l, division)))
             return status;
     }
     return CGTP_OK;
