@@ -405,14 +405,6 @@ static inline cgtp_division<segments> cgtp_divide(int multiprocessors, int per_m
         count[s] = count[s] < least[s] ? least[s] : count[s];
         given += count[s];
     }
-    while (given < blocks) { /* to the segment with most work a block */
-        int best = 0;
-        for (int s = 1; s < segments; s++)
-            if ((double)work[s] * groups[s] / count[s] > (double)work[best] * groups[best] / count[best])
-                best = s;
-        count[best]++;
-        given++;
-    }
     while (given > blocks) { /* from the one with least, while it can give */
         int best = -1;
         for (int s = 0; s < segments; s++)
@@ -426,6 +418,14 @@ static inline cgtp_division<segments> cgtp_divide(int multiprocessors, int per_m
     }
     if (given > blocks) /* a device too small for one block a segment: more waves */
         d.per_multiprocessor = (given + multiprocessors - 1) / multiprocessors;
+    while (given < multiprocessors * d.per_multiprocessor) { /* to the segment with most work a block */
+        int best = 0;
+        for (int s = 1; s < segments; s++)
+            if ((double)work[s] * groups[s] / count[s] > (double)work[best] * groups[best] / count[best])
+                best = s;
+        count[best]++;
+        given++;
+    }
     for (int s = 0; s < segments; s++) {
         d.first[s + 1] = d.first[s] + count[s];
         const int64_t ranges = (int64_t)count[s] * warps / groups[s];

@@ -414,6 +414,37 @@ static bool lanes(void)
     return right;
 }
 
+/* ---- places: every block of a divided launch has a place of its own ---- */
+
+enum { SEGMENTS = 4, PLACES = 32 };
+
+CGTP_KERNEL(32, 1) places_kernel(const cgtp_division<SEGMENTS> division, int *taken)
+{
+    int index;
+    const int segment = cgtp_place(division, cgtp_block(), index);
+    if (cgtp_lane() == 0)
+        taken[segment * PLACES + index] = 1;
+}
+
+/* On devices that have more multiprocessors than there are segments, fewer, or fewer blocks than segments. */
+static bool places(void)
+{
+    const int work[SEGMENTS] = {1, 7, 2, 3}, groups[SEGMENTS] = {1, 1, 2, 1};
+    bool right = true;
+    for (int multiprocessors = 1; multiprocessors <= 5; multiprocessors++)
+        for (int per = 1; per <= 3; per++) {
+            const auto d = cgtp_divide<SEGMENTS>(multiprocessors, per, 4, 1000, work, groups);
+            device_array<int> taken("taken", std::vector<int>(SEGMENTS * PLACES, 0));
+            if (cgtp_launch(places_kernel, cgtp_division_blocks(d), 32, 0, NULL, d, taken.p) != CGTP_OK)
+                return false;
+            std::vector<int> t = taken.get();
+            for (int s = 0; s < SEGMENTS; s++)
+                for (int i = 0; i < PLACES; i++)
+                    right &= t[(size_t)(s * PLACES + i)] == (i < d.first[s + 1] - d.first[s]);
+        }
+    return right;
+}
+
 static bool host_reads(void)
 {
     device_array<real> x("x", numbers(4));
@@ -518,6 +549,7 @@ int main(int argc, char **argv)
     right("shuffles, sums over lanes, atomic sums", lanes);
     right("teams of warps", teams<NONE>);
     right("arrays cleared", clears);
+    right("places of blocks", places);
     simt_resident(1);
     right("chain of blocks, one at a time", chain<NONE>);
     simt_resident(0);
