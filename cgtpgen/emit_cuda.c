@@ -50,6 +50,12 @@ static const char *partial_slots(struct cuda_writer *w, const struct gpu_pass *g
     return arena_printf(w->arena, "cgtp_slots(%d, %d, %d)", g->blocks, g->warps, least);
 }
 
+static const char *counters(struct cuda_writer *w, const struct gpu_pass *g)
+{
+    return arena_printf(w->arena, "cgtp_counters(%d, %d, cgtp_multiprocessors())", g->segments,
+                        cuda_takers(g));
+}
+
 static int areas(struct cuda_writer *w, struct area *area)
 {
     int n = 0;
@@ -78,13 +84,13 @@ static int areas(struct cuda_writer *w, struct area *area)
                                           "CGTP_GENERAL_WARPS", g->scratch};
             continue;
         }
+        area[n++] =
+            (struct area){"unsigned", arena_printf(w->arena, "counters_%s", owner), counters(w, g), 1};
         if (g->g_outputs) {
             int longest = 0;
             for (int s = 0; s < g->segments; s++)
                 longest = longest > g->segment[s].g_length ? longest : g->segment[s].g_length;
             const char *slots = partial_slots(w, g);
-            area[n++] =
-                (struct area){"unsigned", arena_printf(w->arena, "started_%s", owner), "1", g->segments};
             area[n++] = (struct area){"unsigned", arena_printf(w->arena, "flag_%s", owner), slots, 1};
             area[n++] =
                 (struct area){"real", arena_printf(w->arena, "partial_%s", owner), slots, 32LL * longest};
@@ -220,8 +226,8 @@ static void launch_convolution(struct cuda_writer *w)
             add_cleared(w, &clear, f->name, "graph->items", dim(w, SLOT_Y), "real");
         }
     }
+    add_cleared(w, &clear, arena_printf(w->arena, "l.counters_%s", owner), counters(w, g), 1, "unsigned");
     if (g->g_outputs) {
-        add_cleared(w, &clear, arena_printf(w->arena, "l.started_%s", owner), "1", g->segments, "unsigned");
         add_cleared(w, &clear, arena_printf(w->arena, "l.flag_%s", owner), partial_slots(w, g), 1,
                     "unsigned");
     }
@@ -235,13 +241,14 @@ static void launch_convolution(struct cuda_writer *w)
     text_printf(
         out,
         "};\n        const auto division = cgtp_divide<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "
-        "work, groups);\n"
+        "work, groups, %s);\n"
         "        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);\n"
         "        if ((status = cgtp_launch_early(nodes ? %s_kernel<CGTP_FEW_NODES> : %s_kernel<0>,\n"
         "                                        cgtp_division_blocks(division), %d, %d, stream, l, "
         "division)))\n"
         "            return status;\n    }\n",
-        g->segments, g->blocks, g->warps, owner, owner, g->warps * 32, g->block_bytes);
+        g->segments, g->blocks, g->warps, g->g_outputs ? "true" : "false", owner, owner, g->warps * 32,
+        g->block_bytes);
     for (int o = 0; o < g->pass->outputs; o++) {
         const struct form_output *f = &w->form->output[g->pass->output[o]];
         if (f->slot == SLOT_X && g->edge_buffer) {

@@ -25,6 +25,7 @@ struct cuda_writer {
 /* receivers, senders, items, shared; general_receivers and so on where a convolution comes before: what the
  * kernels and the workspace of a pass are named by. */
 const char *cuda_owner(const struct gpu_pass *);
+int cuda_takers(const struct gpu_pass *);
 
 /* name + offset */
 const char *cuda_plus(struct cuda_writer *, const char *name, int64_t offset);

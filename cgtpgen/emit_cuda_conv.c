@@ -615,11 +615,12 @@ static void emit_segment(struct conv *c)
                 g->g_outputs ? " slot: the warp's place among the partial sums." : "");
     text_printf(out,
                 "template <int nodes>\n"
-                "CGTP_DEVICE void %s_segment_%d(const launch &l, const cgtp_work<nodes> &piece, int group, "
+                "CGTP_DEVICE void %s_segment_%d(const launch &l, const cgtp_work<nodes, %d, %s> &piece, "
+                "int group, "
                 "%sunsigned char *ring,%s\n"
                 "                  cgtp_policy stream, cgtp_policy keep)\n{\n",
-                owner, c->number, g->g_outputs ? "int64_t slot, int ranges, " : "",
-                in_team(c) ? " real *exchange," : "");
+                owner, c->number, in_team(c) ? c->s->groups : 0, g->g_outputs ? "true" : "false",
+                g->g_outputs ? "int64_t slot, " : "", in_team(c) ? " real *exchange," : "");
     text_printf(out,
                 "    enum { STAGES = %d, STAGE = %d };\n"
                 "    const graph_arrays &graph = l.graph;\n"
@@ -637,8 +638,7 @@ static void emit_segment(struct conv *c)
         text_printf(out,
                     "    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */\n");
     if (g->g_outputs)
-        text_printf(out, "    bool continued = graph.receiver_row[node] < first; /* its first edges are in "
-                         "the range before */\n");
+        text_printf(out, "    bool continued = piece.continued;\n");
     emit_load(c);
     if (in_team(c))
         emit_add_up(c);
@@ -658,9 +658,6 @@ static void emit_segment(struct conv *c)
         text_printf(out, "    };\n");
     }
     text_printf(out,
-                "    if (nodes > 0)\n        cgtp_sync_%s(); /* the piece before is read to its end */\n",
-                in_team(c) ? print(w, "%s<%d>", "team", c->s->groups) : "warp");
-    text_printf(out,
                 "    CGTP_LOOP\n    for (int i = 0; i < STAGES - 1; i++) {\n        if (i < count)\n    "
                 "        load(i, i);\n"
                 "        cgtp_copies_commit();\n    }\n"
@@ -669,11 +666,8 @@ static void emit_segment(struct conv *c)
                 "            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, "
                 "graph.receivers, first);\n        }\n"
                 "        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;\n");
-    text_printf(
-        out, g->g_outputs
-                 ? "        if (done == count && full > count)\n            break; /* the next range's */\n"
-                 : "        if (done == count)\n            break;\n        if (full == done)\n            "
-                   "continue;\n");
+    if (!g->g_outputs)
+        text_printf(out, "        if (full == done)\n            continue;\n");
     each_g(c, true, zero_g);
     each_g(c, false, load_g);
     emit_edges(c);
@@ -684,10 +678,9 @@ static void emit_segment(struct conv *c)
                     "            cgtp_flag_raise(l.flag_%s + slot);\n            continued = false;\n"
                     "            continue;\n        }\n"
                     "        if (full > count) { /* add what the ranges after have, in their order */\n"
-                    "            const int64_t last = cgtp_part_of(graph.items, "
-                    "graph.receiver_row[node + 1] - 1, ranges);\n"
-                    "            CGTP_LOOP\n            for (int64_t r = piece.range + 1; r <= last; r++) {\n"
-                    "                const int64_t other = slot - (r - piece.range) * %d;\n"
+                    "            CGTP_LOOP\n"
+                    "            for (int r = piece.range + 1; piece.reaches(graph, node, r); r++) {\n"
+                    "                const int64_t other = slot + (r - piece.range) * %d;\n"
                     "                cgtp_flag_wait(l.flag_%s + other);\n"
                     "                const real *const from = l.partial_%s + other * PARTIAL_%s + lane;\n",
                     owner, owner, owner, c->s->groups, owner, owner, owner);
@@ -705,44 +698,54 @@ static void emit_segment(struct conv *c)
 
 /* ---- kernels ---- */
 
+/* Counters of ranges taken: a team takes them together, otherwise each group of channels has its own. */
+int cuda_takers(const struct gpu_pass *g)
+{
+    int n = 0;
+    for (int s = 0; s < g->segments; s++)
+        n += g->exchange ? 1 : g->segment[s].groups;
+    return n;
+}
+
 static void emit_kernel(struct cuda_writer *w)
 {
     struct text *out = w->out;
     const struct gpu_pass *g = w->pass;
     const char *owner = cuda_owner(g);
+    int taker = g->segments;
     text_printf(
         out,
         "/* nodes: receivers a piece of work (see cgtp_work) */\ntemplate <int nodes>\nCGTP_KERNEL(%d, %d) "
         "%s_kernel(const launch l, const cgtp_division<%d> division)\n{\n    CGTP_SHARED(shared);\n"
-        "    cgtp_launch_wait();\n",
-        g->warps * LANES, g->blocks, owner, g->segments);
-    text_printf(out, "    int index;\n    const int segment = cgtp_place(division, cgtp_block(), index);\n");
-    if (g->g_outputs)
-        text_printf(out,
-                    "    index = cgtp_block_started(l.started_%s + segment); /* waits go to blocks with "
-                    "smaller numbers */\n",
-                    owner);
-    text_printf(out,
-                "    const int64_t warp = (int64_t)index * %d + cgtp_warp();\n"
-                "    unsigned char *const ring = shared + cgtp_warp() * %d;\n"
-                "    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();\n",
-                g->warps, g->warp_bytes);
+        "    cgtp_launch_wait();\n"
+        "    int index;\n    const int segment = cgtp_place(division, l.counters_%s, %d, index);\n"
+        "    const int warp = index * %d + cgtp_warp();\n"
+        "    unsigned char *const ring = shared + cgtp_warp() * %d;\n"
+        "    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();\n",
+        g->warps * LANES, g->blocks, owner, g->segments, owner, cuda_takers(g), g->warps, g->warp_bytes);
     for (int s = 0; s < g->segments; s++) {
         int groups = g->segment[s].groups;
-        text_printf(out,
-                    "    %sif (segment == %d) {\n        if (warp < (int64_t)division.ranges[segment] * %d)\n"
-                    "            for (cgtp_work<nodes> piece((int)(warp / %d)); piece.next(l.graph, "
-                    "division.ranges[segment]);)\n"
-                    "                %s_segment_%d(l, piece, (int)(warp %% %d), ",
-                    s ? "else " : "", s, groups, groups, owner, s, groups);
+        const char *mail = "NULL", *exchange = "";
+        if (g->exchange) {
+            mail = arena_printf(w->arena, "(int *)(shared + %d) + cgtp_warp() / %d", g->block_bytes - 16,
+                                groups);
+            exchange = arena_printf(w->arena, "(real *)(shared + %d) + cgtp_warp() / %d * %d, ",
+                                    g->warps * g->warp_bytes, groups, groups * 2 * TEAM_ITEMS * g->a_length);
+        }
+        text_printf(
+            out,
+            "    %sif (segment == %d) {\n        const int group = warp %% %d;\n"
+            "        cgtp_work<nodes, %d, %s> piece(warp / %d, division.warps[%d], division.ranges[%d], "
+            "division.short_ranges[%d]);\n"
+            "        while (warp / %d < division.warps[%d] && piece.next(l.graph, l.counters_%s + %d%s, "
+            "%s))\n"
+            "            %s_segment_%d(l, piece, group, ",
+            s ? "else " : "", s, groups, g->exchange ? groups : 0, g->g_outputs ? "true" : "false", groups, s,
+            s, s, groups, s, owner, taker, g->exchange ? "" : " + group", mail, owner, s);
+        taker += g->exchange ? 1 : groups;
         if (g->g_outputs)
-            text_printf(out, "(int64_t)division.first[%d] * %d + warp, division.ranges[segment], ", s,
-                        g->warps);
-        if (g->exchange)
-            text_printf(out, "ring, (real *)(shared + %d) + cgtp_warp() / %d * %d, stream, keep);\n    }\n",
-                        g->warps * g->warp_bytes, groups, groups * 2 * TEAM_ITEMS * g->a_length);
-        else
-            text_printf(out, "ring, stream, keep);\n    }\n");
+            text_printf(out, "division.slot[%d] + piece.range * %d + group, ", s, groups);
+        text_printf(out, "ring, %sstream, keep);\n    }\n", exchange);
     }
     text_printf(out, "}\n\n");
 }

@@ -7,6 +7,7 @@ enum {
     LANES = 32,
     REGISTERS = 65536,   /* of a multiprocessor */
     FORM_REGISTERS = 24, /* forms of each operand A beyond the first */
+    ADDED_PARTS = 4,     /* from so many parts on atomics are faster than a buffer and a second kernel */
     FLUSH_BYTES = 4096,  /* most of a buffer through which rows of z leave */
     OWN_REGISTERS = 42   /* addresses, counters, temporaries; fitted to what ptxas reports */
 };
@@ -462,7 +463,7 @@ static void plan_convolution(struct arena *a, struct plan *plan, const struct ke
         for (int x = 0; x < s->xs; x++)
             g->edge_row += s->mul * (2 * p->x.segment[s->x[x]].ir.l + 1);
     }
-    g->part_buffer = g->a_outputs && g->parts > 1 && p->spec->deterministic;
+    g->part_buffer = g->a_outputs && g->parts > 1 && (p->spec->deterministic || g->parts < ADDED_PARTS);
     for (int o = 0; o < g->pass->outputs; o++)
         if (k->output[g->pass->output[o]].slot == SLOT_Y)
             g->a_length += (int)p->dim[SLOT_Y];
@@ -487,7 +488,7 @@ static void plan_convolution(struct arena *a, struct plan *plan, const struct ke
         leave = x_out > buffers ? x_out : buffers;
     }
     g->warp_bytes = g->stages * stage + round_up(leave, 128);
-    g->block_bytes = g->warps * (g->warp_bytes + exchange);
+    g->block_bytes = g->warps * (g->warp_bytes + exchange) + (g->exchange ? 16 : 0); /* mail of four teams */
 }
 
 /* ---- the whole ---- */

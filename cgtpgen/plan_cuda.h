@@ -62,8 +62,8 @@ struct gpu_pass {
     bool g_outputs, a_outputs, b_outputs, w_outputs;
     bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */
     int edge_row;     /* elements of a row of that buffer, for each B output */
-    /* A outputs, a_length elements an item: are the warps of a range a team of one block? Then they sum them in
-     * shared memory (exchange), TEAM_ITEMS items at a time. */
+    /* A outputs, a_length elements an item: are the warps of a range a team of one block? Then they sum them
+     * in shared memory (exchange), TEAM_ITEMS items at a time. */
     bool team, exchange;
     int a_length;
     int parts;        /* sums of one item's A output: a segment, or a warp where there are no teams */

@@ -232,15 +232,23 @@ CGTP_DEVICE unsigned cgtp_ticket(unsigned *counter)
     return atomicAdd(counter, 1u);
 }
 
-/* The number of this block in the order of starting: all threads call; `counter` was cleared before the
- * launch. */
-CGTP_DEVICE int cgtp_block_started(unsigned *counter)
+/* The first thread's value, in all threads of the block; all call. */
+CGTP_DEVICE long long cgtp_of_first_thread(long long value)
 {
-    __shared__ unsigned ticket;
-    if (threadIdx.x == 0)
-        ticket = cgtp_ticket(counter);
+    __shared__ long long first;
     __syncthreads();
-    return (int)ticket;
+    if (threadIdx.x == 0)
+        first = value;
+    __syncthreads();
+    return first;
+}
+
+/* The multiprocessor that the block runs on: a hint, for places near each other. */
+CGTP_DEVICE int cgtp_multiprocessor(void)
+{
+    unsigned number;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
+    return (int)number;
 }
 
 CGTP_DEVICE int cgtp_block(void)

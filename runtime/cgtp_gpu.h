@@ -57,19 +57,19 @@ CGTP_DEVICE void cgtp_sum_team(real *to, int64_t stride, const real *from, int i
     if constexpr (add && team == 1 && dim % wide == 0) {
         for (int at = cgtp_lane() * wide; at < items * dim; at += CGTP_LANES * wide)
             cgtp_add16(to + at / dim * stride + at % dim, from + at);
-        return;
-    }
-    for (int at = cgtp_warp() % team * CGTP_LANES + cgtp_lane(); at < items * dim; at += team * CGTP_LANES) {
-        const int i = at / dim, j = at % dim;
-        real sum = from[i * team * dim + j];
-        CGTP_UNROLL
-        for (int member = 1; member < team; member++)
-            sum += from[(i * team + member) * dim + j];
-        if constexpr (add)
-            cgtp_add(to + i * stride + j, sum);
-        else
-            to[i * stride + j] = sum;
-    }
+    } else
+        for (int at = cgtp_warp() % team * CGTP_LANES + cgtp_lane(); at < items * dim;
+             at += team * CGTP_LANES) {
+            const int i = at / dim, j = at % dim;
+            real sum = from[i * team * dim + j];
+            CGTP_UNROLL
+            for (int member = 1; member < team; member++)
+                sum += from[(i * team + member) * dim + j];
+            if constexpr (add)
+                cgtp_add(to + i * stride + j, sum);
+            else
+                to[i * stride + j] = sum;
+        }
 }
 
 /* ---- vectors of consecutive elements ---- */
@@ -145,44 +145,51 @@ CGTP_BOTH int64_t cgtp_part(int64_t n, int64_t part, int64_t parts)
     return n / parts * part + (n % parts < part ? n % parts : part);
 }
 
-/* The part that item i belongs to. */
-CGTP_BOTH int64_t cgtp_part_of(int64_t n, int64_t i, int64_t parts)
-{
-    const int64_t q = n / parts, m = n % parts;
-    return i < (q + 1) * m ? i / (q + 1) : m + (i - (q + 1) * m) / q;
-}
-
-/* How the blocks of a launch are divided among the segments of a kernel. Blocks with numbers m, m +
- * multiprocessors, .. run on one multiprocessor (as blocks are handed out in turn); they get neighbouring
- * places, so that a multiprocessor holds the code of one segment. Segment s owns places first[s] .. first[s +
- * 1] - 1. */
+/* How the blocks of a launch are divided among the segments of a kernel. Each block takes one place; segment
+ * s owns places first[s] .. first[s + 1] - 1, so that a multiprocessor, which has neighbouring places, holds
+ * the code of one segment. */
 template <int segments> struct cgtp_division {
     int multiprocessors, per_multiprocessor;
     int first[segments + 1];
-    int ranges[segments]; /* of edges */
+    int warps[segments];        /* of one group of channels */
+    int ranges[segments];       /* of edges, */
+    int short_ranges[segments]; /* of which so many are short */
+    int64_t slot[segments];     /* the first of a segment's partial sums: one a range and group */
 };
 
-/* The segment of the block with number `block`, and its number among the blocks of that segment, ascending in
- * `block`. */
-template <int segments> CGTP_DEVICE int cgtp_place(const cgtp_division<segments> &d, int block, int &index)
+/* Counters of a launch, all zero at its start: of the blocks of each segment; of the ranges taken, for
+ * `takers` in all; of the places taken on each multiprocessor. */
+CGTP_BOTH int64_t cgtp_counters(int segments, int takers, int multiprocessors)
 {
-    const int column = block % d.multiprocessors, wave = block / d.multiprocessors;
-    const int place = column * d.per_multiprocessor + wave;
+    return segments + takers + (segments > 1 ? multiprocessors : 0);
+}
+
+/* The segment of the block, and its number among the blocks of that segment in the order in which they
+ * started. A block takes a place of the multiprocessor that it runs on, wherever there is one left: which
+ * that is the hardware decides, and differs from launch to launch. All threads call. */
+template <int segments>
+CGTP_DEVICE int cgtp_place(const cgtp_division<segments> &d, unsigned *counters, int takers, int &index)
+{
     int segment = 0;
-    CGTP_UNROLL
-    for (int s = 1; s < segments; s++)
-        segment += place >= d.first[s];
-    index = block;
-    if constexpr (segments > 1) {
-        const int from = d.first[segment], to = d.first[segment + 1], per = d.per_multiprocessor;
-        /* columns whose place in wave v lies in [from, to), over the waves before, then columns before in
-         * this wave */
-        index = 0;
-        for (int v = 0; v < wave; v++)
-            index += (to - v + per - 1) / per - (from - v + per - 1) / per;
-        index += column - (from - wave + per - 1) / per;
+    index = 0;
+    if (cgtp_thread() == 0) {
+        if constexpr (segments > 1) {
+            int column = cgtp_multiprocessor() % d.multiprocessors;
+            unsigned taken = cgtp_ticket(counters + segments + takers + column);
+            while (taken >= (unsigned)d.per_multiprocessor) {
+                column = column + 1 < d.multiprocessors ? column + 1 : 0;
+                taken = cgtp_ticket(counters + segments + takers + column);
+            }
+            const int place = column * d.per_multiprocessor + (int)taken;
+            CGTP_UNROLL
+            for (int s = 1; s < segments; s++)
+                segment += place >= d.first[s];
+        }
+        index = (int)cgtp_ticket(counters + segment);
     }
-    return segment;
+    const long long both = cgtp_of_first_thread((long long)segment << 32 | (unsigned)index);
+    index = (int)(both & 0x7fffffff);
+    return (int)(both >> 32);
 }
 
 /* sum += 16 bytes of each of the rows listed, in their order: row r begins at rows + r * length. */
@@ -202,34 +209,88 @@ CGTP_DEVICE void cgtp_gather(real *sum, const real *rows, int64_t length, const 
 }
 
 /* A piece of work of a convolution: edges first .. first + count - 1, receivers node .. node_end - 1 as far
- * as these edges reach. Where receivers have many edges (nodes == 0), a warp has one piece, its range of the
- * edge list, and may share the receivers at its ends with its neighbours; ranges are dealt out from the last
- * on, as those a warp waits for must belong to blocks that started before its own. Where they have few,
- * pieces are `nodes` whole receivers, dealt out in turn, so that the rows of senders that are in use at a
- * time are near each other (and stay in L2). */
-template <int nodes> struct cgtp_work {
-    int range; /* of the warp among the ranges of edges; otherwise the piece's number */
+ * as these edges reach.
+ *
+ * Where receivers have many edges (nodes == 0), pieces are ranges of the edge list: first a long one for each
+ * warp; then, maybe, short ones for those that have nothing to do, as some multiprocessors are slower than
+ * others. Neighbouring ranges may share a receiver. They are taken from the list's end on: a warp waits only
+ * for ranges after its own, which are of blocks that started before or, where there are short ones, were
+ * taken before.
+ *
+ * Where they have few, pieces are `nodes` whole receivers, dealt out in turn, so that the rows of senders
+ * that are in use at a time are near each other (and stay in L2).
+ *
+ * team: warps of the block that take pieces together; 0: each for itself. waits: do pieces wait for others? */
+template <int nodes, int team, bool waits> struct cgtp_work {
+    int own, range, ranges,
+        short_ranges; /* number of the warp; of the piece; of how many; the first are short */
+    bool begun;
     int64_t first, node, node_end;
     int count;
+    bool continued; /* the first receiver has edges in the range before */
 
-    CGTP_MEMBER cgtp_work(int own) : range(own), first(-1), node(0), node_end(0), count(0)
+    /* own: number of the warp among `warps` that share the pieces, in the order in which they started. */
+    CGTP_MEMBER cgtp_work(int own_, int warps, int ranges_, int short_)
+        : own(own_), range(own_ - warps), ranges(nodes ? warps : ranges_), short_ranges(short_), begun(false),
+          first(0), node(0), node_end(0), count(0), continued(false)
     {
     }
 
-    /* Makes the piece the next one of its warp, one of `ranges`; false when there is none. */
-    template <typename Graph> CGTP_MEMBER bool next(const Graph &graph, int ranges)
+    /* The first edge of range r; the short ones have an eighth of all. */
+    CGTP_MEMBER int64_t begin(int64_t items, int r) const
+    {
+        const int64_t part = short_ranges ? items / 8 : 0;
+        return r < short_ranges ? cgtp_part(part, r, short_ranges)
+                                : part + cgtp_part(items - part, r - short_ranges, ranges - short_ranges);
+    }
+
+    /* Has range r edges of a receiver that an earlier range begins? */
+    template <typename Graph> CGTP_MEMBER bool reaches(const Graph &graph, int64_t receiver, int r) const
+    {
+        return r < ranges && begin(graph.items, r) < graph.receiver_row[receiver + 1];
+    }
+
+    /* How many ranges were taken before, of those that are not dealt out. mail: a number in shared memory. */
+    static CGTP_MEMBER int take(unsigned *taken, int *mail)
+    {
+        if constexpr (team > 1) {
+            cgtp_sync_team<team>();
+            if (cgtp_warp() % team == 0 && cgtp_lane() == 0)
+                *mail = (int)cgtp_ticket(taken);
+            cgtp_sync_team<team>();
+            return *mail;
+        }
+        cgtp_sync_warp();
+        return cgtp_shuffle(cgtp_lane() == 0 ? (int)cgtp_ticket(taken) : 0, 0);
+    }
+
+    /* Makes the piece the next one; false when there is none. All lanes of the warp or team call. */
+    template <typename Graph> CGTP_MEMBER bool next(const Graph &graph, unsigned *taken, int *mail)
     {
         if constexpr (nodes == 0) {
-            if (first >= 0)
+            if (begun && !short_ranges)
                 return false;
-            range = ranges - 1 - range;
-            first = cgtp_part(graph.items, range, ranges);
-            count = (int)(cgtp_part(graph.items, range + 1, ranges) - first);
-            node = range ? graph.receiver[first] : 0;
-            node_end = graph.receivers;
+            const bool dealt = !begun && !(waits && short_ranges);
+            range = ranges - 1 - (dealt ? own : (waits ? 0 : ranges - short_ranges) + take(taken, mail));
+            begun = true;
+            if (range < 0)
+                return false;
+            /* lanes 0 to 15: its beginning; the others: its end */
+            const int64_t edge = begin(graph.items, range + cgtp_lane() / 16);
+            const bool between = edge > 0 && edge < graph.items;
+            const int64_t at = between ? (int64_t)graph.receiver[edge] : edge ? graph.receivers : 0;
+            const int inside = between && graph.receiver_row[at] < edge;
+            first = cgtp_shuffle(edge, 0);
+            count = (int)(cgtp_shuffle(edge, 16) - first);
+            node = cgtp_shuffle(at, 0);
+            continued = cgtp_shuffle(inside, 0);
+            node_end = cgtp_shuffle(at, 16) + cgtp_shuffle(inside, 16);
         } else {
-            if (first >= 0)
-                range += ranges;
+            if constexpr (team > 1)
+                cgtp_sync_team<team>();
+            else
+                cgtp_sync_warp();
+            range += ranges;
             node = range * (int64_t)nodes;
             if (node >= graph.receivers)
                 return false;
@@ -378,58 +439,112 @@ CGTP_DEVICE_CALL void cgtp_ones_p(int d, int n, const real *g, real *p)
 
 /* ---- on the host ---- */
 
-/* Warps of a launch that cgtp_divide divides: of the blocks that fill the device, or, on a small one, of
- * `least` blocks in as many waves as they need. */
+/* Partial sums of a launch that cgtp_divide divides: two for each warp of the blocks that fill the device,
+ * or, on a small one, of `least` blocks in as many waves as they need. */
 static inline int64_t cgtp_slots(int per_multiprocessor, int warps, int least)
 {
     const int multiprocessors = cgtp_multiprocessors();
     const int waves = (least + multiprocessors - 1) / multiprocessors;
-    return (int64_t)multiprocessors * (waves > per_multiprocessor ? waves : per_multiprocessor) * warps;
+    return 2 * (int64_t)multiprocessors * (waves > per_multiprocessor ? waves : per_multiprocessor) * warps;
 }
 
-/* Divides the blocks that fill the device among segments in proportion to their work; each gets at least what
- * its groups of channels need, and no more ranges than there are edges. */
+/* Edges a warp from which on there are short ranges besides. Where ranges wait for each other, what they
+ * share has to be added up: that pays only for many edges, and where several segments make multiprocessors
+ * differ. */
+#ifndef CGTP_SHORT_FROM
+#define CGTP_SHORT_FROM 32
+#define CGTP_SHORT_WAITING_FROM 128
+#define CGTP_SHORT_WAITING_SEGMENTS 3
+#endif
+
+/* Neighbouring multiprocessors that share a cache for instructions. */
+enum { CGTP_NEIGHBOURS = 2 };
+
+/* Shares `units` among segments in proportion to their work, at least least[s] each; returns the work of a
+ * unit where it is most. Gives more than there are where that takes it. */
 template <int segments>
-static inline cgtp_division<segments> cgtp_divide(int multiprocessors, int per_multiprocessor, int warps,
-                                                  int64_t items, const int *work, const int *groups)
+static inline double cgtp_share(int units, const double *work, const int *least, int *count)
 {
-    cgtp_division<segments> d = {multiprocessors, per_multiprocessor, {0}, {0}};
-    const int blocks = multiprocessors * per_multiprocessor;
-    int count[segments], least[segments], given = 0;
-    double total = 0;
+    double total = 0, most = 0;
+    int given = 0;
     for (int s = 0; s < segments; s++)
-        total += (double)work[s] * groups[s];
+        total += work[s];
     for (int s = 0; s < segments; s++) {
-        least[s] = (groups[s] + warps - 1) / warps;
-        count[s] = (int)(blocks * ((double)work[s] * groups[s] / total));
+        count[s] = (int)(units * (work[s] / total));
         count[s] = count[s] < least[s] ? least[s] : count[s];
         given += count[s];
     }
-    while (given > blocks) { /* from the one with least, while it can give */
+    for (; given < units; given++) { /* to the segment with most work a unit */
+        int best = 0;
+        for (int s = 1; s < segments; s++)
+            if (work[s] / count[s] > work[best] / count[best])
+                best = s;
+        count[best]++;
+    }
+    for (; given > units; given--) { /* from the one with least, while it can give */
         int best = -1;
         for (int s = 0; s < segments; s++)
-            if (count[s] > least[s] && (best < 0 || (double)work[s] * groups[s] / count[s] <
-                                                        (double)work[best] * groups[best] / count[best]))
+            if (count[s] > least[s] && (best < 0 || work[s] / count[s] < work[best] / count[best]))
                 best = s;
         if (best < 0)
             break;
         count[best]--;
-        given--;
     }
-    if (given > blocks) /* a device too small for one block a segment: more waves */
-        d.per_multiprocessor = (given + multiprocessors - 1) / multiprocessors;
-    while (given < multiprocessors * d.per_multiprocessor) { /* to the segment with most work a block */
-        int best = 0;
-        for (int s = 1; s < segments; s++)
-            if ((double)work[s] * groups[s] / count[s] > (double)work[best] * groups[best] / count[best])
-                best = s;
-        count[best]++;
-        given++;
+    for (int s = 0; s < segments; s++)
+        most = work[s] / count[s] > most ? work[s] / count[s] : most;
+    return most;
+}
+
+/* Divides the blocks that fill the device among segments in proportion to their work; each gets at least what
+ * its groups of channels need, and no more ranges than there are edges. Whole pairs of multiprocessors, or
+ * single ones, where there are enough: two segments' code slows both down. waits: see cgtp_work. */
+template <int segments>
+static inline cgtp_division<segments> cgtp_divide(int multiprocessors, int per_multiprocessor, int warps,
+                                                  int64_t items, const int *work, const int *groups,
+                                                  bool waits)
+{
+    cgtp_division<segments> d = {};
+    const int unit[3] = {CGTP_NEIGHBOURS * per_multiprocessor, per_multiprocessor, 1};
+    const double lost[3] = {1, 1.02, 1.2}; /* by code that shares caches */
+    double all[segments], best = 0;
+    int blocks[segments] = {};
+    for (int s = 0; s < segments; s++)
+        all[s] = (double)work[s] * groups[s];
+    d.multiprocessors = multiprocessors;
+    for (int u = 0; u < 3; u++) {
+        int least[segments], count[segments], given = 0;
+        const int units = multiprocessors * per_multiprocessor / unit[u];
+        for (int s = 0; s < segments; s++)
+            least[s] = ((groups[s] + warps - 1) / warps + unit[u] - 1) / unit[u];
+        if (units * unit[u] != multiprocessors * per_multiprocessor)
+            continue;
+        double most = cgtp_share<segments>(units, all, least, count);
+        for (int s = 0; s < segments; s++)
+            given += count[s] * unit[u];
+        if (given > multiprocessors * per_multiprocessor) {
+            if (unit[u] > 1)
+                continue;
+            /* too small for one block a segment: more waves, all of whose blocks get a place */
+            given = (given + multiprocessors - 1) / multiprocessors * multiprocessors;
+            most = cgtp_share<segments>(given, all, least, count);
+        }
+        most *= lost[u] / unit[u];
+        if (best > 0 && most >= best)
+            continue;
+        best = most;
+        d.per_multiprocessor = given / multiprocessors;
+        for (int s = 0; s < segments; s++)
+            blocks[s] = count[s] * unit[u];
     }
     for (int s = 0; s < segments; s++) {
-        d.first[s + 1] = d.first[s] + count[s];
-        const int64_t ranges = (int64_t)count[s] * warps / groups[s];
-        d.ranges[s] = (int)(ranges < items ? ranges : items);
+        d.first[s + 1] = d.first[s] + blocks[s];
+        d.warps[s] = blocks[s] * warps / groups[s];
+        const int64_t ranges = d.warps[s] < items ? d.warps[s] : items;
+        const bool several = !waits || segments >= CGTP_SHORT_WAITING_SEGMENTS;
+        const int64_t from = waits ? CGTP_SHORT_WAITING_FROM : CGTP_SHORT_FROM;
+        d.short_ranges[s] = several && items >= ranges * from ? (int)ranges : 0;
+        d.ranges[s] = (int)ranges + d.short_ranges[s];
+        d.slot[s] = s ? d.slot[s - 1] + (int64_t)d.ranges[s - 1] * groups[s - 1] : 0;
     }
     return d;
 }

@@ -10,7 +10,7 @@
  */
 /* Plan for sm_90:
  *   kernel backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
- *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 94720 bytes shared a block
+ *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 94736 bytes shared a block
  *     segment 0: 17 paths, 128 channels, 2 a lane in 2 groups; 252 registers; stage 6784 bytes; 1695 instructions an edge
  */
 #include "mace_large.h"
@@ -38,12 +38,13 @@ struct launch {
     real *gx;
     real *gy;
     real *gw;
+    unsigned *counters_senders;
     real *gx_edges;
 };
 
 /* Segment 0: 17 paths, 2 channels a lane, warp `group` of 2; one piece of work. */
 template <int nodes>
-CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, unsigned char *ring, real *exchange,
+CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, false> &piece, int group, unsigned char *ring, real *exchange,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 3, STAGE = 6784 };
@@ -114,8 +115,6 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
     real gz10[10] = {0};
     real gz7[6] = {0};
     real gz16[14] = {0};
-    if (nodes > 0)
-        cgtp_sync_team<2>(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (i < count)
@@ -129,8 +128,6 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
             ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
         }
         const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
-        if (done == count)
-            break;
         if (full == done)
             continue;
         cgtp_load<2>(gz0, l.gz + (int64_t)node * 9088 + 0 + (group * 32 + lane) * 2);
@@ -1377,14 +1374,15 @@ CGTP_KERNEL(128, 2) senders_kernel(const launch l, const cgtp_division<1> divisi
     CGTP_SHARED(shared);
     cgtp_launch_wait();
     int index;
-    const int segment = cgtp_place(division, cgtp_block(), index);
-    const int64_t warp = (int64_t)index * 4 + cgtp_warp();
+    const int segment = cgtp_place(division, l.counters_senders, 1, index);
+    const int warp = index * 4 + cgtp_warp();
     unsigned char *const ring = shared + cgtp_warp() * 22656;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
-        if (warp < (int64_t)division.ranges[segment] * 2)
-            for (cgtp_work<nodes> piece((int)(warp / 2)); piece.next(l.graph, division.ranges[segment]);)
-                senders_segment_0(l, piece, (int)(warp % 2), ring, (real *)(shared + 90624) + cgtp_warp() / 2 * 512, stream, keep);
+        const int group = warp % 2;
+        cgtp_work<nodes, 2, false> piece(warp / 2, division.warps[0], division.ranges[0], division.short_ranges[0]);
+        while (warp / 2 < division.warps[0] && piece.next(l.graph, l.counters_senders + 1, (int *)(shared + 94720) + cgtp_warp() / 2))
+            senders_segment_0(l, piece, group, ring, (real *)(shared + 90624) + cgtp_warp() / 2 * 512, stream, keep);
     }
 }
 
@@ -1417,6 +1415,9 @@ CGTP_KERNEL(128, 8) gx_gather(const launch l)
 static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
 {
     size_t at = 0;
+    if (l)
+        l->counters_senders = (unsigned *)(base + at);
+    at += cgtp_round_up((size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned));
     if (l)
         l->gx_edges = (real *)(base + at);
     at += cgtp_round_up((size_t)(graph->items) * 1152 * sizeof(real));
@@ -1478,12 +1479,16 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
     l.gy = gy;
     l.gw = gw;
     lay_out(graph, &l, (char *)workspace);
+    if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_senders},
+                                           {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned)}},
+                             stream)))
+        return status;
     if (graph->items) {
         static const int work[] = {1695}, groups[] = {2};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups);
+        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups, false);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
-                                        cgtp_division_blocks(division), 128, 94720, stream, l, division)))
+                                        cgtp_division_blocks(division), 128, 94736, stream, l, division)))
             return status;
     }
     if ((status = cgtp_launch_early(gx_gather, graph->senders * 3, 128, 0, stream, l)))

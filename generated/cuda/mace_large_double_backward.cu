@@ -10,7 +10,7 @@
  */
 /* Plan for sm_90:
  *   kernel double_backward, pass over receiver: pipelined convolution, gradients of x through a buffer of edges
- *     4 stages, 4 warps a block, 2 blocks a multiprocessor, 98304 bytes shared a block
+ *     4 stages, 4 warps a block, 2 blocks a multiprocessor, 98320 bytes shared a block
  *     segment 0: 10 paths, 128 channels, 1 a lane in 4 groups; 206 registers; stage 3840 bytes; 912 instructions an edge
  *     segment 1: 7 paths, 128 channels, 1 a lane in 4 groups; 191 registers; stage 3328 bytes; 1239 instructions an edge
  */
@@ -43,7 +43,7 @@ struct launch {
     real *d_x;
     real *d_y;
     real *d_w;
-    unsigned *started_receivers;
+    unsigned *counters_receivers;
     unsigned *flag_receivers;
     real *partial_receivers;
     real *d_x_edges;
@@ -54,7 +54,7 @@ enum { PARTIAL_receivers = 1280 }; /* elements that a warp puts aside for a rece
 
 /* Segment 0: 10 paths, 1 channels a lane, warp `group` of 4; one piece of work. slot: the warp's place among the partial sums. */
 template <int nodes>
-CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, int64_t slot, int ranges, unsigned char *ring, real *exchange,
+CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, true> &piece, int group, int64_t slot, unsigned char *ring, real *exchange,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 4, STAGE = 3840 };
@@ -68,7 +68,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
     int done = 0, stage = 0;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
     unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
-    bool continued = graph.receiver_row[node] < first; /* its first edges are in the range before */
+    bool continued = piece.continued;
     /* Starts the copies of edge number `next` of the range into a stage of the ring. */
     auto load = [&](int next, int stage) {
         if (next % CGTP_LANES == 0) {
@@ -209,8 +209,6 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         CGTP_UNROLL for (int i = 0; i < 7; i++) to[(28 + i) * CGTP_LANES] = d_gz13[i];
         CGTP_UNROLL for (int i = 0; i < 5; i++) to[(35 + i) * CGTP_LANES] = d_gz10[i];
     };
-    if (nodes > 0)
-        cgtp_sync_team<4>(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (i < count)
@@ -224,8 +222,6 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
             ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
         }
         const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
-        if (done == count && full > count)
-            break; /* the next range's */
         CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] = 0;
@@ -842,10 +838,9 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
             continue;
         }
         if (full > count) { /* add what the ranges after have, in their order */
-            const int64_t last = cgtp_part_of(graph.items, graph.receiver_row[node + 1] - 1, ranges);
             CGTP_LOOP
-            for (int64_t r = piece.range + 1; r <= last; r++) {
-                const int64_t other = slot - (r - piece.range) * 4;
+            for (int r = piece.range + 1; piece.reaches(graph, node, r); r++) {
+                const int64_t other = slot + (r - piece.range) * 4;
                 cgtp_flag_wait(l.flag_receivers + other);
                 const real *const from = l.partial_receivers + other * PARTIAL_receivers + lane;
                 CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
@@ -868,7 +863,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
 
 /* Segment 1: 7 paths, 1 channels a lane, warp `group` of 4; one piece of work. slot: the warp's place among the partial sums. */
 template <int nodes>
-CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes> &piece, int group, int64_t slot, int ranges, unsigned char *ring, real *exchange,
+CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, true> &piece, int group, int64_t slot, unsigned char *ring, real *exchange,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 4, STAGE = 3328 };
@@ -882,7 +877,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes> &pi
     int done = 0, stage = 0;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
     unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
-    bool continued = graph.receiver_row[node] < first; /* its first edges are in the range before */
+    bool continued = piece.continued;
     /* Starts the copies of edge number `next` of the range into a stage of the ring. */
     auto load = [&](int next, int stage) {
         if (next % CGTP_LANES == 0) {
@@ -1003,8 +998,6 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes> &pi
         CGTP_UNROLL for (int i = 0; i < 3; i++) to[(21 + i) * CGTP_LANES] = d_gz7[i];
         CGTP_UNROLL for (int i = 0; i < 7; i++) to[(24 + i) * CGTP_LANES] = d_gz16[i];
     };
-    if (nodes > 0)
-        cgtp_sync_team<4>(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (i < count)
@@ -1018,8 +1011,6 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes> &pi
             ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
         }
         const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
-        if (done == count && full > count)
-            break; /* the next range's */
         CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] = 0;
@@ -1732,10 +1723,9 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes> &pi
             continue;
         }
         if (full > count) { /* add what the ranges after have, in their order */
-            const int64_t last = cgtp_part_of(graph.items, graph.receiver_row[node + 1] - 1, ranges);
             CGTP_LOOP
-            for (int64_t r = piece.range + 1; r <= last; r++) {
-                const int64_t other = slot - (r - piece.range) * 4;
+            for (int r = piece.range + 1; piece.reaches(graph, node, r); r++) {
+                const int64_t other = slot + (r - piece.range) * 4;
                 cgtp_flag_wait(l.flag_receivers + other);
                 const real *const from = l.partial_receivers + other * PARTIAL_receivers + lane;
                 CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
@@ -1760,20 +1750,21 @@ CGTP_KERNEL(128, 2) receivers_kernel(const launch l, const cgtp_division<2> divi
     CGTP_SHARED(shared);
     cgtp_launch_wait();
     int index;
-    const int segment = cgtp_place(division, cgtp_block(), index);
-    index = cgtp_block_started(l.started_receivers + segment); /* waits go to blocks with smaller numbers */
-    const int64_t warp = (int64_t)index * 4 + cgtp_warp();
+    const int segment = cgtp_place(division, l.counters_receivers, 2, index);
+    const int warp = index * 4 + cgtp_warp();
     unsigned char *const ring = shared + cgtp_warp() * 23552;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
-        if (warp < (int64_t)division.ranges[segment] * 4)
-            for (cgtp_work<nodes> piece((int)(warp / 4)); piece.next(l.graph, division.ranges[segment]);)
-                receivers_segment_0(l, piece, (int)(warp % 4), (int64_t)division.first[0] * 4 + warp, division.ranges[segment], ring, (real *)(shared + 94208) + cgtp_warp() / 4 * 1024, stream, keep);
+        const int group = warp % 4;
+        cgtp_work<nodes, 4, true> piece(warp / 4, division.warps[0], division.ranges[0], division.short_ranges[0]);
+        while (warp / 4 < division.warps[0] && piece.next(l.graph, l.counters_receivers + 2, (int *)(shared + 98304) + cgtp_warp() / 4))
+            receivers_segment_0(l, piece, group, division.slot[0] + piece.range * 4 + group, ring, (real *)(shared + 94208) + cgtp_warp() / 4 * 1024, stream, keep);
     }
     else if (segment == 1) {
-        if (warp < (int64_t)division.ranges[segment] * 4)
-            for (cgtp_work<nodes> piece((int)(warp / 4)); piece.next(l.graph, division.ranges[segment]);)
-                receivers_segment_1(l, piece, (int)(warp % 4), (int64_t)division.first[1] * 4 + warp, division.ranges[segment], ring, (real *)(shared + 94208) + cgtp_warp() / 4 * 1024, stream, keep);
+        const int group = warp % 4;
+        cgtp_work<nodes, 4, true> piece(warp / 4, division.warps[1], division.ranges[1], division.short_ranges[1]);
+        while (warp / 4 < division.warps[1] && piece.next(l.graph, l.counters_receivers + 3, (int *)(shared + 98304) + cgtp_warp() / 4))
+            receivers_segment_1(l, piece, group, division.slot[1] + piece.range * 4 + group, ring, (real *)(shared + 94208) + cgtp_warp() / 4 * 1024, stream, keep);
     }
 }
 
@@ -1822,8 +1813,8 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
 {
     size_t at = 0;
     if (l)
-        l->started_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(1) * 2 * sizeof(unsigned));
+        l->counters_receivers = (unsigned *)(base + at);
+    at += cgtp_round_up((size_t)(cgtp_counters(2, 2, cgtp_multiprocessors())) * 1 * sizeof(unsigned));
     if (l)
         l->flag_receivers = (unsigned *)(base + at);
     at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 2)) * 1 * sizeof(unsigned));
@@ -1907,18 +1898,18 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
     l.d_y = d_y;
     l.d_w = d_w;
     lay_out(graph, &l, (char *)workspace);
-    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.started_receivers, l.flag_receivers},
+    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.counters_receivers, l.flag_receivers},
                                            {(size_t)(graph->items ? 0 : graph->receivers) * 9088 * sizeof(real),
-                                            (size_t)(1) * 2 * sizeof(unsigned),
+                                            (size_t)(cgtp_counters(2, 2, cgtp_multiprocessors())) * 1 * sizeof(unsigned),
                                             (size_t)(cgtp_slots(2, 4, 2)) * 1 * sizeof(unsigned)}},
                              stream)))
         return status;
     if (graph->items) {
         static const int work[] = {912, 1239}, groups[] = {4, 4};
-        const auto division = cgtp_divide<2>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups);
+        const auto division = cgtp_divide<2>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups, true);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
-                                        cgtp_division_blocks(division), 128, 98304, stream, l, division)))
+                                        cgtp_division_blocks(division), 128, 98320, stream, l, division)))
             return status;
     }
     if ((status = cgtp_launch_early(d_x_gather, graph->senders * 3, 128, 0, stream, l)))

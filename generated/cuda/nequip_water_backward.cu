@@ -37,12 +37,13 @@ struct launch {
     real *gx;
     real *gy;
     real *gw;
+    unsigned *counters_senders;
     real *gx_edges;
 };
 
 /* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. */
 template <int nodes>
-CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, unsigned char *ring,
+CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, false> &piece, int group, unsigned char *ring,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 4, STAGE = 2432 };
@@ -93,8 +94,6 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
     real gz8[3] = {0};
     real gz1[1] = {0};
     real gz6[3] = {0};
-    if (nodes > 0)
-        cgtp_sync_warp(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (i < count)
@@ -108,8 +107,6 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes> &piec
             ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
         }
         const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
-        if (done == count)
-            break;
         if (full == done)
             continue;
         cgtp_load<1>(gz0, l.gz + (int64_t)node * 704 + 0 + (group * 32 + lane) * 1);
@@ -388,14 +385,15 @@ CGTP_KERNEL(128, 4) senders_kernel(const launch l, const cgtp_division<1> divisi
     CGTP_SHARED(shared);
     cgtp_launch_wait();
     int index;
-    const int segment = cgtp_place(division, cgtp_block(), index);
-    const int64_t warp = (int64_t)index * 4 + cgtp_warp();
+    const int segment = cgtp_place(division, l.counters_senders, 1, index);
+    const int warp = index * 4 + cgtp_warp();
     unsigned char *const ring = shared + cgtp_warp() * 10752;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
-        if (warp < (int64_t)division.ranges[segment] * 1)
-            for (cgtp_work<nodes> piece((int)(warp / 1)); piece.next(l.graph, division.ranges[segment]);)
-                senders_segment_0(l, piece, (int)(warp % 1), ring, stream, keep);
+        const int group = warp % 1;
+        cgtp_work<nodes, 0, false> piece(warp / 1, division.warps[0], division.ranges[0], division.short_ranges[0]);
+        while (warp / 1 < division.warps[0] && piece.next(l.graph, l.counters_senders + 1 + group, NULL))
+            senders_segment_0(l, piece, group, ring, stream, keep);
     }
 }
 
@@ -432,6 +430,9 @@ CGTP_KERNEL(128, 8) gx_gather(const launch l)
 static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
 {
     size_t at = 0;
+    if (l)
+        l->counters_senders = (unsigned *)(base + at);
+    at += cgtp_round_up((size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned));
     if (l)
         l->gx_edges = (real *)(base + at);
     at += cgtp_round_up((size_t)(graph->items) * 256 * sizeof(real));
@@ -493,9 +494,13 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
     l.gy = gy;
     l.gw = gw;
     lay_out(graph, &l, (char *)workspace);
+    if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_senders},
+                                           {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned)}},
+                             stream)))
+        return status;
     if (graph->items) {
         static const int work[] = {359}, groups[] = {1};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups);
+        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups, false);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
                                         cgtp_division_blocks(division), 128, 43008, stream, l, division)))

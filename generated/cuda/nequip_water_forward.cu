@@ -34,7 +34,7 @@ struct launch {
     const real *y;
     const real *w;
     real *z;
-    unsigned *started_receivers;
+    unsigned *counters_receivers;
     unsigned *flag_receivers;
     real *partial_receivers;
 };
@@ -43,7 +43,7 @@ enum { PARTIAL_receivers = 704 }; /* elements that a warp puts aside for a recei
 
 /* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. slot: the warp's place among the partial sums. */
 template <int nodes>
-CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &piece, int group, int64_t slot, int ranges, unsigned char *ring,
+CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, true> &piece, int group, int64_t slot, unsigned char *ring,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 4, STAGE = 2432 };
@@ -57,7 +57,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
     int done = 0, stage = 0;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
     unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
-    bool continued = graph.receiver_row[node] < first; /* its first edges are in the range before */
+    bool continued = piece.continued;
     /* Starts the copies of edge number `next` of the range into a stage of the ring. */
     auto load = [&](int next, int stage) {
         if (next % CGTP_LANES == 0) {
@@ -154,8 +154,6 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
         CGTP_UNROLL for (int i = 0; i < 1; i++) to[(18 + i) * CGTP_LANES] = z1[i];
         CGTP_UNROLL for (int i = 0; i < 3; i++) to[(19 + i) * CGTP_LANES] = z6[i];
     };
-    if (nodes > 0)
-        cgtp_sync_warp(); /* the piece before is read to its end */
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (i < count)
@@ -169,8 +167,6 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
             ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
         }
         const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
-        if (done == count && full > count)
-            break; /* the next range's */
         CGTP_UNROLL for (int i = 0; i < 1; i++) z0[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 1; i++) z2[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) z5[i] = 0;
@@ -336,10 +332,9 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes> &pi
             continue;
         }
         if (full > count) { /* add what the ranges after have, in their order */
-            const int64_t last = cgtp_part_of(graph.items, graph.receiver_row[node + 1] - 1, ranges);
             CGTP_LOOP
-            for (int64_t r = piece.range + 1; r <= last; r++) {
-                const int64_t other = slot - (r - piece.range) * 1;
+            for (int r = piece.range + 1; piece.reaches(graph, node, r); r++) {
+                const int64_t other = slot + (r - piece.range) * 1;
                 cgtp_flag_wait(l.flag_receivers + other);
                 const real *const from = l.partial_receivers + other * PARTIAL_receivers + lane;
                 CGTP_UNROLL for (int i = 0; i < 1; i++) z0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
@@ -365,15 +360,15 @@ CGTP_KERNEL(128, 4) receivers_kernel(const launch l, const cgtp_division<1> divi
     CGTP_SHARED(shared);
     cgtp_launch_wait();
     int index;
-    const int segment = cgtp_place(division, cgtp_block(), index);
-    index = cgtp_block_started(l.started_receivers + segment); /* waits go to blocks with smaller numbers */
-    const int64_t warp = (int64_t)index * 4 + cgtp_warp();
+    const int segment = cgtp_place(division, l.counters_receivers, 1, index);
+    const int warp = index * 4 + cgtp_warp();
     unsigned char *const ring = shared + cgtp_warp() * 14080;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0) {
-        if (warp < (int64_t)division.ranges[segment] * 1)
-            for (cgtp_work<nodes> piece((int)(warp / 1)); piece.next(l.graph, division.ranges[segment]);)
-                receivers_segment_0(l, piece, (int)(warp % 1), (int64_t)division.first[0] * 4 + warp, division.ranges[segment], ring, stream, keep);
+        const int group = warp % 1;
+        cgtp_work<nodes, 0, true> piece(warp / 1, division.warps[0], division.ranges[0], division.short_ranges[0]);
+        while (warp / 1 < division.warps[0] && piece.next(l.graph, l.counters_receivers + 1 + group, NULL))
+            receivers_segment_0(l, piece, group, division.slot[0] + piece.range * 1 + group, ring, stream, keep);
     }
 }
 
@@ -383,8 +378,8 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
     size_t at = 0;
     (void)graph;
     if (l)
-        l->started_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(1) * 1 * sizeof(unsigned));
+        l->counters_receivers = (unsigned *)(base + at);
+    at += cgtp_round_up((size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned));
     if (l)
         l->flag_receivers = (unsigned *)(base + at);
     at += cgtp_round_up((size_t)(cgtp_slots(4, 4, 1)) * 1 * sizeof(unsigned));
@@ -437,15 +432,15 @@ extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float
     l.w = w;
     l.z = z;
     lay_out(graph, &l, (char *)workspace);
-    if ((status = cgtp_clear(cgtp_areas<3>{{z, l.started_receivers, l.flag_receivers},
+    if ((status = cgtp_clear(cgtp_areas<3>{{z, l.counters_receivers, l.flag_receivers},
                                            {(size_t)(graph->items ? 0 : graph->receivers) * 704 * sizeof(real),
-                                            (size_t)(1) * 1 * sizeof(unsigned),
+                                            (size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned),
                                             (size_t)(cgtp_slots(4, 4, 1)) * 1 * sizeof(unsigned)}},
                              stream)))
         return status;
     if (graph->items) {
         static const int work[] = {179}, groups[] = {1};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups);
+        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups, true);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
                                         cgtp_division_blocks(division), 128, 56320, stream, l, division)))

@@ -31,6 +31,8 @@ for source in tests/simt/simt.cc tests/simt/simt_memory.cc tests/simt/simt_async
     files="$files $object"
 done
 include='-Itests/simt -Iruntime -Itests'
+# short ranges of edges for graphs as small as those here, too
+short='-DCGTP_SHORT_FROM=2 -DCGTP_SHORT_WAITING_FROM=3 -DCGTP_SHORT_WAITING_SEGMENTS=1'
 header=$(ls -t tests/simt/*.h tests/simt/build.sh runtime/*.h tests/*.h | head -n 1)
 for source; do
     object=$objects/$(basename "$source").o
@@ -47,7 +49,7 @@ for source; do
     case $source in
     *.cu)
         "$CXX" -std=c++17 -O1 -fno-strict-aliasing $check -Wall -Wextra -Wno-unused-function \
-            -Wno-unknown-pragmas $SIMT_FLAGS $include -I"$(dirname "$source")" \
+            -Wno-unknown-pragmas $SIMT_FLAGS $short $include -I"$(dirname "$source")" \
             -x c++ -c -o "$object" "$source"
         ;;
     *.cc)

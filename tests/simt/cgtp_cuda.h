@@ -135,13 +135,15 @@ CGTP_DEVICE void cgtp_add16(real *global, const real *shared)
 /* ---- between blocks ---- */
 
 CGTP_DEVICE unsigned cgtp_ticket(unsigned *counter) { return simt_atomic_add(counter, 1u); }
-CGTP_DEVICE int cgtp_block_started(unsigned *counter)
+CGTP_DEVICE long long cgtp_of_first_thread(long long value)
 {
-    if (threadIdx.x == 0)
-        simt_set_started(cgtp_ticket(counter));
     cgtp_sync_block();
-    return (int)simt_started();
+    if (threadIdx.x == 0)
+        simt_set_first(value);
+    cgtp_sync_block();
+    return simt_first();
 }
+CGTP_DEVICE int cgtp_multiprocessor(void) { return simt_multiprocessor(); }
 
 CGTP_DEVICE int cgtp_block(void) { return (int)blockIdx.x; }
 CGTP_DEVICE int cgtp_thread(void) { return (int)threadIdx.x; }

@@ -178,7 +178,10 @@ template <int bug>
 CGTP_KERNEL(32, 8)
 chain_kernel(unsigned *counter, unsigned *flag, real *partial, real *last)
 {
-    const int ticket = cgtp_block_started(counter), lane = cgtp_lane();
+    unsigned number = 0;
+    if (cgtp_thread() == 0)
+        number = cgtp_ticket(counter);
+    const int ticket = (int)cgtp_of_first_thread(number), lane = cgtp_lane();
     real before = 0;
     if (bug == PLAIN_WRITE && lane == 0)
         *last = (real)ticket;
@@ -416,12 +419,12 @@ static bool lanes(void)
 
 /* ---- places: every block of a divided launch has a place of its own ---- */
 
-enum { SEGMENTS = 4, PLACES = 32 };
+enum { SEGMENTS = 4, PLACES = 200 };
 
-CGTP_KERNEL(32, 1) places_kernel(const cgtp_division<SEGMENTS> division, int *taken)
+CGTP_KERNEL(32, 1) places_kernel(const cgtp_division<SEGMENTS> division, unsigned *counters, int *taken)
 {
     int index;
-    const int segment = cgtp_place(division, cgtp_block(), index);
+    const int segment = cgtp_place(division, counters, 0, index);
     if (cgtp_lane() == 0)
         taken[segment * PLACES + index] = 1;
 }
@@ -431,11 +434,13 @@ static bool places(void)
 {
     const int work[SEGMENTS] = {1, 7, 2, 3}, groups[SEGMENTS] = {1, 1, 2, 1};
     bool right = true;
-    for (int multiprocessors = 1; multiprocessors <= 5; multiprocessors++)
+    for (int multiprocessors : {1, 2, 3, 4, 5, 66})
         for (int per = 1; per <= 3; per++) {
-            const auto d = cgtp_divide<SEGMENTS>(multiprocessors, per, 4, 1000, work, groups);
+            const auto d = cgtp_divide<SEGMENTS>(multiprocessors, per, 4, 1000, work, groups, true);
             device_array<int> taken("taken", std::vector<int>(SEGMENTS * PLACES, 0));
-            if (cgtp_launch(places_kernel, cgtp_division_blocks(d), 32, 0, NULL, d, taken.p) != CGTP_OK)
+            device_array<unsigned> counters("counters", (size_t)cgtp_counters(SEGMENTS, 0, multiprocessors));
+            clear(counters);
+            if (cgtp_launch(places_kernel, cgtp_division_blocks(d), 32, 0, NULL, d, counters.p, taken.p) != CGTP_OK)
                 return false;
             std::vector<int> t = taken.get();
             for (int s = 0; s < SEGMENTS; s++)

@@ -285,6 +285,7 @@ static void start_block(Block *b, int64_t number, size_t started)
     b->number = number;
     b->live = (int)(launch->threads / LANES);
     b->waiting = 0;
+    b->multiprocessor = (int)(seed ? draw() % 8 : (uint64_t)number % 8);
     b->barriers.clear();
     b->counters.clear();
     b->shared = (unsigned char *)b->space.base + red;
@@ -491,9 +492,11 @@ simt_index simt_grid_dim(void) { return {(unsigned)launch->blocks}; }
 
 unsigned char *simt_shared(void) { return current->warp->block->shared; }
 
-void simt_set_started(unsigned number) { current->warp->block->started = number; }
+void simt_set_first(long long value) { current->warp->block->first = value; }
 
-unsigned simt_started(void) { return current->warp->block->started; }
+long long simt_first(void) { return current->warp->block->first; }
+
+int simt_multiprocessor(void) { return current->warp->block->multiprocessor; }
 
 void simt_launch_wait(void) { current->waited = true; }
 

@@ -44,8 +44,10 @@ unsigned simt_atomic_add(unsigned *, unsigned);
 unsigned simt_count(unsigned *);
 
 /* A number that a block keeps for its threads. */
-void simt_set_started(unsigned);
-unsigned simt_started(void);
+void simt_set_first(long long);
+long long simt_first(void);
+/* Any number: blocks run on multiprocessors in no particular order. */
+int simt_multiprocessor(void);
 
 void simt_flag_raise(unsigned *);
 void simt_flag_wait(const unsigned *);

@@ -139,7 +139,8 @@ struct Block {
     int64_t number;
     std::vector<Warp *> warps;
     int live, waiting; /* warps that have not ended; that are at a barrier of the block */
-    unsigned started;
+    long long first; /* what its first thread said */
+    int multiprocessor;
     Space space;           /* its shared memory, with red zones around */
     unsigned char *shared; /* first byte that the kernel owns */
     std::map<const void *, std::unique_ptr<Barrier>> barriers;
