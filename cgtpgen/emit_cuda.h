@@ -25,6 +25,8 @@ struct cuda_writer {
 /* receivers, senders, items, shared; general_receivers and so on where a convolution comes before: what the
  * kernels and the workspace of a pass are named by. */
 const char *cuda_owner(const struct gpu_pass *);
+
+/* Counters of ranges that its warps take. */
 int cuda_takers(const struct gpu_pass *);
 
 /* name + offset */
