@@ -3,8 +3,9 @@
 compiled, and checked; every mutant must fail. A sample; all of them with TEST_ALL.
 
 Mutants of the functions that compute: a constant with the other sign; a term of a sum with the other sign;
-the second factors of two terms of a sum exchanged; an assigned value negated; a call for a path, or the
-summing of its channels, left out. Loops, indices and the launchers around them are left alone.
+the second factors of two terms of a sum exchanged (where the first differ); an assigned value negated; a call
+for a path, or the summing of its channels, left out. Loops, indices and the launchers around them are left
+alone.
 """
 import os
 import pathlib
@@ -74,6 +75,9 @@ def mutants(text):
                 yield "sign of a term", sign, sign + 1, "-" if m.group(1) == "+" else "+"
             factors = top_level(expression, r"\* (\w+)")
             for m, n in zip(factors, factors[1:]):
+                first = [re.search(r"([\w\])]*) $", expression[:f.start()]) for f in (m, n)]
+                if first[0] and first[1] and first[0].group() == first[1].group():
+                    continue  # a * b + a * c: nothing changes
                 if m.group(1) != n.group(1) and "+" in expression[m.end():n.start()].replace("-", "+"):
                     swapped = expression[:m.start(1)] + n.group(1) + expression[m.end(1):n.start(1)] + \
                         m.group(1) + expression[n.end(1):]
