@@ -122,6 +122,32 @@ def reported(log):
     return kernels, other
 
 
+def spilled(kernel, function, registers):
+    """Bytes that the kernel's variant for many edges spills when it may use so many registers."""
+    arch, product = DETAILED
+    folder = f'{BUILD}/cuda/{arch}'
+    with open(f'{folder}/{product}_{kernel}.cu') as f:
+        source = f.read()
+    bounded = re.sub(rf'CGTP_KERNEL\(\d+, \d+\) {function}\(',
+                     f'static __global__ void __maxnreg__({registers}) {function}(', source)
+    stem = f'{folder}/{product}_{kernel}_{registers}'
+    with open(f'{stem}.cu', 'w') as f:
+        f.write(bounded)
+    log = run(NVCC, *FLAGS, f'-arch={arch}', '-o', f'{stem}.o', f'{stem}.cu').stdout
+    return reported(log)[0][f'{function}ILi0EEv']['stores']
+
+
+def check_registers(kernel, function, predicted):
+    """A kernel takes whatever registers it may; what it needs shows where it may use no more."""
+    product, enough = DETAILED[1], (predicted + 7) // 8 * 8
+    few = enough - 32
+    enough = min(enough, 255)
+    with ThreadPoolExecutor(JOBS) as pool:
+        needless, needed = pool.map(lambda most: spilled(kernel, function, most), (enough, few))
+    equal(needless, 0, f'{product} {kernel}: {function} spills nothing in {enough} registers; predicted {predicted}')
+    ok(needed > 0, f'{product} {kernel}: {function} spills in {few} registers')
+
+
 def check_plan(kernel, plan, log):
     """The passes of one kernel of the plan against the emitted launch and what ptxas reports."""
     arch, product = DETAILED
@@ -141,6 +167,8 @@ def check_plan(kernel, plan, log):
         predicted = max(segment['registers'] for segment in gpu['segments'])
         print(f'# {product} {kernel}, {name}: {used} registers, {predicted} predicted '
               f'({used - predicted:+d}), {most} allowed; a stack of {kernels[name]["stack"]} bytes')
+        if nodes == 0:
+            check_registers(kernel, function, predicted)
         ok(predicted <= most, f'{product} {kernel}: {name} is planned to fit its registers', predicted, most)
         ok(used <= most, f'{product} {kernel}: {name} uses at most those of its occupancy', used, most)
         threads, blocks = gpu['warps_per_block'] * 32, gpu['blocks_per_multiprocessor']
