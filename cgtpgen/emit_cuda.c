@@ -41,7 +41,7 @@ struct area {
     long long each;
 };
 
-/* Warps of a launch of the convolution, each with a place for partial sums, as a C expression. */
+/* Places for partial sums of a launch of the convolution, as a C expression (see cgtp_slots). */
 static const char *partial_slots(struct cuda_writer *w, const struct gpu_pass *g)
 {
     int least = 0; /* blocks that it takes to give each segment's channels a warp */
@@ -56,9 +56,10 @@ static const char *counters(struct cuda_writer *w, const struct gpu_pass *g)
                         cuda_takers(g));
 }
 
-static int areas(struct cuda_writer *w, struct area *area)
+static struct area *areas(struct cuda_writer *w, int *count)
 {
     int n = 0;
+    struct area *area = NEW_ARRAY(w->arena, struct area, w->kernel->passes * (2 * w->form->outputs + 4) + 1);
     for (int p = 0; p < w->kernel->passes; p++) {
         const struct gpu_pass *g = &w->kernel->pass[p];
         const char *owner = cuda_owner(g);
@@ -105,16 +106,15 @@ static int areas(struct cuda_writer *w, struct area *area)
                                           emit_rows(w->gpu->plan, INDEX_ITEM), g->parts * dim(w, f->slot)};
         }
     }
-    return n;
+    *count = n;
+    return area;
 }
-
-enum { AREAS = 64 };
 
 static void emit_launch_struct(struct cuda_writer *w)
 {
     struct text *out = w->out;
-    struct area area[AREAS];
-    int n = areas(w, area);
+    int n;
+    const struct area *area = areas(w, &n);
     if (w->graph) {
         const char *index = w->spec->index64 ? "int64_t" : "int32_t";
         text_printf(
@@ -143,8 +143,8 @@ static void emit_launch_struct(struct cuda_writer *w)
 static void emit_workspace(struct cuda_writer *w)
 {
     struct text *out = w->out;
-    struct area area[AREAS];
-    int n = areas(w, area);
+    int n;
+    const struct area *area = areas(w, &n);
     const char *graph = w->spec->index64 ? "const cgtp_graph64 *graph" : "const cgtp_graph *graph";
     bool sized = false;
     for (int i = 0; i < n; i++)
@@ -177,7 +177,7 @@ static void emit_step(struct cuda_writer *w, const char *call)
 /* Arrays that one launch fills with zeros: C expressions of where and how many bytes. */
 struct cleared {
     int n;
-    const char *at[AREAS], *bytes[AREAS];
+    const char **at, **bytes;
 };
 
 static void add_cleared(struct cuda_writer *w, struct cleared *c, const char *array, const char *count,
@@ -205,7 +205,9 @@ static void launch_convolution(struct cuda_writer *w)
     struct text *out = w->out;
     const struct gpu_pass *g = w->pass;
     const char *owner = cuda_owner(g);
-    struct cleared clear = {0};
+    int most = w->form->outputs + 2;
+    struct cleared clear = {0, NEW_ARRAY(w->arena, const char *, most),
+                            NEW_ARRAY(w->arena, const char *, most)};
     for (int o = 0; o < g->pass->outputs; o++) {
         const struct form_output *f = &w->form->output[g->pass->output[o]];
         if (f->slot == SLOT_G) {

@@ -153,7 +153,7 @@ static void emit_segment(struct conv *c)
     text_printf(out,
                 "/* Segment %d: %d paths, %d channels a lane, warp `group` of %d; one piece of work.%s */\n",
                 c->number, c->s->paths, c->s->channels, c->s->groups,
-                g->g_outputs ? " slot: the warp's place among the partial sums." : "");
+                g->g_outputs ? " slot: the piece's place among the partial sums." : "");
     text_printf(out,
                 "template <int nodes>\n"
                 "CGTP_DEVICE void %s_segment_%d(const launch &l, const cgtp_work<nodes, %d, %s> &piece, "

@@ -50,14 +50,15 @@ void emit_cuda_gather(struct cuda_writer *w, const struct form_output *f)
 void emit_cuda_parts_sum(struct cuda_writer *w, const struct form_output *f)
 {
     long long dim = (long long)w->problem->dim[SLOT_Y];
-    text_printf(w->out,
-                "/* %s: the shares of the warps of each edge, added in order; an element a thread. */\n"
-                "CGTP_KERNEL(256, 4) %s_sum(const launch l)\n{\n"
-                "    const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();\n"
-                "    cgtp_launch_wait();\n    if (at >= l.graph.items * %lld)\n        return;\n"
-                "    const real *const from = l.%s_parts + at / %lld * %lld + at %% %lld;\n"
-                "    real sum = from[0];\n    CGTP_UNROLL\n    for (int i = 1; i < %d; i++)\n        sum += "
-                "from[i * %lld];\n"
-                "    l.%s[at] = sum;\n}\n\n",
-                f->name, f->name, dim, f->name, dim, dim * w->pass->parts, dim, w->pass->parts, dim, f->name);
+    text_printf(
+        w->out,
+        "/* %s: the shares of each edge, one a segment or warp, added in order; an element a thread. */\n"
+        "CGTP_KERNEL(256, 4) %s_sum(const launch l)\n{\n"
+        "    const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();\n"
+        "    cgtp_launch_wait();\n    if (at >= l.graph.items * %lld)\n        return;\n"
+        "    const real *const from = l.%s_parts + at / %lld * %lld + at %% %lld;\n"
+        "    real sum = from[0];\n    CGTP_UNROLL\n    for (int i = 1; i < %d; i++)\n        sum += "
+        "from[i * %lld];\n"
+        "    l.%s[at] = sum;\n}\n\n",
+        f->name, f->name, dim, f->name, dim, dim * w->pass->parts, dim, w->pass->parts, dim, f->name);
 }

@@ -272,6 +272,7 @@ static void lay_out_stage(struct arena *a, const struct plan *plan, const struct
 {
     const struct problem *p = plan->problem;
     int size = element_size(plan), at = 0, slice = LANES * s->channels * size;
+    s->pieces = 0;
     s->piece = NEW_ARRAY(a, struct stage_piece, k->inputs * (s->paths + s->xs + 1) + 1);
     for (int i = 0; i < k->inputs; i++) {
         if (!pass->raw[i] && !pass->vector[i])
@@ -427,25 +428,15 @@ static bool shares_z(const struct problem *p, const struct pass *pass, int numbe
     return false;
 }
 
-static void plan_convolution(struct arena *a, struct plan *plan, const struct kernel_form *k,
-                             struct gpu_pass *g, const struct choice *c, int shared)
+/* Shared memory of a block, and where everything is; without g->team, each warp has a part of its own of an A
+ * output. */
+static void lay_out_block(struct arena *a, const struct plan *plan, const struct kernel_form *k,
+                          struct gpu_pass *g, const struct choice *c, int shared)
 {
     const struct problem *p = plan->problem;
-    g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
-    for (int i = 0; i < p->paths; i++)
-        if (g->pass->variant_of[i] >= 0)
-            g->matrix[i] = shares_z(p, g->pass, i) ? plan->path[i].matrix
-                                                   : matrix_scaled(&plan->matrices, &p->path[i], SLOT_Y);
-    g->g_outputs = slot_count(k, g->pass, SLOT_G, true) > 0;
-    g->a_outputs = slot_count(k, g->pass, SLOT_Y, true) > 0;
-    g->b_outputs = slot_count(k, g->pass, SLOT_X, true) > 0;
-    g->w_outputs = slot_count(k, g->pass, SLOT_W, true) > 0;
-    g->edge_buffer = g->b_outputs && p->spec->deterministic;
-    int point = choose(a, plan, k, g, c), stage = 0, longest = 0, all = 0, x_out = 0;
-    g->warps = 4;
-    g->blocks = occupancy[point].warps / g->warps;
+    int stage = 0, longest = 0, all = 0, x_out = 0;
     bool several = false;
-    g->team = g->a_outputs;
+    g->parts = g->edge_row = g->a_length = 0;
     for (int i = 0; i < g->segments; i++) {
         g->team &= g->warps % g->segment[i].groups == 0;
         several |= g->segment[i].groups > 1;
@@ -484,11 +475,38 @@ static void plan_convolution(struct arena *a, struct plan *plan, const struct ke
         int spare = leave / 2 + (room / g->warps - g->stages * stage) / 2;
         spare = spare < FLUSH_BYTES ? spare : FLUSH_BYTES;
         g->flush_bytes = all < spare ? all : spare > longest ? spare / 128 * 128 : longest;
-        int buffers = g->flush_bytes * (g->flush_bytes < all ? 2 : 1);
+        bool once = g->flush_bytes >= all && slot_count(k, g->pass, SLOT_G, true) == 1;
+        int buffers = g->flush_bytes * (once ? 1 : 2);
         leave = x_out > buffers ? x_out : buffers;
     }
     g->warp_bytes = g->stages * stage + round_up(leave, 128);
     g->block_bytes = g->warps * (g->warp_bytes + exchange) + (g->exchange ? 16 : 0); /* mail of four teams */
+}
+
+static void plan_convolution(struct arena *a, struct plan *plan, const struct kernel_form *k,
+                             struct gpu_pass *g, const struct choice *c, int shared)
+{
+    const struct problem *p = plan->problem;
+    g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
+    for (int i = 0; i < p->paths; i++)
+        if (g->pass->variant_of[i] >= 0)
+            g->matrix[i] = shares_z(p, g->pass, i) ? plan->path[i].matrix
+                                                   : matrix_scaled(&plan->matrices, &p->path[i], SLOT_Y);
+    g->g_outputs = slot_count(k, g->pass, SLOT_G, true) > 0;
+    g->a_outputs = slot_count(k, g->pass, SLOT_Y, true) > 0;
+    g->b_outputs = slot_count(k, g->pass, SLOT_X, true) > 0;
+    g->w_outputs = slot_count(k, g->pass, SLOT_W, true) > 0;
+    g->edge_buffer = g->b_outputs && p->spec->deterministic;
+    int point = choose(a, plan, k, g, c);
+    g->warps = 4;
+    g->blocks = occupancy[point].warps / g->warps;
+    g->team = g->a_outputs;
+    lay_out_block(a, plan, k, g, c, shared);
+    if (g->block_bytes > shared && g->exchange) { /* without an exchange, then */
+        g->blocks = occupancy[point].warps / g->warps;
+        g->team = false;
+        lay_out_block(a, plan, k, g, c, shared);
+    }
 }
 
 /* ---- the whole ---- */

@@ -28,7 +28,7 @@ struct stage_piece {
 /* Paths computed together by a warp; all of the convolution's into a segment of z, where there is one. */
 struct gpu_segment {
     int paths, *path; /* numbers, in the order of computation */
-    int xs, *x;       /* segments of x they read, ascending */
+    int xs, *x;       /* segments of x they read */
     int zs, *z;       /* of the paths, the first into each segment of z, in the same order */
     int mul;          /* channels of all of them */
     int channels;     /* V: neighbouring channels of a lane */
@@ -38,7 +38,7 @@ struct gpu_segment {
     int pieces;
     struct stage_piece *piece;
     int stage_bytes, sender_at; /* of one stage; where the edge's sender is kept in it */
-    int longest, x_bytes;       /* of the longest path's outputs of slot z, of the gradients of x */
+    int longest, x_bytes;       /* of the longest segment of z, of the gradients of x */
     int bytes;                  /* moved an edge, from and to L2 or beyond */
     int work;                   /* instructions an edge, to divide the multiprocessors */
     int part_at;                /* its first among the parts of an item's A output */
@@ -57,7 +57,7 @@ struct gpu_pass {
     const struct matrix **matrix; /* [paths]; scaled where the path has its segment of z for itself */
     int stages, warps;            /* of a ring; of a block */
     int blocks;                   /* a multiprocessor must hold */
-    int flush_bytes;              /* of one of a warp's two buffers through which rows of z leave */
+    int flush_bytes;              /* of each of a warp's buffers, one or two, through which rows of z leave */
     int warp_bytes, block_bytes;  /* shared memory of a warp's ring and buffers, of a block */
     bool g_outputs, a_outputs, b_outputs, w_outputs;
     bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */

@@ -226,7 +226,7 @@ CGTP_DEVICE void cgtp_add(real *global, real value)
 
 /* ---- between blocks ---- */
 
-/* The number of blocks that called before: an order in which blocks started. One thread a block calls. */
+/* The number of calls before, of all threads that share the counter. */
 CGTP_DEVICE unsigned cgtp_ticket(unsigned *counter)
 {
     return atomicAdd(counter, 1u);
@@ -273,7 +273,8 @@ CGTP_DEVICE void cgtp_flag_raise(unsigned *flag)
         *(volatile unsigned *)flag = 1;
 }
 
-/* Waits for a flag that a block with an earlier ticket raises. All lanes arrive. */
+/* Waits for a flag that a warp raises which is sure to go on: of a block that started before. All lanes
+ * arrive. */
 CGTP_DEVICE void cgtp_flag_wait(const unsigned *flag)
 {
     if (cgtp_lane() == 0)
@@ -454,8 +455,9 @@ static inline cgtp_status cgtp_launch_as(bool early, void (*kernel)(Parameters..
     cudaLaunchAttribute overlap = {};
     cudaFuncAttributes compiled = {};
     /* code for an older architecture does not wait, on whatever device it runs */
-    if (early && cudaFuncGetAttributes(&compiled, (const void *)kernel) == cudaSuccess &&
-        compiled.ptxVersion >= 90) {
+    if (early && cudaFuncGetAttributes(&compiled, (const void *)kernel) != cudaSuccess)
+        return CGTP_LAUNCH_FAILED;
+    if (compiled.ptxVersion >= 90) {
         overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         overlap.val.programmaticStreamSerializationAllowed = 1;
         config.attrs = &overlap;

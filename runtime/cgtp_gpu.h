@@ -146,8 +146,8 @@ CGTP_BOTH int64_t cgtp_part(int64_t n, int64_t part, int64_t parts)
 }
 
 /* How the blocks of a launch are divided among the segments of a kernel. Each block takes one place; segment
- * s owns places first[s] .. first[s + 1] - 1, so that a multiprocessor, which has neighbouring places, holds
- * the code of one segment. */
+ * s owns places first[s] .. first[s + 1] - 1. A multiprocessor has neighbouring places, so that most hold the
+ * code of one segment. */
 template <int segments> struct cgtp_division {
     int multiprocessors, per_multiprocessor;
     int first[segments + 1];
@@ -220,10 +220,14 @@ CGTP_DEVICE void cgtp_gather(real *sum, const real *rows, int64_t length, const 
  * Where they have few, pieces are `nodes` whole receivers, dealt out in turn, so that the rows of senders
  * that are in use at a time are near each other (and stay in L2).
  *
- * team: warps of the block that take pieces together; 0: each for itself. waits: do pieces wait for others? */
+ * team: warps of the block that take pieces together; 0: each for itself. waits: do pieces wait for others?
+ */
 template <int nodes, int team, bool waits> struct cgtp_work {
-    int own, range, ranges,
-        short_ranges; /* number of the warp; of the piece; of how many; the first are short */
+    int own;          /* number of the warp, in the order of starting */
+    int range;        /* number of the piece */
+    int step;         /* nodes > 0: from one piece of a warp to the next */
+    int ranges;       /* nodes == 0: how many there are, */
+    int short_ranges; /* of which the first are short */
     bool begun;
     int64_t first, node, node_end;
     int count;
@@ -231,7 +235,7 @@ template <int nodes, int team, bool waits> struct cgtp_work {
 
     /* own: number of the warp among `warps` that share the pieces, in the order in which they started. */
     CGTP_MEMBER cgtp_work(int own_, int warps, int ranges_, int short_)
-        : own(own_), range(own_ - warps), ranges(nodes ? warps : ranges_), short_ranges(short_), begun(false),
+        : own(own_), range(own_ - warps), step(warps), ranges(ranges_), short_ranges(short_), begun(false),
           first(0), node(0), node_end(0), count(0), continued(false)
     {
     }
@@ -290,7 +294,7 @@ template <int nodes, int team, bool waits> struct cgtp_work {
                 cgtp_sync_team<team>();
             else
                 cgtp_sync_warp();
-            range += ranges;
+            range += step;
             node = range * (int64_t)nodes;
             if (node >= graph.receivers)
                 return false;
@@ -451,9 +455,13 @@ static inline int64_t cgtp_slots(int per_multiprocessor, int warps, int least)
 /* Edges a warp from which on there are short ranges besides. Where ranges wait for each other, what they
  * share has to be added up: that pays only for many edges, and where several segments make multiprocessors
  * differ. */
-#ifndef CGTP_SHORT_FROM
+#ifndef CGTP_SHORT_FROM /* at least 2; tests have smaller graphs */
 #define CGTP_SHORT_FROM 32
+#endif
+#ifndef CGTP_SHORT_WAITING_FROM
 #define CGTP_SHORT_WAITING_FROM 128
+#endif
+#ifndef CGTP_SHORT_WAITING_SEGMENTS
 #define CGTP_SHORT_WAITING_SEGMENTS 3
 #endif
 
@@ -496,8 +504,8 @@ static inline double cgtp_share(int units, const double *work, const int *least,
 }
 
 /* Divides the blocks that fill the device among segments in proportion to their work; each gets at least what
- * its groups of channels need, and no more ranges than there are edges. Whole pairs of multiprocessors, or
- * single ones, where there are enough: two segments' code slows both down. waits: see cgtp_work. */
+ * its groups of channels need, and no more long ranges than there are edges. Whole pairs of multiprocessors,
+ * or single ones, where there are enough: two segments' code slows both down. waits: see cgtp_work. */
 template <int segments>
 static inline cgtp_division<segments> cgtp_divide(int multiprocessors, int per_multiprocessor, int warps,
                                                   int64_t items, const int *work, const int *groups,

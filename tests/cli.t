@@ -158,6 +158,22 @@ def test_backends(folder):
        plan)
 
 
+def test_many_outputs(folder):
+    names = [a + b for a in 'abcdefgh' for b in 'abcdefgh']
+    for slot, term in (('x', 'Q_x(y, w, gz)'), ('y', 'Q_y(x, w, gz)'), ('z', 'Q_g(x, y, w)')):
+        for reduction in ('deterministic', 'atomic'):
+            text = SPEC.replace('NAME', 'many').replace('4x', '32x').replace('kernels: [forward, backward]', f"""\
+index: {{x: sender, y: item, w: item, z: receiver}}
+reduction: {reduction}
+kernels:
+  - name: outputs
+    outputs:
+""" + ''.join(f'      out{name}: ["{term}"]\n' for name in names))
+            result = run('-o-', '-', stdin=text)
+            equal((result.status, result.err, len(set(re.findall(r'float \*(out\w\w)', result.out)))),
+                  (0, '', len(names)), f'as many outputs as there may be, of {slot}, {reduction}')
+
+
 def test_writing(folder):
     a, out = spec(folder), f'{folder}/deep/out'
     equal(run('--list', '-o', out, a).out.split(), [f'{out}/{name}' for name in
@@ -361,7 +377,7 @@ def test_determinism(folder):
 
 
 test_help()
-for test in (test_usage, test_backends, test_writing, test_streams, test_reports, test_wrong_specs,
+for test in (test_usage, test_backends, test_many_outputs, test_writing, test_streams, test_reports, test_wrong_specs,
              test_input_output, test_memory, test_check, test_dependencies, test_determinism):
     with tempfile.TemporaryDirectory(prefix='cgtpgen-') as folder:
         test(folder)

@@ -96,4 +96,5 @@ else
         'specs/tetris_poly_1.yaml specs/allegro_lmax1.yaml' sizes paths
 fi
 check_kernels idle cat tests/simt/specs/idle.yaml problems=tests/simt/specs sizes paths
+check_kernels outputs cat tests/simt/specs/outputs.yaml problems=tests/simt/specs sizes paths calls
 echo "1..$n"

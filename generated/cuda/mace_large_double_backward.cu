@@ -52,7 +52,7 @@ struct launch {
 
 enum { PARTIAL_receivers = 1280 }; /* elements that a warp puts aside for a receiver it shares */
 
-/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 4; one piece of work. slot: the warp's place among the partial sums. */
+/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 4; one piece of work. slot: the piece's place among the partial sums. */
 template <int nodes>
 CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, true> &piece, int group, int64_t slot, unsigned char *ring, real *exchange,
                   cgtp_policy stream, cgtp_policy keep)
@@ -861,7 +861,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
         add_up(done - done % 8, done % 8);
 }
 
-/* Segment 1: 7 paths, 1 channels a lane, warp `group` of 4; one piece of work. slot: the warp's place among the partial sums. */
+/* Segment 1: 7 paths, 1 channels a lane, warp `group` of 4; one piece of work. slot: the piece's place among the partial sums. */
 template <int nodes>
 CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, true> &piece, int group, int64_t slot, unsigned char *ring, real *exchange,
                   cgtp_policy stream, cgtp_policy keep)
@@ -1793,7 +1793,7 @@ CGTP_KERNEL(128, 8) d_x_gather(const launch l)
     cgtp_store<4>(l.d_x + node * 1152 + at, sum);
 }
 
-/* d_y: the shares of the warps of each edge, added in order; an element a thread. */
+/* d_y: the shares of each edge, one a segment or warp, added in order; an element a thread. */
 CGTP_KERNEL(256, 4) d_y_sum(const launch l)
 {
     const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();

@@ -49,7 +49,7 @@ struct launch {
 
 enum { PARTIAL_receivers = 704 }; /* elements that a warp puts aside for a receiver it shares */
 
-/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. slot: the warp's place among the partial sums. */
+/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. slot: the piece's place among the partial sums. */
 template <int nodes>
 CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, true> &piece, int group, int64_t slot, unsigned char *ring,
                   cgtp_policy stream, cgtp_policy keep)
