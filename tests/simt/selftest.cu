@@ -236,7 +236,8 @@ transpose_kernel(const real *from, real *to, int tiles, const real *host)
     }
 }
 
-/* ---- teams: pairs of warps add up what both have, turn by turn; each pair has its own number of turns ---- */
+/* ---- teams: pairs of warps add up what both have, turn by turn; each pair has its own number of turns
+ * ---- */
 
 template <int bug> CGTP_KERNEL(128, 1) team_kernel(real *to)
 {
@@ -376,7 +377,8 @@ template <int bug> static bool teams(void)
 static bool clears(void)
 {
     device_array<real> a("a", numbers(4000)), b("b", numbers(9)), c("c", numbers(3));
-    if (cgtp_clear(cgtp_areas<3>{{a.p, b.p, c.p}, {3999 * sizeof(real), 7 * sizeof(real), 0}}, NULL) != CGTP_OK)
+    const cgtp_areas<3> areas = {{a.p, b.p, c.p}, {3999 * sizeof(real), 7 * sizeof(real), 0}};
+    if (cgtp_clear(areas, NULL) != CGTP_OK)
         return false;
     std::vector<real> x = a.get(), y = b.get();
     bool right = c.get() == numbers(3) && x[3999] == numbers(4000)[3999] && y[7] == numbers(9)[7];
@@ -440,7 +442,8 @@ static bool places(void)
             device_array<int> taken("taken", std::vector<int>(SEGMENTS * PLACES, 0));
             device_array<unsigned> counters("counters", (size_t)cgtp_counters(SEGMENTS, 0, multiprocessors));
             clear(counters);
-            if (cgtp_launch(places_kernel, cgtp_division_blocks(d), 32, 0, NULL, d, counters.p, taken.p) != CGTP_OK)
+            if (cgtp_launch(places_kernel, cgtp_division_blocks(d), 32, 0, NULL, d, counters.p, taken.p) !=
+                CGTP_OK)
                 return false;
             std::vector<int> t = taken.get();
             for (int s = 0; s < SEGMENTS; s++)
