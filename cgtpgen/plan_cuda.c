@@ -294,16 +294,30 @@ static void lay_out_stage(struct arena *a, const struct plan *plan, const struct
     s->stage_bytes = round_up(at + 16, 128);
 }
 
-/* Adds a path and all others into its segment of z, which are computed together. */
-static void add_paths(struct gpu_segment *s, const struct problem *p, const bool *taken, int number)
+/* Has the path's segment of z other paths of the pass? */
+static bool shares_z(const struct problem *p, const struct pass *pass, int number)
 {
+    for (int i = 0; i < p->paths; i++)
+        if (i != number && pass->variant_of[i] >= 0 && p->path[i].z == p->path[number].z)
+            return true;
+    return false;
+}
+
+/* Adds a path and all others into its segment of z, which are computed together. */
+static void add_paths(struct gpu_segment *s, const struct problem *p, const bool *taken, bool shared,
+                      int number)
+{
+    s->mul = p->path[number].mul_x;
+    if (!shared) {
+        s->path[s->paths++] = number;
+        return;
+    }
     for (int i = 0; i < s->paths; i++)
         if (p->path[s->path[i]].z == p->path[number].z)
             return;
     for (int i = 0; i < p->paths; i++)
         if (!taken[i] && p->path[i].z == p->path[number].z)
             s->path[s->paths++] = i;
-    s->mul = p->path[number].mul_x;
 }
 
 /* Takes out those last added, unless nothing would be left. */
@@ -323,8 +337,11 @@ static void divide(struct arena *a, const struct plan *plan, const struct kernel
 {
     const struct problem *p = plan->problem;
     bool *taken = NEW_ARRAY(a, bool, p->paths + 1);
-    for (int i = 0; i < p->paths; i++)
+    bool *shared = NEW_ARRAY(a, bool, p->paths + 1);
+    for (int i = 0; i < p->paths; i++) {
         taken[i] = g->pass->variant_of[i] < 0;
+        shared[i] = shares_z(p, g->pass, i);
+    }
     g->segment = NEW_ARRAY(a, struct gpu_segment, p->paths + 1);
     g->segments = 0;
     for (;;) {
@@ -337,7 +354,7 @@ static void divide(struct arena *a, const struct plan *plan, const struct kernel
             memcpy(larger.path, s.path, (size_t)s.paths * sizeof *s.path);
             for (int i = 0; i < p->paths; i++)
                 if (!taken[i] && p->path[i].x == x && (s.paths == 0 || p->path[i].mul_x == s.mul))
-                    add_paths(&larger, p, taken, i);
+                    add_paths(&larger, p, taken, shared[i], i);
             if (larger.paths == s.paths)
                 continue;
             larger.channels = larger.mul % (LANES * channels) ? 1 : channels;
@@ -397,10 +414,15 @@ static int choose(struct arena *a, const struct plan *plan, const struct kernel_
 {
     int points = (int)(sizeof occupancy / sizeof *occupancy), best = points - 1, best_v = 1;
     double least = 0;
+    bool pairs = false;
+    for (int i = 0; i < plan->problem->paths; i++)
+        pairs |= g->pass->variant_of[i] >= 0 && plan->problem->path[i].mul_x % (2 * LANES) == 0;
     int most_paths = c->knob[KNOB_PATHS] ? c->knob[KNOB_PATHS] : plan->problem->paths;
     for (int o = 0; o < points; o++)
         for (int v = 1; v <= 2; v++) {
             if (c->knob[KNOB_CHANNELS] && c->knob[KNOB_CHANNELS] != v)
+                continue;
+            if (v == 2 && !c->knob[KNOB_CHANNELS] && !pairs) /* the same again */
                 continue;
             if (c->knob[KNOB_WARPS] && occupancy[o].warps != c->knob[KNOB_WARPS])
                 continue;
@@ -417,15 +439,6 @@ static int choose(struct arena *a, const struct plan *plan, const struct kernel_
     divide(a, plan, k, g, c->knob[KNOB_CHANNELS] ? c->knob[KNOB_CHANNELS] : best_v, occupancy[best].registers,
            most_paths);
     return best;
-}
-
-/* Has the path's segment of z other paths of the pass? */
-static bool shares_z(const struct problem *p, const struct pass *pass, int number)
-{
-    for (int i = 0; i < p->paths; i++)
-        if (i != number && pass->variant_of[i] >= 0 && p->path[i].z == p->path[number].z)
-            return true;
-    return false;
 }
 
 /* Shared memory of a block, and where everything is; without g->team, each warp has a part of its own of an A
