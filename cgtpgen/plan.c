@@ -151,14 +151,6 @@ static struct pair_set pairs_with(struct arena *a, const struct recipe_term *ter
     return s;
 }
 
-static bool first_with(const struct recipe_term *term, int t, enum role role)
-{
-    for (int before = 0; before < t; before++)
-        if (term[before].input[role] == term[t].input[role])
-            return false;
-    return true;
-}
-
 /* Through T = M B and P = W g. */
 static void contracted(struct arena *a, const struct kernel_form *k, const struct pass *pass,
                        const struct path *p, struct variant *v)
@@ -181,7 +173,7 @@ static void contracted(struct arena *a, const struct kernel_form *k, const struc
             continue;
         if (role == ROLE_G) {
             for (int t = 0; t < n; t++)
-                if (first_with(term, t, ROLE_W)) {
+                if (recipe_first_with(term, t, ROLE_W)) {
                     int w = term[t].input[ROLE_W];
                     int set = intern_set(sets, &v->ts, pairs_with(a, term, n, ROLE_W, w));
                     v->z[v->zs++] = (struct contract_z){pass->output[i], w, set};
@@ -190,7 +182,7 @@ static void contracted(struct arena *a, const struct kernel_form *k, const struc
             struct contract_w *c = &v->w[v->ws++];
             *c = (struct contract_w){pass->output[i], 0, NEW_ARRAY(a, struct contract_w_part, n)};
             for (int t = 0; t < n; t++)
-                if (first_with(term, t, ROLE_G)) {
+                if (recipe_first_with(term, t, ROLE_G)) {
                     int g = term[t].input[ROLE_G];
                     int set = intern_set(sets, &v->ts, pairs_with(a, term, n, ROLE_G, g));
                     c->part[c->parts++] = (struct contract_w_part){set, g};

@@ -27,10 +27,10 @@ static int by_factor(const void *a, const void *b)
                                   : (p->vector > q->vector) - (p->vector < q->vector);
 }
 
-static bool first_with(const struct recipe_request *q, int t, enum role role)
+bool recipe_first_with(const struct recipe_term *term, int t, enum role role)
 {
     for (int before = 0; before < t; before++)
-        if (q->term[before].input[role] == q->term[t].input[role])
+        if (term[before].input[role] == term[t].input[role])
             return false;
     return true;
 }
@@ -57,7 +57,7 @@ static bool scale_first(const struct recipe *r, int outputs, const struct recipe
         if (in[ROLE_W] < 0)
             return false;
         there &= find(r->u, r->us, in[ROLE_W], in[ROLE_B]) >= 0;
-        as += first_with(q, t, ROLE_A);
+        as += recipe_first_with(q->term, t, ROLE_A);
         bool new_r = true;
         for (int before = 0; before < t; before++)
             new_r &=

@@ -38,6 +38,9 @@ struct recipe_term {
     int input[ROLE_COUNT];
 };
 
+/* Is term t the first of its list with this input in the role? */
+bool recipe_first_with(const struct recipe_term *, int t, enum role);
+
 /* A product: R {a, b}, L {a, g}, or U {w, b} (first == -1: b itself). */
 struct recipe_product {
     int first, second; /* recipe inputs */
