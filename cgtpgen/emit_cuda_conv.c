@@ -60,11 +60,9 @@ static void scale_g(struct conv *c, const char *name, const struct path *p, cons
 static void load_g(struct conv *c, const char *name, const struct path *p, int n)
 {
     struct cuda_writer *w = c->w;
-    text_printf(
-        w->out,
-        "        cgtp_load<%d>(%s%d, l.%s + (int64_t)node * %lld + %lld + (group * %d + lane) * %d);\n", n,
-        name, p->z, name, (long long)w->problem->dim[SLOT_G], (long long)w->problem->z.segment[p->z].offset,
-        LANES, n);
+    const char *at = arena_printf(w->arena, "%s_row + (group * %d + lane) * %d", name, LANES, n);
+    text_printf(w->out, "        cgtp_load<%d>(%s%d, %s);\n", n, name, p->z,
+                cuda_plus(w, at, w->problem->z.segment[p->z].offset));
     scale_g(c, name, p, "        ");
 }
 
@@ -116,12 +114,10 @@ static void flush_together(struct conv *c, const char *name, int first, int last
             text_printf(w->out, "        ");
             if (pieces - k * LANES < LANES)
                 text_printf(w->out, "if (lane < %d)\n            ", pieces - k * LANES);
-            text_printf(
-                w->out,
-                "cgtp_put16(l.%s + row * %lld + %lld + group * %d + lane * %d, leave + %d + lane * 16);\n",
-                name, (long long)w->problem->dim[SLOT_G],
-                (long long)(w->problem->z.segment[p->z].offset + k * LANES * per), pieces * per, per,
-                at + k * LANES * 16);
+            text_printf(w->out, "cgtp_put16(%s, leave + %d + lane * 16);\n",
+                        cuda_plus(w, conv_row(c, name, 2 * p->l3 + 1),
+                                  w->problem->z.segment[p->z].offset + k * LANES * per),
+                        at + k * LANES * 16);
         }
         at += flushed_bytes(c, i);
     }
@@ -134,6 +130,11 @@ static void emit_flush(struct conv *c)
     int buffer = 0;
     for (int o = 0; o < pass->outputs; o++) {
         const struct form_output *f = &c->w->form->output[pass->output[o]];
+        if (f->slot == SLOT_G)
+            conv_rows(c, "        ", "real", f->name,
+                      arena_printf(c->w->arena, "l.%s + row * %lld", f->name,
+                                   (long long)c->w->problem->dim[SLOT_G]),
+                      SLOT_G);
         for (int first = 0, last = 0; f->slot == SLOT_G && first < c->s->zs; first = last) {
             int bytes = 0;
             while (last < c->s->zs && bytes + flushed_bytes(c, last) <= c->w->pass->flush_bytes)
@@ -153,33 +154,32 @@ static void emit_segment(struct conv *c)
     text_printf(out,
                 "/* Segment %d: %d paths, %d channels a lane, warp `group` of %d; one piece of work.%s */\n",
                 c->number, c->s->paths, c->s->channels, c->s->groups,
-                g->g_outputs ? " slot: the piece's place among the partial sums." : "");
+                g->g_outputs ? " slots: where the segment's partial sums begin." : "");
     text_printf(out,
                 "template <int nodes>\n"
-                "CGTP_DEVICE void %s_segment_%d(const launch &l, const cgtp_work<nodes, %d, %s> &piece, "
-                "int group, "
+                "CGTP_DEVICE void %s_segment_%d(const launch &l, const cgtp_work<nodes, %d, %s> &work, "
+                "int number, int group, "
                 "%sunsigned char *ring,%s\n"
                 "                  cgtp_policy stream, cgtp_policy keep)\n{\n",
                 owner, c->number, conv_in_team(c) ? c->s->groups : 0, g->g_outputs ? "true" : "false",
-                g->g_outputs ? "int64_t slot, " : "", conv_in_team(c) ? " real *exchange," : "");
+                g->g_outputs ? "int64_t slots, " : "", conv_in_team(c) ? " real *exchange," : "");
     text_printf(out,
                 "    enum { STAGES = %d, STAGE = %d };\n"
                 "    const graph_arrays &graph = l.graph;\n"
-                "    const int lane = cgtp_lane();\n"
-                "    const int64_t first = piece.first;\n"
-                "    const int count = piece.count;\n"
-                "    %s node = (%s)piece.node;\n"
-                "    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, "
-                "first); /* of 32 receivers */\n"
-                "    int ends_at = 0; /* the lane that has this receiver's */\n"
-                "    int done = 0, stage = 0;\n"
-                "    %s senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;\n",
+                "    const cgtp_piece &piece = *work.piece;\n"
+                "    const int lane = cgtp_lane_kept();\n"
+                "    cgtp_opening opening = work.open(graph, number);\n"
+                "    const int64_t first = opening.first;\n"
+                "    const int count = opening.count;\n"
+                "    %s senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;\n"
+                "    work.find(graph, opening);\n"
+                "    %s node = (%s)opening.node;\n"
+                "    cgtp_address stage = cgtp_address_of(ring); /* the one that is loaded next */\n"
+                "    int done = 0;\n",
                 g->stages, c->s->stage_bytes, index, index, index);
     if (g->b_outputs || g->g_outputs)
         text_printf(out,
                     "    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */\n");
-    if (g->g_outputs)
-        text_printf(out, "    bool continued = piece.continued;\n");
     conv_load(c);
     if (conv_in_team(c))
         conv_add_up(c);
@@ -187,7 +187,7 @@ static void emit_segment(struct conv *c)
     each_g(c, false, declare_g);
     if (g->g_outputs) {
         text_printf(out, "    /* Writes the sums as row `row` of the output. */\n    auto flush = "
-                         "[&](int64_t row) {\n");
+                         "[&](int64_t row, int lane) {\n");
         if (g->b_outputs)
             text_printf(out, "        cgtp_sync_warp(); /* what the last edge adds has left */\n");
         emit_flush(c);
@@ -198,36 +198,44 @@ static void emit_segment(struct conv *c)
         each_g(c, true, keep_g);
         text_printf(out, "    };\n");
     }
-    text_printf(out,
-                "    CGTP_LOOP\n    for (int i = 0; i < STAGES - 1; i++) {\n        if (i < count)\n    "
-                "        load(i, i);\n"
-                "        cgtp_copies_commit();\n    }\n"
-                "    CGTP_LOOP\n    for (; node < piece.node_end; node++, ends_at++) {\n"
-                "        if (ends_at == CGTP_LANES) {\n            ends_at = 0;\n"
-                "            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, "
-                "graph.receivers, first);\n        }\n"
-                "        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;\n");
+    text_printf(out, "    CGTP_LOOP\n    for (int i = 0; i < STAGES - 1; i++) {\n        if (i < count)\n    "
+                     "        load(i, stage, cgtp_lane_anew());\n"
+                     "        cgtp_copies_commit();\n"
+                     "        stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);\n    }\n"
+                     "    work.keep(opening, number);\n");
+    text_printf(out, "    CGTP_LOOP\n    for (; node < cgtp_uniform(piece.node_end); node++) {\n"
+                     "        if (node %% CGTP_LANES == 0)\n"
+                     "            work.go_on(graph, node, first);\n"
+                     "        const int full = cgtp_uniform(cgtp_row_end(piece, node)), end = full < count ? "
+                     "full : count;\n");
     if (!g->g_outputs)
-        text_printf(out, "        if (full == done)\n            continue;\n");
+        text_printf(out, "        if (end == done)\n            continue;\n");
     each_g(c, true, zero_g);
+    for (int i = 0; i < w->form->inputs; i++)
+        if (w->form->input[i].slot == SLOT_G && conv_reads(w, i))
+            text_printf(out, "        const real *const %s_row = cgtp_base(l.%s + (int64_t)node * %lld);\n",
+                        w->form->input[i].name, w->form->input[i].name, (long long)w->problem->dim[SLOT_G]);
     each_g(c, false, load_g);
     conv_edges(c);
     if (g->g_outputs) {
         text_printf(out,
-                    "        if (continued) { /* the range that began it adds this up */\n"
+                    "        if (piece.continued && node == piece.node) {\n"
+                    "            /* the range that began it adds this up */\n"
+                    "            const int64_t slot = slots + piece.range * %d + group;\n"
                     "            put_aside(l.partial_%s + slot * PARTIAL_%s + lane);\n"
-                    "            cgtp_flag_raise(l.flag_%s + slot);\n            continued = false;\n"
+                    "            cgtp_flag_raise(l.flag_%s + slot);\n"
                     "            continue;\n        }\n"
-                    "        if (full > count) { /* add what the ranges after have, in their order */\n"
+                    "        if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, "
+                    "in their order */\n"
                     "            CGTP_LOOP\n"
-                    "            for (int r = piece.range + 1; piece.reaches(graph, node, r); r++) {\n"
-                    "                const int64_t other = slot + (r - piece.range) * %d;\n"
-                    "                cgtp_flag_wait(l.flag_%s + other);\n"
-                    "                const real *const from = l.partial_%s + other * PARTIAL_%s + lane;\n",
-                    owner, owner, owner, c->s->groups, owner, owner, owner);
+                    "            for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {\n"
+                    "                const int64_t slot = slots + r * %d + group;\n"
+                    "                cgtp_flag_wait(l.flag_%s + slot);\n"
+                    "                const real *const from = l.partial_%s + slot * PARTIAL_%s + lane;\n",
+                    c->s->groups, owner, owner, owner, c->s->groups, owner, owner, owner);
         c->partial_at = 0;
         each_g(c, true, gather_g);
-        text_printf(out, "            }\n        }\n        flush(node);\n    }\n");
+        text_printf(out, "            }\n        }\n        flush(node, cgtp_lane_anew());\n    }\n");
         conv_end_edges(c);
         text_printf(out, "}\n\n");
     } else {
@@ -267,25 +275,27 @@ static void emit_kernel(struct cuda_writer *w)
     for (int s = 0; s < g->segments; s++) {
         int groups = g->segment[s].groups;
         const char *mail = "NULL", *exchange = "";
+        const char *taken = arena_printf(w->arena, "l.counters_%s + %d%s", owner, taker,
+                                         g->exchange || groups == 1 ? "" : " + group");
         if (g->exchange) {
             mail = arena_printf(w->arena, "(int *)(shared + %d) + cgtp_warp() / %d", g->block_bytes - 16,
                                 groups);
             exchange = arena_printf(w->arena, "(real *)(shared + %d) + cgtp_warp() / %d * %d, ",
                                     g->warps * g->warp_bytes, groups, groups * 2 * TEAM_ITEMS * g->a_length);
         }
-        text_printf(
-            out,
-            "    %sif (segment == %d) {\n        const int group = warp %% %d;\n"
-            "        cgtp_work<nodes, %d, %s> piece(warp / %d, division.warps[%d], division.ranges[%d], "
-            "division.short_ranges[%d]);\n"
-            "        while (warp / %d < division.warps[%d] && piece.next(l.graph, l.counters_%s + %d%s, "
-            "%s))\n"
-            "            %s_segment_%d(l, piece, group, ",
-            s ? "else " : "", s, groups, g->exchange ? groups : 0, g->g_outputs ? "true" : "false", groups, s,
-            s, s, groups, s, owner, taker, g->exchange ? "" : " + group", mail, owner, s);
+        text_printf(out,
+                    "    %sif (segment == %d && warp / %d < division.warps[%d]) {\n"
+                    "        const int group = warp %% %d;\n"
+                    "        cgtp_work<nodes, %d, %s> work(division, %d, (cgtp_piece *)(ring + %d));\n"
+                    "        for (int number = work.start(l.graph, warp / %d, %s, %s); number >= 0;\n"
+                    "             number = work.next(l.graph, %s, %s))\n"
+                    "            %s_segment_%d(l, work, number, group, ",
+                    s ? "else " : "", s, groups, s, groups, g->exchange ? groups : 0,
+                    g->g_outputs ? "true" : "false", s, g->piece_at, groups, taken, mail, taken, mail, owner,
+                    s);
         taker += g->exchange ? 1 : groups;
         if (g->g_outputs)
-            text_printf(out, "division.slot[%d] + piece.range * %d + group, ", s, groups);
+            text_printf(out, "division.slot[%d], ", s);
         text_printf(out, "ring, %sstream, keep);\n    }\n", exchange);
     }
     text_printf(out, "}\n\n");

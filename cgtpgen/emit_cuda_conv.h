@@ -24,6 +24,12 @@ bool conv_reads(const struct cuda_writer *, int input);
 /* Does the segment sum A outputs over the warps of a team? */
 bool conv_in_team(const struct conv *);
 
+/* Writes pointers to the lane's first 16 bytes of the segment's part of a row of slot X or G, which begins at
+ * `row`. In a group of several, vectors of d components have a pointer for each d. */
+void conv_rows(struct conv *, const char *indent, const char *type, const char *name, const char *row,
+               enum slot);
+const char *conv_row(const struct conv *, const char *name, int d);
+
 /* The function `load`, which starts the copies of an edge; `add_up`, which sums A outputs over the team. */
 void conv_load(struct conv *);
 void conv_add_up(struct conv *);

@@ -31,9 +31,40 @@ static const struct stage_piece *piece_of(const struct gpu_segment *s, int input
     return NULL;
 }
 
+/* ---- rows of slots X and G ---- */
+
+const char *conv_row(const struct conv *c, const char *name, int d)
+{
+    return c->s->groups > 1 ? print(c->w, "%s_row%d", name, d) : print(c->w, "%s_row", name, d);
+}
+
+void conv_rows(struct conv *c, const char *indent, const char *type, const char *name, const char *row,
+               enum slot slot)
+{
+    struct cuda_writer *w = c->w;
+    const struct gpu_segment *s = c->s;
+    int n = slot == SLOT_X ? s->xs : s->zs, per = 16 / cuda_size(w), lanes = LANES * s->channels, last = -1;
+    for (;;) { /* lengths in ascending order */
+        int d = 0;
+        for (int i = 0; i < n; i++) {
+            int other = slot == SLOT_X ? cuda_components_x(w, s->x[i]) : 2 * w->problem->path[s->z[i]].l3 + 1;
+            if (other > last && (d == 0 || other < d))
+                d = other;
+        }
+        if (d == 0 || (last > 0 && s->groups == 1))
+            return;
+        text_printf(w->out, "%s%s *const %s = cgtp_base(%s", indent, type, conv_row(c, name, d), row);
+        if (s->groups > 1)
+            text_printf(w->out, " + group * %d", lanes * d);
+        text_printf(w->out, " + lane * %d);\n", per);
+        last = d;
+    }
+}
+
 /* ---- loading a stage ---- */
 
-/* Copies n pieces of 16 bytes from elements `from` on; `policy` names the cache policy. */
+/* Copies n pieces of 16 bytes; `from` points to the lane's of the first 32, `policy` names the cache policy.
+ */
 static void emit_copies(struct cuda_writer *w, int at, int n, const char *from, const char *policy)
 {
     int per = 16 / cuda_size(w);
@@ -41,49 +72,72 @@ static void emit_copies(struct cuda_writer *w, int at, int n, const char *from, 
         text_printf(w->out, "        ");
         if (n - k * LANES < LANES)
             text_printf(w->out, "if (lane < %d)\n            ", n - k * LANES);
-        text_printf(w->out, "cgtp_copy16(to + %d + lane * 16, %s + lane * %d, %s);\n", at + k * LANES * 16,
-                    cuda_plus(w, from, k * LANES * per), per, policy);
+        text_printf(w->out, "cgtp_copy16(to + %d, %s, %s);\n", at + k * LANES * 16,
+                    cuda_plus(w, from, k * LANES * per), policy);
     }
 }
 
-/* Slices of weights: q pieces of 16 bytes from each path. */
+/* The distance between paths' weights that most copies have, if each copies those of `together` paths. */
+static int64_t usual_distance(const int64_t *offset, int n, int together)
+{
+    int64_t best = 0;
+    int most = 0;
+    for (int i = 0; i + 1 < n; i += together) {
+        int same = 0;
+        for (int j = 0; j + 1 < n; j += together)
+            same += offset[j + 1] - offset[j] == offset[i + 1] - offset[i];
+        if (same > most) {
+            most = same;
+            best = offset[i + 1] - offset[i];
+        }
+    }
+    return best;
+}
+
+/* Slices of weights: q pieces of 16 bytes from each path, those of several paths in a copy. */
 static void emit_weight_copies(struct conv *c, int input)
 {
     struct cuda_writer *w = c->w;
     const struct gpu_segment *s = c->s;
+    const char *name = w->form->input[input].name;
     int per = 16 / cuda_size(w), q = LANES * s->channels / per, n = 0, first = -1;
     int64_t *offset = NEW_ARRAY(w->arena, int64_t, s->paths + 1);
-    for (int i = 0; i < s->paths; i++) {
-        const struct stage_piece *piece = piece_of(s, input, s->path[i]);
-        if (!piece)
+    for (int i = 0; i < s->pieces; i++) {
+        if (s->piece[i].input != input)
             continue;
-        first = first < 0 ? piece->at : first;
-        offset[n++] = w->problem->path[s->path[i]].weight_offset;
+        first = first < 0 ? s->piece[i].at : first;
+        offset[n++] = w->problem->path[s->piece[i].number].weight_offset;
     }
-    const char *row = arena_printf(w->arena, "%s_row", w->form->input[input].name);
     int together = LANES / q; /* paths a copy of all lanes covers */
+    int64_t distance = together > 1 ? usual_distance(offset, n, together) : 0;
+    text_printf(w->out,
+                "        const real *const %s_row = cgtp_base(l.%s + (first + next) * %lld + group * %d",
+                name, name, (long long)w->problem->dim[SLOT_W], LANES * s->channels);
+    if (together > 1)
+        text_printf(w->out, " + lane / %d * %lld + lane %% %d * %d);\n", q, (long long)distance, q, per);
+    else
+        text_printf(w->out, " + lane * %d);\n", per);
     for (int i = 0; i < n; i += together) {
         int here = n - i < together ? n - i : together;
         struct text from = {.arena = w->arena};
         bool even = true;
         for (int j = 2; j < here; j++)
             even &= offset[i + j] - offset[i + j - 1] == offset[i + 1] - offset[i];
-        if (here == 1) {
-            text_printf(&from, "%lld + lane * %d", (long long)offset[i], per);
-        } else if (even) {
-            text_printf(&from, "%lld + lane / %d * %lld + lane %% %d * %d", (long long)offset[i], q,
-                        (long long)(offset[i + 1] - offset[i]), q, per);
-        } else {
-            text_printf(&from, "(");
-            for (int j = 0; j + 1 < here; j++)
-                text_printf(&from, "lane < %d ? %lld : ", (j + 1) * q, (long long)offset[i + j]);
-            text_printf(&from, "%lld) + lane %% %d * %d", (long long)offset[i + here - 1], q, per);
+        text_printf(&from, "%s_row + %lld", name, (long long)offset[i]);
+        if (here > 1 && even && offset[i + 1] - offset[i] != distance) {
+            text_printf(&from, " + lane / %d * %lld", q, (long long)(offset[i + 1] - offset[i] - distance));
+        } else if (here > 1 && !even) {
+            text_printf(&from, " + (lane < %d ? 0", q);
+            for (int j = 1; j + 1 < here; j++)
+                text_printf(&from, " : lane < %d ? %lld", (j + 1) * q,
+                            (long long)(offset[i + j] - offset[i] - j * distance));
+            text_printf(&from, " : %lld)",
+                        (long long)(offset[i + here - 1] - offset[i] - (here - 1) * distance));
         }
         text_printf(w->out, "        ");
         if (here * q < LANES)
             text_printf(w->out, "if (lane < %d)\n            ", here * q);
-        text_printf(w->out, "cgtp_copy16(to + %d + lane * 16, %s + %s, stream);\n", first + i * q * 16, row,
-                    from.s);
+        text_printf(w->out, "cgtp_copy16(to + %d, %s, stream);\n", first + i * q * 16, from.s);
     }
 }
 
@@ -91,17 +145,17 @@ void conv_load(struct conv *c)
 {
     struct cuda_writer *w = c->w;
     const struct gpu_segment *s = c->s;
-    int lanes = LANES * s->channels, size = cuda_size(w);
+    int size = cuda_size(w), per = 16 / size;
     text_printf(w->out,
                 "    /* Starts the copies of edge number `next` of the range into a stage of the ring. */\n"
-                "    auto load = [&](int next, int stage) {\n"
+                "    auto load = [&](int next, cgtp_address stage, int lane) {\n"
                 "        if (next %% CGTP_LANES == 0) {\n"
                 "            senders = next_senders;\n"
                 "            const int ahead = next + CGTP_LANES + lane;\n"
                 "            next_senders = ahead < count ? graph.sender[first + ahead] : 0;\n"
                 "        }\n"
                 "        const auto from = cgtp_shuffle(senders, next %% CGTP_LANES);\n"
-                "        unsigned char *const to = cgtp_hide(ring + stage * STAGE);\n");
+                "        unsigned char *const to = cgtp_hide(cgtp_pointer(stage) + lane * 16);\n");
     for (int i = 0; i < w->form->inputs; i++) {
         const struct form_argument *in = &w->form->input[i];
         long long dim = (long long)w->problem->dim[in->slot];
@@ -109,33 +163,30 @@ void conv_load(struct conv *c)
             continue;
         const char *row = arena_printf(w->arena, "%s_row", in->name);
         if (in->slot == SLOT_W) {
-            text_printf(w->out, "        const real *const %s = l.%s + (first + next) * %lld + group * %d;\n",
-                        row, in->name, dim, lanes);
             emit_weight_copies(c, i);
         } else if (in->slot == SLOT_X) {
-            text_printf(w->out, "        const real *const %s = l.%s + from * (int64_t)%lld;\n", row,
-                        in->name, dim);
+            conv_rows(c, "        ", "const real", in->name,
+                      arena_printf(w->arena, "l.%s + from * (int64_t)%lld", in->name, dim), SLOT_X);
             for (int x = 0; x < s->xs; x++) {
                 const struct stage_piece *p = piece_of(s, i, s->x[x]);
-                int d = cuda_components_x(w, s->x[x]);
+                const struct segment *q = &w->problem->x.segment[s->x[x]];
                 emit_copies(w, p->at, p->bytes / 16,
-                            arena_printf(w->arena, "%s + group * %d",
-                                         cuda_plus(w, row, w->problem->x.segment[s->x[x]].offset), lanes * d),
-                            "keep");
+                            cuda_plus(w, conv_row(c, in->name, 2 * q->ir.l + 1), q->offset), "keep");
             }
         } else {
             const struct stage_piece *p = piece_of(s, i, 0);
-            text_printf(w->out, "        const real *const %s = l.%s + (first + next) * %lld;\n", row,
-                        in->name, dim);
-            if (dim * size % 16 == 0) {
+            bool wide = dim * size % 16 == 0;
+            text_printf(w->out, "        const real *const %s = l.%s + (first + next) * %lld + lane * %d;\n",
+                        row, in->name, dim, wide ? per : 1);
+            if (wide) {
                 emit_copies(w, p->at, p->bytes / 16, row, "stream");
             } else {
                 for (int k = 0; k * LANES < dim; k++) {
                     text_printf(w->out, "        ");
                     if (dim - k * LANES < LANES)
                         text_printf(w->out, "if (lane < %lld)\n            ", dim - k * LANES);
-                    text_printf(w->out, "cgtp_copy_element((real *)(to + %d) + lane, %s + lane);\n",
-                                p->at + k * LANES * size, cuda_plus(w, row, k * LANES));
+                    text_printf(w->out, "cgtp_copy_element((real *)(to + %d - lane * %d), %s);\n",
+                                p->at + k * LANES * size, 16 - size, cuda_plus(w, row, k * LANES));
                 }
             }
         }
@@ -361,12 +412,12 @@ static void emit_edge_outputs(struct conv *c)
         const struct form_output *f = &w->form->output[w->pass->pass->output[o]];
         if (f->slot != SLOT_X)
             continue;
-        if (w->pass->edge_buffer)
-            text_printf(out, "            real *const %s_row = l.%s_edges + edge * (int64_t)%d;\n", f->name,
-                        f->name, w->pass->edge_row);
-        else
-            text_printf(out, "            real *const %s_row = l.%s + *(const int64_t *)(at + %d) * %lld;\n",
-                        f->name, f->name, s->sender_at, (long long)w->problem->dim[SLOT_X]);
+        const char *row =
+            w->pass->edge_buffer
+                ? arena_printf(w->arena, "l.%s_edges + edge * (int64_t)%d", f->name, w->pass->edge_row)
+                : arena_printf(w->arena, "l.%s + *(const int64_t *)(at + %d) * %lld", f->name, s->sender_at,
+                               (long long)w->problem->dim[SLOT_X]);
+        conv_rows(c, "            ", "real", f->name, row, SLOT_X);
         int edge_at = s->edge_at;
         for (int x = 0; x < s->xs; x++) {
             int d = cuda_components_x(w, s->x[x]), pieces = lanes * d / per;
@@ -375,8 +426,7 @@ static void emit_edge_outputs(struct conv *c)
                 text_printf(out, "            ");
                 if (pieces - k * LANES < LANES)
                     text_printf(out, "if (lane < %d)\n                ", pieces - k * LANES);
-                const char *to = arena_printf(w->arena, "%s_row + %lld + group * %d + lane * %d", f->name,
-                                              (long long)(offset + k * LANES * per), lanes * d, per);
+                const char *to = cuda_plus(w, conv_row(c, f->name, d), offset + k * LANES * per);
                 if (w->pass->edge_buffer)
                     text_printf(out, "cgtp_put16(%s, leave + %d + lane * 16);\n", to, at + k * LANES * 16);
                 else
@@ -400,9 +450,10 @@ void conv_edges(struct conv *c)
                 "        CGTP_LOOP\n        for (; done < end; done++) {\n"
                 "            cgtp_copies_wait<STAGES - 2>();\n            cgtp_sync_warp();\n"
                 "            if (done + STAGES - 1 < count) /* into the stage that the edge before had */\n"
-                "                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);\n            "
+                "                load(done + STAGES - 1, stage, lane);\n            "
                 "cgtp_copies_commit();\n"
-                "            const unsigned char *const at = ring + stage * STAGE;\n");
+                "            stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);\n"
+                "            const unsigned char *const at = cgtp_pointer(stage);\n");
     if (w->pass->a_outputs || w->pass->w_outputs || w->pass->edge_buffer)
         text_printf(out, "            const int64_t edge = first + done;\n");
     for (int i = 0; i < w->form->inputs; i++) {
@@ -441,7 +492,7 @@ void conv_edges(struct conv *c)
         emit_path(c);
     }
     emit_edge_outputs(c);
-    text_printf(out, "            stage = stage + 1 < STAGES ? stage + 1 : 0;\n        }\n");
+    text_printf(out, "        }\n");
 }
 
 /* After the last edge: the sums that no full exchange has taken. */

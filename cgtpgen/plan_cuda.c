@@ -8,8 +8,10 @@ enum {
     REGISTERS = 65536,   /* of a multiprocessor */
     FORM_REGISTERS = 24, /* forms of each operand A beyond the first */
     ADDED_PARTS = 4,     /* from so many parts on atomics are faster than a buffer and a second kernel */
-    FLUSH_BYTES = 4096,  /* most of a buffer through which rows of z leave */
-    OWN_REGISTERS = 42   /* addresses, counters, temporaries; fitted to what ptxas reports */
+    PIECE_BYTES =
+        256, /* struct cgtp_piece of the runtime, in whole 128 bytes: copies are fastest to such places */
+    FLUSH_BYTES = 4096, /* most of a buffer through which rows of z leave */
+    OWN_REGISTERS = 44  /* addresses, counters, temporaries; fitted to what ptxas reports */
 };
 
 /* What a thread may use at this many warps a multiprocessor, the choices that are useful; and how fast
@@ -267,11 +269,25 @@ static void sort_paths(struct gpu_segment *s, const struct problem *p)
         }
 }
 
+/* The segment's paths by the place of their weights, so that one copy takes neighbours. */
+static int *by_weights(struct arena *a, const struct problem *p, const struct gpu_segment *s)
+{
+    int *path = NEW_ARRAY(a, int, s->paths + 1);
+    for (int i = 0; i < s->paths; i++) {
+        int j = i;
+        for (; j > 0 && p->path[path[j - 1]].weight_offset > p->path[s->path[i]].weight_offset; j--)
+            path[j] = path[j - 1];
+        path[j] = s->path[i];
+    }
+    return path;
+}
+
 static void lay_out_stage(struct arena *a, const struct plan *plan, const struct kernel_form *k,
                           const struct pass *pass, struct gpu_segment *s)
 {
     const struct problem *p = plan->problem;
     int size = element_size(plan), at = 0, slice = LANES * s->channels * size;
+    const int *path = by_weights(a, p, s);
     s->pieces = 0;
     s->piece = NEW_ARRAY(a, struct stage_piece, k->inputs * (s->paths + s->xs + 1) + 1);
     for (int i = 0; i < k->inputs; i++) {
@@ -280,7 +296,7 @@ static void lay_out_stage(struct arena *a, const struct plan *plan, const struct
         enum slot slot = k->input[i].slot;
         int n = slot == SLOT_W ? s->paths : slot == SLOT_X ? s->xs : slot == SLOT_Y ? 1 : 0;
         for (int j = 0; j < n; j++) {
-            int number = slot == SLOT_W ? s->path[j] : slot == SLOT_X ? s->x[j] : 0;
+            int number = slot == SLOT_W ? path[j] : slot == SLOT_X ? s->x[j] : 0;
             if (slot == SLOT_W && !p->path[number].weighted)
                 continue;
             int bytes = slot == SLOT_W   ? slice
@@ -474,13 +490,13 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     g->exchange = g->team && (several || (g->parts > 1 && !g->part_buffer));
     int exchange = g->exchange ? 2 * TEAM_ITEMS * g->a_length * element_size(plan) : 0;
     int leave = g->g_outputs && 2 * longest > x_out ? 2 * longest : x_out;
-    int room = shared / g->blocks - 1024 - g->warps * (leave + exchange);
+    int room = shared / g->blocks - 1024 - g->warps * (leave + PIECE_BYTES + exchange);
     g->stages = c->knob[KNOB_STAGES] ? c->knob[KNOB_STAGES] : 4;
     while (g->stages > 2 && g->stages * stage * g->warps > room)
         g->stages--;
     while (g->blocks > 1 && g->stages * stage * g->warps > room) {
         g->blocks--;
-        room = shared / g->blocks - 1024 - g->warps * (leave + exchange);
+        room = shared / g->blocks - 1024 - g->warps * (leave + PIECE_BYTES + exchange);
     }
     /* what is left goes to the flush, up to some KiB: rows leave several paths at a time */
     all *= LANES * element_size(plan);
@@ -492,7 +508,8 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
         int buffers = g->flush_bytes * (once ? 1 : 2);
         leave = x_out > buffers ? x_out : buffers;
     }
-    g->warp_bytes = g->stages * stage + round_up(leave, 128);
+    g->piece_at = g->stages * stage + round_up(leave, 128);
+    g->warp_bytes = g->piece_at + PIECE_BYTES;
     g->block_bytes = g->warps * (g->warp_bytes + exchange) + (g->exchange ? 16 : 0); /* mail of four teams */
 }
 

@@ -58,6 +58,7 @@ struct gpu_pass {
     int stages, warps;            /* of a ring; of a block */
     int blocks;                   /* a multiprocessor must hold */
     int flush_bytes;              /* of each of a warp's buffers, one or two, through which rows of z leave */
+    int piece_at;                 /* in a warp's shared memory, after them: its piece of work */
     int warp_bytes, block_bytes;  /* shared memory of a warp's ring and buffers, of a block */
     bool g_outputs, a_outputs, b_outputs, w_outputs;
     bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */

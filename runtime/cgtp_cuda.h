@@ -38,6 +38,15 @@ CGTP_DEVICE int cgtp_lane(void)
 {
     return (int)(threadIdx.x % CGTP_LANES);
 }
+/* The lane, of which the compiler does not know that it is the same as elsewhere: what follows from it is
+ * computed where it is used, instead of kept in registers from somewhere before. */
+CGTP_DEVICE int cgtp_lane_anew(void)
+{
+    int lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    __builtin_assume(lane >= 0 && lane < CGTP_LANES);
+    return lane;
+}
 CGTP_DEVICE int cgtp_warp(void)
 {
     return (int)(threadIdx.x / CGTP_LANES);
@@ -124,21 +133,39 @@ CGTP_DEVICE cgtp_policy cgtp_policy_keep(void) /* used again soon: last to go */
     return p;
 }
 
-/* The same address in shared memory, of which the compiler knows nothing. Copies go to addresses so made:
- * ptxas 13.0 encodes a copy wrongly (an illegal instruction) where it splits its address into a lane's and a
- * warp's part. */
-CGTP_DEVICE unsigned char *cgtp_hide(unsigned char *shared)
+/* An address in shared memory. */
+typedef unsigned cgtp_address;
+CGTP_DEVICE cgtp_address cgtp_address_of(const void *shared)
 {
-    unsigned at = (unsigned)__cvta_generic_to_shared(shared);
-    asm volatile("" : "+r"(at));
-    return (unsigned char *)__cvta_shared_to_generic(at);
+    return (unsigned)__cvta_generic_to_shared(shared);
+}
+CGTP_DEVICE unsigned char *cgtp_pointer(cgtp_address address)
+{
+    return (unsigned char *)__cvta_shared_to_generic(address);
 }
 
-/* 16 bytes, both addresses multiples of 16. The copy lands at some time before cgtp_copies_wait says so. */
+/* The same place in shared memory, of which the compiler knows nothing: see cgtp_base. */
+CGTP_DEVICE unsigned char *cgtp_hide(unsigned char *shared)
+{
+    cgtp_address at = cgtp_address_of(shared);
+    asm volatile("" : "+r"(at));
+    return cgtp_pointer(at);
+}
+
+/* The same address in global memory, of which the compiler knows nothing: what is added to it is an offset of
+ * loads, stores and copies, instead of being added, by each, to what the address was made from. */
+template <typename T> CGTP_DEVICE T *cgtp_base(T *global)
+{
+    asm("" : "+l"(global));
+    return global;
+}
+
+/* 16 bytes, both addresses multiples of 16. The copy lands at some time before cgtp_copies_wait says so.
+ * Lines of 128 bytes come into L2 as a whole: others of the warp need the rest. */
 CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy policy)
 {
-    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(
-                     (unsigned)__cvta_generic_to_shared(shared)),
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2;" ::"r"(
+                     cgtp_address_of(shared)),
                  "l"(global), "l"(policy.bits)
                  : "memory");
 }
@@ -159,10 +186,9 @@ template <int pending> CGTP_DEVICE void cgtp_copies_wait(void)
 /* One element. */
 CGTP_DEVICE void cgtp_copy_element(real *shared, const real *global)
 {
-    asm volatile(
-        "cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(shared)),
-        "l"(global), "n"((int)sizeof(real))
-        : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(cgtp_address_of(shared)), "l"(global),
+                 "n"((int)sizeof(real))
+                 : "memory");
 }
 
 /* ---- vectors of consecutive elements ---- */
@@ -317,23 +343,20 @@ struct __align__(8) cgtp_barrier
  */
 CGTP_DEVICE void cgtp_barrier_init(cgtp_barrier *barrier, unsigned arrivals)
 {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"((unsigned)__cvta_generic_to_shared(barrier)),
-                 "r"(arrivals)
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(cgtp_address_of(barrier)), "r"(arrivals)
                  : "memory");
 }
 
 /* One arrival: what the thread did before is seen by those who wait. */
 CGTP_DEVICE void cgtp_barrier_arrive(cgtp_barrier *barrier)
 {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"((unsigned)__cvta_generic_to_shared(barrier))
-                 : "memory");
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(cgtp_address_of(barrier)) : "memory");
 }
 
 /* One arrival that announces bytes of bulk loads in this phase. */
 CGTP_DEVICE void cgtp_barrier_expect(cgtp_barrier *barrier, unsigned bytes)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                     (unsigned)__cvta_generic_to_shared(barrier)),
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(cgtp_address_of(barrier)),
                  "r"(bytes)
                  : "memory");
 }
@@ -349,7 +372,7 @@ CGTP_DEVICE void cgtp_barrier_wait(cgtp_barrier *barrier, unsigned parity)
                      "selp.u32 %0, 1, 0, over;\n"
                      "}"
                      : "=r"(over)
-                     : "r"((unsigned)__cvta_generic_to_shared(barrier)), "r"(parity)
+                     : "r"(cgtp_address_of(barrier)), "r"(parity)
                      : "memory");
     while (!over);
 }
@@ -367,8 +390,8 @@ CGTP_DEVICE void cgtp_bulk_load(void *shared, const void *global, unsigned bytes
                                 cgtp_policy policy)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
-                 "[%1], %2, [%3], %4;" ::"r"((unsigned)__cvta_generic_to_shared(shared)),
-                 "l"(global), "r"(bytes), "r"((unsigned)__cvta_generic_to_shared(barrier)), "l"(policy.bits)
+                 "[%1], %2, [%3], %4;" ::"r"(cgtp_address_of(shared)),
+                 "l"(global), "r"(bytes), "r"(cgtp_address_of(barrier)), "l"(policy.bits)
                  : "memory");
 }
 
@@ -377,7 +400,7 @@ CGTP_DEVICE void cgtp_bulk_store(void *global, const void *shared, unsigned byte
 {
     asm volatile(
         "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;" ::"l"(global),
-        "r"((unsigned)__cvta_generic_to_shared(shared)), "r"(bytes), "l"(policy.bits)
+        "r"(cgtp_address_of(shared)), "r"(bytes), "l"(policy.bits)
         : "memory");
 }
 
@@ -388,13 +411,13 @@ CGTP_DEVICE void cgtp_bulk_add(real *global, const real *shared, unsigned bytes,
         asm volatile(
             "cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.f32 [%0], [%1], %2, %3;" ::
                 "l"(global),
-            "r"((unsigned)__cvta_generic_to_shared(shared)), "r"(bytes), "l"(policy.bits)
+            "r"(cgtp_address_of(shared)), "r"(bytes), "l"(policy.bits)
             : "memory");
     else
         asm volatile(
             "cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.f64 [%0], [%1], %2, %3;" ::
                 "l"(global),
-            "r"((unsigned)__cvta_generic_to_shared(shared)), "r"(bytes), "l"(policy.bits)
+            "r"(cgtp_address_of(shared)), "r"(bytes), "l"(policy.bits)
             : "memory");
 }
 

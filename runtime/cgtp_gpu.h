@@ -139,22 +139,17 @@ template <int n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
 
 /* ---- division of work ---- */
 
-/* Items from first(part) to first(part + 1) belong to part `part` of `parts`. */
-CGTP_BOTH int64_t cgtp_part(int64_t n, int64_t part, int64_t parts)
-{
-    return n / parts * part + (n % parts < part ? n % parts : part);
-}
-
 /* How the blocks of a launch are divided among the segments of a kernel. Each block takes one place; segment
  * s owns places first[s] .. first[s + 1] - 1. A multiprocessor has neighbouring places, so that most hold the
  * code of one segment. */
 template <int segments> struct cgtp_division {
     int multiprocessors, per_multiprocessor;
     int first[segments + 1];
-    int warps[segments];        /* of one group of channels */
-    int ranges[segments];       /* of edges, */
-    int short_ranges[segments]; /* of which so many are short */
-    int64_t slot[segments];     /* the first of a segment's partial sums: one a range and group */
+    int warps[segments];                              /* of one group of channels */
+    int ranges[segments];                             /* of edges, */
+    int short_ranges[segments];                       /* of which the first are short */
+    int64_t length[segments], short_length[segments]; /* edges of a range; at the end of the list, fewer */
+    int64_t slot[segments]; /* the first of a segment's partial sums: one a range and group */
 };
 
 /* Counters of a launch, all zero at its start: of the blocks of each segment; of the ranges taken, for
@@ -208,8 +203,39 @@ CGTP_DEVICE void cgtp_gather(real *sum, const real *rows, int64_t length, const 
     }
 }
 
-/* A piece of work of a convolution: edges first .. first + count - 1, receivers node .. node_end - 1 as far
- * as these edges reach.
+/* A number that is the same in all lanes, so that the compiler knows it: it has registers for those, one for a
+ * warp. All lanes call. */
+template <typename T> CGTP_DEVICE T cgtp_uniform(T value)
+{
+    return cgtp_shuffle(value, 0);
+}
+
+/* The lane, kept in a register: otherwise ptxas may read it again for each edge, which takes long. All lanes
+ * call. */
+CGTP_DEVICE int cgtp_lane_kept(void)
+{
+    const int lane = cgtp_lane_anew();
+    return (int)((unsigned)cgtp_shuffle(lane, lane) % CGTP_LANES);
+}
+
+/* A piece of work of a convolution: `count` edges from `first` on, receivers node .. node_end - 1 as far as
+ * these edges reach. In shared memory, one a warp: what is used once a receiver takes no registers. */
+struct cgtp_piece {
+    int64_t node, node_end;
+    int range;           /* its number */
+    int continued;       /* has its first receiver edges in the range before? */
+    int end[CGTP_LANES]; /* of the receivers around; what is beyond the range of int is beyond every piece */
+};
+
+/* What is found out about a piece before its first edge. It takes several loads, each of which needs what the
+ * one before brings: what does not depend on them goes between (see the emitted code). */
+struct cgtp_opening {
+    int64_t first, node;
+    int count;
+    int64_t edge, at, row, end; /* the lane's own */
+};
+
+/* Pieces of work.
  *
  * Where receivers have many edges (nodes == 0), pieces are ranges of the edge list: first a long one for each
  * warp; then, maybe, short ones for those that have nothing to do, as some multiprocessors are slower than
@@ -223,29 +249,27 @@ CGTP_DEVICE void cgtp_gather(real *sum, const real *rows, int64_t length, const 
  * team: warps of the block that take pieces together; 0: each for itself. waits: do pieces wait for others?
  */
 template <int nodes, int team, bool waits> struct cgtp_work {
-    int own;          /* number of the warp, in the order of starting */
-    int range;        /* number of the piece */
-    int step;         /* nodes > 0: from one piece of a warp to the next */
-    int ranges;       /* nodes == 0: how many there are, */
-    int short_ranges; /* of which the first are short */
-    bool begun;
-    int64_t first, node, node_end;
-    int count;
-    bool continued; /* the first receiver has edges in the range before */
+    cgtp_piece *piece;            /* of this warp */
+    int step;                     /* nodes > 0: from one piece of a warp to the next */
+    int ranges;                   /* nodes == 0: how many there are, */
+    int short_ranges;             /* of which the first are short, */
+    int64_t length, short_length; /* and their edges */
 
-    /* own: number of the warp among `warps` that share the pieces, in the order in which they started. */
-    CGTP_MEMBER cgtp_work(int own_, int warps, int ranges_, int short_)
-        : own(own_), range(own_ - warps), step(warps), ranges(ranges_), short_ranges(short_), begun(false),
-          first(0), node(0), node_end(0), count(0), continued(false)
+    /* Of segment s. */
+    template <int segments>
+    CGTP_MEMBER cgtp_work(const cgtp_division<segments> &d, int s, cgtp_piece *piece_)
+        : piece(piece_), step(d.warps[s]), ranges(d.ranges[s]), short_ranges(d.short_ranges[s]),
+          length(d.length[s]), short_length(d.short_length[s])
     {
     }
 
-    /* The first edge of range r; the short ones have an eighth of all. */
+    /* The first edge of range r. */
     CGTP_MEMBER int64_t begin(int64_t items, int r) const
     {
-        const int64_t part = short_ranges ? items / 8 : 0;
-        return r < short_ranges ? cgtp_part(part, r, short_ranges)
-                                : part + cgtp_part(items - part, r - short_ranges, ranges - short_ranges);
+        const int long_before = r - short_ranges;
+        const int64_t edge =
+            long_before < 0 ? r * short_length : short_ranges * short_length + long_before * length;
+        return edge < items ? edge : items;
     }
 
     /* Has range r edges of a receiver that an earlier range begins? */
@@ -262,47 +286,104 @@ template <int nodes, int team, bool waits> struct cgtp_work {
             if (cgtp_warp() % team == 0 && cgtp_lane() == 0)
                 *mail = (int)cgtp_ticket(taken);
             cgtp_sync_team<team>();
-            return *mail;
+            return cgtp_uniform(*mail);
         }
         cgtp_sync_warp();
         return cgtp_shuffle(cgtp_lane() == 0 ? (int)cgtp_ticket(taken) : 0, 0);
     }
 
-    /* Makes the piece the next one; false when there is none. All lanes of the warp or team call. */
-    template <typename Graph> CGTP_MEMBER bool next(const Graph &graph, unsigned *taken, int *mail)
+    /* The number of a warp's first piece, -1: there is none. own: number of the warp, in the order of
+     * starting. All lanes of the warp or team call this and what follows. */
+    template <typename Graph>
+    CGTP_MEMBER int start(const Graph &graph, int own, unsigned *taken, int *mail) const
+    {
+        if constexpr (nodes == 0)
+            return ranges - 1 - (waits && short_ranges ? take(taken, mail) : cgtp_uniform(own));
+        return checked(graph, cgtp_uniform(own));
+    }
+
+    /* Of the one after piece->range. */
+    template <typename Graph> CGTP_MEMBER int next(const Graph &graph, unsigned *taken, int *mail) const
+    {
+        if constexpr (nodes == 0)
+            return short_ranges ? (waits ? ranges : short_ranges) - 1 - take(taken, mail) : -1;
+        const int r = cgtp_uniform(piece->range) + step;
+        if constexpr (team > 1)
+            cgtp_sync_team<team>();
+        else
+            cgtp_sync_warp();
+        return checked(graph, r);
+    }
+    template <typename Graph> static CGTP_MEMBER int checked(const Graph &graph, int r)
+    {
+        return r * (int64_t)nodes < graph.receivers ? r : -1;
+    }
+
+    /* Piece r: its edges. */
+    template <typename Graph> CGTP_MEMBER cgtp_opening open(const Graph &graph, int r) const
+    {
+        cgtp_opening o = {};
+        if constexpr (nodes == 0) {
+            o.first = begin(graph.items, r);
+            o.count = (int)(begin(graph.items, r + 1) - o.first);
+            /* lanes 0 to 15: where it begins; the others: where it ends */
+            o.edge = o.first + (cgtp_lane() < 16 ? 0 : o.count);
+            o.at = o.edge == 0 ? 0 : o.edge < graph.items ? (int64_t)graph.receiver[o.edge] : graph.receivers;
+        } else {
+            o.node = r * (int64_t)nodes;
+            o.at = o.node + nodes < graph.receivers ? o.node + nodes : graph.receivers;
+            o.end = ends(graph, o.node);
+            const int64_t row = graph.receiver_row[cgtp_lane() < 16 ? o.node : o.at];
+            o.first = cgtp_shuffle(row, 0);
+            o.count = (int)(cgtp_shuffle(row, 16) - o.first);
+        }
+        return o;
+    }
+
+    /* Its receivers. */
+    template <typename Graph> CGTP_MEMBER void find(const Graph &graph, cgtp_opening &o) const
     {
         if constexpr (nodes == 0) {
-            if (begun && !short_ranges)
-                return false;
-            const bool dealt = !begun && !(waits && short_ranges);
-            range = ranges - 1 - (dealt ? own : (waits ? 0 : ranges - short_ranges) + take(taken, mail));
-            begun = true;
-            if (range < 0)
-                return false;
-            /* lanes 0 to 15: its beginning; the others: its end */
-            const int64_t edge = begin(graph.items, range + cgtp_lane() / 16);
-            const bool between = edge > 0 && edge < graph.items;
-            const int64_t at = between ? (int64_t)graph.receiver[edge] : edge ? graph.receivers : 0;
-            const int inside = between && graph.receiver_row[at] < edge;
-            first = cgtp_shuffle(edge, 0);
-            count = (int)(cgtp_shuffle(edge, 16) - first);
-            node = cgtp_shuffle(at, 0);
-            continued = cgtp_shuffle(inside, 0);
-            node_end = cgtp_shuffle(at, 16) + cgtp_shuffle(inside, 16);
-        } else {
-            if constexpr (team > 1)
-                cgtp_sync_team<team>();
-            else
-                cgtp_sync_warp();
-            range += step;
-            node = range * (int64_t)nodes;
-            if (node >= graph.receivers)
-                return false;
-            node_end = node + nodes < graph.receivers ? node + nodes : graph.receivers;
-            first = graph.receiver_row[node];
-            count = (int)(graph.receiver_row[node_end] - first);
+            o.node = cgtp_shuffle(o.at, 0);
+            o.row = graph.receiver_row[o.at];
+            o.end = ends(graph, o.node);
         }
-        return true;
+    }
+
+    /* Makes it the warp's piece. */
+    CGTP_MEMBER void keep(const cgtp_opening &o, int r) const
+    {
+        int64_t node_end = o.at;
+        int continued = 0;
+        if constexpr (nodes == 0) {
+            const int inside = o.row < o.edge;
+            node_end = cgtp_shuffle(o.at, 16) + cgtp_shuffle(inside, 16);
+            continued = cgtp_shuffle(inside, 0);
+        }
+        piece->end[cgtp_lane()] = relative(o.end, o.first);
+        if (cgtp_lane() == 0)
+            piece->node = o.node, piece->node_end = node_end, piece->range = r, piece->continued = continued;
+        cgtp_sync_warp();
+    }
+
+    /* Where the edges of the lane's receiver end, of the CGTP_LANES that `node` is among. */
+    template <typename Graph> static CGTP_MEMBER int64_t ends(const Graph &graph, int64_t node)
+    {
+        const int64_t row = node - (unsigned)node % CGTP_LANES + cgtp_lane() + 1;
+        return graph.receiver_row[row < graph.receivers ? row : graph.receivers];
+    }
+    static CGTP_MEMBER int relative(int64_t end, int64_t first)
+    {
+        return end - first > 0x7fffffff ? 0x7fffffff : (int)(end - first);
+    }
+
+    /* The same for the receivers from `node` on, a multiple of CGTP_LANES. */
+    template <typename Graph> CGTP_MEMBER void go_on(const Graph &graph, int64_t node, int64_t first) const
+    {
+        const int64_t end = ends(graph, node);
+        cgtp_sync_warp();
+        piece->end[cgtp_lane()] = relative(end, first);
+        cgtp_sync_warp();
     }
 };
 
@@ -313,12 +394,19 @@ static inline int cgtp_piece_nodes(int64_t items, int64_t receivers)
     return receivers == 0 || items / receivers >= 16 ? 0 : CGTP_FEW_NODES;
 }
 
-/* Row pointer `row` relative to edge `first`, as an int: what is beyond the range of int is beyond every
- * range. */
-CGTP_DEVICE int cgtp_row_end(const int64_t *rows, int64_t row, int64_t last_row, int64_t first)
+/* The stage after one of a ring. An address that goes round, not a number: ptxas 13.0 encodes a copy wrongly
+ * (an illegal instruction) where it can split its address into a lane's part and one that all lanes share. */
+template <int stages, int bytes>
+CGTP_DEVICE cgtp_address cgtp_stage_after(cgtp_address stage, unsigned char *ring)
 {
-    const int64_t end = rows[row < last_row ? row : last_row] - first;
-    return end > 0x7fffffff ? 0x7fffffff : (int)end;
+    const cgtp_address first = cgtp_address_of(ring);
+    return stage - first == (stages - 1) * bytes ? first : stage + bytes;
+}
+
+/* The end of the edges of `node`, relative to the piece's first. */
+CGTP_DEVICE int cgtp_row_end(const cgtp_piece &piece, int64_t node)
+{
+    return piece.end[(unsigned)node % CGTP_LANES];
 }
 
 /* ---- the general evaluation: a warp does the work of an item, its lanes share the channels ---- */
@@ -552,6 +640,11 @@ static inline cgtp_division<segments> cgtp_divide(int multiprocessors, int per_m
         const int64_t from = waits ? CGTP_SHORT_WAITING_FROM : CGTP_SHORT_FROM;
         d.short_ranges[s] = several && items >= ranges * from ? (int)ranges : 0;
         d.ranges[s] = (int)ranges + d.short_ranges[s];
+        if (ranges) {
+            const int64_t brief = d.short_ranges[s] ? items / 8 : 0;
+            d.short_length[s] = (brief + ranges - 1) / ranges;
+            d.length[s] = (items - d.short_ranges[s] * d.short_length[s] + ranges - 1) / ranges;
+        }
         d.slot[s] = s ? d.slot[s - 1] + (int64_t)d.ranges[s - 1] * groups[s - 1] : 0;
     }
     return d;

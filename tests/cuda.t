@@ -4,6 +4,7 @@ a warning, does not spill, and is what its plan says.
 
 Needs nvcc (NVCC=..), no GPU; without nvcc only the choice is checked. Each architecture is planned for as such.
 """
+import glob
 import json
 import os
 import re
@@ -40,6 +41,10 @@ WHOLE = [
     (r'\b32x', '36x', 'no path for the convolution'),
 ]
 SHARED_BYTES = 228 << 10  # of a multiprocessor of sm_90; each block takes 1 KiB more than it asks for
+# Layers whose convolutions need almost all registers, or the most segments that compile in seconds; with
+# TEST_ALL all layers. And those that are also tried with gradients of x by reductions.
+TIGHT = ('flashtp_table5_lmax3', 'mace_mp_large_layer2', 'nequip_lips', 'nequip_revmd17_benzene')
+ATOMIC = ('flashtp_table5_lmax3', 'mace_large')
 DETAILED = ('sm_90', 'mace_large')  # whose registers and shared memory are compared with the plan
 
 
@@ -140,7 +145,7 @@ def spilled(kernel, function, registers):
 def check_registers(kernel, function, predicted):
     """A kernel takes whatever registers it may; what it needs shows where it may use no more."""
     product, enough = DETAILED[1], (predicted + 7) // 8 * 8
-    few = enough - 32
+    few = enough - 40
     enough = min(enough, 255)
     with ThreadPoolExecutor(JOBS) as pool:
         needless, needed = pool.map(lambda most: spilled(kernel, function, most), (enough, few))
@@ -184,6 +189,34 @@ def check_plan(kernel, plan, log):
         ok(together <= SHARED_BYTES, f'{product} {kernel}: {name}, its blocks fit a multiprocessor', together)
 
 
+def check_spills(arch):
+    """No segment of a convolution needs more registers than there are."""
+    layers = sorted(os.path.basename(spec)[:-5] for spec in glob.glob('specs/*.yaml'))
+    jobs = []
+    for layer in layers if os.environ.get('TEST_ALL') else TIGHT:
+        jobs += [(layer, '', kernel) for kernel in KERNELS]
+    jobs += [(layer, 'reduction: atomic\n', kernel) for layer in ATOMIC for kernel in KERNELS[1:]]
+
+    def compiled(job):
+        layer, more, kernel = job
+        folder = f'{BUILD}/cuda/{arch}/{layer}{"_atomic" if more else ""}_{kernel}'
+        with open(f'specs/{layer}.yaml') as spec:
+            text = re.sub('^kernels:.*\n', '', spec.read(), flags=re.M) + f'{more}kernels: [{kernel}]\n'
+        written = subprocess.run([GENERATOR, f'--arch={arch}', '-o', folder, '-'], input=text, text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        stem = f'{folder}/{layer}_{kernel}'
+        return written if written.returncode else run(NVCC, *FLAGS, f'-arch={arch}', '-o', f'{stem}.o', f'{stem}.cu')
+
+    with ThreadPoolExecutor(JOBS) as pool:
+        for (layer, more, kernel), result in zip(jobs, pool.map(compiled, jobs)):
+            kernels = {name: k for name, k in reported(result.stdout)[0].items() if '_kernelILi' in name
+                       and 'clear' not in name}
+            spills = {name: k for name, k in kernels.items() if k['stack'] or k['stores'] or k['loads']}
+            ok(result.returncode == 0 and not spills,
+               f'{layer} {kernel}{", reductions" if more else ""}: {len(kernels)} variants of a convolution '
+               'spill nothing', result.stdout if result.returncode else spills)
+
+
 def build_selftest(arch, product):
     """The self-test of one product with the memory of a device; it needs one to run."""
     folder = f'{BUILD}/cuda/{arch}'
@@ -210,6 +243,7 @@ if not shutil.which(NVCC):
     for job in jobs:
         skip('{1} {2} for {0}'.format(*job), 'no nvcc')
     skip('registers and shared memory', 'no nvcc')
+    skip('convolutions spill nothing', 'no nvcc')
     skip('a self-test builds', 'no nvcc')
     done()
 known = set(run(NVCC, '--list-gpu-arch').stdout.replace('compute_', 'sm_').split())
@@ -238,6 +272,10 @@ for kernel in report['kernels']:
         check_plan(kernel['name'], kernel, result.stdout)
     else:
         skip(f'{product} {kernel["name"]}: registers and shared memory', f'nvcc does not know {arch}')
+if DETAILED[0] in known:
+    check_spills(DETAILED[0])
+else:
+    skip('convolutions spill nothing', f'nvcc does not know {DETAILED[0]}')
 if 'sm_86' in known:
     build_selftest('sm_86', 'nequip_water')
 else:

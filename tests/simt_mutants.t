@@ -25,8 +25,9 @@ MUTATIONS = [
     (r"cgtp_copies_commit\(\);", "", "no cgtp_copies_commit"),
     (r"cgtp_flag_raise\([^;]*\);", "", "no flag raised"),
     (r"cgtp_flag_wait\([^;]*\);", ";", "no wait for a flag"),
-    (r"stage == 0 \? STAGES - 1 : stage - 1", "stage", "a stage refilled too early"),
-    (r"(?<=, 128, )[1-9]\d*(?=, stream)", lambda m: str(int(m.group()) - 16), "16 bytes of shared memory less"),
+    (r"load\(done \+ STAGES - 1, stage, lane\)",
+     "load(done + STAGES - 1, cgtp_stage_after<STAGES, STAGE>(stage, ring), lane)", "a stage refilled too early"),
+    (r"(?<=, 128, )[1-9]\d*(?=, stream)", lambda m: str(int(m.group()) - 128), "128 bytes of shared memory less"),
     (r"\(size_t\)\([^\n]*\) \* \d+ \* sizeof\(unsigned\)(?=[,}])", "(size_t)0",
      "counter or flags not cleared"),
 ]

@@ -10,8 +10,8 @@
  */
 /* Plan for sm_90:
  *   kernel backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
- *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 94736 bytes shared a block
- *     segment 0: 17 paths, 128 channels, 2 a lane in 2 groups; 252 registers; stage 6784 bytes; 1695 instructions an edge
+ *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 95760 bytes shared a block
+ *     segment 0: 17 paths, 128 channels, 2 a lane in 2 groups; 254 registers; stage 6784 bytes; 1695 instructions an edge
  */
 #include "mace_large.h"
 
@@ -44,53 +44,57 @@ struct launch {
 
 /* Segment 0: 17 paths, 2 channels a lane, warp `group` of 2; one piece of work. */
 template <int nodes>
-CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, false> &piece, int group, unsigned char *ring, real *exchange,
+CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, false> &work, int number, int group, unsigned char *ring, real *exchange,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 3, STAGE = 6784 };
     const graph_arrays &graph = l.graph;
-    const int lane = cgtp_lane();
-    const int64_t first = piece.first;
-    const int count = piece.count;
-    int32_t node = (int32_t)piece.node;
-    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
-    int ends_at = 0; /* the lane that has this receiver's */
-    int done = 0, stage = 0;
+    const cgtp_piece &piece = *work.piece;
+    const int lane = cgtp_lane_kept();
+    cgtp_opening opening = work.open(graph, number);
+    const int64_t first = opening.first;
+    const int count = opening.count;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
+    work.find(graph, opening);
+    int32_t node = (int32_t)opening.node;
+    cgtp_address stage = cgtp_address_of(ring); /* the one that is loaded next */
+    int done = 0;
     unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
     /* Starts the copies of edge number `next` of the range into a stage of the ring. */
-    auto load = [&](int next, int stage) {
+    auto load = [&](int next, cgtp_address stage, int lane) {
         if (next % CGTP_LANES == 0) {
             senders = next_senders;
             const int ahead = next + CGTP_LANES + lane;
             next_senders = ahead < count ? graph.sender[first + ahead] : 0;
         }
         const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(ring + stage * STAGE);
-        const real *const x_row = l.x + from * (int64_t)1152;
+        unsigned char *const to = cgtp_hide(cgtp_pointer(stage) + lane * 16);
+        const real *const x_row1 = cgtp_base(l.x + from * (int64_t)1152 + group * 64 + lane * 4);
+        const real *const x_row3 = cgtp_base(l.x + from * (int64_t)1152 + group * 192 + lane * 4);
+        const real *const x_row5 = cgtp_base(l.x + from * (int64_t)1152 + group * 320 + lane * 4);
         if (lane < 16)
-            cgtp_copy16(to + 0 + lane * 16, x_row + group * 64 + lane * 4, keep);
-        cgtp_copy16(to + 256 + lane * 16, x_row + 128 + group * 192 + lane * 4, keep);
+            cgtp_copy16(to + 0, x_row1, keep);
+        cgtp_copy16(to + 256, x_row3 + 128, keep);
         if (lane < 16)
-            cgtp_copy16(to + 768 + lane * 16, x_row + 128 + group * 192 + 128 + lane * 4, keep);
-        cgtp_copy16(to + 1024 + lane * 16, x_row + 512 + group * 320 + lane * 4, keep);
-        cgtp_copy16(to + 1536 + lane * 16, x_row + 512 + group * 320 + 128 + lane * 4, keep);
+            cgtp_copy16(to + 768, x_row3 + 128 + 128, keep);
+        cgtp_copy16(to + 1024, x_row5 + 512, keep);
+        cgtp_copy16(to + 1536, x_row5 + 512 + 128, keep);
         if (lane < 16)
-            cgtp_copy16(to + 2048 + lane * 16, x_row + 512 + group * 320 + 256 + lane * 4, keep);
-        const real *const y_row = l.y + (first + next) * 16;
+            cgtp_copy16(to + 2048, x_row5 + 512 + 256, keep);
+        const real *const y_row = l.y + (first + next) * 16 + lane * 4;
         if (lane < 4)
-            cgtp_copy16(to + 2304 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + next) * 2176 + group * 64;
-        cgtp_copy16(to + 2368 + lane * 16, w_row + 0 + lane / 16 * 512 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 2880 + lane * 16, w_row + 1408 + lane / 16 * -1024 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 3392 + lane * 16, w_row + 128 + lane / 16 * 1024 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 3904 + lane * 16, w_row + 768 + lane / 16 * 1152 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 4416 + lane * 16, w_row + 1024 + lane / 16 * -384 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 4928 + lane * 16, w_row + 1792 + lane / 16 * -1536 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 5440 + lane * 16, w_row + 1536 + lane / 16 * 128 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 5952 + lane * 16, w_row + 1280 + lane / 16 * -384 + lane % 16 * 4, stream);
+            cgtp_copy16(to + 2304, y_row, stream);
+        const real *const w_row = cgtp_base(l.w + (first + next) * 2176 + group * 64 + lane / 16 * 128 + lane % 16 * 4);
+        cgtp_copy16(to + 2368, w_row + 0, stream);
+        cgtp_copy16(to + 2880, w_row + 256, stream);
+        cgtp_copy16(to + 3392, w_row + 512, stream);
+        cgtp_copy16(to + 3904, w_row + 768, stream);
+        cgtp_copy16(to + 4416, w_row + 1024, stream);
+        cgtp_copy16(to + 4928, w_row + 1280, stream);
+        cgtp_copy16(to + 5440, w_row + 1536, stream);
+        cgtp_copy16(to + 5952, w_row + 1792, stream);
         if (lane < 16)
-            cgtp_copy16(to + 6464 + lane * 16, w_row + 2048 + lane * 4, stream);
+            cgtp_copy16(to + 6464, w_row + 2048, stream);
     };
     /* Sums the gradients of `items` edges from number `begin` of the range on over the team. */
     auto add_up = [&](int begin, int items) {
@@ -118,26 +122,27 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (i < count)
-            load(i, i);
+            load(i, stage, cgtp_lane_anew());
         cgtp_copies_commit();
+        stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
     }
+    work.keep(opening, number);
     CGTP_LOOP
-    for (; node < piece.node_end; node++, ends_at++) {
-        if (ends_at == CGTP_LANES) {
-            ends_at = 0;
-            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
-        }
-        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
-        if (full == done)
+    for (; node < cgtp_uniform(piece.node_end); node++) {
+        if (node % CGTP_LANES == 0)
+            work.go_on(graph, node, first);
+        const int full = cgtp_uniform(cgtp_row_end(piece, node)), end = full < count ? full : count;
+        if (end == done)
             continue;
-        cgtp_load<2>(gz0, l.gz + (int64_t)node * 9088 + 0 + (group * 32 + lane) * 2);
-        cgtp_load<6>(gz4, l.gz + (int64_t)node * 9088 + 768 + (group * 32 + lane) * 6);
-        cgtp_load<10>(gz11, l.gz + (int64_t)node * 9088 + 4224 + (group * 32 + lane) * 10);
-        cgtp_load<6>(gz3, l.gz + (int64_t)node * 9088 + 384 + (group * 32 + lane) * 6);
-        cgtp_load<2>(gz1, l.gz + (int64_t)node * 9088 + 128 + (group * 32 + lane) * 2);
+        const real *const gz_row = cgtp_base(l.gz + (int64_t)node * 9088);
+        cgtp_load<2>(gz0, gz_row + (group * 32 + lane) * 2);
+        cgtp_load<6>(gz4, gz_row + (group * 32 + lane) * 6 + 768);
+        cgtp_load<10>(gz11, gz_row + (group * 32 + lane) * 10 + 4224);
+        cgtp_load<6>(gz3, gz_row + (group * 32 + lane) * 6 + 384);
+        cgtp_load<2>(gz1, gz_row + (group * 32 + lane) * 2 + 128);
         gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz1[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<10>(gz9, l.gz + (int64_t)node * 9088 + 2944 + (group * 32 + lane) * 10);
+        cgtp_load<10>(gz9, gz_row + (group * 32 + lane) * 10 + 2944);
         gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[5] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
@@ -148,14 +153,14 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
         gz9[8] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[9] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<6>(gz6, l.gz + (int64_t)node * 9088 + 1536 + (group * 32 + lane) * 6);
+        cgtp_load<6>(gz6, gz_row + (group * 32 + lane) * 6 + 1536);
         gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz6[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz6[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz6[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_load<14>(gz15, l.gz + (int64_t)node * 9088 + 7296 + (group * 32 + lane) * 14);
+        cgtp_load<14>(gz15, gz_row + (group * 32 + lane) * 14 + 7296);
         gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz15[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -170,15 +175,15 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
         gz15[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz15[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<10>(gz8, l.gz + (int64_t)node * 9088 + 2304 + (group * 32 + lane) * 10);
-        cgtp_load<6>(gz5, l.gz + (int64_t)node * 9088 + 1152 + (group * 32 + lane) * 6);
+        cgtp_load<10>(gz8, gz_row + (group * 32 + lane) * 10 + 2304);
+        cgtp_load<6>(gz5, gz_row + (group * 32 + lane) * 6 + 1152);
         gz5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz5[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz5[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz5[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz5[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz5[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_load<14>(gz14, l.gz + (int64_t)node * 9088 + 6400 + (group * 32 + lane) * 14);
+        cgtp_load<14>(gz14, gz_row + (group * 32 + lane) * 14 + 6400);
         gz14[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz14[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz14[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -193,10 +198,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
         gz14[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz14[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<2>(gz2, l.gz + (int64_t)node * 9088 + 256 + (group * 32 + lane) * 2);
+        cgtp_load<2>(gz2, gz_row + (group * 32 + lane) * 2 + 256);
         gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
         gz2[1] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        cgtp_load<10>(gz12, l.gz + (int64_t)node * 9088 + 4864 + (group * 32 + lane) * 10);
+        cgtp_load<10>(gz12, gz_row + (group * 32 + lane) * 10 + 4864);
         gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         gz12[5] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
@@ -207,8 +212,8 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
         gz12[8] *= 0x1.da0518p-2f; /* sqrt(3/14) */
         gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         gz12[9] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        cgtp_load<14>(gz13, l.gz + (int64_t)node * 9088 + 5504 + (group * 32 + lane) * 14);
-        cgtp_load<10>(gz10, l.gz + (int64_t)node * 9088 + 3584 + (group * 32 + lane) * 10);
+        cgtp_load<14>(gz13, gz_row + (group * 32 + lane) * 14 + 5504);
+        cgtp_load<10>(gz10, gz_row + (group * 32 + lane) * 10 + 3584);
         gz10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
         gz10[5] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
         gz10[1] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
@@ -219,14 +224,14 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
         gz10[8] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         gz10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
         gz10[9] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        cgtp_load<6>(gz7, l.gz + (int64_t)node * 9088 + 1920 + (group * 32 + lane) * 6);
+        cgtp_load<6>(gz7, gz_row + (group * 32 + lane) * 6 + 1920);
         gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
         gz7[3] *= 0x1.e990cep-4f; /* sqrt(1/70) */
         gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
         gz7[4] *= 0x1.83091ep-2f; /* sqrt(1/7) */
         gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
         gz7[5] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        cgtp_load<14>(gz16, l.gz + (int64_t)node * 9088 + 8192 + (group * 32 + lane) * 14);
+        cgtp_load<14>(gz16, gz_row + (group * 32 + lane) * 14 + 8192);
         gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         gz16[7] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
@@ -246,9 +251,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
             cgtp_copies_wait<STAGES - 2>();
             cgtp_sync_warp();
             if (done + STAGES - 1 < count) /* into the stage that the edge before had */
-                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
+                load(done + STAGES - 1, stage, lane);
             cgtp_copies_commit();
-            const unsigned char *const at = ring + stage * STAGE;
+            stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
+            const unsigned char *const at = cgtp_pointer(stage);
             const int64_t edge = first + done;
             real x0[2];
             cgtp_load<2>(x0, (const real *)(at + 0) + lane * 2);
@@ -295,7 +301,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2624) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 3392) + lane * 2);
                 real gw_v[2];
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
@@ -327,7 +333,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2880) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 5184) + lane * 2);
                 real gw_v[2];
                 {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
@@ -399,7 +405,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3392) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 2624) + lane * 2);
                 real gw_v[2];
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
@@ -439,7 +445,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
                 const real y_f2 = y_1;
                 const real y_f3 = C0 * y_1;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3648) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 4672) + lane * 2);
                 real gw_v[2];
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
@@ -563,7 +569,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
                 const real y_f5 = C2 * y_1;
                 const real y_f6 = C1 * y_2;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 4160) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 6208) + lane * 2);
                 real gw_v[2];
                 {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
@@ -678,7 +684,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
                 const real y_f4 = y_3;
                 const real y_f5 = C0 * y_2 - y_4;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 4672) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 3648) + lane * 2);
                 real gw_v[2];
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
@@ -743,7 +749,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
                 const real y_f7 = C1 * y_3;
                 const real y_f8 = C0 * y_2 - y_4;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 4928) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 5952) + lane * 2);
                 real gw_v[2];
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
@@ -809,7 +815,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
                 const real y_f3 = y_3;
                 const real y_f4 = y_4;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 5184) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 2880) + lane * 2);
                 real gw_v[2];
                 {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
@@ -1012,7 +1018,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
                 const real y_f12 = C6 * y_5;
                 const real y_f13 = C5 * y_4 - y_6;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 5952) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 4928) + lane * 2);
                 real gw_v[2];
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
@@ -1105,7 +1111,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
                 const real y_f12 = C1 * y_3 - C2 * y_5;
                 const real y_f13 = y_4 - C0 * y_6;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 6208) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 4160) + lane * 2);
                 real gw_v[2];
                 {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
@@ -1350,17 +1356,18 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
             cgtp_store<6>((real *)(leave + 256) + lane * 6, gx1);
             cgtp_store<10>((real *)(leave + 1024) + lane * 10, gx2);
             cgtp_sync_warp();
-            real *const gx_row = l.gx_edges + edge * (int64_t)1152;
+            real *const gx_row1 = cgtp_base(l.gx_edges + edge * (int64_t)1152 + group * 64 + lane * 4);
+            real *const gx_row3 = cgtp_base(l.gx_edges + edge * (int64_t)1152 + group * 192 + lane * 4);
+            real *const gx_row5 = cgtp_base(l.gx_edges + edge * (int64_t)1152 + group * 320 + lane * 4);
             if (lane < 16)
-                cgtp_put16(gx_row + 0 + group * 64 + lane * 4, leave + 0 + lane * 16);
-            cgtp_put16(gx_row + 128 + group * 192 + lane * 4, leave + 256 + lane * 16);
+                cgtp_put16(gx_row1, leave + 0 + lane * 16);
+            cgtp_put16(gx_row3 + 128, leave + 256 + lane * 16);
             if (lane < 16)
-                cgtp_put16(gx_row + 256 + group * 192 + lane * 4, leave + 768 + lane * 16);
-            cgtp_put16(gx_row + 512 + group * 320 + lane * 4, leave + 1024 + lane * 16);
-            cgtp_put16(gx_row + 640 + group * 320 + lane * 4, leave + 1536 + lane * 16);
+                cgtp_put16(gx_row3 + 256, leave + 768 + lane * 16);
+            cgtp_put16(gx_row5 + 512, leave + 1024 + lane * 16);
+            cgtp_put16(gx_row5 + 640, leave + 1536 + lane * 16);
             if (lane < 16)
-                cgtp_put16(gx_row + 768 + group * 320 + lane * 4, leave + 2048 + lane * 16);
-            stage = stage + 1 < STAGES ? stage + 1 : 0;
+                cgtp_put16(gx_row5 + 768, leave + 2048 + lane * 16);
         }
     }
     if (done % 8)
@@ -1376,13 +1383,14 @@ CGTP_KERNEL(128, 2) senders_kernel(const launch l, const cgtp_division<1> divisi
     int index;
     const int segment = cgtp_place(division, l.counters_senders, 1, index);
     const int warp = index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 22656;
+    unsigned char *const ring = shared + cgtp_warp() * 22912;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (segment == 0) {
+    if (segment == 0 && warp / 2 < division.warps[0]) {
         const int group = warp % 2;
-        cgtp_work<nodes, 2, false> piece(warp / 2, division.warps[0], division.ranges[0], division.short_ranges[0]);
-        while (warp / 2 < division.warps[0] && piece.next(l.graph, l.counters_senders + 1, (int *)(shared + 94720) + cgtp_warp() / 2))
-            senders_segment_0(l, piece, group, ring, (real *)(shared + 90624) + cgtp_warp() / 2 * 512, stream, keep);
+        cgtp_work<nodes, 2, false> work(division, 0, (cgtp_piece *)(ring + 22656));
+        for (int number = work.start(l.graph, warp / 2, l.counters_senders + 1, (int *)(shared + 95744) + cgtp_warp() / 2); number >= 0;
+             number = work.next(l.graph, l.counters_senders + 1, (int *)(shared + 95744) + cgtp_warp() / 2))
+            senders_segment_0(l, work, number, group, ring, (real *)(shared + 91648) + cgtp_warp() / 2 * 512, stream, keep);
     }
 }
 
@@ -1488,7 +1496,7 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups, false);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
-                                        cgtp_division_blocks(division), 128, 94736, stream, l, division)))
+                                        cgtp_division_blocks(division), 128, 95760, stream, l, division)))
             return status;
     }
     if ((status = cgtp_launch_early(gx_gather, graph->senders * 3, 128, 0, stream, l)))

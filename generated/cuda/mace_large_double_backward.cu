@@ -10,9 +10,9 @@
  */
 /* Plan for sm_90:
  *   kernel double_backward, pass over receiver: pipelined convolution, gradients of x through a buffer of edges
- *     4 stages, 4 warps a block, 2 blocks a multiprocessor, 98320 bytes shared a block
- *     segment 0: 10 paths, 128 channels, 1 a lane in 4 groups; 206 registers; stage 3840 bytes; 912 instructions an edge
- *     segment 1: 7 paths, 128 channels, 1 a lane in 4 groups; 191 registers; stage 3328 bytes; 1239 instructions an edge
+ *     4 stages, 4 warps a block, 2 blocks a multiprocessor, 99344 bytes shared a block
+ *     segment 0: 10 paths, 128 channels, 1 a lane in 4 groups; 208 registers; stage 3840 bytes; 912 instructions an edge
+ *     segment 1: 7 paths, 128 channels, 1 a lane in 4 groups; 193 registers; stage 3328 bytes; 1239 instructions an edge
  */
 #include "mace_large.h"
 
@@ -52,58 +52,61 @@ struct launch {
 
 enum { PARTIAL_receivers = 1280 }; /* elements that a warp puts aside for a receiver it shares */
 
-/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 4; one piece of work. slot: the piece's place among the partial sums. */
+/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 4; one piece of work. slots: where the segment's partial sums begin. */
 template <int nodes>
-CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, true> &piece, int group, int64_t slot, unsigned char *ring, real *exchange,
+CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, true> &work, int number, int group, int64_t slots, unsigned char *ring, real *exchange,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 4, STAGE = 3840 };
     const graph_arrays &graph = l.graph;
-    const int lane = cgtp_lane();
-    const int64_t first = piece.first;
-    const int count = piece.count;
-    int32_t node = (int32_t)piece.node;
-    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
-    int ends_at = 0; /* the lane that has this receiver's */
-    int done = 0, stage = 0;
+    const cgtp_piece &piece = *work.piece;
+    const int lane = cgtp_lane_kept();
+    cgtp_opening opening = work.open(graph, number);
+    const int64_t first = opening.first;
+    const int count = opening.count;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
+    work.find(graph, opening);
+    int32_t node = (int32_t)opening.node;
+    cgtp_address stage = cgtp_address_of(ring); /* the one that is loaded next */
+    int done = 0;
     unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
-    bool continued = piece.continued;
     /* Starts the copies of edge number `next` of the range into a stage of the ring. */
-    auto load = [&](int next, int stage) {
+    auto load = [&](int next, cgtp_address stage, int lane) {
         if (next % CGTP_LANES == 0) {
             senders = next_senders;
             const int ahead = next + CGTP_LANES + lane;
             next_senders = ahead < count ? graph.sender[first + ahead] : 0;
         }
         const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(ring + stage * STAGE);
-        const real *const x_row = l.x + from * (int64_t)1152;
+        unsigned char *const to = cgtp_hide(cgtp_pointer(stage) + lane * 16);
+        const real *const x_row1 = cgtp_base(l.x + from * (int64_t)1152 + group * 32 + lane * 4);
+        const real *const x_row3 = cgtp_base(l.x + from * (int64_t)1152 + group * 96 + lane * 4);
         if (lane < 8)
-            cgtp_copy16(to + 0 + lane * 16, x_row + group * 32 + lane * 4, keep);
+            cgtp_copy16(to + 0, x_row1, keep);
         if (lane < 24)
-            cgtp_copy16(to + 128 + lane * 16, x_row + 128 + group * 96 + lane * 4, keep);
-        const real *const y_row = l.y + (first + next) * 16;
+            cgtp_copy16(to + 128, x_row3 + 128, keep);
+        const real *const y_row = l.y + (first + next) * 16 + lane * 4;
         if (lane < 4)
-            cgtp_copy16(to + 512 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + next) * 2176 + group * 32;
-        cgtp_copy16(to + 576 + lane * 16, w_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 384 : 128) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 1088 + lane * 16, w_row + (lane < 8 ? 1152 : lane < 16 ? 1024 : lane < 24 ? 640 : 1792) + lane % 8 * 4, stream);
+            cgtp_copy16(to + 512, y_row, stream);
+        const real *const w_row = cgtp_base(l.w + (first + next) * 2176 + group * 32 + lane / 8 * 128 + lane % 8 * 4);
+        cgtp_copy16(to + 576, w_row + 0 + (lane < 8 ? 0 : lane < 16 ? 0 : lane < 24 ? 128 : 128), stream);
+        cgtp_copy16(to + 1088, w_row + 640 + (lane < 8 ? 0 : lane < 16 ? 256 : lane < 24 ? 256 : 256), stream);
         if (lane < 16)
-            cgtp_copy16(to + 1600 + lane * 16, w_row + 1664 + lane / 8 * -384 + lane % 8 * 4, stream);
-        const real *const ax_row = l.ax + from * (int64_t)1152;
+            cgtp_copy16(to + 1600, w_row + 1664, stream);
+        const real *const ax_row1 = cgtp_base(l.ax + from * (int64_t)1152 + group * 32 + lane * 4);
+        const real *const ax_row3 = cgtp_base(l.ax + from * (int64_t)1152 + group * 96 + lane * 4);
         if (lane < 8)
-            cgtp_copy16(to + 1856 + lane * 16, ax_row + group * 32 + lane * 4, keep);
+            cgtp_copy16(to + 1856, ax_row1, keep);
         if (lane < 24)
-            cgtp_copy16(to + 1984 + lane * 16, ax_row + 128 + group * 96 + lane * 4, keep);
-        const real *const by_row = l.by + (first + next) * 16;
+            cgtp_copy16(to + 1984, ax_row3 + 128, keep);
+        const real *const by_row = l.by + (first + next) * 16 + lane * 4;
         if (lane < 4)
-            cgtp_copy16(to + 2368 + lane * 16, by_row + lane * 4, stream);
-        const real *const cw_row = l.cw + (first + next) * 2176 + group * 32;
-        cgtp_copy16(to + 2432 + lane * 16, cw_row + (lane < 8 ? 0 : lane < 16 ? 512 : lane < 24 ? 384 : 128) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 2944 + lane * 16, cw_row + (lane < 8 ? 1152 : lane < 16 ? 1024 : lane < 24 ? 640 : 1792) + lane % 8 * 4, stream);
+            cgtp_copy16(to + 2368, by_row, stream);
+        const real *const cw_row = cgtp_base(l.cw + (first + next) * 2176 + group * 32 + lane / 8 * 128 + lane % 8 * 4);
+        cgtp_copy16(to + 2432, cw_row + 0 + (lane < 8 ? 0 : lane < 16 ? 0 : lane < 24 ? 128 : 128), stream);
+        cgtp_copy16(to + 2944, cw_row + 640 + (lane < 8 ? 0 : lane < 16 ? 256 : lane < 24 ? 256 : 256), stream);
         if (lane < 16)
-            cgtp_copy16(to + 3456 + lane * 16, cw_row + 1664 + lane / 8 * -384 + lane % 8 * 4, stream);
+            cgtp_copy16(to + 3456, cw_row + 1664, stream);
     };
     /* Sums the gradients of `items` edges from number `begin` of the range on over the team. */
     auto add_up = [&](int begin, int items) {
@@ -132,8 +135,12 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
     real gz13[7] = {0};
     real gz10[5] = {0};
     /* Writes the sums as row `row` of the output. */
-    auto flush = [&](int64_t row) {
+    auto flush = [&](int64_t row, int lane) {
         cgtp_sync_warp(); /* what the last edge adds has left */
+        real *const d_gz_row1 = cgtp_base(l.d_gz + row * 9088 + group * 32 + lane * 4);
+        real *const d_gz_row3 = cgtp_base(l.d_gz + row * 9088 + group * 96 + lane * 4);
+        real *const d_gz_row5 = cgtp_base(l.d_gz + row * 9088 + group * 160 + lane * 4);
+        real *const d_gz_row7 = cgtp_base(l.d_gz + row * 9088 + group * 224 + lane * 4);
         /* through buffer 0 */
         cgtp_store<1>((real *)(leave + 0) + lane * 1, d_gz0);
         cgtp_store<3>((real *)(leave + 128) + lane * 3, d_gz4);
@@ -161,24 +168,24 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
         cgtp_store<7>((real *)(leave + 2688) + lane * 7, d_gz14);
         cgtp_sync_warp();
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 0 + group * 32 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(d_gz_row1, leave + 0 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 768 + group * 96 + lane * 4, leave + 128 + lane * 16);
+            cgtp_put16(d_gz_row3 + 768, leave + 128 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 384 + group * 96 + lane * 4, leave + 512 + lane * 16);
+            cgtp_put16(d_gz_row3 + 384, leave + 512 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 128 + group * 32 + lane * 4, leave + 896 + lane * 16);
-        cgtp_put16(l.d_gz + row * 9088 + 2944 + group * 160 + lane * 4, leave + 1024 + lane * 16);
+            cgtp_put16(d_gz_row1 + 128, leave + 896 + lane * 16);
+        cgtp_put16(d_gz_row5 + 2944, leave + 1024 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 3072 + group * 160 + lane * 4, leave + 1536 + lane * 16);
-        cgtp_put16(l.d_gz + row * 9088 + 2304 + group * 160 + lane * 4, leave + 1664 + lane * 16);
+            cgtp_put16(d_gz_row5 + 3072, leave + 1536 + lane * 16);
+        cgtp_put16(d_gz_row5 + 2304, leave + 1664 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 2432 + group * 160 + lane * 4, leave + 2176 + lane * 16);
+            cgtp_put16(d_gz_row5 + 2432, leave + 2176 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 1152 + group * 96 + lane * 4, leave + 2304 + lane * 16);
-        cgtp_put16(l.d_gz + row * 9088 + 6400 + group * 224 + lane * 4, leave + 2688 + lane * 16);
+            cgtp_put16(d_gz_row3 + 1152, leave + 2304 + lane * 16);
+        cgtp_put16(d_gz_row7 + 6400, leave + 2688 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 6528 + group * 224 + lane * 4, leave + 3200 + lane * 16);
+            cgtp_put16(d_gz_row7 + 6528, leave + 3200 + lane * 16);
         /* through buffer 1 */
         cgtp_store<7>((real *)(leave + 4096) + lane * 7, d_gz13);
         d_gz10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
@@ -188,12 +195,12 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
         d_gz10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
         cgtp_store<5>((real *)(leave + 4992) + lane * 5, d_gz10);
         cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 5504 + group * 224 + lane * 4, leave + 4096 + lane * 16);
+        cgtp_put16(d_gz_row7 + 5504, leave + 4096 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 5632 + group * 224 + lane * 4, leave + 4608 + lane * 16);
-        cgtp_put16(l.d_gz + row * 9088 + 3584 + group * 160 + lane * 4, leave + 4992 + lane * 16);
+            cgtp_put16(d_gz_row7 + 5632, leave + 4608 + lane * 16);
+        cgtp_put16(d_gz_row5 + 3584, leave + 4992 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 3712 + group * 160 + lane * 4, leave + 5504 + lane * 16);
+            cgtp_put16(d_gz_row5 + 3712, leave + 5504 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
@@ -212,16 +219,16 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (i < count)
-            load(i, i);
+            load(i, stage, cgtp_lane_anew());
         cgtp_copies_commit();
+        stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
     }
+    work.keep(opening, number);
     CGTP_LOOP
-    for (; node < piece.node_end; node++, ends_at++) {
-        if (ends_at == CGTP_LANES) {
-            ends_at = 0;
-            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
-        }
-        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
+    for (; node < cgtp_uniform(piece.node_end); node++) {
+        if (node % CGTP_LANES == 0)
+            work.go_on(graph, node, first);
+        const int full = cgtp_uniform(cgtp_row_end(piece, node)), end = full < count ? full : count;
         CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] = 0;
@@ -232,23 +239,24 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
         CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz14[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz13[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz10[i] = 0;
-        cgtp_load<1>(gz0, l.gz + (int64_t)node * 9088 + 0 + (group * 32 + lane) * 1);
-        cgtp_load<3>(gz4, l.gz + (int64_t)node * 9088 + 768 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz3, l.gz + (int64_t)node * 9088 + 384 + (group * 32 + lane) * 3);
-        cgtp_load<1>(gz1, l.gz + (int64_t)node * 9088 + 128 + (group * 32 + lane) * 1);
+        const real *const gz_row = cgtp_base(l.gz + (int64_t)node * 9088);
+        cgtp_load<1>(gz0, gz_row + (group * 32 + lane) * 1);
+        cgtp_load<3>(gz4, gz_row + (group * 32 + lane) * 3 + 768);
+        cgtp_load<3>(gz3, gz_row + (group * 32 + lane) * 3 + 384);
+        cgtp_load<1>(gz1, gz_row + (group * 32 + lane) * 1 + 128);
         gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<5>(gz9, l.gz + (int64_t)node * 9088 + 2944 + (group * 32 + lane) * 5);
+        cgtp_load<5>(gz9, gz_row + (group * 32 + lane) * 5 + 2944);
         gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[2] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
         gz9[3] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<5>(gz8, l.gz + (int64_t)node * 9088 + 2304 + (group * 32 + lane) * 5);
-        cgtp_load<3>(gz5, l.gz + (int64_t)node * 9088 + 1152 + (group * 32 + lane) * 3);
+        cgtp_load<5>(gz8, gz_row + (group * 32 + lane) * 5 + 2304);
+        cgtp_load<3>(gz5, gz_row + (group * 32 + lane) * 3 + 1152);
         gz5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz5[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz5[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_load<7>(gz14, l.gz + (int64_t)node * 9088 + 6400 + (group * 32 + lane) * 7);
+        cgtp_load<7>(gz14, gz_row + (group * 32 + lane) * 7 + 6400);
         gz14[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz14[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz14[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
@@ -256,8 +264,8 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
         gz14[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
         gz14[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<7>(gz13, l.gz + (int64_t)node * 9088 + 5504 + (group * 32 + lane) * 7);
-        cgtp_load<5>(gz10, l.gz + (int64_t)node * 9088 + 3584 + (group * 32 + lane) * 5);
+        cgtp_load<7>(gz13, gz_row + (group * 32 + lane) * 7 + 5504);
+        cgtp_load<5>(gz10, gz_row + (group * 32 + lane) * 5 + 3584);
         gz10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
         gz10[1] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
         gz10[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
@@ -268,9 +276,10 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
             cgtp_copies_wait<STAGES - 2>();
             cgtp_sync_warp();
             if (done + STAGES - 1 < count) /* into the stage that the edge before had */
-                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
+                load(done + STAGES - 1, stage, lane);
             cgtp_copies_commit();
-            const unsigned char *const at = ring + stage * STAGE;
+            stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
+            const unsigned char *const at = cgtp_pointer(stage);
             const int64_t edge = first + done;
             real x0[1];
             cgtp_load<1>(x0, (const real *)(at + 0) + lane * 1);
@@ -318,11 +327,11 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 704) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 960) + lane * 1);
                 const real by_0 = by[0];
                 const real by_f0 = by_0;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2560) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2816) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -385,13 +394,13 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 960) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 704) + lane * 1);
                 const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
                 const real by_f0 = by_0;
                 const real by_f1 = by_1;
                 const real by_f2 = by_2;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2816) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2560) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -421,14 +430,14 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
                 const real y_f2 = y_1;
                 const real y_f3 = C0 * y_1;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1088) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
                 const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
                 const real by_f0 = by_2;
                 const real by_f1 = by_0;
                 const real by_f2 = by_1;
                 const real by_f3 = C0 * by_1;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2944) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3200) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -523,7 +532,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
                 const real y_f4 = y_3;
                 const real y_f5 = C0 * y_2 - y_4;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1088) + lane * 1);
                 const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
                 const real by_f0 = C0 * by_2 + by_4;
                 const real by_f1 = by_1;
@@ -532,7 +541,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
                 const real by_f4 = by_3;
                 const real by_f5 = C0 * by_2 - by_4;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3200) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2944) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -592,7 +601,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
                 const real y_f7 = C1 * y_3;
                 const real y_f8 = C0 * y_2 - y_4;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1728) + lane * 1);
                 const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
                 const real by_f0 = by_4;
                 const real by_f1 = by_0;
@@ -604,7 +613,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
                 const real by_f7 = C1 * by_3;
                 const real by_f8 = C0 * by_2 - by_4;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3328) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3584) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -738,7 +747,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
                 const real y_f12 = C6 * y_5;
                 const real y_f13 = C5 * y_4 - y_6;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1728) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane * 1);
                 const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
                 const real by_f0 = by_4 + C0 * by_6;
                 const real by_f1 = C1 * by_1;
@@ -755,7 +764,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
                 const real by_f12 = C6 * by_5;
                 const real by_f13 = C5 * by_4 - by_6;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3584) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3328) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -824,25 +833,26 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
             cgtp_store<1>((real *)(leave + 0) + lane * 1, d_x0);
             cgtp_store<3>((real *)(leave + 128) + lane * 3, d_x1);
             cgtp_sync_warp();
-            real *const d_x_row = l.d_x_edges + edge * (int64_t)1152;
+            real *const d_x_row1 = cgtp_base(l.d_x_edges + edge * (int64_t)1152 + group * 32 + lane * 4);
+            real *const d_x_row3 = cgtp_base(l.d_x_edges + edge * (int64_t)1152 + group * 96 + lane * 4);
             if (lane < 8)
-                cgtp_put16(d_x_row + 0 + group * 32 + lane * 4, leave + 0 + lane * 16);
+                cgtp_put16(d_x_row1, leave + 0 + lane * 16);
             if (lane < 24)
-                cgtp_put16(d_x_row + 128 + group * 96 + lane * 4, leave + 128 + lane * 16);
-            stage = stage + 1 < STAGES ? stage + 1 : 0;
+                cgtp_put16(d_x_row3 + 128, leave + 128 + lane * 16);
         }
-        if (continued) { /* the range that began it adds this up */
+        if (piece.continued && node == piece.node) {
+            /* the range that began it adds this up */
+            const int64_t slot = slots + piece.range * 4 + group;
             put_aside(l.partial_receivers + slot * PARTIAL_receivers + lane);
             cgtp_flag_raise(l.flag_receivers + slot);
-            continued = false;
             continue;
         }
-        if (full > count) { /* add what the ranges after have, in their order */
+        if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, in their order */
             CGTP_LOOP
-            for (int r = piece.range + 1; piece.reaches(graph, node, r); r++) {
-                const int64_t other = slot + (r - piece.range) * 4;
-                cgtp_flag_wait(l.flag_receivers + other);
-                const real *const from = l.partial_receivers + other * PARTIAL_receivers + lane;
+            for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {
+                const int64_t slot = slots + r * 4 + group;
+                cgtp_flag_wait(l.flag_receivers + slot);
+                const real *const from = l.partial_receivers + slot * PARTIAL_receivers + lane;
                 CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] += cgtp_read_other(from + (4 + i) * CGTP_LANES);
@@ -855,60 +865,61 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
                 CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz10[i] += cgtp_read_other(from + (35 + i) * CGTP_LANES);
             }
         }
-        flush(node);
+        flush(node, cgtp_lane_anew());
     }
     if (done % 8)
         add_up(done - done % 8, done % 8);
 }
 
-/* Segment 1: 7 paths, 1 channels a lane, warp `group` of 4; one piece of work. slot: the piece's place among the partial sums. */
+/* Segment 1: 7 paths, 1 channels a lane, warp `group` of 4; one piece of work. slots: where the segment's partial sums begin. */
 template <int nodes>
-CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, true> &piece, int group, int64_t slot, unsigned char *ring, real *exchange,
+CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, true> &work, int number, int group, int64_t slots, unsigned char *ring, real *exchange,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 4, STAGE = 3328 };
     const graph_arrays &graph = l.graph;
-    const int lane = cgtp_lane();
-    const int64_t first = piece.first;
-    const int count = piece.count;
-    int32_t node = (int32_t)piece.node;
-    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
-    int ends_at = 0; /* the lane that has this receiver's */
-    int done = 0, stage = 0;
+    const cgtp_piece &piece = *work.piece;
+    const int lane = cgtp_lane_kept();
+    cgtp_opening opening = work.open(graph, number);
+    const int64_t first = opening.first;
+    const int count = opening.count;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
+    work.find(graph, opening);
+    int32_t node = (int32_t)opening.node;
+    cgtp_address stage = cgtp_address_of(ring); /* the one that is loaded next */
+    int done = 0;
     unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
-    bool continued = piece.continued;
     /* Starts the copies of edge number `next` of the range into a stage of the ring. */
-    auto load = [&](int next, int stage) {
+    auto load = [&](int next, cgtp_address stage, int lane) {
         if (next % CGTP_LANES == 0) {
             senders = next_senders;
             const int ahead = next + CGTP_LANES + lane;
             next_senders = ahead < count ? graph.sender[first + ahead] : 0;
         }
         const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(ring + stage * STAGE);
-        const real *const x_row = l.x + from * (int64_t)1152;
-        cgtp_copy16(to + 0 + lane * 16, x_row + 512 + group * 160 + lane * 4, keep);
+        unsigned char *const to = cgtp_hide(cgtp_pointer(stage) + lane * 16);
+        const real *const x_row5 = cgtp_base(l.x + from * (int64_t)1152 + group * 160 + lane * 4);
+        cgtp_copy16(to + 0, x_row5 + 512, keep);
         if (lane < 8)
-            cgtp_copy16(to + 512 + lane * 16, x_row + 512 + group * 160 + 128 + lane * 4, keep);
-        const real *const y_row = l.y + (first + next) * 16;
+            cgtp_copy16(to + 512, x_row5 + 512 + 128, keep);
+        const real *const y_row = l.y + (first + next) * 16 + lane * 4;
         if (lane < 4)
-            cgtp_copy16(to + 640 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + next) * 2176 + group * 32;
-        cgtp_copy16(to + 704 + lane * 16, w_row + (lane < 8 ? 1408 : lane < 16 ? 768 : lane < 24 ? 1920 : 256) + lane % 8 * 4, stream);
+            cgtp_copy16(to + 640, y_row, stream);
+        const real *const w_row = cgtp_base(l.w + (first + next) * 2176 + group * 32 + lane / 8 * 512 + lane % 8 * 4);
+        cgtp_copy16(to + 704, w_row + 256 + (lane < 8 ? 0 : lane < 16 ? 0 : lane < 24 ? -384 : -384), stream);
         if (lane < 24)
-            cgtp_copy16(to + 1216 + lane * 16, w_row + (lane < 8 ? 1536 : lane < 16 ? 896 : 2048) + lane % 8 * 4, stream);
-        const real *const ax_row = l.ax + from * (int64_t)1152;
-        cgtp_copy16(to + 1600 + lane * 16, ax_row + 512 + group * 160 + lane * 4, keep);
+            cgtp_copy16(to + 1216, w_row + 1536 + (lane < 8 ? 0 : lane < 16 ? -128 : -512), stream);
+        const real *const ax_row5 = cgtp_base(l.ax + from * (int64_t)1152 + group * 160 + lane * 4);
+        cgtp_copy16(to + 1600, ax_row5 + 512, keep);
         if (lane < 8)
-            cgtp_copy16(to + 2112 + lane * 16, ax_row + 512 + group * 160 + 128 + lane * 4, keep);
-        const real *const by_row = l.by + (first + next) * 16;
+            cgtp_copy16(to + 2112, ax_row5 + 512 + 128, keep);
+        const real *const by_row = l.by + (first + next) * 16 + lane * 4;
         if (lane < 4)
-            cgtp_copy16(to + 2240 + lane * 16, by_row + lane * 4, stream);
-        const real *const cw_row = l.cw + (first + next) * 2176 + group * 32;
-        cgtp_copy16(to + 2304 + lane * 16, cw_row + (lane < 8 ? 1408 : lane < 16 ? 768 : lane < 24 ? 1920 : 256) + lane % 8 * 4, stream);
+            cgtp_copy16(to + 2240, by_row, stream);
+        const real *const cw_row = cgtp_base(l.cw + (first + next) * 2176 + group * 32 + lane / 8 * 512 + lane % 8 * 4);
+        cgtp_copy16(to + 2304, cw_row + 256 + (lane < 8 ? 0 : lane < 16 ? 0 : lane < 24 ? -384 : -384), stream);
         if (lane < 24)
-            cgtp_copy16(to + 2816 + lane * 16, cw_row + (lane < 8 ? 1536 : lane < 16 ? 896 : 2048) + lane % 8 * 4, stream);
+            cgtp_copy16(to + 2816, cw_row + 1536 + (lane < 8 ? 0 : lane < 16 ? -128 : -512), stream);
     };
     /* Sums the gradients of `items` edges from number `begin` of the range on over the team. */
     auto add_up = [&](int begin, int items) {
@@ -931,8 +942,12 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
     real gz7[3] = {0};
     real gz16[7] = {0};
     /* Writes the sums as row `row` of the output. */
-    auto flush = [&](int64_t row) {
+    auto flush = [&](int64_t row, int lane) {
         cgtp_sync_warp(); /* what the last edge adds has left */
+        real *const d_gz_row1 = cgtp_base(l.d_gz + row * 9088 + group * 32 + lane * 4);
+        real *const d_gz_row3 = cgtp_base(l.d_gz + row * 9088 + group * 96 + lane * 4);
+        real *const d_gz_row5 = cgtp_base(l.d_gz + row * 9088 + group * 160 + lane * 4);
+        real *const d_gz_row7 = cgtp_base(l.d_gz + row * 9088 + group * 224 + lane * 4);
         /* through buffer 0 */
         cgtp_store<5>((real *)(leave + 0) + lane * 5, d_gz11);
         d_gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
@@ -968,24 +983,24 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
         d_gz16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         cgtp_store<7>((real *)(leave + 3072) + lane * 7, d_gz16);
         cgtp_sync_warp();
-        cgtp_put16(l.d_gz + row * 9088 + 4224 + group * 160 + lane * 4, leave + 0 + lane * 16);
+        cgtp_put16(d_gz_row5 + 4224, leave + 0 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 4352 + group * 160 + lane * 4, leave + 512 + lane * 16);
+            cgtp_put16(d_gz_row5 + 4352, leave + 512 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 1536 + group * 96 + lane * 4, leave + 640 + lane * 16);
-        cgtp_put16(l.d_gz + row * 9088 + 7296 + group * 224 + lane * 4, leave + 1024 + lane * 16);
+            cgtp_put16(d_gz_row3 + 1536, leave + 640 + lane * 16);
+        cgtp_put16(d_gz_row7 + 7296, leave + 1024 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 7424 + group * 224 + lane * 4, leave + 1536 + lane * 16);
+            cgtp_put16(d_gz_row7 + 7424, leave + 1536 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 256 + group * 32 + lane * 4, leave + 1920 + lane * 16);
-        cgtp_put16(l.d_gz + row * 9088 + 4864 + group * 160 + lane * 4, leave + 2048 + lane * 16);
+            cgtp_put16(d_gz_row1 + 256, leave + 1920 + lane * 16);
+        cgtp_put16(d_gz_row5 + 4864, leave + 2048 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.d_gz + row * 9088 + 4992 + group * 160 + lane * 4, leave + 2560 + lane * 16);
+            cgtp_put16(d_gz_row5 + 4992, leave + 2560 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 1920 + group * 96 + lane * 4, leave + 2688 + lane * 16);
-        cgtp_put16(l.d_gz + row * 9088 + 8192 + group * 224 + lane * 4, leave + 3072 + lane * 16);
+            cgtp_put16(d_gz_row3 + 1920, leave + 2688 + lane * 16);
+        cgtp_put16(d_gz_row7 + 8192, leave + 3072 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.d_gz + row * 9088 + 8320 + group * 224 + lane * 4, leave + 3584 + lane * 16);
+            cgtp_put16(d_gz_row7 + 8320, leave + 3584 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
@@ -1001,16 +1016,16 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (i < count)
-            load(i, i);
+            load(i, stage, cgtp_lane_anew());
         cgtp_copies_commit();
+        stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
     }
+    work.keep(opening, number);
     CGTP_LOOP
-    for (; node < piece.node_end; node++, ends_at++) {
-        if (ends_at == CGTP_LANES) {
-            ends_at = 0;
-            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
-        }
-        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
+    for (; node < cgtp_uniform(piece.node_end); node++) {
+        if (node % CGTP_LANES == 0)
+            work.go_on(graph, node, first);
+        const int full = cgtp_uniform(cgtp_row_end(piece, node)), end = full < count ? full : count;
         CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] = 0;
@@ -1018,12 +1033,13 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
         CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz12[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz16[i] = 0;
-        cgtp_load<5>(gz11, l.gz + (int64_t)node * 9088 + 4224 + (group * 32 + lane) * 5);
-        cgtp_load<3>(gz6, l.gz + (int64_t)node * 9088 + 1536 + (group * 32 + lane) * 3);
+        const real *const gz_row = cgtp_base(l.gz + (int64_t)node * 9088);
+        cgtp_load<5>(gz11, gz_row + (group * 32 + lane) * 5 + 4224);
+        cgtp_load<3>(gz6, gz_row + (group * 32 + lane) * 3 + 1536);
         gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
         gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_load<7>(gz15, l.gz + (int64_t)node * 9088 + 7296 + (group * 32 + lane) * 7);
+        cgtp_load<7>(gz15, gz_row + (group * 32 + lane) * 7 + 7296);
         gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
@@ -1031,19 +1047,19 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
         gz15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
         gz15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
         gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<1>(gz2, l.gz + (int64_t)node * 9088 + 256 + (group * 32 + lane) * 1);
+        cgtp_load<1>(gz2, gz_row + (group * 32 + lane) * 1 + 256);
         gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        cgtp_load<5>(gz12, l.gz + (int64_t)node * 9088 + 4864 + (group * 32 + lane) * 5);
+        cgtp_load<5>(gz12, gz_row + (group * 32 + lane) * 5 + 4864);
         gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
         gz12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         gz12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
         gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        cgtp_load<3>(gz7, l.gz + (int64_t)node * 9088 + 1920 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz7, gz_row + (group * 32 + lane) * 3 + 1920);
         gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
         gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
         gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        cgtp_load<7>(gz16, l.gz + (int64_t)node * 9088 + 8192 + (group * 32 + lane) * 7);
+        cgtp_load<7>(gz16, gz_row + (group * 32 + lane) * 7 + 8192);
         gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
         gz16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
@@ -1056,9 +1072,10 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
             cgtp_copies_wait<STAGES - 2>();
             cgtp_sync_warp();
             if (done + STAGES - 1 < count) /* into the stage that the edge before had */
-                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
+                load(done + STAGES - 1, stage, lane);
             cgtp_copies_commit();
-            const unsigned char *const at = ring + stage * STAGE;
+            stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
+            const unsigned char *const at = cgtp_pointer(stage);
             const int64_t edge = first + done;
             real x2[5];
             cgtp_load<5>(x2, (const real *)(at + 0) + lane * 5);
@@ -1075,11 +1092,11 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 704) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1088) + lane * 1);
                 const real by_0 = by[0];
                 const real by_f0 = by_0;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2304) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2688) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -1196,7 +1213,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
                 const real y_f5 = C2 * y_1;
                 const real y_f6 = C1 * y_2;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 960) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
                 const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
                 const real by_f0 = by_2;
                 const real by_f1 = by_0;
@@ -1206,7 +1223,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
                 const real by_f5 = C2 * by_1;
                 const real by_f6 = C1 * by_2;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2560) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2944) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -1281,7 +1298,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
                 const real y_f3 = y_3;
                 const real y_f4 = y_4;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1088) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 704) + lane * 1);
                 const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
                 const real by_f0 = by_0;
                 const real by_f1 = by_1;
@@ -1289,7 +1306,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
                 const real by_f3 = by_3;
                 const real by_f4 = by_4;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2688) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2304) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -1445,7 +1462,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
                 const real y_f12 = C1 * y_3 - C2 * y_5;
                 const real y_f13 = y_4 - C0 * y_6;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 960) + lane * 1);
                 const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
                 const real by_f0 = by_4 + C0 * by_6;
                 const real by_f1 = C1 * by_3 + C2 * by_5;
@@ -1462,7 +1479,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
                 const real by_f12 = C1 * by_3 - C2 * by_5;
                 const real by_f13 = by_4 - C0 * by_6;
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2944) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2560) + lane * 1);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -1710,24 +1727,24 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
                 add_up(done - 7, 8);
             cgtp_store<5>((real *)(leave + 0) + lane * 5, d_x2);
             cgtp_sync_warp();
-            real *const d_x_row = l.d_x_edges + edge * (int64_t)1152;
-            cgtp_put16(d_x_row + 512 + group * 160 + lane * 4, leave + 0 + lane * 16);
+            real *const d_x_row5 = cgtp_base(l.d_x_edges + edge * (int64_t)1152 + group * 160 + lane * 4);
+            cgtp_put16(d_x_row5 + 512, leave + 0 + lane * 16);
             if (lane < 8)
-                cgtp_put16(d_x_row + 640 + group * 160 + lane * 4, leave + 512 + lane * 16);
-            stage = stage + 1 < STAGES ? stage + 1 : 0;
+                cgtp_put16(d_x_row5 + 640, leave + 512 + lane * 16);
         }
-        if (continued) { /* the range that began it adds this up */
+        if (piece.continued && node == piece.node) {
+            /* the range that began it adds this up */
+            const int64_t slot = slots + piece.range * 4 + group;
             put_aside(l.partial_receivers + slot * PARTIAL_receivers + lane);
             cgtp_flag_raise(l.flag_receivers + slot);
-            continued = false;
             continue;
         }
-        if (full > count) { /* add what the ranges after have, in their order */
+        if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, in their order */
             CGTP_LOOP
-            for (int r = piece.range + 1; piece.reaches(graph, node, r); r++) {
-                const int64_t other = slot + (r - piece.range) * 4;
-                cgtp_flag_wait(l.flag_receivers + other);
-                const real *const from = l.partial_receivers + other * PARTIAL_receivers + lane;
+            for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {
+                const int64_t slot = slots + r * 4 + group;
+                cgtp_flag_wait(l.flag_receivers + slot);
+                const real *const from = l.partial_receivers + slot * PARTIAL_receivers + lane;
                 CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
@@ -1737,7 +1754,7 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
                 CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz16[i] += cgtp_read_other(from + (24 + i) * CGTP_LANES);
             }
         }
-        flush(node);
+        flush(node, cgtp_lane_anew());
     }
     if (done % 8)
         add_up(done - done % 8, done % 8);
@@ -1752,19 +1769,21 @@ CGTP_KERNEL(128, 2) receivers_kernel(const launch l, const cgtp_division<2> divi
     int index;
     const int segment = cgtp_place(division, l.counters_receivers, 2, index);
     const int warp = index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 23552;
+    unsigned char *const ring = shared + cgtp_warp() * 23808;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (segment == 0) {
+    if (segment == 0 && warp / 4 < division.warps[0]) {
         const int group = warp % 4;
-        cgtp_work<nodes, 4, true> piece(warp / 4, division.warps[0], division.ranges[0], division.short_ranges[0]);
-        while (warp / 4 < division.warps[0] && piece.next(l.graph, l.counters_receivers + 2, (int *)(shared + 98304) + cgtp_warp() / 4))
-            receivers_segment_0(l, piece, group, division.slot[0] + piece.range * 4 + group, ring, (real *)(shared + 94208) + cgtp_warp() / 4 * 1024, stream, keep);
+        cgtp_work<nodes, 4, true> work(division, 0, (cgtp_piece *)(ring + 23552));
+        for (int number = work.start(l.graph, warp / 4, l.counters_receivers + 2, (int *)(shared + 99328) + cgtp_warp() / 4); number >= 0;
+             number = work.next(l.graph, l.counters_receivers + 2, (int *)(shared + 99328) + cgtp_warp() / 4))
+            receivers_segment_0(l, work, number, group, division.slot[0], ring, (real *)(shared + 95232) + cgtp_warp() / 4 * 1024, stream, keep);
     }
-    else if (segment == 1) {
+    else if (segment == 1 && warp / 4 < division.warps[1]) {
         const int group = warp % 4;
-        cgtp_work<nodes, 4, true> piece(warp / 4, division.warps[1], division.ranges[1], division.short_ranges[1]);
-        while (warp / 4 < division.warps[1] && piece.next(l.graph, l.counters_receivers + 3, (int *)(shared + 98304) + cgtp_warp() / 4))
-            receivers_segment_1(l, piece, group, division.slot[1] + piece.range * 4 + group, ring, (real *)(shared + 94208) + cgtp_warp() / 4 * 1024, stream, keep);
+        cgtp_work<nodes, 4, true> work(division, 1, (cgtp_piece *)(ring + 23552));
+        for (int number = work.start(l.graph, warp / 4, l.counters_receivers + 3, (int *)(shared + 99328) + cgtp_warp() / 4); number >= 0;
+             number = work.next(l.graph, l.counters_receivers + 3, (int *)(shared + 99328) + cgtp_warp() / 4))
+            receivers_segment_1(l, work, number, group, division.slot[1], ring, (real *)(shared + 95232) + cgtp_warp() / 4 * 1024, stream, keep);
     }
 }
 
@@ -1909,7 +1928,7 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
         const auto division = cgtp_divide<2>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups, true);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
-                                        cgtp_division_blocks(division), 128, 98320, stream, l, division)))
+                                        cgtp_division_blocks(division), 128, 99344, stream, l, division)))
             return status;
     }
     if ((status = cgtp_launch_early(d_x_gather, graph->senders * 3, 128, 0, stream, l)))

@@ -10,8 +10,8 @@
  */
 /* Plan for sm_90:
  *   kernel forward, pass over receiver: pipelined convolution
- *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 114176 bytes shared a block
- *     segment 0: 17 paths, 128 channels, 2 a lane in 2 groups; 218 registers; stage 6784 bytes; 723 instructions an edge
+ *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 115200 bytes shared a block
+ *     segment 0: 17 paths, 128 channels, 2 a lane in 2 groups; 220 registers; stage 6784 bytes; 723 instructions an edge
  */
 #include "mace_large.h"
 
@@ -42,56 +42,59 @@ struct launch {
 
 enum { PARTIAL_receivers = 4544 }; /* elements that a warp puts aside for a receiver it shares */
 
-/* Segment 0: 17 paths, 2 channels a lane, warp `group` of 2; one piece of work. slot: the piece's place among the partial sums. */
+/* Segment 0: 17 paths, 2 channels a lane, warp `group` of 2; one piece of work. slots: where the segment's partial sums begin. */
 template <int nodes>
-CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, true> &piece, int group, int64_t slot, unsigned char *ring,
+CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, true> &work, int number, int group, int64_t slots, unsigned char *ring,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 3, STAGE = 6784 };
     const graph_arrays &graph = l.graph;
-    const int lane = cgtp_lane();
-    const int64_t first = piece.first;
-    const int count = piece.count;
-    int32_t node = (int32_t)piece.node;
-    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
-    int ends_at = 0; /* the lane that has this receiver's */
-    int done = 0, stage = 0;
+    const cgtp_piece &piece = *work.piece;
+    const int lane = cgtp_lane_kept();
+    cgtp_opening opening = work.open(graph, number);
+    const int64_t first = opening.first;
+    const int count = opening.count;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
+    work.find(graph, opening);
+    int32_t node = (int32_t)opening.node;
+    cgtp_address stage = cgtp_address_of(ring); /* the one that is loaded next */
+    int done = 0;
     unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
-    bool continued = piece.continued;
     /* Starts the copies of edge number `next` of the range into a stage of the ring. */
-    auto load = [&](int next, int stage) {
+    auto load = [&](int next, cgtp_address stage, int lane) {
         if (next % CGTP_LANES == 0) {
             senders = next_senders;
             const int ahead = next + CGTP_LANES + lane;
             next_senders = ahead < count ? graph.sender[first + ahead] : 0;
         }
         const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(ring + stage * STAGE);
-        const real *const x_row = l.x + from * (int64_t)1152;
+        unsigned char *const to = cgtp_hide(cgtp_pointer(stage) + lane * 16);
+        const real *const x_row1 = cgtp_base(l.x + from * (int64_t)1152 + group * 64 + lane * 4);
+        const real *const x_row3 = cgtp_base(l.x + from * (int64_t)1152 + group * 192 + lane * 4);
+        const real *const x_row5 = cgtp_base(l.x + from * (int64_t)1152 + group * 320 + lane * 4);
         if (lane < 16)
-            cgtp_copy16(to + 0 + lane * 16, x_row + group * 64 + lane * 4, keep);
-        cgtp_copy16(to + 256 + lane * 16, x_row + 128 + group * 192 + lane * 4, keep);
+            cgtp_copy16(to + 0, x_row1, keep);
+        cgtp_copy16(to + 256, x_row3 + 128, keep);
         if (lane < 16)
-            cgtp_copy16(to + 768 + lane * 16, x_row + 128 + group * 192 + 128 + lane * 4, keep);
-        cgtp_copy16(to + 1024 + lane * 16, x_row + 512 + group * 320 + lane * 4, keep);
-        cgtp_copy16(to + 1536 + lane * 16, x_row + 512 + group * 320 + 128 + lane * 4, keep);
+            cgtp_copy16(to + 768, x_row3 + 128 + 128, keep);
+        cgtp_copy16(to + 1024, x_row5 + 512, keep);
+        cgtp_copy16(to + 1536, x_row5 + 512 + 128, keep);
         if (lane < 16)
-            cgtp_copy16(to + 2048 + lane * 16, x_row + 512 + group * 320 + 256 + lane * 4, keep);
-        const real *const y_row = l.y + (first + next) * 16;
+            cgtp_copy16(to + 2048, x_row5 + 512 + 256, keep);
+        const real *const y_row = l.y + (first + next) * 16 + lane * 4;
         if (lane < 4)
-            cgtp_copy16(to + 2304 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + next) * 2176 + group * 64;
-        cgtp_copy16(to + 2368 + lane * 16, w_row + 0 + lane / 16 * 512 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 2880 + lane * 16, w_row + 1408 + lane / 16 * -1024 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 3392 + lane * 16, w_row + 128 + lane / 16 * 1024 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 3904 + lane * 16, w_row + 768 + lane / 16 * 1152 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 4416 + lane * 16, w_row + 1024 + lane / 16 * -384 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 4928 + lane * 16, w_row + 1792 + lane / 16 * -1536 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 5440 + lane * 16, w_row + 1536 + lane / 16 * 128 + lane % 16 * 4, stream);
-        cgtp_copy16(to + 5952 + lane * 16, w_row + 1280 + lane / 16 * -384 + lane % 16 * 4, stream);
+            cgtp_copy16(to + 2304, y_row, stream);
+        const real *const w_row = cgtp_base(l.w + (first + next) * 2176 + group * 64 + lane / 16 * 128 + lane % 16 * 4);
+        cgtp_copy16(to + 2368, w_row + 0, stream);
+        cgtp_copy16(to + 2880, w_row + 256, stream);
+        cgtp_copy16(to + 3392, w_row + 512, stream);
+        cgtp_copy16(to + 3904, w_row + 768, stream);
+        cgtp_copy16(to + 4416, w_row + 1024, stream);
+        cgtp_copy16(to + 4928, w_row + 1280, stream);
+        cgtp_copy16(to + 5440, w_row + 1536, stream);
+        cgtp_copy16(to + 5952, w_row + 1792, stream);
         if (lane < 16)
-            cgtp_copy16(to + 6464 + lane * 16, w_row + 2048 + lane * 4, stream);
+            cgtp_copy16(to + 6464, w_row + 2048, stream);
     };
     real z0[2] = {0};
     real z4[6] = {0};
@@ -111,7 +114,11 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
     real z7[6] = {0};
     real z16[14] = {0};
     /* Writes the sums as row `row` of the output. */
-    auto flush = [&](int64_t row) {
+    auto flush = [&](int64_t row, int lane) {
+        real *const z_row1 = cgtp_base(l.z + row * 9088 + group * 64 + lane * 4);
+        real *const z_row3 = cgtp_base(l.z + row * 9088 + group * 192 + lane * 4);
+        real *const z_row5 = cgtp_base(l.z + row * 9088 + group * 320 + lane * 4);
+        real *const z_row7 = cgtp_base(l.z + row * 9088 + group * 448 + lane * 4);
         /* through buffer 0 */
         cgtp_store<2>((real *)(leave + 0) + lane * 2, z0);
         cgtp_store<6>((real *)(leave + 256) + lane * 6, z4);
@@ -122,19 +129,19 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
         cgtp_store<2>((real *)(leave + 3072) + lane * 2, z1);
         cgtp_sync_warp();
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 0 + group * 64 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 768 + group * 192 + lane * 4, leave + 256 + lane * 16);
+            cgtp_put16(z_row1, leave + 0 + lane * 16);
+        cgtp_put16(z_row3 + 768, leave + 256 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 896 + group * 192 + lane * 4, leave + 768 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 4224 + group * 320 + lane * 4, leave + 1024 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 4352 + group * 320 + lane * 4, leave + 1536 + lane * 16);
+            cgtp_put16(z_row3 + 896, leave + 768 + lane * 16);
+        cgtp_put16(z_row5 + 4224, leave + 1024 + lane * 16);
+        cgtp_put16(z_row5 + 4352, leave + 1536 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 4480 + group * 320 + lane * 4, leave + 2048 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 384 + group * 192 + lane * 4, leave + 2304 + lane * 16);
+            cgtp_put16(z_row5 + 4480, leave + 2048 + lane * 16);
+        cgtp_put16(z_row3 + 384, leave + 2304 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 512 + group * 192 + lane * 4, leave + 2816 + lane * 16);
+            cgtp_put16(z_row3 + 512, leave + 2816 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 128 + group * 64 + lane * 4, leave + 3072 + lane * 16);
+            cgtp_put16(z_row1 + 128, leave + 3072 + lane * 16);
         /* through buffer 1 */
         z9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z9[5] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
@@ -170,18 +177,18 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
         z15[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         cgtp_store<14>((real *)(leave + 6144) + lane * 14, z15);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 2944 + group * 320 + lane * 4, leave + 4096 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 3072 + group * 320 + lane * 4, leave + 4608 + lane * 16);
+        cgtp_put16(z_row5 + 2944, leave + 4096 + lane * 16);
+        cgtp_put16(z_row5 + 3072, leave + 4608 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 3200 + group * 320 + lane * 4, leave + 5120 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 1536 + group * 192 + lane * 4, leave + 5376 + lane * 16);
+            cgtp_put16(z_row5 + 3200, leave + 5120 + lane * 16);
+        cgtp_put16(z_row3 + 1536, leave + 5376 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 1664 + group * 192 + lane * 4, leave + 5888 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 7296 + group * 448 + lane * 4, leave + 6144 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 7424 + group * 448 + lane * 4, leave + 6656 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 7552 + group * 448 + lane * 4, leave + 7168 + lane * 16);
+            cgtp_put16(z_row3 + 1664, leave + 5888 + lane * 16);
+        cgtp_put16(z_row7 + 7296, leave + 6144 + lane * 16);
+        cgtp_put16(z_row7 + 7424, leave + 6656 + lane * 16);
+        cgtp_put16(z_row7 + 7552, leave + 7168 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 7680 + group * 448 + lane * 4, leave + 7680 + lane * 16);
+            cgtp_put16(z_row7 + 7680, leave + 7680 + lane * 16);
         /* through buffer 0 */
         cgtp_store<10>((real *)(leave + 0) + lane * 10, z8);
         z5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
@@ -210,20 +217,20 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
         z2[1] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
         cgtp_store<2>((real *)(leave + 3840) + lane * 2, z2);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 2304 + group * 320 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 2432 + group * 320 + lane * 4, leave + 512 + lane * 16);
+        cgtp_put16(z_row5 + 2304, leave + 0 + lane * 16);
+        cgtp_put16(z_row5 + 2432, leave + 512 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 2560 + group * 320 + lane * 4, leave + 1024 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 1152 + group * 192 + lane * 4, leave + 1280 + lane * 16);
+            cgtp_put16(z_row5 + 2560, leave + 1024 + lane * 16);
+        cgtp_put16(z_row3 + 1152, leave + 1280 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 1280 + group * 192 + lane * 4, leave + 1792 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 6400 + group * 448 + lane * 4, leave + 2048 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 6528 + group * 448 + lane * 4, leave + 2560 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 6656 + group * 448 + lane * 4, leave + 3072 + lane * 16);
+            cgtp_put16(z_row3 + 1280, leave + 1792 + lane * 16);
+        cgtp_put16(z_row7 + 6400, leave + 2048 + lane * 16);
+        cgtp_put16(z_row7 + 6528, leave + 2560 + lane * 16);
+        cgtp_put16(z_row7 + 6656, leave + 3072 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 6784 + group * 448 + lane * 4, leave + 3584 + lane * 16);
+            cgtp_put16(z_row7 + 6784, leave + 3584 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 256 + group * 64 + lane * 4, leave + 3840 + lane * 16);
+            cgtp_put16(z_row1 + 256, leave + 3840 + lane * 16);
         /* through buffer 1 */
         z12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
         z12[5] *= 0x1.11aceep-1f; /* sqrt(2/7) */
@@ -238,15 +245,15 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
         cgtp_store<10>((real *)(leave + 4096) + lane * 10, z12);
         cgtp_store<14>((real *)(leave + 5376) + lane * 14, z13);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 4864 + group * 320 + lane * 4, leave + 4096 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 4992 + group * 320 + lane * 4, leave + 4608 + lane * 16);
+        cgtp_put16(z_row5 + 4864, leave + 4096 + lane * 16);
+        cgtp_put16(z_row5 + 4992, leave + 4608 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 5120 + group * 320 + lane * 4, leave + 5120 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 5504 + group * 448 + lane * 4, leave + 5376 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 5632 + group * 448 + lane * 4, leave + 5888 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 5760 + group * 448 + lane * 4, leave + 6400 + lane * 16);
+            cgtp_put16(z_row5 + 5120, leave + 5120 + lane * 16);
+        cgtp_put16(z_row7 + 5504, leave + 5376 + lane * 16);
+        cgtp_put16(z_row7 + 5632, leave + 5888 + lane * 16);
+        cgtp_put16(z_row7 + 5760, leave + 6400 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 5888 + group * 448 + lane * 4, leave + 6912 + lane * 16);
+            cgtp_put16(z_row7 + 5888, leave + 6912 + lane * 16);
         /* through buffer 0 */
         z10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
         z10[5] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
@@ -282,18 +289,18 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
         z16[13] *= 0x1.279a74p-2f; /* sqrt(1/12) */
         cgtp_store<14>((real *)(leave + 2048) + lane * 14, z16);
         cgtp_sync_warp();
-        cgtp_put16(l.z + row * 9088 + 3584 + group * 320 + lane * 4, leave + 0 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 3712 + group * 320 + lane * 4, leave + 512 + lane * 16);
+        cgtp_put16(z_row5 + 3584, leave + 0 + lane * 16);
+        cgtp_put16(z_row5 + 3712, leave + 512 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 3840 + group * 320 + lane * 4, leave + 1024 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 1920 + group * 192 + lane * 4, leave + 1280 + lane * 16);
+            cgtp_put16(z_row5 + 3840, leave + 1024 + lane * 16);
+        cgtp_put16(z_row3 + 1920, leave + 1280 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 2048 + group * 192 + lane * 4, leave + 1792 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 8192 + group * 448 + lane * 4, leave + 2048 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 8320 + group * 448 + lane * 4, leave + 2560 + lane * 16);
-        cgtp_put16(l.z + row * 9088 + 8448 + group * 448 + lane * 4, leave + 3072 + lane * 16);
+            cgtp_put16(z_row3 + 2048, leave + 1792 + lane * 16);
+        cgtp_put16(z_row7 + 8192, leave + 2048 + lane * 16);
+        cgtp_put16(z_row7 + 8320, leave + 2560 + lane * 16);
+        cgtp_put16(z_row7 + 8448, leave + 3072 + lane * 16);
         if (lane < 16)
-            cgtp_put16(l.z + row * 9088 + 8576 + group * 448 + lane * 4, leave + 3584 + lane * 16);
+            cgtp_put16(z_row7 + 8576, leave + 3584 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
@@ -319,16 +326,16 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (i < count)
-            load(i, i);
+            load(i, stage, cgtp_lane_anew());
         cgtp_copies_commit();
+        stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
     }
+    work.keep(opening, number);
     CGTP_LOOP
-    for (; node < piece.node_end; node++, ends_at++) {
-        if (ends_at == CGTP_LANES) {
-            ends_at = 0;
-            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
-        }
-        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
+    for (; node < cgtp_uniform(piece.node_end); node++) {
+        if (node % CGTP_LANES == 0)
+            work.go_on(graph, node, first);
+        const int full = cgtp_uniform(cgtp_row_end(piece, node)), end = full < count ? full : count;
         CGTP_UNROLL for (int i = 0; i < 2; i++) z0[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 6; i++) z4[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 10; i++) z11[i] = 0;
@@ -351,9 +358,10 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
             cgtp_copies_wait<STAGES - 2>();
             cgtp_sync_warp();
             if (done + STAGES - 1 < count) /* into the stage that the edge before had */
-                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
+                load(done + STAGES - 1, stage, lane);
             cgtp_copies_commit();
-            const unsigned char *const at = ring + stage * STAGE;
+            stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
+            const unsigned char *const at = cgtp_pointer(stage);
             real x0[2];
             cgtp_load<2>(x0, (const real *)(at + 0) + lane * 2);
             real x1[6];
@@ -384,7 +392,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2624) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 3392) + lane * 2);
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -406,7 +414,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2880) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 5184) + lane * 2);
                 {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -458,7 +466,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3392) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 2624) + lane * 2);
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -480,7 +488,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_f2 = y_1;
                 const real y_f3 = C0 * y_1;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3648) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 4672) + lane * 2);
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -552,7 +560,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_f5 = C2 * y_1;
                 const real y_f6 = C1 * y_2;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 4160) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 6208) + lane * 2);
                 {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -627,7 +635,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_f4 = y_3;
                 const real y_f5 = C0 * y_2 - y_4;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 4672) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 3648) + lane * 2);
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -664,7 +672,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_f7 = C1 * y_3;
                 const real y_f8 = C0 * y_2 - y_4;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 4928) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 5952) + lane * 2);
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -702,7 +710,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_f3 = y_3;
                 const real y_f4 = y_4;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 5184) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 2880) + lane * 2);
                 {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -825,7 +833,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_f12 = C6 * y_5;
                 const real y_f13 = C5 * y_4 - y_6;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 5952) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 4928) + lane * 2);
                 {
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -874,7 +882,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_f12 = C1 * y_3 - C2 * y_5;
                 const real y_f13 = y_4 - C0 * y_6;
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 6208) + lane * 2);
+                cgtp_load<2>(w_v, (const real *)(at + 4160) + lane * 2);
                 {
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -970,20 +978,20 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 z16[13] = z16[13] + y_f4 * u0_0 - y_f3 * u0_1 - y_f24 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
                 }
             }
-            stage = stage + 1 < STAGES ? stage + 1 : 0;
         }
-        if (continued) { /* the range that began it adds this up */
+        if (piece.continued && node == piece.node) {
+            /* the range that began it adds this up */
+            const int64_t slot = slots + piece.range * 2 + group;
             put_aside(l.partial_receivers + slot * PARTIAL_receivers + lane);
             cgtp_flag_raise(l.flag_receivers + slot);
-            continued = false;
             continue;
         }
-        if (full > count) { /* add what the ranges after have, in their order */
+        if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, in their order */
             CGTP_LOOP
-            for (int r = piece.range + 1; piece.reaches(graph, node, r); r++) {
-                const int64_t other = slot + (r - piece.range) * 2;
-                cgtp_flag_wait(l.flag_receivers + other);
-                const real *const from = l.partial_receivers + other * PARTIAL_receivers + lane;
+            for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {
+                const int64_t slot = slots + r * 2 + group;
+                cgtp_flag_wait(l.flag_receivers + slot);
+                const real *const from = l.partial_receivers + slot * PARTIAL_receivers + lane;
                 CGTP_UNROLL for (int i = 0; i < 2; i++) z0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 6; i++) z4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 10; i++) z11[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
@@ -1003,7 +1011,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 CGTP_UNROLL for (int i = 0; i < 14; i++) z16[i] += cgtp_read_other(from + (128 + i) * CGTP_LANES);
             }
         }
-        flush(node);
+        flush(node, cgtp_lane_anew());
     }
 }
 
@@ -1016,13 +1024,14 @@ CGTP_KERNEL(128, 2) receivers_kernel(const launch l, const cgtp_division<1> divi
     int index;
     const int segment = cgtp_place(division, l.counters_receivers, 2, index);
     const int warp = index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 28544;
+    unsigned char *const ring = shared + cgtp_warp() * 28800;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (segment == 0) {
+    if (segment == 0 && warp / 2 < division.warps[0]) {
         const int group = warp % 2;
-        cgtp_work<nodes, 0, true> piece(warp / 2, division.warps[0], division.ranges[0], division.short_ranges[0]);
-        while (warp / 2 < division.warps[0] && piece.next(l.graph, l.counters_receivers + 1 + group, NULL))
-            receivers_segment_0(l, piece, group, division.slot[0] + piece.range * 2 + group, ring, stream, keep);
+        cgtp_work<nodes, 0, true> work(division, 0, (cgtp_piece *)(ring + 28544));
+        for (int number = work.start(l.graph, warp / 2, l.counters_receivers + 1 + group, NULL); number >= 0;
+             number = work.next(l.graph, l.counters_receivers + 1 + group, NULL))
+            receivers_segment_0(l, work, number, group, division.slot[0], ring, stream, keep);
     }
 }
 
@@ -1097,7 +1106,7 @@ extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups, true);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
-                                        cgtp_division_blocks(division), 128, 114176, stream, l, division)))
+                                        cgtp_division_blocks(division), 128, 115200, stream, l, division)))
             return status;
     }
     return CGTP_OK;

@@ -9,8 +9,8 @@
  */
 /* Plan for sm_90:
  *   kernel backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
- *     4 stages, 4 warps a block, 4 blocks a multiprocessor, 43008 bytes shared a block
- *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 88 registers; stage 2432 bytes; 359 instructions an edge
+ *     4 stages, 4 warps a block, 4 blocks a multiprocessor, 44032 bytes shared a block
+ *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 90 registers; stage 2432 bytes; 359 instructions an edge
  */
 #include "nequip_water.h"
 
@@ -43,46 +43,48 @@ struct launch {
 
 /* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. */
 template <int nodes>
-CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, false> &piece, int group, unsigned char *ring,
+CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, false> &work, int number, int group, unsigned char *ring,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 4, STAGE = 2432 };
     const graph_arrays &graph = l.graph;
-    const int lane = cgtp_lane();
-    const int64_t first = piece.first;
-    const int count = piece.count;
-    int32_t node = (int32_t)piece.node;
-    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
-    int ends_at = 0; /* the lane that has this receiver's */
-    int done = 0, stage = 0;
+    const cgtp_piece &piece = *work.piece;
+    const int lane = cgtp_lane_kept();
+    cgtp_opening opening = work.open(graph, number);
+    const int64_t first = opening.first;
+    const int count = opening.count;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
+    work.find(graph, opening);
+    int32_t node = (int32_t)opening.node;
+    cgtp_address stage = cgtp_address_of(ring); /* the one that is loaded next */
+    int done = 0;
     unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
     /* Starts the copies of edge number `next` of the range into a stage of the ring. */
-    auto load = [&](int next, int stage) {
+    auto load = [&](int next, cgtp_address stage, int lane) {
         if (next % CGTP_LANES == 0) {
             senders = next_senders;
             const int ahead = next + CGTP_LANES + lane;
             next_senders = ahead < count ? graph.sender[first + ahead] : 0;
         }
         const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(ring + stage * STAGE);
-        const real *const x_row = l.x + from * (int64_t)256;
+        unsigned char *const to = cgtp_hide(cgtp_pointer(stage) + lane * 16);
+        const real *const x_row = cgtp_base(l.x + from * (int64_t)256 + lane * 4);
         if (lane < 8)
-            cgtp_copy16(to + 0 + lane * 16, x_row + group * 32 + lane * 4, keep);
+            cgtp_copy16(to + 0, x_row, keep);
         if (lane < 8)
-            cgtp_copy16(to + 128 + lane * 16, x_row + 32 + group * 32 + lane * 4, keep);
+            cgtp_copy16(to + 128, x_row + 32, keep);
         if (lane < 24)
-            cgtp_copy16(to + 256 + lane * 16, x_row + 64 + group * 96 + lane * 4, keep);
+            cgtp_copy16(to + 256, x_row + 64, keep);
         if (lane < 24)
-            cgtp_copy16(to + 640 + lane * 16, x_row + 160 + group * 96 + lane * 4, keep);
-        const real *const y_row = l.y + (first + next) * 4;
+            cgtp_copy16(to + 640, x_row + 160, keep);
+        const real *const y_row = l.y + (first + next) * 4 + lane * 4;
         if (lane < 1)
-            cgtp_copy16(to + 1024 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + next) * 320 + group * 32;
-        cgtp_copy16(to + 1040 + lane * 16, w_row + (lane < 8 ? 0 : lane < 16 ? 64 : lane < 24 ? 128 : 224) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 1552 + lane * 16, w_row + (lane < 8 ? 32 : lane < 16 ? 96 : lane < 24 ? 160 : 192) + lane % 8 * 4, stream);
+            cgtp_copy16(to + 1024, y_row, stream);
+        const real *const w_row = cgtp_base(l.w + (first + next) * 320 + group * 32 + lane / 8 * 32 + lane % 8 * 4);
+        cgtp_copy16(to + 1040, w_row + 0, stream);
+        cgtp_copy16(to + 1552, w_row + 128, stream);
         if (lane < 16)
-            cgtp_copy16(to + 2064 + lane * 16, w_row + 256 + lane / 8 * 32 + lane % 8 * 4, stream);
+            cgtp_copy16(to + 2064, w_row + 256, stream);
     };
     real gz0[1] = {0};
     real gz2[1] = {0};
@@ -97,33 +99,34 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, fa
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (i < count)
-            load(i, i);
+            load(i, stage, cgtp_lane_anew());
         cgtp_copies_commit();
+        stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
     }
+    work.keep(opening, number);
     CGTP_LOOP
-    for (; node < piece.node_end; node++, ends_at++) {
-        if (ends_at == CGTP_LANES) {
-            ends_at = 0;
-            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
-        }
-        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
-        if (full == done)
+    for (; node < cgtp_uniform(piece.node_end); node++) {
+        if (node % CGTP_LANES == 0)
+            work.go_on(graph, node, first);
+        const int full = cgtp_uniform(cgtp_row_end(piece, node)), end = full < count ? full : count;
+        if (end == done)
             continue;
-        cgtp_load<1>(gz0, l.gz + (int64_t)node * 704 + 0 + (group * 32 + lane) * 1);
-        cgtp_load<1>(gz2, l.gz + (int64_t)node * 704 + 64 + (group * 32 + lane) * 1);
-        cgtp_load<3>(gz5, l.gz + (int64_t)node * 704 + 224 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz9, l.gz + (int64_t)node * 704 + 608 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz7, l.gz + (int64_t)node * 704 + 416 + (group * 32 + lane) * 3);
-        cgtp_load<3>(gz4, l.gz + (int64_t)node * 704 + 128 + (group * 32 + lane) * 3);
-        cgtp_load<1>(gz3, l.gz + (int64_t)node * 704 + 96 + (group * 32 + lane) * 1);
+        const real *const gz_row = cgtp_base(l.gz + (int64_t)node * 704);
+        cgtp_load<1>(gz0, gz_row + (group * 32 + lane) * 1);
+        cgtp_load<1>(gz2, gz_row + (group * 32 + lane) * 1 + 64);
+        cgtp_load<3>(gz5, gz_row + (group * 32 + lane) * 3 + 224);
+        cgtp_load<3>(gz9, gz_row + (group * 32 + lane) * 3 + 608);
+        cgtp_load<3>(gz7, gz_row + (group * 32 + lane) * 3 + 416);
+        cgtp_load<3>(gz4, gz_row + (group * 32 + lane) * 3 + 128);
+        cgtp_load<1>(gz3, gz_row + (group * 32 + lane) * 1 + 96);
         gz3[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<3>(gz8, l.gz + (int64_t)node * 704 + 512 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz8, gz_row + (group * 32 + lane) * 3 + 512);
         gz8[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz8[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz8[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<1>(gz1, l.gz + (int64_t)node * 704 + 32 + (group * 32 + lane) * 1);
+        cgtp_load<1>(gz1, gz_row + (group * 32 + lane) * 1 + 32);
         gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<3>(gz6, l.gz + (int64_t)node * 704 + 320 + (group * 32 + lane) * 3);
+        cgtp_load<3>(gz6, gz_row + (group * 32 + lane) * 3 + 320);
         gz6[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz6[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         gz6[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
@@ -132,9 +135,10 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, fa
             cgtp_copies_wait<STAGES - 2>();
             cgtp_sync_warp();
             if (done + STAGES - 1 < count) /* into the stage that the edge before had */
-                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
+                load(done + STAGES - 1, stage, lane);
             cgtp_copies_commit();
-            const unsigned char *const at = ring + stage * STAGE;
+            stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
+            const unsigned char *const at = cgtp_pointer(stage);
             const int64_t edge = first + done;
             real x0[1];
             cgtp_load<1>(x0, (const real *)(at + 0) + lane * 1);
@@ -172,7 +176,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, fa
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1168) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1296) + lane * 1);
                 real gw_v[1];
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
@@ -188,7 +192,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, fa
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1296) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1552) + lane * 1);
                 real gw_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
@@ -206,7 +210,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, fa
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1424) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1936) + lane * 1);
                 real gw_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
@@ -226,7 +230,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, fa
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1552) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1168) + lane * 1);
                 real gw_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
@@ -246,7 +250,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, fa
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1680) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1424) + lane * 1);
                 real gw_v[1];
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
@@ -266,7 +270,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, fa
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1808) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1680) + lane * 1);
                 real gw_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
@@ -288,7 +292,7 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, fa
                 const real y_f1 = y_1;
                 const real y_f2 = y_0;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1936) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1808) + lane * 1);
                 real gw_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
@@ -364,16 +368,15 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, fa
             cgtp_store<3>((real *)(leave + 256) + lane * 3, gx2);
             cgtp_store<3>((real *)(leave + 640) + lane * 3, gx3);
             cgtp_sync_warp();
-            real *const gx_row = l.gx_edges + edge * (int64_t)256;
+            real *const gx_row = cgtp_base(l.gx_edges + edge * (int64_t)256 + lane * 4);
             if (lane < 8)
-                cgtp_put16(gx_row + 0 + group * 32 + lane * 4, leave + 0 + lane * 16);
+                cgtp_put16(gx_row, leave + 0 + lane * 16);
             if (lane < 8)
-                cgtp_put16(gx_row + 32 + group * 32 + lane * 4, leave + 128 + lane * 16);
+                cgtp_put16(gx_row + 32, leave + 128 + lane * 16);
             if (lane < 24)
-                cgtp_put16(gx_row + 64 + group * 96 + lane * 4, leave + 256 + lane * 16);
+                cgtp_put16(gx_row + 64, leave + 256 + lane * 16);
             if (lane < 24)
-                cgtp_put16(gx_row + 160 + group * 96 + lane * 4, leave + 640 + lane * 16);
-            stage = stage + 1 < STAGES ? stage + 1 : 0;
+                cgtp_put16(gx_row + 160, leave + 640 + lane * 16);
         }
     }
 }
@@ -387,13 +390,14 @@ CGTP_KERNEL(128, 4) senders_kernel(const launch l, const cgtp_division<1> divisi
     int index;
     const int segment = cgtp_place(division, l.counters_senders, 1, index);
     const int warp = index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 10752;
+    unsigned char *const ring = shared + cgtp_warp() * 11008;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (segment == 0) {
+    if (segment == 0 && warp / 1 < division.warps[0]) {
         const int group = warp % 1;
-        cgtp_work<nodes, 0, false> piece(warp / 1, division.warps[0], division.ranges[0], division.short_ranges[0]);
-        while (warp / 1 < division.warps[0] && piece.next(l.graph, l.counters_senders + 1 + group, NULL))
-            senders_segment_0(l, piece, group, ring, stream, keep);
+        cgtp_work<nodes, 0, false> work(division, 0, (cgtp_piece *)(ring + 10752));
+        for (int number = work.start(l.graph, warp / 1, l.counters_senders + 1, NULL); number >= 0;
+             number = work.next(l.graph, l.counters_senders + 1, NULL))
+            senders_segment_0(l, work, number, group, ring, stream, keep);
     }
 }
 
@@ -503,7 +507,7 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups, false);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
-                                        cgtp_division_blocks(division), 128, 43008, stream, l, division)))
+                                        cgtp_division_blocks(division), 128, 44032, stream, l, division)))
             return status;
     }
     if ((status = cgtp_launch_early(gx_gather, graph->senders * 1, 128, 0, stream, l)))

@@ -10,7 +10,7 @@
 /* Plan for sm_90:
  *   kernel forward, pass over receiver: pipelined convolution
  *     4 stages, 4 warps a block, 4 blocks a multiprocessor, 56320 bytes shared a block
- *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 76 registers; stage 2432 bytes; 179 instructions an edge
+ *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 78 registers; stage 2432 bytes; 179 instructions an edge
  */
 #include "nequip_water.h"
 
@@ -41,49 +41,50 @@ struct launch {
 
 enum { PARTIAL_receivers = 704 }; /* elements that a warp puts aside for a receiver it shares */
 
-/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. slot: the piece's place among the partial sums. */
+/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. slots: where the segment's partial sums begin. */
 template <int nodes>
-CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, true> &piece, int group, int64_t slot, unsigned char *ring,
+CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, true> &work, int number, int group, int64_t slots, unsigned char *ring,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 4, STAGE = 2432 };
     const graph_arrays &graph = l.graph;
-    const int lane = cgtp_lane();
-    const int64_t first = piece.first;
-    const int count = piece.count;
-    int32_t node = (int32_t)piece.node;
-    int ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first); /* of 32 receivers */
-    int ends_at = 0; /* the lane that has this receiver's */
-    int done = 0, stage = 0;
+    const cgtp_piece &piece = *work.piece;
+    const int lane = cgtp_lane_kept();
+    cgtp_opening opening = work.open(graph, number);
+    const int64_t first = opening.first;
+    const int count = opening.count;
     int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
+    work.find(graph, opening);
+    int32_t node = (int32_t)opening.node;
+    cgtp_address stage = cgtp_address_of(ring); /* the one that is loaded next */
+    int done = 0;
     unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
-    bool continued = piece.continued;
     /* Starts the copies of edge number `next` of the range into a stage of the ring. */
-    auto load = [&](int next, int stage) {
+    auto load = [&](int next, cgtp_address stage, int lane) {
         if (next % CGTP_LANES == 0) {
             senders = next_senders;
             const int ahead = next + CGTP_LANES + lane;
             next_senders = ahead < count ? graph.sender[first + ahead] : 0;
         }
         const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(ring + stage * STAGE);
-        const real *const x_row = l.x + from * (int64_t)256;
+        unsigned char *const to = cgtp_hide(cgtp_pointer(stage) + lane * 16);
+        const real *const x_row = cgtp_base(l.x + from * (int64_t)256 + lane * 4);
         if (lane < 8)
-            cgtp_copy16(to + 0 + lane * 16, x_row + group * 32 + lane * 4, keep);
+            cgtp_copy16(to + 0, x_row, keep);
         if (lane < 8)
-            cgtp_copy16(to + 128 + lane * 16, x_row + 32 + group * 32 + lane * 4, keep);
+            cgtp_copy16(to + 128, x_row + 32, keep);
         if (lane < 24)
-            cgtp_copy16(to + 256 + lane * 16, x_row + 64 + group * 96 + lane * 4, keep);
+            cgtp_copy16(to + 256, x_row + 64, keep);
         if (lane < 24)
-            cgtp_copy16(to + 640 + lane * 16, x_row + 160 + group * 96 + lane * 4, keep);
-        const real *const y_row = l.y + (first + next) * 4;
+            cgtp_copy16(to + 640, x_row + 160, keep);
+        const real *const y_row = l.y + (first + next) * 4 + lane * 4;
         if (lane < 1)
-            cgtp_copy16(to + 1024 + lane * 16, y_row + lane * 4, stream);
-        const real *const w_row = l.w + (first + next) * 320 + group * 32;
-        cgtp_copy16(to + 1040 + lane * 16, w_row + (lane < 8 ? 0 : lane < 16 ? 64 : lane < 24 ? 128 : 224) + lane % 8 * 4, stream);
-        cgtp_copy16(to + 1552 + lane * 16, w_row + (lane < 8 ? 32 : lane < 16 ? 96 : lane < 24 ? 160 : 192) + lane % 8 * 4, stream);
+            cgtp_copy16(to + 1024, y_row, stream);
+        const real *const w_row = cgtp_base(l.w + (first + next) * 320 + group * 32 + lane / 8 * 32 + lane % 8 * 4);
+        cgtp_copy16(to + 1040, w_row + 0, stream);
+        cgtp_copy16(to + 1552, w_row + 128, stream);
         if (lane < 16)
-            cgtp_copy16(to + 2064 + lane * 16, w_row + 256 + lane / 8 * 32 + lane % 8 * 4, stream);
+            cgtp_copy16(to + 2064, w_row + 256, stream);
     };
     real z0[1] = {0};
     real z2[1] = {0};
@@ -96,7 +97,8 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
     real z1[1] = {0};
     real z6[3] = {0};
     /* Writes the sums as row `row` of the output. */
-    auto flush = [&](int64_t row) {
+    auto flush = [&](int64_t row, int lane) {
+        real *const z_row = cgtp_base(l.z + row * 704 + lane * 4);
         /* through buffer 0 */
         cgtp_store<1>((real *)(leave + 0) + lane * 1, z0);
         cgtp_store<1>((real *)(leave + 128) + lane * 1, z2);
@@ -108,37 +110,37 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
         cgtp_store<1>((real *)(leave + 1792) + lane * 1, z3);
         cgtp_sync_warp();
         if (lane < 8)
-            cgtp_put16(l.z + row * 704 + 0 + group * 32 + lane * 4, leave + 0 + lane * 16);
+            cgtp_put16(z_row, leave + 0 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.z + row * 704 + 64 + group * 32 + lane * 4, leave + 128 + lane * 16);
+            cgtp_put16(z_row + 64, leave + 128 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 224 + group * 96 + lane * 4, leave + 256 + lane * 16);
+            cgtp_put16(z_row + 224, leave + 256 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 608 + group * 96 + lane * 4, leave + 640 + lane * 16);
+            cgtp_put16(z_row + 608, leave + 640 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 416 + group * 96 + lane * 4, leave + 1024 + lane * 16);
+            cgtp_put16(z_row + 416, leave + 1024 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 128 + group * 96 + lane * 4, leave + 1408 + lane * 16);
+            cgtp_put16(z_row + 128, leave + 1408 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.z + row * 704 + 96 + group * 32 + lane * 4, leave + 1792 + lane * 16);
+            cgtp_put16(z_row + 96, leave + 1792 + lane * 16);
         /* through buffer 1 */
         z8[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z8[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z8[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_store<3>((real *)(leave + 2176) + lane * 3, z8);
+        cgtp_store<3>((real *)(leave + 2048) + lane * 3, z8);
         z1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_store<1>((real *)(leave + 2560) + lane * 1, z1);
+        cgtp_store<1>((real *)(leave + 2432) + lane * 1, z1);
         z6[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z6[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
         z6[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_store<3>((real *)(leave + 2688) + lane * 3, z6);
+        cgtp_store<3>((real *)(leave + 2560) + lane * 3, z6);
         cgtp_sync_warp();
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 512 + group * 96 + lane * 4, leave + 2176 + lane * 16);
+            cgtp_put16(z_row + 512, leave + 2048 + lane * 16);
         if (lane < 8)
-            cgtp_put16(l.z + row * 704 + 32 + group * 32 + lane * 4, leave + 2560 + lane * 16);
+            cgtp_put16(z_row + 32, leave + 2432 + lane * 16);
         if (lane < 24)
-            cgtp_put16(l.z + row * 704 + 320 + group * 96 + lane * 4, leave + 2688 + lane * 16);
+            cgtp_put16(z_row + 320, leave + 2560 + lane * 16);
         cgtp_sync_warp();
     };
     /* Keeps the sums in the workspace. */
@@ -157,16 +159,16 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
     CGTP_LOOP
     for (int i = 0; i < STAGES - 1; i++) {
         if (i < count)
-            load(i, i);
+            load(i, stage, cgtp_lane_anew());
         cgtp_copies_commit();
+        stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
     }
+    work.keep(opening, number);
     CGTP_LOOP
-    for (; node < piece.node_end; node++, ends_at++) {
-        if (ends_at == CGTP_LANES) {
-            ends_at = 0;
-            ends = cgtp_row_end(graph.receiver_row, (int64_t)node + 1 + lane, graph.receivers, first);
-        }
-        const int full = cgtp_shuffle(ends, ends_at), end = full < count ? full : count;
+    for (; node < cgtp_uniform(piece.node_end); node++) {
+        if (node % CGTP_LANES == 0)
+            work.go_on(graph, node, first);
+        const int full = cgtp_uniform(cgtp_row_end(piece, node)), end = full < count ? full : count;
         CGTP_UNROLL for (int i = 0; i < 1; i++) z0[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 1; i++) z2[i] = 0;
         CGTP_UNROLL for (int i = 0; i < 3; i++) z5[i] = 0;
@@ -182,9 +184,10 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
             cgtp_copies_wait<STAGES - 2>();
             cgtp_sync_warp();
             if (done + STAGES - 1 < count) /* into the stage that the edge before had */
-                load(done + STAGES - 1, stage == 0 ? STAGES - 1 : stage - 1);
+                load(done + STAGES - 1, stage, lane);
             cgtp_copies_commit();
-            const unsigned char *const at = ring + stage * STAGE;
+            stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
+            const unsigned char *const at = cgtp_pointer(stage);
             real x0[1];
             cgtp_load<1>(x0, (const real *)(at + 0) + lane * 1);
             real x1[1];
@@ -209,7 +212,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1168) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1296) + lane * 1);
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
                 const real s0_0 = w_0 * y_f0;
@@ -219,7 +222,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1296) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1552) + lane * 1);
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
                 const real s0_0 = w_0 * y_f0;
@@ -231,7 +234,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_0 = y[0];
                 const real y_f0 = y_0;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1424) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1936) + lane * 1);
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
                 const real s0_0 = w_0 * y_f0;
@@ -245,7 +248,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1552) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1168) + lane * 1);
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real u0_0 = w_0 * x_0;
@@ -259,7 +262,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1680) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1424) + lane * 1);
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
                 const real u0_0 = w_0 * x_0;
@@ -273,7 +276,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_f1 = y_1;
                 const real y_f2 = y_2;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1808) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1680) + lane * 1);
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
                 const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
@@ -285,7 +288,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 const real y_f1 = y_1;
                 const real y_f2 = y_0;
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1936) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1808) + lane * 1);
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
                 const real u0_0 = w_0 * x_0;
@@ -323,20 +326,20 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 z6[1] = z6[1] - y_f0 * u0_0 + y_f2 * u0_2;
                 z6[2] = z6[2] + y_f1 * u0_0 - y_f2 * u0_1;
             }
-            stage = stage + 1 < STAGES ? stage + 1 : 0;
         }
-        if (continued) { /* the range that began it adds this up */
+        if (piece.continued && node == piece.node) {
+            /* the range that began it adds this up */
+            const int64_t slot = slots + piece.range * 1 + group;
             put_aside(l.partial_receivers + slot * PARTIAL_receivers + lane);
             cgtp_flag_raise(l.flag_receivers + slot);
-            continued = false;
             continue;
         }
-        if (full > count) { /* add what the ranges after have, in their order */
+        if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, in their order */
             CGTP_LOOP
-            for (int r = piece.range + 1; piece.reaches(graph, node, r); r++) {
-                const int64_t other = slot + (r - piece.range) * 1;
-                cgtp_flag_wait(l.flag_receivers + other);
-                const real *const from = l.partial_receivers + other * PARTIAL_receivers + lane;
+            for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {
+                const int64_t slot = slots + r * 1 + group;
+                cgtp_flag_wait(l.flag_receivers + slot);
+                const real *const from = l.partial_receivers + slot * PARTIAL_receivers + lane;
                 CGTP_UNROLL for (int i = 0; i < 1; i++) z0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 1; i++) z2[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 3; i++) z5[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
@@ -349,7 +352,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
                 CGTP_UNROLL for (int i = 0; i < 3; i++) z6[i] += cgtp_read_other(from + (19 + i) * CGTP_LANES);
             }
         }
-        flush(node);
+        flush(node, cgtp_lane_anew());
     }
 }
 
@@ -364,11 +367,12 @@ CGTP_KERNEL(128, 4) receivers_kernel(const launch l, const cgtp_division<1> divi
     const int warp = index * 4 + cgtp_warp();
     unsigned char *const ring = shared + cgtp_warp() * 14080;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (segment == 0) {
+    if (segment == 0 && warp / 1 < division.warps[0]) {
         const int group = warp % 1;
-        cgtp_work<nodes, 0, true> piece(warp / 1, division.warps[0], division.ranges[0], division.short_ranges[0]);
-        while (warp / 1 < division.warps[0] && piece.next(l.graph, l.counters_receivers + 1 + group, NULL))
-            receivers_segment_0(l, piece, group, division.slot[0] + piece.range * 1 + group, ring, stream, keep);
+        cgtp_work<nodes, 0, true> work(division, 0, (cgtp_piece *)(ring + 13824));
+        for (int number = work.start(l.graph, warp / 1, l.counters_receivers + 1, NULL); number >= 0;
+             number = work.next(l.graph, l.counters_receivers + 1, NULL))
+            receivers_segment_0(l, work, number, group, division.slot[0], ring, stream, keep);
     }
 }
 

@@ -32,6 +32,7 @@ enum { CGTP_LANES = 32 };
 #define gridDim (simt_grid_dim())
 
 CGTP_DEVICE int cgtp_lane(void) { return (int)(threadIdx.x % CGTP_LANES); }
+CGTP_DEVICE int cgtp_lane_anew(void) { return cgtp_lane(); }
 CGTP_DEVICE int cgtp_warp(void) { return (int)(threadIdx.x / CGTP_LANES); }
 
 CGTP_DEVICE void cgtp_sync_warp(void) { simt_sync_warp(); }
@@ -72,7 +73,11 @@ struct cgtp_policy {
     unsigned long long bits;
 };
 
+typedef uintptr_t cgtp_address;
+CGTP_DEVICE cgtp_address cgtp_address_of(const void *shared) { return (cgtp_address)shared; }
+CGTP_DEVICE unsigned char *cgtp_pointer(cgtp_address address) { return (unsigned char *)address; }
 CGTP_DEVICE unsigned char *cgtp_hide(unsigned char *shared) { return shared; }
+template <typename T> CGTP_DEVICE T *cgtp_base(T *global) { return global; }
 CGTP_DEVICE cgtp_policy cgtp_policy_stream(void) { return {0}; }
 CGTP_DEVICE cgtp_policy cgtp_policy_keep(void) { return {0}; }
 

@@ -54,6 +54,9 @@ enum bug {
 
 /* ---- ring: each warp sums rows of 128 numbers through a private ring of asynchronous copies ---- */
 
+/* Items from part_of(n, i) to part_of(n, i + 1) belong to part i. */
+static int part_of(int n, int part, int parts) { return n / parts * part + (n % parts < part ? n % parts : part); }
+
 enum { RING = 3, ROW = 128, ROW_BYTES = ROW * 4 };
 
 template <int bug> CGTP_KERNEL(64, 4) ring_kernel(const real *rows, const int *list, int n, real *sum)
@@ -62,7 +65,7 @@ template <int bug> CGTP_KERNEL(64, 4) ring_kernel(const real *rows, const int *l
     const int lane = cgtp_lane(), warps = 2;
     const int warp = cgtp_block() * warps + cgtp_warp(), all = cgtp_blocks() * warps;
     unsigned char *const ring = shared + cgtp_warp() * RING * ROW_BYTES;
-    const int first = (int)cgtp_part(n, warp, all), last = (int)cgtp_part(n, warp + 1, all);
+    const int first = part_of(n, warp, all), last = part_of(n, warp + 1, all);
     const cgtp_policy stream = cgtp_policy_stream();
     int loaded = first, index = 0;
     real z[4] = {0, 0, 0, 0};
@@ -125,8 +128,8 @@ template <int bug> CGTP_KERNEL(96, 2) bulk_kernel(bulk_arguments a)
     const cgtp_policy stream = cgtp_policy_stream();
     cgtp_barrier *const full = (cgtp_barrier *)(shared + BULK_STAGES * ROW_BYTES);
     unsigned *const count = (unsigned *)(full + BULK_STAGES);
-    const int first = (int)cgtp_part(a.n, cgtp_block(), cgtp_blocks()),
-              last = (int)cgtp_part(a.n, cgtp_block() + 1, cgtp_blocks());
+    const int first = part_of(a.n, cgtp_block(), cgtp_blocks()),
+              last = part_of(a.n, cgtp_block() + 1, cgtp_blocks());
     auto load = [&](int row) {
         const int stage = (row - first) % BULK_STAGES;
         cgtp_barrier_expect(full + stage, ROW_BYTES + (bug == EXPECT_TOO_MUCH ? 16 : 0));
