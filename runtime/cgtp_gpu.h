@@ -203,8 +203,8 @@ CGTP_DEVICE void cgtp_gather(real *sum, const real *rows, int64_t length, const 
     }
 }
 
-/* A number that is the same in all lanes, so that the compiler knows it: it has registers for those, one for a
- * warp. All lanes call. */
+/* A number that is the same in all lanes, so that the compiler knows it: it has registers for those, one for
+ * a warp. All lanes call. */
 template <typename T> CGTP_DEVICE T cgtp_uniform(T value)
 {
     return cgtp_shuffle(value, 0);
