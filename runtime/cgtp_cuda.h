@@ -144,7 +144,8 @@ CGTP_DEVICE unsigned char *cgtp_pointer(cgtp_address address)
     return (unsigned char *)__cvta_shared_to_generic(address);
 }
 
-/* The same place in shared memory, of which the compiler knows nothing: see cgtp_base. */
+/* The same place in shared memory, of which the compiler knows nothing: see cgtp_base, and cgtp_stage_after
+ * for what copies go to. */
 CGTP_DEVICE unsigned char *cgtp_hide(unsigned char *shared)
 {
     cgtp_address at = cgtp_address_of(shared);
@@ -152,8 +153,8 @@ CGTP_DEVICE unsigned char *cgtp_hide(unsigned char *shared)
     return cgtp_pointer(at);
 }
 
-/* The same address in global memory, of which the compiler knows nothing: what is added to it is an offset of
- * loads, stores and copies, instead of being added, by each, to what the address was made from. */
+/* The same address in global memory, of which the compiler knows nothing: offsets from it go into loads,
+ * stores and copies, instead of each of them computing an address from what this one was made of. */
 template <typename T> CGTP_DEVICE T *cgtp_base(T *global)
 {
     asm("" : "+l"(global));

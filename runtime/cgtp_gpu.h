@@ -203,8 +203,8 @@ CGTP_DEVICE void cgtp_gather(real *sum, const real *rows, int64_t length, const 
     }
 }
 
-/* A number that is the same in all lanes, so that the compiler knows it: it has registers for those, one for
- * a warp. All lanes call. */
+/* A number that is the same in all lanes, in a way that tells the compiler: it has registers for such
+ * numbers, one for a warp. All lanes call. */
 template <typename T> CGTP_DEVICE T cgtp_uniform(T value)
 {
     return cgtp_shuffle(value, 0);
@@ -218,17 +218,21 @@ CGTP_DEVICE int cgtp_lane_kept(void)
     return (int)((unsigned)cgtp_shuffle(lane, lane) % CGTP_LANES);
 }
 
-/* A piece of work of a convolution: `count` edges from `first` on, receivers node .. node_end - 1 as far as
- * these edges reach. In shared memory, one a warp: what is used once a receiver takes no registers. */
+/* What a warp uses of its piece of work once a receiver: receivers node .. node_end - 1. In shared memory, so
+ * that it takes no registers. */
 struct cgtp_piece {
     int64_t node, node_end;
-    int range;           /* its number */
-    int continued;       /* has its first receiver edges in the range before? */
-    int end[CGTP_LANES]; /* of the receivers around; what is beyond the range of int is beyond every piece */
+    int range;     /* the piece's number */
+    int continued; /* has its first receiver edges in the range before? */
+    /* Of the CGTP_LANES receivers, aligned, that the current one is among: where their edges end, relative to
+     * the piece's first; those before `node` mean nothing, what is beyond int is beyond every piece. */
+    int end[CGTP_LANES];
 };
+static_assert(sizeof(cgtp_piece) <= 256, "kernels have 256 bytes a warp for it");
 
-/* What is found out about a piece before its first edge. It takes several loads, each of which needs what the
- * one before brings: what does not depend on them goes between (see the emitted code). */
+/* What is found out about a piece before its first edge: `count` edges from `first` on, receivers from `node`
+ * on as far as these edges reach. It takes several loads, each of which needs what the one before brings:
+ * what does not depend on them goes between (see the emitted code). */
 struct cgtp_opening {
     int64_t first, node;
     int count;
@@ -292,7 +296,7 @@ template <int nodes, int team, bool waits> struct cgtp_work {
         return cgtp_shuffle(cgtp_lane() == 0 ? (int)cgtp_ticket(taken) : 0, 0);
     }
 
-    /* The number of a warp's first piece, -1: there is none. own: number of the warp, in the order of
+    /* The number of a warp's first piece; negative: there is none. own: number of the warp, in the order of
      * starting. All lanes of the warp or team call this and what follows. */
     template <typename Graph>
     CGTP_MEMBER int start(const Graph &graph, int own, unsigned *taken, int *mail) const
@@ -377,7 +381,7 @@ template <int nodes, int team, bool waits> struct cgtp_work {
         return end - first > 0x7fffffff ? 0x7fffffff : (int)(end - first);
     }
 
-    /* The same for the receivers from `node` on, a multiple of CGTP_LANES. */
+    /* Puts the ends for the receivers from `node` on, a multiple of CGTP_LANES, into the piece. */
     template <typename Graph> CGTP_MEMBER void go_on(const Graph &graph, int64_t node, int64_t first) const
     {
         const int64_t end = ends(graph, node);

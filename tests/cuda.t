@@ -212,9 +212,10 @@ def check_spills(arch):
             kernels = {name: k for name, k in reported(result.stdout)[0].items() if '_kernelILi' in name
                        and 'clear' not in name}
             spills = {name: k for name, k in kernels.items() if k['stack'] or k['stores'] or k['loads']}
-            ok(result.returncode == 0 and not spills,
+            some = kernels or (os.environ.get('TEST_ALL') and layer not in TIGHT + ATOMIC)
+            ok(result.returncode == 0 and some and not spills,
                f'{layer} {kernel}{", reductions" if more else ""}: {len(kernels)} variants of a convolution '
-               'spill nothing', result.stdout if result.returncode else spills)
+               'spill nothing', result.stdout if result.returncode or not some else spills)
 
 
 def build_selftest(arch, product):

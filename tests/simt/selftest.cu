@@ -54,8 +54,11 @@ enum bug {
 
 /* ---- ring: each warp sums rows of 128 numbers through a private ring of asynchronous copies ---- */
 
-/* Items from part_of(n, i) to part_of(n, i + 1) belong to part i. */
-static int part_of(int n, int part, int parts) { return n / parts * part + (n % parts < part ? n % parts : part); }
+/* Items from part_of(n, i, parts) to part_of(n, i + 1, parts) belong to part i. */
+static int part_of(int n, int part, int parts)
+{
+    return n / parts * part + (n % parts < part ? n % parts : part);
+}
 
 enum { RING = 3, ROW = 128, ROW_BYTES = ROW * 4 };
 
