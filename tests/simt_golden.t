@@ -85,6 +85,9 @@ else
         cases="$cases tests/golden/$name.yaml"
     done
     check_kernels sample_single "$single $three" "$cases" problems=tests/golden golden paths calls
+    # two paths a copy of weights, some at another distance than most
+    check_kernels sample_double "sed -e 's/^kernels: .*/kernels: [backward]/'" \
+        tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden golden
     cases=
     for name in conv_32 conv_64 conv_128 conv_96_double conv_sums; do
         cases="$cases tests/simt/specs/$name.yaml"
