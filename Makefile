@@ -30,17 +30,17 @@ CFLAGS ?= -O2
 PYTHON ?= python3
 PREFIX ?= /usr/local
 PROVE_JOBS ?= 2
-VERSION = $(shell sed -n 's/^.define CGTPGEN_VERSION "\(.*\)"/\1/p' cgtpgen/options.h)
+VERSION = $(shell sed -n 's/^.define CGTPGEN_VERSION "\(.*\)"/\1/p' cgtpgen/cli/options.h)
 BUILD := $(if $(SANITIZE),build/san,build)
 ifdef SANITIZE
 SANITIZER := -g -fsanitize=address,undefined -fno-sanitize-recover=all
 endif
 STANDARD := -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic
-COMPILE = $(CC) $(STANDARD) $(CFLAGS) $(CPPFLAGS) $(SANITIZER) -MMD -MP -MF $@.d -MT $@
+COMPILE = $(CC) $(STANDARD) -Icgtpgen $(CFLAGS) $(CPPFLAGS) $(SANITIZER) -MMD -MP -MF $@.d -MT $@
 
-SOURCES := $(wildcard cgtpgen/*.c)
+SOURCES := $(wildcard cgtpgen/*/*.c)
 OBJECTS := $(SOURCES:cgtpgen/%.c=$(BUILD)/obj/%.o)
-LIBRARY := $(filter-out $(BUILD)/obj/main.o,$(OBJECTS))
+LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 UNITS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit_*.c))
 SCRIPTS := $(wildcard tests/*.t)
 TEST_NEEDS :=
@@ -69,7 +69,7 @@ $(BUILD)/obj/runtime/%.o: runtime/%.c $(BUILD)/flags
 
 $(BUILD)/tests/unit_%: tests/unit_%.c $(LIBRARY) $(BUILD)/obj/runtime/cgtp.o $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) -Icgtpgen -Iruntime -Itests $(LDFLAGS) -o $@ $< $(filter %.o,$^) -lcmocka -lyaml -lm
+	$(Q)$(COMPILE) -Iruntime -Itests $(LDFLAGS) -o $@ $< $(filter %.o,$^) -lcmocka -lyaml -lm
 
 # What a downstream build needs: the generator, the runtime to compile and link, and how to find both (pkg-config;
 # the Makefile fragment runtime/cgtpgen.mk).

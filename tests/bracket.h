@@ -1,6 +1,6 @@
 /* bracket.h - is a floating-point number the one nearest to sqrt(p/q) or p/q, ties to even?
  *
- * Asks the definition, in integers of its own (it shares no code with cgtpgen/exact.c): with the number
+ * Asks the definition, in integers of its own (it shares no code with algebra/exact.c): with the number
  * written as m * 2^e, m of full width, the value must lie between (m - 1/2) 2^e and (m + 1/2) 2^e, the ends
  * belonging to even m only. For a root all three are squared. The lower end is half as far away where m is
  * a power of two.
@@ -8,7 +8,7 @@
 #ifndef BRACKET_H
 #define BRACKET_H
 
-#include "../cgtpgen/exact.h"
+#include "algebra/exact.h"
 
 #include <math.h>
 #include <stdlib.h>

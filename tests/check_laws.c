@@ -141,8 +141,8 @@ static void invert(const struct check *c, cgtp_slot slot, int64_t n, double *a)
                 a[row * irreps->dim + irreps->segment[s].offset + i] *= irreps->segment[s].parity;
 }
 
-/* Signs pass through floating-point arithmetic unchanged: the outputs are the same to the bit. Products with `atomic` in
- * their names add in any order, so theirs differ by the rounding of two runs. */
+/* Signs pass through floating-point arithmetic unchanged: the outputs are the same to the bit. Products with
+ * `atomic` in their names add in any order, so theirs differ by the rounding of two runs. */
 static void check_inversion(struct check *c, const cgtp_kernel *k, const struct ref_graph *g)
 {
     struct check_values v = {.n = 0};
@@ -159,8 +159,8 @@ static void check_inversion(struct check *c, const cgtp_kernel *k, const struct 
         const int64_t n = count(c, g, k->output[o].slot);
         invert(c, k->output[o].slot, n, before[o]);
         for (int64_t i = 0; i < n; i++)
-            check_number(c, k->name, k->output[o].name, i, after[o][i], before[o][i], any_order ? 2 * bound[o][i] : 0,
-                         any_order ? check_constant : 0);
+            check_number(c, k->name, k->output[o].name, i, after[o][i], before[o][i],
+                         any_order ? 2 * bound[o][i] : 0, any_order ? check_constant : 0);
     }
     free_magnitudes(k, bound);
     check_free_outputs(k, before);

@@ -9,7 +9,7 @@
  * obey. Every tenth mutant gets too little memory. The mutant that fails is left in the file named by
  * $FUZZ_KEEP.
  */
-#include "../cgtpgen/form.h"
+#include "form/form.h"
 
 #include <fcntl.h>
 #include <stdio.h>

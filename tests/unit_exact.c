@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../cgtpgen/exact.h"
+#include "algebra/exact.h"
 #include "bracket.h"
 
 #include <stdio.h>

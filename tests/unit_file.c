@@ -2,8 +2,8 @@
  * change and all or none, dependency rules escaped as make reads them. */
 #define _XOPEN_SOURCE 700 /* mkdtemp, symlink */
 
-#include "depend.h"
-#include "file.h"
+#include "cli/depend.h"
+#include "util/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "../cgtpgen/diag.h"
-#include "../cgtpgen/irreps.h"
+#include "util/diag.h"
+#include "algebra/irreps.h"
 
 #include <string.h>
 

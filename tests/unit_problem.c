@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../cgtpgen/problem.h"
+#include "problem/problem.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "../cgtpgen/node.h"
-#include "../cgtpgen/spec.h"
+#include "spec/node.h"
+#include "spec/spec.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "../cgtpgen/wigner.h"
+#include "algebra/wigner.h"
 #include "bracket.h"
 
 #include <complex.h>

@@ -1,0 +1,628 @@
+/* exact.c - see exact.h.
+ *
+ * Naturals are schoolbook arithmetic on 32-bit limbs with 64-bit intermediates: the numbers met here have a
+ * few limbs (numerators and denominators of squared 3j symbols to l = 11 have one or two), so what matters
+ * is that small ones are quick. Rationals are kept in lowest terms by cancelling before multiplying, which
+ * also makes equality a comparison of limbs. Rounding divides once, takes an integer square root, and lets
+ * a sticky bit stand for everything below.
+ */
+#include "algebra/exact.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- naturals ---- */
+
+static const uint32_t one_limb[1] = {1};
+static const struct nat nat_one = {1, one_limb};
+
+static struct nat nat_trim(const uint32_t *limb, int n)
+{
+    while (n > 0 && limb[n - 1] == 0)
+        n--;
+    return (struct nat){n, limb};
+}
+
+static struct nat nat_make(struct arena *a, uint64_t value)
+{
+    if (value == 1)
+        return nat_one;
+    uint32_t *limb = NEW_ARRAY(a, uint32_t, 2);
+    limb[0] = (uint32_t)value;
+    limb[1] = (uint32_t)(value >> 32);
+    return nat_trim(limb, 2);
+}
+
+static bool nat_is_one(struct nat a)
+{
+    return a.n == 1 && a.limb[0] == 1;
+}
+
+/* Does it fit in 64 bits? Then *value is it. */
+static bool nat_small(struct nat a, uint64_t *value)
+{
+    if (a.n > 2)
+        return false;
+    *value = (a.n > 0 ? a.limb[0] : 0) | (a.n > 1 ? (uint64_t)a.limb[1] << 32 : 0);
+    return true;
+}
+
+static int bit_length64(uint64_t value)
+{
+    int n = 0;
+    for (int step = 32; step; step /= 2)
+        if (value >> step) {
+            value >>= step;
+            n += step;
+        }
+    return n + (value != 0);
+}
+
+static int nat_bit_length(struct nat a)
+{
+    return a.n ? 32 * (a.n - 1) + bit_length64(a.limb[a.n - 1]) : 0;
+}
+
+static int nat_compare(struct nat a, struct nat b)
+{
+    if (a.n != b.n)
+        return a.n < b.n ? -1 : 1;
+    for (int i = a.n - 1; i >= 0; i--)
+        if (a.limb[i] != b.limb[i])
+            return a.limb[i] < b.limb[i] ? -1 : 1;
+    return 0;
+}
+
+static struct nat nat_add(struct arena *arena, struct nat a, struct nat b)
+{
+    if (a.n < b.n) {
+        struct nat t = a;
+        a = b;
+        b = t;
+    }
+    uint32_t *sum = NEW_ARRAY(arena, uint32_t, a.n + 1);
+    uint64_t carry = 0;
+    for (int i = 0; i < a.n; i++) {
+        carry += (uint64_t)a.limb[i] + (i < b.n ? b.limb[i] : 0);
+        sum[i] = (uint32_t)carry;
+        carry >>= 32;
+    }
+    sum[a.n] = (uint32_t)carry;
+    return nat_trim(sum, a.n + 1);
+}
+
+static struct nat nat_mul(struct arena *arena, struct nat a, struct nat b)
+{
+    if (nat_is_one(a))
+        return b;
+    if (nat_is_one(b))
+        return a;
+    uint32_t *product = NEW_ARRAY(arena, uint32_t, a.n + b.n);
+    for (int i = 0; i < a.n; i++) {
+        uint64_t carry = 0;
+        for (int j = 0; j < b.n; j++) {
+            carry += (uint64_t)a.limb[i] * b.limb[j] + product[i + j];
+            product[i + j] = (uint32_t)carry;
+            carry >>= 32;
+        }
+        product[i + b.n] = (uint32_t)carry;
+    }
+    return nat_trim(product, a.n + b.n);
+}
+
+/* out[0 .. n-1] = a * 2^bits; the product fits in n limbs. */
+static void shift_left(uint32_t *out, int n, struct nat a, int bits)
+{
+    int whole = bits / 32, part = bits % 32;
+    memset(out, 0, (size_t)n * sizeof *out);
+    for (int i = 0; i < a.n; i++) {
+        uint64_t wide = (uint64_t)a.limb[i] << part;
+        out[i + whole] |= (uint32_t)wide;
+        if (wide >> 32)
+            out[i + whole + 1] = (uint32_t)(wide >> 32);
+    }
+}
+
+/* Divides a[0 .. an] (an + 1 limbs, the highest zero) by b[0 .. bn-1], whose highest bit is set; an >= bn.
+ * The quotient's an - bn + 1 limbs go to q, the remainder stays in a[0 .. bn-1]. Knuth, The Art of Computer
+ * Programming 2, 4.3.1, algorithm D. */
+static void divide(uint32_t *q, uint32_t *a, int an, const uint32_t *b, int bn)
+{
+    const uint64_t base = (uint64_t)1 << 32;
+    for (int j = an - bn; j >= 0; j--) {
+        uint64_t top = (uint64_t)a[j + bn] << 32 | a[j + bn - 1];
+        uint64_t guess = top / b[bn - 1], rest = top % b[bn - 1];
+        while (guess >= base || (bn > 1 && guess * b[bn - 2] > (rest << 32 | a[j + bn - 2]))) {
+            guess--;
+            rest += b[bn - 1];
+            if (rest >= base)
+                break;
+        }
+        uint64_t carry = 0, borrow = 0;
+        for (int i = 0; i < bn; i++) {
+            carry += guess * b[i];
+            uint64_t difference = (uint64_t)a[i + j] - (uint32_t)carry - borrow;
+            a[i + j] = (uint32_t)difference;
+            borrow = difference >> 63;
+            carry >>= 32;
+        }
+        uint64_t difference = (uint64_t)a[j + bn] - carry - borrow;
+        a[j + bn] = (uint32_t)difference;
+        if (difference >> 63) { /* the guess was one too large: add b back */
+            guess--;
+            carry = 0;
+            for (int i = 0; i < bn; i++) {
+                carry += (uint64_t)a[i + j] + b[i];
+                a[i + j] = (uint32_t)carry;
+                carry >>= 32;
+            }
+            a[j + bn] += (uint32_t)carry;
+        }
+        q[j] = (uint32_t)guess;
+    }
+}
+
+/* a / b, rounded down; b > 0. *remainder may be wanted (NULL: no). */
+static struct nat nat_divide(struct arena *arena, struct nat a, struct nat b, struct nat *remainder)
+{
+    uint64_t small_a, small_b;
+    if (nat_small(a, &small_a) && nat_small(b, &small_b)) {
+        if (remainder)
+            *remainder = nat_make(arena, small_a % small_b);
+        return nat_make(arena, small_a / small_b);
+    }
+    if (nat_compare(a, b) < 0) {
+        if (remainder)
+            *remainder = a;
+        return (struct nat){0, NULL};
+    }
+    int shift = 32 * b.n - nat_bit_length(b);
+    int an = a.n + 1;
+    uint32_t *dividend = NEW_ARRAY(arena, uint32_t, an + 1);
+    uint32_t *divisor = NEW_ARRAY(arena, uint32_t, b.n);
+    uint32_t *quotient = NEW_ARRAY(arena, uint32_t, an - b.n + 1);
+    shift_left(dividend, an + 1, a, shift);
+    shift_left(divisor, b.n, b, shift);
+    divide(quotient, dividend, an, divisor, b.n);
+    if (remainder) {
+        for (int i = 0; i < b.n; i++) {
+            uint64_t wide = dividend[i] | (i + 1 < b.n ? (uint64_t)dividend[i + 1] << 32 : 0);
+            dividend[i] = (uint32_t)(wide >> shift);
+        }
+        *remainder = nat_trim(dividend, b.n);
+    }
+    return nat_trim(quotient, an - b.n + 1);
+}
+
+/* Binary, both > 0. */
+static uint64_t gcd64(uint64_t a, uint64_t b)
+{
+    int twos = __builtin_ctzll(a | b);
+    a >>= __builtin_ctzll(a);
+    while (b) {
+        b >>= __builtin_ctzll(b);
+        uint64_t low = a < b ? a : b;
+        b = a < b ? b - a : a - b;
+        a = low;
+    }
+    return a << twos;
+}
+
+/* Both > 0. Euclid until the numbers are small. */
+static struct nat nat_gcd(struct arena *arena, struct nat a, struct nat b)
+{
+    uint64_t small_a, small_b;
+    while (b.n) {
+        if (nat_small(a, &small_a) && nat_small(b, &small_b))
+            return nat_make(arena, gcd64(small_a, small_b));
+        struct nat rest;
+        nat_divide(arena, a, b, &rest);
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Divides both by their greatest common divisor; both > 0. */
+static void cancel(struct arena *arena, struct nat *a, struct nat *b)
+{
+    if (nat_is_one(*a) || nat_is_one(*b))
+        return;
+    struct nat common = nat_gcd(arena, *a, *b);
+    if (nat_is_one(common))
+        return;
+    *a = nat_divide(arena, *a, common, NULL);
+    *b = nat_divide(arena, *b, common, NULL);
+}
+
+/* Is a a square? Then *root is its root. Newton's iteration falls from above to floor(sqrt a). */
+static bool nat_square_root(struct arena *arena, struct nat a, struct nat *root)
+{
+    if (a.n == 0) {
+        *root = a;
+        return true;
+    }
+    if (0xfdfdfdedfdfcfdecULL >> (a.limb[0] & 63) & 1) /* bit r: r is no square modulo 64 */
+        return false;
+    int bits = (nat_bit_length(a) + 1) / 2 + 1;
+    uint32_t *limb = NEW_ARRAY(arena, uint32_t, bits / 32 + 1);
+    shift_left(limb, bits / 32 + 1, nat_one, bits - 1);
+    struct nat x = nat_trim(limb, bits / 32 + 1);
+    for (;;) {
+        struct nat sum = nat_add(arena, x, nat_divide(arena, a, x, NULL));
+        struct nat next = nat_divide(arena, sum, nat_make(arena, 2), NULL);
+        if (nat_compare(next, x) >= 0)
+            break;
+        x = next;
+    }
+    *root = x;
+    return nat_compare(nat_mul(arena, x, x), a) == 0;
+}
+
+static void nat_print(struct text *t, struct nat a)
+{
+    uint64_t small = 0;
+    if (nat_small(a, &small)) {
+        text_printf(t, "%llu", (unsigned long long)small);
+        return;
+    }
+    struct nat rest, quotient = nat_divide(t->arena, a, nat_make(t->arena, 1000000000), &rest);
+    nat_print(t, quotient);
+    nat_small(rest, &small);
+    text_printf(t, "%09llu", (unsigned long long)small);
+}
+
+/* ---- rationals ---- */
+
+static const struct rat rat_zero = {{0, NULL}, {1, one_limb}};
+
+struct rat rat_make(struct arena *arena, uint64_t num, uint64_t den)
+{
+    assert(den > 0);
+    if (!num)
+        return rat_zero;
+    uint64_t common = gcd64(num, den);
+    return (struct rat){nat_make(arena, num / common), nat_make(arena, den / common)};
+}
+
+bool rat_is_zero(struct rat a)
+{
+    return a.num.n == 0;
+}
+
+struct rat rat_mul(struct arena *arena, struct rat a, struct rat b)
+{
+    if (rat_is_zero(a) || rat_is_zero(b))
+        return rat_zero;
+    cancel(arena, &a.num, &b.den);
+    cancel(arena, &b.num, &a.den);
+    return (struct rat){nat_mul(arena, a.num, b.num), nat_mul(arena, a.den, b.den)};
+}
+
+struct rat rat_div(struct arena *arena, struct rat a, struct rat b)
+{
+    assert(!rat_is_zero(b));
+    return rat_mul(arena, a, (struct rat){b.den, b.num});
+}
+
+struct rat rat_add(struct arena *arena, struct rat a, struct rat b)
+{
+    if (rat_is_zero(a))
+        return b;
+    if (rat_is_zero(b))
+        return a;
+    /* With common = gcd of the denominators, only a divisor of it can be left to cancel. */
+    struct nat common = nat_gcd(arena, a.den, b.den);
+    struct nat a_rest = nat_divide(arena, a.den, common, NULL);
+    struct nat b_rest = nat_divide(arena, b.den, common, NULL);
+    struct nat num = nat_add(arena, nat_mul(arena, a.num, b_rest), nat_mul(arena, b.num, a_rest));
+    cancel(arena, &num, &common);
+    return (struct rat){num, nat_mul(arena, common, nat_mul(arena, a_rest, b_rest))};
+}
+
+/* Digit `column` of the product a * b in base 2^32; *carry: what the columns below hand on. */
+static uint32_t product_column(struct nat a, struct nat b, int column, uint64_t *carry)
+{
+    uint64_t low = *carry, high = 0; /* fewer than 2^32 terms, so the carry fits in 64 bits */
+    int first = column < b.n ? 0 : column - b.n + 1;
+    for (int i = first; i < a.n && i <= column; i++) {
+        uint64_t product = (uint64_t)a.limb[i] * b.limb[column - i];
+        low += product;
+        high += low < product;
+    }
+    *carry = low >> 32 | high << 32;
+    return (uint32_t)low;
+}
+
+/* Compares the cross products column by column from the lowest, so that no memory is needed. */
+int rat_compare(struct rat a, struct rat b)
+{
+    uint64_t a_carry = 0, b_carry = 0;
+    int order = 0, a_columns = a.num.n + b.den.n, b_columns = b.num.n + a.den.n;
+    for (int i = 0; i < a_columns || i < b_columns; i++) {
+        uint32_t a_column = product_column(a.num, b.den, i, &a_carry);
+        uint32_t b_column = product_column(b.num, a.den, i, &b_carry);
+        if (a_column != b_column)
+            order = a_column < b_column ? -1 : 1;
+    }
+    return order;
+}
+
+bool rat_parse(struct arena *arena, const char *s, struct rat *out)
+{
+    enum { DIGITS_MAX = 18, EXPONENT_MAX = 30, CLAMP = 1000000 };
+    uint64_t mantissa = 0; /* of the digits so far, without the zeros that now end them */
+    int digits = 0, zeros = 0, exponent = 0;
+    bool any = false, point = false;
+    for (; (*s >= '0' && *s <= '9') || (*s == '.' && !point); s++) {
+        if (*s == '.') {
+            point = true;
+            continue;
+        }
+        any = true;
+        if (point)
+            exponent--;
+        if (*s == '0') {
+            zeros += mantissa && zeros < CLAMP;
+            continue;
+        }
+        digits += zeros + 1;
+        if (digits > DIGITS_MAX)
+            return false;
+        for (; zeros; zeros--)
+            mantissa *= 10;
+        mantissa = 10 * mantissa + (uint64_t)(*s - '0');
+    }
+    if (!any)
+        return false;
+    exponent += zeros;
+    if (*s == 'e' || *s == 'E') {
+        s++;
+        bool minus = *s == '-';
+        s += *s == '-' || *s == '+';
+        int written = 0;
+        if (*s < '0' || *s > '9')
+            return false;
+        for (; *s >= '0' && *s <= '9'; s++)
+            written = written < CLAMP ? 10 * written + (*s - '0') : written;
+        exponent += minus ? -written : written;
+    }
+    if (*s)
+        return false;
+    if (!mantissa) {
+        *out = rat_zero;
+        return true;
+    }
+    int power = exponent + digits - 1; /* 10^power <= value < 10^(power + 1) */
+    if (power < -EXPONENT_MAX || power > EXPONENT_MAX || (power == EXPONENT_MAX && mantissa != 1))
+        return false;
+    struct rat value = rat_make(arena, mantissa, 1), ten = rat_make(arena, 10, 1);
+    for (; exponent > 0; exponent--)
+        value = rat_mul(arena, value, ten);
+    for (; exponent < 0; exponent++)
+        value = rat_div(arena, value, ten);
+    *out = value;
+    return true;
+}
+
+void rat_print(struct text *t, struct rat a)
+{
+    nat_print(t, a.num);
+    if (!nat_is_one(a.den)) {
+        text_put(t, "/", 1);
+        nat_print(t, a.den);
+    }
+}
+
+/* ---- rounding ---- */
+
+/* significand * 2^exponent, and a little more where sticky: what is left to round. */
+struct truncated {
+    uint64_t significand;
+    int exponent;
+    bool sticky;
+};
+
+/* The value, or its square root, to `bits` (at most 56), bits + 1 or bits + 2 binary digits; value > 0. */
+static struct truncated truncate_rat(struct rat value, int bits, bool root)
+{
+    /* Scale by 2^shift, so that the quotient has `wanted` to wanted + 2 bits; for a root shift must be
+     * even. */
+    int wanted = root ? 2 * bits : bits;
+    int shift = wanted - nat_bit_length(value.num) + nat_bit_length(value.den);
+    if (root && shift % 2 != 0)
+        shift++;
+    /* divide() wants the divisor's top bit set. */
+    int normalize = 32 * value.den.n - nat_bit_length(value.den);
+    while (shift + normalize < 0)
+        normalize += 32;
+    int an = (nat_bit_length(value.num) + shift + normalize + 31) / 32;
+    int bn = (nat_bit_length(value.den) + normalize) / 32;
+    uint32_t a[an + 1], b[bn], q[an - bn + 1]; /* a few limbs each; an >= bn since the quotient is not zero */
+    shift_left(a, an + 1, value.num, shift + normalize);
+    shift_left(b, bn, value.den, normalize);
+    divide(q, a, an, b, bn);
+
+    struct truncated t = {0, -shift, nat_trim(a, bn).n != 0};
+    if (!root) {
+        for (int i = an - bn; i >= 0; i--)
+            t.significand = t.significand << 32 | q[i];
+        return t;
+    }
+    /* Digit by digit: remainder <= 2 * root throughout, so 64 bits are enough. */
+    uint64_t remainder = 0;
+    for (int i = 16 * (an - bn + 1) - 1; i >= 0; i--) {
+        uint64_t trial = t.significand << 2 | 1;
+        remainder = remainder << 2 | (q[i / 16] >> 2 * (i % 16) & 3);
+        t.significand <<= 1;
+        if (remainder >= trial) {
+            remainder -= trial;
+            t.significand |= 1;
+        }
+    }
+    t.exponent /= 2;
+    t.sticky |= remainder != 0;
+    return t;
+}
+
+/* To `bits` binary digits, nearest, ties to even; the result is *significand * 2^*exponent with its top bit
+ * set. */
+static void round_truncated(struct truncated t, int bits, uint64_t *significand, int *exponent)
+{
+    int drop = bit_length64(t.significand) - bits;
+    uint64_t half = (uint64_t)1 << (drop - 1), rest = t.significand & (2 * half - 1);
+    uint64_t kept = t.significand >> drop;
+    if (rest > half || (rest == half && (t.sticky || kept & 1)))
+        kept++;
+    if (kept >> bits) { /* 1.11..1 became 10.0 */
+        kept >>= 1;
+        drop++;
+    }
+    *significand = kept;
+    *exponent = t.exponent + drop;
+}
+
+static double to_double(struct rat value, bool root)
+{
+    uint64_t significand;
+    int exponent;
+    round_truncated(truncate_rat(value, 53 + 2, root), 53, &significand, &exponent);
+    int biased = exponent + 52 + 1023;
+    assert(biased > 0 && biased < 2047);
+    uint64_t bits = (uint64_t)biased << 52 | (significand & (((uint64_t)1 << 52) - 1));
+    double result;
+    memcpy(&result, &bits, sizeof result);
+    return result;
+}
+
+static float to_float(struct rat value, bool root)
+{
+    uint64_t significand;
+    int exponent;
+    round_truncated(truncate_rat(value, 24 + 2, root), 24, &significand, &exponent);
+    int biased = exponent + 23 + 127;
+    assert(biased > 0 && biased < 255);
+    uint32_t bits = (uint32_t)biased << 23 | ((uint32_t)significand & ((1u << 23) - 1));
+    float result;
+    memcpy(&result, &bits, sizeof result);
+    return result;
+}
+
+double rat_double(struct rat a)
+{
+    return rat_is_zero(a) ? 0.0 : to_double(a, false);
+}
+
+/* ---- surds ---- */
+
+struct surd surd_make(int sign, struct rat square)
+{
+    if (sign == 0 || rat_is_zero(square))
+        return (struct surd){0, rat_zero};
+    return (struct surd){sign < 0 ? -1 : 1, square};
+}
+
+struct surd surd_mul(struct arena *arena, struct surd a, struct surd b)
+{
+    return surd_make(a.sign * b.sign, rat_mul(arena, a.square, b.square));
+}
+
+struct surd surd_div(struct arena *arena, struct surd a, struct surd b)
+{
+    assert(b.sign);
+    return surd_make(a.sign * b.sign, rat_div(arena, a.square, b.square));
+}
+
+struct surd surd_negate(struct surd a)
+{
+    return (struct surd){-a.sign, a.square};
+}
+
+bool surd_equal(struct surd a, struct surd b)
+{
+    return a.sign == b.sign && nat_compare(a.square.num, b.square.num) == 0 &&
+           nat_compare(a.square.den, b.square.den) == 0;
+}
+
+int surd_compare(struct surd a, struct surd b)
+{
+    if (a.sign != b.sign)
+        return a.sign < b.sign ? -1 : 1;
+    return a.sign * rat_compare(a.square, b.square);
+}
+
+/* The same few squares are asked for again and again where linear forms are compared: those of at most two
+ * limbs are remembered. */
+static double root_double(struct rat square)
+{
+    enum { KEPT = 1024 };
+    static struct {
+        uint64_t num, den; /* 0: none */
+        double root;
+    } kept[KEPT];
+    if (square.num.n > 2 || square.den.n > 2)
+        return to_double(square, true);
+    uint64_t num = 0, den = 0;
+    for (int i = 0; i < square.num.n; i++)
+        num |= (uint64_t)square.num.limb[i] << (32 * i);
+    for (int i = 0; i < square.den.n; i++)
+        den |= (uint64_t)square.den.limb[i] << (32 * i);
+    size_t at = (size_t)((num * 31 + den) % KEPT);
+    if (kept[at].num != num || kept[at].den != den) {
+        kept[at].num = num;
+        kept[at].den = den;
+        kept[at].root = to_double(square, true);
+    }
+    return kept[at].root;
+}
+
+double surd_double(struct surd a)
+{
+    return a.sign ? a.sign * root_double(a.square) : 0.0;
+}
+
+float surd_float(struct surd a)
+{
+    return a.sign ? (float)a.sign * to_float(a.square, true) : 0.0f;
+}
+
+void surd_print(struct text *t, struct surd a)
+{
+    if (a.sign < 0)
+        text_put(t, "-", 1);
+    struct rat root, square = a.square;
+    if (nat_square_root(t->arena, square.num, &root.num) &&
+        nat_square_root(t->arena, square.den, &root.den)) {
+        rat_print(t, root);
+        return;
+    }
+    text_put(t, "sqrt(", 5);
+    rat_print(t, square);
+    text_put(t, ")", 1);
+}
+
+/* Not printf's %a: its digits and decimal point depend on the library and the locale. */
+void hex_print(struct text *t, double value, bool float_suffix)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    int biased = (int)(bits >> 52 & 2047), exponent = biased - 1023;
+    uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
+    assert(biased < 2047); /* no infinity, no NaN */
+    if (biased == 0) {
+        exponent = 0;
+        if (fraction) /* subnormal: normalise */
+            for (exponent = -1022; !(fraction >> 52); exponent--)
+                fraction <<= 1;
+        fraction &= ((uint64_t)1 << 52) - 1;
+    }
+    bool zero = value == 0.0; /* lead digit 0 for zero, 1 for everything else */
+    text_printf(t, "%s0x%d", bits >> 63 ? "-" : "", !zero);
+    if (fraction) {
+        int digits = 13;
+        for (; fraction % 16 == 0; digits--)
+            fraction /= 16;
+        text_printf(t, ".%0*llx", digits, (unsigned long long)fraction);
+    }
+    text_printf(t, "p%+d%s", exponent, float_suffix ? "f" : "");
+}

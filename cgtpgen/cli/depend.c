@@ -1,0 +1,47 @@
+/* depend.c - see depend.h. */
+#include "cli/depend.h"
+
+#include <string.h>
+
+enum { COLUMNS = 100 };
+
+/* As gcc escapes: a blank needs a backslash, and backslashes before it are doubled; $ is doubled; # gets a
+ * backslash. */
+static const char *escape(struct arena *a, const char *s)
+{
+    struct text t = {.arena = a};
+    for (const char *p = s; *p; p++) {
+        if (*p == ' ' || *p == '\t') {
+            for (const char *q = p; q > s && q[-1] == '\\'; q--)
+                text_put(&t, "\\", 1);
+            text_put(&t, "\\", 1);
+        } else if (*p == '$') {
+            text_put(&t, "$", 1);
+        } else if (*p == '#') {
+            text_put(&t, "\\", 1);
+        }
+        text_put(&t, p, 1);
+    }
+    return text_string(&t);
+}
+
+void depend_rule(struct text *out, const char *const *target, int targets, bool verbatim, const char *source,
+                 bool phony)
+{
+    size_t column = 0;
+    for (int i = 0; i < targets; i++) {
+        const char *s = verbatim ? target[i] : escape(out->arena, target[i]);
+        if (i && column + strlen(s) + 1 > COLUMNS) {
+            text_printf(out, " \\\n ");
+            column = 1;
+        } else if (i) {
+            text_printf(out, " ");
+        }
+        text_printf(out, "%s", s);
+        column += strlen(s) + 1;
+    }
+    const char *prerequisite = source ? escape(out->arena, source) : "";
+    text_printf(out, ":%s%s\n", source ? " " : "", prerequisite);
+    if (source && phony)
+        text_printf(out, "\n%s:\n", prerequisite);
+}

@@ -1,0 +1,298 @@
+/* main.c - the order of the passes, and what becomes of their results.
+ *
+ *     options_read    the command line
+ *     spec_read       YAML text -> struct spec            what the file says
+ *     problem_build   -> struct problem                   paths, exact coefficients, weight layout
+ *     form_build      -> struct form                      every kernel as sums of derivatives of one number
+ *     plan_build      -> struct plan                      passes, matrices, recipes, costs
+ *     plan_cuda       -> struct gpu_plan                  segments, registers, stages (not with --backend=c)
+ *     emit_c, emit_cuda -> files                          text in memory
+ *     deliver         print, compare or write them
+ *
+ * All specs of a call are compiled before anything is written: when one is wrong, no file changes.
+ */
+#include "cli/depend.h"
+#include "emit/emit.h"
+#include "emit/emit_cuda.h"
+#include "util/file.h"
+#include "form/form.h"
+#include "plan/plan.h"
+#include "cli/print.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SPEC_LIMIT = (1 << 20) + 1
+}; /* bytes read: one more than spec_read takes, so that it sees when there are more */
+
+/* A spec file and what became of it. */
+struct product {
+    const char *file;  /* as given; "-": standard input */
+    const char *shown; /* the same in messages */
+    const struct plan *plan;
+    const struct gpu_plan *gpu;  /* NULL with --backend=c */
+    int files;                   /* 0 where only reports are asked for */
+    struct file_content *output; /* path: folder/name */
+};
+
+static void put_error(const struct text *t)
+{
+    file_put(STDERR_FILENO, text_string(t), t->n); /* where errors cannot be told, the exit status still is */
+}
+
+/* `cgtpgen: path: reason` for what errno says. */
+static enum exit_status io_error(struct arena *a, const char *path)
+{
+    struct text t = {.arena = a};
+    text_printf(&t, "cgtpgen: %s: %s\n", path, strerror(errno));
+    put_error(&t);
+    return EXIT_IO;
+}
+
+static bool has(unsigned bits, int kind)
+{
+    return bits & 1u << kind;
+}
+
+static const char *join(struct arena *a, const char *folder, const char *name)
+{
+    if (!folder || !strcmp(folder, "-"))
+        return name;
+    return arena_printf(a, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", name);
+}
+
+/* Runs the passes on one spec. */
+static enum exit_status compile(struct arena *a, struct wigner *wigner, const struct options *options,
+                                struct product *product)
+{
+    struct text dump = {.arena = a};
+    size_t size;
+    const char *source = file_read(a, product->file, SPEC_LIMIT, &size);
+    if (!source)
+        return io_error(a, product->shown);
+
+    struct diag diag = {.file = product->shown, .source = source, .source_size = size, .out = {.arena = a}};
+    struct form *form = NULL;
+    struct spec *spec = spec_read(a, &diag);
+    struct problem *problem = spec ? problem_build(a, wigner, spec, &diag) : NULL;
+    if (problem) {
+        if (has(options->dump, DUMP_PROBLEM))
+            print_problem(&dump, problem);
+        form = form_build(a, problem, &diag);
+        plan_cuda_check(spec, &diag);
+        if (diag.errors)
+            form = NULL;
+    }
+    put_error(&diag.out);
+    if (form) {
+        if (has(options->dump, DUMP_FORM))
+            print_form(&dump, form);
+        struct plan *plan = plan_build(a, problem, form);
+        if (has(options->dump, DUMP_PLAN))
+            plan_print(&dump, plan);
+        struct output_file *file = NULL;
+        if (options->cuda) {
+            product->gpu = plan_cuda(a, plan, options->arch ? options->arch : "sm_90");
+            if (has(options->dump, DUMP_PLAN))
+                plan_cuda_print(&dump, product->gpu);
+        }
+        if (options->write)
+            product->files = options->cuda ? emit_cuda(a, product->gpu, options->emit, &file)
+                                           : emit_c(a, plan, options->emit, &file);
+        product->output = NEW_ARRAY(a, struct file_content, product->files);
+        for (int i = 0; i < product->files; i++)
+            product->output[i] =
+                (struct file_content){join(a, options->output, file[i].name), file[i].text, file[i].size};
+        product->plan = plan;
+    }
+    if (has(options->dump, DUMP_MEMORY))
+        text_printf(&dump, "%s: %zu bytes of memory so far\n", product->shown, a->used);
+    put_error(&dump);
+    return form ? EXIT_OK : EXIT_SPEC;
+}
+
+/* Two specs must not generate the same file; a name can also begin with another: a + b_forward, a_b +
+ * forward. */
+static enum exit_status check_collisions(struct arena *a, const struct product *product, int count)
+{
+    for (int later = 1; later < count; later++)
+        for (int first = 0; first < later; first++) {
+            const struct product *p = &product[first], *q = &product[later];
+            struct diag diag = {.file = q->shown, .out = {.arena = a}};
+            if (!strcmp(p->plan->problem->spec->name, q->plan->problem->spec->name))
+                diag_error(&diag, (struct pos){0}, "the name '%s' is that of %s too",
+                           q->plan->problem->spec->name, p->shown);
+            for (int i = 0; i < p->files && !diag.errors; i++)
+                for (int j = 0; j < q->files && !diag.errors; j++)
+                    if (!strcmp(p->output[i].path, q->output[j].path))
+                        diag_error(&diag, (struct pos){0}, "it generates %s, and so does %s",
+                                   q->output[j].path, p->shown);
+            put_error(&diag.out);
+            if (diag.errors)
+                return EXIT_SPEC;
+        }
+    return EXIT_OK;
+}
+
+static enum exit_status put_output(struct arena *a, const struct text *t)
+{
+    return file_put(STDOUT_FILENO, text_string(t), t->n) ? EXIT_OK : io_error(a, "standard output");
+}
+
+/* Every file that is missing or differs, as a diff that would bring it up to date. */
+static enum exit_status check_files(struct arena *a, const struct file_content *file, int count)
+{
+    struct text diff = {.arena = a};
+    for (int i = 0; i < count; i++) {
+        size_t size;
+        const char *there = file_read(a, file[i].path, SIZE_MAX, &size);
+        if (!there && errno != ENOENT)
+            return io_error(a, file[i].path);
+        file_diff(&diff, there ? file[i].path : "/dev/null", there ? there : "", there ? size : 0,
+                  file[i].path, file[i].text, file[i].size);
+    }
+    enum exit_status status = put_output(a, &diff);
+    return status || !diff.n ? status : EXIT_STALE;
+}
+
+/* The dependency files, appended to the list of files. */
+static int add_dependencies(struct arena *a, const struct options *options, const struct product *product,
+                            struct file_content *file)
+{
+    struct text all = {.arena = a};
+    int files = 0;
+    for (int i = 0; i < options->specs; i++) {
+        const struct product *p = &product[i];
+        struct text own = {.arena = a}, *rules = options->depend_file ? &all : &own;
+        const char **target = NEW_ARRAY(a, const char *, p->files);
+        for (int k = 0; k < p->files; k++)
+            target[k] = p->output[k].path;
+        bool named = options->depend_targets;
+        depend_rule(rules, named ? options->depend_target : target,
+                    named ? options->depend_targets : p->files, named, strcmp(p->file, "-") ? p->file : NULL,
+                    options->depend_phony);
+        if (!options->depend_file) {
+            const char *name = arena_printf(a, "%s.d", p->plan->problem->spec->name);
+            file[files++] = (struct file_content){join(a, options->output, name), text_string(&own), own.n};
+        }
+    }
+    if (options->depend_file)
+        file[files++] = (struct file_content){options->depend_file, text_string(&all), all.n};
+    return files;
+}
+
+/* Writes everything: generated files to the folder or to standard output, dependency files. */
+static enum exit_status write_files(struct arena *a, const struct options *options,
+                                    const struct product *product, struct file_content *file, int files)
+{
+    struct text out = {.arena = a};
+    bool to_stdout = options->output && !strcmp(options->output, "-");
+    for (int i = 0; to_stdout && i < files; i++) {
+        if (files > 1)
+            text_printf(&out, "==> %s <==\n", file[i].path);
+        text_put(&out, file[i].text, file[i].size);
+    }
+    if (to_stdout)
+        files = 0;
+    else if (options->output && !file_make_folder(a, options->output))
+        return io_error(a, options->output);
+    if (options->depend) {
+        int more = add_dependencies(a, options, product, &file[files]);
+        if (options->depend_file && !strcmp(options->depend_file, "-"))
+            text_put(&out, file[files].text, file[files].size);
+        else
+            files += more;
+    }
+    const char *failed = file_replace(a, file, files);
+    return failed ? io_error(a, failed) : put_output(a, &out);
+}
+
+/* What was asked for, once every spec is compiled. */
+static enum exit_status deliver(struct arena *a, const struct options *options, const struct product *product)
+{
+    struct text out = {.arena = a};
+    int files = 0;
+    for (int i = 0; i < options->specs; i++)
+        files += product[i].files;
+    struct file_content *file = NEW_ARRAY(a, struct file_content, files + options->specs + 1);
+    files = 0;
+    for (int i = 0; i < options->specs; i++)
+        for (int k = 0; k < product[i].files; k++) {
+            file[files++] = product[i].output[k];
+            if (options->list)
+                text_printf(&out, "%s\n", product[i].output[k].path);
+        }
+    for (int i = 0; i < options->specs; i++)
+        for (int kind = 0; kind < PRINT_COUNT; kind++)
+            if (has(options->print, kind))
+                print_report(&out, (enum print_kind)kind, product[i].plan, product[i].gpu);
+    if (options->check)
+        return check_files(a, file, files);
+    enum exit_status status = put_output(a, &out);
+    return status || options->list ? status : write_files(a, options, product, file, files);
+}
+
+static enum exit_status run(struct arena *a, int argc, char *const *argv)
+{
+    struct options options;
+    struct text text = {.arena = a};
+    if (!options_read(a, argc, argv, &options, &text)) {
+        put_error(&text);
+        return EXIT_USAGE;
+    }
+    if (options.action == ACTION_HELP)
+        text_printf(&text, "%s", options_help);
+    else if (options.action == ACTION_VERSION)
+        text_printf(&text, "cgtpgen %s\n", CGTPGEN_VERSION);
+    if (options.action != ACTION_GENERATE)
+        return put_output(a, &text);
+
+    enum exit_status status = EXIT_OK;
+    struct wigner *wigner = NEW(a, struct wigner);
+    wigner->arena = a;
+    struct product *product = NEW_ARRAY(a, struct product, options.specs);
+    for (int i = 0; i < options.specs; i++) {
+        product[i].file = options.spec[i];
+        product[i].shown = strcmp(options.spec[i], "-") ? options.spec[i] : "<stdin>";
+        enum exit_status now = compile(a, wigner, &options, &product[i]);
+        status = status ? status : now; /* the first that happens */
+    }
+    if (!status)
+        status = check_collisions(a, product, options.specs);
+    return status ? status : deliver(a, &options, product);
+}
+
+/* run(), where running out of memory comes back to. */
+static enum exit_status run_guarded(struct arena *a, int argc, char *const *argv)
+{
+    static const char message[] = "cgtpgen: out of memory\n";
+    if (setjmp(a->failure)) {
+        file_put(STDERR_FILENO, message, sizeof message - 1);
+        return EXIT_IO;
+    }
+    return run(a, argc, argv);
+}
+
+/* A standard descriptor that is closed would be given to the next file opened, and output meant for it end up
+ * there: occupy it with something that cannot be used. */
+static bool occupy_standard_descriptors(void)
+{
+    for (int d = STDIN_FILENO; d <= STDERR_FILENO; d++)
+        if (fcntl(d, F_GETFD) < 0 && open("/dev/null", d == STDIN_FILENO ? O_WRONLY : O_RDONLY) != d)
+            return false;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct arena arena = {0};
+    if (!occupy_standard_descriptors())
+        return EXIT_IO;
+    enum exit_status status = run_guarded(&arena, argc, argv);
+    arena_free(&arena);
+    return status;
+}

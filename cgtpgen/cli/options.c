@@ -1,0 +1,299 @@
+/* options.c - see options.h. One table holds every option; lists and letters have tables of their own. */
+#include "cli/options.h"
+
+#include "util/diag.h"
+#include "emit/emit.h"
+
+#include <string.h>
+
+#define LENGTH(array) ((int)(sizeof(array) / sizeof *(array)))
+
+const char options_help[] =
+    "Usage: cgtpgen [options] SPEC...\n"
+    "Writes source code for the tensor products that the YAML files SPEC describe (-: standard input).\n"
+    "\n"
+    "  -o DIR            write into DIR, made if missing (default: the current folder; -: standard output)\n"
+    "  --backend=NAME    cuda (default) or c\n"
+    "  --arch=NAME       the GPU to plan for, sm_80 to sm_120 (default sm_90); not with --backend=c\n"
+    "  --emit=LIST       of header, source, selftest (default: header,source)\n"
+    "  --check           write nothing; print a diff of every file that is missing or differs\n"
+    "  --list            write nothing; print the names of the files\n"
+    "  --print=LIST      of paths, nnz, weights, plan, cost, json: report on standard output\n"
+    "                    (files are then written only if -o is given too)\n"
+    "  -MD               write dependency files for make\n"
+    "  -MF FILE          the dependency file (default: DIR/NAME.d for each spec; -: standard output)\n"
+    "  -MT TARGET        name TARGET in it instead of the generated files; may be repeated\n"
+    "  -MP               add an empty rule for each spec\n"
+    "  -d LETTERS        dump to standard error: p problem, f form, l plan, m memory\n"
+    "  --help, --version\n"
+    "\n"
+    "Exit status: 0 all right, 1 a spec is wrong, 2 the command line is wrong, 3 --check found differences,\n"
+    "4 reading, writing or memory failed. The manual is cgtpgen(1).\n";
+
+enum option {
+    OPTION_OUTPUT,
+    OPTION_BACKEND,
+    OPTION_ARCH,
+    OPTION_EMIT,
+    OPTION_CHECK,
+    OPTION_LIST,
+    OPTION_PRINT,
+    OPTION_MD,
+    OPTION_MF,
+    OPTION_MT,
+    OPTION_MP,
+    OPTION_DUMP,
+    OPTION_HELP,
+    OPTION_VERSION,
+    OPTION_COUNT
+};
+
+static const struct {
+    const char *name;
+    bool value, repeat; /* takes one; may be given more than once */
+} option_table[OPTION_COUNT] = {
+    [OPTION_OUTPUT] = {"-o", true, false},     [OPTION_BACKEND] = {"--backend", true, false},
+    [OPTION_ARCH] = {"--arch", true, false},   [OPTION_EMIT] = {"--emit", true, true},
+    [OPTION_CHECK] = {"--check", false, true}, [OPTION_LIST] = {"--list", false, true},
+    [OPTION_PRINT] = {"--print", true, true},  [OPTION_MD] = {"-MD", false, true},
+    [OPTION_MF] = {"-MF", true, false},        [OPTION_MT] = {"-MT", true, true},
+    [OPTION_MP] = {"-MP", false, true},        [OPTION_DUMP] = {"-d", true, true},
+    [OPTION_HELP] = {"--help", false, true},   [OPTION_VERSION] = {"--version", false, true},
+};
+
+static const char *const emit_name[] = {"header", "source", "selftest"}; /* EMIT_ bits, from the lowest */
+static const char *const print_name[PRINT_COUNT] = {"paths", "nnz", "weights", "plan", "cost", "json"};
+static const char dump_letter[DUMP_COUNT + 1] = "pflm";
+
+static void put_suggestion(struct text *error, const char *word, const char *const *words, int count)
+{
+    const char *nearest = diag_nearest(word, words, count);
+    if (nearest)
+        text_printf(error, "; did you mean %s?", nearest);
+    text_put(error, "\n", 1);
+}
+
+static void unknown_option(struct arena *a, const char *s, struct text *error)
+{
+    const char *words[OPTION_COUNT];
+    for (int i = 0; i < OPTION_COUNT; i++)
+        words[i] = option_table[i].name;
+    size_t n = strcspn(s, "=");
+    const char *name = arena_string(a, s, n);
+    text_printf(error, "cgtpgen: unknown option %s", name);
+    put_suggestion(error, name, words, OPTION_COUNT);
+}
+
+/* The option that argument s is, and its value where it stands in the same argument (--emit=source, -oDIR);
+ * -1: none. */
+static int find_option(const char *s, const char **value)
+{
+    *value = NULL;
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const char *name = option_table[i].name;
+        size_t n = strlen(name);
+        if (strncmp(s, name, n))
+            continue;
+        if (!s[n])
+            return i;
+        bool is_long = name[1] == '-';
+        if (is_long ? s[n] == '=' : option_table[i].value) {
+            *value = s + n + is_long;
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* A comma-separated list of names into bits. */
+static bool read_list(struct arena *a, const char *option, const char *list, const char *const *names,
+                      int count, unsigned *bits, struct text *error)
+{
+    for (;;) {
+        size_t n = strcspn(list, ",");
+        const char *word = arena_string(a, list, n);
+        int i = 0;
+        while (i < count && strcmp(word, names[i]))
+            i++;
+        if (i == count) {
+            text_printf(error, "cgtpgen: %s: unknown word '%s'", option, word);
+            put_suggestion(error, word, names, count);
+            return false;
+        }
+        *bits |= 1u << i;
+        if (!list[n])
+            return true;
+        list += n + 1;
+    }
+}
+
+static bool read_word(const char *what, const char *value, const char *const *names, size_t count,
+                      const char **out, struct text *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(value, names[i])) {
+            *out = names[i];
+            return true;
+        }
+    text_printf(error, "cgtpgen: unknown %s '%s'", what, value);
+    put_suggestion(error, value, names, count);
+    return false;
+}
+
+static bool read_backend(const char *value, bool *cuda, struct text *error)
+{
+    static const char *const names[] = {"cuda", "c"};
+    const char *name = NULL;
+    if (!read_word("backend", value, names, LENGTH(names), &name, error))
+        return false;
+    *cuda = name == names[0];
+    return true;
+}
+
+static bool read_arch(const char *value, const char **arch, struct text *error)
+{
+    static const char *const names[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};
+    return read_word("architecture", value, names, LENGTH(names), arch, error);
+}
+
+static bool read_letters(const char *letters, unsigned *bits, struct text *error)
+{
+    for (; *letters; letters++) {
+        const char *at = strchr(dump_letter, *letters);
+        if (!at) {
+            text_printf(error, "cgtpgen: -d: unknown letter '%c'; there are %s\n", *letters, dump_letter);
+            return false;
+        }
+        *bits |= 1u << (at - dump_letter);
+    }
+    return true;
+}
+
+static bool read_value(struct arena *a, enum option option, const char *value, struct options *o,
+                       struct text *error)
+{
+    switch (option) {
+    case OPTION_OUTPUT:
+        o->output = value;
+        return true;
+    case OPTION_BACKEND:
+        return read_backend(value, &o->cuda, error);
+    case OPTION_ARCH:
+        return read_arch(value, &o->arch, error);
+    case OPTION_EMIT:
+        return read_list(a, "--emit", value, emit_name, LENGTH(emit_name), &o->emit, error);
+    case OPTION_CHECK:
+        o->check = true;
+        return true;
+    case OPTION_LIST:
+        o->list = true;
+        return true;
+    case OPTION_PRINT:
+        return read_list(a, "--print", value, print_name, PRINT_COUNT, &o->print, error);
+    case OPTION_MD:
+        o->depend = true;
+        return true;
+    case OPTION_MF:
+        o->depend_file = value;
+        return true;
+    case OPTION_MT:
+        o->depend_target[o->depend_targets++] = value;
+        return true;
+    case OPTION_MP:
+        o->depend_phony = true;
+        return true;
+    case OPTION_DUMP:
+        return read_letters(value, &o->dump, error);
+    case OPTION_HELP:
+    case OPTION_VERSION:
+    case OPTION_COUNT:
+        break;
+    }
+    return true;
+}
+
+/* Options that contradict each other, or that would do nothing: none is ignored silently. */
+static bool check_together(struct options *o, struct text *error)
+{
+    bool to_stdout = o->output && !strcmp(o->output, "-");
+    bool depend_to_stdout = o->depend_file && !strcmp(o->depend_file, "-");
+    const char *wrong = NULL;
+    int stdins = 0;
+    for (int i = 0; i < o->specs; i++)
+        stdins += !strcmp(o->spec[i], "-");
+    if (!o->specs)
+        wrong = "no spec given; cgtpgen --help lists the options";
+    else if (o->arch && !o->cuda)
+        wrong = "--arch chooses a GPU; --backend=c is for none";
+    else if (stdins > 1)
+        wrong = "standard input (-) can be read only once";
+    else if (o->check && o->list)
+        wrong = "--check and --list exclude each other";
+    else if (o->check && to_stdout)
+        wrong = "--check compares with a folder; -o - names none";
+    else if (o->print && (to_stdout || o->check || o->list || depend_to_stdout))
+        wrong = "--print needs standard output for itself: not with -o -, -MF -, --check or --list";
+    else if (to_stdout && depend_to_stdout)
+        wrong = "-o - and -MF - both write to standard output";
+    else if (!o->depend && (o->depend_file || o->depend_targets || o->depend_phony))
+        wrong = "-MF, -MT and -MP need -MD";
+    else if (o->depend && (o->check || o->list))
+        wrong = "-MD writes a file; --check and --list write none";
+    else if (o->depend && to_stdout && !o->depend_file)
+        wrong = "-MD with -o - needs -MF FILE";
+    else if (o->depend && o->print && !o->output)
+        wrong = "-MD with --print needs -o DIR: nothing is generated otherwise";
+    if (wrong)
+        text_printf(error, "cgtpgen: %s\n", wrong);
+    return !wrong;
+}
+
+bool options_read(struct arena *a, int argc, char *const *argv, struct options *o, struct text *error)
+{
+    int given[OPTION_COUNT] = {0};
+    bool only_specs = false;
+    *o = (struct options){.cuda = true};
+    o->spec = NEW_ARRAY(a, const char *, argc + 1);
+    o->depend_target = NEW_ARRAY(a, const char *, argc + 1);
+    for (int i = 1; i < argc; i++) {
+        const char *s = argv[i], *value;
+        if (only_specs || s[0] != '-' || !s[1]) {
+            o->spec[o->specs++] = s;
+            continue;
+        }
+        if (!strcmp(s, "--")) {
+            only_specs = true;
+            continue;
+        }
+        int option = find_option(s, &value);
+        if (option < 0) {
+            unknown_option(a, s, error);
+            return false;
+        }
+        const char *name = option_table[option].name;
+        if (value && !option_table[option].value) {
+            text_printf(error, "cgtpgen: %s takes no value\n", name);
+            return false;
+        }
+        if (!value && option_table[option].value)
+            value = argv[++i]; /* argv[argc] is NULL */
+        if (option_table[option].value && (!value || !*value)) {
+            text_printf(error, "cgtpgen: %s needs a value\n", name);
+            return false;
+        }
+        if (given[option]++ && !option_table[option].repeat) {
+            text_printf(error, "cgtpgen: %s is given twice\n", name);
+            return false;
+        }
+        if (!read_value(a, (enum option)option, value, o, error))
+            return false;
+    }
+    if (given[OPTION_HELP] || given[OPTION_VERSION]) {
+        o->action = given[OPTION_HELP] ? ACTION_HELP : ACTION_VERSION;
+        return true;
+    }
+    if (!given[OPTION_EMIT])
+        o->emit = EMIT_HEADER | EMIT_SOURCE;
+    o->write = !o->print || o->output;
+    return check_together(o, error);
+}

@@ -1,0 +1,46 @@
+/* options.h - the command line, read into one struct. docs/cgtpgen.1 is the manual. */
+#ifndef CGTPGEN_OPTIONS_H
+#define CGTPGEN_OPTIONS_H
+
+#include "util/text.h"
+
+#include <stdbool.h>
+
+#define CGTPGEN_VERSION "0.1.0"
+
+/* What the program exits with: the first of these that happens. */
+enum exit_status { EXIT_OK, EXIT_SPEC, EXIT_USAGE, EXIT_STALE, EXIT_IO };
+
+/* Bits of options.print and options.dump: 1 << one of these. */
+enum print_kind { PRINT_PATHS, PRINT_NNZ, PRINT_WEIGHTS, PRINT_PLAN, PRINT_COST, PRINT_JSON, PRINT_COUNT };
+enum dump_kind { DUMP_PROBLEM, DUMP_FORM, DUMP_PLAN, DUMP_MEMORY, DUMP_COUNT };
+
+enum action { ACTION_GENERATE, ACTION_HELP, ACTION_VERSION };
+
+struct options {
+    enum action action;
+    int specs;
+    const char **spec;       /* file names; "-": standard input, at most once */
+    const char *output;      /* folder; "-": standard output; NULL: not given, which means the current one */
+    bool cuda;               /* --backend: cuda, or else c */
+    const char *arch;        /* --arch: the architecture whose knobs apply; NULL: not given */
+    unsigned emit;           /* EMIT_ bits of emit.h */
+    unsigned print;          /* bits of print_kind; 0: none */
+    unsigned dump;           /* bits of dump_kind */
+    bool write;              /* write the generated files: not where only reports are asked for */
+    bool check;              /* compare with what is there instead of writing */
+    bool list;               /* print the names of the files instead of writing them */
+    bool depend;             /* -MD */
+    const char *depend_file; /* -MF; NULL: FOLDER/NAME.d for each spec */
+    int depend_targets;      /* -MT */
+    const char **depend_target;
+    bool depend_phony; /* -MP */
+};
+
+/* Reads argv into *options. Returns false after appending to *error what is wrong, with the nearest word that
+ * exists. */
+bool options_read(struct arena *, int argc, char *const *argv, struct options *, struct text *error);
+
+extern const char options_help[]; /* --help */
+
+#endif

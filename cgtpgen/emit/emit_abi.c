@@ -1,0 +1,471 @@
+/* emit_abi.c - what every backend emits alike: banner, header, descriptor, prototypes. */
+#include "emit/emit.h"
+
+#include <string.h>
+
+/* ---- sums broken into lines ---- */
+
+void sum_begin(struct sum *s, struct text *out, int indent, const char *lhs)
+{
+    *s = (struct sum){out, indent, 0, out->n};
+    text_printf(out, "%*s%s", indent, "", lhs);
+}
+
+void sum_add(struct sum *s, bool negative, const char *term)
+{
+    if (s->out->n - s->line + strlen(term) > 104) {
+        text_printf(s->out, "\n");
+        s->line = s->out->n;
+        text_printf(s->out, "%*s", s->indent + 3, "");
+    }
+    text_printf(s->out, s->terms ? (negative ? " - %s" : " + %s") : (negative ? " -%s" : " %s"), term);
+    s->terms++;
+}
+
+void sum_end(struct sum *s)
+{
+    text_printf(s->out, s->terms ? ";\n" : " 0;\n");
+}
+
+/* ---- the spec as understood ---- */
+
+const char *emit_real(const struct plan *plan)
+{
+    return plan->problem->spec->precision == PRECISION_FLOAT64 ? "double" : "float";
+}
+
+/* One line a fact, in a fixed order: what the digest is taken of. */
+static void normalised_spec(struct text *t, const struct plan *plan)
+{
+    static const char *const irrep_normalization[] = {"component", "norm", "none"};
+    static const char *const path_normalization[] = {"element", "path", "none"};
+    const struct problem *p = plan->problem;
+    const struct spec *s = p->spec;
+    text_printf(t, "cgtp 1\nname %s\ndescription %s\nx ", s->name, s->description);
+    irreps_print(t, &p->x);
+    text_printf(t, "\ny ");
+    irreps_print(t, &p->y);
+    text_printf(t, "\nz ");
+    irreps_print(t, &p->z);
+    text_printf(t, "\nnormalization %s %s\n", irrep_normalization[s->irrep_normalization],
+                path_normalization[s->path_normalization]);
+    for (int i = 0; i < p->paths; i++) {
+        const struct path *q = &p->path[i];
+        text_printf(t, "path %d %d %d %s %s ", q->x, q->y, q->z, mode_name[q->mode],
+                    q->weighted ? "weighted" : "unweighted");
+        surd_print(t, q->coefficient);
+        text_printf(t, "\n");
+    }
+    text_printf(t, "index");
+    for (int i = 0; i < SLOT_COUNT; i++)
+        text_printf(t, " %s", index_name[s->index[i]]);
+    text_printf(t, "\nedges %s\nreduction %s\naccumulate %s\nindex_type %s\nprecision %s\n",
+                s->sorted ? "sorted" : "any", s->deterministic ? "deterministic" : "atomic",
+                s->compensated ? "compensated" : "plain", s->index64 ? "int64" : "int32",
+                s->precision == PRECISION_FLOAT64 ? "float64" : "float32");
+    for (int k = 0; k < plan->kernels; k++) {
+        const struct kernel_form *f = plan->kernel[k].form;
+        text_printf(t, "kernel %s\n", f->name);
+        for (int o = 0; o < f->outputs; o++) {
+            text_printf(t, "  %s", f->output[o].name);
+            for (int i = 0; i < f->output[o].terms; i++) {
+                text_printf(t, " ");
+                form_term_print(t, f, &f->output[o].term[i]);
+            }
+            text_printf(t, "\n");
+        }
+    }
+    for (int i = 0; i < s->knobs; i++)
+        text_printf(t, "tune %s %s %lld\n", s->knob[i].arch, s->knob[i].name, (long long)s->knob[i].value);
+}
+
+/* FNV-1a, 64 bits: identifies a spec, protects against nothing. */
+const char *emit_digest(struct arena *a, const struct plan *plan)
+{
+    struct text t = {.arena = a};
+    uint64_t hash = 0xcbf29ce484222325u;
+    normalised_spec(&t, plan);
+    for (size_t i = 0; i < t.n; i++)
+        hash = (hash ^ (unsigned char)t.s[i]) * 0x100000001b3u;
+    return arena_printf(a, "%08lx%08lx", (unsigned long)(hash >> 32), (unsigned long)(hash & 0xffffffffu));
+}
+
+/* Text from the spec inside a comment: lines start with " * ", and no comment can end in it. */
+static void comment_lines(struct text *out, const char *s)
+{
+    while (*s) {
+        text_printf(out, " * ");
+        for (; *s && *s != '\n'; s++)
+            if (s[0] == '*' && s[1] == '/')
+                text_printf(out, "* ");
+            else if (s[0] == '/' && s[1] == '*')
+                text_printf(out, "/ ");
+            else if ((unsigned char)*s >= 32 && *s != 127)
+                text_put(out, s, 1);
+        text_printf(out, "\n");
+        s += *s == '\n';
+    }
+}
+
+static void irreps_lines(struct text *out, const char *lead, const struct irreps *r)
+{
+    struct text t = {.arena = out->arena};
+    irreps_print(&t, r);
+    const char *s = text_string(&t);
+    text_printf(out, "%s", lead);
+    size_t column = strlen(lead);
+    while (*s) {
+        size_t n = strcspn(s, "+");
+        n += s[n] == '+';
+        if (column + n > 108) {
+            text_printf(out, "\n *%*s", (int)strlen(lead) - 2, "");
+            column = strlen(lead);
+        }
+        text_put(out, s, n);
+        column += n;
+        s += n;
+    }
+    text_printf(out, "\n");
+}
+
+void emit_banner(struct text *out, const struct plan *plan, const char *what)
+{
+    const struct problem *p = plan->problem;
+    const struct spec *s = p->spec;
+    text_printf(out,
+                "/* %s: %s. Generated by cgtpgen from the spec below (digest %s); edit that, not this.\n *\n",
+                s->name, what, emit_digest(out->arena, plan));
+    if (*s->description) {
+        comment_lines(out, s->description);
+        text_printf(out, " *\n");
+    }
+    irreps_lines(out, arena_printf(out->arena, " *   x %-9s ", index_name[s->index[SLOT_X]]), &p->x);
+    irreps_lines(out, arena_printf(out->arena, " *   y %-9s ", index_name[s->index[SLOT_Y]]), &p->y);
+    text_printf(out, " *   w %-9s %lld weights of %d paths\n", index_name[s->index[SLOT_W]],
+                (long long)p->weight_numel, p->paths);
+    irreps_lines(out, arena_printf(out->arena, " *   z %-9s ", index_name[s->index[SLOT_G]]), &p->z);
+    text_printf(out, " */\n");
+}
+
+void emit_path_line(struct text *out, const struct plan *plan, const struct path *p)
+{
+    const struct problem *q = plan->problem;
+    text_printf(out, "%d: %dx", p->number, p->mul_x);
+    irrep_print(out, q->x.segment[p->x].ir);
+    text_printf(out, " * %dx", p->mul_y);
+    irrep_print(out, q->y.segment[p->y].ir);
+    text_printf(out, " -> %dx", p->mul_z);
+    irrep_print(out, q->z.segment[p->z].ir);
+    text_printf(out, ", %s%s, a = ", mode_name[p->mode], p->weighted ? "" : " unweighted");
+    surd_print(out, p->coefficient);
+}
+
+/* ---- prototypes ---- */
+
+static const char *graph_parameter(const struct plan *plan)
+{
+    const struct spec *s = plan->problem->spec;
+    return !spec_is_graph(s) ? "int64_t items"
+           : s->index64      ? "const cgtp_graph64 *graph"
+                             : "const cgtp_graph *graph";
+}
+
+static void parameter(struct text *out, struct text *line, size_t indent, const char *p, const char *end)
+{
+    if (line->n + strlen(p) + strlen(end) > 108) {
+        text_printf(out, "%s\n", line->s);
+        line->n = 0;
+        text_printf(line, "%*s", (int)indent, "");
+    } else if (line->s[line->n - 1] != '(') {
+        text_printf(line, " ");
+    }
+    text_printf(line, "%s%s", p, end);
+}
+
+void emit_prototype(struct text *out, const struct plan *plan, const struct kernel_plan *kernel)
+{
+    const struct kernel_form *f = kernel->form;
+    const char *real = emit_real(plan);
+    struct text line = {.arena = out->arena};
+    text_printf(&line, "cgtp_status %s_%s(", plan->problem->spec->name, f->name);
+    size_t indent = line.n;
+    parameter(out, &line, indent, graph_parameter(plan), ",");
+    for (int i = 0; i < f->inputs; i++)
+        parameter(out, &line, indent, arena_printf(out->arena, "const %s *%s", real, f->input[i].name), ",");
+    for (int o = 0; o < f->outputs; o++)
+        parameter(out, &line, indent, arena_printf(out->arena, "%s *%s", real, f->output[o].name), ",");
+    parameter(out, &line, indent, "void *workspace", ",");
+    parameter(out, &line, indent, "size_t workspace_bytes", ",");
+    parameter(out, &line, indent, "cgtp_stream stream", ")");
+    text_printf(out, "%s", line.s);
+}
+
+void emit_workspace_prototype(struct text *out, const struct plan *plan, const struct kernel_plan *kernel)
+{
+    text_printf(out, "size_t %s_%s_workspace(%s)", plan->problem->spec->name, kernel->form->name,
+                graph_parameter(plan));
+}
+
+/* ---- launchers ---- */
+
+const char *emit_rows(const struct plan *plan, enum index_kind index)
+{
+    static const char *const graph[] = {"graph->items", "graph->senders", "graph->receivers", "1"};
+    return index == INDEX_ITEM && !spec_is_graph(plan->problem->spec) ? "items" : graph[index];
+}
+
+static bool kernel_uses(const struct spec *s, const struct kernel_form *f, enum index_kind index)
+{
+    for (int i = 0; i < f->inputs; i++)
+        if (s->index[f->input[i].slot] == index)
+            return true;
+    for (int o = 0; o < f->outputs; o++)
+        if (s->index[f->output[o].slot] == index)
+            return true;
+    return false;
+}
+
+void emit_checks(struct text *out, const struct plan *plan, const struct kernel_plan *kernel,
+                 bool receiver_row, bool by_sender)
+{
+    const struct spec *s = plan->problem->spec;
+    const struct kernel_form *f = kernel->form;
+    text_printf(out, "    cgtp_status status;\n");
+    if (spec_is_graph(s)) {
+        text_printf(out, "    if (!graph)\n        return CGTP_NULL_POINTER;\n"
+                         "    if (graph->items < 0 || graph->senders < 0 || graph->receivers < 0)\n"
+                         "        return CGTP_BAD_SIZE;\n");
+        for (int side = 0; side < 2; side++) {
+            const char *name = side ? "receiver" : "sender";
+            if (kernel_uses(s, f, side ? INDEX_RECEIVER : INDEX_SENDER))
+                text_printf(out,
+                            "    if (graph->items && !graph->%s)\n        return CGTP_NULL_POINTER;\n"
+                            "    if (graph->items && !graph->%ss)\n        return CGTP_BAD_SIZE;\n",
+                            name, name);
+        }
+        if (receiver_row)
+            text_printf(
+                out,
+                "    if (graph->receivers && !graph->receiver_row)\n        return CGTP_NULL_POINTER;\n");
+        if (by_sender)
+            text_printf(
+                out,
+                "    if (graph->senders && (!graph->sender_row || (graph->items && !graph->by_sender)))\n"
+                "        return CGTP_NULL_POINTER;\n");
+    } else {
+        text_printf(out, "    if (items < 0)\n        return CGTP_BAD_SIZE;\n");
+    }
+    for (int i = 0; i < f->inputs + f->outputs; i++) {
+        enum slot slot = i < f->inputs ? f->input[i].slot : f->output[i - f->inputs].slot;
+        text_printf(out, "    if ((status = cgtp_check_array(%s, %s, %lld)))\n        return status;\n",
+                    i < f->inputs ? f->input[i].name : f->output[i - f->inputs].name,
+                    emit_rows(plan, s->index[slot]), (long long)plan->problem->dim[slot]);
+    }
+}
+
+/* ---- header ---- */
+
+static const char *rows_text(const struct plan *plan, enum slot s)
+{
+    static const char *const graph[] = {"edges", "senders", "receivers", "1"};
+    enum index_kind index = plan->problem->spec->index[s];
+    return index == INDEX_ITEM && !spec_is_graph(plan->problem->spec) ? "items" : graph[index];
+}
+
+static void header_paths(struct text *out, const struct plan *plan)
+{
+    const struct problem *p = plan->problem;
+    text_printf(out, "/* Paths: number: x segment * y segment -> z segment, mode, coefficient; [place in a "
+                     "row of w], shape.\n *\n");
+    for (int i = 0; i < p->paths; i++) {
+        const struct path *q = &p->path[i];
+        text_printf(out, " *   ");
+        emit_path_line(out, plan, q);
+        if (q->weight_numel) {
+            int shape[3], rank = path_weight_shape(q, shape);
+            text_printf(out, "; w[%lld .. %lld] (", (long long)q->weight_offset,
+                        (long long)(q->weight_offset + q->weight_numel - 1));
+            for (int d = 0; d < rank; d++)
+                text_printf(out, "%s%d", d ? ", " : "", shape[d]);
+            text_printf(out, ")");
+        }
+        text_printf(out, "\n");
+    }
+    text_printf(out, " */\n\n");
+}
+
+static void header_kernel(struct text *out, const struct plan *plan, const struct kernel_plan *k)
+{
+    const struct kernel_form *f = k->form;
+    text_printf(out, "/* %s:\n", f->name);
+    for (int o = 0; o < f->outputs; o++) {
+        const struct form_output *q = &f->output[o];
+        text_printf(out, " *   %s =", q->name);
+        for (int t = 0; t < q->terms; t++) {
+            struct text term = {.arena = out->arena};
+            form_term_print(&term, f, &q->term[t]);
+            text_printf(out, t ? " + %s" : " %s", text_string(&term));
+        }
+        enum index_kind index = plan->problem->spec->index[q->slot];
+        text_printf(out, index == INDEX_ITEM ? "\n" : ", summed over the items of %s\n",
+                    index == INDEX_SENDER     ? "a sender"
+                    : index == INDEX_RECEIVER ? "a receiver"
+                                              : "the call");
+    }
+    text_printf(out, " * Shapes:");
+    for (int i = 0; i < f->inputs + f->outputs; i++) {
+        bool input = i < f->inputs;
+        enum slot s = input ? f->input[i].slot : f->output[i - f->inputs].slot;
+        text_printf(out, "%s%s [%s, %lld]",
+                    i % 5 == 0 && i ? "\n *         "
+                    : i             ? ", "
+                                    : " ",
+                    input ? f->input[i].name : f->output[i - f->inputs].name, rows_text(plan, s),
+                    (long long)plan->problem->dim[s]);
+    }
+    text_printf(out, "\n * Cost of an item: %.0f flops, at least %.0f bytes. */\n", k->flops, k->bytes_least);
+    emit_prototype(out, plan, k);
+    text_printf(out, ";\n");
+    emit_workspace_prototype(out, plan, k);
+    text_printf(out, ";\n\n");
+}
+
+void emit_header(struct text *out, const struct plan *plan)
+{
+    const struct problem *p = plan->problem;
+    const char *name = p->spec->name;
+    emit_banner(out, plan, "C interface");
+    text_printf(out,
+                "#ifndef CGTP_%s_H\n#define CGTP_%s_H\n\n#include \"cgtp.h\"\n\n"
+                "#if CGTP_ABI != 1\n#error \"%s was generated for cgtp runtime ABI 1; regenerate it, or use "
+                "that runtime\"\n#endif\n\n"
+                "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+                name, name, name);
+    text_printf(out,
+                "/* Arrays are row-major, %s; a row holds the segments of its irreps one after the other, a "
+                "segment its channels,\n"
+                " * a channel its 2l+1 components (e3nn's layout), a row of w the blocks of the weighted "
+                "paths in order, each in C\n"
+                " * order. Q_s(..) is the derivative by slot s (x, y, w, g) of\n"
+                " *\n"
+                " *   Q(x, y, w, g) = sum over paths p and CG nonzeros of a_p C_p[i,j,k] x[u,i] y[v,j] "
+                "w_p[..] g[..,k]\n"
+                " *\n"
+                " * at the arguments named. Functions overwrite every element of their outputs, allocate "
+                "nothing, and return a status.\n"
+                " * Base pointers must be multiples of 16 bytes; outputs must not overlap inputs or one "
+                "another; an array may be NULL\n"
+                " * only if it has no elements. NAME_workspace() bytes of scratch memory go to one call at a "
+                "time.%s */\n\n",
+                emit_real(plan),
+                spec_is_graph(p->spec) ? p->spec->sorted
+                                             ? "\n * The graph's edges are sorted by receiver (see cgtp.h)."
+                                             : "\n * The graph's edges may be in any order."
+                                       : "");
+    header_paths(out, plan);
+    for (int k = 0; k < plan->kernels; k++)
+        header_kernel(out, plan, &plan->kernel[k]);
+    text_printf(out,
+                "/* What the product is, for generic callers. */\nextern const cgtp_product %s_product;\n\n"
+                "#ifdef __cplusplus\n}\n#endif\n\n#endif\n",
+                name);
+}
+
+/* ---- descriptor ---- */
+
+static void arguments(struct text *out, const struct kernel_form *f, bool inputs)
+{
+    static const char *const slot_constant[] = {"CGTP_X", "CGTP_Y", "CGTP_W", "CGTP_Z"};
+    int n = inputs ? f->inputs : f->outputs;
+    text_printf(out, "static const cgtp_argument %s_%s[] = {\n", f->name, inputs ? "inputs" : "outputs");
+    for (int i = 0; i < n; i++) {
+        enum slot s = inputs ? f->input[i].slot : f->output[i].slot;
+        text_printf(out, "    {\"%s\", %s, %d},\n", inputs ? f->input[i].name : f->output[i].name,
+                    slot_constant[s], inputs && f->input[i].tangent);
+    }
+    text_printf(out, "};\n\n");
+}
+
+static void wrappers(struct text *out, const struct plan *plan, const struct kernel_form *f)
+{
+    const struct spec *s = plan->problem->spec;
+    const bool batch = !spec_is_graph(s);
+    const char *argument = batch ? "((const cgtp_graph *)graph)->items" : "graph";
+    text_printf(
+        out, "static size_t %s_workspace(const void *graph)\n{\n    return %s%s_%s_workspace(%s)%s;\n}\n\n",
+        f->name, batch ? "graph ? " : "", s->name, f->name, argument, batch ? " : 0" : "");
+    text_printf(out,
+                "static cgtp_status %s_run(const void *graph, const void *const *input, void *const *output, "
+                "void *ws,\n"
+                "    size_t ws_bytes, cgtp_stream stream)\n{\n",
+                f->name);
+    if (batch)
+        text_printf(out, "    if (!graph)\n        return CGTP_NULL_POINTER;\n");
+    text_printf(out, "    return %s_%s(%s,\n", s->name, f->name, argument);
+    for (int i = 0; i < f->inputs + f->outputs; i++)
+        text_printf(out, "        %s[%d],\n", i < f->inputs ? "input" : "output",
+                    i < f->inputs ? i : i - f->inputs);
+    text_printf(out, "        ws, ws_bytes, stream);\n}\n\n");
+}
+
+static void irreps_string(struct text *out, const struct irreps *r)
+{
+    text_printf(out, "\"");
+    irreps_print(out, r);
+    text_printf(out, "\"");
+}
+
+void emit_descriptor(struct text *out, const struct plan *plan, const char *backend)
+{
+    static const char *const index_constant[] = {"CGTP_ITEM", "CGTP_SENDER", "CGTP_RECEIVER", "CGTP_SHARED"};
+    const struct problem *p = plan->problem;
+    const struct spec *s = p->spec;
+    emit_banner(out, plan, "descriptor");
+    text_printf(out, "#include \"%s.h\"\n\n", s->name);
+    for (int k = 0; k < plan->kernels; k++) {
+        const struct kernel_form *f = plan->kernel[k].form;
+        arguments(out, f, true);
+        arguments(out, f, false);
+        wrappers(out, plan, f);
+    }
+    text_printf(out, "static const cgtp_kernel kernels[] = {\n");
+    for (int k = 0; k < plan->kernels; k++) {
+        const struct kernel_plan *q = &plan->kernel[k];
+        const char *n = q->form->name;
+        text_printf(out, "    {\"%s\", %d, %d, %s_inputs, %s_outputs, %.0f, %.0f, %s_workspace, %s_run},\n",
+                    n, q->form->inputs, q->form->outputs, n, n, q->bytes_least, q->flops, n, n);
+    }
+    text_printf(out, "};\n\n");
+    if (p->paths) {
+        text_printf(out, "static const cgtp_path paths[] = {\n");
+        for (int i = 0; i < p->paths; i++) {
+            const struct path *q = &p->path[i];
+            text_printf(out, "    {%d, %d, %d, \"%s\", %d, %lld, %lld, ", q->x, q->y, q->z,
+                        mode_name[q->mode], q->weighted, (long long)q->weight_offset,
+                        (long long)q->weight_numel);
+            hex_print(out, surd_double(q->coefficient), false);
+            text_printf(out, "},\n");
+        }
+        text_printf(out, "};\n\n");
+    }
+    text_printf(out,
+                "const cgtp_product %s_product = {\n    .abi = CGTP_ABI, .name = \"%s\", .backend = \"%s\", "
+                ".digest = \"%s\",\n"
+                "    .irreps = {\n        ",
+                s->name, s->name, backend, emit_digest(out->arena, plan));
+    irreps_string(out, &p->x);
+    text_printf(out, ",\n        ");
+    irreps_string(out, &p->y);
+    text_printf(out, ",\n        NULL,\n        ");
+    irreps_string(out, &p->z);
+    text_printf(out, ",\n    },\n    .dim = {%lld, %lld, %lld, %lld},\n    .index = {%s, %s, %s, %s},\n",
+                (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y], (long long)p->dim[SLOT_W],
+                (long long)p->dim[SLOT_G], index_constant[s->index[SLOT_X]], index_constant[s->index[SLOT_Y]],
+                index_constant[s->index[SLOT_W]], index_constant[s->index[SLOT_G]]);
+    text_printf(out,
+                "    .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n    .paths = %d, "
+                ".kernels = %d, .path = %s, "
+                ".kernel = kernels,\n};\n",
+                spec_is_graph(s), s->sorted, s->precision == PRECISION_FLOAT64 ? 8 : 4, s->index64 ? 8 : 4,
+                p->paths, plan->kernels, p->paths ? "paths" : "NULL");
+}

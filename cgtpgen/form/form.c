@@ -1,0 +1,383 @@
+/* form.c - derives kernels: the forward one, cotangents of any (backward), tangents of any (JVP), subsets,
+ * spelled ones.
+ *
+ * The rule is one line of mathematics. A kernel's outputs paired with cotangents is a sum of full numbers
+ * Q(x', y', w', g'), one for each term, the cotangent standing in the slot of the term's target. Its
+ * derivative by an input is the sum, over the numbers in which that input stands, of Q by that slot at the
+ * other three arguments.
+ */
+#include "form/form.h"
+
+#include <string.h>
+
+/* A kernel while it is derived: growing arrays. */
+struct draft {
+    struct arena *arena;
+    const char *name;
+    int inputs, input_capacity, outputs, output_capacity;
+    struct form_argument *input;
+    struct form_output *output;
+};
+
+static int add_input(struct draft *d, const char *name, enum slot slot, bool tangent)
+{
+    d->input = arena_grow(d->arena, d->input, d->inputs, &d->input_capacity, sizeof *d->input);
+    d->input[d->inputs] = (struct form_argument){name, slot, tangent};
+    return d->inputs++;
+}
+
+static struct form_output *add_output(struct draft *d, const char *name, enum slot slot, int most_terms)
+{
+    d->output = arena_grow(d->arena, d->output, d->outputs, &d->output_capacity, sizeof *d->output);
+    struct form_output *o = &d->output[d->outputs++];
+    *o = (struct form_output){name, slot, 0, NEW_ARRAY(d->arena, struct form_term, most_terms)};
+    return o;
+}
+
+static struct draft start(struct arena *a, const char *name, const struct draft *from)
+{
+    struct draft d = {.arena = a, .name = name};
+    for (int i = 0; from && i < from->inputs; i++)
+        add_input(&d, from->input[i].name, from->input[i].slot, from->input[i].tangent);
+    return d;
+}
+
+static struct draft forward(struct arena *a, bool weights)
+{
+    struct draft d = start(a, "forward", NULL);
+    struct form_term t = {.target = SLOT_G, .argument = {-1, -1, -1, -1}};
+    t.argument[SLOT_X] = add_input(&d, "x", SLOT_X, false);
+    t.argument[SLOT_Y] = add_input(&d, "y", SLOT_Y, false);
+    if (weights)
+        t.argument[SLOT_W] = add_input(&d, "w", SLOT_W, false);
+    struct form_output *z = add_output(&d, "z", SLOT_G, 1);
+    z->term[z->terms++] = t;
+    return d;
+}
+
+/* The cotangent's name for each output name, and the order in which a kernel takes them. */
+static const struct {
+    const char *output, *cotangent;
+} cotangent_name[] = {
+    {"z", "gz"},    {"gx", "ax"},   {"gy", "by"},   {"gw", "cw"},
+    {"d_x", "a2x"}, {"d_y", "b2y"}, {"d_w", "c2w"}, {"d_gz", "e2gz"},
+};
+
+enum { COTANGENTS = sizeof cotangent_name / sizeof *cotangent_name };
+
+static int terms_of(const struct draft *d)
+{
+    int n = 0;
+    for (int o = 0; o < d->outputs; o++)
+        n += d->output[o].terms;
+    return n;
+}
+
+/* The reverse-mode derivative of `of` by each of its inputs. Output names are prefix + input; `first` (or
+ * NULL) names the input whose derivative comes first. */
+static struct draft cotangent(const char *name, const struct draft *of, const char *prefix, const char *first)
+{
+    struct arena *a = of->arena;
+    struct draft d = start(a, name, of);
+    int *cotangent_of = NEW_ARRAY(a, int, of->outputs + 1); /* output of `of` -> input of d */
+    for (int c = 0; c < COTANGENTS; c++)
+        for (int o = 0; o < of->outputs; o++)
+            if (strcmp(of->output[o].name, cotangent_name[c].output) == 0)
+                /* gz is the value of g that backward and all after it are evaluated at */
+                cotangent_of[o] = add_input(&d, cotangent_name[c].cotangent, of->output[o].slot,
+                                            strcmp(cotangent_name[c].cotangent, "gz") != 0);
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < of->inputs; i++) {
+            bool leads = first && strcmp(of->input[i].name, first) == 0;
+            if (leads != (round == 0))
+                continue;
+            enum slot slot = of->input[i].slot;
+            struct form_output *out =
+                add_output(&d, arena_printf(a, "%s%s", prefix, of->input[i].name), slot, terms_of(of));
+            for (int o = 0; o < of->outputs; o++)
+                for (int t = 0; t < of->output[o].terms; t++) {
+                    struct form_term term = of->output[o].term[t];
+                    if (term.argument[slot] != i)
+                        continue;
+                    term.argument[term.target] = cotangent_of[o];
+                    term.argument[slot] = -1;
+                    term.target = slot;
+                    out->term[out->terms++] = term;
+                }
+        }
+    return d;
+}
+
+/* The forward-mode derivative of `of` along tangents of all its inputs. */
+static struct draft tangent(const char *name, const struct draft *of)
+{
+    struct arena *a = of->arena;
+    struct draft d = start(a, name, of);
+    for (int i = 0; i < of->inputs; i++)
+        add_input(&d, arena_printf(a, "d%s", of->input[i].name), of->input[i].slot, true);
+    for (int o = 0; o < of->outputs; o++) {
+        const struct form_output *from = &of->output[o];
+        struct form_output *out =
+            add_output(&d, arena_printf(a, "d%s", from->name), from->slot, 3 * from->terms);
+        for (int t = 0; t < from->terms; t++)
+            for (int s = 0; s < SLOT_COUNT; s++) {
+                struct form_term term = from->term[t];
+                if (term.argument[s] < 0)
+                    continue;
+                term.argument[s] += of->inputs;
+                out->term[out->terms++] = term;
+            }
+    }
+    return d;
+}
+
+/* The known kernels, each derived from one above it. */
+static struct draft known(struct arena *a, const char *name, bool weights)
+{
+    struct draft forward_kernel = forward(a, weights);
+    if (strcmp(name, "forward") == 0)
+        return forward_kernel;
+    if (strcmp(name, "jvp") == 0)
+        return tangent(name, &forward_kernel);
+    struct draft backward = cotangent("backward", &forward_kernel, "g", NULL);
+    if (strcmp(name, "backward") == 0)
+        return backward;
+    if (strcmp(name, "backward_jvp") == 0)
+        return tangent(name, &backward);
+    struct draft twice = cotangent("double_backward", &backward, "d_", "gz");
+    if (strcmp(name, "double_backward") == 0)
+        return twice;
+    if (strcmp(name, "double_backward_jvp") == 0)
+        return tangent(name, &twice);
+    return cotangent("triple_backward", &twice, "t_", NULL);
+}
+
+/* Keeps the outputs that a subset lists, in its order; reports names that the kernel does not have. */
+static void choose_outputs(struct draft *d, const struct spec_kernel *k, struct diag *diag)
+{
+    struct form_output *all = d->output;
+    int count = d->outputs;
+    const char **names = NEW_ARRAY(d->arena, const char *, count + 1);
+    struct text list = {.arena = d->arena};
+    for (int o = 0; o < count; o++) {
+        names[o] = all[o].name;
+        text_printf(&list, "%s%s", o ? ", " : "", all[o].name);
+    }
+    d->output = NULL;
+    d->outputs = d->output_capacity = 0;
+    for (int s = 0; s < k->outputs; s++) {
+        int o = 0;
+        while (o < count && strcmp(all[o].name, k->output[s].name) != 0)
+            o++;
+        if (o < count) {
+            *add_output(d, all[o].name, all[o].slot, 0) = all[o];
+            continue;
+        }
+        const char *near = diag_nearest(k->output[s].name, names, count);
+        diag_error(diag, k->output[s].pos, "%s has no output '%s'%s%s%s; it has %s", k->of, k->output[s].name,
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'" : "", text_string(&list));
+    }
+}
+
+/* Names that generated functions use for their other parameters and for variables. */
+static const char *const reserved[] = {
+    "a",      "add_up",    "at",
+    "base",   "begin",     "continued",
+    "count",  "division",  "done",
+    "e",      "edge",      "end",
+    "ends",   "error",     "exchange",
+    "first",  "free",      "from",
+    "full",   "given",     "graph",
+    "group",  "i",         "index",
+    "item",   "items",     "j",
+    "keep",   "l",         "lane",
+    "launch", "lda",       "ldb",
+    "ldg",    "ldw",       "leave",
+    "load",   "loaded",    "n",
+    "node",   "nodes",     "other",
+    "part",   "parts",     "piece",
+    "r",      "range",     "ranges",
+    "real",   "receiver",  "ring",
+    "row",    "scratch",   "segment",
+    "sender", "senders",   "shared",
+    "slot",   "stage",     "status",
+    "stream", "sum",       "to",
+    "total",  "u",         "warp",
+    "work",   "workspace", "workspace_bytes",
+};
+
+/* Endings of names that are made of an argument's. */
+static const char *const reserved_ending[] = {"_t",     "_v",     "_at",     "_row", "_parts",
+                                              "_edges", "_error", "_gather", "_sum", "_stage"};
+
+static void check_name(const char *name, struct pos pos, struct diag *diag)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (strcmp(name, reserved[i]) == 0)
+            diag_error(diag, pos, "'%s' is the name of another parameter of the generated functions", name);
+    for (size_t i = 0; i < sizeof reserved_ending / sizeof *reserved_ending; i++) {
+        size_t ending = strlen(reserved_ending[i]);
+        if (length > ending && strcmp(name + length - ending, reserved_ending[i]) == 0)
+            diag_error(diag, pos, "names that end in %s are the generated functions' own",
+                       reserved_ending[i]);
+    }
+    if (name[length - 1] >= '0' && name[length - 1] <= '9')
+        diag_error(diag, pos, "names that end in a digit are the generated functions' own");
+}
+
+/* A kernel that the spec spells out as terms. */
+static struct draft spelled(struct arena *a, const struct spec_kernel *k, bool weights, struct diag *diag)
+{
+    static const char *const slot_letter[SLOT_COUNT] = {"x", "y", "w", "g"};
+    struct draft d = {.arena = a, .name = k->name};
+    add_input(&d, "x", SLOT_X, false);
+    add_input(&d, "y", SLOT_Y, false);
+    if (weights)
+        add_input(&d, "w", SLOT_W, false);
+    add_input(&d, "gz", SLOT_G, false);
+    for (int i = 0; i < k->arguments; i++) {
+        const struct spec_argument *s = &k->argument[i];
+        check_name(s->name, s->pos, diag);
+        for (int j = 0; j < d.inputs; j++)
+            if (strcmp(d.input[j].name, s->name) == 0)
+                diag_error(diag, s->pos, "'%s' is already an argument; x, y, w and gz need no declaration",
+                           s->name);
+        if (s->slot == SLOT_W && !weights)
+            diag_error(diag, s->pos, "'%s' is declared as %s of w, but no path of this product has weights",
+                       s->name, s->tangent ? "a (co)tangent" : "a value");
+        add_input(&d, s->name, s->slot, s->tangent);
+    }
+    const char **names = NEW_ARRAY(a, const char *, d.inputs + 1);
+    for (int i = 0; i < d.inputs; i++)
+        names[i] = d.input[i].name;
+    for (int o = 0; o < k->outputs; o++) {
+        const struct spec_output *s = &k->output[o];
+        check_name(s->name, s->pos, diag);
+        for (int j = 0; j < d.inputs; j++)
+            if (strcmp(d.input[j].name, s->name) == 0)
+                diag_error(diag, s->pos, "output '%s' has the name of an argument", s->name);
+        struct form_output *out = add_output(&d, s->name, s->terms ? s->term[0].target : SLOT_G, s->terms);
+        for (int t = 0; t < s->terms; t++) {
+            const struct spec_term *q = &s->term[t];
+            struct form_term term = {.target = q->target, .argument = {-1, -1, -1, -1}};
+            if (q->target != out->slot) {
+                diag_error(
+                    diag, q->pos,
+                    "'%s' adds derivatives by %s and by %s; all terms of an output must have one target",
+                    s->name, slot_letter[out->slot], slot_letter[q->target]);
+                continue;
+            }
+            if (q->target == SLOT_W && !weights) {
+                diag_error(diag, q->pos,
+                           "no path of this product has weights, so there is no derivative by w");
+                continue;
+            }
+            int given = 0;
+            bool good = true;
+            for (int slot = 0; slot < SLOT_COUNT; slot++) {
+                if (slot == (int)q->target)
+                    continue;
+                const char *name = q->argument[given];
+                struct pos pos = q->argument_pos[given++];
+                int i = 0;
+                while (i < d.inputs && strcmp(d.input[i].name, name) != 0)
+                    i++;
+                if (i == d.inputs && slot == SLOT_W && !weights && strcmp(name, "w") == 0)
+                    continue; /* the product has no weights: w is a formality */
+                if (i == d.inputs) {
+                    const char *near = diag_nearest(name, names, d.inputs);
+                    diag_error(diag, pos, "unknown argument '%s'%s%s%s", name, near ? "; did you mean '" : "",
+                               near ? near : "", near ? "'?" : "; declare it under `arguments`");
+                    good = false;
+                } else if ((int)d.input[i].slot != slot) {
+                    diag_error(
+                        diag, pos,
+                        "'%s' is an argument of slot %s, but slot %s stands here: Q_%s takes (%s, %s, %s)",
+                        name, slot_letter[d.input[i].slot], slot_letter[slot], slot_letter[q->target],
+                        q->target == SLOT_X ? "y" : "x", q->target <= SLOT_Y ? "w" : "y",
+                        q->target == SLOT_G ? "w" : "g");
+                    good = false;
+                } else {
+                    term.argument[slot] = i;
+                }
+            }
+            for (int before = 0; good && before < out->terms; before++)
+                if (memcmp(&out->term[before], &term, sizeof term) == 0) {
+                    diag_error(diag, q->pos, "the term is listed twice");
+                    good = false;
+                }
+            if (good)
+                out->term[out->terms++] = term;
+        }
+    }
+    return d;
+}
+
+/* Drops the inputs that no term uses and renumbers the rest. */
+static struct kernel_form finish(struct draft *d)
+{
+    struct kernel_form k = {.name = d->name, .outputs = d->outputs, .output = d->output};
+    k.input = NEW_ARRAY(d->arena, struct form_argument, d->inputs + 1);
+    int *renumbered = NEW_ARRAY(d->arena, int, d->inputs + 1);
+    for (int i = 0; i < d->inputs; i++) {
+        bool used = false;
+        for (int o = 0; o < d->outputs; o++)
+            for (int t = 0; t < d->output[o].terms; t++)
+                used |= d->output[o].term[t].argument[d->input[i].slot] == i;
+        renumbered[i] = used ? k.inputs : -1;
+        if (used)
+            k.input[k.inputs++] = d->input[i];
+    }
+    for (int o = 0; o < d->outputs; o++)
+        for (int t = 0; t < d->output[o].terms; t++)
+            for (int s = 0; s < SLOT_COUNT; s++) {
+                int *argument = &d->output[o].term[t].argument[s];
+                *argument = *argument < 0 ? -1 : renumbered[*argument];
+            }
+    return k;
+}
+
+struct form *form_build(struct arena *a, const struct problem *problem, struct diag *diag)
+{
+    const struct spec *spec = problem->spec;
+    bool weights = problem->weight_numel > 0;
+    int errors = diag->errors;
+    struct form *form = NEW(a, struct form);
+    form->kernel = NEW_ARRAY(a, struct kernel_form, spec->kernels + 1);
+    for (int i = 0; i < spec->kernels; i++) {
+        const struct spec_kernel *k = &spec->kernel[i];
+        struct draft d;
+        if (k->of) {
+            d = known(a, k->of, weights);
+            d.name = k->name;
+            if (k->subset)
+                choose_outputs(&d, k, diag);
+        } else {
+            d = spelled(a, k, weights, diag);
+        }
+        form->kernel[form->kernels++] = finish(&d);
+    }
+    return diag->errors == errors ? form : NULL;
+}
+
+bool form_term_applies(const struct kernel_form *k, const struct form_term *t, const struct path *p)
+{
+    if (p->coefficient.sign == 0)
+        return false;
+    if (p->weighted)
+        return true;
+    return t->target != SLOT_W && (t->argument[SLOT_W] < 0 || !k->input[t->argument[SLOT_W]].tangent);
+}
+
+void form_term_print(struct text *out, const struct kernel_form *k, const struct form_term *t)
+{
+    const char *separator = "(";
+    text_printf(out, "Q_%c", "xywg"[t->target]);
+    for (int s = 0; s < SLOT_COUNT; s++)
+        if (t->argument[s] >= 0) {
+            text_printf(out, "%s%s", separator, k->input[t->argument[s]].name);
+            separator = ", ";
+        }
+    text_printf(out, ")");
+}

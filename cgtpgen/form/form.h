@@ -1,0 +1,58 @@
+/* form.h - every kernel as outputs, each a sum of derivatives of one number by one of its operands.
+ *
+ * For one item Q(x, y, w, g) = sum over paths and nonzeros of a C[i,j,k] x[u,i] y[v,j] w[..] g[..,k] is
+ * linear in each operand. A term Q_s(..) is the derivative of Q by slot s at given arguments of the other
+ * three slots. Everything below this layer sees kernels only in this form; nothing branches on a kernel's
+ * name.
+ *
+ * An unweighted path has no w, so Q is affine in w: its part of a term counts once where the w argument is a
+ * primal value, is zero where that argument is a (co)tangent of w, and it has no Q_w (form_term_applies).
+ */
+#ifndef CGTPGEN_FORM_H
+#define CGTPGEN_FORM_H
+
+#include "problem/problem.h"
+
+/* An input array of a kernel. */
+struct form_argument {
+    const char *name;
+    enum slot slot;
+    bool tangent; /* a tangent or cotangent of the slot, not its primal value */
+};
+
+/* Q_target at the inputs argument[s], s != target; -1 at the target, and at W where the product has no
+ * weights. */
+struct form_term {
+    enum slot target;
+    int argument[SLOT_COUNT];
+};
+
+struct form_output {
+    const char *name;
+    enum slot slot; /* the target of all its terms */
+    int terms;      /* distinct; may be 0: the output is then zero */
+    struct form_term *term;
+};
+
+struct kernel_form {
+    const char *name;
+    int inputs, outputs; /* inputs: those that some term uses */
+    struct form_argument *input;
+    struct form_output *output;
+};
+
+struct form {
+    int kernels;
+    struct kernel_form *kernel;
+};
+
+/* Derives the kernels that the spec asks for. Returns NULL when one is wrong; diag says what. */
+struct form *form_build(struct arena *, const struct problem *, struct diag *);
+
+/* Does the path take part in the term? */
+bool form_term_applies(const struct kernel_form *, const struct form_term *, const struct path *);
+
+/* Q_x(y, w, gz) */
+void form_term_print(struct text *, const struct kernel_form *, const struct form_term *);
+
+#endif

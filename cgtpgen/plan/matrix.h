@@ -1,0 +1,49 @@
+/* matrix.h - a path's CG tensor as a matrix of linear forms of one operand.
+ *
+ * With one channel of operand A (x or y) held fixed, a path is the matrix M[r,k] = a_p sum_j C[i,j,k] A[j]
+ * applied to the other operand B: (2 l_B + 1) x (2 l3 + 1) entries, each plus or minus one of few distinct
+ * linear forms of A. The forms are compared exactly, up to sign, so each is computed once and every entry
+ * costs one multiply-add.
+ */
+#ifndef CGTPGEN_MATRIX_H
+#define CGTPGEN_MATRIX_H
+
+#include "problem/problem.h"
+
+/* sum over terms of coefficient * A[index]; the first coefficient is positive. In a scaled matrix a form is
+ * mostly a bare component of A. */
+struct linear_form {
+    int terms;
+    int *index;
+    struct surd *coefficient; /* a_p times entries of C */
+};
+
+struct matrix {
+    int l1, l2, l3;
+    enum slot a, b;      /* which of x, y is A and which is B */
+    struct surd scale;   /* a_p */
+    struct surd *column; /* scaled: M[r,k] = column[k] * entry; NULL: the forms hold the whole coefficient */
+    int rows, columns;   /* 2 l_B + 1, 2 l3 + 1 */
+    int depth;           /* 2 l_A + 1 */
+    int forms, form_terms; /* distinct forms, and their terms together */
+    struct linear_form *form;
+    int entries; /* nonzero entries */
+    int *entry;  /* [rows * columns]: 0, or +-(form + 1) */
+};
+
+/* Every matrix made so far; zero-initialise and set the arena. Paths of equal l's, roles and scale share one.
+ */
+struct matrices {
+    struct arena *arena;
+    int n, capacity;
+    struct matrix **matrix;
+};
+
+/* The matrix of path p (coefficient not zero) with A standing in slot a. */
+const struct matrix *matrix_of(struct matrices *, const struct path *p, enum slot a);
+
+/* The same with a factor taken out of each column, so chosen that the forms cost least: for code that can
+ * apply the factors once (to sums over many items), not once an item. */
+const struct matrix *matrix_scaled(struct matrices *, const struct path *p, enum slot a);
+
+#endif

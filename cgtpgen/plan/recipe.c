@@ -1,0 +1,185 @@
+/* recipe.c - see recipe.h: from terms to the fewest products with M. */
+#include "plan/recipe.h"
+
+#include <stdlib.h>
+
+static int product(struct recipe_product *list, int *n, int first, int second)
+{
+    for (int i = 0; i < *n; i++)
+        if (list[i].first == first && list[i].second == second)
+            return i;
+    list[*n] = (struct recipe_product){first, second};
+    return (*n)++;
+}
+
+static int find(const struct recipe_product *list, int n, int first, int second)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i].first == first && list[i].second == second)
+            return i;
+    return -1;
+}
+
+static int by_factor(const void *a, const void *b)
+{
+    const struct recipe_part *p = a, *q = b;
+    return p->factor != q->factor ? (p->factor < q->factor ? -1 : 1)
+                                  : (p->vector > q->vector) - (p->vector < q->vector);
+}
+
+bool recipe_first_with(const struct recipe_term *term, int t, enum role role)
+{
+    for (int before = 0; before < t; before++)
+        if (term[before].input[role] == term[t].input[role])
+            return false;
+    return true;
+}
+
+/* Is G output o computed as M applied to sums of U, not as weighted sums of R? Each A costs an application
+ * then, otherwise each R that is new; on a tie U pays when M has few rows, or when U is there. It needs W to
+ * scale by, and that nothing else wants R. */
+static bool scale_first(const struct recipe *r, int outputs, const struct recipe_request *request, int o,
+                        bool wide)
+{
+    const struct recipe_request *q = &request[o];
+    for (int other = 0; other < outputs; other++) {
+        const struct recipe_request *w = &request[other];
+        if (w->role == ROLE_G && other != o)
+            return false;
+        for (int t = 0; w->role == ROLE_W && t < w->terms; t++)
+            if (find(r->l, r->ls, w->term[t].input[ROLE_A], w->term[t].input[ROLE_G]) < 0)
+                return false;
+    }
+    int as = 0, rs = 0;
+    bool there = true;
+    for (int t = 0; t < q->terms; t++) {
+        const int *in = q->term[t].input;
+        if (in[ROLE_W] < 0)
+            return false;
+        there &= find(r->u, r->us, in[ROLE_W], in[ROLE_B]) >= 0;
+        as += recipe_first_with(q->term, t, ROLE_A);
+        bool new_r = true;
+        for (int before = 0; before < t; before++)
+            new_r &=
+                q->term[before].input[ROLE_A] != in[ROLE_A] || q->term[before].input[ROLE_B] != in[ROLE_B];
+        rs += new_r;
+    }
+    return as != rs ? as < rs : wide || there;
+}
+
+struct recipe *recipe_build(struct arena *a, int inputs, struct recipe_input *input, int outputs,
+                            const struct recipe_request *request, bool wide)
+{
+    struct recipe *r = NEW(a, struct recipe);
+    int terms = 0;
+    for (int o = 0; o < outputs; o++)
+        terms += request[o].terms;
+    r->inputs = inputs;
+    r->input = input;
+    r->outputs = outputs;
+    r->output = NEW_ARRAY(a, struct recipe_output, outputs + 1);
+    r->r = NEW_ARRAY(a, struct recipe_product, terms + 1);
+    r->l = NEW_ARRAY(a, struct recipe_product, terms + 1);
+    r->u = NEW_ARRAY(a, struct recipe_product, 2 * terms + 1);
+    for (int o = 0; o < outputs; o++) {
+        const struct recipe_request *q = &request[o];
+        r->output[o] = (struct recipe_output){.role = q->role,
+                                              .name = q->name,
+                                              .source = q->source,
+                                              .assign = q->assign,
+                                              .parts = q->terms,
+                                              .part = NEW_ARRAY(a, struct recipe_part, q->terms + 1)};
+    }
+    /* A and B outputs leave no choice; do them first so that G and W outputs can use what is there. */
+    for (int o = 0; o < outputs; o++)
+        for (int t = 0; t < request[o].terms; t++) {
+            const int *in = request[o].term[t].input;
+            struct recipe_part *part = &r->output[o].part[t];
+            if (request[o].role == ROLE_B)
+                *part = (struct recipe_part){in[ROLE_W], product(r->l, &r->ls, in[ROLE_A], in[ROLE_G])};
+            else if (request[o].role == ROLE_A)
+                *part = (struct recipe_part){in[ROLE_G], product(r->u, &r->us, in[ROLE_W], in[ROLE_B])};
+        }
+    for (int o = 0; o < outputs; o++) {
+        if (request[o].role != ROLE_G)
+            continue;
+        bool scaled = scale_first(r, outputs, request, o, wide);
+        r->output[o].prescaled = scaled;
+        for (int t = 0; t < request[o].terms; t++) {
+            const int *in = request[o].term[t].input;
+            struct recipe_part *part = &r->output[o].part[t];
+            if (scaled)
+                *part = (struct recipe_part){in[ROLE_A], product(r->u, &r->us, in[ROLE_W], in[ROLE_B])};
+            else
+                *part = (struct recipe_part){in[ROLE_W], product(r->r, &r->rs, in[ROLE_A], in[ROLE_B])};
+        }
+    }
+    for (int o = 0; o < outputs; o++) {
+        if (request[o].role != ROLE_W)
+            continue;
+        /* New products that each way needs; on a tie the shorter dot product. */
+        int new_l = 0, new_r = 0;
+        for (int t = 0; t < request[o].terms; t++) {
+            const int *in = request[o].term[t].input;
+            new_l += find(r->l, r->ls, in[ROLE_A], in[ROLE_G]) < 0;
+            new_r += find(r->r, r->rs, in[ROLE_A], in[ROLE_B]) < 0;
+        }
+        r->output[o].by_r = new_r != new_l ? new_r < new_l : !wide;
+        for (int t = 0; t < request[o].terms; t++) {
+            const int *in = request[o].term[t].input;
+            struct recipe_part *part = &r->output[o].part[t];
+            if (r->output[o].by_r)
+                *part = (struct recipe_part){in[ROLE_G], product(r->r, &r->rs, in[ROLE_A], in[ROLE_B])};
+            else
+                *part = (struct recipe_part){in[ROLE_B], product(r->l, &r->ls, in[ROLE_A], in[ROLE_G])};
+        }
+    }
+    r->applications = r->rs + r->ls;
+    for (int o = 0; o < outputs; o++) {
+        struct recipe_output *out = &r->output[o];
+        qsort(out->part, (size_t)out->parts, sizeof *out->part, by_factor);
+        for (int t = 0; t < out->parts; t++)
+            r->applications += (out->prescaled || out->role == ROLE_A) &&
+                               (t == 0 || out->part[t].factor != out->part[t - 1].factor);
+    }
+    return r;
+}
+
+struct recipe_cost recipe_cost(const struct recipe *r, int entries, int rows, int columns, int form_terms)
+{
+    double both = r->applications * entries, single = 0; /* multiply-adds; lone products and sums */
+    for (int i = 0; i < r->us; i++)
+        single += r->u[i].first >= 0 ? rows : 0;
+    for (int o = 0; o < r->outputs; o++) {
+        const struct recipe_output *out = &r->output[o];
+        for (int p = 1; p < out->parts && (out->prescaled || out->role == ROLE_A); p++)
+            single += out->part[p].factor == out->part[p - 1].factor ? rows : 0;
+        if (out->role == ROLE_G && !out->prescaled)
+            both += out->parts * columns;
+        else if (out->role == ROLE_B)
+            both += out->parts * rows;
+        else if (out->role == ROLE_W)
+            both += out->parts * (out->by_r ? columns : rows);
+        else if (out->role == ROLE_A)
+            both += form_terms;
+    }
+    return (struct recipe_cost){both + single, 2 * both + single};
+}
+
+bool recipe_reads(const struct recipe *r, int input)
+{
+    for (int i = 0; i < r->rs; i++)
+        if (r->r[i].first == input || r->r[i].second == input)
+            return true;
+    for (int i = 0; i < r->ls; i++)
+        if (r->l[i].first == input || r->l[i].second == input)
+            return true;
+    for (int i = 0; i < r->us; i++)
+        if (r->u[i].first == input || r->u[i].second == input)
+            return true;
+    for (int o = 0; o < r->outputs; o++)
+        for (int p = 0; p < r->output[o].parts; p++)
+            if (r->output[o].part[p].factor == input)
+                return true;
+    return false;
+}

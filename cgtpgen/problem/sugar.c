@@ -1,0 +1,297 @@
+/* sugar.c - see sugar.h. The order of segments and instructions is e3nn's (o3/_tensor_product/_sub.py). */
+#include "problem/sugar.h"
+#include "algebra/wigner.h"
+
+#include <stdlib.h>
+
+/* The expansion being made. */
+struct maker {
+    struct arena *arena;
+    const struct spec *spec;
+    struct diag *diag;
+    struct expansion *out;
+    int z_capacity, capacity; /* of out->z, out->instruction */
+    bool stopped;             /* something was too large, and reported: the rest would be too */
+};
+
+/* ---- variances ---- */
+
+/* The list of slot 0, 1, 2 if it was given and has one number for each segment; NULL if not. */
+static struct rat *variance_of(struct maker *m, int slot)
+{
+    const struct spec_variance *variance = &m->spec->variance[slot];
+    static const char letter[] = "xyz";
+    const struct irreps *irreps[3] = {&m->spec->x, &m->spec->y, &m->spec->z};
+    const struct pos pos[3] = {m->spec->x_pos, m->spec->y_pos, m->spec->z_pos};
+    if (!variance->n)
+        return NULL;
+    if (slot == 2 && m->spec->sugar != SUGAR_NONE && m->spec->sugar != SUGAR_FULLY_CONNECTED) {
+        diag_error(m->diag, variance->pos,
+                   "z takes no list of variances here: its segments follow from x and y");
+        diag_note(m->diag, m->spec->sugar_pos, "with these instructions");
+        return NULL;
+    }
+    if (variance->n != irreps[slot]->n) {
+        diag_error(m->diag, variance->pos,
+                   "expected one variance for each segment of %c, that is %d, but got %d", letter[slot],
+                   irreps[slot]->n, variance->n);
+        diag_note(m->diag, pos[slot], "the segments of %c", letter[slot]);
+        return NULL;
+    }
+    return variance->value;
+}
+
+/* ---- segments ---- */
+
+/* e3nn's Irreps.simplify: drops empty segments, then merges neighbours of equal irreps. Rows keep their
+ * layout. */
+static void simplify(struct maker *m, int slot, const struct irreps *irreps, struct irreps *out)
+{
+    struct rat *written = m->out->variance[slot], *merged = NULL;
+    if (written)
+        m->out->variance[slot] = merged = NEW_ARRAY(m->arena, struct rat, irreps->n);
+    int capacity = 0;
+    bool agree = true;
+    *out = (struct irreps){0};
+    for (int i = 0; i < irreps->n; i++) {
+        const struct segment *s = &irreps->segment[i];
+        struct segment *last = out->n ? &out->segment[out->n - 1] : NULL;
+        if (!s->mul)
+            continue;
+        if (last && irrep_compare(last->ir, s->ir) == 0) {
+            last->mul += s->mul; /* problem.c refuses rows in which this could overflow */
+            out->dim += (int64_t)s->mul * (2 * s->ir.l + 1);
+            agree &= !written || rat_compare(merged[out->n - 1], written[i]) == 0;
+        } else {
+            irreps_append(m->arena, out, &capacity, s->mul, s->ir);
+            if (written)
+                merged[out->n - 1] = written[i];
+        }
+    }
+    if (!agree) {
+        diag_error(m->diag, m->spec->variance[slot].pos,
+                   "neighbours of equal irreps in %c are merged here, so their variances must be equal",
+                   "xy"[slot]);
+        diag_note(m->diag, slot ? m->spec->y_pos : m->spec->x_pos, "the segments of %c", "xy"[slot]);
+    }
+}
+
+/* Is the irrep wanted in the output? */
+static bool is_wanted(const struct maker *m, struct irrep ir)
+{
+    if (!m->spec->has_z)
+        return true;
+    for (int i = 0; i < m->spec->z.n; i++)
+        if (irrep_compare(m->spec->z.segment[i].ir, ir) == 0)
+            return true;
+    return false;
+}
+
+/* Products of large l go beyond what there is, unless a filter keeps them out. */
+static void report_l(struct maker *m, struct irrep ir, const struct segment *x, const struct segment *y)
+{
+    struct text a = {.arena = m->arena}, b = {.arena = m->arena};
+    irrep_print(&a, x->ir);
+    irrep_print(&b, y->ir);
+    diag_error(m->diag, m->spec->sugar_pos,
+               "%s times %s has l = %d, above the largest supported, %d: give the irreps wanted as z",
+               text_string(&a), text_string(&b), ir.l, L_MAX);
+    diag_note(m->diag, m->spec->x_pos, "%s in x", text_string(&a));
+    diag_note(m->diag, m->spec->y_pos, "%s in y", text_string(&b));
+    m->stopped = true;
+}
+
+/* ---- instructions ---- */
+
+static void add_instruction(struct maker *m, int x, int y, int z, enum mode mode, bool weighted)
+{
+    struct expansion *out = m->out;
+    struct pos pos = m->spec->sugar_pos;
+    if (out->instructions == PATHS_MAX) {
+        diag_error(m->diag, pos, "this makes more than %d instructions, the largest number supported",
+                   PATHS_MAX);
+        m->stopped = true;
+        return;
+    }
+    out->instruction =
+        arena_grow(m->arena, out->instruction, out->instructions, &m->capacity, sizeof *out->instruction);
+    out->instruction[out->instructions++] = (struct spec_instruction){
+        .x = x,
+        .y = y,
+        .z = z,
+        .mode = mode,
+        .weighted = weighted,
+        .path_weight = rat_make(m->arena, 1, 1),
+        .pos = pos,
+        .x_pos = pos,
+        .y_pos = pos,
+        .z_pos = pos,
+        .mode_pos = pos,
+        .weighted_pos = pos,
+        .path_weight_pos = pos,
+    };
+}
+
+/* An instruction into an output segment of its own for each wanted irrep of x segment i times y segment j. */
+static void add_outputs(struct maker *m, int i, int j, int64_t mul, enum mode mode, bool weighted)
+{
+    const struct segment *x = &m->out->x.segment[i], *y = &m->out->y.segment[j];
+    if (mul > MUL_MAX) {
+        diag_error(m->diag, m->spec->sugar_pos,
+                   "this makes an output segment of multiplicity %lld, above the largest supported, %d",
+                   (long long)mul, MUL_MAX);
+        m->stopped = true;
+        return;
+    }
+    for (int l = abs(x->ir.l - y->ir.l); l <= x->ir.l + y->ir.l && !m->stopped; l++) {
+        struct irrep ir = {l, x->ir.parity * y->ir.parity};
+        if (!is_wanted(m, ir))
+            continue;
+        if (l > L_MAX) {
+            report_l(m, ir, x, y);
+            return;
+        }
+        add_instruction(m, i, j, m->out->z.n, mode, weighted);
+        irreps_append(m->arena, &m->out->z, &m->z_capacity, (int)mul, ir);
+    }
+}
+
+/* Sorts the output by (l, parity), keeping the order of equals, and has the instructions follow. */
+static void sort_output(struct maker *m)
+{
+    struct irreps sorted = {0};
+    int capacity = 0, *to = NEW_ARRAY(m->arena, int, m->out->z.n);
+    for (int l = 0; l <= L_MAX; l++)
+        for (int parity = -1; parity <= 1; parity += 2)
+            for (int i = 0; i < m->out->z.n; i++) {
+                const struct segment *s = &m->out->z.segment[i];
+                if (s->ir.l != l || s->ir.parity != parity)
+                    continue;
+                to[i] = sorted.n;
+                irreps_append(m->arena, &sorted, &capacity, s->mul, s->ir);
+            }
+    m->out->z = sorted;
+    for (int i = 0; i < m->out->instructions; i++)
+        m->out->instruction[i].z = to[m->out->instruction[i].z];
+}
+
+/* By output segment; each has one instruction here. */
+static int compare_outputs(const void *a, const void *b)
+{
+    const struct spec_instruction *p = a, *q = b;
+    return (p->z > q->z) - (p->z < q->z);
+}
+
+static void channelwise(struct maker *m)
+{
+    struct expansion *out = m->out;
+    for (int i = 0; i < m->out->x.n; i++)
+        for (int j = 0; j < m->out->y.n && !m->stopped; j++)
+            add_outputs(m, i, j, m->out->x.segment[i].mul, MODE_UVU, true);
+    sort_output(m);
+    if (m->spec->order_output && out->instructions)
+        qsort(out->instruction, (size_t)out->instructions, sizeof *out->instruction, compare_outputs);
+}
+
+static void fully_connected(struct maker *m)
+{
+    const struct irreps *x = &m->out->x, *y = &m->out->y, *z = &m->spec->z;
+    m->out->z = *z;
+    for (int i = 0; i < x->n; i++)
+        for (int j = 0; j < y->n; j++)
+            for (int k = 0; k < z->n && !m->stopped; k++)
+                if (irrep_in_product(z->segment[k].ir, x->segment[i].ir, y->segment[j].ir))
+                    add_instruction(m, i, j, k, MODE_UVW, true);
+}
+
+static void full(struct maker *m)
+{
+    simplify(m, 0, &m->spec->x, &m->out->x);
+    simplify(m, 1, &m->spec->y, &m->out->y);
+    for (int i = 0; i < m->out->x.n; i++)
+        for (int j = 0; j < m->out->y.n && !m->stopped; j++) {
+            int64_t mul = (int64_t)m->out->x.segment[i].mul * m->out->y.segment[j].mul;
+            add_outputs(m, i, j, mul, MODE_UVUV, false);
+        }
+    sort_output(m);
+}
+
+static int64_t channels(const struct irreps *irreps)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < irreps->n; i++)
+        sum += irreps->segment[i].mul;
+    return sum;
+}
+
+/* The same channels in pieces that both inputs share. */
+static void elementwise(struct maker *m)
+{
+    struct irreps whole[2];
+    simplify(m, 0, &m->spec->x, &whole[0]);
+    simplify(m, 1, &m->spec->y, &whole[1]);
+    if (channels(&whole[0]) != channels(&whole[1])) {
+        diag_error(m->diag, m->spec->sugar_pos,
+                   "elementwise needs as many channels in x as in y, but x has %lld and y %lld",
+                   (long long)channels(&whole[0]), (long long)channels(&whole[1]));
+        diag_note(m->diag, m->spec->x_pos, "x");
+        diag_note(m->diag, m->spec->y_pos, "y");
+        return;
+    }
+    struct irreps *piece[2] = {&m->out->x, &m->out->y};
+    struct rat *variance[2] = {NULL, NULL};
+    int capacity[2] = {0, 0};
+    int at[2] = {0, 0}, used[2] = {0, 0}; /* where we stand in x and y: the segment, its channels done */
+    int most = whole[0].n + whole[1].n;
+    for (int slot = 0; slot < 2; slot++) {
+        *piece[slot] = (struct irreps){0};
+        if (m->out->variance[slot])
+            variance[slot] = NEW_ARRAY(m->arena, struct rat, most);
+    }
+    while (at[0] < whole[0].n && !m->stopped) {
+        int left[2], mul, n = piece[0]->n;
+        for (int slot = 0; slot < 2; slot++)
+            left[slot] = whole[slot].segment[at[slot]].mul - used[slot];
+        mul = left[0] < left[1] ? left[0] : left[1];
+        for (int slot = 0; slot < 2; slot++) {
+            irreps_append(m->arena, piece[slot], &capacity[slot], mul, whole[slot].segment[at[slot]].ir);
+            if (variance[slot])
+                variance[slot][n] = m->out->variance[slot][at[slot]];
+            used[slot] += mul;
+            if (used[slot] == whole[slot].segment[at[slot]].mul) {
+                at[slot]++;
+                used[slot] = 0;
+            }
+        }
+        add_outputs(m, n, n, mul, MODE_UUU, false);
+    }
+    m->out->variance[0] = variance[0];
+    m->out->variance[1] = variance[1];
+}
+
+void sugar_expand(struct arena *arena, const struct spec *spec, struct diag *diag, struct expansion *out)
+{
+    struct maker m = {.arena = arena, .spec = spec, .diag = diag, .out = out};
+    *out = (struct expansion){.x = spec->x, .y = spec->y};
+    for (int slot = 0; slot < 3; slot++)
+        out->variance[slot] = variance_of(&m, slot);
+    switch (spec->sugar) {
+    case SUGAR_NONE:
+        out->z = spec->z;
+        out->instructions = spec->instructions;
+        out->instruction = spec->instruction;
+        break;
+    case SUGAR_CHANNELWISE:
+        channelwise(&m);
+        break;
+    case SUGAR_FULLY_CONNECTED:
+        fully_connected(&m);
+        break;
+    case SUGAR_ELEMENTWISE:
+        elementwise(&m);
+        break;
+    case SUGAR_FULL:
+        full(&m);
+        break;
+    }
+}

@@ -1,0 +1,382 @@
+/* spec.c - the keys of a spec: the YAML tree becomes struct spec. See docs/spec.md for what they mean.
+ *
+ * Everything wrong is reported, in file order; kernels are read by kernels.c.
+ */
+#include "spec/spec.h"
+#include "spec/field.h"
+#include "spec/kernels.h"
+
+#include <limits.h>
+#include <string.h>
+
+const char *const slot_name[SLOT_COUNT] = {"x", "y", "w", "z"};
+const char *const index_name[INDEX_COUNT] = {"item", "sender", "receiver", "shared"};
+const char *const mode_name[MODE_COUNT] = {"uvw", "uvu", "uvv", "uuw", "uuu", "uvuv", "uvu<v", "u<vw"};
+
+enum key {
+    KEY_CGTP,
+    KEY_NAME,
+    KEY_DESCRIPTION,
+    KEY_IRREPS,
+    KEY_INSTRUCTIONS,
+    KEY_ORDER,
+    KEY_NORMALIZATION,
+    KEY_VARIANCE,
+    KEY_INDEX,
+    KEY_EDGES,
+    KEY_REDUCTION,
+    KEY_ACCUMULATE,
+    KEY_INDEX_TYPE,
+    KEY_PRECISION,
+    KEY_LAYOUT,
+    KEY_KERNELS,
+    KEY_TUNE,
+    KEYS
+};
+
+static const char *const key_name[KEYS] = {
+    "cgtp",          "name",      "description", "irreps",  "instructions", "order",
+    "normalization", "variance",  "index",       "edges",   "reduction",    "accumulate",
+    "index_type",    "precision", "layout",      "kernels", "tune",
+};
+
+static const char *const sugar_name[] = {"channelwise", "fully_connected", "elementwise", "full"};
+enum { SUGARS = sizeof sugar_name / sizeof *sugar_name };
+
+static void read_version(struct reader *r, const struct node *node)
+{
+    int64_t version;
+    if (!field_integer(r, node, "the schema version, 1", INT64_MIN, INT64_MAX, &version))
+        return;
+    if (version != 1)
+        diag_error(r->diag, node->pos, "schema version %lld is unknown; this version reads 1",
+                   (long long)version);
+}
+
+static void read_description(struct reader *r, const struct node *node, struct spec *spec)
+{
+    if (node->kind != NODE_SCALAR || (!node->quoted && !*node->text)) {
+        field_expected(r, node, "a text");
+        return;
+    }
+    size_t n = strlen(node->text);
+    while (n > 0 && node->text[n - 1] == '\n') /* a block scalar ends with one */
+        n--;
+    spec->description = arena_string(r->arena, node->text, n);
+}
+
+static void read_irreps(struct reader *r, const struct node *node, struct irreps *irreps, struct pos *pos)
+{
+    struct irreps_error error;
+    *pos = node->pos;
+    if (node->kind != NODE_SCALAR || (!node->quoted && !*node->text))
+        field_expected(r, node, "irreps such as 128x0e+64x1o (\"\" for none)");
+    else if (!irreps_parse(r->arena, node->text, irreps, &error))
+        diag_error(r->diag, node_pos_at(r->diag, node, error.at, error.width), "%s", error.message);
+}
+
+static void read_all_irreps(struct reader *r, const struct entry *entry, struct spec *spec)
+{
+    static const char *const keys[] = {"x", "y", "z"};
+    const struct entry *found[3];
+    if (!field_mapping(r, entry->value, "a mapping {x: ..., y: ..., z: ...}", keys, 3, found))
+        return;
+    for (int i = 0; i < 2; i++)
+        if (!found[i])
+            diag_error(r->diag, entry->key->pos, "the irreps of %s are missing", keys[i]);
+    if (found[0])
+        read_irreps(r, found[0]->value, &spec->x, &spec->x_pos);
+    if (found[1])
+        read_irreps(r, found[1]->value, &spec->y, &spec->y_pos);
+    spec->has_z = found[2] != NULL;
+    if (found[2])
+        read_irreps(r, found[2]->value, &spec->z, &spec->z_pos);
+}
+
+/* [i_x, i_y, i_z, mode, weighted, path_weight] */
+static void read_instruction(struct reader *r, const struct node *node, struct spec_instruction *out)
+{
+    static const char *const form =
+        "[i_x, i_y, i_z, mode, weighted, path_weight] (the last two may be left out)";
+    static const char *const what[] = {"the number of a segment of x", "the number of a segment of y",
+                                       "the number of a segment of z"};
+    struct rat one = rat_make(r->arena, 1, 1);
+    *out = (struct spec_instruction){.weighted = true, .path_weight = one, .pos = node->pos};
+    if (!field_list(r, node, form))
+        return;
+    if (node->n < 4 || node->n > 6) {
+        diag_error(r->diag, node->n > 6 ? node->child[6]->pos : node->pos, "expected %s, found %d element%s",
+                   form, node->n, node->n == 1 ? "" : "s");
+        return;
+    }
+    struct pos pos[6];
+    int64_t segment[3] = {0};
+    for (int i = 0; i < 6; i++)
+        pos[i] = i < node->n ? node->child[i]->pos : node->pos;
+    for (int i = 0; i < 3; i++)
+        field_integer(r, node->child[i], what[i], 0, INT_MAX, &segment[i]);
+    out->x = (int)segment[0];
+    out->y = (int)segment[1];
+    out->z = (int)segment[2];
+    out->mode = (enum mode)field_word(r, node->child[3], mode_name, MODE_COUNT, MODE_UVW);
+    if (node->n > 4)
+        field_boolean(r, node->child[4], &out->weighted);
+    if (node->n > 5)
+        field_number(r, node->child[5], "a path weight such as 0.5", &out->path_weight);
+    out->x_pos = pos[0];
+    out->y_pos = pos[1];
+    out->z_pos = pos[2];
+    out->mode_pos = pos[3];
+    out->weighted_pos = pos[4];
+    out->path_weight_pos = pos[5];
+}
+
+static void read_instructions(struct reader *r, const struct node *node, struct spec *spec)
+{
+    spec->instructions_pos = spec->sugar_pos = node->pos;
+    if (node->kind == NODE_LIST) {
+        spec->instruction = NEW_ARRAY(r->arena, struct spec_instruction, node->n + 1);
+        for (int i = 0; i < node->n; i++)
+            read_instruction(r, node->child[i], &spec->instruction[spec->instructions++]);
+        return;
+    }
+    const char *what = arena_printf(r->arena, "a list of instructions, or %s",
+                                    field_alternatives(r->arena, sugar_name, SUGARS));
+    if (node->kind != NODE_SCALAR || (!node->quoted && !*node->text)) {
+        field_expected(r, node, what);
+        return;
+    }
+    const char *near = diag_nearest(node->text, sugar_name, SUGARS);
+    for (int i = 0; i < SUGARS; i++)
+        if (strcmp(node->text, sugar_name[i]) == 0)
+            spec->sugar = (enum sugar)(SUGAR_CHANNELWISE + i);
+    if (spec->sugar == SUGAR_NONE)
+        diag_error(r->diag, node->pos, "expected %s, found %s%s%s%s", what, node_shown(r->arena, node),
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static void read_normalization(struct reader *r, const struct node *node, struct spec *spec)
+{
+    static const char *const keys[] = {"irrep", "path"};
+    static const char *const irrep_words[] = {"component", "norm", "none"};
+    static const char *const path_words[] = {"element", "path", "none"};
+    const struct entry *found[2];
+    if (!field_mapping(r, node, "a mapping {irrep: component, path: element}", keys, 2, found))
+        return;
+    if (found[0])
+        spec->irrep_normalization =
+            (enum irrep_normalization)field_word(r, found[0]->value, irrep_words, 3, IRREP_COMPONENT);
+    if (found[1])
+        spec->path_normalization =
+            (enum path_normalization)field_word(r, found[1]->value, path_words, 3, PATH_ELEMENT);
+}
+
+static void read_variance(struct reader *r, const struct node *node, struct spec *spec)
+{
+    static const char *const keys[] = {"x", "y", "z"};
+    const struct entry *found[3];
+    if (!field_mapping(r, node, "a mapping {x: [...], y: [...], z: [...]}", keys, 3, found))
+        return;
+    for (int i = 0; i < 3; i++) {
+        if (!found[i])
+            continue;
+        const struct node *list = found[i]->value;
+        struct spec_variance *out = &spec->variance[i];
+        out->pos = list->pos;
+        if (!field_list(r, list, "a list of variances, one number a segment"))
+            continue;
+        out->value = NEW_ARRAY(r->arena, struct rat, list->n + 1);
+        for (int k = 0; k < list->n; k++)
+            field_number(r, list->child[k], "a variance such as 1.0", &out->value[out->n++]);
+    }
+}
+
+/* False when it is wrong, so that nothing is concluded from it. */
+static bool read_index(struct reader *r, const struct node *node, struct spec *spec)
+{
+    int errors = r->diag->errors;
+    const struct entry *found[SLOT_COUNT];
+    if (!field_mapping(r, node, "a mapping {x: item, y: item, w: item, z: item}", slot_name, SLOT_COUNT,
+                       found))
+        return false;
+    for (int s = 0; s < SLOT_COUNT; s++)
+        if (found[s]) {
+            spec->index[s] =
+                (enum index_kind)field_word(r, found[s]->value, index_name, INDEX_COUNT, INDEX_ITEM);
+            spec->index_pos[s] = found[s]->value->pos;
+        }
+    return r->diag->errors == errors && node->kind == NODE_MAPPING;
+}
+
+static void read_precision(struct reader *r, const struct node *node, struct spec *spec)
+{
+    static const char *const words[] = {"float32", "float64"};
+    static const char *const planned[] = {"bfloat16", "float16"};
+    if (node->kind == NODE_MAPPING) {
+        diag_error(r->diag, node->pos,
+                   "a precision each for storage, compute and accumulate is planned, not supported "
+                   "by this version; expected float32 or float64");
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        if (node->kind == NODE_SCALAR && strcmp(node->text, planned[i]) == 0) {
+            diag_error(r->diag, node->pos,
+                       "precision %s is planned, not supported by this version; expected float32 or float64",
+                       planned[i]);
+            return;
+        }
+    spec->precision = (enum precision)field_word(r, node, words, 2, PRECISION_FLOAT32);
+}
+
+static void read_layout(struct reader *r, const struct node *node)
+{
+    static const char *const words[] = {"mul_ir"};
+    if (node->kind == NODE_SCALAR && strcmp(node->text, "ir_mul") == 0)
+        diag_error(r->diag, node->pos,
+                   "layout ir_mul is planned, not supported by this version; expected mul_ir");
+    else
+        field_word(r, node, words, 1, 0);
+}
+
+static void read_tune(struct reader *r, const struct node *node, struct spec *spec)
+{
+    static const char *const archs[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "c"};
+    enum { ARCHS = sizeof archs / sizeof *archs };
+    const struct entry *found[ARCHS];
+    int capacity = 0;
+    if (!field_mapping(r, node, "a mapping from architectures to knobs, as {sm_90: {...}}", archs, ARCHS,
+                       found))
+        return;
+    for (int i = 0; i < node->n; i++) /* in file order */
+        for (int a = 0; a < ARCHS; a++) {
+            if (found[a] != &node->entry[i])
+                continue;
+            const struct node *knobs = found[a]->value;
+            if (knobs->kind != NODE_MAPPING) {
+                field_expected(r, knobs, "a mapping from knobs to whole numbers");
+                continue;
+            }
+            for (int k = 0; k < knobs->n; k++) {
+                const struct entry *entry = &knobs->entry[k];
+                struct spec_knob knob = {archs[a], entry->key->text, 0, entry->key->pos};
+                if (entry->key->kind == NODE_WRONG ||
+                    !field_integer(r, entry->value, "a whole number", INT64_MIN, INT64_MAX, &knob.value))
+                    continue;
+                spec->knob = arena_grow(r->arena, spec->knob, spec->knobs, &capacity, sizeof *spec->knob);
+                spec->knob[spec->knobs++] = knob;
+            }
+        }
+}
+
+/* A key whose value is one of two words: is it the second? */
+static bool read_choice(struct reader *r, const struct entry *entry, const char *first, const char *second,
+                        bool fallback)
+{
+    const char *const words[] = {first, second};
+    return entry ? field_word(r, entry->value, words, 2, fallback) == 1 : fallback;
+}
+
+bool spec_is_graph(const struct spec *spec)
+{
+    for (int s = 0; s < SLOT_COUNT; s++)
+        if (spec->index[s] == INDEX_SENDER || spec->index[s] == INDEX_RECEIVER)
+            return true;
+    return false;
+}
+
+/* What the form of the instructions needs, and what it leaves no use for. */
+static void check_instruction_keys(struct reader *r, const struct entry *const found[KEYS],
+                                   const struct spec *spec)
+{
+    const struct entry *instructions = found[KEY_INSTRUCTIONS], *irreps = found[KEY_IRREPS];
+    bool listed = instructions && instructions->value->kind == NODE_LIST;
+    if (irreps && irreps->value->kind == NODE_MAPPING && !spec->has_z &&
+        (listed || spec->sugar == SUGAR_FULLY_CONNECTED)) {
+        diag_error(r->diag, irreps->key->pos, "the irreps of z are missing");
+        diag_note(r->diag, instructions->value->pos, "%s needs them",
+                  listed ? "a list of instructions" : "fully_connected");
+    }
+    if (found[KEY_ORDER] && (listed || spec->sugar > SUGAR_CHANNELWISE)) {
+        diag_error(r->diag, found[KEY_ORDER]->key->pos, "order is for channelwise instructions");
+        diag_note(r->diag, instructions->value->pos, "the instructions are %s",
+                  listed ? "a list, which has its own order" : sugar_name[spec->sugar - SUGAR_CHANNELWISE]);
+    }
+}
+
+/* Keys of graphs: without use where there is none, and contradictions between them. */
+static void check_graph_keys(struct reader *r, const struct entry *const found[KEYS], const struct spec *spec)
+{
+    static const enum key graph_keys[] = {KEY_EDGES, KEY_REDUCTION, KEY_INDEX_TYPE, KEY_ACCUMULATE};
+    bool graph = spec_is_graph(spec), shared = false;
+    for (int s = 0; s < SLOT_COUNT; s++)
+        shared |= spec->index[s] == INDEX_SHARED; /* summed over all items: a reduction in a batch too */
+    for (int i = 0; i < 4 && !graph; i++) {
+        const struct entry *entry = found[graph_keys[i]];
+        if (!entry || (graph_keys[i] == KEY_ACCUMULATE && shared))
+            continue;
+        diag_error(r->diag, entry->key->pos, "%s is for graphs, but no index is sender or receiver",
+                   key_name[graph_keys[i]]);
+        if (found[KEY_INDEX])
+            diag_note(r->diag, found[KEY_INDEX]->key->pos, "the index is given here");
+    }
+    if (graph && found[KEY_REDUCTION] && spec->deterministic && !spec->sorted) {
+        diag_error(r->diag, found[KEY_REDUCTION]->value->pos,
+                   "a deterministic reduction needs edges: sorted");
+        diag_note(r->diag, found[KEY_EDGES]->value->pos, "the edges may come in any order");
+    }
+}
+
+static void read_root(struct reader *r, const struct node *root, struct spec *spec)
+{
+    static const enum key required[] = {KEY_CGTP, KEY_NAME, KEY_IRREPS, KEY_INSTRUCTIONS};
+    const struct entry *found[KEYS];
+    if (!field_mapping(r, root, "a mapping that begins with 'cgtp: 1'", key_name, KEYS, found))
+        return;
+    for (int i = 0; i < 4; i++)
+        if (!found[required[i]])
+            diag_error(r->diag, root->pos, "the key '%s' is missing", key_name[required[i]]);
+    if (found[KEY_CGTP])
+        read_version(r, found[KEY_CGTP]->value);
+    if (found[KEY_NAME] && field_name(r, found[KEY_NAME]->value, "the name of a product"))
+        spec->name = found[KEY_NAME]->value->text;
+    if (found[KEY_DESCRIPTION])
+        read_description(r, found[KEY_DESCRIPTION]->value, spec);
+    if (found[KEY_IRREPS])
+        read_all_irreps(r, found[KEY_IRREPS], spec);
+    if (found[KEY_INSTRUCTIONS])
+        read_instructions(r, found[KEY_INSTRUCTIONS]->value, spec);
+    spec->order_output = !read_choice(r, found[KEY_ORDER], "output", "input", false);
+    if (found[KEY_NORMALIZATION])
+        read_normalization(r, found[KEY_NORMALIZATION]->value, spec);
+    if (found[KEY_VARIANCE])
+        read_variance(r, found[KEY_VARIANCE]->value, spec);
+    bool index_known = !found[KEY_INDEX] || read_index(r, found[KEY_INDEX]->value, spec);
+    spec->sorted = !read_choice(r, found[KEY_EDGES], "sorted", "any", false);
+    /* What order the edges come in decides which reduction is possible at all. */
+    spec->deterministic = !read_choice(r, found[KEY_REDUCTION], "deterministic", "atomic", !spec->sorted);
+    spec->compensated = read_choice(r, found[KEY_ACCUMULATE], "plain", "compensated", false);
+    spec->index64 = read_choice(r, found[KEY_INDEX_TYPE], "int32", "int64", false);
+    if (found[KEY_PRECISION])
+        read_precision(r, found[KEY_PRECISION]->value, spec);
+    if (found[KEY_LAYOUT])
+        read_layout(r, found[KEY_LAYOUT]->value);
+    kernels_read(r, found[KEY_KERNELS] ? found[KEY_KERNELS]->value : NULL, spec);
+    if (found[KEY_TUNE])
+        read_tune(r, found[KEY_TUNE]->value, spec);
+    check_instruction_keys(r, found, spec);
+    if (index_known)
+        check_graph_keys(r, found, spec);
+}
+
+struct spec *spec_read(struct arena *arena, struct diag *diag)
+{
+    struct reader r = {arena, diag};
+    struct spec *spec = NEW(arena, struct spec);
+    int errors = diag->errors;
+    spec->description = "";
+    struct node *root = node_read(arena, diag);
+    if (root)
+        read_root(&r, root, spec);
+    diag_sort(diag);
+    return diag->errors == errors ? spec : NULL;
+}

@@ -1,0 +1,136 @@
+/* spec.h - what a spec file says, checked for form; meaning that needs the whole product is problem.c's and
+ * form.c's.
+ *
+ * docs/spec.md is the reference of the keys.
+ */
+#ifndef CGTPGEN_SPEC_H
+#define CGTPGEN_SPEC_H
+
+#include "util/diag.h"
+#include "algebra/exact.h"
+#include "algebra/irreps.h"
+
+/* The operands of Q(x, y, w, g): the output z and its cotangent share slot G. */
+enum slot { SLOT_X, SLOT_Y, SLOT_W, SLOT_G, SLOT_COUNT };
+
+/* Which row of an array an item reads or adds to. */
+enum index_kind { INDEX_ITEM, INDEX_SENDER, INDEX_RECEIVER, INDEX_SHARED, INDEX_COUNT };
+
+/* e3nn's connection modes. */
+enum mode {
+    MODE_UVW,
+    MODE_UVU,
+    MODE_UVV,
+    MODE_UUW,
+    MODE_UUU,
+    MODE_UVUV,
+    MODE_UVULTV,
+    MODE_ULTVW,
+    MODE_COUNT
+};
+
+enum sugar { SUGAR_NONE, SUGAR_CHANNELWISE, SUGAR_FULLY_CONNECTED, SUGAR_ELEMENTWISE, SUGAR_FULL };
+enum irrep_normalization { IRREP_COMPONENT, IRREP_NORM, IRREP_NONE };
+enum path_normalization { PATH_ELEMENT, PATH_PATH, PATH_NONE };
+enum precision { PRECISION_FLOAT32, PRECISION_FLOAT64 };
+
+extern const char *const slot_name[SLOT_COUNT];   /* x y w z: as written in the spec */
+extern const char *const index_name[INDEX_COUNT]; /* item sender receiver shared */
+extern const char *const mode_name[MODE_COUNT];   /* uvw uvu uvv uuw uuu uvuv uvu<v u<vw */
+
+/* The kernels that are known by name: forward backward double_backward triple_backward jvp backward_jvp ...
+ */
+enum { KERNEL_NAMES = 7 };
+extern const char *const kernel_name[KERNEL_NAMES];
+
+struct spec_instruction {
+    int x, y, z; /* segment numbers, not yet checked against the irreps */
+    enum mode mode;
+    bool weighted;
+    struct rat path_weight;
+    struct pos pos; /* of the whole entry */
+    struct pos x_pos, y_pos, z_pos, mode_pos, weighted_pos,
+        path_weight_pos; /* of its elements; of the entry where left out */
+};
+
+/* A list of variances, one number a segment. n == 0: none given, all one. */
+struct spec_variance {
+    int n;
+    struct rat *value;
+    struct pos pos;
+};
+
+/* One term of a user-spelled kernel: Q_<target>(name, name, name), the names in slot order x y w g less the
+ * target. */
+struct spec_term {
+    enum slot target;
+    const char *argument[3];
+    struct pos pos, argument_pos[3];
+};
+
+struct spec_output {
+    const char *name;
+    struct pos pos;
+    int terms; /* 0 in a subset, where only the name is given */
+    struct spec_term *term;
+};
+
+/* `by: d y`: by is a (co)tangent of y; `q: y`: q is another primal value of y. */
+struct spec_argument {
+    const char *name;
+    enum slot slot;
+    bool tangent;
+    struct pos pos;
+};
+
+/* An entry of `kernels`: a known name; {name, of, outputs}; or {name, arguments, outputs}. */
+struct spec_kernel {
+    const char *name; /* the symbol's suffix */
+    const char *of;   /* the known kernel it is, or is a subset of; NULL for one spelled out */
+    struct pos pos, of_pos;
+    bool subset; /* outputs were listed */
+    int outputs, arguments;
+    struct spec_output *output;
+    struct spec_argument *argument;
+};
+
+/* A planner knob, as `tune: {sm_90: {stages: 3}}`; known names and ranges are the planner's. */
+struct spec_knob {
+    const char *arch, *name;
+    int64_t value;
+    struct pos pos;
+};
+
+struct spec {
+    const char *name, *description; /* description "" when not given */
+    struct irreps x, y, z;          /* as written; with sugar instructions z is a filter */
+    bool has_z;
+    struct pos x_pos, y_pos, z_pos; /* of the irreps strings */
+    enum sugar sugar;
+    struct pos sugar_pos, instructions_pos;
+    bool order_output; /* channelwise: instructions sorted by output segment */
+    int instructions;
+    struct spec_instruction *instruction;
+    enum irrep_normalization irrep_normalization;
+    enum path_normalization path_normalization;
+    struct spec_variance variance[3]; /* x, y, z */
+    enum index_kind index[SLOT_COUNT];
+    struct pos index_pos[SLOT_COUNT];
+    bool sorted;        /* edges: sorted */
+    bool deterministic; /* reduction: deterministic */
+    bool compensated;   /* accumulate: compensated */
+    bool index64;       /* index_type: int64 */
+    enum precision precision;
+    int kernels;
+    struct spec_kernel *kernel;
+    int knobs;
+    struct spec_knob *knob;
+};
+
+/* Reads the YAML text of diag->source. Returns NULL when anything was wrong; diag says what. */
+struct spec *spec_read(struct arena *, struct diag *diag);
+
+/* Does any slot use sender or receiver, so that kernels take a graph? */
+bool spec_is_graph(const struct spec *);
+
+#endif

@@ -1,0 +1,148 @@
+/* file.c - reading and replacing: see file.h. The diff is in diff.c. */
+#define _XOPEN_SOURCE 700 /* realpath: glibc does not count it to POSIX */
+
+#include "util/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_SIZE = 1 << 16 };
+
+const char *file_read(struct arena *a, const char *path, size_t limit, size_t *size)
+{
+    bool is_stdin = !strcmp(path, "-");
+    int descriptor = is_stdin ? STDIN_FILENO : open(path, O_RDONLY);
+    struct text t = {.arena = a};
+    ssize_t got = descriptor < 0 ? -1 : 1;
+    char *buffer = arena_alloc(a, READ_SIZE);
+    while (got > 0 && t.n < limit) {
+        size_t room = limit - t.n;
+        got = read(descriptor, buffer, room < READ_SIZE ? room : READ_SIZE);
+        if (got > 0)
+            text_put(&t, buffer, (size_t)got);
+        else if (got < 0 && errno == EINTR)
+            got = 1;
+    }
+    int error = errno;
+    if (descriptor >= 0 && !is_stdin)
+        close(descriptor); /* opened for reading: nothing can be lost */
+    errno = error;
+    *size = t.n;
+    return got < 0 ? NULL : text_string(&t);
+}
+
+bool file_put(int descriptor, const char *s, size_t n)
+{
+    while (n) {
+        ssize_t put = write(descriptor, s, n);
+        if (put < 0 && errno != EINTR)
+            return false;
+        if (put > 0) {
+            s += put;
+            n -= (size_t)put;
+        }
+    }
+    return true;
+}
+
+bool file_make_folder(struct arena *a, const char *path)
+{
+    char *s = arena_string(a, path, strlen(path));
+    for (char *p = s + 1; *p; p++)
+        if (*p == '/') {
+            *p = '\0';
+            if (mkdir(s, 0777) && errno != EEXIST)
+                return false;
+            *p = '/';
+        }
+    if (!mkdir(s, 0777))
+        return true;
+    int error = errno;
+    struct stat status;
+    if (!stat(s, &status) && !S_ISDIR(status.st_mode))
+        error = ENOTDIR;
+    errno = error;
+    return error == EEXIST;
+}
+
+/* One file that is to change. */
+struct change {
+    const struct file_content *content;
+    const char *path;      /* behind symbolic links */
+    const char *temporary; /* NULL: written in place, not being a regular file */
+    bool written;          /* the temporary file exists */
+};
+
+/* Fills *change; false where the file holds the content already. */
+static bool plan_change(struct arena *a, const struct file_content *content, int number,
+                        struct change *change)
+{
+    *change = (struct change){.content = content, .path = content->path};
+    struct stat status;
+    bool exists = !stat(content->path, &status);
+    if (exists && S_ISREG(status.st_mode) && (uintmax_t)status.st_size == content->size) {
+        size_t size;
+        const char *there = file_read(a, content->path, content->size, &size);
+        if (there && size == content->size && !memcmp(there, content->text, size))
+            return false;
+    }
+    char *resolved = realpath(content->path, NULL);
+    if (resolved) {
+        change->path = arena_string(a, resolved, strlen(resolved));
+        free(resolved);
+    }
+    if (!exists || S_ISREG(status.st_mode))
+        change->temporary = arena_printf(a, "%s.%ld.%d.tmp", change->path, (long)getpid(), number);
+    return true;
+}
+
+/* Opens, writes, closes. A new file's permissions are the umask's, an old one's are kept. */
+static bool write_change(struct change *c)
+{
+    int flags = c->temporary ? O_WRONLY | O_CREAT | O_EXCL : O_WRONLY;
+    int descriptor = open(c->temporary ? c->temporary : c->path, flags, 0666);
+    if (descriptor < 0)
+        return false;
+    c->written = c->temporary;
+    struct stat status;
+    bool ok = file_put(descriptor, c->content->text, c->content->size);
+    if (ok && c->temporary && !stat(c->path, &status))
+        ok = !fchmod(descriptor, status.st_mode & 07777);
+    int error = errno;
+    if (close(descriptor) && ok)
+        return false;
+    errno = error;
+    return ok;
+}
+
+const char *file_replace(struct arena *a, const struct file_content *content, int count)
+{
+    struct change *change = NEW_ARRAY(a, struct change, count + 1);
+    const char *failed = NULL;
+    int changes = 0, error = 0;
+    for (int i = 0; i < count; i++)
+        changes += plan_change(a, &content[i], i, &change[changes]);
+    /* No allocation from here on: one that failed would leave temporary files behind. */
+    for (int i = 0; i < changes && !failed; i++)
+        if (!write_change(&change[i]))
+            failed = change[i].content->path;
+    for (int i = 0; i < changes && !failed; i++)
+        if (change[i].temporary) {
+            if (rename(change[i].temporary, change[i].path))
+                failed = change[i].content->path;
+            else
+                change[i].written = false;
+        }
+    error = errno;
+    for (int i = 0; i < changes; i++)
+        if (change[i].written)
+            unlink(change[i].temporary);
+    errno = error;
+    return failed;
+}

@@ -1,0 +1,37 @@
+/* file.h - reading files, replacing them only when they change, and showing how they differ. */
+#ifndef CGTPGEN_FILE_H
+#define CGTPGEN_FILE_H
+
+#include "util/text.h"
+
+#include <stdbool.h>
+
+/* What a file is to hold. */
+struct file_content {
+    const char *path;
+    const char *text;
+    size_t size;
+};
+
+/* Reads all of the file ("-": standard input), or its first `limit` bytes; the text is NUL-terminated and its
+ * size in *size. Returns NULL with errno set when that fails. */
+const char *file_read(struct arena *, const char *path, size_t limit, size_t *size);
+
+/* Writes n bytes to a descriptor; false with errno set when that fails. */
+bool file_put(int descriptor, const char *s, size_t n);
+
+/* Makes the folder and those above it where missing; false with errno set. */
+bool file_make_folder(struct arena *, const char *path);
+
+/* Writes the files that differ from what is there, keeping the others as they are (and their times). All are
+ * written under temporary names beside their places first and renamed when every one is complete, so a full
+ * disk changes nothing. A symbolic link stays one and its target is replaced; what is not a regular file
+ * (/dev/null) is written to directly. Returns NULL, or the path at which it failed with errno set. */
+const char *file_replace(struct arena *, const struct file_content *, int count);
+
+/* The unified diff, three lines of context, that turns a into b; nothing where they are equal. Where more
+ * than some thousand lines differ it may not be the shortest. */
+void file_diff(struct text *, const char *a_name, const char *a, size_t a_size, const char *b_name,
+               const char *b, size_t b_size);
+
+#endif

@@ -1,0 +1,47 @@
+/* text.c - see text.h. */
+#include "util/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void reserve(struct text *t, size_t more)
+{
+    if (t->capacity - t->n > more)
+        return;
+    size_t larger = 2 * (t->n + more) + 256;
+    char *s = arena_alloc(t->arena, larger);
+    if (t->n)
+        memcpy(s, t->s, t->n);
+    t->s = s;
+    t->capacity = larger;
+}
+
+void text_put(struct text *t, const char *s, size_t n)
+{
+    reserve(t, n);
+    memcpy(t->s + t->n, s, n);
+    t->n += n;
+    t->s[t->n] = '\0';
+}
+
+void text_printf(struct text *t, const char *format, ...)
+{
+    va_list ap, again;
+    va_start(ap, format);
+    va_copy(again, ap);
+    reserve(t, 128);
+    int n = vsnprintf(t->s + t->n, t->capacity - t->n, format, ap);
+    va_end(ap);
+    if ((size_t)n >= t->capacity - t->n) {
+        reserve(t, (size_t)n);
+        vsnprintf(t->s + t->n, t->capacity - t->n, format, again);
+    }
+    va_end(again);
+    t->n += (size_t)n;
+}
+
+const char *text_string(const struct text *t)
+{
+    return t->s ? t->s : "";
+}
