@@ -34,6 +34,13 @@ const char *conv_row(const struct conv *, const char *name, int d);
 void conv_load(struct conv *);
 void conv_add_up(struct conv *);
 
+/* The numbers of a kernel input in the current edge's stage, as a C expression: a path's weights, a segment
+ * of x, or (number 0) y. */
+const char *conv_staged(const struct conv *, int input, int number);
+
+/* The arithmetic of c->path for the current edge. */
+void conv_path(struct conv *);
+
 /* The loop over the edges of a receiver; what is left to do after the last edge of a range. */
 void conv_edges(struct conv *);
 void conv_end_edges(struct conv *);
