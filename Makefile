@@ -38,7 +38,7 @@ endif
 STANDARD := -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic
 COMPILE = $(CC) $(STANDARD) -Icgtpgen $(CFLAGS) $(CPPFLAGS) $(SANITIZER) -MMD -MP -MF $@.d -MT $@
 
-SOURCES := $(wildcard cgtpgen/*/*.c)
+SOURCES := $(wildcard cgtpgen/*/*.c cgtpgen/*/*/*.c)
 OBJECTS := $(SOURCES:cgtpgen/%.c=$(BUILD)/obj/%.o)
 LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 UNITS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit_*.c))

@@ -13,7 +13,19 @@
 typedef float real;
 #include "cgtp_c.h"
 
-enum { SCRATCH = 11776 }; /* elements of scratch that one part of the work needs */
+/* A launch: the caller's arrays and the parts of the workspace. */
+struct launch {
+    const cgtp_graph *graph;
+    const real *x;
+    const real *y;
+    const real *w;
+    const real *gz;
+    real *gx;
+    real *gy;
+    real *gw;
+    real *x_t;
+    real *scratch_loops;
+};
 
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment segments_x[] = {
@@ -26,20 +38,6 @@ static const struct cgtp_segment segments_z[] = {
     {1152, 128, 3}, {1536, 128, 3}, {1920, 128, 3}, {2304, 128, 5}, {2944, 128, 5},
     {3584, 128, 5}, {4224, 128, 5}, {4864, 128, 5}, {5504, 128, 7}, {6400, 128, 7},
     {7296, 128, 7}, {8192, 128, 7},
-};
-
-/* A launch: the caller's arrays and the parts of the workspace. */
-struct launch {
-    const cgtp_graph *graph;
-    const real *x;
-    real *x_t; /* all its rows in component order */
-    const real *y;
-    const real *w;
-    const real *gz;
-    real *gx;
-    real *gy;
-    real *gw;
-    real *scratch; /* SCRATCH elements a part */
 };
 
 /* (l1, l2, l3) = (0, 0, 0): M from y, a = 1; 1 entries, 1 forms, 11 flops a channel. */
@@ -788,19 +786,19 @@ static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x, const real
     }
 }
 
-/* What one item adds to its rows, pass over senders:
+/* What one item adds to its rows, schedule loops:
  *   gx = Q_x(y, w, gz)
  *   gy = Q_y(x, w, gz)
  *   gw = Q_w(x, y, gz)
  * Names ending in _t are rows in component order. scratch: 11136 elements. */
-static void item_senders(const real *x_t,
-                         const real *y,
-                         const real *w,
-                         const real *gz_t,
-                         real *gx,
-                         real *gy,
-                         real *gw,
-                         real *scratch)
+static void item_loops(const real *x_t,
+                       const real *y,
+                       const real *w,
+                       const real *gz_t,
+                       real *gx,
+                       real *gy,
+                       real *gw,
+                       real *scratch)
 {
     cgtp_zero(2048, scratch);
 
@@ -868,7 +866,7 @@ static void item_senders(const real *x_t,
 }
 
 /* Rows begin .. end-1 of senders. */
-static void pass_senders(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+static void pass_loops(const struct launch *l, int64_t begin, int64_t end, real *scratch)
 {
     const cgtp_graph *const graph = l->graph;
     int64_t gz_at = -1; /* the row that the copy is of */
@@ -888,8 +886,8 @@ static void pass_senders(const struct launch *l, int64_t begin, int64_t end, rea
         real *const gy_row = l->gy + e * 16;
         cgtp_zero(16, gy_row);
         real *const gw_row = l->gw + e * 2176;
-        item_senders(l->x_t + graph->sender[e] * (int64_t)1152, l->y + e * (int64_t)16,
-                     l->w + e * (int64_t)2176, scratch + 2048, gx_row, gy_row, gw_row, scratch);
+        item_loops(l->x_t + graph->sender[e] * (int64_t)1152, l->y + e * (int64_t)16,
+                   l->w + e * (int64_t)2176, scratch + 2048, gx_row, gy_row, gw_row, scratch);
     }
     for (int64_t node = begin; node < end; node++) {
         real *const gx_row = l->gx + node * 1152;
@@ -898,22 +896,21 @@ static void pass_senders(const struct launch *l, int64_t begin, int64_t end, rea
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const struct launch *given, int64_t parts, struct launch *l, char *base)
+static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
 {
     size_t at = 0;
-    const cgtp_graph *const graph = given->graph;
     if (l)
         l->x_t = (real *)(base + at);
-    at += cgtp_bytes(graph->senders * (int64_t)1152);
+    at += cgtp_round_up((size_t)graph->senders * 1152 * sizeof(real));
     if (l)
-        l->scratch = (real *)(base + at);
-    return at + (size_t)parts * SCRATCH * sizeof(real);
+        l->scratch_loops = (real *)(base + at);
+    at += cgtp_round_up((size_t)parts * 11776 * sizeof(real));
+    return at;
 }
 
 size_t mace_large_backward_workspace(const cgtp_graph *graph)
 {
-    struct launch l = {.graph = graph};
-    return graph ? lay_out(&l, cgtp_threads(), NULL, NULL) : 0;
+    return graph ? lay_out(graph, cgtp_threads(), NULL, NULL) : 0;
 }
 
 cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
@@ -950,12 +947,12 @@ cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x, const f
     struct launch l = {.graph = graph, .x = x, .y = y, .w = w, .gz = gz, .gx = gx, .gy = gy, .gw = gw};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(&l, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < lay_out(graph, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(&l, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < lay_out(graph, parts, NULL, NULL))
         parts--;
-    lay_out(&l, parts, &l, workspace);
+    lay_out(graph, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
@@ -963,7 +960,7 @@ cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x, const f
             cgtp_row_to_components(3, segments_x, x + r * 1152, l.x_t + r * 1152);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_senders(&l, cgtp_part(graph->senders, part, parts), cgtp_part(graph->senders, part + 1, parts),
-                     l.scratch + part * SCRATCH);
+        pass_loops(&l, cgtp_part(graph->senders, part, parts), cgtp_part(graph->senders, part + 1, parts),
+                   l.scratch_loops + part * 11776);
     return CGTP_OK;
 }

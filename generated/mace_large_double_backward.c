@@ -13,7 +13,25 @@
 typedef float real;
 #include "cgtp_c.h"
 
-enum { SCRATCH = 11776 }; /* elements of scratch that one part of the work needs */
+/* A launch: the caller's arrays and the parts of the workspace. */
+struct launch {
+    const cgtp_graph *graph;
+    const real *x;
+    const real *y;
+    const real *w;
+    const real *gz;
+    const real *ax;
+    const real *by;
+    const real *cw;
+    real *d_gz;
+    real *d_x;
+    real *d_y;
+    real *d_w;
+    real *x_t;
+    real *ax_t;
+    real *scratch_loops_receivers;
+    real *scratch_loops_senders;
+};
 
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment segments_x[] = {
@@ -28,29 +46,10 @@ static const struct cgtp_segment segments_z[] = {
     {7296, 128, 7}, {8192, 128, 7},
 };
 
-/* A launch: the caller's arrays and the parts of the workspace. */
-struct launch {
-    const cgtp_graph *graph;
-    const real *x;
-    real *x_t; /* all its rows in component order */
-    const real *y;
-    const real *w;
-    const real *gz;
-    const real *ax;
-    real *ax_t; /* all its rows in component order */
-    const real *by;
-    const real *cw;
-    real *d_gz;
-    real *d_x;
-    real *d_y;
-    real *d_w;
-    real *scratch; /* SCRATCH elements a part */
-};
-
 /* (l1, l2, l3) = (0, 0, 0): M from y and by, a = 1; 1 entries, 1 forms, 8 flops a channel. */
-static void uvu_0_0_0_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_0_0_0_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real y_f0 = y[0];
     const real by_f0 = by[0];
@@ -67,9 +66,9 @@ static void uvu_0_0_0_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (0, 1, 1): M from y and by, a = sqrt(3); 3 entries, 3 forms, 16 flops a channel. */
-static void uvu_0_1_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_0_1_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real y_f0 = y[0];
     const real y_f1 = y[1];
@@ -93,9 +92,9 @@ static void uvu_0_1_1_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (0, 2, 2): M from y and by, a = sqrt(5); 5 entries, 5 forms, 24 flops a channel. */
-static void uvu_0_2_2_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_0_2_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real y_f0 = y[0];
     const real y_f1 = y[1];
@@ -125,9 +124,9 @@ static void uvu_0_2_2_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (0, 3, 3): M from y and by, a = sqrt(7); 7 entries, 7 forms, 32 flops a channel. */
-static void uvu_0_3_3_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_0_3_3_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real y_f0 = y[0];
     const real y_f1 = y[1];
@@ -163,9 +162,9 @@ static void uvu_0_3_3_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (1, 1, 0): M from y and by, a = 1; 3 entries, 3 forms, 24 flops a channel. */
-static void uvu_1_1_0_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_1_1_0_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
     const real y_f0 = C0 * y[0];
@@ -187,9 +186,9 @@ static void uvu_1_1_0_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (1, 0, 1): M from y and by, a = sqrt(3); 3 entries, 1 forms, 24 flops a channel. */
-static void uvu_1_0_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_1_0_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real y_f0 = y[0];
     const real by_f0 = by[0];
@@ -208,9 +207,9 @@ static void uvu_1_0_1_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (1, 2, 1): M from y and by, a = sqrt(3); 9 entries, 6 forms, 48 flops a channel. */
-static void uvu_1_2_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_1_2_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real C0 = 0x1.43d136p-2f; /* sqrt(1/10) */
     const real C1 = 0x1.186f18p-1f; /* sqrt(3/10) */
@@ -254,9 +253,9 @@ static void uvu_1_2_1_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (1, 1, 2): M from y and by, a = sqrt(5); 11 entries, 6 forms, 56 flops a channel. */
-static void uvu_1_1_2_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_1_1_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
     const real C1 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
@@ -300,9 +299,9 @@ static void uvu_1_1_2_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (1, 3, 2): M from y and by, a = sqrt(5); 15 entries, 13 forms, 72 flops a channel. */
-static void uvu_1_3_2_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_1_3_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real C0 = 0x1.3c0366p-3f; /* sqrt(1/42) */
     const real C1 = 0x1.31fa8p-1f; /* sqrt(5/14) */
@@ -368,9 +367,9 @@ static void uvu_1_3_2_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (1, 2, 3): M from y and by, a = sqrt(7); 19 entries, 14 forms, 88 flops a channel. */
-static void uvu_1_2_3_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_1_2_3_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
     const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -440,9 +439,9 @@ static void uvu_1_2_3_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (2, 2, 0): M from y and by, a = 1; 5 entries, 5 forms, 40 flops a channel. */
-static void uvu_2_2_0_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_2_2_0_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real C0 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
     const real y_f0 = C0 * y[0];
@@ -468,9 +467,9 @@ static void uvu_2_2_0_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (2, 1, 1): M from y and by, a = sqrt(3); 11 entries, 6 forms, 64 flops a channel. */
-static void uvu_2_1_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_2_1_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real C0 = 0x1.186f18p-1f; /* sqrt(3/10) */
     const real C1 = 0x1.43d136p-2f; /* sqrt(1/10) */
@@ -522,9 +521,9 @@ static void uvu_2_1_1_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (2, 3, 1): M from y and by, a = sqrt(3); 15 entries, 13 forms, 80 flops a channel. */
-static void uvu_2_3_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_2_3_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real C0 = 0x1.e990cep-4f; /* sqrt(1/70) */
     const real C1 = 0x1.da0518p-2f; /* sqrt(3/14) */
@@ -594,9 +593,9 @@ static void uvu_2_3_1_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (2, 0, 2): M from y and by, a = sqrt(5); 5 entries, 1 forms, 40 flops a channel. */
-static void uvu_2_0_2_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_2_0_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real y_f0 = y[0];
     const real by_f0 = by[0];
@@ -617,9 +616,9 @@ static void uvu_2_0_2_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (2, 2, 2): M from y and by, a = sqrt(5); 23 entries, 10 forms, 112 flops a channel. */
-static void uvu_2_2_2_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_2_2_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real C0 = 0x1.11aceep-1f; /* sqrt(2/7) */
     const real C1 = 0x1.da0518p-2f; /* sqrt(3/14) */
@@ -683,9 +682,9 @@ static void uvu_2_2_2_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (2, 1, 3): M from y and by, a = sqrt(7); 21 entries, 13 forms, 104 flops a channel. */
-static void uvu_2_1_3_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_2_1_3_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
     const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -761,9 +760,9 @@ static void uvu_2_1_3_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (2, 3, 3): M from y and by, a = sqrt(7); 31 entries, 25 forms, 144 flops a channel. */
-static void uvu_2_3_3_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_2_3_3_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real C0 = 0x1.279a74p-2f; /* sqrt(1/12) */
     const real C1 = 0x1.d363d2p-2f; /* sqrt(5/24) */
@@ -866,11 +865,96 @@ static void uvu_2_3_3_receivers(int64_t n, const real *restrict x, const real *r
     }
 }
 
+/* What one item adds to its row, schedule loops_receivers:
+ *   d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw)
+ * Names ending in _t are rows in component order. scratch: 0 elements. */
+static void item_loops_receivers(const real *x_t,
+                                 const real *y,
+                                 const real *w,
+                                 const real *ax_t,
+                                 const real *by,
+                                 const real *cw,
+                                 real *d_gz,
+                                 real *scratch)
+{
+
+    /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
+    uvu_0_0_0_loops_receivers(128, x_t, y, w, ax_t, by, cw, d_gz);
+
+    /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
+    uvu_0_1_1_loops_receivers(128, x_t, y + 1, w + 384, ax_t, by + 1, cw + 384, d_gz + 384);
+
+    /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
+    uvu_0_2_2_loops_receivers(128, x_t, y + 4, w + 1024, ax_t, by + 4, cw + 1024, d_gz + 2304);
+
+    /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
+    uvu_0_3_3_loops_receivers(128, x_t, y + 9, w + 1664, ax_t, by + 9, cw + 1664, d_gz + 5504);
+
+    /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1 */
+    uvu_1_1_0_loops_receivers(128, x_t + 128, y + 1, w + 128, ax_t + 128, by + 1, cw + 128, d_gz + 128);
+
+    /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3) */
+    uvu_1_0_1_loops_receivers(128, x_t + 128, y, w + 512, ax_t + 128, by, cw + 512, d_gz + 768);
+
+    /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3) */
+    uvu_1_2_1_loops_receivers(128, x_t + 128, y + 4, w + 640, ax_t + 128, by + 4, cw + 640, d_gz + 1152);
+
+    /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5) */
+    uvu_1_1_2_loops_receivers(128, x_t + 128, y + 1, w + 1152, ax_t + 128, by + 1, cw + 1152, d_gz + 2944);
+
+    /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5) */
+    uvu_1_3_2_loops_receivers(128, x_t + 128, y + 9, w + 1280, ax_t + 128, by + 9, cw + 1280, d_gz + 3584);
+
+    /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7) */
+    uvu_1_2_3_loops_receivers(128, x_t + 128, y + 4, w + 1792, ax_t + 128, by + 4, cw + 1792, d_gz + 6400);
+
+    /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
+    uvu_2_2_0_loops_receivers(128, x_t + 512, y + 4, w + 256, ax_t + 512, by + 4, cw + 256, d_gz + 256);
+
+    /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
+    uvu_2_1_1_loops_receivers(128, x_t + 512, y + 1, w + 768, ax_t + 512, by + 1, cw + 768, d_gz + 1536);
+
+    /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
+    uvu_2_3_1_loops_receivers(128, x_t + 512, y + 9, w + 896, ax_t + 512, by + 9, cw + 896, d_gz + 1920);
+
+    /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
+    uvu_2_0_2_loops_receivers(128, x_t + 512, y, w + 1408, ax_t + 512, by, cw + 1408, d_gz + 4224);
+
+    /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
+    uvu_2_2_2_loops_receivers(128, x_t + 512, y + 4, w + 1536, ax_t + 512, by + 4, cw + 1536, d_gz + 4864);
+
+    /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
+    uvu_2_1_3_loops_receivers(128, x_t + 512, y + 1, w + 1920, ax_t + 512, by + 1, cw + 1920, d_gz + 7296);
+
+    /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
+    uvu_2_3_3_loops_receivers(128, x_t + 512, y + 9, w + 2048, ax_t + 512, by + 9, cw + 2048, d_gz + 8192);
+    (void)scratch;
+}
+
+/* Rows begin .. end-1 of receivers. */
+static void pass_loops_receivers(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+{
+    const cgtp_graph *const graph = l->graph;
+    for (int64_t node = begin; node < end; node++) {
+        real *const d_gz_row = l->d_gz + node * 9088;
+        cgtp_zero(9088, d_gz_row);
+        if (graph->receiver_row[node] == graph->receiver_row[node + 1])
+            continue;
+        for (int64_t e = graph->receiver_row[node]; e < graph->receiver_row[node + 1]; e++) {
+            item_loops_receivers(l->x_t + graph->sender[e] * (int64_t)1152, l->y + e * (int64_t)16,
+                                 l->w + e * (int64_t)2176, l->ax_t + graph->sender[e] * (int64_t)1152,
+                                 l->by + e * (int64_t)16, l->cw + e * (int64_t)2176, d_gz_row, scratch);
+        }
+        cgtp_row_from_components(17, segments_z, d_gz_row, scratch);
+    }
+}
+
 /* (l1, l2, l3) = (0, 0, 0): M from y and by, a = 1; 1 entries, 1 forms, 19 flops a channel. */
-static void uvu_0_0_0_senders(int64_t n, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_0_0_0_loops_senders(int64_t n, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real y_f0 = y[0];
     const real by_f0 = by[0];
@@ -891,10 +975,11 @@ static void uvu_0_0_0_senders(int64_t n, const real *restrict x, const real *res
 }
 
 /* (l1, l2, l3) = (0, 1, 1): M from y and by, a = sqrt(3); 3 entries, 3 forms, 35 flops a channel. */
-static void uvu_0_1_1_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_0_1_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real y_f0 = y[0];
     const real y_f1 = y[1];
@@ -922,10 +1007,11 @@ static void uvu_0_1_1_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (0, 2, 2): M from y and by, a = sqrt(5); 5 entries, 5 forms, 51 flops a channel. */
-static void uvu_0_2_2_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_0_2_2_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real y_f0 = y[0];
     const real y_f1 = y[1];
@@ -959,10 +1045,11 @@ static void uvu_0_2_2_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (0, 3, 3): M from y and by, a = sqrt(7); 7 entries, 7 forms, 67 flops a channel. */
-static void uvu_0_3_3_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_0_3_3_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real y_f0 = y[0];
     const real y_f1 = y[1];
@@ -1005,10 +1092,11 @@ static void uvu_0_3_3_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (1, 1, 0): M from y and by, a = 1; 3 entries, 3 forms, 57 flops a channel. */
-static void uvu_1_1_0_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_1_1_0_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
     const real y_f0 = C0 * y[0];
@@ -1041,10 +1129,11 @@ static void uvu_1_1_0_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (1, 0, 1): M from y and by, a = sqrt(3); 3 entries, 1 forms, 53 flops a channel. */
-static void uvu_1_0_1_senders(int64_t n, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_1_0_1_loops_senders(int64_t n, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real y_f0 = y[0];
     const real by_f0 = by[0];
@@ -1067,10 +1156,11 @@ static void uvu_1_0_1_senders(int64_t n, const real *restrict x, const real *res
 }
 
 /* (l1, l2, l3) = (1, 2, 1): M from y and by, a = sqrt(3); 9 entries, 6 forms, 103 flops a channel. */
-static void uvu_1_2_1_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_1_2_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real C0 = 0x1.43d136p-2f; /* sqrt(1/10) */
     const real C1 = 0x1.186f18p-1f; /* sqrt(3/10) */
@@ -1127,10 +1217,11 @@ static void uvu_1_2_1_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (1, 1, 2): M from y and by, a = sqrt(5); 11 entries, 6 forms, 111 flops a channel. */
-static void uvu_1_1_2_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_1_1_2_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
     const real C1 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
@@ -1185,10 +1276,11 @@ static void uvu_1_1_2_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (1, 3, 2): M from y and by, a = sqrt(5); 15 entries, 13 forms, 161 flops a channel. */
-static void uvu_1_3_2_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_1_3_2_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real C0 = 0x1.3c0366p-3f; /* sqrt(1/42) */
     const real C1 = 0x1.31fa8p-1f; /* sqrt(5/14) */
@@ -1272,10 +1364,11 @@ static void uvu_1_3_2_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (1, 2, 3): M from y and by, a = sqrt(7); 19 entries, 14 forms, 179 flops a channel. */
-static void uvu_1_2_3_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_1_2_3_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
     const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -1365,10 +1458,11 @@ static void uvu_1_2_3_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (2, 2, 0): M from y and by, a = 1; 5 entries, 5 forms, 95 flops a channel. */
-static void uvu_2_2_0_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_2_2_0_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real C0 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
     const real y_f0 = C0 * y[0];
@@ -1411,10 +1505,11 @@ static void uvu_2_2_0_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (2, 1, 1): M from y and by, a = sqrt(3); 11 entries, 6 forms, 133 flops a channel. */
-static void uvu_2_1_1_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_2_1_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real C0 = 0x1.186f18p-1f; /* sqrt(3/10) */
     const real C1 = 0x1.43d136p-2f; /* sqrt(1/10) */
@@ -1482,10 +1577,11 @@ static void uvu_2_1_1_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (2, 3, 1): M from y and by, a = sqrt(3); 15 entries, 13 forms, 183 flops a channel. */
-static void uvu_2_3_1_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_2_3_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real C0 = 0x1.e990cep-4f; /* sqrt(1/70) */
     const real C1 = 0x1.da0518p-2f; /* sqrt(3/14) */
@@ -1582,10 +1678,11 @@ static void uvu_2_3_1_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (2, 0, 2): M from y and by, a = sqrt(5); 5 entries, 1 forms, 87 flops a channel. */
-static void uvu_2_0_2_senders(int64_t n, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_2_0_2_loops_senders(int64_t n, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real y_f0 = y[0];
     const real by_f0 = by[0];
@@ -1610,10 +1707,11 @@ static void uvu_2_0_2_senders(int64_t n, const real *restrict x, const real *res
 }
 
 /* (l1, l2, l3) = (2, 2, 2): M from y and by, a = sqrt(5); 23 entries, 10 forms, 217 flops a channel. */
-static void uvu_2_2_2_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_2_2_2_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real C0 = 0x1.11aceep-1f; /* sqrt(2/7) */
     const real C1 = 0x1.da0518p-2f; /* sqrt(3/14) */
@@ -1695,10 +1793,11 @@ static void uvu_2_2_2_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (2, 1, 3): M from y and by, a = sqrt(7); 21 entries, 13 forms, 207 flops a channel. */
-static void uvu_2_1_3_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_2_1_3_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
     const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -1792,10 +1891,11 @@ static void uvu_2_1_3_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (2, 3, 3): M from y and by, a = sqrt(7); 31 entries, 25 forms, 311 flops a channel. */
-static void uvu_2_3_3_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_2_3_3_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real C0 = 0x1.279a74p-2f; /* sqrt(1/12) */
     const real C1 = 0x1.d363d2p-2f; /* sqrt(5/24) */
@@ -1940,175 +2040,91 @@ static void uvu_2_3_3_senders(int64_t n, int64_t lda, const real *restrict x, co
     }
 }
 
-/* What one item adds to its row, pass over receivers:
- *   d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw)
- * Names ending in _t are rows in component order. scratch: 0 elements. */
-static void item_receivers(const real *x_t,
-                           const real *y,
-                           const real *w,
-                           const real *ax_t,
-                           const real *by,
-                           const real *cw,
-                           real *d_gz,
-                           real *scratch)
-{
-
-    /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
-    uvu_0_0_0_receivers(128, x_t, y, w, ax_t, by, cw, d_gz);
-
-    /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_0_1_1_receivers(128, x_t, y + 1, w + 384, ax_t, by + 1, cw + 384, d_gz + 384);
-
-    /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_0_2_2_receivers(128, x_t, y + 4, w + 1024, ax_t, by + 4, cw + 1024, d_gz + 2304);
-
-    /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_0_3_3_receivers(128, x_t, y + 9, w + 1664, ax_t, by + 9, cw + 1664, d_gz + 5504);
-
-    /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1 */
-    uvu_1_1_0_receivers(128, x_t + 128, y + 1, w + 128, ax_t + 128, by + 1, cw + 128, d_gz + 128);
-
-    /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3) */
-    uvu_1_0_1_receivers(128, x_t + 128, y, w + 512, ax_t + 128, by, cw + 512, d_gz + 768);
-
-    /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3) */
-    uvu_1_2_1_receivers(128, x_t + 128, y + 4, w + 640, ax_t + 128, by + 4, cw + 640, d_gz + 1152);
-
-    /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5) */
-    uvu_1_1_2_receivers(128, x_t + 128, y + 1, w + 1152, ax_t + 128, by + 1, cw + 1152, d_gz + 2944);
-
-    /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5) */
-    uvu_1_3_2_receivers(128, x_t + 128, y + 9, w + 1280, ax_t + 128, by + 9, cw + 1280, d_gz + 3584);
-
-    /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7) */
-    uvu_1_2_3_receivers(128, x_t + 128, y + 4, w + 1792, ax_t + 128, by + 4, cw + 1792, d_gz + 6400);
-
-    /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
-    uvu_2_2_0_receivers(128, x_t + 512, y + 4, w + 256, ax_t + 512, by + 4, cw + 256, d_gz + 256);
-
-    /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_2_1_1_receivers(128, x_t + 512, y + 1, w + 768, ax_t + 512, by + 1, cw + 768, d_gz + 1536);
-
-    /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_2_3_1_receivers(128, x_t + 512, y + 9, w + 896, ax_t + 512, by + 9, cw + 896, d_gz + 1920);
-
-    /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_2_0_2_receivers(128, x_t + 512, y, w + 1408, ax_t + 512, by, cw + 1408, d_gz + 4224);
-
-    /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_2_2_2_receivers(128, x_t + 512, y + 4, w + 1536, ax_t + 512, by + 4, cw + 1536, d_gz + 4864);
-
-    /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_2_1_3_receivers(128, x_t + 512, y + 1, w + 1920, ax_t + 512, by + 1, cw + 1920, d_gz + 7296);
-
-    /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_2_3_3_receivers(128, x_t + 512, y + 9, w + 2048, ax_t + 512, by + 9, cw + 2048, d_gz + 8192);
-    (void)scratch;
-}
-
-/* Rows begin .. end-1 of receivers. */
-static void pass_receivers(const struct launch *l, int64_t begin, int64_t end, real *scratch)
-{
-    const cgtp_graph *const graph = l->graph;
-    for (int64_t node = begin; node < end; node++) {
-        real *const d_gz_row = l->d_gz + node * 9088;
-        cgtp_zero(9088, d_gz_row);
-        if (graph->receiver_row[node] == graph->receiver_row[node + 1])
-            continue;
-        for (int64_t e = graph->receiver_row[node]; e < graph->receiver_row[node + 1]; e++) {
-            item_receivers(l->x_t + graph->sender[e] * (int64_t)1152, l->y + e * (int64_t)16,
-                           l->w + e * (int64_t)2176, l->ax_t + graph->sender[e] * (int64_t)1152,
-                           l->by + e * (int64_t)16, l->cw + e * (int64_t)2176, d_gz_row, scratch);
-        }
-        cgtp_row_from_components(17, segments_z, d_gz_row, scratch);
-    }
-}
-
-/* What one item adds to its rows, pass over senders:
+/* What one item adds to its rows, schedule loops_senders:
  *   d_x = Q_x(by, w, gz) + Q_x(y, cw, gz)
  *   d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz)
  *   d_w = Q_w(ax, y, gz) + Q_w(x, by, gz)
  * Names ending in _t are rows in component order. scratch: 11136 elements. */
-static void item_senders(const real *x_t,
-                         const real *y,
-                         const real *w,
-                         const real *gz_t,
-                         const real *ax_t,
-                         const real *by,
-                         const real *cw,
-                         real *d_x,
-                         real *d_y,
-                         real *d_w,
-                         real *scratch)
+static void item_loops_senders(const real *x_t,
+                               const real *y,
+                               const real *w,
+                               const real *gz_t,
+                               const real *ax_t,
+                               const real *by,
+                               const real *cw,
+                               real *d_x,
+                               real *d_y,
+                               real *d_w,
+                               real *scratch)
 {
     cgtp_zero(2048, scratch);
 
     /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
-    uvu_0_0_0_senders(128, x_t, y, w, gz_t, ax_t, by, cw, d_x, scratch, d_w);
+    uvu_0_0_0_loops_senders(128, x_t, y, w, gz_t, ax_t, by, cw, d_x, scratch, d_w);
 
     /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_0_1_1_senders(128, 128, x_t, y + 1, w + 384, gz_t + 384, ax_t, by + 1, cw + 384, d_x,
-                      scratch + 128, d_w + 384);
+    uvu_0_1_1_loops_senders(128, 128, x_t, y + 1, w + 384, gz_t + 384, ax_t, by + 1, cw + 384, d_x,
+                            scratch + 128, d_w + 384);
 
     /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_0_2_2_senders(128, 128, x_t, y + 4, w + 1024, gz_t + 2304, ax_t, by + 4, cw + 1024, d_x,
-                      scratch + 512, d_w + 1024);
+    uvu_0_2_2_loops_senders(128, 128, x_t, y + 4, w + 1024, gz_t + 2304, ax_t, by + 4, cw + 1024, d_x,
+                            scratch + 512, d_w + 1024);
 
     /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_0_3_3_senders(128, 128, x_t, y + 9, w + 1664, gz_t + 5504, ax_t, by + 9, cw + 1664, d_x,
-                      scratch + 1152, d_w + 1664);
+    uvu_0_3_3_loops_senders(128, 128, x_t, y + 9, w + 1664, gz_t + 5504, ax_t, by + 9, cw + 1664, d_x,
+                            scratch + 1152, d_w + 1664);
 
     /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1 */
-    uvu_1_1_0_senders(128, 128, x_t + 128, y + 1, w + 128, gz_t + 128, ax_t + 128, by + 1, cw + 128,
-                      d_x + 128, scratch + 128, d_w + 128);
+    uvu_1_1_0_loops_senders(128, 128, x_t + 128, y + 1, w + 128, gz_t + 128, ax_t + 128, by + 1, cw + 128,
+                            d_x + 128, scratch + 128, d_w + 128);
 
     /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3) */
-    uvu_1_0_1_senders(128, x_t + 128, y, w + 512, gz_t + 768, ax_t + 128, by, cw + 512, d_x + 128, scratch,
-                      d_w + 512);
+    uvu_1_0_1_loops_senders(128, x_t + 128, y, w + 512, gz_t + 768, ax_t + 128, by, cw + 512, d_x + 128,
+                            scratch, d_w + 512);
 
     /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3) */
-    uvu_1_2_1_senders(128, 128, x_t + 128, y + 4, w + 640, gz_t + 1152, ax_t + 128, by + 4, cw + 640,
-                      d_x + 128, scratch + 512, d_w + 640);
+    uvu_1_2_1_loops_senders(128, 128, x_t + 128, y + 4, w + 640, gz_t + 1152, ax_t + 128, by + 4, cw + 640,
+                            d_x + 128, scratch + 512, d_w + 640);
 
     /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5) */
-    uvu_1_1_2_senders(128, 128, x_t + 128, y + 1, w + 1152, gz_t + 2944, ax_t + 128, by + 1, cw + 1152,
-                      d_x + 128, scratch + 128, d_w + 1152);
+    uvu_1_1_2_loops_senders(128, 128, x_t + 128, y + 1, w + 1152, gz_t + 2944, ax_t + 128, by + 1,
+                            cw + 1152, d_x + 128, scratch + 128, d_w + 1152);
 
     /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5) */
-    uvu_1_3_2_senders(128, 128, x_t + 128, y + 9, w + 1280, gz_t + 3584, ax_t + 128, by + 9, cw + 1280,
-                      d_x + 128, scratch + 1152, d_w + 1280);
+    uvu_1_3_2_loops_senders(128, 128, x_t + 128, y + 9, w + 1280, gz_t + 3584, ax_t + 128, by + 9,
+                            cw + 1280, d_x + 128, scratch + 1152, d_w + 1280);
 
     /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7) */
-    uvu_1_2_3_senders(128, 128, x_t + 128, y + 4, w + 1792, gz_t + 6400, ax_t + 128, by + 4, cw + 1792,
-                      d_x + 128, scratch + 512, d_w + 1792);
+    uvu_1_2_3_loops_senders(128, 128, x_t + 128, y + 4, w + 1792, gz_t + 6400, ax_t + 128, by + 4,
+                            cw + 1792, d_x + 128, scratch + 512, d_w + 1792);
 
     /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
-    uvu_2_2_0_senders(128, 128, x_t + 512, y + 4, w + 256, gz_t + 256, ax_t + 512, by + 4, cw + 256,
-                      d_x + 512, scratch + 512, d_w + 256);
+    uvu_2_2_0_loops_senders(128, 128, x_t + 512, y + 4, w + 256, gz_t + 256, ax_t + 512, by + 4, cw + 256,
+                            d_x + 512, scratch + 512, d_w + 256);
 
     /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_2_1_1_senders(128, 128, x_t + 512, y + 1, w + 768, gz_t + 1536, ax_t + 512, by + 1, cw + 768,
-                      d_x + 512, scratch + 128, d_w + 768);
+    uvu_2_1_1_loops_senders(128, 128, x_t + 512, y + 1, w + 768, gz_t + 1536, ax_t + 512, by + 1, cw + 768,
+                            d_x + 512, scratch + 128, d_w + 768);
 
     /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_2_3_1_senders(128, 128, x_t + 512, y + 9, w + 896, gz_t + 1920, ax_t + 512, by + 9, cw + 896,
-                      d_x + 512, scratch + 1152, d_w + 896);
+    uvu_2_3_1_loops_senders(128, 128, x_t + 512, y + 9, w + 896, gz_t + 1920, ax_t + 512, by + 9, cw + 896,
+                            d_x + 512, scratch + 1152, d_w + 896);
 
     /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_2_0_2_senders(128, x_t + 512, y, w + 1408, gz_t + 4224, ax_t + 512, by, cw + 1408, d_x + 512,
-                      scratch, d_w + 1408);
+    uvu_2_0_2_loops_senders(128, x_t + 512, y, w + 1408, gz_t + 4224, ax_t + 512, by, cw + 1408, d_x + 512,
+                            scratch, d_w + 1408);
 
     /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_2_2_2_senders(128, 128, x_t + 512, y + 4, w + 1536, gz_t + 4864, ax_t + 512, by + 4, cw + 1536,
-                      d_x + 512, scratch + 512, d_w + 1536);
+    uvu_2_2_2_loops_senders(128, 128, x_t + 512, y + 4, w + 1536, gz_t + 4864, ax_t + 512, by + 4,
+                            cw + 1536, d_x + 512, scratch + 512, d_w + 1536);
 
     /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_2_1_3_senders(128, 128, x_t + 512, y + 1, w + 1920, gz_t + 7296, ax_t + 512, by + 1, cw + 1920,
-                      d_x + 512, scratch + 128, d_w + 1920);
+    uvu_2_1_3_loops_senders(128, 128, x_t + 512, y + 1, w + 1920, gz_t + 7296, ax_t + 512, by + 1,
+                            cw + 1920, d_x + 512, scratch + 128, d_w + 1920);
 
     /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_2_3_3_senders(128, 128, x_t + 512, y + 9, w + 2048, gz_t + 8192, ax_t + 512, by + 9, cw + 2048,
-                      d_x + 512, scratch + 1152, d_w + 2048);
+    uvu_2_3_3_loops_senders(128, 128, x_t + 512, y + 9, w + 2048, gz_t + 8192, ax_t + 512, by + 9,
+                            cw + 2048, d_x + 512, scratch + 1152, d_w + 2048);
 
     /* sums over channels */
     for (int j = 0; j < 1; j++)
@@ -2123,7 +2139,7 @@ static void item_senders(const real *x_t,
 }
 
 /* Rows begin .. end-1 of senders. */
-static void pass_senders(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+static void pass_loops_senders(const struct launch *l, int64_t begin, int64_t end, real *scratch)
 {
     const cgtp_graph *const graph = l->graph;
     int64_t gz_at = -1; /* the row that the copy is of */
@@ -2143,10 +2159,10 @@ static void pass_senders(const struct launch *l, int64_t begin, int64_t end, rea
         real *const d_y_row = l->d_y + e * 16;
         cgtp_zero(16, d_y_row);
         real *const d_w_row = l->d_w + e * 2176;
-        item_senders(l->x_t + graph->sender[e] * (int64_t)1152, l->y + e * (int64_t)16,
-                     l->w + e * (int64_t)2176, scratch + 2048, l->ax_t + graph->sender[e] * (int64_t)1152,
-                     l->by + e * (int64_t)16, l->cw + e * (int64_t)2176, d_x_row, d_y_row, d_w_row,
-                     scratch);
+        item_loops_senders(l->x_t + graph->sender[e] * (int64_t)1152, l->y + e * (int64_t)16,
+                           l->w + e * (int64_t)2176, scratch + 2048,
+                           l->ax_t + graph->sender[e] * (int64_t)1152, l->by + e * (int64_t)16,
+                           l->cw + e * (int64_t)2176, d_x_row, d_y_row, d_w_row, scratch);
     }
     for (int64_t node = begin; node < end; node++) {
         real *const d_x_row = l->d_x + node * 1152;
@@ -2155,25 +2171,27 @@ static void pass_senders(const struct launch *l, int64_t begin, int64_t end, rea
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const struct launch *given, int64_t parts, struct launch *l, char *base)
+static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
 {
     size_t at = 0;
-    const cgtp_graph *const graph = given->graph;
     if (l)
         l->x_t = (real *)(base + at);
-    at += cgtp_bytes(graph->senders * (int64_t)1152);
+    at += cgtp_round_up((size_t)graph->senders * 1152 * sizeof(real));
     if (l)
         l->ax_t = (real *)(base + at);
-    at += cgtp_bytes(graph->senders * (int64_t)1152);
+    at += cgtp_round_up((size_t)graph->senders * 1152 * sizeof(real));
     if (l)
-        l->scratch = (real *)(base + at);
-    return at + (size_t)parts * SCRATCH * sizeof(real);
+        l->scratch_loops_receivers = (real *)(base + at);
+    at += cgtp_round_up((size_t)parts * 896 * sizeof(real));
+    if (l)
+        l->scratch_loops_senders = (real *)(base + at);
+    at += cgtp_round_up((size_t)parts * 11776 * sizeof(real));
+    return at;
 }
 
 size_t mace_large_double_backward_workspace(const cgtp_graph *graph)
 {
-    struct launch l = {.graph = graph};
-    return graph ? lay_out(&l, cgtp_threads(), NULL, NULL) : 0;
+    return graph ? lay_out(graph, cgtp_threads(), NULL, NULL) : 0;
 }
 
 cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x, const float *y,
@@ -2221,12 +2239,12 @@ cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x, 
     struct launch l = {.graph = graph, .x = x, .y = y, .w = w, .gz = gz, .ax = ax, .by = by, .cw = cw, .d_gz = d_gz, .d_x = d_x, .d_y = d_y, .d_w = d_w};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(&l, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < lay_out(graph, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(&l, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < lay_out(graph, parts, NULL, NULL))
         parts--;
-    lay_out(&l, parts, &l, workspace);
+    lay_out(graph, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
@@ -2238,11 +2256,11 @@ cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x, 
             cgtp_row_to_components(3, segments_x, ax + r * 1152, l.ax_t + r * 1152);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_receivers(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts), cgtp_part_by_edges(graph->receiver_row, graph->receivers, part + 1, parts),
-                       l.scratch + part * SCRATCH);
+        pass_loops_receivers(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts), cgtp_part_by_edges(graph->receiver_row, graph->receivers, part + 1, parts),
+                             l.scratch_loops_receivers + part * 896);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_senders(&l, cgtp_part(graph->senders, part, parts), cgtp_part(graph->senders, part + 1, parts),
-                     l.scratch + part * SCRATCH);
+        pass_loops_senders(&l, cgtp_part(graph->senders, part, parts), cgtp_part(graph->senders, part + 1, parts),
+                           l.scratch_loops_senders + part * 11776);
     return CGTP_OK;
 }

@@ -12,7 +12,25 @@
 typedef float real;
 #include "cgtp_c.h"
 
-enum { SCRATCH = 928 }; /* elements of scratch that one part of the work needs */
+/* A launch: the caller's arrays and the parts of the workspace. */
+struct launch {
+    const cgtp_graph *graph;
+    const real *x;
+    const real *y;
+    const real *w;
+    const real *gz;
+    const real *ax;
+    const real *by;
+    const real *cw;
+    real *d_gz;
+    real *d_x;
+    real *d_y;
+    real *d_w;
+    real *x_t;
+    real *ax_t;
+    real *scratch_loops_receivers;
+    real *scratch_loops_senders;
+};
 
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment segments_x[] = {
@@ -25,29 +43,10 @@ static const struct cgtp_segment segments_z[] = {
     {224, 32, 3}, {320, 32, 3}, {416, 32, 3}, {512, 32, 3}, {608, 32, 3},
 };
 
-/* A launch: the caller's arrays and the parts of the workspace. */
-struct launch {
-    const cgtp_graph *graph;
-    const real *x;
-    real *x_t; /* all its rows in component order */
-    const real *y;
-    const real *w;
-    const real *gz;
-    const real *ax;
-    real *ax_t; /* all its rows in component order */
-    const real *by;
-    const real *cw;
-    real *d_gz;
-    real *d_x;
-    real *d_y;
-    real *d_w;
-    real *scratch; /* SCRATCH elements a part */
-};
-
 /* (l1, l2, l3) = (0, 0, 0): M from y and by, a = 1; 1 entries, 1 forms, 8 flops a channel. */
-static void uvu_0_0_0_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_0_0_0_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real y_f0 = y[0];
     const real by_f0 = by[0];
@@ -64,9 +63,9 @@ static void uvu_0_0_0_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (0, 1, 1): M from y and by, a = sqrt(3); 3 entries, 3 forms, 16 flops a channel. */
-static void uvu_0_1_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_0_1_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real y_f0 = y[0];
     const real y_f1 = y[1];
@@ -90,9 +89,9 @@ static void uvu_0_1_1_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (1, 0, 1): M from y and by, a = sqrt(3); 3 entries, 1 forms, 24 flops a channel. */
-static void uvu_1_0_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_1_0_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real y_f0 = y[0];
     const real by_f0 = by[0];
@@ -111,9 +110,9 @@ static void uvu_1_0_1_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (1, 1, 0): M from y and by, a = 1; 3 entries, 3 forms, 24 flops a channel. */
-static void uvu_1_1_0_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_1_1_0_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
     const real y_f0 = C0 * y[0];
@@ -135,9 +134,9 @@ static void uvu_1_1_0_receivers(int64_t n, const real *restrict x, const real *r
 }
 
 /* (l1, l2, l3) = (1, 1, 1): M from y and by, a = sqrt(3); 6 entries, 3 forms, 36 flops a channel. */
-static void uvu_1_1_1_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                const real *restrict w, const real *restrict ax, const real *restrict by,
-                                const real *restrict cw, real *restrict d_gz)
+static void uvu_1_1_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
+                                      const real *restrict w, const real *restrict ax,
+                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
     const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
     const real y_f0 = C0 * y[2];
@@ -169,11 +168,75 @@ static void uvu_1_1_1_receivers(int64_t n, const real *restrict x, const real *r
     }
 }
 
+/* What one item adds to its row, schedule loops_receivers:
+ *   d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw)
+ * Names ending in _t are rows in component order. scratch: 0 elements. */
+static void item_loops_receivers(const real *x_t,
+                                 const real *y,
+                                 const real *w,
+                                 const real *ax_t,
+                                 const real *by,
+                                 const real *cw,
+                                 real *d_gz,
+                                 real *scratch)
+{
+
+    /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1 */
+    uvu_0_0_0_loops_receivers(32, x_t, y, w, ax_t, by, cw, d_gz);
+
+    /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
+    uvu_0_1_1_loops_receivers(32, x_t, y + 1, w + 32, ax_t, by + 1, cw + 32, d_gz + 416);
+
+    /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1 */
+    uvu_0_0_0_loops_receivers(32, x_t + 32, y, w + 64, ax_t + 32, by, cw + 64, d_gz + 64);
+
+    /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
+    uvu_0_1_1_loops_receivers(32, x_t + 32, y + 1, w + 96, ax_t + 32, by + 1, cw + 96, d_gz + 128);
+
+    /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3) */
+    uvu_1_0_1_loops_receivers(32, x_t + 64, y, w + 128, ax_t + 64, by, cw + 128, d_gz + 224);
+
+    /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
+    uvu_1_1_0_loops_receivers(32, x_t + 64, y + 1, w + 160, ax_t + 64, by + 1, cw + 160, d_gz + 96);
+
+    /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
+    uvu_1_1_1_loops_receivers(32, x_t + 64, y + 1, w + 192, ax_t + 64, by + 1, cw + 192, d_gz + 512);
+
+    /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
+    uvu_1_0_1_loops_receivers(32, x_t + 160, y, w + 224, ax_t + 160, by, cw + 224, d_gz + 608);
+
+    /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
+    uvu_1_1_0_loops_receivers(32, x_t + 160, y + 1, w + 256, ax_t + 160, by + 1, cw + 256, d_gz + 32);
+
+    /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
+    uvu_1_1_1_loops_receivers(32, x_t + 160, y + 1, w + 288, ax_t + 160, by + 1, cw + 288, d_gz + 320);
+    (void)scratch;
+}
+
+/* Rows begin .. end-1 of receivers. */
+static void pass_loops_receivers(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+{
+    const cgtp_graph *const graph = l->graph;
+    for (int64_t node = begin; node < end; node++) {
+        real *const d_gz_row = l->d_gz + node * 704;
+        cgtp_zero(704, d_gz_row);
+        if (graph->receiver_row[node] == graph->receiver_row[node + 1])
+            continue;
+        for (int64_t e = graph->receiver_row[node]; e < graph->receiver_row[node + 1]; e++) {
+            item_loops_receivers(l->x_t + graph->sender[e] * (int64_t)256, l->y + e * (int64_t)4,
+                                 l->w + e * (int64_t)320, l->ax_t + graph->sender[e] * (int64_t)256,
+                                 l->by + e * (int64_t)4, l->cw + e * (int64_t)320, d_gz_row, scratch);
+        }
+        cgtp_row_from_components(10, segments_z, d_gz_row, scratch);
+    }
+}
+
 /* (l1, l2, l3) = (0, 0, 0): M from y and by, a = 1; 1 entries, 1 forms, 19 flops a channel. */
-static void uvu_0_0_0_senders(int64_t n, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_0_0_0_loops_senders(int64_t n, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real y_f0 = y[0];
     const real by_f0 = by[0];
@@ -194,10 +257,11 @@ static void uvu_0_0_0_senders(int64_t n, const real *restrict x, const real *res
 }
 
 /* (l1, l2, l3) = (0, 1, 1): M from y and by, a = sqrt(3); 3 entries, 3 forms, 35 flops a channel. */
-static void uvu_0_1_1_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_0_1_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real y_f0 = y[0];
     const real y_f1 = y[1];
@@ -225,10 +289,11 @@ static void uvu_0_1_1_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (1, 0, 1): M from y and by, a = sqrt(3); 3 entries, 1 forms, 53 flops a channel. */
-static void uvu_1_0_1_senders(int64_t n, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_1_0_1_loops_senders(int64_t n, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real y_f0 = y[0];
     const real by_f0 = by[0];
@@ -251,10 +316,11 @@ static void uvu_1_0_1_senders(int64_t n, const real *restrict x, const real *res
 }
 
 /* (l1, l2, l3) = (1, 1, 0): M from y and by, a = 1; 3 entries, 3 forms, 57 flops a channel. */
-static void uvu_1_1_0_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_1_1_0_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
     const real y_f0 = C0 * y[0];
@@ -287,10 +353,11 @@ static void uvu_1_1_0_senders(int64_t n, int64_t lda, const real *restrict x, co
 }
 
 /* (l1, l2, l3) = (1, 1, 1): M from y and by, a = sqrt(3); 6 entries, 3 forms, 75 flops a channel. */
-static void uvu_1_1_1_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                              const real *restrict w, const real *restrict gz, const real *restrict ax,
-                              const real *restrict by, const real *restrict cw, real *restrict d_x,
-                              real *restrict d_y, real *restrict d_w)
+static void uvu_1_1_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
+                                    const real *restrict w, const real *restrict gz,
+                                    const real *restrict ax, const real *restrict by,
+                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
+                                    real *restrict d_w)
 {
     const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
     const real y_f0 = C0 * y[2];
@@ -333,126 +400,63 @@ static void uvu_1_1_1_senders(int64_t n, int64_t lda, const real *restrict x, co
     }
 }
 
-/* What one item adds to its row, pass over receivers:
- *   d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw)
- * Names ending in _t are rows in component order. scratch: 0 elements. */
-static void item_receivers(const real *x_t,
-                           const real *y,
-                           const real *w,
-                           const real *ax_t,
-                           const real *by,
-                           const real *cw,
-                           real *d_gz,
-                           real *scratch)
-{
-
-    /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1 */
-    uvu_0_0_0_receivers(32, x_t, y, w, ax_t, by, cw, d_gz);
-
-    /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_0_1_1_receivers(32, x_t, y + 1, w + 32, ax_t, by + 1, cw + 32, d_gz + 416);
-
-    /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1 */
-    uvu_0_0_0_receivers(32, x_t + 32, y, w + 64, ax_t + 32, by, cw + 64, d_gz + 64);
-
-    /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_0_1_1_receivers(32, x_t + 32, y + 1, w + 96, ax_t + 32, by + 1, cw + 96, d_gz + 128);
-
-    /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_0_1_receivers(32, x_t + 64, y, w + 128, ax_t + 64, by, cw + 128, d_gz + 224);
-
-    /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
-    uvu_1_1_0_receivers(32, x_t + 64, y + 1, w + 160, ax_t + 64, by + 1, cw + 160, d_gz + 96);
-
-    /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_1_1_receivers(32, x_t + 64, y + 1, w + 192, ax_t + 64, by + 1, cw + 192, d_gz + 512);
-
-    /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_0_1_receivers(32, x_t + 160, y, w + 224, ax_t + 160, by, cw + 224, d_gz + 608);
-
-    /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
-    uvu_1_1_0_receivers(32, x_t + 160, y + 1, w + 256, ax_t + 160, by + 1, cw + 256, d_gz + 32);
-
-    /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_1_1_receivers(32, x_t + 160, y + 1, w + 288, ax_t + 160, by + 1, cw + 288, d_gz + 320);
-    (void)scratch;
-}
-
-/* Rows begin .. end-1 of receivers. */
-static void pass_receivers(const struct launch *l, int64_t begin, int64_t end, real *scratch)
-{
-    const cgtp_graph *const graph = l->graph;
-    for (int64_t node = begin; node < end; node++) {
-        real *const d_gz_row = l->d_gz + node * 704;
-        cgtp_zero(704, d_gz_row);
-        if (graph->receiver_row[node] == graph->receiver_row[node + 1])
-            continue;
-        for (int64_t e = graph->receiver_row[node]; e < graph->receiver_row[node + 1]; e++) {
-            item_receivers(l->x_t + graph->sender[e] * (int64_t)256, l->y + e * (int64_t)4,
-                           l->w + e * (int64_t)320, l->ax_t + graph->sender[e] * (int64_t)256,
-                           l->by + e * (int64_t)4, l->cw + e * (int64_t)320, d_gz_row, scratch);
-        }
-        cgtp_row_from_components(10, segments_z, d_gz_row, scratch);
-    }
-}
-
-/* What one item adds to its rows, pass over senders:
+/* What one item adds to its rows, schedule loops_senders:
  *   d_x = Q_x(by, w, gz) + Q_x(y, cw, gz)
  *   d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz)
  *   d_w = Q_w(ax, y, gz) + Q_w(x, by, gz)
  * Names ending in _t are rows in component order. scratch: 832 elements. */
-static void item_senders(const real *x_t,
-                         const real *y,
-                         const real *w,
-                         const real *gz_t,
-                         const real *ax_t,
-                         const real *by,
-                         const real *cw,
-                         real *d_x,
-                         real *d_y,
-                         real *d_w,
-                         real *scratch)
+static void item_loops_senders(const real *x_t,
+                               const real *y,
+                               const real *w,
+                               const real *gz_t,
+                               const real *ax_t,
+                               const real *by,
+                               const real *cw,
+                               real *d_x,
+                               real *d_y,
+                               real *d_w,
+                               real *scratch)
 {
     cgtp_zero(128, scratch);
 
     /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1 */
-    uvu_0_0_0_senders(32, x_t, y, w, gz_t, ax_t, by, cw, d_x, scratch, d_w);
+    uvu_0_0_0_loops_senders(32, x_t, y, w, gz_t, ax_t, by, cw, d_x, scratch, d_w);
 
     /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_0_1_1_senders(32, 32, x_t, y + 1, w + 32, gz_t + 416, ax_t, by + 1, cw + 32, d_x, scratch + 32,
-                      d_w + 32);
+    uvu_0_1_1_loops_senders(32, 32, x_t, y + 1, w + 32, gz_t + 416, ax_t, by + 1, cw + 32, d_x,
+                            scratch + 32, d_w + 32);
 
     /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1 */
-    uvu_0_0_0_senders(32, x_t + 32, y, w + 64, gz_t + 64, ax_t + 32, by, cw + 64, d_x + 32, scratch,
-                      d_w + 64);
+    uvu_0_0_0_loops_senders(32, x_t + 32, y, w + 64, gz_t + 64, ax_t + 32, by, cw + 64, d_x + 32, scratch,
+                            d_w + 64);
 
     /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_0_1_1_senders(32, 32, x_t + 32, y + 1, w + 96, gz_t + 128, ax_t + 32, by + 1, cw + 96, d_x + 32,
-                      scratch + 32, d_w + 96);
+    uvu_0_1_1_loops_senders(32, 32, x_t + 32, y + 1, w + 96, gz_t + 128, ax_t + 32, by + 1, cw + 96,
+                            d_x + 32, scratch + 32, d_w + 96);
 
     /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_0_1_senders(32, x_t + 64, y, w + 128, gz_t + 224, ax_t + 64, by, cw + 128, d_x + 64, scratch,
-                      d_w + 128);
+    uvu_1_0_1_loops_senders(32, x_t + 64, y, w + 128, gz_t + 224, ax_t + 64, by, cw + 128, d_x + 64,
+                            scratch, d_w + 128);
 
     /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
-    uvu_1_1_0_senders(32, 32, x_t + 64, y + 1, w + 160, gz_t + 96, ax_t + 64, by + 1, cw + 160, d_x + 64,
-                      scratch + 32, d_w + 160);
+    uvu_1_1_0_loops_senders(32, 32, x_t + 64, y + 1, w + 160, gz_t + 96, ax_t + 64, by + 1, cw + 160,
+                            d_x + 64, scratch + 32, d_w + 160);
 
     /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_1_1_senders(32, 32, x_t + 64, y + 1, w + 192, gz_t + 512, ax_t + 64, by + 1, cw + 192, d_x + 64,
-                      scratch + 32, d_w + 192);
+    uvu_1_1_1_loops_senders(32, 32, x_t + 64, y + 1, w + 192, gz_t + 512, ax_t + 64, by + 1, cw + 192,
+                            d_x + 64, scratch + 32, d_w + 192);
 
     /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_0_1_senders(32, x_t + 160, y, w + 224, gz_t + 608, ax_t + 160, by, cw + 224, d_x + 160, scratch,
-                      d_w + 224);
+    uvu_1_0_1_loops_senders(32, x_t + 160, y, w + 224, gz_t + 608, ax_t + 160, by, cw + 224, d_x + 160,
+                            scratch, d_w + 224);
 
     /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
-    uvu_1_1_0_senders(32, 32, x_t + 160, y + 1, w + 256, gz_t + 32, ax_t + 160, by + 1, cw + 256,
-                      d_x + 160, scratch + 32, d_w + 256);
+    uvu_1_1_0_loops_senders(32, 32, x_t + 160, y + 1, w + 256, gz_t + 32, ax_t + 160, by + 1, cw + 256,
+                            d_x + 160, scratch + 32, d_w + 256);
 
     /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_1_1_senders(32, 32, x_t + 160, y + 1, w + 288, gz_t + 320, ax_t + 160, by + 1, cw + 288,
-                      d_x + 160, scratch + 32, d_w + 288);
+    uvu_1_1_1_loops_senders(32, 32, x_t + 160, y + 1, w + 288, gz_t + 320, ax_t + 160, by + 1, cw + 288,
+                            d_x + 160, scratch + 32, d_w + 288);
 
     /* sums over channels */
     for (int j = 0; j < 1; j++)
@@ -463,7 +467,7 @@ static void item_senders(const real *x_t,
 }
 
 /* Rows begin .. end-1 of senders. */
-static void pass_senders(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+static void pass_loops_senders(const struct launch *l, int64_t begin, int64_t end, real *scratch)
 {
     const cgtp_graph *const graph = l->graph;
     int64_t gz_at = -1; /* the row that the copy is of */
@@ -483,9 +487,10 @@ static void pass_senders(const struct launch *l, int64_t begin, int64_t end, rea
         real *const d_y_row = l->d_y + e * 4;
         cgtp_zero(4, d_y_row);
         real *const d_w_row = l->d_w + e * 320;
-        item_senders(l->x_t + graph->sender[e] * (int64_t)256, l->y + e * (int64_t)4,
-                     l->w + e * (int64_t)320, scratch + 128, l->ax_t + graph->sender[e] * (int64_t)256,
-                     l->by + e * (int64_t)4, l->cw + e * (int64_t)320, d_x_row, d_y_row, d_w_row, scratch);
+        item_loops_senders(l->x_t + graph->sender[e] * (int64_t)256, l->y + e * (int64_t)4,
+                           l->w + e * (int64_t)320, scratch + 128,
+                           l->ax_t + graph->sender[e] * (int64_t)256, l->by + e * (int64_t)4,
+                           l->cw + e * (int64_t)320, d_x_row, d_y_row, d_w_row, scratch);
     }
     for (int64_t node = begin; node < end; node++) {
         real *const d_x_row = l->d_x + node * 256;
@@ -494,25 +499,27 @@ static void pass_senders(const struct launch *l, int64_t begin, int64_t end, rea
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const struct launch *given, int64_t parts, struct launch *l, char *base)
+static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
 {
     size_t at = 0;
-    const cgtp_graph *const graph = given->graph;
     if (l)
         l->x_t = (real *)(base + at);
-    at += cgtp_bytes(graph->senders * (int64_t)256);
+    at += cgtp_round_up((size_t)graph->senders * 256 * sizeof(real));
     if (l)
         l->ax_t = (real *)(base + at);
-    at += cgtp_bytes(graph->senders * (int64_t)256);
+    at += cgtp_round_up((size_t)graph->senders * 256 * sizeof(real));
     if (l)
-        l->scratch = (real *)(base + at);
-    return at + (size_t)parts * SCRATCH * sizeof(real);
+        l->scratch_loops_receivers = (real *)(base + at);
+    at += cgtp_round_up((size_t)parts * 96 * sizeof(real));
+    if (l)
+        l->scratch_loops_senders = (real *)(base + at);
+    at += cgtp_round_up((size_t)parts * 928 * sizeof(real));
+    return at;
 }
 
 size_t nequip_water_double_backward_workspace(const cgtp_graph *graph)
 {
-    struct launch l = {.graph = graph};
-    return graph ? lay_out(&l, cgtp_threads(), NULL, NULL) : 0;
+    return graph ? lay_out(graph, cgtp_threads(), NULL, NULL) : 0;
 }
 
 cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x, const float *y,
@@ -560,12 +567,12 @@ cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x
     struct launch l = {.graph = graph, .x = x, .y = y, .w = w, .gz = gz, .ax = ax, .by = by, .cw = cw, .d_gz = d_gz, .d_x = d_x, .d_y = d_y, .d_w = d_w};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(&l, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < lay_out(graph, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(&l, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < lay_out(graph, parts, NULL, NULL))
         parts--;
-    lay_out(&l, parts, &l, workspace);
+    lay_out(graph, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
@@ -577,11 +584,11 @@ cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x
             cgtp_row_to_components(4, segments_x, ax + r * 256, l.ax_t + r * 256);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_receivers(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts), cgtp_part_by_edges(graph->receiver_row, graph->receivers, part + 1, parts),
-                       l.scratch + part * SCRATCH);
+        pass_loops_receivers(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts), cgtp_part_by_edges(graph->receiver_row, graph->receivers, part + 1, parts),
+                             l.scratch_loops_receivers + part * 96);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_senders(&l, cgtp_part(graph->senders, part, parts), cgtp_part(graph->senders, part + 1, parts),
-                     l.scratch + part * SCRATCH);
+        pass_loops_senders(&l, cgtp_part(graph->senders, part, parts), cgtp_part(graph->senders, part + 1, parts),
+                           l.scratch_loops_senders + part * 928);
     return CGTP_OK;
 }

@@ -12,13 +12,6 @@
 typedef float real;
 #include "cgtp_c.h"
 
-enum { SCRATCH = 800 }; /* elements of scratch that one part of the work needs */
-
-/* Segments of a row of x: offset, channels, components. */
-static const struct cgtp_segment segments_x[] = {
-    {0, 64, 1}, {64, 24, 3}, {136, 24, 3}, {208, 16, 5}, {288, 16, 5},
-};
-
 /* A launch: the caller's arrays and the parts of the workspace. */
 struct launch {
     int64_t items;
@@ -29,8 +22,13 @@ struct launch {
     real *gx;
     real *gy;
     real *gw;
-    real *gw_parts; /* a partial sum for each part of the items */
-    real *scratch; /* SCRATCH elements a part */
+    real *gw_parts;
+    real *scratch_loops;
+};
+
+/* Segments of a row of x: offset, channels, components. */
+static const struct cgtp_segment segments_x[] = {
+    {0, 64, 1}, {64, 24, 3}, {136, 24, 3}, {208, 16, 5}, {288, 16, 5},
 };
 
 /* (l1, l2, l3) = (0, 0, 0): M from y, a = sqrt(1/104); 1 entries, 1 forms, 4 flops a channel. */
@@ -234,19 +232,19 @@ static void uvw_2_2_0_v2(int64_t n, int64_t lda, const real *restrict x, const r
     }
 }
 
-/* What one item adds to its rows, pass over shared:
+/* What one item adds to its rows, schedule loops:
  *   gx = Q_x(y, w, gz)
  *   gy = Q_y(x, w, gz)
  *   gw = Q_w(x, y, gz)
  * Names ending in _t are rows in component order. scratch: 720 elements. */
-static void item_shared(const real *x_t,
-                        const real *y,
-                        const real *w,
-                        const real *gz,
-                        real *gx,
-                        real *gy,
-                        real *gw,
-                        real *scratch)
+static void item_loops(const real *x_t,
+                       const real *y,
+                       const real *w,
+                       const real *gz,
+                       real *gx,
+                       real *gy,
+                       real *gw,
+                       real *scratch)
 {
     cgtp_zero(224, scratch);
 
@@ -291,7 +289,8 @@ static void item_shared(const real *x_t,
 }
 
 /* Items begin .. end-1, summed up in row `part` of the partial sums. */
-static void pass_shared(const struct launch *l, int64_t begin, int64_t end, int64_t part, real *scratch)
+static void pass_loops(const struct launch *l, int64_t begin, int64_t end, int64_t part,
+                      real *scratch)
 {
     real *const gw_row = l->gw_parts + part * 664;
     cgtp_zero(664, gw_row);
@@ -301,31 +300,29 @@ static void pass_shared(const struct launch *l, int64_t begin, int64_t end, int6
         cgtp_zero(368, gx_row);
         real *const gy_row = l->gy + e * 9;
         cgtp_zero(9, gy_row);
-        item_shared(scratch + 352, l->y + e * (int64_t)9, l->w, l->gz + e * (int64_t)7, gx_row, gy_row,
-                    gw_row, scratch);
+        item_loops(scratch + 352, l->y + e * (int64_t)9, l->w, l->gz + e * (int64_t)7, gx_row, gy_row,
+                   gw_row, scratch);
         cgtp_row_from_components(5, segments_x, gx_row, scratch + 720);
     }
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const struct launch *given, int64_t parts, struct launch *l, char *base)
+static size_t lay_out(int64_t items, int64_t parts, struct launch *l, char *base)
 {
+    (void)items;
     size_t at = 0;
-    (void)given;
     if (l)
         l->gw_parts = (real *)(base + at);
-    at += cgtp_bytes(CGTP_SHARED_PARTS * (int64_t)664);
-    if (parts < CGTP_SHARED_PARTS)
-        parts = CGTP_SHARED_PARTS;
+    at += cgtp_round_up((size_t)CGTP_SHARED_PARTS * 664 * sizeof(real));
     if (l)
-        l->scratch = (real *)(base + at);
-    return at + (size_t)parts * SCRATCH * sizeof(real);
+        l->scratch_loops = (real *)(base + at);
+    at += cgtp_round_up((size_t)(parts < CGTP_SHARED_PARTS ? CGTP_SHARED_PARTS : parts) * 800 * sizeof(real));
+    return at;
 }
 
 size_t tetris_poly_2_backward_workspace(int64_t items)
 {
-    struct launch l = {.items = items};
-    return lay_out(&l, cgtp_threads(), NULL, NULL);
+    return lay_out(items, cgtp_threads(), NULL, NULL);
 }
 
 cgtp_status tetris_poly_2_backward(int64_t items, const float *x, const float *y, const float *w,
@@ -352,17 +349,17 @@ cgtp_status tetris_poly_2_backward(int64_t items, const float *x, const float *y
     struct launch l = {.items = items, .x = x, .y = y, .w = w, .gz = gz, .gx = gx, .gy = gy, .gw = gw};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(&l, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < lay_out(items, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(&l, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < lay_out(items, parts, NULL, NULL))
         parts--;
-    lay_out(&l, parts, &l, workspace);
+    lay_out(items, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)
-        pass_shared(&l, cgtp_part(items, part, CGTP_SHARED_PARTS),
-                    cgtp_part(items, part + 1, CGTP_SHARED_PARTS), part, l.scratch + part * SCRATCH);
+        pass_loops(&l, cgtp_part(items, part, CGTP_SHARED_PARTS), cgtp_part(items, part + 1, CGTP_SHARED_PARTS),
+                   part, l.scratch_loops + part * 800);
     cgtp_zero(664, gw);
     for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)
         cgtp_add(664, l.gw_parts + part * 664, gw);

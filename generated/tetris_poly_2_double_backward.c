@@ -12,13 +12,6 @@
 typedef float real;
 #include "cgtp_c.h"
 
-enum { SCRATCH = 1296 }; /* elements of scratch that one part of the work needs */
-
-/* Segments of a row of x: offset, channels, components. */
-static const struct cgtp_segment segments_x[] = {
-    {0, 64, 1}, {64, 24, 3}, {136, 24, 3}, {208, 16, 5}, {288, 16, 5},
-};
-
 /* A launch: the caller's arrays and the parts of the workspace. */
 struct launch {
     int64_t items;
@@ -33,8 +26,13 @@ struct launch {
     real *d_x;
     real *d_y;
     real *d_w;
-    real *d_w_parts; /* a partial sum for each part of the items */
-    real *scratch; /* SCRATCH elements a part */
+    real *d_w_parts;
+    real *scratch_loops;
+};
+
+/* Segments of a row of x: offset, channels, components. */
+static const struct cgtp_segment segments_x[] = {
+    {0, 64, 1}, {64, 24, 3}, {136, 24, 3}, {208, 16, 5}, {288, 16, 5},
 };
 
 /* (l1, l2, l3) = (0, 0, 0): M from y and by, a = sqrt(1/104); 1 entries, 1 forms, 12 flops a channel. */
@@ -319,24 +317,24 @@ static void uvw_2_2_0_v2(int64_t n, int64_t lda, const real *restrict x, const r
     }
 }
 
-/* What one item adds to its rows, pass over shared:
+/* What one item adds to its rows, schedule loops:
  *   d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw)
  *   d_x = Q_x(by, w, gz) + Q_x(y, cw, gz)
  *   d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz)
  *   d_w = Q_w(ax, y, gz) + Q_w(x, by, gz)
  * Names ending in _t are rows in component order. scratch: 1216 elements. */
-static void item_shared(const real *x_t,
-                        const real *y,
-                        const real *w,
-                        const real *gz,
-                        const real *ax_t,
-                        const real *by,
-                        const real *cw,
-                        real *d_gz,
-                        real *d_x,
-                        real *d_y,
-                        real *d_w,
-                        real *scratch)
+static void item_loops(const real *x_t,
+                       const real *y,
+                       const real *w,
+                       const real *gz,
+                       const real *ax_t,
+                       const real *by,
+                       const real *cw,
+                       real *d_gz,
+                       real *d_x,
+                       real *d_y,
+                       real *d_w,
+                       real *scratch)
 {
     cgtp_zero(224, scratch);
 
@@ -400,7 +398,8 @@ static void item_shared(const real *x_t,
 }
 
 /* Items begin .. end-1, summed up in row `part` of the partial sums. */
-static void pass_shared(const struct launch *l, int64_t begin, int64_t end, int64_t part, real *scratch)
+static void pass_loops(const struct launch *l, int64_t begin, int64_t end, int64_t part,
+                      real *scratch)
 {
     real *const d_w_row = l->d_w_parts + part * 664;
     cgtp_zero(664, d_w_row);
@@ -413,31 +412,29 @@ static void pass_shared(const struct launch *l, int64_t begin, int64_t end, int6
         cgtp_zero(368, d_x_row);
         real *const d_y_row = l->d_y + e * 9;
         cgtp_zero(9, d_y_row);
-        item_shared(scratch + 480, l->y + e * (int64_t)9, l->w, l->gz + e * (int64_t)7, scratch + 848,
-                    l->by + e * (int64_t)9, l->cw, d_gz_row, d_x_row, d_y_row, d_w_row, scratch);
+        item_loops(scratch + 480, l->y + e * (int64_t)9, l->w, l->gz + e * (int64_t)7, scratch + 848,
+                   l->by + e * (int64_t)9, l->cw, d_gz_row, d_x_row, d_y_row, d_w_row, scratch);
         cgtp_row_from_components(5, segments_x, d_x_row, scratch + 1216);
     }
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const struct launch *given, int64_t parts, struct launch *l, char *base)
+static size_t lay_out(int64_t items, int64_t parts, struct launch *l, char *base)
 {
+    (void)items;
     size_t at = 0;
-    (void)given;
     if (l)
         l->d_w_parts = (real *)(base + at);
-    at += cgtp_bytes(CGTP_SHARED_PARTS * (int64_t)664);
-    if (parts < CGTP_SHARED_PARTS)
-        parts = CGTP_SHARED_PARTS;
+    at += cgtp_round_up((size_t)CGTP_SHARED_PARTS * 664 * sizeof(real));
     if (l)
-        l->scratch = (real *)(base + at);
-    return at + (size_t)parts * SCRATCH * sizeof(real);
+        l->scratch_loops = (real *)(base + at);
+    at += cgtp_round_up((size_t)(parts < CGTP_SHARED_PARTS ? CGTP_SHARED_PARTS : parts) * 1296 * sizeof(real));
+    return at;
 }
 
 size_t tetris_poly_2_double_backward_workspace(int64_t items)
 {
-    struct launch l = {.items = items};
-    return lay_out(&l, cgtp_threads(), NULL, NULL);
+    return lay_out(items, cgtp_threads(), NULL, NULL);
 }
 
 cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x, const float *y, const float *w,
@@ -473,17 +470,17 @@ cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x, const f
     struct launch l = {.items = items, .x = x, .y = y, .w = w, .gz = gz, .ax = ax, .by = by, .cw = cw, .d_gz = d_gz, .d_x = d_x, .d_y = d_y, .d_w = d_w};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(&l, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < lay_out(items, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(&l, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < lay_out(items, parts, NULL, NULL))
         parts--;
-    lay_out(&l, parts, &l, workspace);
+    lay_out(items, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)
-        pass_shared(&l, cgtp_part(items, part, CGTP_SHARED_PARTS),
-                    cgtp_part(items, part + 1, CGTP_SHARED_PARTS), part, l.scratch + part * SCRATCH);
+        pass_loops(&l, cgtp_part(items, part, CGTP_SHARED_PARTS), cgtp_part(items, part + 1, CGTP_SHARED_PARTS),
+                   part, l.scratch_loops + part * 1296);
     cgtp_zero(664, d_w);
     for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)
         cgtp_add(664, l.d_w_parts + part * 664, d_w);

@@ -12,13 +12,6 @@
 typedef float real;
 #include "cgtp_c.h"
 
-enum { SCRATCH = 432 }; /* elements of scratch that one part of the work needs */
-
-/* Segments of a row of x: offset, channels, components. */
-static const struct cgtp_segment segments_x[] = {
-    {0, 64, 1}, {64, 24, 3}, {136, 24, 3}, {208, 16, 5}, {288, 16, 5},
-};
-
 /* A launch: the caller's arrays and the parts of the workspace. */
 struct launch {
     int64_t items;
@@ -26,7 +19,12 @@ struct launch {
     const real *y;
     const real *w;
     real *z;
-    real *scratch; /* SCRATCH elements a part */
+    real *scratch_loops;
+};
+
+/* Segments of a row of x: offset, channels, components. */
+static const struct cgtp_segment segments_x[] = {
+    {0, 64, 1}, {64, 24, 3}, {136, 24, 3}, {208, 16, 5}, {288, 16, 5},
 };
 
 /* (l1, l2, l3) = (0, 0, 0): M from y, a = sqrt(1/104); 1 entries, 1 forms, 4 flops a channel. */
@@ -101,10 +99,10 @@ static void uvw_2_2_0_t_v2(int64_t n, const real *restrict x, const real *restri
     }
 }
 
-/* What one item adds to its row, pass over items:
+/* What one item adds to its row, schedule loops:
  *   z = Q_g(x, y, w)
  * Names ending in _t are rows in component order. scratch: 432 elements. */
-static void item_items(const real *x_t,
+static void item_loops(const real *x_t,
                        const real *y,
                        const real *w,
                        real *z,
@@ -134,30 +132,30 @@ static void item_items(const real *x_t,
 }
 
 /* Rows begin .. end-1 of items. */
-static void pass_items(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+static void pass_loops(const struct launch *l, int64_t begin, int64_t end, real *scratch)
 {
     for (int64_t e = begin; e < end; e++) {
         cgtp_row_to_components(5, segments_x, l->x + e * (int64_t)368, scratch + 64);
         real *const z_row = l->z + e * 7;
         cgtp_zero(7, z_row);
-        item_items(scratch + 64, l->y + e * (int64_t)9, l->w, z_row, scratch);
+        item_loops(scratch + 64, l->y + e * (int64_t)9, l->w, z_row, scratch);
     }
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const struct launch *given, int64_t parts, struct launch *l, char *base)
+static size_t lay_out(int64_t items, int64_t parts, struct launch *l, char *base)
 {
+    (void)items;
     size_t at = 0;
-    (void)given;
     if (l)
-        l->scratch = (real *)(base + at);
-    return at + (size_t)parts * SCRATCH * sizeof(real);
+        l->scratch_loops = (real *)(base + at);
+    at += cgtp_round_up((size_t)parts * 432 * sizeof(real));
+    return at;
 }
 
 size_t tetris_poly_2_forward_workspace(int64_t items)
 {
-    struct launch l = {.items = items};
-    return lay_out(&l, cgtp_threads(), NULL, NULL);
+    return lay_out(items, cgtp_threads(), NULL, NULL);
 }
 
 cgtp_status tetris_poly_2_forward(int64_t items, const float *x, const float *y, const float *w, float *z,
@@ -177,16 +175,16 @@ cgtp_status tetris_poly_2_forward(int64_t items, const float *x, const float *y,
     struct launch l = {.items = items, .x = x, .y = y, .w = w, .z = z};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(&l, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < lay_out(items, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(&l, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < lay_out(items, parts, NULL, NULL))
         parts--;
-    lay_out(&l, parts, &l, workspace);
+    lay_out(items, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_items(&l, cgtp_part(items, part, parts), cgtp_part(items, part + 1, parts),
-                   l.scratch + part * SCRATCH);
+        pass_loops(&l, cgtp_part(items, part, parts), cgtp_part(items, part + 1, parts),
+                   l.scratch_loops + part * 432);
     return CGTP_OK;
 }

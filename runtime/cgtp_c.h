@@ -44,10 +44,10 @@ static inline cgtp_status cgtp_check_array(const void *array, int64_t rows, int6
     return (uintptr_t)array % 16 ? CGTP_MISALIGNED : CGTP_OK;
 }
 
-/* Bytes of n elements, rounded up to whole cache lines. */
-static inline size_t cgtp_bytes(int64_t n)
+/* Bytes of an area of the workspace: whole cache lines. */
+static inline size_t cgtp_round_up(size_t bytes)
 {
-    return ((size_t)n * sizeof(real) + 63) / 64 * 64;
+    return (bytes + 63) / 64 * 64;
 }
 
 /* The first of the elements that part `part` of `parts` gets out of n. */

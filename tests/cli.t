@@ -148,14 +148,15 @@ def test_backends(folder):
     equal(sorted(re.findall(r'^==> (.*) <==$', out, re.M)), in_c, '--backend=c -o -')
     rule = run('--backend=c', '-MD', '-MF-', '-o', f'{folder}/c', a).out.replace('\\\n', '')
     equal(sorted(rule.split(':')[0].split()), [f'{folder}/c/{name}' for name in in_c], '--backend=c -MD')
-    for option, arch in (([], 'sm_90'), (['--arch=sm_80'], 'sm_80'), (['--backend=c'], None)):
+    for option, arch, evaluation in (([], 'sm_90', 'general'), (['--arch=sm_80'], 'sm_80', 'general'),
+                                     (['--backend=c'], 'c', 'loops')):
         report = json.loads(run('--print=json', *option, a).out)
-        planned = ['gpu' in kernel for kernel in report['kernels']]
-        equal((report.get('arch'), set(planned)), (arch, {arch is not None}),
-              f"--print=json {' '.join(option)}: planned for {arch or 'no GPU'}")
+        planned = {one['evaluation'] for kernel in report['kernels'] for one in kernel['schedules']}
+        equal((report['arch'], planned), (arch, {evaluation}), f"--print=json {' '.join(option)}: planned for {arch}")
     plan, plan_c = (run('--print=plan', *option, a).out for option in ([], ['--backend=c']))
-    ok(plan.startswith(f'{plan_c}GPU plan for sm_90\n'), "--print=plan: the GPU's follows what both have",
-       plan)
+    both = plan.split('schedules for')[0]
+    ok(plan_c.startswith(f'{both}schedules for c\n') and plan.startswith(f'{both}schedules for sm_90\n'),
+       "--print=plan: a target's schedules follow what all have", plan, plan_c)
 
 
 def test_many_outputs(folder):

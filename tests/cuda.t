@@ -37,8 +37,7 @@ WHOLE = [
     ('kernels: ', 'accumulate: compensated\nkernels: ', 'compensated sums'),
     ('w: item', 'w: shared', 'weights not of the edge'),
     (r'\+ 3x0e', '+ 2x0e', 'rows that are no multiple of 16 bytes'),
-    (r'\[1, 2, 2, uvu\]', '[0, 3, 1, uvu]', 'paths for the convolution have fewer than half of the flops'),
-    (r'\b32x', '36x', 'no path for the convolution'),
+    (r'\b32x', '36x', 'no path for it'),
 ]
 SHARED_BYTES = 228 << 10  # of a multiprocessor of sm_90; each block takes 1 KiB more than it asks for
 # Layers whose convolutions need almost all registers, or the most segments that compile in seconds; with
@@ -53,12 +52,12 @@ def run(*command):
 
 
 def plan_of(text):
-    """The passes on the GPU of a spec's kernels."""
+    """The kernels of a spec, as planned."""
     report = subprocess.run([GENERATOR, '--backend=cuda', '--print=json', '-o', f'{BUILD}/cuda/plan', '-'],
                             input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if not ok(report.returncode == 0, 'the spec is planned', report.stdout):
         return []
-    return [(kernel['name'], gpu) for kernel in json.loads(report.stdout)['kernels'] for gpu in kernel['gpu']]
+    return json.loads(report.stdout)['kernels']
 
 
 def check_choice():
@@ -67,38 +66,44 @@ def check_choice():
         text = f.read()
     general = [int(path) for path in LEFT]
     convolved = [path for path in range(12) if path not in general]
-    kernels = {}
-    for kernel, gpu in plan_of(text):
-        kernels.setdefault(kernel, []).append(gpu)
-    for kernel, passes in kernels.items():
-        first = [gpu for gpu in passes if gpu['evaluation'] == 'convolution']
-        rest = [gpu for gpu in passes if gpu['evaluation'] == 'general']
-        ok(first and rest, f'conv_mixed {kernel}: both evaluations', passes)
-        for gpu in first:
-            equal(gpu['paths'], convolved, f'conv_mixed {kernel}: the convolution has the paths that it can compute')
-            equal(sorted(path for segment in gpu['segments'] for path in segment['paths']), convolved,
-                  f'conv_mixed {kernel}: each of them in a segment')
-        for gpu in rest:
-            equal((gpu['adds'], gpu['paths']), (True, general),
-                  f'conv_mixed {kernel}: the general evaluation adds the others')
-            equal(gpu['path_reasons'], LEFT, f'conv_mixed {kernel}: it says why')
-            ok(any(set(gpu['outputs']) <= set(before['outputs']) for before in passes[:passes.index(gpu)]),
-               f'conv_mixed {kernel}: a convolution before has written {", ".join(gpu["outputs"])}')
+    for kernel in plan_of(text):
+        name, schedules = kernel['name'], kernel['schedules']
+        first = [one for one in schedules if one['evaluation'] == 'convolution']
+        rest = [one for one in schedules if one['evaluation'] == 'general']
+        ok(first and rest, f'conv_mixed {name}: both evaluations', schedules)
+        for one in first:
+            equal(one['paths'], convolved, f'conv_mixed {name}: the convolution has the paths that it can compute')
+            equal(sorted(path for segment in one['segments'] for path in segment['paths']), convolved,
+                  f'conv_mixed {name}: each of them in a segment')
+        for one in rest:
+            equal((one['adds'], one['paths']), (True, general),
+                  f'conv_mixed {name}: the general evaluation adds the others')
+            ok(any(set(one['outputs']) <= set(before['outputs']) for before in schedules[:schedules.index(one)]),
+               f'conv_mixed {name}: a convolution before has written {", ".join(one["outputs"])}')
+        said = [verdict for verdict in kernel['verdicts'] if verdict['evaluation'] == 'convolution']
+        equal([verdict['path_reasons'] for verdict in said], [LEFT] * len(said), f'conv_mixed {name}: it says why')
+        equal({verdict['evaluation'] for verdict in kernel['verdicts']}, {'convolution', 'general'},
+              f'conv_mixed {name}: both were asked')
     for pattern, replacement, reason in WHOLE:
-        changed = re.sub(pattern, replacement, text)
-        found = {(gpu['evaluation'], gpu['adds'], gpu['reason']) for _, gpu in plan_of(changed)}
-        equal(found, {('general', False, reason)}, f'all general: {reason}')
+        changed = plan_of(re.sub(pattern, replacement, text))
+        found = {(one['evaluation'], one['adds']) for kernel in changed for one in kernel['schedules']}
+        equal(found, {('general', False)}, f'all general: {reason}')
+        said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
+                if verdict['evaluation'] == 'convolution'}
+        equal(said, {reason}, f'all general: it says why, {reason}')
     lines = text.splitlines(keepends=True)
     first = lines.index('instructions:\n') + 1
     kept = ''.join(line for number, line in enumerate(lines) if str(number - first) not in LEFT)
-    for kernel, gpu in plan_of(kept):
-        equal((gpu['evaluation'], gpu['paths']), ('convolution', convolved),
-              f'without the others, {kernel} is the convolution alone')
+    for kernel in plan_of(kept):
+        equal([(one['evaluation'], one['paths']) for one in kernel['schedules']],
+              [('convolution', convolved)] * len(kernel['schedules']),
+              f'without the others, {kernel["name"]} is the convolution alone')
     with open('tests/simt/specs/conv_sums.yaml') as f:
         text = f.read()
-    for kernel, gpu in plan_of(text.replace('paths: 3', 'paths: 1')):
-        equal(sorted(sorted(segment['paths']) for segment in gpu['segments']), [[0, 1, 2], [3, 4, 5], [6]],
-              f'conv_sums {kernel}: paths into one segment of z are computed together')
+    for kernel in plan_of(text.replace('paths: 3', 'paths: 1')):
+        for one in kernel['schedules']:
+            equal(sorted(sorted(segment['paths']) for segment in one['segments']), [[0, 1, 2], [3, 4, 5], [6]],
+                  f'conv_sums {kernel["name"]}: paths into one segment of z are computed together')
 
 
 def compile_kernel(job):
@@ -154,7 +159,7 @@ def check_registers(kernel, function, predicted):
 
 
 def check_plan(kernel, plan, log):
-    """The passes of one kernel of the plan against the emitted launch and what ptxas reports."""
+    """The schedules of one kernel against the emitted launch and what ptxas reports."""
     arch, product = DETAILED
     kernels, _ = reported(log)
     with open(f'{BUILD}/cuda/{arch}/{product}_{kernel}.cu') as f:
@@ -162,8 +167,8 @@ def check_plan(kernel, plan, log):
     for name, k in kernels.items():
         ok(max(k['stores'], k['loads']) == 0, f'{product} {kernel}: {name} spills nothing',
            f'{k["stores"]} bytes of spill stores, {k["loads"]} of loads, a stack of {k["stack"]}')
-    for gpu, nodes in [(gpu, nodes) for gpu in plan['gpu'] for nodes in (0, 2)]:
-        function = f'{gpu["owner"]}s_kernel'
+    for gpu, nodes in [(gpu, nodes) for gpu in plan['schedules'] for nodes in (0, 2)]:
+        function = f'{kernel}_{gpu["name"]}'
         name = f'{function}ILi{nodes}EEv'
         if not ok(gpu['evaluation'] == 'convolution' and name in kernels,
                   f'{product} {kernel}: {name} is the pipelined convolution', gpu, sorted(kernels)):
@@ -209,8 +214,7 @@ def check_spills(arch):
 
     with ThreadPoolExecutor(JOBS) as pool:
         for (layer, more, kernel), result in zip(jobs, pool.map(compiled, jobs)):
-            kernels = {name: k for name, k in reported(result.stdout)[0].items() if '_kernelILi' in name
-                       and 'clear' not in name}
+            kernels = {name: k for name, k in reported(result.stdout)[0].items() if '_convolutionILi' in name}
             spills = {name: k for name, k in kernels.items() if k['stack'] or k['stores'] or k['loads']}
             some = kernels or (os.environ.get('TEST_ALL') and layer not in TIGHT + ATOMIC)
             ok(result.returncode == 0 and some and not spills,

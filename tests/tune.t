@@ -21,7 +21,7 @@ index: {x: sender, y: item, w: item, z: receiver}
 
 
 class Generated:
-    """What becomes of the spec with these knobs: the passes on the GPU, and the text of each kernel's file."""
+    """What becomes of the spec with these knobs: the schedules, and the text of each kernel's file."""
 
     def __init__(self, knobs='', arch='sm_90', backend='cuda', kernels='[forward, backward]'):
         spec = SPEC + f'kernels: {kernels}\n' + (f'tune: {knobs}\n' if knobs else '')
@@ -34,17 +34,17 @@ class Generated:
                 print(f'Bail out! {knobs}: {run.stderr}')
                 sys.exit(1)
             self.report = json.loads(run.stdout)
-            self.passes = [p for kernel in self.report['kernels'] for p in kernel.get('gpu', [])]
+            self.schedules = [p for kernel in self.report['kernels'] for p in kernel['schedules']]
             self.text = {}
             for kernel in self.report['kernels']:
                 with open(f'{folder}/tuned_{kernel["name"]}.{"cu" if backend == "cuda" else "c"}') as f:
                     self.text[kernel['name']] = f.read()
 
     def planned(self, field):
-        return [p[field] for p in self.passes]
+        return [p[field] for p in self.schedules]
 
     def segments(self, field):
-        return [segment[field] for p in self.passes for segment in p['segments']]
+        return [segment[field] for p in self.schedules for segment in p['segments']]
 
     def found(self, pattern):
         """What the pattern's group matched in the code of each kernel."""
@@ -63,7 +63,7 @@ for stages in (2, 3):
     equal(set(tuned.found(r'\bSTAGES = (\d+)')), {str(stages)}, f'stages: {stages} is emitted')
     equal(len(tuned.found(r'\bSTAGES = (\d+)')), len(tuned.segments('paths')),
           f'stages: {stages}: in every segment')
-    equal(set(tuned.found(r'\* +(\d+) stages, ')), {str(stages)}, f'stages: {stages}: the banner says so')
+    equal(set(tuned.found(r'\* +stages (\d+), ')), {str(stages)}, f'stages: {stages}: the banner says so')
 ok(Generated('{sm_90: {stages: 2}}').code() != Generated('{sm_90: {stages: 3}}').code(),
    'stages change the code')
 for channels in (1, 2):
@@ -79,7 +79,7 @@ for warps in (8, 16):
     held = [a * b for a, b in zip(tuned.planned('warps_per_block'),
                                   tuned.planned('blocks_per_multiprocessor'))]
     equal(set(held), {warps}, f'warps: {warps} is planned')
-    bounds = [(int(a) // 32 * int(b)) for a, b in tuned.found(r'CGTP_KERNEL\((\d+), (\d+)\) \w+s_kernel\(')]
+    bounds = [(int(a) // 32 * int(b)) for a, b in tuned.found(r'CGTP_KERNEL\((\d+), (\d+)\) \w+_convolution\(')]
     equal(set(bounds), {warps}, f'warps: {warps} is emitted as launch bounds')
 tuned = Generated('{sm_90: {paths: 2}}')
 ok(max(map(len, tuned.segments('paths'))) == 2, 'paths: 2 is planned', tuned.segments('paths'))

@@ -4,18 +4,23 @@
  *     spec_read       YAML text -> struct spec            what the file says
  *     problem_build   -> struct problem                   paths, exact coefficients, weight layout
  *     form_build      -> struct form                      every kernel as sums of derivatives of one number
- *     plan_build      -> struct plan                      passes, matrices, recipes, costs
- *     plan_cuda       -> struct gpu_plan                  segments, registers, stages (not with --backend=c)
- *     emit_c, emit_cuda -> files                          text in memory
+ *     plan_build      -> struct plan                      roles of paths, their matrices
+ *     schedules_build -> struct schedules                 which evaluations compute a kernel, and how
+ *     schedules_check                                     is that sound?
+ *     emit_files      -> files                            text in memory
  *     deliver         print, compare or write them
  *
  * All specs of a call are compiled before anything is written: when one is wrong, no file changes.
  */
 #include "cli/depend.h"
 #include "emit/emit.h"
-#include "emit/emit_cuda.h"
 #include "util/file.h"
 #include "form/form.h"
+#include "schedule/check.h"
+#include "schedule/cover.h"
+#include "schedule/evaluations.h"
+#include "schedule/knobs.h"
+#include "schedule/print.h"
 #include "plan/plan.h"
 #include "cli/print.h"
 
@@ -34,7 +39,7 @@ struct product {
     const char *file;  /* as given; "-": standard input */
     const char *shown; /* the same in messages */
     const struct plan *plan;
-    const struct gpu_plan *gpu;  /* NULL with --backend=c */
+    const struct schedules *schedules;
     int files;                   /* 0 where only reports are asked for */
     struct file_content *output; /* path: folder/name */
 };
@@ -83,7 +88,7 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         if (has(options->dump, DUMP_PROBLEM))
             print_problem(&dump, problem);
         form = form_build(a, problem, &diag);
-        plan_cuda_check(spec, &diag);
+        knobs_check(spec, &diag);
         if (diag.errors)
             form = NULL;
     }
@@ -91,23 +96,32 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
     if (form) {
         if (has(options->dump, DUMP_FORM))
             print_form(&dump, form);
-        struct plan *plan = plan_build(a, problem, form);
+        const struct plan *plan = plan_build(a, problem, form);
         if (has(options->dump, DUMP_PLAN))
             plan_print(&dump, plan);
-        struct output_file *file = NULL;
-        if (options->cuda) {
-            product->gpu = plan_cuda(a, plan, options->arch ? options->arch : "sm_90");
-            if (has(options->dump, DUMP_PLAN))
-                plan_cuda_print(&dump, product->gpu);
+        struct target *target = NEW(a, struct target);
+        *target = options->cuda ? (struct target){options->arch ? options->arch : "sm_90", cuda_evaluations}
+                                : (struct target){"c", c_evaluations};
+        const struct schedules *all = schedules_build(a, plan, target);
+        if (has(options->dump, DUMP_PLAN))
+            schedules_print(&dump, all);
+        struct text wrong = {.arena = a};
+        if (schedules_check(a, all, &wrong)) {
+            text_printf(&dump, "%s: the plan is wrong; please report this:\n%s", product->shown,
+                        text_string(&wrong));
+            put_error(&dump);
+            return EXIT_INTERNAL;
         }
+        struct output_file *file = NULL;
         if (options->write)
-            product->files = options->cuda ? emit_cuda(a, product->gpu, options->emit, &file)
-                                           : emit_c(a, plan, options->emit, &file);
+            product->files = emit_files(a, all, options->emit, options->cuda ? "cuda" : "c",
+                                        options->cuda ? emit_cuda_kernel : emit_c_kernel, &file);
         product->output = NEW_ARRAY(a, struct file_content, product->files);
         for (int i = 0; i < product->files; i++)
             product->output[i] =
                 (struct file_content){join(a, options->output, file[i].name), file[i].text, file[i].size};
         product->plan = plan;
+        product->schedules = all;
     }
     if (has(options->dump, DUMP_MEMORY))
         text_printf(&dump, "%s: %zu bytes of memory so far\n", product->shown, a->used);
@@ -229,7 +243,7 @@ static enum exit_status deliver(struct arena *a, const struct options *options, 
     for (int i = 0; i < options->specs; i++)
         for (int kind = 0; kind < PRINT_COUNT; kind++)
             if (has(options->print, kind))
-                print_report(&out, (enum print_kind)kind, product[i].plan, product[i].gpu);
+                print_report(&out, (enum print_kind)kind, product[i].schedules);
     if (options->check)
         return check_files(a, file, files);
     enum exit_status status = put_output(a, &out);

@@ -9,7 +9,7 @@
 #define CGTPGEN_VERSION "0.1.0"
 
 /* What the program exits with: the first of these that happens. */
-enum exit_status { EXIT_OK, EXIT_SPEC, EXIT_USAGE, EXIT_STALE, EXIT_IO };
+enum exit_status { EXIT_OK, EXIT_SPEC, EXIT_USAGE, EXIT_STALE, EXIT_IO, EXIT_INTERNAL };
 
 /* Bits of options.print and options.dump: 1 << one of these. */
 enum print_kind { PRINT_PATHS, PRINT_NNZ, PRINT_WEIGHTS, PRINT_PLAN, PRINT_COST, PRINT_JSON, PRINT_COUNT };

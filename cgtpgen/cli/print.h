@@ -4,10 +4,10 @@
 #define CGTPGEN_PRINT_H
 
 #include "cli/options.h"
-#include "schedule/plan_cuda.h"
+#include "schedule/schedule.h"
 
-/* Appends the report of one kind about one product. gpu: NULL with --backend=c. */
-void print_report(struct text *, enum print_kind, const struct plan *, const struct gpu_plan *gpu);
+/* Appends the report of one kind about one product. */
+void print_report(struct text *, enum print_kind, const struct schedules *);
 
 /* What -d shows after a pass: paths, nonzeros and weights; kernels as sums of terms. */
 void print_problem(struct text *, const struct problem *);

@@ -1,21 +1,18 @@
-/* plan.h - how every kernel is computed: the data that the emitters read and --print=plan shows.
+/* plan.h - what is true of a product on every target: how each path becomes a matrix, and the least bytes
+ * that each kernel moves. Const once plan_build has returned.
  *
- * A kernel is one or more passes over the items. A pass owns the rows of one index: outputs that reduce over
- * receivers, over senders, over all items (shared), or not at all (item), so that a row is summed by one
- * owner in the order of the edge list and the result does not depend on how work is divided. Outputs of items
- * ride along with the pass where they cost least.
+ * A path works in roles. Operand A (x or y) supplies the matrix M (matrix.h), one channel at a time; channels
+ * of the other operand B are the vector dimension. Elementwise paths (u tied to v) have M by channel.
+ * Contracted paths (a third index w) go through a tensor T[k,b], M applied to B, and products of T with rows
+ * of weights.
  *
- * Within a pass every path has an evaluation. Operand A (x or y) supplies the matrix M (matrix.h), one
- * channel at a time; channels of the other operand B are the vector dimension. Elementwise paths (u tied to
- * v) have M by channel. Contracted paths (a third index w) go through a tensor T[k,b], M applied to B, and
- * products of T with rows of weights.
+ * What is to be computed for some outputs and paths is a demand (demand.h); how, a schedule (schedule/).
  */
 #ifndef CGTPGEN_PLAN_H
 #define CGTPGEN_PLAN_H
 
 #include "form/form.h"
 #include "plan/matrix.h"
-#include "plan/recipe.h"
 
 struct path_plan {
     const struct path *path;
@@ -28,6 +25,13 @@ struct path_plan {
     const struct matrix *matrix; /* NULL where the path contributes nothing (weight zero, or no channels) */
 };
 
+/* Channels of operand A that are taken one after the other (1: tied to B), and channels of B. */
+int path_channels_a(const struct path_plan *);
+int path_channels_b(const struct path_plan *);
+
+/* Elements from one row of weights (channel of B) to the next in a contracted path. */
+int64_t path_weight_rows(const struct path_plan *);
+
 /* Paths that read one segment of x, which is brought in once for all of them. */
 struct group {
     int x; /* segment */
@@ -35,65 +39,10 @@ struct group {
     int *path; /* ascending */
 };
 
-/* z output += W^T T: kernel output, kernel input (weights; -1: all one, and z has one channel), number of the
- * T vector. */
-struct contract_z {
-    int output, w, t;
-};
-
-/* weights output = sum of T g^T. */
-struct contract_w {
-    int output, parts;
-    struct contract_w_part {
-        int t, g; /* number of the T vector, kernel input */
-    } * part;
-};
-
-/* P = W g, kernel inputs (w -1: all one). */
-struct contract_p {
-    int w, g;
-};
-
-/* One way of computing a path in a pass; shared by all paths that are alike. */
-struct variant {
-    enum slot a;
-    bool elementwise, contracted, weighted, wide, strided, weight_strided;
-    const struct recipe
-        *product; /* diagonal: everything; contracted: outputs of x and y, from P; NULL: nothing to do */
-    /* contracted only: */
-    const struct recipe *tensor; /* the T vectors; NULL: none */
-    int ts, ps, zs, ws;
-    struct contract_p *p;
-    struct contract_z *z;
-    struct contract_w *w;
-};
-
-/* How a host kernel reads an input of slot x, y or z in component order. */
-enum staging {
-    STAGE_NONE, /* in place: the two orders agree, or it is only read as A or W */
-    STAGE_ROW,  /* a transposed copy of the current row, made when the row changes */
-    STAGE_ALL   /* all rows transposed once a launch, as rows come back in no order */
-};
-
-struct pass {
-    enum index_kind owner;
-    int outputs, *output; /* kernel outputs, ascending */
-    int variants;
-    struct variant *variant;
-    int *variant_of;       /* [paths]: variant, or -1: the path has nothing to do, or takes no part */
-    enum staging *staging; /* [kernel inputs] */
-    bool *raw, *vector; /* [kernel inputs]: read as stored (A, W); as vectors over channels (B, G, tied A) */
-    double flops;       /* an item */
-};
-
 struct kernel_plan {
     const struct kernel_form *form;
-    int passes;
-    struct pass *pass;
-    double bytes_least;            /* an item: every item-indexed operand once */
-    double bytes_planned;          /* an item: inputs once a pass, reduced rows in cache */
-    double bytes_row[INDEX_COUNT]; /* a row of senders, receivers, shared: each operand once */
-    double flops;                  /* an item */
+    double bytes_least;            /* per item: every item-indexed operand once */
+    double bytes_row[INDEX_COUNT]; /* per row of senders, receivers, shared: each operand once */
 };
 
 struct plan {
@@ -102,19 +51,14 @@ struct plan {
     struct matrices matrices;
     struct path_plan *path; /* [problem->paths] */
     int groups;
-    struct group *group;         /* by segment of x */
-    bool transposed[SLOT_COUNT]; /* does component order differ from mul_ir for what is used as vectors */
+    struct group *group; /* by segment of x */
     int kernels;
     struct kernel_plan *kernel;
 };
 
-struct plan *plan_build(struct arena *, const struct problem *, const struct form *);
+const struct plan *plan_build(struct arena *, const struct problem *, const struct form *);
 
-/* A pass over the rows of `owner` for outputs of a kernel. only: [paths], which take part; NULL: all. */
-struct pass plan_pass(struct arena *, const struct plan *, const struct kernel_form *, enum index_kind owner,
-                      int outputs, const int *output, const bool *only);
-
-/* The plan as a table for people; also the body of each generated file's banner. */
+/* Paths and matrices as a table for people. */
 void plan_print(struct text *, const struct plan *);
 
 #endif

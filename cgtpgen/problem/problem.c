@@ -388,3 +388,8 @@ struct problem *problem_build(struct arena *arena, struct wigner *wigner, const 
     problem->dim[SLOT_G] = problem->z.dim;
     return problem;
 }
+
+const struct irreps *slot_irreps(const struct problem *p, enum slot s)
+{
+    return s == SLOT_X ? &p->x : s == SLOT_Y ? &p->y : &p->z;
+}

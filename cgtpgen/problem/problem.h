@@ -38,6 +38,9 @@ struct problem {
  * Returns NULL when anything was wrong. */
 struct problem *problem_build(struct arena *, struct wigner *, const struct spec *, struct diag *);
 
+/* The irreps of slot x, y or g. */
+const struct irreps *slot_irreps(const struct problem *, enum slot);
+
 /* Shape of a path's weight block as e3nn's: (u,v,w) for uvw, (u,v) ...; returns the rank 1..3. */
 int path_weight_shape(const struct path *, int shape[3]);
 

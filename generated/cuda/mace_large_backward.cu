@@ -9,9 +9,18 @@
  *               128x3o+128x3o+128x3o+128x3o
  */
 /* Plan for sm_90:
- *   kernel backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
- *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 95760 bytes shared a block
- *     segment 0: 17 paths, 128 channels, 2 a lane in 2 groups; 254 registers; stage 6784 bytes; 1695 instructions an edge
+ *   kernel backward: 1 schedule, 173504 flops and at least 17536 bytes per item
+ *     convolution: pipelined convolution, all paths; 173504 flops per item
+ *       gx = Q_x(y, w, gz); edge buffer and gather
+ *       gy = Q_y(x, w, gz); sum over a group of warps
+ *       gw = Q_w(x, y, gz); row of the item
+ *       stages 3, warps per block 4, blocks per multiprocessor 2, shared bytes per block 95760,
+ *       registers most 255, edge buffer
+ *       segment 0:
+ *         paths 0, 4, 11, 3, 1, 9, 6, 15, 8, 5, 14, 2, 12, 13, 10, 7, 16, channels 128,
+ *         channels per lane 2, groups 2, registers 254, stage bytes 6784, instructions per edge 1695
+ *     convolution, asked for gx, gy, gw: takes it
+ *     general, asked for gx, gy, gw: would cost 106480, not 5836
  */
 #include "mace_large.h"
 
@@ -38,13 +47,13 @@ struct launch {
     real *gx;
     real *gy;
     real *gw;
-    unsigned *counters_senders;
+    unsigned *counters_convolution;
     real *gx_edges;
 };
 
 /* Segment 0: 17 paths, 2 channels a lane, warp `group` of 2; one piece of work. */
 template <int nodes>
-CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, false> &work, int number, int group, unsigned char *ring, real *exchange,
+CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2, false> &work, int number, int group, unsigned char *ring, real *exchange,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 3, STAGE = 6784 };
@@ -1376,21 +1385,21 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 2, fa
 
 /* nodes: receivers a piece of work (see cgtp_work) */
 template <int nodes>
-CGTP_KERNEL(128, 2) senders_kernel(const launch l, const cgtp_division<1> division)
+CGTP_KERNEL(128, 2) backward_convolution(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
     cgtp_launch_wait();
     int index;
-    const int segment = cgtp_place(division, l.counters_senders, 1, index);
+    const int segment = cgtp_place(division, l.counters_convolution, 1, index);
     const int warp = index * 4 + cgtp_warp();
     unsigned char *const ring = shared + cgtp_warp() * 22912;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0 && warp / 2 < division.warps[0]) {
         const int group = warp % 2;
         cgtp_work<nodes, 2, false> work(division, 0, (cgtp_piece *)(ring + 22656));
-        for (int number = work.start(l.graph, warp / 2, l.counters_senders + 1, (int *)(shared + 95744) + cgtp_warp() / 2); number >= 0;
-             number = work.next(l.graph, l.counters_senders + 1, (int *)(shared + 95744) + cgtp_warp() / 2))
-            senders_segment_0(l, work, number, group, ring, (real *)(shared + 91648) + cgtp_warp() / 2 * 512, stream, keep);
+        for (int number = work.start(l.graph, warp / 2, l.counters_convolution + 1, (int *)(shared + 95744) + cgtp_warp() / 2); number >= 0;
+             number = work.next(l.graph, l.counters_convolution + 1, (int *)(shared + 95744) + cgtp_warp() / 2))
+            convolution_segment_0(l, work, number, group, ring, (real *)(shared + 91648) + cgtp_warp() / 2 * 512, stream, keep);
     }
 }
 
@@ -1424,17 +1433,18 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
 {
     size_t at = 0;
     if (l)
-        l->counters_senders = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned));
+        l->counters_convolution = (unsigned *)(base + at);
+    at += cgtp_round_up((size_t)cgtp_counters(1, 1, cgtp_multiprocessors()) * 1 * sizeof(unsigned));
     if (l)
         l->gx_edges = (real *)(base + at);
-    at += cgtp_round_up((size_t)(graph->items) * 1152 * sizeof(real));
-    return at ? at : 16;
+    at += cgtp_round_up((size_t)graph->items * 1152 * sizeof(real));
+    return at;
 }
 
 extern "C" size_t mace_large_backward_workspace(const cgtp_graph *graph)
 {
-    return graph ? lay_out(graph, NULL, NULL) : 0;
+    const size_t bytes = graph ? lay_out(graph, NULL, NULL) : 0;
+    return bytes ? bytes : 16;
 }
 
 extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
@@ -1477,8 +1487,8 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
     if (!workspace || workspace_bytes < lay_out(graph, NULL, NULL))
         return CGTP_WORKSPACE;
     launch l = {};
-    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver, graph->receiver_row,
-               graph->by_sender, graph->sender_row};
+    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
+               graph->receiver_row, graph->by_sender, graph->sender_row};
     l.x = x;
     l.y = y;
     l.w = w;
@@ -1487,7 +1497,7 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
     l.gy = gy;
     l.gw = gw;
     lay_out(graph, &l, (char *)workspace);
-    if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_senders},
+    if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_convolution},
                                            {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned)}},
                              stream)))
         return status;
@@ -1495,7 +1505,7 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
         static const int work[] = {1695}, groups[] = {2};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups, false);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
+        if ((status = cgtp_launch_early(nodes ? backward_convolution<CGTP_FEW_NODES> : backward_convolution<0>,
                                         cgtp_division_blocks(division), 128, 95760, stream, l, division)))
             return status;
     }

@@ -9,10 +9,22 @@
  *               128x3o+128x3o+128x3o+128x3o
  */
 /* Plan for sm_90:
- *   kernel double_backward, pass over receiver: pipelined convolution, gradients of x through a buffer of edges
- *     4 stages, 4 warps a block, 2 blocks a multiprocessor, 99344 bytes shared a block
- *     segment 0: 10 paths, 128 channels, 1 a lane in 4 groups; 208 registers; stage 3840 bytes; 912 instructions an edge
- *     segment 1: 7 paths, 128 channels, 1 a lane in 4 groups; 193 registers; stage 3328 bytes; 1239 instructions an edge
+ *   kernel double_backward: 1 schedule, 375488 flops and at least 26304 bytes per item
+ *     convolution: pipelined convolution, all paths; 375488 flops per item
+ *       d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw); row with a fix-up
+ *       d_x = Q_x(by, w, gz) + Q_x(y, cw, gz); edge buffer and gather
+ *       d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz); partial rows and their sum
+ *       d_w = Q_w(ax, y, gz) + Q_w(x, by, gz); row of the item
+ *       stages 4, warps per block 4, blocks per multiprocessor 2, shared bytes per block 99344,
+ *       registers most 255, edge buffer
+ *       segment 0:
+ *         paths 0, 4, 3, 1, 9, 8, 5, 14, 13, 10, channels 128, channels per lane 1, groups 4,
+ *         registers 208, stage bytes 3840, instructions per edge 912
+ *       segment 1:
+ *         paths 11, 6, 15, 2, 12, 7, 16, channels 128, channels per lane 1, groups 4, registers 193,
+ *         stage bytes 3328, instructions per edge 1239
+ *     convolution, asked for d_gz, d_x, d_y, d_w: takes it
+ *     general, asked for d_gz, d_x, d_y, d_w: outputs that sum over rows of several indices
  */
 #include "mace_large.h"
 
@@ -43,18 +55,18 @@ struct launch {
     real *d_x;
     real *d_y;
     real *d_w;
-    unsigned *counters_receivers;
-    unsigned *flag_receivers;
-    real *partial_receivers;
+    unsigned *counters_convolution;
+    unsigned *flag_convolution;
+    real *partial_convolution;
     real *d_x_edges;
     real *d_y_parts;
 };
 
-enum { PARTIAL_receivers = 1280 }; /* elements that a warp puts aside for a receiver it shares */
+enum { PARTIAL_convolution = 1280 }; /* elements that a warp puts aside for a receiver it shares */
 
 /* Segment 0: 10 paths, 1 channels a lane, warp `group` of 4; one piece of work. slots: where the segment's partial sums begin. */
 template <int nodes>
-CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, true> &work, int number, int group, int64_t slots, unsigned char *ring, real *exchange,
+CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4, true> &work, int number, int group, int64_t slots, unsigned char *ring, real *exchange,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 4, STAGE = 3840 };
@@ -843,16 +855,16 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
         if (piece.continued && node == piece.node) {
             /* the range that began it adds this up */
             const int64_t slot = slots + piece.range * 4 + group;
-            put_aside(l.partial_receivers + slot * PARTIAL_receivers + lane);
-            cgtp_flag_raise(l.flag_receivers + slot);
+            put_aside(l.partial_convolution + slot * PARTIAL_convolution + lane);
+            cgtp_flag_raise(l.flag_convolution + slot);
             continue;
         }
         if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, in their order */
             CGTP_LOOP
             for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {
                 const int64_t slot = slots + r * 4 + group;
-                cgtp_flag_wait(l.flag_receivers + slot);
-                const real *const from = l.partial_receivers + slot * PARTIAL_receivers + lane;
+                cgtp_flag_wait(l.flag_convolution + slot);
+                const real *const from = l.partial_convolution + slot * PARTIAL_convolution + lane;
                 CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] += cgtp_read_other(from + (4 + i) * CGTP_LANES);
@@ -873,7 +885,7 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 4, 
 
 /* Segment 1: 7 paths, 1 channels a lane, warp `group` of 4; one piece of work. slots: where the segment's partial sums begin. */
 template <int nodes>
-CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, true> &work, int number, int group, int64_t slots, unsigned char *ring, real *exchange,
+CGTP_DEVICE void convolution_segment_1(const launch &l, const cgtp_work<nodes, 4, true> &work, int number, int group, int64_t slots, unsigned char *ring, real *exchange,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 4, STAGE = 3328 };
@@ -1735,16 +1747,16 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
         if (piece.continued && node == piece.node) {
             /* the range that began it adds this up */
             const int64_t slot = slots + piece.range * 4 + group;
-            put_aside(l.partial_receivers + slot * PARTIAL_receivers + lane);
-            cgtp_flag_raise(l.flag_receivers + slot);
+            put_aside(l.partial_convolution + slot * PARTIAL_convolution + lane);
+            cgtp_flag_raise(l.flag_convolution + slot);
             continue;
         }
         if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, in their order */
             CGTP_LOOP
             for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {
                 const int64_t slot = slots + r * 4 + group;
-                cgtp_flag_wait(l.flag_receivers + slot);
-                const real *const from = l.partial_receivers + slot * PARTIAL_receivers + lane;
+                cgtp_flag_wait(l.flag_convolution + slot);
+                const real *const from = l.partial_convolution + slot * PARTIAL_convolution + lane;
                 CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
@@ -1762,28 +1774,28 @@ CGTP_DEVICE void receivers_segment_1(const launch &l, const cgtp_work<nodes, 4, 
 
 /* nodes: receivers a piece of work (see cgtp_work) */
 template <int nodes>
-CGTP_KERNEL(128, 2) receivers_kernel(const launch l, const cgtp_division<2> division)
+CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_division<2> division)
 {
     CGTP_SHARED(shared);
     cgtp_launch_wait();
     int index;
-    const int segment = cgtp_place(division, l.counters_receivers, 2, index);
+    const int segment = cgtp_place(division, l.counters_convolution, 2, index);
     const int warp = index * 4 + cgtp_warp();
     unsigned char *const ring = shared + cgtp_warp() * 23808;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0 && warp / 4 < division.warps[0]) {
         const int group = warp % 4;
         cgtp_work<nodes, 4, true> work(division, 0, (cgtp_piece *)(ring + 23552));
-        for (int number = work.start(l.graph, warp / 4, l.counters_receivers + 2, (int *)(shared + 99328) + cgtp_warp() / 4); number >= 0;
-             number = work.next(l.graph, l.counters_receivers + 2, (int *)(shared + 99328) + cgtp_warp() / 4))
-            receivers_segment_0(l, work, number, group, division.slot[0], ring, (real *)(shared + 95232) + cgtp_warp() / 4 * 1024, stream, keep);
+        for (int number = work.start(l.graph, warp / 4, l.counters_convolution + 2, (int *)(shared + 99328) + cgtp_warp() / 4); number >= 0;
+             number = work.next(l.graph, l.counters_convolution + 2, (int *)(shared + 99328) + cgtp_warp() / 4))
+            convolution_segment_0(l, work, number, group, division.slot[0], ring, (real *)(shared + 95232) + cgtp_warp() / 4 * 1024, stream, keep);
     }
     else if (segment == 1 && warp / 4 < division.warps[1]) {
         const int group = warp % 4;
         cgtp_work<nodes, 4, true> work(division, 1, (cgtp_piece *)(ring + 23552));
-        for (int number = work.start(l.graph, warp / 4, l.counters_receivers + 3, (int *)(shared + 99328) + cgtp_warp() / 4); number >= 0;
-             number = work.next(l.graph, l.counters_receivers + 3, (int *)(shared + 99328) + cgtp_warp() / 4))
-            receivers_segment_1(l, work, number, group, division.slot[1], ring, (real *)(shared + 95232) + cgtp_warp() / 4 * 1024, stream, keep);
+        for (int number = work.start(l.graph, warp / 4, l.counters_convolution + 3, (int *)(shared + 99328) + cgtp_warp() / 4); number >= 0;
+             number = work.next(l.graph, l.counters_convolution + 3, (int *)(shared + 99328) + cgtp_warp() / 4))
+            convolution_segment_1(l, work, number, group, division.slot[1], ring, (real *)(shared + 95232) + cgtp_warp() / 4 * 1024, stream, keep);
     }
 }
 
@@ -1832,26 +1844,27 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
 {
     size_t at = 0;
     if (l)
-        l->counters_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_counters(2, 2, cgtp_multiprocessors())) * 1 * sizeof(unsigned));
+        l->counters_convolution = (unsigned *)(base + at);
+    at += cgtp_round_up((size_t)cgtp_counters(2, 2, cgtp_multiprocessors()) * 1 * sizeof(unsigned));
     if (l)
-        l->flag_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 2)) * 1 * sizeof(unsigned));
+        l->flag_convolution = (unsigned *)(base + at);
+    at += cgtp_round_up((size_t)cgtp_slots(2, 4, 2) * 1 * sizeof(unsigned));
     if (l)
-        l->partial_receivers = (real *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 2)) * 1280 * sizeof(real));
+        l->partial_convolution = (real *)(base + at);
+    at += cgtp_round_up((size_t)cgtp_slots(2, 4, 2) * 1280 * sizeof(real));
     if (l)
         l->d_x_edges = (real *)(base + at);
-    at += cgtp_round_up((size_t)(graph->items) * 1152 * sizeof(real));
+    at += cgtp_round_up((size_t)graph->items * 1152 * sizeof(real));
     if (l)
         l->d_y_parts = (real *)(base + at);
-    at += cgtp_round_up((size_t)(graph->items) * 32 * sizeof(real));
-    return at ? at : 16;
+    at += cgtp_round_up((size_t)graph->items * 32 * sizeof(real));
+    return at;
 }
 
 extern "C" size_t mace_large_double_backward_workspace(const cgtp_graph *graph)
 {
-    return graph ? lay_out(graph, NULL, NULL) : 0;
+    const size_t bytes = graph ? lay_out(graph, NULL, NULL) : 0;
+    return bytes ? bytes : 16;
 }
 
 extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x, const float *y,
@@ -1903,8 +1916,8 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
     if (!workspace || workspace_bytes < lay_out(graph, NULL, NULL))
         return CGTP_WORKSPACE;
     launch l = {};
-    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver, graph->receiver_row,
-               graph->by_sender, graph->sender_row};
+    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
+               graph->receiver_row, graph->by_sender, graph->sender_row};
     l.x = x;
     l.y = y;
     l.w = w;
@@ -1917,7 +1930,7 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
     l.d_y = d_y;
     l.d_w = d_w;
     lay_out(graph, &l, (char *)workspace);
-    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.counters_receivers, l.flag_receivers},
+    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.counters_convolution, l.flag_convolution},
                                            {(size_t)(graph->items ? 0 : graph->receivers) * 9088 * sizeof(real),
                                             (size_t)(cgtp_counters(2, 2, cgtp_multiprocessors())) * 1 * sizeof(unsigned),
                                             (size_t)(cgtp_slots(2, 4, 2)) * 1 * sizeof(unsigned)}},
@@ -1927,7 +1940,7 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
         static const int work[] = {912, 1239}, groups[] = {4, 4};
         const auto division = cgtp_divide<2>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups, true);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
+        if ((status = cgtp_launch_early(nodes ? double_backward_convolution<CGTP_FEW_NODES> : double_backward_convolution<0>,
                                         cgtp_division_blocks(division), 128, 99344, stream, l, division)))
             return status;
     }

@@ -9,9 +9,16 @@
  *               128x3o+128x3o+128x3o+128x3o
  */
 /* Plan for sm_90:
- *   kernel forward, pass over receiver: pipelined convolution
- *     3 stages, 4 warps a block, 2 blocks a multiprocessor, 115200 bytes shared a block
- *     segment 0: 17 paths, 128 channels, 2 a lane in 2 groups; 220 registers; stage 6784 bytes; 723 instructions an edge
+ *   kernel forward: 1 schedule, 55232 flops and at least 8768 bytes per item
+ *     convolution: pipelined convolution, all paths; 55232 flops per item
+ *       z = Q_g(x, y, w); row with a fix-up
+ *       stages 3, warps per block 4, blocks per multiprocessor 2, shared bytes per block 115200,
+ *       registers most 255
+ *       segment 0:
+ *         paths 0, 4, 11, 3, 1, 9, 6, 15, 8, 5, 14, 2, 12, 13, 10, 7, 16, channels 128,
+ *         channels per lane 2, groups 2, registers 220, stage bytes 6784, instructions per edge 723
+ *     convolution, asked for z: takes it
+ *     general, asked for z: would cost 63536, not 2818
  */
 #include "mace_large.h"
 
@@ -35,16 +42,16 @@ struct launch {
     const real *y;
     const real *w;
     real *z;
-    unsigned *counters_receivers;
-    unsigned *flag_receivers;
-    real *partial_receivers;
+    unsigned *counters_convolution;
+    unsigned *flag_convolution;
+    real *partial_convolution;
 };
 
-enum { PARTIAL_receivers = 4544 }; /* elements that a warp puts aside for a receiver it shares */
+enum { PARTIAL_convolution = 4544 }; /* elements that a warp puts aside for a receiver it shares */
 
 /* Segment 0: 17 paths, 2 channels a lane, warp `group` of 2; one piece of work. slots: where the segment's partial sums begin. */
 template <int nodes>
-CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, true> &work, int number, int group, int64_t slots, unsigned char *ring,
+CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0, true> &work, int number, int group, int64_t slots, unsigned char *ring,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 3, STAGE = 6784 };
@@ -982,16 +989,16 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
         if (piece.continued && node == piece.node) {
             /* the range that began it adds this up */
             const int64_t slot = slots + piece.range * 2 + group;
-            put_aside(l.partial_receivers + slot * PARTIAL_receivers + lane);
-            cgtp_flag_raise(l.flag_receivers + slot);
+            put_aside(l.partial_convolution + slot * PARTIAL_convolution + lane);
+            cgtp_flag_raise(l.flag_convolution + slot);
             continue;
         }
         if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, in their order */
             CGTP_LOOP
             for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {
                 const int64_t slot = slots + r * 2 + group;
-                cgtp_flag_wait(l.flag_receivers + slot);
-                const real *const from = l.partial_receivers + slot * PARTIAL_receivers + lane;
+                cgtp_flag_wait(l.flag_convolution + slot);
+                const real *const from = l.partial_convolution + slot * PARTIAL_convolution + lane;
                 CGTP_UNROLL for (int i = 0; i < 2; i++) z0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 6; i++) z4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 10; i++) z11[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
@@ -1017,44 +1024,45 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
 
 /* nodes: receivers a piece of work (see cgtp_work) */
 template <int nodes>
-CGTP_KERNEL(128, 2) receivers_kernel(const launch l, const cgtp_division<1> division)
+CGTP_KERNEL(128, 2) forward_convolution(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
     cgtp_launch_wait();
     int index;
-    const int segment = cgtp_place(division, l.counters_receivers, 2, index);
+    const int segment = cgtp_place(division, l.counters_convolution, 2, index);
     const int warp = index * 4 + cgtp_warp();
     unsigned char *const ring = shared + cgtp_warp() * 28800;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0 && warp / 2 < division.warps[0]) {
         const int group = warp % 2;
         cgtp_work<nodes, 0, true> work(division, 0, (cgtp_piece *)(ring + 28544));
-        for (int number = work.start(l.graph, warp / 2, l.counters_receivers + 1 + group, NULL); number >= 0;
-             number = work.next(l.graph, l.counters_receivers + 1 + group, NULL))
-            receivers_segment_0(l, work, number, group, division.slot[0], ring, stream, keep);
+        for (int number = work.start(l.graph, warp / 2, l.counters_convolution + 1 + group, NULL); number >= 0;
+             number = work.next(l.graph, l.counters_convolution + 1 + group, NULL))
+            convolution_segment_0(l, work, number, group, division.slot[0], ring, stream, keep);
     }
 }
 
 /* Lays out the workspace; returns its bytes. With l, sets l's pointers into it. */
 static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
 {
-    size_t at = 0;
     (void)graph;
+    size_t at = 0;
     if (l)
-        l->counters_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_counters(1, 2, cgtp_multiprocessors())) * 1 * sizeof(unsigned));
+        l->counters_convolution = (unsigned *)(base + at);
+    at += cgtp_round_up((size_t)cgtp_counters(1, 2, cgtp_multiprocessors()) * 1 * sizeof(unsigned));
     if (l)
-        l->flag_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 1)) * 1 * sizeof(unsigned));
+        l->flag_convolution = (unsigned *)(base + at);
+    at += cgtp_round_up((size_t)cgtp_slots(2, 4, 1) * 1 * sizeof(unsigned));
     if (l)
-        l->partial_receivers = (real *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_slots(2, 4, 1)) * 4544 * sizeof(real));
-    return at ? at : 16;
+        l->partial_convolution = (real *)(base + at);
+    at += cgtp_round_up((size_t)cgtp_slots(2, 4, 1) * 4544 * sizeof(real));
+    return at;
 }
 
 extern "C" size_t mace_large_forward_workspace(const cgtp_graph *graph)
 {
-    return graph ? lay_out(graph, NULL, NULL) : 0;
+    const size_t bytes = graph ? lay_out(graph, NULL, NULL) : 0;
+    return bytes ? bytes : 16;
 }
 
 extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
@@ -1088,14 +1096,14 @@ extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *
     if (!workspace || workspace_bytes < lay_out(graph, NULL, NULL))
         return CGTP_WORKSPACE;
     launch l = {};
-    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver, graph->receiver_row,
-               graph->by_sender, graph->sender_row};
+    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
+               graph->receiver_row, graph->by_sender, graph->sender_row};
     l.x = x;
     l.y = y;
     l.w = w;
     l.z = z;
     lay_out(graph, &l, (char *)workspace);
-    if ((status = cgtp_clear(cgtp_areas<3>{{z, l.counters_receivers, l.flag_receivers},
+    if ((status = cgtp_clear(cgtp_areas<3>{{z, l.counters_convolution, l.flag_convolution},
                                            {(size_t)(graph->items ? 0 : graph->receivers) * 9088 * sizeof(real),
                                             (size_t)(cgtp_counters(1, 2, cgtp_multiprocessors())) * 1 * sizeof(unsigned),
                                             (size_t)(cgtp_slots(2, 4, 1)) * 1 * sizeof(unsigned)}},
@@ -1105,7 +1113,7 @@ extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *
         static const int work[] = {723}, groups[] = {2};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups, true);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
+        if ((status = cgtp_launch_early(nodes ? forward_convolution<CGTP_FEW_NODES> : forward_convolution<0>,
                                         cgtp_division_blocks(division), 128, 115200, stream, l, division)))
             return status;
     }

@@ -8,9 +8,18 @@
  *   z receiver  32x0o+32x0o+32x0e+32x0e+32x1o+32x1o+32x1o+32x1e+32x1e+32x1e
  */
 /* Plan for sm_90:
- *   kernel backward, pass over sender: pipelined convolution, gradients of x through a buffer of edges
- *     4 stages, 4 warps a block, 4 blocks a multiprocessor, 44032 bytes shared a block
- *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 90 registers; stage 2432 bytes; 359 instructions an edge
+ *   kernel backward: 1 schedule, 9068 flops and at least 2592 bytes per item
+ *     convolution: pipelined convolution, all paths; 9068 flops per item
+ *       gx = Q_x(y, w, gz); edge buffer and gather
+ *       gy = Q_y(x, w, gz); row of the item
+ *       gw = Q_w(x, y, gz); row of the item
+ *       stages 4, warps per block 4, blocks per multiprocessor 4, shared bytes per block 44032,
+ *       registers most 128, edge buffer
+ *       segment 0:
+ *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 90,
+ *         stage bytes 2432, instructions per edge 359
+ *     convolution, asked for gx, gy, gw: takes it
+ *     general, asked for gx, gy, gw: would cost 9723, not 891
  */
 #include "nequip_water.h"
 
@@ -37,13 +46,13 @@ struct launch {
     real *gx;
     real *gy;
     real *gw;
-    unsigned *counters_senders;
+    unsigned *counters_convolution;
     real *gx_edges;
 };
 
 /* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. */
 template <int nodes>
-CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, false> &work, int number, int group, unsigned char *ring,
+CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0, false> &work, int number, int group, unsigned char *ring,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 4, STAGE = 2432 };
@@ -383,21 +392,21 @@ CGTP_DEVICE void senders_segment_0(const launch &l, const cgtp_work<nodes, 0, fa
 
 /* nodes: receivers a piece of work (see cgtp_work) */
 template <int nodes>
-CGTP_KERNEL(128, 4) senders_kernel(const launch l, const cgtp_division<1> division)
+CGTP_KERNEL(128, 4) backward_convolution(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
     cgtp_launch_wait();
     int index;
-    const int segment = cgtp_place(division, l.counters_senders, 1, index);
+    const int segment = cgtp_place(division, l.counters_convolution, 1, index);
     const int warp = index * 4 + cgtp_warp();
     unsigned char *const ring = shared + cgtp_warp() * 11008;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0 && warp / 1 < division.warps[0]) {
         const int group = warp % 1;
         cgtp_work<nodes, 0, false> work(division, 0, (cgtp_piece *)(ring + 10752));
-        for (int number = work.start(l.graph, warp / 1, l.counters_senders + 1, NULL); number >= 0;
-             number = work.next(l.graph, l.counters_senders + 1, NULL))
-            senders_segment_0(l, work, number, group, ring, stream, keep);
+        for (int number = work.start(l.graph, warp / 1, l.counters_convolution + 1, NULL); number >= 0;
+             number = work.next(l.graph, l.counters_convolution + 1, NULL))
+            convolution_segment_0(l, work, number, group, ring, stream, keep);
     }
 }
 
@@ -435,17 +444,18 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
 {
     size_t at = 0;
     if (l)
-        l->counters_senders = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned));
+        l->counters_convolution = (unsigned *)(base + at);
+    at += cgtp_round_up((size_t)cgtp_counters(1, 1, cgtp_multiprocessors()) * 1 * sizeof(unsigned));
     if (l)
         l->gx_edges = (real *)(base + at);
-    at += cgtp_round_up((size_t)(graph->items) * 256 * sizeof(real));
-    return at ? at : 16;
+    at += cgtp_round_up((size_t)graph->items * 256 * sizeof(real));
+    return at;
 }
 
 extern "C" size_t nequip_water_backward_workspace(const cgtp_graph *graph)
 {
-    return graph ? lay_out(graph, NULL, NULL) : 0;
+    const size_t bytes = graph ? lay_out(graph, NULL, NULL) : 0;
+    return bytes ? bytes : 16;
 }
 
 extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
@@ -488,8 +498,8 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
     if (!workspace || workspace_bytes < lay_out(graph, NULL, NULL))
         return CGTP_WORKSPACE;
     launch l = {};
-    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver, graph->receiver_row,
-               graph->by_sender, graph->sender_row};
+    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
+               graph->receiver_row, graph->by_sender, graph->sender_row};
     l.x = x;
     l.y = y;
     l.w = w;
@@ -498,7 +508,7 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
     l.gy = gy;
     l.gw = gw;
     lay_out(graph, &l, (char *)workspace);
-    if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_senders},
+    if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_convolution},
                                            {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned)}},
                              stream)))
         return status;
@@ -506,7 +516,7 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
         static const int work[] = {359}, groups[] = {1};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups, false);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? senders_kernel<CGTP_FEW_NODES> : senders_kernel<0>,
+        if ((status = cgtp_launch_early(nodes ? backward_convolution<CGTP_FEW_NODES> : backward_convolution<0>,
                                         cgtp_division_blocks(division), 128, 44032, stream, l, division)))
             return status;
     }

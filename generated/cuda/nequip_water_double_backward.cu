@@ -8,9 +8,19 @@
  *   z receiver  32x0o+32x0o+32x0e+32x0e+32x1o+32x1o+32x1o+32x1e+32x1e+32x1e
  */
 /* Plan for sm_90:
- *   kernel double_backward, pass over receiver: pipelined convolution, gradients of x through a buffer of edges
- *     3 stages, 4 warps a block, 3 blocks a multiprocessor, 76288 bytes shared a block
- *     segment 0: 10 paths, 32 channels, 1 a lane in 1 groups; 148 registers; stage 4736 bytes; 620 instructions an edge
+ *   kernel double_backward: 1 schedule, 20844 flops and at least 3888 bytes per item
+ *     convolution: pipelined convolution, all paths; 20844 flops per item
+ *       d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw); row with a fix-up
+ *       d_x = Q_x(by, w, gz) + Q_x(y, cw, gz); edge buffer and gather
+ *       d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz); row of the item
+ *       d_w = Q_w(ax, y, gz) + Q_w(x, by, gz); row of the item
+ *       stages 3, warps per block 4, blocks per multiprocessor 3, shared bytes per block 76288,
+ *       registers most 168, edge buffer
+ *       segment 0:
+ *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 148,
+ *         stage bytes 4736, instructions per edge 620
+ *     convolution, asked for d_gz, d_x, d_y, d_w: takes it
+ *     general, asked for d_gz, d_x, d_y, d_w: outputs that sum over rows of several indices
  */
 #include "nequip_water.h"
 
@@ -41,17 +51,17 @@ struct launch {
     real *d_x;
     real *d_y;
     real *d_w;
-    unsigned *counters_receivers;
-    unsigned *flag_receivers;
-    real *partial_receivers;
+    unsigned *counters_convolution;
+    unsigned *flag_convolution;
+    real *partial_convolution;
     real *d_x_edges;
 };
 
-enum { PARTIAL_receivers = 704 }; /* elements that a warp puts aside for a receiver it shares */
+enum { PARTIAL_convolution = 704 }; /* elements that a warp puts aside for a receiver it shares */
 
 /* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. slots: where the segment's partial sums begin. */
 template <int nodes>
-CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, true> &work, int number, int group, int64_t slots, unsigned char *ring,
+CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0, true> &work, int number, int group, int64_t slots, unsigned char *ring,
                   cgtp_policy stream, cgtp_policy keep)
 {
     enum { STAGES = 3, STAGE = 4736 };
@@ -639,16 +649,16 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
         if (piece.continued && node == piece.node) {
             /* the range that began it adds this up */
             const int64_t slot = slots + piece.range * 1 + group;
-            put_aside(l.partial_receivers + slot * PARTIAL_receivers + lane);
-            cgtp_flag_raise(l.flag_receivers + slot);
+            put_aside(l.partial_convolution + slot * PARTIAL_convolution + lane);
+            cgtp_flag_raise(l.flag_convolution + slot);
             continue;
         }
         if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, in their order */
             CGTP_LOOP
             for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {
                 const int64_t slot = slots + r * 1 + group;
-                cgtp_flag_wait(l.flag_receivers + slot);
-                const real *const from = l.partial_receivers + slot * PARTIAL_receivers + lane;
+                cgtp_flag_wait(l.flag_convolution + slot);
+                const real *const from = l.partial_convolution + slot * PARTIAL_convolution + lane;
                 CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
                 CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
@@ -667,21 +677,21 @@ CGTP_DEVICE void receivers_segment_0(const launch &l, const cgtp_work<nodes, 0, 
 
 /* nodes: receivers a piece of work (see cgtp_work) */
 template <int nodes>
-CGTP_KERNEL(128, 3) receivers_kernel(const launch l, const cgtp_division<1> division)
+CGTP_KERNEL(128, 3) double_backward_convolution(const launch l, const cgtp_division<1> division)
 {
     CGTP_SHARED(shared);
     cgtp_launch_wait();
     int index;
-    const int segment = cgtp_place(division, l.counters_receivers, 1, index);
+    const int segment = cgtp_place(division, l.counters_convolution, 1, index);
     const int warp = index * 4 + cgtp_warp();
     unsigned char *const ring = shared + cgtp_warp() * 19072;
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     if (segment == 0 && warp / 1 < division.warps[0]) {
         const int group = warp % 1;
         cgtp_work<nodes, 0, true> work(division, 0, (cgtp_piece *)(ring + 18816));
-        for (int number = work.start(l.graph, warp / 1, l.counters_receivers + 1, NULL); number >= 0;
-             number = work.next(l.graph, l.counters_receivers + 1, NULL))
-            receivers_segment_0(l, work, number, group, division.slot[0], ring, stream, keep);
+        for (int number = work.start(l.graph, warp / 1, l.counters_convolution + 1, NULL); number >= 0;
+             number = work.next(l.graph, l.counters_convolution + 1, NULL))
+            convolution_segment_0(l, work, number, group, division.slot[0], ring, stream, keep);
     }
 }
 
@@ -719,23 +729,24 @@ static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
 {
     size_t at = 0;
     if (l)
-        l->counters_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned));
+        l->counters_convolution = (unsigned *)(base + at);
+    at += cgtp_round_up((size_t)cgtp_counters(1, 1, cgtp_multiprocessors()) * 1 * sizeof(unsigned));
     if (l)
-        l->flag_receivers = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned));
+        l->flag_convolution = (unsigned *)(base + at);
+    at += cgtp_round_up((size_t)cgtp_slots(3, 4, 1) * 1 * sizeof(unsigned));
     if (l)
-        l->partial_receivers = (real *)(base + at);
-    at += cgtp_round_up((size_t)(cgtp_slots(3, 4, 1)) * 704 * sizeof(real));
+        l->partial_convolution = (real *)(base + at);
+    at += cgtp_round_up((size_t)cgtp_slots(3, 4, 1) * 704 * sizeof(real));
     if (l)
         l->d_x_edges = (real *)(base + at);
-    at += cgtp_round_up((size_t)(graph->items) * 256 * sizeof(real));
-    return at ? at : 16;
+    at += cgtp_round_up((size_t)graph->items * 256 * sizeof(real));
+    return at;
 }
 
 extern "C" size_t nequip_water_double_backward_workspace(const cgtp_graph *graph)
 {
-    return graph ? lay_out(graph, NULL, NULL) : 0;
+    const size_t bytes = graph ? lay_out(graph, NULL, NULL) : 0;
+    return bytes ? bytes : 16;
 }
 
 extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x, const float *y,
@@ -787,8 +798,8 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
     if (!workspace || workspace_bytes < lay_out(graph, NULL, NULL))
         return CGTP_WORKSPACE;
     launch l = {};
-    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver, graph->receiver_row,
-               graph->by_sender, graph->sender_row};
+    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
+               graph->receiver_row, graph->by_sender, graph->sender_row};
     l.x = x;
     l.y = y;
     l.w = w;
@@ -801,7 +812,7 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
     l.d_y = d_y;
     l.d_w = d_w;
     lay_out(graph, &l, (char *)workspace);
-    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.counters_receivers, l.flag_receivers},
+    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.counters_convolution, l.flag_convolution},
                                            {(size_t)(graph->items ? 0 : graph->receivers) * 704 * sizeof(real),
                                             (size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned),
                                             (size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned)}},
@@ -811,7 +822,7 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
         static const int work[] = {620}, groups[] = {1};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups, true);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? receivers_kernel<CGTP_FEW_NODES> : receivers_kernel<0>,
+        if ((status = cgtp_launch_early(nodes ? double_backward_convolution<CGTP_FEW_NODES> : double_backward_convolution<0>,
                                         cgtp_division_blocks(division), 128, 76288, stream, l, division)))
             return status;
     }

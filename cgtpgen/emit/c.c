@@ -1,0 +1,89 @@
+/* c.c - the portable C backend: one source file per kernel.
+ *
+ * A file holds, in this order: banner, the arrays of a launch, the functions of each schedule, then the
+ * workspace and the launcher.
+ */
+#include "emit/emit.h"
+
+static void emit_launch_struct(struct source *w)
+{
+    text_printf(w->out,
+                "/* A launch: the caller's arrays and the parts of the workspace. */\nstruct launch {\n");
+    if (w->graph)
+        text_printf(w->out, "    const %s *graph;\n", w->spec->index64 ? "cgtp_graph64" : "cgtp_graph");
+    else
+        text_printf(w->out, "    int64_t items;\n");
+    emit_launch_fields(w);
+    text_printf(w->out, "};\n\n");
+}
+
+static void emit_workspace(struct source *w)
+{
+    const char *items = w->graph ? "graph" : "items";
+    text_printf(
+        w->out,
+        "/* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. "
+        "*/\nstatic size_t lay_out(%s, int64_t parts, struct launch *l, char *base)\n{\n",
+        emit_items_parameter(w->plan));
+    if (!emit_sized(w))
+        text_printf(w->out, "    (void)%s;\n", items);
+    emit_lay_out(w);
+    text_printf(w->out, "}\n\n");
+    emit_workspace_prototype(w->out, w->plan, w->form);
+    text_printf(w->out, w->graph
+                            ? "\n{\n    return graph ? lay_out(graph, cgtp_threads(), NULL, NULL) : 0;\n}\n\n"
+                            : "\n{\n    return lay_out(items, cgtp_threads(), NULL, NULL);\n}\n\n");
+}
+
+static void emit_launcher(struct source *w)
+{
+    const char *items = w->graph ? "graph" : "items";
+    emit_prototype(w->out, w->plan, w->form);
+    text_printf(w->out, "\n{\n");
+    emit_checks(w->out, w->plan, w->kernel);
+    text_printf(w->out, "    struct launch l = {.%s = %s", items, items);
+    for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
+        const char *name =
+            i < w->form->inputs ? w->form->input[i].name : w->form->output[i - w->form->inputs].name;
+        text_printf(w->out, ", .%s = %s", name, name);
+    }
+    text_printf(
+        w->out,
+        "};\n"
+        "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n"
+        "    if (!workspace || workspace_bytes < lay_out(%s, 1, NULL, NULL))\n"
+        "        return CGTP_WORKSPACE;\n"
+        "    int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */\n"
+        "    while (parts > 1 && workspace_bytes < lay_out(%s, parts, NULL, NULL))\n        parts--;\n"
+        "    lay_out(%s, parts, &l, workspace);\n"
+        "    (void)stream;\n",
+        items, items, items);
+    emit_launches(w);
+    text_printf(w->out, "    return CGTP_OK;\n}\n");
+}
+
+struct output_file emit_c_kernel(struct arena *a, const struct schedules *all,
+                                 const struct kernel_schedule *kernel)
+{
+    const struct plan *plan = all->plan;
+    const struct spec *spec = plan->problem->spec;
+    const struct kernel_form *form = kernel->kernel->form;
+    struct text out = {.arena = a};
+    struct source w = {.arena = a,
+                       .out = &out,
+                       .plan = plan,
+                       .problem = plan->problem,
+                       .spec = spec,
+                       .form = form,
+                       .kernel = kernel,
+                       .graph = spec_is_graph(spec)};
+    emit_banner(&out, plan, arena_printf(a, "%s, portable C", form->name));
+    text_printf(&out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_c.h\"\n\n", spec->name,
+                source_real(plan));
+    emit_launch_struct(&w);
+    for (int s = 0; s < kernel->schedules; s++)
+        kernel->schedule[s].evaluation->device(&w, &kernel->schedule[s]);
+    emit_workspace(&w);
+    emit_launcher(&w);
+    return (struct output_file){arena_printf(a, "%s_%s.c", spec->name, form->name), text_string(&out), out.n};
+}

@@ -1,0 +1,82 @@
+/* file.c - what the files of kernels of all backends have in common, and the list of a product's files. */
+#include "emit/emit.h"
+
+static struct areas areas_of(struct source *w)
+{
+    struct areas all = {.arena = w->arena};
+    for (int s = 0; s < w->kernel->schedules; s++)
+        w->kernel->schedule[s].evaluation->areas(&all, &w->kernel->schedule[s]);
+    return all;
+}
+
+void emit_launch_fields(struct source *w)
+{
+    const struct areas all = areas_of(w);
+    for (int i = 0; i < w->form->inputs; i++)
+        text_printf(w->out, "    const real *%s;\n", w->form->input[i].name);
+    for (int o = 0; o < w->form->outputs; o++)
+        text_printf(w->out, "    real *%s;\n", w->form->output[o].name);
+    for (int i = 0; i < all.n; i++)
+        text_printf(w->out, "    %s *%s;\n", all.area[i].type, all.area[i].name);
+}
+
+bool emit_sized(struct source *w)
+{
+    const struct areas all = areas_of(w);
+    bool sized = false;
+    for (int i = 0; i < all.n; i++)
+        sized |= !all.area[i].count && all.area[i].rows != INDEX_SHARED;
+    return sized;
+}
+
+void emit_lay_out(struct source *w)
+{
+    const struct areas all = areas_of(w);
+    text_printf(w->out, "    size_t at = 0;\n");
+    for (int i = 0; i < all.n; i++) {
+        const struct area *area = &all.area[i];
+        text_printf(w->out,
+                    "    if (l)\n        l->%s = (%s *)(base + at);\n"
+                    "    at += cgtp_round_up((size_t)%s * %lld * sizeof(%s));\n",
+                    area->name, area->type, area->count ? area->count : source_rows(w->plan, area->rows),
+                    (long long)area->each, area->type);
+    }
+    text_printf(w->out, all.n ? "    return at;\n" : "    (void)l;\n    (void)base;\n    return at;\n");
+}
+
+void emit_launches(struct source *w)
+{
+    for (int s = 0; s < w->kernel->schedules; s++)
+        w->kernel->schedule[s].evaluation->launch(w, &w->kernel->schedule[s]);
+}
+
+static struct output_file file_of(const char *name, struct text *out)
+{
+    return (struct output_file){name, text_string(out), out->n};
+}
+
+int emit_files(struct arena *a, const struct schedules *all, unsigned what, const char *backend,
+               struct output_file (*kernel)(struct arena *, const struct schedules *,
+                                            const struct kernel_schedule *),
+               struct output_file **files)
+{
+    const char *name = all->plan->problem->spec->name;
+    struct output_file *file = NEW_ARRAY(a, struct output_file, all->plan->kernels + 3);
+    int n = 0;
+    if (what & EMIT_HEADER) {
+        struct text out = {.arena = a};
+        emit_header(&out, all->plan);
+        file[n++] = file_of(arena_printf(a, "%s.h", name), &out);
+    }
+    if (what & EMIT_SOURCE) {
+        struct text out = {.arena = a};
+        emit_descriptor(&out, all, backend);
+        file[n++] = file_of(arena_printf(a, "%s.c", name), &out);
+        for (int k = 0; k < all->plan->kernels; k++)
+            file[n++] = kernel(a, all, &all->kernel[k]);
+    }
+    if (what & EMIT_SELFTEST)
+        file[n++] = emit_selftest(a, all->plan);
+    *files = file;
+    return n;
+}

@@ -1,0 +1,305 @@
+/* demand.c - see demand.h: recipes for paths, what they read, what they cost. */
+#include "plan/demand.h"
+
+#include <string.h>
+
+static enum role role_of(const struct variant *v, enum slot s)
+{
+    return s == SLOT_W ? ROLE_W : s == SLOT_G ? ROLE_G : s == v->a ? ROLE_A : ROLE_B;
+}
+
+/* Terms of the kernel's output o that path p takes part in, in roles. */
+static int applicable(const struct kernel_form *k, int o, const struct path *p, const struct variant *v,
+                      struct recipe_term *out)
+{
+    int n = 0;
+    for (int t = 0; t < k->output[o].terms; t++) {
+        const struct form_term *term = &k->output[o].term[t];
+        if (!form_term_applies(k, term, p))
+            continue;
+        struct recipe_term *r = &out[n++];
+        r->target = role_of(v, term->target);
+        for (int s = 0; s < SLOT_COUNT; s++)
+            r->input[role_of(v, (enum slot)s)] = term->argument[s];
+        if (!p->weighted)
+            r->input[ROLE_W] = -1;
+    }
+    return n;
+}
+
+static struct recipe_input *kernel_inputs(struct arena *a, const struct kernel_form *k,
+                                          const struct variant *v, int more)
+{
+    struct recipe_input *in = NEW_ARRAY(a, struct recipe_input, k->inputs + more + 1);
+    for (int i = 0; i < k->inputs; i++)
+        in[i] = (struct recipe_input){role_of(v, k->input[i].slot), k->input[i].name, i};
+    return in;
+}
+
+/* Everything in one recipe: weights act channel by channel. */
+static void diagonal(struct arena *a, const struct problem *problem, const struct kernel_form *k,
+                     const struct demand *d, const struct path *p, struct variant *v)
+{
+    struct recipe_request *request = NEW_ARRAY(a, struct recipe_request, d->outputs);
+    int n = 0;
+    for (int i = 0; i < d->outputs; i++) {
+        const struct form_output *o = &k->output[d->output[i]];
+        struct recipe_request *q = &request[n];
+        q->term = NEW_ARRAY(a, struct recipe_term, o->terms);
+        q->terms = applicable(k, d->output[i], p, v, q->term);
+        q->role = role_of(v, o->slot);
+        q->name = o->name;
+        q->source = d->output[i];
+        /* each path has its own weights: an item's are written once */
+        q->assign = o->slot == SLOT_W && problem->spec->index[SLOT_W] == INDEX_ITEM;
+        n += q->terms > 0;
+    }
+    if (n)
+        v->product = recipe_build(a, k->inputs, kernel_inputs(a, k, v, 0), n, request, v->wide);
+}
+
+/* A set of (A, B) pairs whose products with M are added up in one T vector. */
+struct pair_set {
+    int n;
+    struct recipe_term *term;
+};
+
+static int intern_set(struct pair_set *sets, int *n, struct pair_set s)
+{
+    for (int i = 0; i < *n; i++) {
+        bool equal = sets[i].n == s.n;
+        for (int t = 0; equal && t < s.n; t++)
+            equal = sets[i].term[t].input[ROLE_A] == s.term[t].input[ROLE_A] &&
+                    sets[i].term[t].input[ROLE_B] == s.term[t].input[ROLE_B];
+        if (equal)
+            return i;
+    }
+    sets[*n] = s;
+    return (*n)++;
+}
+
+/* The (A, B) pairs of the terms whose `role` input is `input`. */
+static struct pair_set pairs_with(struct arena *a, const struct recipe_term *term, int n, enum role role,
+                                  int input)
+{
+    struct pair_set s = {0, NEW_ARRAY(a, struct recipe_term, n)};
+    for (int t = 0; t < n; t++)
+        if (term[t].input[role] == input) {
+            s.term[s.n] = term[t];
+            s.term[s.n].target = ROLE_G;
+            s.term[s.n].input[ROLE_W] = s.term[s.n].input[ROLE_G] = -1;
+            s.n++;
+        }
+    return s;
+}
+
+/* Through T = M B and P = W g. */
+static void contracted(struct arena *a, const struct kernel_form *k, const struct demand *d,
+                       const struct path *p, struct variant *v)
+{
+    int most = 0;
+    for (int i = 0; i < d->outputs; i++)
+        most += k->output[d->output[i]].terms;
+    struct pair_set *sets = NEW_ARRAY(a, struct pair_set, most + 1);
+    struct recipe_request *back = NEW_ARRAY(a, struct recipe_request, d->outputs);
+    int backs = 0;
+    v->p = NEW_ARRAY(a, struct contract_p, most + 1);
+    v->z = NEW_ARRAY(a, struct contract_z, most + 1);
+    v->w = NEW_ARRAY(a, struct contract_w, d->outputs);
+    for (int i = 0; i < d->outputs; i++) {
+        const struct form_output *o = &k->output[d->output[i]];
+        struct recipe_term *term = NEW_ARRAY(a, struct recipe_term, o->terms);
+        int n = applicable(k, d->output[i], p, v, term);
+        enum role role = role_of(v, o->slot);
+        if (n == 0)
+            continue;
+        if (role == ROLE_G) {
+            for (int t = 0; t < n; t++)
+                if (recipe_first_with(term, t, ROLE_W)) {
+                    int w = term[t].input[ROLE_W];
+                    int set = intern_set(sets, &v->ts, pairs_with(a, term, n, ROLE_W, w));
+                    v->z[v->zs++] = (struct contract_z){d->output[i], w, set};
+                }
+        } else if (role == ROLE_W) {
+            struct contract_w *c = &v->w[v->ws++];
+            *c = (struct contract_w){d->output[i], 0, NEW_ARRAY(a, struct contract_w_part, n)};
+            for (int t = 0; t < n; t++)
+                if (recipe_first_with(term, t, ROLE_G)) {
+                    int g = term[t].input[ROLE_G];
+                    int set = intern_set(sets, &v->ts, pairs_with(a, term, n, ROLE_G, g));
+                    c->part[c->parts++] = (struct contract_w_part){set, g};
+                }
+        } else {
+            for (int t = 0; t < n; t++) {
+                int w = term[t].input[ROLE_W], g = term[t].input[ROLE_G], number = 0;
+                while (number < v->ps && (v->p[number].w != w || v->p[number].g != g))
+                    number++;
+                if (number == v->ps)
+                    v->p[v->ps++] = (struct contract_p){w, g};
+                term[t].input[ROLE_W] = -1;
+                term[t].input[ROLE_G] = k->inputs + number;
+            }
+            back[backs++] = (struct recipe_request){role, o->name, d->output[i], false, n, term};
+        }
+    }
+    if (v->ts) {
+        struct recipe_request *tensor = NEW_ARRAY(a, struct recipe_request, v->ts);
+        for (int t = 0; t < v->ts; t++)
+            tensor[t] =
+                (struct recipe_request){ROLE_G, arena_printf(a, "t%d", t), t, true, sets[t].n, sets[t].term};
+        v->tensor = recipe_build(a, k->inputs, kernel_inputs(a, k, v, 0), v->ts, tensor, v->wide);
+    }
+    if (backs) {
+        struct recipe_input *in = kernel_inputs(a, k, v, v->ps);
+        for (int i = 0; i < v->ps; i++)
+            in[k->inputs + i] = (struct recipe_input){ROLE_G, arena_printf(a, "p%d", i), k->inputs + i};
+        v->product = recipe_build(a, k->inputs + v->ps, in, backs, back, v->wide);
+    }
+}
+
+static int variant_of(struct arena *a, const struct problem *problem, const struct kernel_form *k,
+                      struct demand *d, int *capacity, const struct path_plan *e)
+{
+    if (!e->matrix)
+        return -1;
+    struct variant v = {.a = e->a,
+                        .elementwise = e->elementwise,
+                        .contracted = e->contracted,
+                        .weighted = e->path->weighted,
+                        .wide = e->matrix->rows <= e->matrix->columns,
+                        .strided = e->strided,
+                        .weight_strided = e->weight_strided};
+    for (int i = 0; i < d->variants; i++) {
+        const struct variant *w = &d->variant[i];
+        if (w->a == v.a && w->elementwise == v.elementwise && w->contracted == v.contracted &&
+            w->weighted == v.weighted && w->wide == v.wide && w->strided == v.strided &&
+            w->weight_strided == v.weight_strided)
+            return i;
+    }
+    if (v.contracted)
+        contracted(a, k, d, e->path, &v);
+    else
+        diagonal(a, problem, k, d, e->path, &v);
+    d->variant = arena_grow(a, d->variant, d->variants, capacity, sizeof v);
+    d->variant[d->variants] = v;
+    return d->variants++;
+}
+
+/* Channels of operand B that one application of a path's M covers, on average over the channels of A. */
+static double vector_length(const struct path_plan *e)
+{
+    double n = path_channels_b(e);
+    return e->pairs ? (n - 1) / 2 : n;
+}
+
+static double work(const struct variant *v, const struct path_plan *e)
+{
+    const struct matrix *m = e->matrix;
+    double channels = path_channels_a(e) * vector_length(e), flops = 0;
+    if (v->product)
+        flops += recipe_cost(v->product, m->entries, m->rows, m->columns, m->form_terms).flops;
+    if (v->tensor)
+        flops += recipe_cost(v->tensor, m->entries, m->rows, m->columns, m->form_terms).flops;
+    double contractions = v->ps + v->zs;
+    for (int i = 0; i < v->ws; i++)
+        contractions += v->w[i].parts;
+    flops += 2 * contractions * m->columns * e->path->mul_z;
+    return flops * channels + 2.0 * m->form_terms * path_channels_a(e);
+}
+
+/* Which inputs are read, and in which form. */
+static void find_reads(struct demand *d)
+{
+    for (int i = 0; i < d->plan->problem->paths; i++) {
+        if (d->variant_of[i] < 0)
+            continue;
+        const struct variant *v = &d->variant[d->variant_of[i]];
+        for (int which = 0; which < 2; which++) {
+            const struct recipe *r = which ? v->tensor : v->product;
+            for (int in = 0; r && in < r->inputs; in++) {
+                bool virtual = v->contracted && r->input[in].role == ROLE_G; /* P, counted below */
+                if (virtual || !recipe_reads(r, in))
+                    continue;
+                enum role role = r->input[in].role;
+                bool raw = role == ROLE_W || (role == ROLE_A && !v->elementwise);
+                (raw ? d->raw : d->vector)[r->input[in].source] = true;
+            }
+        }
+        for (int z = 0; z < v->zs; z++)
+            if (v->z[z].w >= 0)
+                d->raw[v->z[z].w] = true;
+        for (int p = 0; p < v->ps; p++) {
+            if (v->p[p].w >= 0)
+                d->raw[v->p[p].w] = true;
+            d->vector[v->p[p].g] = true;
+        }
+        for (int w = 0; w < v->ws; w++)
+            for (int part = 0; part < v->w[w].parts; part++)
+                d->vector[v->w[w].part[part].g] = true;
+    }
+}
+
+const struct demand *demand_build(struct arena *a, const struct plan *plan, const struct kernel_plan *kernel,
+                                  int outputs, const int *output, const bool *takes)
+{
+    const struct problem *problem = plan->problem;
+    const struct kernel_form *k = kernel->form;
+    struct demand *d = NEW(a, struct demand);
+    *d = (struct demand){
+        .plan = plan, .kernel = kernel, .outputs = outputs, .output = NEW_ARRAY(a, int, outputs + 1)};
+    memcpy(d->output, output, (size_t)outputs * sizeof *output);
+    d->variant_of = NEW_ARRAY(a, int, problem->paths + 1);
+    d->raw = NEW_ARRAY(a, bool, k->inputs + 1);
+    d->vector = NEW_ARRAY(a, bool, k->inputs + 1);
+    int capacity = 0;
+    for (int p = 0; p < problem->paths; p++) {
+        d->variant_of[p] = takes && !takes[p] ? -1 : variant_of(a, problem, k, d, &capacity, &plan->path[p]);
+        const struct variant *v = d->variant_of[p] < 0 ? NULL : &d->variant[d->variant_of[p]];
+        if (v && !v->product && !v->tensor)
+            d->variant_of[p] = -1;
+        else if (v)
+            d->flops += work(v, &plan->path[p]);
+    }
+    find_reads(d);
+    return d;
+}
+
+const struct form_output *demand_output(const struct demand *d, int i)
+{
+    return &d->kernel->form->output[d->output[i]];
+}
+
+bool demand_reads(const struct demand *d, int input)
+{
+    return d->raw[input] || d->vector[input];
+}
+
+enum index_kind demand_owner(const struct demand *d)
+{
+    const enum index_kind *index = d->plan->problem->spec->index;
+    enum index_kind owner = INDEX_ITEM;
+    for (int o = 0; o < d->outputs; o++) {
+        enum index_kind mine = index[demand_output(d, o)->slot];
+        if (mine != INDEX_ITEM && owner != INDEX_ITEM && mine != owner)
+            return INDEX_COUNT;
+        owner = mine != INDEX_ITEM ? mine : owner;
+    }
+    return owner;
+}
+
+int demand_inputs_of(const struct demand *d, enum slot s)
+{
+    const struct kernel_form *k = d->kernel->form;
+    int n = 0;
+    for (int i = 0; i < k->inputs; i++)
+        n += k->input[i].slot == s && demand_reads(d, i);
+    return n;
+}
+
+int demand_outputs_of(const struct demand *d, enum slot s)
+{
+    int n = 0;
+    for (int o = 0; o < d->outputs; o++)
+        n += demand_output(d, o)->slot == s;
+    return n;
+}

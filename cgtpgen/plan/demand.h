@@ -1,0 +1,72 @@
+/* demand.h - what is to be computed: some outputs of a kernel, of some of its paths, and by which recipes;
+ * nothing about where operands stay or who owns what.
+ */
+#ifndef CGTPGEN_DEMAND_H
+#define CGTPGEN_DEMAND_H
+
+#include "plan/plan.h"
+#include "plan/recipe.h"
+
+/* z output += W^T T: kernel output, kernel input (weights; -1: all one, and z has one channel), number of the
+ * T vector. */
+struct contract_z {
+    int output, w, t;
+};
+
+/* weights output = sum of T g^T. */
+struct contract_w {
+    int output, parts;
+    struct contract_w_part {
+        int t, g; /* number of the T vector, kernel input */
+    } * part;
+};
+
+/* P = W g, kernel inputs (w -1: all one). */
+struct contract_p {
+    int w, g;
+};
+
+/* One way of computing a path; shared by all paths that are alike. */
+struct variant {
+    enum slot a;
+    bool elementwise, contracted, weighted, wide, strided, weight_strided;
+    const struct recipe
+        *product; /* diagonal: everything; contracted: outputs of x and y, from P; NULL: nothing to do */
+    /* contracted only: */
+    const struct recipe *tensor; /* the T vectors; NULL: none */
+    int ts, ps, zs, ws;
+    struct contract_p *p;
+    struct contract_z *z;
+    struct contract_w *w;
+};
+
+struct demand {
+    const struct plan *plan;
+    const struct kernel_plan *kernel;
+    int outputs, *output; /* kernel outputs, ascending */
+    int variants;
+    struct variant *variant;
+    int *variant_of;    /* [paths]: variant, or -1: the path has nothing to do, or takes no part */
+    bool *raw, *vector; /* [kernel inputs]: read as stored (A, W); as vectors over channels (B, G, tied A) */
+    double flops;       /* per item */
+};
+
+/* takes: [paths], which take part; NULL: all. */
+const struct demand *demand_build(struct arena *, const struct plan *, const struct kernel_plan *,
+                                  int outputs, const int *output, const bool *takes);
+
+/* Its output number i. */
+const struct form_output *demand_output(const struct demand *, int i);
+
+/* Does it read the kernel's input? */
+bool demand_reads(const struct demand *, int input);
+
+/* Of which index are the rows that its outputs are summed into: one of receiver, sender, shared; item, where
+ * nothing is summed; INDEX_COUNT where there are several. */
+enum index_kind demand_owner(const struct demand *);
+
+/* How many of the kernel's inputs, or of the demand's outputs, are of the slot. */
+int demand_inputs_of(const struct demand *, enum slot);
+int demand_outputs_of(const struct demand *, enum slot);
+
+#endif

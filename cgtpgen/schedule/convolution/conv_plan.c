@@ -1,0 +1,499 @@
+/* conv_plan.c - see conv_plan.h. */
+#include "schedule/convolution/conv_plan.h"
+
+#include <string.h>
+
+enum {
+    LANES = 32,
+    FORM_REGISTERS = 24, /* forms of each operand A beyond the first */
+    ADDED_PARTS = 4,     /* from so many parts on atomics are faster than a buffer and a second kernel */
+    PIECE_BYTES =
+        256, /* struct cgtp_piece of the runtime, in whole 128 bytes: copies are fastest to such places */
+    FLUSH_BYTES = 4096, /* most of a buffer through which rows of z leave */
+    OWN_REGISTERS = 44  /* addresses, counters, temporaries; fitted to what ptxas reports */
+};
+
+/* What a thread may use at this many warps a multiprocessor, the choices that are useful; and how fast
+ * instructions are issued, in units of that at 8 warps (measured on an H200). */
+static const struct {
+    int warps, registers;
+    double issue;
+} occupancy[] = {{16, 128, 1.22}, {12, 168, 1.22}, {8, 255, 1.0}};
+
+/* Planner knobs; 0: chosen by the planner. */
+struct choice {
+    int channels; /* V */
+    int stages;
+    int warps; /* a multiprocessor; decides the registers of a thread */
+    int paths; /* most in a segment */
+};
+
+static int element_size(const struct plan *plan)
+{
+    return plan->problem->spec->precision == PRECISION_FLOAT64 ? 8 : 4;
+}
+
+/* Shared memory that the blocks of a multiprocessor can have together; a block can have all but one KiB of it
+ * less. */
+static int shared_bytes(const char *arch)
+{
+    static const struct {
+        const char *arch;
+        int kib;
+    } known[] = {{"sm_80", 163}, {"sm_86", 99},   {"sm_89", 99},
+                 {"sm_90", 227}, {"sm_100", 227}, {"sm_120", 99}};
+    int kib = 99;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].arch, arch) == 0)
+            kib = known[i].kib;
+    return kib << 10;
+}
+
+static int round_up(int n, int to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* ---- what can the convolution compute? ---- */
+
+/* How an output may leave. */
+static int routes_offered(enum slot s, int parts, bool grouped, enum route_kind offered[2])
+{
+    if (s == SLOT_X) {
+        offered[0] = ROUTE_ATOMIC;
+        offered[1] = ROUTE_EDGE_BUFFER;
+        return 2;
+    }
+    if (s == SLOT_Y && parts > 1) {
+        offered[parts < ADDED_PARTS] = ROUTE_ATOMIC;
+        offered[parts >= ADDED_PARTS] = ROUTE_PARTS;
+        return 2;
+    }
+    offered[0] = s == SLOT_G ? ROUTE_FIXED_UP : s == SLOT_Y && grouped ? ROUTE_GROUP_SUM : ROUTE_ITEM;
+    return 1;
+}
+
+const char *conv_refuses(const struct target *target, const struct demand *d)
+{
+    const struct problem *p = d->plan->problem;
+    const struct spec *s = p->spec;
+    int wide = 16 / element_size(d->plan);
+    (void)target;
+    if (s->index[SLOT_X] != INDEX_SENDER || s->index[SLOT_Y] != INDEX_ITEM ||
+        s->index[SLOT_G] != INDEX_RECEIVER)
+        return "not a convolution (x sender, y item, z receiver)";
+    if (!s->sorted)
+        return "edges in any order";
+    for (int o = 0; o < d->outputs; o++) {
+        enum route_kind offered[2];
+        struct route route;
+        int n = routes_offered(demand_output(d, o)->slot, 1, false, offered);
+        if (!route_choose(s, n, offered, &route))
+            return "compensated sums";
+    }
+    if (p->weight_numel && s->index[SLOT_W] != INDEX_ITEM)
+        return "weights not of the edge";
+    if (p->dim[SLOT_X] % wide || p->dim[SLOT_W] % wide || p->dim[SLOT_G] % wide)
+        return "rows that are no multiple of 16 bytes";
+    return NULL;
+}
+
+const char *conv_refuses_path(const struct target *target, const struct demand *d, const struct path *q)
+{
+    const struct problem *p = d->plan->problem;
+    int wide = 16 / element_size(d->plan);
+    (void)target;
+    if (q->mode != MODE_UVU || q->mul_y != 1)
+        return "not uvu with one channel of y";
+    if (q->mul_x % LANES)
+        return "channels that are no multiple of 32";
+    if (p->x.segment[q->x].offset % wide || p->z.segment[q->z].offset % wide ||
+        (q->weighted && q->weight_offset % wide))
+        return "operands that begin at no multiple of 16 bytes";
+    return NULL;
+}
+
+/* ---- segments ---- */
+
+static void find_zs(struct gpu_segment *s, const struct problem *p)
+{
+    s->zs = 0;
+    for (int i = 0; i < s->paths; i++) {
+        int at = 0;
+        while (at < s->zs && p->path[s->z[at]].z != p->path[s->path[i]].z)
+            at++;
+        if (at == s->zs)
+            s->z[s->zs++] = s->path[i];
+    }
+}
+
+/* Registers of a thread, and the other figures, for a segment with its paths and channels set. */
+static void measure(const struct plan *plan, const struct convolution *g, struct gpu_segment *s)
+{
+    const struct problem *p = plan->problem;
+    const struct demand *pass = g->demand;
+    int size = element_size(plan), words = size / 4, v = s->channels, x = 0, z = 0, longest = 0;
+    double arithmetic = 0, form_terms = 0;
+    s->xs = 0;
+    for (int i = 0; i < s->paths; i++) {
+        const struct path *q = &p->path[s->path[i]];
+        const struct matrix *m = g->matrix[s->path[i]];
+        const struct variant *a = &pass->variant[pass->variant_of[s->path[i]]];
+        int at = 0;
+        while (at < s->xs && s->x[at] != q->x)
+            at++;
+        if (at == s->xs) {
+            s->x[s->xs++] = q->x;
+            x += 2 * q->l1 + 1;
+        }
+        arithmetic +=
+            recipe_cost(a->product, m->entries, m->rows, m->columns, m->form_terms).instructions * v;
+        form_terms += m->form_terms - m->forms;
+    }
+    find_zs(s, p);
+    for (int i = 0; i < s->zs; i++) {
+        int components = 2 * p->path[s->z[i]].l3 + 1;
+        z += components;
+        longest = longest > components ? longest : components;
+    }
+    int y = (int)p->dim[SLOT_Y];
+    int xs_in = demand_inputs_of(pass, SLOT_X), xs_out = demand_outputs_of(pass, SLOT_X);
+    int ys_in = demand_inputs_of(pass, SLOT_Y), ys_out = demand_outputs_of(pass, SLOT_Y);
+    int zs_out = demand_outputs_of(pass, SLOT_G), zs = demand_inputs_of(pass, SLOT_G) + zs_out;
+    s->groups = s->mul / (LANES * v);
+    s->g_length = v * z * zs_out;
+    s->longest = LANES * v * longest * size;
+    s->x_bytes = LANES * v * x * xs_out * size;
+    s->registers = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) + OWN_REGISTERS +
+                   (ys_in > 1 ? FORM_REGISTERS * words * (ys_in - 1) : 0);
+    int ws_in = demand_inputs_of(pass, SLOT_W), ws_out = demand_outputs_of(pass, SLOT_W);
+    int bytes_in = size * (LANES * v * (s->paths * ws_in + x * xs_in) + y * ys_in);
+    s->bytes = bytes_in + size * (LANES * v * (s->paths * ws_out + x * xs_out) + y * ys_out);
+    /* fitted to the loops that ptxas makes (rms 2.4 %): the loop itself, products, forms, weights, the sums
+     * over lanes, copies of 512 bytes */
+    s->work = (int)(87 + 0.95 * arithmetic + 2.8 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
+                    69.0 * ys_out + 6.8 * bytes_in / 512);
+}
+
+static int by_operands(const void *a, const void *b, const struct problem *p)
+{
+    const struct path *q = &p->path[*(const int *)a], *r = &p->path[*(const int *)b];
+    return q->y != r->y   ? (q->y > r->y) - (q->y < r->y)
+           : q->x != r->x ? (q->x > r->x) - (q->x < r->x)
+                          : q->number - r->number;
+}
+
+/* Insertion sort: segments are short and there is no qsort with a context in C11. */
+static void sort_paths(struct gpu_segment *s, const struct problem *p)
+{
+    for (int i = 1; i < s->paths; i++)
+        for (int j = i; j > 0 && by_operands(&s->path[j - 1], &s->path[j], p) > 0; j--) {
+            int t = s->path[j];
+            s->path[j] = s->path[j - 1];
+            s->path[j - 1] = t;
+        }
+}
+
+/* The segment's paths by the place of their weights, so that one copy takes neighbours. */
+static int *by_weights(struct arena *a, const struct problem *p, const struct gpu_segment *s)
+{
+    int *path = NEW_ARRAY(a, int, s->paths + 1);
+    for (int i = 0; i < s->paths; i++) {
+        int j = i;
+        for (; j > 0 && p->path[path[j - 1]].weight_offset > p->path[s->path[i]].weight_offset; j--)
+            path[j] = path[j - 1];
+        path[j] = s->path[i];
+    }
+    return path;
+}
+
+static void lay_out_stage(struct arena *a, const struct plan *plan, const struct kernel_form *k,
+                          const struct demand *pass, struct gpu_segment *s)
+{
+    const struct problem *p = plan->problem;
+    int size = element_size(plan), at = 0, slice = LANES * s->channels * size;
+    const int *path = by_weights(a, p, s);
+    s->pieces = 0;
+    s->piece = NEW_ARRAY(a, struct stage_piece, k->inputs * (s->paths + s->xs + 1) + 1);
+    for (int i = 0; i < k->inputs; i++) {
+        if (!pass->raw[i] && !pass->vector[i])
+            continue;
+        enum slot slot = k->input[i].slot;
+        int n = slot == SLOT_W ? s->paths : slot == SLOT_X ? s->xs : slot == SLOT_Y ? 1 : 0;
+        for (int j = 0; j < n; j++) {
+            int number = slot == SLOT_W ? path[j] : slot == SLOT_X ? s->x[j] : 0;
+            if (slot == SLOT_W && !p->path[number].weighted)
+                continue;
+            int bytes = slot == SLOT_W   ? slice
+                        : slot == SLOT_X ? slice * (2 * p->x.segment[number].ir.l + 1)
+                                         : round_up((int)p->dim[SLOT_Y] * size, 16);
+            s->piece[s->pieces++] = (struct stage_piece){i, number, at, bytes};
+            at += bytes;
+        }
+    }
+    s->sender_at = at;
+    s->stage_bytes = round_up(at + 16, 128);
+}
+
+/* Has the path's segment of z other paths of the pass? */
+static bool shares_z(const struct problem *p, const struct demand *pass, int number)
+{
+    for (int i = 0; i < p->paths; i++)
+        if (i != number && pass->variant_of[i] >= 0 && p->path[i].z == p->path[number].z)
+            return true;
+    return false;
+}
+
+/* Adds a path and all others into its segment of z, which are computed together. */
+static void add_paths(struct gpu_segment *s, const struct problem *p, const bool *taken, bool shared,
+                      int number)
+{
+    s->mul = p->path[number].mul_x;
+    if (!shared) {
+        s->path[s->paths++] = number;
+        return;
+    }
+    for (int i = 0; i < s->paths; i++)
+        if (p->path[s->path[i]].z == p->path[number].z)
+            return;
+    for (int i = 0; i < p->paths; i++)
+        if (!taken[i] && p->path[i].z == p->path[number].z)
+            s->path[s->paths++] = i;
+}
+
+/* Takes out those last added, unless nothing would be left. */
+static bool drop_paths(struct gpu_segment *s, const struct problem *p)
+{
+    int z = p->path[s->path[s->paths - 1]].z;
+    if (p->path[s->path[0]].z == z)
+        return false;
+    while (p->path[s->path[s->paths - 1]].z == z)
+        s->paths--;
+    return true;
+}
+
+/* Divides the paths into segments of at most `limit` registers. */
+static void divide(struct arena *a, const struct plan *plan, struct convolution *g, int channels, int limit,
+                   int most_paths)
+{
+    const struct problem *p = plan->problem;
+    bool *taken = NEW_ARRAY(a, bool, p->paths + 1);
+    bool *shared = NEW_ARRAY(a, bool, p->paths + 1);
+    for (int i = 0; i < p->paths; i++) {
+        taken[i] = g->demand->variant_of[i] < 0;
+        shared[i] = shares_z(p, g->demand, i);
+    }
+    g->segment = NEW_ARRAY(a, struct gpu_segment, p->paths + 1);
+    g->segments = 0;
+    for (;;) {
+        struct gpu_segment s = {.path = NEW_ARRAY(a, int, p->paths + 1), .x = NEW_ARRAY(a, int, p->x.n + 1)};
+        /* whole segments of x first, so that the gradient of an x row is summed in one place; then single
+         * paths */
+        for (int x = 0; x < p->x.n; x++) {
+            struct gpu_segment larger = s;
+            larger.path = NEW_ARRAY(a, int, p->paths + 1);
+            memcpy(larger.path, s.path, (size_t)s.paths * sizeof *s.path);
+            for (int i = 0; i < p->paths; i++)
+                if (!taken[i] && p->path[i].x == x && (s.paths == 0 || p->path[i].mul_x == s.mul))
+                    add_paths(&larger, p, taken, shared[i], i);
+            if (larger.paths == s.paths)
+                continue;
+            larger.channels = larger.mul % (LANES * channels) ? 1 : channels;
+            larger.x = NEW_ARRAY(a, int, p->x.n + 1);
+            larger.z = NEW_ARRAY(a, int, p->z.n + 1);
+            measure(plan, g, &larger);
+            bool fits = larger.registers <= limit && larger.paths <= most_paths;
+            if (!fits && s.paths)
+                continue;
+            while (!fits && drop_paths(&larger, p)) {
+                measure(plan, g, &larger);
+                fits = larger.registers <= limit && larger.paths <= most_paths;
+            }
+            s = larger;
+            for (int i = 0; i < s.paths; i++)
+                taken[s.path[i]] = true;
+        }
+        if (s.paths == 0)
+            break;
+        sort_paths(&s, p);
+        find_zs(&s, p);
+        g->segment[g->segments++] = s;
+    }
+}
+
+static int most_registers(const struct convolution *g)
+{
+    int most = 0;
+    for (int i = 0; i < g->segments; i++)
+        most = most > g->segment[i].registers ? most : g->segment[i].registers;
+    return most;
+}
+
+/* Time of an edge in instructions of a warp at 8 warps a multiprocessor; fitted to measurements of the layers
+ * of MACE and of NequIP on an H200, whose order it gives. Instructions and memory overlap in part. */
+static double time_of(const struct convolution *g, int point)
+{
+    const double bytes_an_instruction = 6, slices = 1.15, each_segment = 0.02;
+    double instructions = 0, bytes = 0;
+    for (int i = 0; i < g->segments; i++) {
+        const struct gpu_segment *s = &g->segment[i];
+        /* short slices of rows use sectors and pages of memory less well */
+        bool short_slices = s->groups > 1 && s->channels == 1;
+        instructions += (double)s->work * s->groups / occupancy[point].issue;
+        bytes += (double)s->bytes * s->groups * (short_slices ? slices : 1);
+    }
+    bytes /= bytes_an_instruction;
+    double longer = instructions > bytes ? instructions : bytes, shorter = instructions + bytes - longer;
+    double time = (longer + 0.4 * shorter) * (1 + each_segment * (g->segments - 1));
+    return most_registers(g) > occupancy[point].registers ? 2 * time : time; /* it spills */
+}
+
+/* Chooses V, segments and occupancy. Two channels a lane halve the work for forms and sums over lanes; more
+ * warps hide latency; fewer segments read x less often. */
+static int choose(struct arena *a, const struct plan *plan, struct convolution *g, const struct choice *c)
+{
+    int points = (int)(sizeof occupancy / sizeof *occupancy), best = points - 1, best_v = 1;
+    double least = 0;
+    bool pairs = false;
+    for (int i = 0; i < plan->problem->paths; i++)
+        pairs |= g->demand->variant_of[i] >= 0 && plan->problem->path[i].mul_x % (2 * LANES) == 0;
+    int most_paths = c->paths ? c->paths : plan->problem->paths;
+    for (int o = 0; o < points; o++)
+        for (int v = 1; v <= 2; v++) {
+            if (c->channels && c->channels != v)
+                continue;
+            if (v == 2 && !c->channels && !pairs) /* the same again */
+                continue;
+            if (c->warps && occupancy[o].warps != c->warps)
+                continue;
+            divide(a, plan, g, v, occupancy[o].registers, most_paths);
+            double work = time_of(g, o);
+            if (least == 0 || work < least) {
+                least = work;
+                best = o;
+                best_v = v;
+                g->spills = most_registers(g) > occupancy[o].registers;
+            }
+        }
+    g->cost = least;
+    divide(a, plan, g, c->channels ? c->channels : best_v, occupancy[best].registers, most_paths);
+    return best;
+}
+
+/* Does an output of the slot leave in this way, where it is summed from so many parts? */
+static bool leaves_by(const struct spec *s, enum slot slot, int parts, enum route_kind kind)
+{
+    enum route_kind offered[2];
+    struct route route;
+    int n = routes_offered(slot, parts, false, offered);
+    return route_choose(s, n, offered, &route) && route.kind == kind;
+}
+
+/* Shared memory of a block, and where everything is; without g->team, each warp has a part of its own of an A
+ * output. */
+static void lay_out_block(struct arena *a, const struct plan *plan, const struct kernel_form *k,
+                          struct convolution *g, const struct choice *c, int shared)
+{
+    const struct problem *p = plan->problem;
+    int stage = 0, longest = 0, all = 0, x_out = 0;
+    bool several = false;
+    g->parts = g->edge_row = g->a_length = 0;
+    for (int i = 0; i < g->segments; i++) {
+        g->team &= g->warps % g->segment[i].groups == 0;
+        several |= g->segment[i].groups > 1;
+    }
+    for (int i = 0; i < g->segments; i++) {
+        struct gpu_segment *s = &g->segment[i];
+        lay_out_stage(a, plan, k, g->demand, s);
+        stage = stage > s->stage_bytes ? stage : s->stage_bytes;
+        longest = longest > s->longest ? longest : s->longest;
+        x_out = x_out > s->x_bytes ? x_out : s->x_bytes;
+        all = all > s->g_length ? all : s->g_length;
+        s->part_at = g->parts;
+        g->parts += g->team ? 1 : s->groups;
+        s->edge_at = g->edge_row;
+        for (int x = 0; x < s->xs; x++)
+            g->edge_row += s->mul * (2 * p->x.segment[s->x[x]].ir.l + 1);
+    }
+    g->part_buffer = g->a_outputs && g->parts > 1 && leaves_by(p->spec, SLOT_Y, g->parts, ROUTE_PARTS);
+    for (int o = 0; o < g->demand->outputs; o++)
+        if (k->output[g->demand->output[o]].slot == SLOT_Y)
+            g->a_length += (int)p->dim[SLOT_Y];
+    g->exchange = g->team && (several || (g->parts > 1 && !g->part_buffer));
+    int exchange = g->exchange ? 2 * TEAM_ITEMS * g->a_length * element_size(plan) : 0;
+    int leave = g->g_outputs && 2 * longest > x_out ? 2 * longest : x_out;
+    int room = shared / g->blocks - 1024 - g->warps * (leave + PIECE_BYTES + exchange);
+    g->stages = c->stages ? c->stages : 4;
+    while (g->stages > 2 && g->stages * stage * g->warps > room)
+        g->stages--;
+    while (g->blocks > 1 && g->stages * stage * g->warps > room) {
+        g->blocks--;
+        room = shared / g->blocks - 1024 - g->warps * (leave + PIECE_BYTES + exchange);
+    }
+    /* what is left goes to the flush, up to some KiB: rows leave several paths at a time */
+    all *= LANES * element_size(plan);
+    if (g->g_outputs) {
+        int spare = leave / 2 + (room / g->warps - g->stages * stage) / 2;
+        spare = spare < FLUSH_BYTES ? spare : FLUSH_BYTES;
+        g->flush_bytes = all < spare ? all : spare > longest ? spare / 128 * 128 : longest;
+        bool once = g->flush_bytes >= all && demand_outputs_of(g->demand, SLOT_G) == 1;
+        int buffers = g->flush_bytes * (once ? 1 : 2);
+        leave = x_out > buffers ? x_out : buffers;
+    }
+    g->piece_at = g->stages * stage + round_up(leave, 128);
+    g->warp_bytes = g->piece_at + PIECE_BYTES;
+    g->block_bytes = g->warps * (g->warp_bytes + exchange) + (g->exchange ? 16 : 0); /* mail of four teams */
+}
+
+static void choose_routes(struct schedule *s, const struct convolution *g)
+{
+    for (int o = 0; o < s->demand->outputs; o++) {
+        enum route_kind offered[2];
+        int n = routes_offered(demand_output(s->demand, o)->slot, g->parts, g->exchange, offered);
+        route_choose(s->demand->plan->problem->spec, n, offered, &s->route[o]);
+    }
+}
+
+const char *conv_plan(struct arena *a, struct schedule *s)
+{
+    const struct demand *d = s->demand;
+    const struct plan *plan = d->plan;
+    const struct problem *p = plan->problem;
+    const struct kernel_form *k = d->kernel->form;
+    struct convolution *g = NEW(a, struct convolution);
+    struct matrices *scaled = NEW(a, struct matrices);
+    const struct choice c = {
+        knob_value(p->spec, s->target, "channels"), knob_value(p->spec, s->target, "stages"),
+        knob_value(p->spec, s->target, "warps"), knob_value(p->spec, s->target, "paths")};
+    int shared = shared_bytes(s->target->arch);
+    scaled->arena = a;
+    g->demand = d;
+    g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
+    for (int i = 0; i < p->paths; i++)
+        if (d->variant_of[i] >= 0)
+            g->matrix[i] =
+                shares_z(p, d, i) ? plan->path[i].matrix : matrix_scaled(scaled, &p->path[i], SLOT_Y);
+    g->g_outputs = demand_outputs_of(d, SLOT_G) > 0;
+    g->a_outputs = demand_outputs_of(d, SLOT_Y) > 0;
+    g->b_outputs = demand_outputs_of(d, SLOT_X) > 0;
+    g->w_outputs = demand_outputs_of(d, SLOT_W) > 0;
+    g->edge_buffer = g->b_outputs && leaves_by(p->spec, SLOT_X, 1, ROUTE_EDGE_BUFFER);
+    int point = choose(a, plan, g, &c);
+    g->warps = 4;
+    g->blocks = occupancy[point].warps / g->warps;
+    g->team = g->a_outputs;
+    lay_out_block(a, plan, k, g, &c, shared);
+    if (g->block_bytes > shared && g->exchange) { /* without an exchange, then */
+        g->blocks = occupancy[point].warps / g->warps;
+        g->team = false;
+        lay_out_block(a, plan, k, g, &c, shared);
+    }
+    if (g->block_bytes > shared)
+        return "a stage larger than shared memory";
+    s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
+    choose_routes(s, g);
+    s->own = g;
+    s->cost = g->cost;
+    s->spills = g->spills;
+    return NULL;
+}

@@ -1,0 +1,293 @@
+/* cover.c - see cover.h.
+ *
+ * The outputs of a kernel are computed together, or apart: those that sum over rows of one index by
+ * themselves, outputs of items riding along where they cost least. For each such group of outputs every
+ * evaluation is asked what it would take and at what cost; what it leaves goes to schedules that add. The
+ * cheapest wins, and what the others said is kept for the report.
+ */
+#include "schedule/cover.h"
+#include "schedule/check.h"
+
+#include <string.h>
+
+struct cover {
+    struct arena *arena;
+    const struct target *target;
+    const struct plan *plan;
+    const struct kernel_plan *kernel;
+    int schedules, schedules_capacity;
+    struct schedule *schedule;
+    int verdicts, verdicts_capacity;
+    struct verdict *verdict;
+    double cost;
+    bool whole; /* every output is computed */
+};
+
+/* Outputs that are computed together. */
+struct outputs {
+    int n, *output;
+};
+
+static void add_schedule(struct cover *c, const struct schedule *s)
+{
+    c->schedule =
+        arena_grow(c->arena, c->schedule, c->schedules, &c->schedules_capacity, sizeof *c->schedule);
+    c->schedule[c->schedules++] = *s;
+    c->cost += s->cost;
+}
+
+static void add_verdict(struct cover *c, const struct verdict *v)
+{
+    c->verdict = arena_grow(c->arena, c->verdict, c->verdicts, &c->verdicts_capacity, sizeof *c->verdict);
+    c->verdict[c->verdicts++] = *v;
+}
+
+/* ---- outputs apart ---- */
+
+static double flops_of(const struct cover *c, const struct outputs *q, const bool *takes)
+{
+    return demand_build(c->arena, c->plan, c->kernel, q->n, q->output, takes)->flops;
+}
+
+/* The outputs that sum over rows of one index, of each index; of one owner without sums where there is none.
+ * Outputs of items are where they add the fewest flops. Returns the number of groups. */
+static int outputs_apart(const struct cover *c, const struct outputs *all, const bool *takes,
+                         struct outputs group[INDEX_COUNT])
+{
+    static const enum index_kind owners[] = {INDEX_RECEIVER, INDEX_SENDER, INDEX_SHARED};
+    const enum index_kind *index = c->plan->problem->spec->index;
+    const struct form_output *output = c->kernel->form->output;
+    struct outputs items = {0, NEW_ARRAY(c->arena, int, all->n + 1)}, host_items = items;
+    for (int o = 0; o < all->n; o++)
+        if (index[output[all->output[o]].slot] == INDEX_ITEM)
+            items.output[items.n++] = all->output[o];
+    int groups = 0, host = -1;
+    double least = 0;
+    for (int w = 0; w < 3; w++) {
+        struct outputs own = {0, NEW_ARRAY(c->arena, int, all->n + 1)};
+        struct outputs both = {0, NEW_ARRAY(c->arena, int, all->n + 1)};
+        for (int o = 0; o < all->n; o++) {
+            enum index_kind mine = index[output[all->output[o]].slot];
+            if (mine == owners[w])
+                own.output[own.n++] = all->output[o];
+            if (mine == owners[w] || mine == INDEX_ITEM)
+                both.output[both.n++] = all->output[o];
+        }
+        if (own.n == 0)
+            continue;
+        double more = items.n ? flops_of(c, &both, takes) - flops_of(c, &own, takes) : 0;
+        if (host < 0 || more < least) {
+            host = groups;
+            least = more;
+            host_items = both;
+        }
+        group[groups++] = own;
+    }
+    if (host >= 0)
+        group[host] = host_items;
+    else if (items.n)
+        group[groups++] = items;
+    return groups;
+}
+
+/* ---- one group of outputs ---- */
+
+/* What an evaluation takes of a demand: takes, rest: [paths]; why not: verdict. Returns whether it takes any.
+ */
+static bool ask(const struct cover *c, const struct evaluation *e, const struct demand *d, struct verdict *v,
+                bool *takes, bool *rest, bool *leaves)
+{
+    int paths = c->plan->problem->paths, taken = 0, wanted = 0;
+    *leaves = false;
+    v->why = e->refuses(c->target, d);
+    if (v->why)
+        return false;
+    v->path = NEW_ARRAY(c->arena, const char *, paths + 1);
+    for (int p = 0; p < paths; p++) {
+        bool effect = d->variant_of[p] >= 0;
+        v->path[p] = effect ? e->refuses_path(c->target, d, &c->plan->problem->path[p]) : "without effect";
+        takes[p] = effect && !v->path[p];
+        rest[p] = !takes[p];
+        taken += takes[p];
+        wanted += effect;
+        *leaves |= effect && !takes[p];
+    }
+    if (taken == 0 && wanted > 0)
+        v->why = "no path for it";
+    else if (taken == 0 && !e->writes_all_weights)
+        v->why = "no path has an effect";
+    return v->why == NULL;
+}
+
+/* Has the schedule a block of weights that it does not write? */
+static bool leaves_blocks(const struct cover *c, const struct schedule *s)
+{
+    for (int o = 0; o < s->demand->outputs && !s->evaluation->writes_all_weights; o++)
+        for (int p = 0; p < c->plan->problem->paths; p++)
+            if (leaves_weights(demand_output(s->demand, o), s->demand, &c->plan->problem->path[p]))
+                return true;
+    return false;
+}
+
+/* The last evaluation adds the paths `rest` to the outputs that `first` has written. */
+static void add_rest(struct cover *c, const struct schedule *first, const struct outputs *all,
+                     const bool *rest)
+{
+    struct outputs group[INDEX_COUNT];
+    int groups = outputs_apart(c, all, rest, group);
+    const struct evaluation *const *last = c->target->evaluations;
+    while (last[1])
+        last++;
+    for (int g = 0; g < groups; g++) {
+        struct schedule s = {.evaluation = *last, .target = c->target, .before = first->demand};
+        s.demand = demand_build(c->arena, c->plan, c->kernel, group[g].n, group[g].output, rest);
+        bool blocks = false;
+        for (int o = 0; o < s.demand->outputs; o++)
+            for (int p = 0; p < c->plan->problem->paths; p++)
+                blocks |=
+                    leaves_weights(demand_output(s.demand, o), first->demand, &c->plan->problem->path[p]);
+        if (s.demand->flops == 0 && !blocks)
+            continue;
+        (*last)->plan(c->arena, &s);
+        add_schedule(c, &s);
+    }
+}
+
+/* The cover that begins with evaluation e; .whole: there is one. */
+static struct cover begin_with(const struct cover *base, const struct evaluation *e, const struct outputs *q,
+                               const struct demand *d, struct verdict *v)
+{
+    struct cover c = {
+        .arena = base->arena, .target = base->target, .plan = base->plan, .kernel = base->kernel};
+    int paths = c.plan->problem->paths;
+    bool *takes = NEW_ARRAY(c.arena, bool, paths + 1), *rest = NEW_ARRAY(c.arena, bool, paths + 1), leaves;
+    *v = (struct verdict){.evaluation = e, .outputs = q->n, .output = q->output};
+    if (!ask(&c, e, d, v, takes, rest, &leaves))
+        return c;
+    struct schedule s = {.evaluation = e, .target = c.target, .demand = d};
+    if (leaves)
+        s.demand = demand_build(c.arena, c.plan, c.kernel, q->n, q->output, takes);
+    v->why = e->plan(c.arena, &s);
+    if (v->why)
+        return c;
+    add_schedule(&c, &s);
+    if (leaves || leaves_blocks(&c, &s))
+        add_rest(&c, &s, q, rest);
+    c.whole = true;
+    return c;
+}
+
+/* The cheapest cover of outputs that are computed together. .whole: there is one. */
+static struct cover cover_outputs(const struct cover *base, const struct outputs *q)
+{
+    const struct demand *d = demand_build(base->arena, base->plan, base->kernel, q->n, q->output, NULL);
+    struct cover best = *base;
+    int n = 0, winner = -1;
+    while (base->target->evaluations[n])
+        n++;
+    struct verdict *verdict = NEW_ARRAY(base->arena, struct verdict, n);
+    double *cost = NEW_ARRAY(base->arena, double, n);
+    for (int i = 0; i < n; i++) {
+        struct cover c = begin_with(base, base->target->evaluations[i], q, d, &verdict[i]);
+        cost[i] = c.cost;
+        if (c.whole && (winner < 0 || c.cost < best.cost)) {
+            best = c;
+            winner = i;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        if (i != winner && !verdict[i].why)
+            verdict[i].why = arena_printf(base->arena, "would cost %.0f, not %.0f", cost[i], best.cost);
+        add_verdict(&best, &verdict[i]);
+    }
+    return best;
+}
+
+/* ---- a kernel ---- */
+
+static struct cover cover_apart(const struct cover *base, const struct outputs *all)
+{
+    struct outputs group[INDEX_COUNT];
+    int groups = outputs_apart(base, all, NULL, group);
+    struct cover c = *base;
+    c.whole = true;
+    for (int g = 0; g < groups; g++) {
+        struct cover one = cover_outputs(base, &group[g]);
+        c.whole &= one.whole;
+        for (int s = 0; s < one.schedules; s++)
+            add_schedule(&c, &one.schedule[s]);
+        for (int v = 0; v < one.verdicts; v++)
+            add_verdict(&c, &one.verdict[v]);
+    }
+    return c;
+}
+
+/* Names of schedules: of their evaluation, and where several have the same, of whose rows they own. */
+static void name_schedules(struct cover *c)
+{
+    static const char *const owner[] = {"items", "senders", "receivers", "shared", "all"};
+    for (int i = 0; i < c->schedules; i++) {
+        struct schedule *s = &c->schedule[i];
+        int same = 0;
+        for (int j = 0; j < c->schedules; j++)
+            same += c->schedule[j].evaluation == s->evaluation;
+        s->name = same > 1
+                      ? arena_printf(c->arena, "%s_%s", s->evaluation->name, owner[demand_owner(s->demand)])
+                      : s->evaluation->name;
+    }
+}
+
+static void count(struct kernel_schedule *k, const struct plan *plan)
+{
+    const struct problem *problem = plan->problem;
+    const struct kernel_form *f = k->kernel->form;
+    double size = problem->spec->precision == PRECISION_FLOAT64 ? 8 : 4;
+    for (int s = 0; s < k->schedules; s++)
+        k->flops += k->schedule[s].demand->flops;
+    for (int i = 0; i < f->inputs + f->outputs; i++) {
+        enum slot slot = i < f->inputs ? f->input[i].slot : f->output[i - f->inputs].slot;
+        int times = i >= f->inputs;
+        for (int s = 0; s < k->schedules && i < f->inputs; s++)
+            times += demand_reads(k->schedule[s].demand, i);
+        if (problem->spec->index[slot] == INDEX_ITEM)
+            k->bytes_planned += size * (double)problem->dim[slot] * times;
+    }
+}
+
+static struct kernel_schedule cover_kernel(struct arena *a, const struct plan *plan,
+                                           const struct target *target, const struct kernel_plan *kernel)
+{
+    struct cover base = {.arena = a, .target = target, .plan = plan, .kernel = kernel};
+    int n = kernel->form->outputs, passes = knob_value(plan->problem->spec, target, "passes");
+    struct outputs all = {n, NEW_ARRAY(a, int, n + 1)}, group[INDEX_COUNT];
+    for (int o = 0; o < n; o++)
+        all.output[o] = o;
+    struct cover best = cover_apart(&base, &all);
+    if (outputs_apart(&base, &all, NULL, group) > 1 && passes != 2) {
+        struct cover together = cover_outputs(&base, &all);
+        bool spills = false;
+        for (int s = 0; s < together.schedules; s++)
+            spills |= together.schedule[s].spills;
+        if (together.whole && (passes == 1 || (!spills && together.cost <= best.cost)))
+            best = together;
+    }
+    name_schedules(&best);
+    struct kernel_schedule k = {.kernel = kernel,
+                                .schedules = best.schedules,
+                                .schedule = best.schedule,
+                                .verdicts = best.verdicts,
+                                .verdict = best.verdict};
+    count(&k, plan);
+    return k;
+}
+
+const struct schedules *schedules_build(struct arena *a, const struct plan *plan, const struct target *target)
+{
+    struct schedules *all = NEW(a, struct schedules);
+    all->plan = plan;
+    all->target = target;
+    all->kernel = NEW_ARRAY(a, struct kernel_schedule, plan->kernels + 1);
+    for (int k = 0; k < plan->kernels; k++)
+        all->kernel[k] = cover_kernel(a, plan, target, &plan->kernel[k]);
+    return all;
+}

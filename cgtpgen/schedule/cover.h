@@ -1,0 +1,10 @@
+/* cover.h - which schedules compute a kernel: the paths of its outputs are covered at least cost. */
+#ifndef CGTPGEN_COVER_H
+#define CGTPGEN_COVER_H
+
+#include "schedule/schedule.h"
+
+/* Plans every kernel for the target. */
+const struct schedules *schedules_build(struct arena *, const struct plan *, const struct target *);
+
+#endif

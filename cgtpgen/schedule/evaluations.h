@@ -1,0 +1,14 @@
+/* evaluations.h - the evaluations that there are. Only this table names them. */
+#ifndef CGTPGEN_EVALUATIONS_H
+#define CGTPGEN_EVALUATIONS_H
+
+#include "schedule/schedule.h"
+
+extern const struct evaluation convolution_evaluation, general_evaluation; /* of GPUs */
+extern const struct evaluation loops_evaluation;                           /* of the host */
+
+/* Those of a target, in the order in which they are asked; at the end NULL. */
+extern const struct evaluation *const cuda_evaluations[];
+extern const struct evaluation *const c_evaluations[];
+
+#endif

@@ -1,0 +1,145 @@
+/* general.c - the general evaluation's row in the table of a GPU: see general.h. */
+#include "schedule/general/general.h"
+
+#include "schedule/check.h"
+#include "schedule/evaluations.h"
+#include "schedule/report.h"
+
+static const char *refuses(const struct target *target, const struct demand *d)
+{
+    (void)target;
+    return demand_owner(d) == INDEX_COUNT ? "outputs that sum over rows of several indices" : NULL;
+}
+
+static const char *refuses_path(const struct target *target, const struct demand *d, const struct path *p)
+{
+    (void)target;
+    (void)d;
+    (void)p;
+    return NULL;
+}
+
+/* Instructions of a warp per item, with what it costs to read everything where it stands; in the unit of the
+ * other evaluations, and only good enough to rank them. */
+static double cost_of(const struct demand *d)
+{
+    const double inefficiency = 16, bytes_per_instruction = 1, lanes = 32;
+    double bytes = 0;
+    for (int i = 0; i < d->kernel->form->inputs; i++)
+        if (demand_reads(d, i))
+            bytes += source_size(d->plan) * (double)d->plan->problem->dim[d->kernel->form->input[i].slot];
+    for (int o = 0; o < d->outputs; o++)
+        bytes += source_size(d->plan) * (double)d->plan->problem->dim[demand_output(d, o)->slot];
+    return inefficiency * d->flops / 2 / lanes + bytes / bytes_per_instruction;
+}
+
+static const char *plan(struct arena *a, struct schedule *s)
+{
+    const struct demand *d = s->demand;
+    const struct spec *spec = d->plan->problem->spec;
+    struct general *own = NEW(a, struct general);
+    for (int i = 0; i < d->plan->problem->paths; i++) {
+        if (d->variant_of[i] < 0)
+            continue;
+        const struct variant *v = &d->variant[d->variant_of[i]];
+        const struct path_plan *e = &d->plan->path[i];
+        int64_t need = (int64_t)(v->ts + v->ps) * e->matrix->columns * path_channels_b(e);
+        own->scratch = own->scratch > need ? own->scratch : need;
+    }
+    static const enum route_kind offered[INDEX_COUNT] = {
+        [INDEX_ITEM] = ROUTE_ITEM,
+        [INDEX_SENDER] = ROUTE_OWNED_ROW,
+        [INDEX_RECEIVER] = ROUTE_OWNED_ROW,
+        [INDEX_SHARED] = ROUTE_PARTS,
+    };
+    s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
+    for (int o = 0; o < d->outputs; o++)
+        if (!route_choose(spec, 1, &offered[spec->index[demand_output(d, o)->slot]], &s->route[o]))
+            return "no way to sum as the spec asks";
+    s->own = own;
+    s->cost = cost_of(d);
+    return NULL;
+}
+
+static void check(struct checker *c, const struct schedule *s)
+{
+    enum index_kind owner = demand_owner(s->demand);
+    check_that(c, owner != INDEX_COUNT, "outputs have several owners");
+    for (int o = 0; o < s->demand->outputs; o++) {
+        enum index_kind index = s->demand->plan->problem->spec->index[demand_output(s->demand, o)->slot];
+        check_that(c, index == INDEX_ITEM || index == owner, "nobody owns the rows of %s",
+                   demand_output(s->demand, o)->name);
+    }
+}
+
+static void areas(struct areas *all, const struct schedule *s)
+{
+    const struct general *own = s->own;
+    const struct plan *plan = s->demand->plan;
+    for (int o = 0; o < s->demand->outputs; o++) {
+        const struct form_output *f = demand_output(s->demand, o);
+        int64_t dim = plan->problem->dim[f->slot];
+        enum index_kind rows = plan->problem->spec->index[f->slot];
+        bool parts = s->route[o].kind == ROUTE_PARTS;
+        if (parts)
+            areas_add_counted(all, "real", arena_printf(all->arena, "%s_parts", f->name),
+                              "CGTP_GENERAL_WARPS", dim);
+        const char *error = arena_printf(all->arena, "%s_error", f->name);
+        if (s->route[o].compensated && parts)
+            areas_add_counted(all, "real", error, "CGTP_GENERAL_WARPS", dim);
+        else if (s->route[o].compensated)
+            areas_add(all, "real", error, rows, dim);
+    }
+    if (own->scratch)
+        areas_add_counted(all, "real", arena_printf(all->arena, "scratch_%s", s->name), "CGTP_GENERAL_WARPS",
+                          own->scratch);
+}
+
+static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
+{
+    enum index_kind owner = demand_owner(s->demand);
+    *receiver_row |= s->demand->plan->problem->spec->sorted && owner == INDEX_RECEIVER;
+    *by_sender |= s->demand->plan->problem->spec->sorted && owner == INDEX_SENDER;
+}
+
+static void device(struct source *w, const struct schedule *s)
+{
+    source_set(w, s);
+    general_item(w);
+    general_kernels(w);
+}
+
+static void launch(struct source *w, const struct schedule *s)
+{
+    source_set(w, s);
+    source_step(w, arena_printf(w->arena,
+                                "cgtp_launch(%s_%s, CGTP_GENERAL_WARPS * CGTP_LANES / CGTP_GENERAL_BLOCK,\n"
+                                "                              CGTP_GENERAL_BLOCK, 0, stream, l)",
+                                w->form->name, s->name));
+    for (int o = 0; o < s->demand->outputs; o++)
+        if (s->route[o].kind == ROUTE_PARTS)
+            source_step(w, arena_printf(w->arena, "cgtp_launch(%s_sum, %lld, 128, 0, stream, l)",
+                                        demand_output(s->demand, o)->name,
+                                        (source_dim(w, demand_output(s->demand, o)->slot) + 127) / 128));
+}
+
+static void report(struct report *r, const struct schedule *s)
+{
+    const struct general *own = s->own;
+    report_number(r, "scratch_per_warp", (double)own->scratch);
+}
+
+const struct evaluation general_evaluation = {
+    .name = "general",
+    .words = "general evaluation",
+    .writes_all_weights = true,
+    .refuses = refuses,
+    .refuses_path = refuses_path,
+    .plan = plan,
+    .check = check,
+    .areas = areas,
+    .reads_graph = reads_graph,
+    .device = device,
+    .launch = launch,
+    .report = report,
+};

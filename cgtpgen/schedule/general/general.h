@@ -1,0 +1,19 @@
+/* general.h - the general evaluation on a GPU: a warp owns rows, or items of a sum over all of them, and does
+ * the work of an item path by path. Simple, and right for every product, index and order of edges.
+ */
+#ifndef CGTPGEN_GENERAL_H
+#define CGTPGEN_GENERAL_H
+
+#include "schedule/source.h"
+
+struct general {
+    int64_t scratch; /* elements that a warp needs for the vectors of contracted paths */
+};
+
+/* Writes the functions that compute what one item adds to its rows (general_device.c). */
+void general_item(struct source *);
+
+/* Writes the kernels that visit items, and finish sums over all items (general_kernel.c). */
+void general_kernels(struct source *);
+
+#endif

@@ -1,0 +1,216 @@
+/* general_kernel.c - the general evaluation: the kernel that visits the items of each row, and those that
+ * finish sums over all items.
+ */
+#include "schedule/general/general.h"
+
+#include "schedule/path.h"
+
+static bool is_owned(const struct source *w, int o)
+{
+    return w->schedule->route[o].kind != ROUTE_ITEM;
+}
+
+/* Row of item e, as a C expression. */
+static const char *row_of(enum index_kind index)
+{
+    static const char *const expression[] = {"e", "l.graph.sender[e]", "l.graph.receiver[e]", "0"};
+    return expression[index];
+}
+
+static void emit_row(struct source *w, int indent, int o, const char *at)
+{
+    const struct form_output *f = demand_output(w->demand, o);
+    long long dim = source_dim(w, f->slot);
+    const char *array = w->schedule->route[o].kind == ROUTE_PARTS
+                            ? arena_printf(w->arena, "l.%s_parts", f->name)
+                            : arena_printf(w->arena, "l.%s", f->name);
+    const char *row = arena_printf(w->arena, "%s + %s * (int64_t)%lld", array, at, dim);
+    if (w->schedule->route[o].compensated)
+        text_printf(w->out, "%*sconst cgtp_compensated %s_row = {%s,\n%*sl.%s_error + %s * (int64_t)%lld};\n",
+                    indent, "", f->name, row, indent + 31, "", f->name, at, dim);
+    else
+        text_printf(w->out, "%*sreal *const %s_row = %s;\n", indent, "", f->name, row);
+}
+
+/* Zeros in the row of an output; where a schedule before has written it, in the blocks of weights that are
+ * left. */
+static void emit_zeros(struct source *w, int indent, const struct form_output *f)
+{
+    int64_t from = 0, to = 0;
+    if (!w->schedule->before) {
+        text_printf(w->out, "%*scgtp_zero_row(%s_row, %lld);\n", indent, "", f->name, source_dim(w, f->slot));
+        return;
+    }
+    for (int p = 0; p <= w->problem->paths && f->slot == SLOT_W; p++) {
+        const struct path *q = &w->problem->path[p];
+        bool left = p < w->problem->paths && leaves_weights(f, w->schedule->before, q);
+        if (left && q->weight_offset == to) {
+            to += q->weight_numel;
+        } else if (left || p == w->problem->paths) {
+            if (to > from)
+                text_printf(w->out, "%*scgtp_zero_row(%s, %lld);\n", indent, "",
+                            plus_offset(w->arena, arena_printf(w->arena, "%s_row", f->name), from),
+                            (long long)(to - from));
+            from = left ? q->weight_offset : to;
+            to = left ? from + q->weight_numel : to;
+        }
+    }
+}
+
+/* Does the work of item e, with its own rows. */
+static void emit_visit(struct source *w, int indent)
+{
+    const struct demand *d = w->demand;
+    for (int o = 0; o < d->outputs; o++)
+        if (!is_owned(w, o)) {
+            emit_row(w, indent, o, "e");
+            emit_zeros(w, indent, demand_output(d, o));
+        }
+    const char **argument = NEW_ARRAY(w->arena, const char *, w->form->inputs + d->outputs + 1);
+    int n = 0;
+    for (int i = 0; i < w->form->inputs; i++) {
+        const struct form_argument *in = &w->form->input[i];
+        enum index_kind index = source_index(w, in->slot);
+        if (!demand_reads(d, i))
+            continue;
+        argument[n++] = index == INDEX_SHARED ? arena_printf(w->arena, "l.%s", in->name)
+                                              : arena_printf(w->arena, "l.%s + %s * (int64_t)%lld", in->name,
+                                                             row_of(index), source_dim(w, in->slot));
+    }
+    for (int o = 0; o < d->outputs; o++)
+        argument[n++] = arena_printf(w->arena, "%s_row", demand_output(d, o)->name);
+    argument[n++] = "scratch";
+    emit_call(w->out, indent, arena_printf(w->arena, "item_%s", w->schedule->name), n, argument);
+}
+
+enum owned_step { DECLARE = 1, BEGIN = 2, FINISH = 4 };
+
+/* Declares, begins or finishes the owned rows number `at`. */
+static void emit_owned(struct source *w, int indent, const char *at, unsigned steps)
+{
+    for (int o = 0; o < w->demand->outputs; o++) {
+        const struct form_output *f = demand_output(w->demand, o);
+        if (!is_owned(w, o))
+            continue;
+        if (steps & DECLARE)
+            emit_row(w, indent, o, at);
+        if (steps & BEGIN)
+            emit_zeros(w, indent, f);
+        if (steps & FINISH && w->schedule->route[o].compensated)
+            text_printf(w->out, "%*scgtp_finish_row(%s_row, %lld);\n", indent, "", f->name,
+                        source_dim(w, f->slot));
+    }
+}
+
+static bool finishes(const struct source *w)
+{
+    bool any = false;
+    for (int o = 0; o < w->demand->outputs; o++)
+        any |= w->schedule->route[o].compensated && w->schedule->route[o].kind == ROUTE_OWNED_ROW;
+    return any;
+}
+
+/* Items, each for itself or for the warp's partial rows. */
+static void visit_items(struct source *w)
+{
+    emit_owned(w, 4, "warp", DECLARE | BEGIN);
+    text_printf(w->out, "    for (int64_t e = warp; e < %s; e += CGTP_GENERAL_WARPS) {\n",
+                w->graph ? "l.graph.items" : "l.items");
+    emit_visit(w, 8);
+    text_printf(w->out, "    }\n");
+}
+
+/* The edges of each node, where they are sorted. */
+static void visit_sorted(struct source *w, const char *side, bool receiver)
+{
+    text_printf(w->out, "    for (int64_t node = warp; node < l.graph.%ss; node += CGTP_GENERAL_WARPS) {\n",
+                side);
+    emit_owned(w, 8, "node", DECLARE | BEGIN);
+    text_printf(w->out,
+                "        for (int64_t i = l.graph.%s_row[node]; i < l.graph.%s_row[node + 1]; i++) {\n"
+                "            const int64_t e = %s;\n",
+                side, side, receiver ? "i" : "l.graph.by_sender[i]");
+    emit_visit(w, 12);
+    text_printf(w->out, "        }\n");
+    emit_owned(w, 8, "node", FINISH);
+    text_printf(w->out, "    }\n");
+}
+
+/* Edges in any order: each warp looks for those of its nodes, so that sums keep their order. */
+static void visit_any(struct source *w, const char *side)
+{
+    const char *each = arena_printf(
+        w->arena, "    for (int64_t node = warp; node < l.graph.%ss; node += CGTP_GENERAL_WARPS) {\n", side);
+    text_printf(w->out, "%s", each);
+    emit_owned(w, 8, "node", DECLARE | BEGIN);
+    text_printf(w->out,
+                "    }\n"
+                "    for (int64_t from = 0; from < l.graph.items; from += CGTP_LANES) {\n"
+                "        const int64_t mine = from + cgtp_lane();\n"
+                "        unsigned found = cgtp_vote(mine < l.graph.items &&\n"
+                "                                   l.graph.%s[mine] %% CGTP_GENERAL_WARPS == warp);\n"
+                "        for (; found; found &= found - 1) {\n"
+                "            const int64_t e = from + cgtp_lowest(found), node = l.graph.%s[e];\n",
+                side, side);
+    emit_owned(w, 12, "node", DECLARE);
+    emit_visit(w, 12);
+    text_printf(w->out, "        }\n    }\n");
+    if (!finishes(w))
+        return;
+    text_printf(w->out, "%s", each);
+    emit_owned(w, 8, "node", DECLARE | FINISH);
+    text_printf(w->out, "    }\n");
+}
+
+/* Adds up the partial rows of all warps for output o. */
+static void emit_sum(struct source *w, int o)
+{
+    const char *name = demand_output(w->demand, o)->name;
+    long long dim = source_dim(w, demand_output(w->demand, o)->slot);
+    text_printf(w->out,
+                "/* %s: the partial sums of all warps, added in order; a thread per element. */\n"
+                "CGTP_KERNEL(128, 1) %s_sum(const launch l)\n{\n"
+                "    const int64_t at = cgtp_block() * (int64_t)128 + cgtp_thread();\n"
+                "    if (at >= %lld)\n        return;\n",
+                name, name, dim);
+    if (w->schedule->route[o].compensated)
+        text_printf(
+            w->out,
+            "    real sum = 0, error = 0;\n    const cgtp_compensated total = {&sum, &error};\n"
+            "    for (int64_t part = 0; part < CGTP_GENERAL_WARPS; part++) {\n"
+            "        total[0] += l.%s_parts[part * %lld + at];\n"
+            "        error += l.%s_error[part * %lld + at];\n    }\n    l.%s[at] = sum + error;\n}\n\n",
+            name, dim, name, dim, name);
+    else
+        text_printf(w->out,
+                    "    real sum = 0;\n    for (int64_t part = 0; part < CGTP_GENERAL_WARPS; part++)\n"
+                    "        sum += l.%s_parts[part * %lld + at];\n    l.%s[at] = sum;\n}\n\n",
+                    name, dim, name);
+}
+
+void general_kernels(struct source *w)
+{
+    const struct general *own = w->schedule->own;
+    enum index_kind owner = demand_owner(w->demand);
+    bool receiver = owner == INDEX_RECEIVER;
+    const char *side = receiver ? "receiver" : "sender";
+    text_printf(w->out,
+                "CGTP_KERNEL(CGTP_GENERAL_BLOCK, 1) %s_%s(const launch l)\n{\n"
+                "    const int warp = cgtp_general_warp();\n",
+                w->form->name, w->schedule->name);
+    if (own->scratch)
+        text_printf(w->out, "    real *const scratch = l.scratch_%s + (int64_t)warp * %lld;\n",
+                    w->schedule->name, (long long)own->scratch);
+    else
+        text_printf(w->out, "    real *const scratch = NULL;\n");
+    if (owner == INDEX_ITEM || owner == INDEX_SHARED)
+        visit_items(w);
+    else if (w->spec->sorted)
+        visit_sorted(w, side, receiver);
+    else
+        visit_any(w, side);
+    text_printf(w->out, "}\n\n");
+    for (int o = 0; o < w->demand->outputs; o++)
+        if (w->schedule->route[o].kind == ROUTE_PARTS)
+            emit_sum(w, o);
+}

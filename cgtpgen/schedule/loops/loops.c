@@ -1,0 +1,427 @@
+/* loops.c - the row of the host's loops in the table: what is copied into component order, and where
+ * everything is in the scratch of a part.
+ */
+#include "schedule/loops/loops.h"
+
+#include "schedule/check.h"
+#include "schedule/evaluations.h"
+#include "schedule/path.h"
+#include "schedule/report.h"
+
+#include <string.h>
+
+static const char *refuses(const struct target *target, const struct demand *d)
+{
+    (void)target;
+    return demand_owner(d) == INDEX_COUNT ? "outputs that sum over rows of several indices" : NULL;
+}
+
+static const char *refuses_path(const struct target *target, const struct demand *d, const struct path *p)
+{
+    (void)target;
+    (void)d;
+    (void)p;
+    return NULL;
+}
+
+/* ---- what the writers ask ---- */
+
+int64_t loops_padded(int64_t n)
+{
+    return (n + 15) / 16 * 16;
+}
+
+struct channel_sum *loops_find_sum(const struct loops *l, int o, int segment)
+{
+    for (int i = 0; i < l->sums; i++)
+        if (l->sum[i].output == o && l->sum[i].segment == segment)
+            return &l->sum[i];
+    return NULL;
+}
+
+const char *loops_vector_name(struct source *w, int i)
+{
+    const char *name = w->form->input[i].name;
+    return own(w)->staging[i] == STAGE_NONE ? name : arena_printf(w->arena, "%s_t", name);
+}
+
+/* Does a way of computing a path write the kernel's output? */
+static bool writes(const struct variant *v, int output)
+{
+    bool any = false;
+    for (int i = 0; v->product && i < v->product->outputs; i++)
+        any |= v->product->output[i].source == output;
+    for (int i = 0; i < v->zs; i++)
+        any |= v->z[i].output == output;
+    for (int i = 0; i < v->ws; i++)
+        any |= v->w[i].output == output;
+    return any;
+}
+
+bool loops_touches(const struct source *w, int o)
+{
+    const struct demand *d = w->demand;
+    bool item_weights = demand_output(d, o)->slot == SLOT_W && w->schedule->route[o].kind == ROUTE_ITEM;
+    for (int p = 0; p < d->plan->problem->paths; p++) {
+        const struct variant *v = d->variant_of[p] < 0 ? NULL : &d->variant[d->variant_of[p]];
+        if (v && writes(v, d->output[o]))
+            return true;
+        if (item_weights && d->plan->problem->path[p].weight_numel && (!v || v->contracted)) /* zeros */
+            return true;
+    }
+    return false;
+}
+
+/* ---- staging ---- */
+
+static void find_transposed(const struct plan *plan, struct loops *l)
+{
+    for (int p = 0; p < plan->problem->paths; p++) {
+        const struct path_plan *e = &plan->path[p];
+        const struct path *path = e->path;
+        if (!e->matrix)
+            continue;
+        if (path->mul_x > 1 && path->l1 > 0 && (e->b == SLOT_X || e->elementwise))
+            l->transposed[SLOT_X] = true;
+        if (path->mul_y > 1 && path->l2 > 0 && (e->b == SLOT_Y || e->elementwise))
+            l->transposed[SLOT_Y] = true;
+        if (path->mul_z > 1 && path->l3 > 0)
+            l->transposed[SLOT_G] = true;
+    }
+}
+
+static void find_staging(struct arena *a, const struct demand *d, struct loops *l)
+{
+    const struct spec *spec = d->plan->problem->spec;
+    const struct kernel_form *k = d->kernel->form;
+    l->staging = NEW_ARRAY(a, enum staging, k->inputs + 1);
+    for (int i = 0; i < k->inputs; i++) {
+        enum slot s = k->input[i].slot;
+        enum index_kind index = spec->index[s];
+        if (!d->vector[i] || !l->transposed[s])
+            l->staging[i] = STAGE_NONE;
+        else if (index == INDEX_SENDER || (index == INDEX_RECEIVER && !spec->sorted))
+            l->staging[i] = STAGE_ALL;
+        else
+            l->staging[i] = STAGE_ROW;
+    }
+}
+
+/* ---- scratch ---- */
+
+static const struct recipe_output *a_output(const struct recipe *r, int o)
+{
+    for (int i = 0; r && i < r->outputs; i++)
+        if (r->output[i].role == ROLE_A && r->output[i].source == o)
+            return &r->output[i];
+    return NULL;
+}
+
+/* The sums over channels that a path needs for its A outputs; returns the elements of those of its own. */
+static int64_t add_sums(struct arena *a, const struct demand *d, const struct path_plan *e, struct loops *l,
+                        int *capacity)
+{
+    const struct variant *v = &d->variant[d->variant_of[e->path->number]];
+    int64_t own = 0;
+    for (int o = 0; o < d->outputs && !e->elementwise; o++) {
+        if (!a_output(v->product, d->output[o]))
+            continue;
+        int segment = e->a == SLOT_X ? e->path->x : e->path->y;
+        if (path_channels_a(e) > 1) {
+            own = e->matrix->depth * path_channels_b(e);
+            continue;
+        }
+        struct channel_sum *s = loops_find_sum(l, d->output[o], segment);
+        if (!s) {
+            l->sum = arena_grow(a, l->sum, l->sums, capacity, sizeof *l->sum);
+            s = &l->sum[l->sums++];
+            *s = (struct channel_sum){d->output[o], segment, 0, e->matrix->depth, 0};
+        }
+        s->length = s->length > path_channels_b(e) ? s->length : path_channels_b(e);
+    }
+    return own;
+}
+
+/* One product function serves all outputs of a slot with one stride. */
+static void even_out_sums(const struct kernel_form *form, struct loops *l)
+{
+    for (int i = 0; i < l->sums; i++)
+        for (int j = 0; j < l->sums; j++)
+            if (l->sum[i].segment == l->sum[j].segment && l->sum[i].length < l->sum[j].length &&
+                form->output[l->sum[i].output].slot == form->output[l->sum[j].output].slot)
+                l->sum[i].length = l->sum[j].length;
+}
+
+/* Elements of the longest segment that is transposed back in an output's row. */
+static int64_t longest_segment(const struct demand *d, const struct loops *l)
+{
+    int64_t longest = 0;
+    for (int o = 0; o < d->outputs; o++) {
+        enum slot s = demand_output(d, o)->slot;
+        for (int i = 0; l->transposed[s] && i < slot_irreps(d->plan->problem, s)->n; i++) {
+            const struct segment *g = &slot_irreps(d->plan->problem, s)->segment[i];
+            int64_t length = g->mul * (2 * g->ir.l + 1);
+            longest = longest > length ? longest : length;
+        }
+    }
+    return longest;
+}
+
+static int64_t take(int64_t *at, int64_t n)
+{
+    int64_t begin = *at;
+    *at += n;
+    return begin;
+}
+
+static void lay_out_scratch(struct arena *a, const struct schedule *s, struct loops *l)
+{
+    const struct demand *d = s->demand;
+    const struct problem *problem = d->plan->problem;
+    const struct kernel_form *form = d->kernel->form;
+    int capacity = 0;
+    int64_t t = 0, p = 0, own = 0, at = 0;
+    for (int i = 0; i < problem->paths; i++) {
+        const struct path_plan *e = &d->plan->path[i];
+        if (d->variant_of[i] < 0)
+            continue;
+        const struct variant *v = &d->variant[d->variant_of[i]];
+        int64_t vector = v->contracted ? e->matrix->columns * path_channels_b(e) : 0;
+        t = t > v->ts * vector ? t : v->ts * vector;
+        p = p > v->ps * vector ? p : v->ps * vector;
+        int64_t sum = add_sums(a, d, e, l, &capacity);
+        own = own > sum ? own : sum;
+    }
+    even_out_sums(form, l);
+    for (int i = 0; i < l->sums; i++)
+        l->sum[i].at = take(&at, loops_padded(l->sum[i].length * l->sum[i].depth));
+    l->sums_length = at;
+    l->sum_at = take(&at, loops_padded(own) * d->outputs);
+    l->t_at = take(&at, loops_padded(t));
+    l->p_at = take(&at, loops_padded(p));
+    l->staged_at = NEW_ARRAY(a, int64_t, form->inputs + 1);
+    for (int i = 0; i < form->inputs; i++)
+        if (l->staging[i] == STAGE_ROW)
+            l->staged_at[i] = take(&at, loops_padded(problem->dim[form->input[i].slot]));
+    l->term_at = NEW_ARRAY(a, int64_t, d->outputs + 1);
+    for (int o = 0; o < d->outputs; o++)
+        if (s->route[o].compensated)
+            l->term_at[o] = take(&at, loops_padded(problem->dim[demand_output(d, o)->slot]));
+    l->temporary_at = take(&at, loops_padded(longest_segment(d, l)));
+    l->scratch = at ? at : 16;
+}
+
+static const char *plan(struct arena *a, struct schedule *s)
+{
+    static const enum route_kind offered[INDEX_COUNT] = {
+        [INDEX_ITEM] = ROUTE_ITEM,
+        [INDEX_SENDER] = ROUTE_OWNED_ROW,
+        [INDEX_RECEIVER] = ROUTE_OWNED_ROW,
+        [INDEX_SHARED] = ROUTE_PARTS,
+    };
+    const struct demand *d = s->demand;
+    const struct spec *spec = d->plan->problem->spec;
+    struct loops *l = NEW(a, struct loops);
+    s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
+    for (int o = 0; o < d->outputs; o++)
+        if (!route_choose(spec, 1, &offered[spec->index[demand_output(d, o)->slot]], &s->route[o]))
+            return "no way to sum as the spec asks";
+    find_transposed(d->plan, l);
+    find_staging(a, d, l);
+    lay_out_scratch(a, s, l);
+    s->own = l;
+    s->cost = d->flops;
+    return NULL;
+}
+
+static void check(struct checker *c, const struct schedule *s)
+{
+    const struct loops *l = s->own;
+    check_that(c, demand_owner(s->demand) != INDEX_COUNT, "outputs have several owners");
+    check_that(
+        c, l->sums_length <= l->sum_at && l->sum_at <= l->t_at && l->t_at <= l->p_at && l->p_at <= l->scratch,
+        "areas of the scratch overlap");
+    for (int i = 0; i < l->sums; i++)
+        check_that(c, l->sum[i].at + l->sum[i].length * l->sum[i].depth <= l->sums_length,
+                   "sum %d over channels goes beyond what is cleared", i);
+    for (int i = 0; i < s->demand->kernel->form->inputs; i++)
+        check_that(c,
+                   l->staging[i] != STAGE_ROW ||
+                       l->staged_at[i] +
+                               s->demand->plan->problem->dim[s->demand->kernel->form->input[i].slot] <=
+                           l->temporary_at,
+                   "the copy of %s goes beyond the scratch", s->demand->kernel->form->input[i].name);
+}
+
+static void areas(struct areas *all, const struct schedule *s)
+{
+    const struct loops *l = s->own;
+    const struct demand *d = s->demand;
+    const struct problem *problem = d->plan->problem;
+    bool shared = false;
+    for (int i = 0; i < d->kernel->form->inputs; i++) {
+        const struct form_argument *in = &d->kernel->form->input[i];
+        if (l->staging[i] == STAGE_ALL)
+            areas_share(all, "real", arena_printf(all->arena, "%s_t", in->name),
+                        problem->spec->index[in->slot], problem->dim[in->slot]);
+    }
+    for (int o = 0; o < d->outputs; o++) {
+        const struct form_output *f = demand_output(d, o);
+        bool parts = s->route[o].kind == ROUTE_PARTS;
+        const char *error = arena_printf(all->arena, "%s_error", f->name);
+        shared |= parts;
+        if (parts)
+            areas_add_counted(all, "real", arena_printf(all->arena, "%s_parts", f->name), "CGTP_SHARED_PARTS",
+                              problem->dim[f->slot]);
+        if (s->route[o].compensated && parts)
+            areas_add_counted(all, "real", error, "CGTP_SHARED_PARTS", problem->dim[f->slot]);
+        else if (s->route[o].compensated)
+            areas_add(all, "real", error, problem->spec->index[f->slot], problem->dim[f->slot]);
+    }
+    areas_add_counted(all, "real", arena_printf(all->arena, "scratch_%s", s->name),
+                      shared ? "(parts < CGTP_SHARED_PARTS ? CGTP_SHARED_PARTS : parts)" : "parts",
+                      l->scratch);
+}
+
+static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
+{
+    (void)by_sender;
+    *receiver_row |= s->demand->plan->problem->spec->sorted && demand_owner(s->demand) == INDEX_RECEIVER;
+}
+
+/* ---- source ---- */
+
+/* The segments of the slots whose rows are transposed. */
+static void emit_segments(struct source *w)
+{
+    for (int s = 0; s < SLOT_COUNT; s++) {
+        bool used = false;
+        for (int i = 0; i < w->form->inputs; i++)
+            used |= (int)w->form->input[i].slot == s && own(w)->staging[i] != STAGE_NONE;
+        for (int o = 0; o < w->demand->outputs; o++)
+            used |= (int)demand_output(w->demand, o)->slot == s;
+        const char *name = arena_printf(w->arena, "segments_%s", slot_name[s]);
+        if (!used || !own(w)->transposed[s] || !source_once(w, name))
+            continue;
+        const struct irreps *r = slot_irreps(w->problem, (enum slot)s);
+        text_printf(w->out,
+                    "/* Segments of a row of %s: offset, channels, components. */\n"
+                    "static const struct cgtp_segment %s[] = {\n   ",
+                    slot_name[s], name);
+        for (int i = 0; i < r->n; i++)
+            text_printf(w->out, "%s{%lld, %d, %d},", i && i % 5 == 0 ? "\n    " : " ",
+                        (long long)r->segment[i].offset, r->segment[i].mul, 2 * r->segment[i].ir.l + 1);
+        text_printf(w->out, "\n};\n\n");
+    }
+}
+
+static void device(struct source *w, const struct schedule *s)
+{
+    struct product_functions functions = {.arena = w->arena};
+    struct text body = {.arena = w->arena}, *out = w->out;
+    source_set(w, s);
+    w->functions = &functions;
+    emit_segments(w);
+    w->out = &body;
+    loops_item(w);
+    loops_pass(w);
+    w->out = out;
+    for (int i = 0; i < functions.n; i++)
+        loops_product(out, w->plan, &functions.function[i]);
+    text_put(out, text_string(&body), body.n);
+}
+
+/* Copies of all rows, before the first schedule that reads them. */
+static void launch_copies(struct source *w)
+{
+    for (int i = 0; i < w->form->inputs; i++) {
+        const struct form_argument *in = &w->form->input[i];
+        if (own(w)->staging[i] != STAGE_ALL ||
+            !source_once(w, arena_printf(w->arena, "copy of %s", in->name)))
+            continue;
+        const char *n = source_rows(w->plan, source_index(w, in->slot));
+        long long dim = source_dim(w, in->slot);
+        text_printf(
+            w->out,
+            "    CGTP_PARALLEL\n    for (int64_t part = 0; part < parts; part++)\n"
+            "        for (int64_t r = cgtp_part(%s, part, parts); r < cgtp_part(%s, part + 1, parts); r++)\n"
+            "            cgtp_row_to_components(%d, segments_%s, %s + r * %lld, l.%s_t + r * %lld);\n",
+            n, n, slot_irreps(w->problem, in->slot)->n, slot_name[in->slot], in->name, dim, in->name, dim);
+    }
+}
+
+/* Adds up the partial rows of output o. */
+static void launch_sum(struct source *w, int o)
+{
+    const struct form_output *f = demand_output(w->demand, o);
+    const char *n = f->name;
+    long long d = source_dim(w, f->slot);
+    text_printf(w->out, "    cgtp_zero(%lld, %s);\n", d, n);
+    if (w->schedule->route[o].compensated) /* part 0's errors become those of the whole sum */
+        text_printf(w->out,
+                    "    for (int64_t part = 1; part < CGTP_SHARED_PARTS; part++)\n"
+                    "        cgtp_add(%lld, l.%s_error + part * %lld, l.%s_error);\n"
+                    "    for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)\n"
+                    "        cgtp_add_compensated(%lld, l.%s_parts + part * %lld, %s, l.%s_error);\n"
+                    "    cgtp_add(%lld, l.%s_error, %s);\n",
+                    d, n, d, n, d, n, d, n, n, d, n, n);
+    else
+        text_printf(w->out,
+                    "    for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)\n"
+                    "        cgtp_add(%lld, l.%s_parts + part * %lld, %s);\n",
+                    d, n, d, n);
+    if (own(w)->transposed[f->slot])
+        text_printf(w->out, "    cgtp_row_from_components(%d, segments_%s, %s, l.scratch_%s);\n",
+                    slot_irreps(w->problem, f->slot)->n, slot_name[f->slot], n, w->schedule->name);
+}
+
+static void launch(struct source *w, const struct schedule *s)
+{
+    source_set(w, s);
+    enum index_kind owner = demand_owner(w->demand);
+    const char *n = source_rows(w->plan, owner == INDEX_SHARED ? INDEX_ITEM : owner), *name = s->name;
+    bool by_edges = owner == INDEX_RECEIVER && w->spec->sorted, shared = owner == INDEX_SHARED;
+    const char *part = by_edges ? "cgtp_part_by_edges(graph->receiver_row, " : "cgtp_part(";
+    const char *parts = shared ? "CGTP_SHARED_PARTS" : "parts";
+    launch_copies(w);
+    text_printf(w->out,
+                "    CGTP_PARALLEL\n    for (int64_t part = 0; part < %s; part++)\n"
+                "        pass_%s(&l, %s%s, part, %s), %s%s, part + 1, %s),\n"
+                "        %*s %sl.scratch_%s + part * %lld);\n",
+                parts, name, part, n, parts, part, n, parts, (int)strlen(name) + 5, "",
+                shared ? "part, " : "", name, (long long)own(w)->scratch);
+    for (int o = 0; o < w->demand->outputs; o++)
+        if (s->route[o].kind == ROUTE_PARTS)
+            launch_sum(w, o);
+}
+
+static void report(struct report *r, const struct schedule *s)
+{
+    static const char *const how[] = {"in place", "row by row in component order",
+                                      "all rows in component order first"};
+    const struct loops *l = s->own;
+    const struct kernel_form *f = s->demand->kernel->form;
+    report_number(r, "scratch_per_part", (double)l->scratch);
+    for (int i = 0; i < f->inputs; i++)
+        if (demand_reads(s->demand, i)) {
+            struct report *q = report_record(r, "reads", "read");
+            report_word(q, "input", f->input[i].name);
+            report_word(q, "how", how[l->staging[i]]);
+            report_flag(q, "and_in_place", l->staging[i] != STAGE_NONE && s->demand->raw[i]);
+        }
+}
+
+const struct evaluation loops_evaluation = {
+    .name = "loops",
+    .words = "loops over rows",
+    .writes_all_weights = true,
+    .refuses = refuses,
+    .refuses_path = refuses_path,
+    .plan = plan,
+    .check = check,
+    .areas = areas,
+    .reads_graph = reads_graph,
+    .device = device,
+    .launch = launch,
+    .report = report,
+};

@@ -1,0 +1,240 @@
+/* loops_item.c - the host's loops, one item: a call of a product function for every path. */
+#include "schedule/loops/loops.h"
+
+#include "schedule/path.h"
+
+static void call_product(struct source *w, int indent, const struct path_plan *e, const struct recipe *r,
+                         const char *suffix, const char *n)
+{
+    struct arena *a = w->arena;
+    const char *own_suffix =
+        w->kernel->schedules > 1 ? arena_printf(a, "_%s%s", w->schedule->name, suffix) : suffix;
+    const struct product_function *f = product_function_for(w->functions, r, own_suffix, e);
+    const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 8);
+    int count = 0;
+    bool tensor = e->contracted; /* G stands for T or P, dense vectors of n channels */
+    int64_t vector = e->matrix->columns * path_channels_b(e);
+    argument[count++] = n;
+    if (product_takes_ld(f, ROLE_B))
+        argument[count++] = arena_printf(a, "%lld", (long long)path_channels_b(e));
+    if (product_takes_ld(f, ROLE_G))
+        argument[count++] = tensor ? n : arena_printf(a, "%d", e->path->mul_z);
+    if (f->weight_strided)
+        argument[count++] = arena_printf(a, "%d", e->path->mul_y);
+    bool direct = path_channels_a(e) > 1; /* sums over channels go to the path's own scratch */
+    int segment = e->a == SLOT_X ? e->path->x : e->path->y;
+    if (product_takes_ld(f, ROLE_A)) {
+        int64_t length = 0;
+        for (int i = 0; i < own(w)->sums; i++)
+            if (own(w)->sum[i].segment == segment && w->form->output[own(w)->sum[i].output].slot == e->a)
+                length = own(w)->sum[i].length;
+        argument[count++] = direct ? n : arena_printf(a, "%lld", (long long)length);
+    }
+    for (int i = 0; i < r->inputs; i++) {
+        const struct recipe_input *in = &r->input[i];
+        if (!recipe_reads(r, i))
+            continue;
+        if (in->source >= w->form->inputs)
+            argument[count++] =
+                plus_offset(w->arena, "scratch", own(w)->p_at + (in->source - w->form->inputs) * vector);
+        else if (in->role == ROLE_W || (in->role == ROLE_A && !e->elementwise))
+            argument[count++] = path_address(w->arena, w->plan, e, in->role, in->name, 1);
+        else
+            argument[count++] =
+                path_address(w->arena, w->plan, e, in->role, loops_vector_name(w, in->source), 1);
+    }
+    for (int i = 0, direct_sums = 0; i < r->outputs; i++) {
+        const struct recipe_output *o = &r->output[i];
+        if (o->role == ROLE_G && tensor)
+            argument[count++] = plus_offset(w->arena, "scratch", own(w)->t_at + o->source * vector);
+        else if (o->role == ROLE_A && !e->elementwise)
+            argument[count++] =
+                direct ? plus_offset(w->arena, "scratch",
+                                     own(w)->sum_at +
+                                         direct_sums++ * loops_padded(e->matrix->depth * path_channels_b(e)))
+                       : plus_offset(w->arena, "scratch", loops_find_sum(own(w), o->source, segment)->at);
+        else
+            argument[count++] = path_address(w->arena, w->plan, e, o->role, o->name, 1);
+    }
+    emit_call(w->out, indent, f->name, count, argument);
+}
+
+/* Address in an output's row of component j of channel a of a segment of an A operand. */
+static const char *a_element(struct source *w, enum slot slot, const struct segment *g, bool one,
+                             const char *j)
+{
+    int d = 2 * g->ir.l + 1;
+    if (one)
+        return arena_printf(w->arena, "%lld + %s", (long long)g->offset, j);
+    return own(w)->transposed[slot]
+               ? arena_printf(w->arena, "%lld + %s * %d + a", (long long)g->offset, j, g->mul)
+               : arena_printf(w->arena, "%lld + a * %d + %s", (long long)g->offset, d, j);
+}
+
+static void emit_path(struct source *w, int number)
+{
+    struct arena *a = w->arena;
+    const struct path_plan *e = &w->plan->path[number];
+    const struct path *p = e->path;
+    const struct variant *v = &w->demand->variant[w->demand->variant_of[number]];
+    bool loop = path_channels_a(e) > 1;
+    int indent = loop ? 8 : 4;
+    const char *n = e->pairs ? arena_printf(a, "%d - a", p->mul_x - 1)
+                             : arena_printf(a, "%lld", (long long)path_channels_b(e));
+    int64_t vector = e->matrix->columns * path_channels_b(e);
+    text_printf(w->out, "\n    /* ");
+    source_path_line(w->out, w->plan, p);
+    text_printf(w->out, " */\n");
+    if (loop)
+        text_printf(w->out, "    for (int64_t a = 0; a < %lld; a++) {\n",
+                    (long long)(e->pairs ? p->mul_x - 1 : path_channels_a(e)));
+    int direct = 0;
+    for (int o = 0; loop && v->product && o < v->product->outputs; o++)
+        direct += v->product->output[o].role == ROLE_A;
+    int64_t one_sum = loops_padded(e->matrix->depth * path_channels_b(e));
+    if (direct)
+        text_printf(w->out, "%*scgtp_zero(%lld, %s);\n", indent, "", (long long)(direct * one_sum),
+                    plus_offset(w->arena, "scratch", own(w)->sum_at));
+    if (v->tensor)
+        call_product(w, indent, e, v->tensor, "_t", n);
+    const char *ld = arena_printf(a, "%lld", (long long)path_weight_rows(e));
+    const char *d = arena_printf(a, "%d", e->matrix->columns), *m = arena_printf(a, "%d", p->mul_z);
+    for (int i = 0; i < v->zs; i++) {
+        if (v->z[i].w < 0) { /* no weights: sums over the channels */
+            const char *argument[] = {
+                d, n, plus_offset(a, "scratch", own(w)->t_at + v->z[i].t * vector),
+                path_address(a, w->plan, e, ROLE_G, w->form->output[v->z[i].output].name, 1)};
+            emit_call(w->out, indent, "cgtp_ones_z", 4, argument);
+            continue;
+        }
+        const char *argument[] = {
+            d,
+            n,
+            m,
+            ld,
+            path_address(w->arena, w->plan, e, ROLE_W, w->form->input[v->z[i].w].name, 1),
+            plus_offset(w->arena, "scratch", own(w)->t_at + v->z[i].t * vector),
+            path_address(w->arena, w->plan, e, ROLE_G, w->form->output[v->z[i].output].name, 1)};
+        emit_call(w->out, indent, "cgtp_weights_z", 7, argument);
+    }
+    for (int i = 0; i < v->ws; i++)
+        for (int part = 0; part < v->w[i].parts; part++) {
+            const char *argument[] = {
+                d,
+                n,
+                m,
+                ld,
+                plus_offset(w->arena, "scratch", own(w)->t_at + v->w[i].part[part].t * vector),
+                path_address(w->arena, w->plan, e, ROLE_G, loops_vector_name(w, v->w[i].part[part].g), 1),
+                path_address(w->arena, w->plan, e, ROLE_W, w->form->output[v->w[i].output].name, 1)};
+            emit_call(w->out, indent, "cgtp_weights_w", 7, argument);
+        }
+    for (int i = 0; i < v->ps; i++) {
+        if (v->p[i].w < 0) {
+            const char *argument[] = {d, n,
+                                      path_address(a, w->plan, e, ROLE_G, loops_vector_name(w, v->p[i].g), 1),
+                                      plus_offset(a, "scratch", own(w)->p_at + i * vector)};
+            emit_call(w->out, indent, "cgtp_ones_p", 4, argument);
+            continue;
+        }
+        const char *argument[] = {
+            d,
+            n,
+            m,
+            ld,
+            path_address(w->arena, w->plan, e, ROLE_W, w->form->input[v->p[i].w].name, 1),
+            path_address(w->arena, w->plan, e, ROLE_G, loops_vector_name(w, v->p[i].g), 1),
+            plus_offset(w->arena, "scratch", own(w)->p_at + i * vector)};
+        emit_call(w->out, indent, "cgtp_weights_p", 7, argument);
+    }
+    if (v->product)
+        call_product(w, indent, e, v->product, "", n);
+    for (int o = 0, seen = 0; direct && o < v->product->outputs; o++) {
+        const struct recipe_output *out = &v->product->output[o];
+        if (out->role != ROLE_A)
+            continue;
+        text_printf(
+            w->out,
+            "%*sfor (int j = 0; j < %d; j++)\n%*s%s[%s] += cgtp_sum(%s, scratch + %lld + j * (%s));\n",
+            indent, "", e->matrix->depth, indent + 4, "", out->name,
+            a_element(w, e->a, path_segment(w->plan, e, e->a), false, "j"), n,
+            (long long)(own(w)->sum_at + seen++ * one_sum), n);
+    }
+    if (loop)
+        text_printf(w->out, "    }\n");
+}
+
+/* Weights' outputs of an item are assigned path by path; zero what no path assigns or what paths add up in.
+ */
+static void zero_weight_blocks(struct source *w)
+{
+    for (int o = 0; o < w->demand->outputs; o++) {
+        if (demand_output(w->demand, o)->slot != SLOT_W || source_index(w, SLOT_W) != INDEX_ITEM)
+            continue;
+        int64_t from = 0, to = 0; /* the run of blocks to zero */
+        for (int i = 0; i <= w->problem->paths; i++) {
+            const struct path *p = i < w->problem->paths ? &w->problem->path[i] : NULL;
+            bool zero =
+                p && p->weight_numel &&
+                (w->demand->variant_of[i] < 0 || w->demand->variant[w->demand->variant_of[i]].contracted);
+            if (zero && p->weight_offset == to) {
+                to += p->weight_numel;
+            } else if (zero || !p) {
+                if (to > from)
+                    text_printf(w->out, "    cgtp_zero(%lld, %s);\n", (long long)(to - from),
+                                plus_offset(w->arena, demand_output(w->demand, o)->name, from));
+                from = zero ? p->weight_offset : 0;
+                to = zero ? from + p->weight_numel : 0;
+            }
+        }
+    }
+}
+
+void loops_item(struct source *w)
+{
+    struct text *out = w->out;
+    struct text signature = {.arena = w->arena};
+    text_printf(out, "/* What one item adds to its row%s, schedule %s:\n", w->demand->outputs > 1 ? "s" : "",
+                w->schedule->name);
+    for (int o = 0; o < w->demand->outputs; o++) {
+        text_printf(out, " *   %s =", demand_output(w->demand, o)->name);
+        for (int t = 0; t < demand_output(w->demand, o)->terms; t++) {
+            text_printf(out, t ? " + " : " ");
+            form_term_print(out, w->form, &demand_output(w->demand, o)->term[t]);
+        }
+        text_printf(out, "\n");
+    }
+    text_printf(out, " * Names ending in _t are rows in component order. scratch: %lld elements. */\n",
+                (long long)own(w)->temporary_at);
+    text_printf(&signature, "static void item_%s(", w->schedule->name);
+    int indent = (int)signature.n;
+    for (int i = 0; i < w->form->inputs; i++) {
+        if (w->demand->raw[i] || (w->demand->vector[i] && own(w)->staging[i] == STAGE_NONE))
+            text_printf(&signature, "const real *%s,\n%*s", w->form->input[i].name, indent, "");
+        if (own(w)->staging[i] != STAGE_NONE)
+            text_printf(&signature, "const real *%s,\n%*s", loops_vector_name(w, i), indent, "");
+    }
+    for (int o = 0; o < w->demand->outputs; o++)
+        if (loops_touches(w, o))
+            text_printf(&signature, "real *%s,\n%*s", demand_output(w->demand, o)->name, indent, "");
+    text_printf(out, "%sreal *scratch)\n{\n", signature.s);
+    zero_weight_blocks(w);
+    if (own(w)->sums)
+        text_printf(out, "    cgtp_zero(%lld, scratch);\n", (long long)own(w)->sums_length);
+    for (int g = 0; g < w->plan->groups; g++)
+        for (int i = 0; i < w->plan->group[g].paths; i++)
+            if (w->demand->variant_of[w->plan->group[g].path[i]] >= 0)
+                emit_path(w, w->plan->group[g].path[i]);
+    if (own(w)->sums)
+        text_printf(out, "\n    /* sums over channels */\n");
+    for (int i = 0; i < own(w)->sums; i++) {
+        const struct channel_sum *s = &own(w)->sum[i];
+        const struct form_output *o = &w->form->output[s->output];
+        const struct segment *g = &slot_irreps(w->problem, o->slot)->segment[s->segment];
+        text_printf(out,
+                    "    for (int j = 0; j < %d; j++)\n        %s[%s] += cgtp_sum(%lld, %s + j * %lld);\n",
+                    s->depth, o->name, a_element(w, o->slot, g, true, "j"), (long long)s->length,
+                    plus_offset(w->arena, "scratch", s->at), (long long)s->length);
+    }
+    text_printf(out, "    (void)scratch;\n}\n\n");
+}

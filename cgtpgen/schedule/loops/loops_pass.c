@@ -1,0 +1,253 @@
+/* loops_pass.c - the loop over the rows that a schedule owns: which items, where their rows are, when rows
+ * begin and end.
+ */
+#include "schedule/loops/loops.h"
+
+#include "schedule/path.h"
+
+#include <string.h>
+
+/* Row of item e, as a C expression. */
+static const char *row(enum index_kind index)
+{
+    static const char *const expression[] = {"e", "graph->sender[e]", "graph->receiver[e]", "0"};
+    return expression[index];
+}
+
+static bool is_owned(const struct source *w, int o)
+{
+    return w->schedule->route[o].kind != ROUTE_ITEM;
+}
+
+/* Is there something to do when the row of output o is complete? */
+static bool needs_finish(const struct source *w, int o)
+{
+    return own(w)->transposed[demand_output(w->demand, o)->slot] || w->schedule->route[o].compensated;
+}
+
+static bool any_needs_finish(const struct source *w)
+{
+    bool any = false;
+    for (int o = 0; o < w->demand->outputs; o++)
+        any |= is_owned(w, o) && needs_finish(w, o);
+    return any;
+}
+
+/* ---- rows of outputs ---- */
+
+static void emit_row_pointer(struct source *w, int indent, int o, const char *at)
+{
+    const struct form_output *out = demand_output(w->demand, o);
+    const char *array = w->schedule->route[o].kind == ROUTE_PARTS ? "_parts" : "";
+    text_printf(w->out, "%*sreal *const %s_row = l->%s%s + %s * %lld;\n", indent, "", out->name, out->name,
+                array, at, source_dim(w, out->slot));
+}
+
+static void emit_begin(struct source *w, int indent, int o, const char *at)
+{
+    const struct form_output *out = demand_output(w->demand, o);
+    long long dim = source_dim(w, out->slot);
+    text_printf(w->out, "%*scgtp_zero(%lld, %s_row);\n", indent, "", dim, out->name);
+    if (w->schedule->route[o].compensated)
+        text_printf(w->out, "%*scgtp_zero(%lld, l->%s_error + %s * %lld);\n", indent, "", dim, out->name, at,
+                    dim);
+}
+
+static void emit_finish(struct source *w, int indent, int o, const char *at)
+{
+    const struct form_output *out = demand_output(w->demand, o);
+    long long dim = source_dim(w, out->slot);
+    if (w->schedule->route[o].compensated)
+        text_printf(w->out, "%*scgtp_add(%lld, l->%s_error + %s * %lld, %s_row);\n", indent, "", dim,
+                    out->name, at, dim, out->name);
+    if (own(w)->transposed[out->slot])
+        text_printf(w->out, "%*scgtp_row_from_components(%d, segments_%s, %s_row, %s);\n", indent, "",
+                    slot_irreps(w->problem, out->slot)->n, slot_name[out->slot], out->name,
+                    plus_offset(w->arena, "scratch", own(w)->temporary_at));
+}
+
+enum owned_step { DECLARE = 1, BEGIN = 2, FINISH = 4 };
+
+/* Declares, begins or finishes the owned rows number `at`. */
+static void emit_owned(struct source *w, int indent, const char *at, unsigned steps)
+{
+    for (int o = 0; o < w->demand->outputs; o++) {
+        if (!is_owned(w, o))
+            continue;
+        if (steps & DECLARE && (!(steps & FINISH) || needs_finish(w, o)))
+            emit_row_pointer(w, indent, o, at);
+        if (steps & BEGIN)
+            emit_begin(w, indent, o, at);
+        if (steps & FINISH)
+            emit_finish(w, indent, o, at);
+    }
+}
+
+/* ---- an item ---- */
+
+/* A copy of the row of input i in component order, unless it is there. */
+static void emit_stage(struct source *w, int indent, int i)
+{
+    const struct form_argument *in = &w->form->input[i];
+    enum index_kind index = source_index(w, in->slot);
+    bool each = index == INDEX_ITEM;
+    if (!each)
+        text_printf(w->out, "%*sif (%s_at != %s) {\n%*s%s_at = %s;\n", indent, "", in->name, row(index),
+                    indent + 4, "", in->name, row(index));
+    text_printf(w->out, "%*scgtp_row_to_components(%d, segments_%s, l->%s + %s * (int64_t)%lld, %s);\n",
+                each ? indent : indent + 4, "", slot_irreps(w->problem, in->slot)->n, slot_name[in->slot],
+                in->name, each ? "e" : arena_printf(w->arena, "%s_at", in->name), source_dim(w, in->slot),
+                plus_offset(w->arena, "scratch", own(w)->staged_at[i]));
+    if (!each)
+        text_printf(w->out, "%*s}\n", indent, "");
+}
+
+/* Calls item_<schedule>. */
+static void emit_work(struct source *w, int indent)
+{
+    const struct demand *d = w->demand;
+    const char **argument = NEW_ARRAY(w->arena, const char *, 2 * w->form->inputs + d->outputs + 1);
+    int n = 0;
+    for (int i = 0; i < w->form->inputs; i++) {
+        const struct form_argument *in = &w->form->input[i];
+        enum index_kind index = source_index(w, in->slot);
+        const char *at = index == INDEX_SHARED ? ""
+                                               : arena_printf(w->arena, " + %s * (int64_t)%lld", row(index),
+                                                              source_dim(w, in->slot));
+        if (d->raw[i] || (d->vector[i] && own(w)->staging[i] == STAGE_NONE))
+            argument[n++] = arena_printf(w->arena, "l->%s%s", in->name, at);
+        if (own(w)->staging[i] == STAGE_ROW)
+            argument[n++] = plus_offset(w->arena, "scratch", own(w)->staged_at[i]);
+        else if (own(w)->staging[i] == STAGE_ALL)
+            argument[n++] = arena_printf(w->arena, "l->%s_t%s", in->name, at);
+    }
+    for (int o = 0; o < d->outputs; o++)
+        if (loops_touches(w, o))
+            argument[n++] = w->schedule->route[o].compensated
+                                ? plus_offset(w->arena, "scratch", own(w)->term_at[o])
+                                : arena_printf(w->arena, "%s_row", demand_output(d, o)->name);
+    argument[n++] = "scratch";
+    emit_call(w->out, indent, arena_printf(w->arena, "item_%s", w->schedule->name), n, argument);
+}
+
+/* Everything about item e: copies, the item's work, its own rows. `owned` is the variable with the number of
+ * the owned row, whose pointers are declared here if `declare`. */
+static void emit_visit(struct source *w, int indent, const char *owned, bool declare)
+{
+    for (int i = 0; i < w->form->inputs; i++)
+        if (own(w)->staging[i] == STAGE_ROW)
+            emit_stage(w, indent, i);
+    for (int o = 0; o < w->demand->outputs; o++) {
+        const struct form_output *out = demand_output(w->demand, o);
+        if (!is_owned(w, o) && (loops_touches(w, o) || out->slot != SLOT_W || needs_finish(w, o))) {
+            emit_row_pointer(w, indent, o, "e");
+            if (out->slot != SLOT_W)
+                emit_begin(w, indent, o, "e");
+        } else if (is_owned(w, o) && declare && loops_touches(w, o)) {
+            emit_row_pointer(w, indent, o, owned);
+        }
+        if (w->schedule->route[o].compensated && loops_touches(w, o))
+            text_printf(w->out, "%*scgtp_zero(%lld, %s);\n", indent, "", source_dim(w, out->slot),
+                        plus_offset(w->arena, "scratch", own(w)->term_at[o]));
+    }
+    emit_work(w, indent);
+    for (int o = 0; o < w->demand->outputs; o++) {
+        const struct form_output *out = demand_output(w->demand, o);
+        long long dim = source_dim(w, out->slot);
+        if (!is_owned(w, o))
+            emit_finish(w, indent, o, "e");
+        else if (w->schedule->route[o].compensated && loops_touches(w, o))
+            text_printf(w->out, "%*scgtp_add_compensated(%lld, %s, %s_row, l->%s_error + %s * %lld);\n",
+                        indent, "", dim, plus_offset(w->arena, "scratch", own(w)->term_at[o]), out->name,
+                        out->name, owned, dim);
+    }
+}
+
+/* ---- the loops ---- */
+
+/* Items, each for itself or for the part's partial rows. */
+static void visit_items(struct source *w)
+{
+    emit_owned(w, 4, "part", DECLARE | BEGIN);
+    text_printf(w->out, "    for (int64_t e = begin; e < end; e++) {\n");
+    emit_visit(w, 8, "part", false);
+    text_printf(w->out, "    }\n");
+}
+
+static void visit_sorted(struct source *w)
+{
+    text_printf(w->out, "    for (int64_t node = begin; node < end; node++) {\n");
+    emit_owned(w, 8, "node", DECLARE | BEGIN);
+    if (any_needs_finish(w))
+        text_printf(w->out, "        if (graph->receiver_row[node] == graph->receiver_row[node + 1])\n"
+                            "            continue;\n");
+    text_printf(w->out, "        for (int64_t e = graph->receiver_row[node]; "
+                        "e < graph->receiver_row[node + 1]; e++) {\n");
+    emit_visit(w, 12, "node", false);
+    text_printf(w->out, "        }\n");
+    emit_owned(w, 8, "node", FINISH);
+    text_printf(w->out, "    }\n");
+}
+
+/* All edges, of which those of the part's own rows count. */
+static void visit_all(struct source *w)
+{
+    text_printf(w->out, "    for (int64_t node = begin; node < end; node++) {\n");
+    emit_owned(w, 8, "node", DECLARE | BEGIN);
+    text_printf(w->out,
+                "    }\n"
+                "    for (int64_t e = 0; e < graph->items; e++) {\n"
+                "        const int64_t node = %s;\n"
+                "        if (node < begin || node >= end)\n"
+                "            continue;\n",
+                row(demand_owner(w->demand)));
+    emit_visit(w, 8, "node", true);
+    text_printf(w->out, "    }\n");
+    if (!any_needs_finish(w))
+        return;
+    text_printf(w->out, "    for (int64_t node = begin; node < end; node++) {\n");
+    emit_owned(w, 8, "node", DECLARE | FINISH);
+    text_printf(w->out, "    }\n");
+}
+
+static bool uses_graph(const struct source *w)
+{
+    enum index_kind owner = demand_owner(w->demand);
+    bool uses = owner == INDEX_SENDER || owner == INDEX_RECEIVER;
+    for (int i = 0; i < w->form->inputs; i++) {
+        enum index_kind index = source_index(w, w->form->input[i].slot);
+        uses |= demand_reads(w->demand, i) && (index == INDEX_SENDER || index == INDEX_RECEIVER);
+    }
+    return uses;
+}
+
+void loops_pass(struct source *w)
+{
+    enum index_kind owner = demand_owner(w->demand);
+    if (owner == INDEX_SHARED)
+        text_printf(w->out,
+                    "/* Items begin .. end-1, summed up in row `part` of the partial sums. */\n"
+                    "static void pass_%s(const struct launch *l, int64_t begin, int64_t end, int64_t part,\n"
+                    "                 %*sreal *scratch)\n{\n",
+                    w->schedule->name, (int)strlen(w->schedule->name), "");
+    else
+        text_printf(
+            w->out,
+            "/* Rows begin .. end-1 of %ss. */\n"
+            "static void pass_%s(const struct launch *l, int64_t begin, int64_t end, real *scratch)\n{\n",
+            index_name[owner], w->schedule->name);
+    if (uses_graph(w))
+        text_printf(w->out, "    const %s *const graph = l->graph;\n",
+                    w->spec->index64 ? "cgtp_graph64" : "cgtp_graph");
+    for (int i = 0; i < w->form->inputs; i++)
+        if (own(w)->staging[i] == STAGE_ROW && source_index(w, w->form->input[i].slot) != INDEX_ITEM)
+            text_printf(w->out, "    int64_t %s_at = -1; /* the row that the copy is of */\n",
+                        w->form->input[i].name);
+    if (owner == INDEX_ITEM || owner == INDEX_SHARED)
+        visit_items(w);
+    else if (owner == INDEX_RECEIVER && w->spec->sorted)
+        visit_sorted(w);
+    else
+        visit_all(w);
+    text_printf(w->out, "}\n\n");
+}

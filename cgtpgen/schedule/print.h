@@ -1,0 +1,14 @@
+/* print.h - the schedules of kernels as text and JSON: --print=plan and =json, banners of generated files. */
+#ifndef CGTPGEN_SCHEDULE_PRINT_H
+#define CGTPGEN_SCHEDULE_PRINT_H
+
+#include "schedule/schedule.h"
+
+/* Every kernel: its schedules with their figures; for each path who took it, and what the others said. */
+void schedules_print(struct text *, const struct schedules *);
+void kernel_schedule_print(struct text *, const struct plan *, const struct kernel_schedule *);
+
+/* A JSON list of the kernel's schedules. */
+void kernel_schedule_json(struct text *, const struct plan *, const struct kernel_schedule *);
+
+#endif

@@ -1,0 +1,27 @@
+/* route.c - see route.h. */
+#include "schedule/route.h"
+
+const struct route_facts route_facts[ROUTE_KINDS] = {
+    [ROUTE_ITEM] = {"row of the item", .deterministic = true},
+    [ROUTE_OWNED_ROW] = {"row of one owner", .deterministic = true, .compensates = true, .sums = true},
+    [ROUTE_FIXED_UP] = {"row with a fix-up", .deterministic = true, .sums = true, .area = "partial"},
+    [ROUTE_EDGE_BUFFER] = {"edge buffer and gather", .deterministic = true, .sums = true, .finished = true,
+                           .area = "edges"},
+    [ROUTE_PARTS] = {"partial rows and their sum", .deterministic = true, .compensates = true, .sums = true,
+                     .finished = true, .area = "parts"},
+    [ROUTE_GROUP_SUM] = {"sum over a group of warps", .deterministic = true, .sums = true},
+    [ROUTE_ATOMIC] = {"atomic additions", .sums = true, .cleared = true},
+};
+
+bool route_choose(const struct spec *spec, int n, const enum route_kind *offered, struct route *route)
+{
+    for (int i = 0; i < n; i++) {
+        const struct route_facts *f = &route_facts[offered[i]];
+        bool compensated = spec->compensated && f->sums;
+        if ((spec->deterministic && !f->deterministic) || (compensated && !f->compensates))
+            continue;
+        *route = (struct route){offered[i], compensated};
+        return true;
+    }
+    return false;
+}

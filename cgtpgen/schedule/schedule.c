@@ -1,0 +1,42 @@
+/* schedule.c - see schedule.h: small questions about schedules and their targets. */
+#include "schedule/schedule.h"
+
+#include <string.h>
+
+static void add_area(struct areas *all, struct area area)
+{
+    all->area = arena_grow(all->arena, all->area, all->n, &all->capacity, sizeof *all->area);
+    all->area[all->n++] = area;
+}
+
+void areas_add(struct areas *all, const char *type, const char *name, enum index_kind rows, int64_t each)
+{
+    add_area(all, (struct area){type, name, rows, NULL, each, false});
+}
+
+void areas_share(struct areas *all, const char *type, const char *name, enum index_kind rows, int64_t each)
+{
+    for (int i = 0; i < all->n; i++)
+        if (all->area[i].shared && strcmp(all->area[i].name, name) == 0)
+            return;
+    add_area(all, (struct area){type, name, rows, NULL, each, true});
+}
+
+void areas_add_counted(struct areas *all, const char *type, const char *name, const char *count, int64_t each)
+{
+    add_area(all, (struct area){type, name, INDEX_COUNT, count, each, false});
+}
+
+int knob_value(const struct spec *s, const struct target *target, const char *name)
+{
+    for (int i = 0; i < s->knobs; i++)
+        if (strcmp(s->knob[i].arch, target->arch) == 0 && strcmp(s->knob[i].name, name) == 0)
+            return (int)s->knob[i].value;
+    return 0;
+}
+
+bool leaves_weights(const struct form_output *o, const struct demand *first, const struct path *q)
+{
+    return o->slot == SLOT_W && q->weighted && q->weight_numel &&
+           (o->terms == 0 || first->variant_of[q->number] < 0);
+}

@@ -1,0 +1,119 @@
+/* schedule.h - how demands are met: evaluations, and the schedules that they make.
+ *
+ * An evaluation is a way to compute some paths of some outputs of a kernel: a row of a target's table, made
+ * of functions. Nothing outside of its own files knows what a schedule's private part holds. The paths of a
+ * kernel are covered by the schedules that cost least (cover.h).
+ */
+#ifndef CGTPGEN_SCHEDULE_H
+#define CGTPGEN_SCHEDULE_H
+
+#include "plan/demand.h"
+#include "schedule/route.h"
+
+struct evaluation;
+struct source;
+struct report;
+struct checker;
+
+/* What code is generated for. */
+struct target {
+    const char *arch; /* whose knobs apply: sm_90, ..; c */
+    /* In the order in which they are asked; at the end NULL. The last computes every path of demands with one
+     * owner, also where it has to add to what is there. */
+    const struct evaluation *const *evaluations;
+};
+
+/* An area of a kernel's workspace: rows of `each` elements. */
+struct area {
+    const char *type, *name;
+    enum index_kind rows; /* as many as there are of this index; */
+    const char *count;    /* where not NULL: as many as this C expression of a launcher says */
+    int64_t each;
+    bool shared; /* by schedules */
+};
+
+struct areas {
+    struct arena *arena;
+    int n, capacity;
+    struct area *area;
+};
+
+void areas_add(struct areas *, const char *type, const char *name, enum index_kind rows, int64_t each);
+/* The same for an area that several schedules use alike: there once. */
+void areas_share(struct areas *, const char *type, const char *name, enum index_kind rows, int64_t each);
+
+void areas_add_counted(struct areas *, const char *type, const char *name, const char *count, int64_t each);
+
+/* What an evaluation decided for a demand. */
+struct schedule {
+    const struct evaluation *evaluation;
+    const struct target *target;
+    const struct demand *demand;
+    const char *name; /* of its kernels and areas in the file of the kernel */
+    const struct demand
+        *before;         /* of a schedule that has written the outputs, to which this one adds; or NULL */
+    struct route *route; /* [demand->outputs]: how each leaves */
+    bool spills;         /* needs more registers than there are */
+    double cost;         /* per item; comparable among the evaluations of one target */
+    void *own;           /* the evaluation's */
+};
+
+struct evaluation {
+    const char *name;  /* one word, a part of C names: convolution */
+    const char *words; /* for people: pipelined convolution */
+    /* Writes every block of an output of weights, also those of paths that are not its own; otherwise a
+     * schedule that adds does. */
+    bool writes_all_weights;
+    /* Why it computes nothing of the demand; NULL: it may. */
+    const char *(*refuses)(const struct target *, const struct demand *);
+    /* Why it cannot compute a path of such a demand; NULL: it can. */
+    const char *(*refuses_path)(const struct target *, const struct demand *, const struct path *);
+    /* Decides everything; why it does not after all, or NULL. */
+    const char *(*plan)(struct arena *, struct schedule *);
+    /* Reports what is wrong with what it decided (check.h). */
+    void (*check)(struct checker *, const struct schedule *);
+    /* Areas of the workspace, under names that begin with the schedule's or an output's. */
+    void (*areas)(struct areas *, const struct schedule *);
+    /* Does its launch read the graph's receiver_row; sender_row and by_sender? */
+    void (*reads_graph)(const struct schedule *, bool *receiver_row, bool *by_sender);
+    /* Writes its functions; its part of the launcher, in which the variables l and status stand. */
+    void (*device)(struct source *, const struct schedule *);
+    void (*launch)(struct source *, const struct schedule *);
+    /* Its figures, for reports and banners. */
+    void (*report)(struct report *, const struct schedule *);
+};
+
+/* What an evaluation said about outputs of a kernel. */
+struct verdict {
+    const struct evaluation *evaluation;
+    int outputs;
+    const int *output;
+    const char *why;   /* it takes nothing; NULL: it has a schedule */
+    const char **path; /* [paths], where it has one: why not this path; or NULL */
+};
+
+struct kernel_schedule {
+    const struct kernel_plan *kernel;
+    int schedules; /* in the order of their launches */
+    struct schedule *schedule;
+    int verdicts;
+    struct verdict *verdict;
+    double flops;         /* per item */
+    double bytes_planned; /* per item: inputs once per schedule that reads them, summed rows in cache */
+};
+
+/* A plan for one target. */
+struct schedules {
+    const struct plan *plan;
+    const struct target *target;
+    struct kernel_schedule *kernel; /* [plan->kernels] */
+};
+
+/* The value of a planner knob for the target's architecture; 0: not given. */
+int knob_value(const struct spec *, const struct target *, const char *name);
+
+/* Does a schedule leave the path's block of an output of weights to one that adds, as it does not write it?
+ * first: the demand of the schedule that may leave it. */
+bool leaves_weights(const struct form_output *, const struct demand *first, const struct path *);
+
+#endif

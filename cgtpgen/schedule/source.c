@@ -1,0 +1,85 @@
+/* source.c - see source.h. */
+#include "schedule/source.h"
+
+#include <string.h>
+
+void source_set(struct source *s, const struct schedule *schedule)
+{
+    s->schedule = schedule;
+    s->demand = schedule->demand;
+}
+
+bool source_once(struct source *s, const char *what)
+{
+    for (int i = 0; i < s->told; i++)
+        if (strcmp(s->tell[i], what) == 0)
+            return false;
+    s->tell = arena_grow(s->arena, s->tell, s->told, &s->told_capacity, sizeof *s->tell);
+    s->tell[s->told++] = what;
+    return true;
+}
+
+const char *source_real(const struct plan *plan)
+{
+    return plan->problem->spec->precision == PRECISION_FLOAT64 ? "double" : "float";
+}
+
+int source_size(const struct plan *plan)
+{
+    return plan->problem->spec->precision == PRECISION_FLOAT64 ? 8 : 4;
+}
+
+const char *source_rows(const struct plan *plan, enum index_kind index)
+{
+    static const char *const graph[] = {"graph->items", "graph->senders", "graph->receivers", "1"};
+    return index == INDEX_ITEM && !spec_is_graph(plan->problem->spec) ? "items" : graph[index];
+}
+
+void source_path_line(struct text *out, const struct plan *plan, const struct path *p)
+{
+    const struct problem *q = plan->problem;
+    text_printf(out, "%d: %dx", p->number, p->mul_x);
+    irrep_print(out, q->x.segment[p->x].ir);
+    text_printf(out, " * %dx", p->mul_y);
+    irrep_print(out, q->y.segment[p->y].ir);
+    text_printf(out, " -> %dx", p->mul_z);
+    irrep_print(out, q->z.segment[p->z].ir);
+    text_printf(out, ", %s%s, a = ", mode_name[p->mode], p->weighted ? "" : " unweighted");
+    surd_print(out, p->coefficient);
+}
+
+enum index_kind source_index(const struct source *s, enum slot slot)
+{
+    return s->spec->index[slot];
+}
+
+long long source_dim(const struct source *s, enum slot slot)
+{
+    return (long long)s->problem->dim[slot];
+}
+
+void source_step(struct source *s, const char *call)
+{
+    text_printf(s->out, "    if ((status = %s))\n        return status;\n", call);
+}
+
+void cleared_add(struct cleared *c, const char *array, const char *count, int64_t each, const char *type)
+{
+    c->array = arena_grow(c->arena, c->array, c->n, &c->capacity, sizeof *c->array);
+    const char *bytes =
+        arena_printf(c->arena, "(size_t)(%s) * %lld * sizeof(%s)", count, (long long)each, type);
+    c->array[c->n++] = (struct cleared_array){array, bytes};
+}
+
+void source_clear(struct source *s, const struct cleared *c)
+{
+    if (c->n == 0)
+        return;
+    text_printf(s->out, "    if ((status = cgtp_clear(cgtp_areas<%d>{{", c->n);
+    for (int i = 0; i < c->n; i++)
+        text_printf(s->out, "%s%s", i ? ", " : "", c->array[i].at);
+    text_printf(s->out, "},\n");
+    for (int i = 0; i < c->n; i++)
+        text_printf(s->out, "%*s%s%s\n", 44, i ? "" : "{", c->array[i].bytes, i + 1 < c->n ? "," : "}},");
+    text_printf(s->out, "                             stream)))\n        return status;\n");
+}

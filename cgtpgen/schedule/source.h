@@ -1,0 +1,62 @@
+/* source.h - what evaluations write with: the file of a kernel while it is written, and pieces of source that
+ * stand in the files of every target.
+ */
+#ifndef CGTPGEN_SOURCE_H
+#define CGTPGEN_SOURCE_H
+
+#include "schedule/schedule.h"
+
+/* The file of one kernel while it is written. */
+struct source {
+    struct arena *arena;
+    struct text *out;
+    const struct plan *plan;
+    const struct problem *problem;
+    const struct spec *spec;
+    const struct kernel_form *form;
+    const struct kernel_schedule *kernel;
+    const struct schedule *schedule; /* the current one, and what it computes */
+    const struct demand *demand;
+    struct product_functions *functions; /* of the current schedule, where it has some (path.h) */
+    bool graph;                          /* takes a graph, not a number of items */
+    int told, told_capacity;
+    const char **tell; /* what source_once was asked for */
+};
+
+/* Writes from now on for this schedule. */
+void source_set(struct source *, const struct schedule *);
+
+/* Is this the first time in the file that this is asked for? */
+bool source_once(struct source *, const char *what);
+
+/* float or double */
+const char *source_real(const struct plan *);
+
+/* Bytes of an element. */
+int source_size(const struct plan *);
+
+/* Number of rows of arrays with this index, as a C expression in a launcher. */
+const char *source_rows(const struct plan *, enum index_kind);
+
+/* "3: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7)" */
+void source_path_line(struct text *, const struct plan *, const struct path *);
+
+/* The index and row length of a slot. */
+enum index_kind source_index(const struct source *, enum slot);
+long long source_dim(const struct source *, enum slot);
+
+/* A step of a launcher that returns a status: `    if ((status = call)) return status;`. */
+void source_step(struct source *, const char *call);
+
+/* Arrays that one step fills with zeros: C expressions of where, and of how many bytes. */
+struct cleared {
+    struct arena *arena;
+    int n, capacity;
+    struct cleared_array {
+        const char *at, *bytes;
+    } * array;
+};
+void cleared_add(struct cleared *, const char *array, const char *count, int64_t each, const char *type);
+void source_clear(struct source *, const struct cleared *);
+
+#endif
