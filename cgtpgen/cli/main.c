@@ -83,7 +83,6 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         if (has(options->dump, DUMP_PROBLEM))
             print_problem(&dump, problem);
         form = form_build(a, problem, &diag);
-        plan_cuda_check(spec, &diag);
         if (diag.errors)
             form = NULL;
     }
@@ -96,7 +95,7 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
             plan_print(&dump, plan);
         struct output_file *file = NULL;
         if (options->cuda) {
-            product->gpu = plan_cuda(a, plan, options->arch ? options->arch : "sm_90");
+            product->gpu = plan_cuda(a, plan, options->device ? options->device : device_named("sm_90"));
             if (has(options->dump, DUMP_PLAN))
                 plan_cuda_print(&dump, product->gpu);
         }

@@ -127,33 +127,31 @@ static bool read_list(struct arena *a, const char *option, const char *list, con
     }
 }
 
-static bool read_word(const char *what, const char *value, const char *const *names, size_t count,
-                      const char **out, struct text *error)
+/* The number of a word, -1 after an error. */
+static int read_word(const char *what, const char *value, const char *const *names, int count,
+                     struct text *error)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(value, names[i])) {
-            *out = names[i];
-            return true;
-        }
+    for (int i = 0; i < count; i++)
+        if (!strcmp(value, names[i]))
+            return i;
     text_printf(error, "cgtpgen: unknown %s '%s'", what, value);
     put_suggestion(error, value, names, count);
-    return false;
+    return -1;
 }
 
 static bool read_backend(const char *value, bool *cuda, struct text *error)
 {
     static const char *const names[] = {"cuda", "c"};
-    const char *name = NULL;
-    if (!read_word("backend", value, names, LENGTH(names), &name, error))
-        return false;
-    *cuda = name == names[0];
-    return true;
+    int word = read_word("backend", value, names, LENGTH(names), error);
+    *cuda = word == 0;
+    return word >= 0;
 }
 
-static bool read_arch(const char *value, const char **arch, struct text *error)
+static bool read_device(struct arena *a, const char *value, const struct device **device, struct text *error)
 {
-    static const char *const names[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};
-    return read_word("architecture", value, names, LENGTH(names), arch, error);
+    int word = read_word("architecture", value, device_names(a), device_count, error);
+    *device = word < 0 ? NULL : &device_table[word];
+    return word >= 0;
 }
 
 static bool read_letters(const char *letters, unsigned *bits, struct text *error)
@@ -179,7 +177,7 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
     case OPTION_BACKEND:
         return read_backend(value, &o->cuda, error);
     case OPTION_ARCH:
-        return read_arch(value, &o->arch, error);
+        return read_device(a, value, &o->device, error);
     case OPTION_EMIT:
         return read_list(a, "--emit", value, emit_name, LENGTH(emit_name), &o->emit, error);
     case OPTION_CHECK:
@@ -223,8 +221,9 @@ static bool check_together(struct options *o, struct text *error)
         stdins += !strcmp(o->spec[i], "-");
     if (!o->specs)
         wrong = "no spec given; cgtpgen --help lists the options";
-    else if (o->arch && !o->cuda)
-        wrong = "--arch chooses a GPU; --backend=c is for none";
+    else if (o->device && strcmp(o->device->backend, o->cuda ? "cuda" : "c"))
+        wrong =
+            arena_printf(error->arena, "--arch=%s is for --backend=%s", o->device->name, o->device->backend);
     else if (stdins > 1)
         wrong = "standard input (-) can be read only once";
     else if (o->check && o->list)

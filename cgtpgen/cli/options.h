@@ -2,6 +2,7 @@
 #ifndef CGTPGEN_OPTIONS_H
 #define CGTPGEN_OPTIONS_H
 
+#include "spec/device.h"
 #include "util/text.h"
 
 #include <stdbool.h>
@@ -20,19 +21,19 @@ enum action { ACTION_GENERATE, ACTION_HELP, ACTION_VERSION };
 struct options {
     enum action action;
     int specs;
-    const char **spec;       /* file names; "-": standard input, at most once */
-    const char *output;      /* folder; "-": standard output; NULL: not given, which means the current one */
-    bool cuda;               /* --backend: cuda, or else c */
-    const char *arch;        /* --arch: the architecture whose knobs apply; NULL: not given */
-    unsigned emit;           /* EMIT_ bits of emit.h */
-    unsigned print;          /* bits of print_kind; 0: none */
-    unsigned dump;           /* bits of dump_kind */
-    bool write;              /* write the generated files: not where only reports are asked for */
-    bool check;              /* compare with what is there instead of writing */
-    bool list;               /* print the names of the files instead of writing them */
-    bool depend;             /* -MD */
-    const char *depend_file; /* -MF; NULL: FOLDER/NAME.d for each spec */
-    int depend_targets;      /* -MT */
+    const char **spec;  /* file names; "-": standard input, at most once */
+    const char *output; /* folder; "-": standard output; NULL: not given, which means the current one */
+    bool cuda;          /* --backend: cuda, or else c */
+    const struct device *device; /* --arch: what to plan for; NULL: not given */
+    unsigned emit;               /* EMIT_ bits of emit.h */
+    unsigned print;              /* bits of print_kind; 0: none */
+    unsigned dump;               /* bits of dump_kind */
+    bool write;                  /* write the generated files: not where only reports are asked for */
+    bool check;                  /* compare with what is there instead of writing */
+    bool list;                   /* print the names of the files instead of writing them */
+    bool depend;                 /* -MD */
+    const char *depend_file;     /* -MF; NULL: FOLDER/NAME.d for each spec */
+    int depend_targets;          /* -MT */
     const char **depend_target;
     bool depend_phony; /* -MP */
 };

@@ -173,13 +173,6 @@ static void json_path(struct text *out, const struct path *p)
     text_printf(out, "]}");
 }
 
-/* Most registers of a thread with this many threads on a multiprocessor: what launch bounds allow. */
-static int registers_most(int threads)
-{
-    int most = (1 << 16) / threads / 8 * 8;
-    return most < 255 ? most : 255;
-}
-
 /* The beginning of a pass: what it owns and computes. */
 static void json_pass(struct text *out, const struct kernel_form *form, const struct pass *pass)
 {
@@ -217,7 +210,7 @@ static void json_gpu_pass(struct text *out, const struct kernel_form *form, int 
         out,
         ", \"stages\": %d, \"warps_per_block\": %d, \"blocks_per_multiprocessor\": %d,\n       "
         "\"shared_bytes_per_block\": %d, \"registers_most\": %d, \"edge_buffer\": %s, \"segments\": [",
-        g->stages, g->warps, g->blocks, g->block_bytes, registers_most(g->blocks * g->warps * 32),
+        g->stages, g->warps, g->blocks, g->block_bytes, device_registers(g->device, g->blocks * g->warps),
         g->edge_buffer ? "true" : "false");
     for (int s = 0; s < g->segments; s++) {
         const struct gpu_segment *q = &g->segment[s];
@@ -286,10 +279,9 @@ static void print_json(struct text *out, const struct plan *plan, const struct g
     text_printf(out, "},\n  \"index\": {");
     for (int s = 0; s < SLOT_COUNT; s++)
         text_printf(out, "%s\"%s\": \"%s\"", s ? ", " : "", slot_name[s], index_name[spec->index[s]]);
-    text_printf(out, "},\n  \"precision\": \"%s\",\n",
-                spec->precision == PRECISION_FLOAT32 ? "float32" : "float64");
+    text_printf(out, "},\n  \"precision\": \"%s\",\n", precision_table[spec->precision].name);
     if (gpu)
-        text_printf(out, "  \"arch\": \"%s\",\n", gpu->arch);
+        text_printf(out, "  \"arch\": \"%s\",\n", gpu->device->name);
     text_printf(out, "  \"paths\": [\n");
     for (int i = 0; i < problem->paths; i++) {
         json_path(out, &problem->path[i]);

@@ -31,7 +31,7 @@ void sum_end(struct sum *s)
 
 const char *emit_real(const struct plan *plan)
 {
-    return plan->problem->spec->precision == PRECISION_FLOAT64 ? "double" : "float";
+    return precision_table[plan->problem->spec->precision].c;
 }
 
 /* One line a fact, in a fixed order: what the digest is taken of. */
@@ -62,7 +62,7 @@ static void normalised_spec(struct text *t, const struct plan *plan)
     text_printf(t, "\nedges %s\nreduction %s\naccumulate %s\nindex_type %s\nprecision %s\n",
                 s->sorted ? "sorted" : "any", s->deterministic ? "deterministic" : "atomic",
                 s->compensated ? "compensated" : "plain", s->index64 ? "int64" : "int32",
-                s->precision == PRECISION_FLOAT64 ? "float64" : "float32");
+                precision_table[s->precision].name);
     for (int k = 0; k < plan->kernels; k++) {
         const struct kernel_form *f = plan->kernel[k].form;
         text_printf(t, "kernel %s\n", f->name);
@@ -76,7 +76,8 @@ static void normalised_spec(struct text *t, const struct plan *plan)
         }
     }
     for (int i = 0; i < s->knobs; i++)
-        text_printf(t, "tune %s %s %lld\n", s->knob[i].arch, s->knob[i].name, (long long)s->knob[i].value);
+        text_printf(t, "tune %s %s %d\n", s->knob[i].device->name, knob_name[s->knob[i].knob],
+                    s->knob[i].value);
 }
 
 /* FNV-1a, 64 bits: identifies a spec, protects against nothing. */
@@ -466,6 +467,6 @@ void emit_descriptor(struct text *out, const struct plan *plan, const char *back
                 "    .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n    .paths = %d, "
                 ".kernels = %d, .path = %s, "
                 ".kernel = kernels,\n};\n",
-                spec_is_graph(s), s->sorted, s->precision == PRECISION_FLOAT64 ? 8 : 4, s->index64 ? 8 : 4,
+                spec_is_graph(s), s->sorted, precision_table[s->precision].bytes, s->index64 ? 8 : 4,
                 p->paths, plan->kernels, p->paths ? "paths" : "NULL");
 }

@@ -254,7 +254,7 @@ static void launch_convolution(struct cuda_writer *w)
     for (int o = 0; o < g->pass->outputs; o++) {
         const struct form_output *f = &w->form->output[g->pass->output[o]];
         if (f->slot == SLOT_X && g->edge_buffer) {
-            long long pieces = dim(w, SLOT_X) * (w->spec->precision == PRECISION_FLOAT64 ? 8 : 4) / 16;
+            long long pieces = dim(w, SLOT_X) * precision_table[w->spec->precision].bytes / 16;
             emit_step(w,
                       arena_printf(w->arena,
                                    "cgtp_launch_early(%s_gather, graph->senders * %lld, 128, 0, stream, l)",
@@ -326,7 +326,7 @@ static struct output_file kernel_file(struct arena *a, const struct gpu_plan *gp
                             .graph = spec_is_graph(spec)};
     emit_banner(&out, plan, arena_printf(a, "%s, CUDA", w.form->name));
     plan_cuda_print_kernel(&table, plan, kernel);
-    text_printf(&out, "/* Plan for %s:\n", gpu->arch);
+    text_printf(&out, "/* Plan for %s:\n", gpu->device->name);
     for (const char *line = text_string(&table); *line;) {
         size_t n = strcspn(line, "\n");
         text_printf(&out, " *   %.*s\n", (int)n, line);

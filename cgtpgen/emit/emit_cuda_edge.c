@@ -5,7 +5,7 @@
 
 int cuda_size(const struct cuda_writer *w)
 {
-    return w->spec->precision == PRECISION_FLOAT64 ? 8 : 4;
+    return precision_table[w->spec->precision].bytes;
 }
 
 bool conv_reads(const struct cuda_writer *w, int input)

@@ -135,7 +135,7 @@ struct output_file emit_selftest(struct arena *a, const struct plan *plan)
         "        .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n"
         "        .cgs = %d, .paths = %d, .kernels = %d, .cg = %s, .path = %s, .kernel = kernels,\n    };\n"
         "    return cgtp_selftest_run(&test);\n}\n",
-        spec_is_graph(s), s->sorted, s->precision == PRECISION_FLOAT64 ? 8 : 4, s->index64 ? 8 : 4, cgs,
-        p->paths, plan->kernels, p->paths ? "cgs" : "NULL", p->paths ? "paths" : "NULL");
+        spec_is_graph(s), s->sorted, precision_table[s->precision].bytes, s->index64 ? 8 : 4, cgs, p->paths,
+        plan->kernels, p->paths ? "cgs" : "NULL", p->paths ? "paths" : "NULL");
     return (struct output_file){arena_printf(a, "%s_selftest.c", s->name), text_string(&out), out.n};
 }

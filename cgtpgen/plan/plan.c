@@ -374,7 +374,7 @@ static void count_bytes(const struct plan *plan, struct kernel_plan *kernel)
 {
     const struct problem *problem = plan->problem;
     const struct kernel_form *k = kernel->form;
-    double size = problem->spec->precision == PRECISION_FLOAT64 ? 8 : 4;
+    double size = precision_table[problem->spec->precision].bytes;
     for (int i = 0; i < k->inputs + k->outputs; i++) {
         enum slot s = i < k->inputs ? k->input[i].slot : k->output[i - k->inputs].slot;
         double bytes = size * (double)problem->dim[s];

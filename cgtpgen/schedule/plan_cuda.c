@@ -4,8 +4,6 @@
 #include <string.h>
 
 enum {
-    LANES = 32,
-    REGISTERS = 65536,   /* of a multiprocessor */
     FORM_REGISTERS = 24, /* forms of each operand A beyond the first */
     ADDED_PARTS = 4,     /* from so many parts on atomics are faster than a buffer and a second kernel */
     PIECE_BYTES =
@@ -14,90 +12,24 @@ enum {
     OWN_REGISTERS = 44  /* addresses, counters, temporaries; fitted to what ptxas reports */
 };
 
-/* What a thread may use at this many warps a multiprocessor, the choices that are useful; and how fast
- * instructions are issued, in units of that at 8 warps (measured on an H200). */
-static const struct {
-    int warps, registers;
-    double issue;
-} occupancy[] = {{16, 128, 1.22}, {12, 168, 1.22}, {8, 255, 1.0}};
-
-/* Planner knobs: names, ranges, defaults (0: chosen by the planner). */
-static const struct knob {
-    const char *name;
-    int least, most;
-} knobs[] = {
-    {"channels", 1, 2}, /* V */
-    {"stages", 2, 8},
-    {"warps", 8, 16},      /* a multiprocessor, a multiple of 4; decides the registers of a thread */
-    {"paths", 1, 1 << 16}, /* most paths in a segment */
-    {"passes", 1, 2}, /* 1: all outputs of a kernel in one; 2: one for each index that outputs sum over */
-};
-enum { KNOB_CHANNELS, KNOB_STAGES, KNOB_WARPS, KNOB_PATHS, KNOB_PASSES, KNOBS };
-
+/* What the plan is for: a device, and the spec's knobs for it. */
 struct choice {
-    int knob[KNOBS]; /* 0: free */
+    const struct device *device;
+    int knob[KNOB_COUNT]; /* 0: free */
 };
 
-static int knob_number(const char *name)
+static struct choice read_knobs(const struct spec *s, const struct device *device)
 {
-    int k = 0;
-    while (k < KNOBS && strcmp(knobs[k].name, name) != 0)
-        k++;
-    return k;
-}
-
-void plan_cuda_check(const struct spec *s, struct diag *diag)
-{
-    const char *names[KNOBS];
-    for (int k = 0; k < KNOBS; k++)
-        names[k] = knobs[k].name;
-    for (int i = 0; i < s->knobs; i++) {
-        const struct spec_knob *q = &s->knob[i];
-        int k = knob_number(q->name);
-        if (strcmp(q->arch, "c") == 0) {
-            diag_error(diag, q->pos, "the C backend has no knob '%s', nor any other", q->name);
-        } else if (k == KNOBS) {
-            const char *near = diag_nearest(q->name, names, KNOBS);
-            diag_error(diag, q->pos, "unknown knob '%s'%s%s%s", q->name, near ? "; did you mean '" : "",
-                       near ? near : "",
-                       near ? "'?" : "; there are channels, stages, warps, paths and passes");
-        } else if (q->value < knobs[k].least || q->value > knobs[k].most) {
-            diag_error(diag, q->pos, "%s is %lld; expected %d to %d", q->name, (long long)q->value,
-                       knobs[k].least, knobs[k].most);
-        } else if (k == KNOB_WARPS && q->value % 4) {
-            diag_error(diag, q->pos, "warps is %lld; expected 8, 12 or 16", (long long)q->value);
-        }
-    }
-}
-
-static struct choice read_knobs(const struct spec *s, const char *arch)
-{
-    struct choice c = {{0}};
+    struct choice c = {.device = device};
     for (int i = 0; i < s->knobs; i++)
-        if (strcmp(s->knob[i].arch, arch) == 0)
-            c.knob[knob_number(s->knob[i].name)] = (int)s->knob[i].value;
+        if (s->knob[i].device == device)
+            c.knob[s->knob[i].knob] = s->knob[i].value;
     return c;
 }
 
 static int element_size(const struct plan *plan)
 {
-    return plan->problem->spec->precision == PRECISION_FLOAT64 ? 8 : 4;
-}
-
-/* Shared memory that the blocks of a multiprocessor can have together; a block can have all but one KiB of it
- * less. */
-static int shared_bytes(const char *arch)
-{
-    static const struct {
-        const char *arch;
-        int kib;
-    } known[] = {{"sm_80", 163}, {"sm_86", 99},   {"sm_89", 99},
-                 {"sm_90", 227}, {"sm_100", 227}, {"sm_120", 99}};
-    int kib = 99;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].arch, arch) == 0)
-            kib = known[i].kib;
-    return kib << 10;
+    return precision_table[plan->problem->spec->precision].bytes;
 }
 
 static int round_up(int n, int to)
@@ -128,13 +60,14 @@ static const char *why_general(const struct plan *plan)
 }
 
 /* Why it cannot compute a path; NULL: it can. */
-static const char *why_path_general(const struct plan *plan, const struct path *q)
+static const char *why_path_general(const struct plan *plan, const struct device *device,
+                                    const struct path *q)
 {
     const struct problem *p = plan->problem;
     int wide = 16 / element_size(plan);
     if (q->mode != MODE_UVU || q->mul_y != 1)
         return "not uvu with one channel of y";
-    if (q->mul_x % LANES)
+    if (q->mul_x % device->lanes)
         return "channels that are no multiple of 32";
     if (p->x.segment[q->x].offset % wide || p->z.segment[q->z].offset % wide ||
         (q->weighted && q->weight_offset % wide))
@@ -144,13 +77,13 @@ static const char *why_path_general(const struct plan *plan, const struct path *
 
 /* Divides the paths of a pass between the convolution and the rest. Returns the reasons by path: NULL where
  * the convolution computes it. */
-static const char **divide_paths(struct arena *a, const struct plan *plan, const struct pass *pass,
-                                 bool *convolved, bool *rest)
+static const char **divide_paths(struct arena *a, const struct plan *plan, const struct device *device,
+                                 const struct pass *pass, bool *convolved, bool *rest)
 {
     const struct problem *p = plan->problem;
     const char **reason = NEW_ARRAY(a, const char *, p->paths + 1);
     for (int i = 0; i < p->paths; i++) {
-        reason[i] = pass->variant_of[i] < 0 ? "without effect" : why_path_general(plan, &p->path[i]);
+        reason[i] = pass->variant_of[i] < 0 ? "without effect" : why_path_general(plan, device, &p->path[i]);
         convolved[i] = !reason[i];
         rest[i] = reason[i] != NULL;
     }
@@ -235,15 +168,16 @@ static void measure(const struct plan *plan, const struct kernel_form *k, const 
     int xs_in = slot_count(k, pass, SLOT_X, false), xs_out = slot_count(k, pass, SLOT_X, true);
     int ys_in = slot_count(k, pass, SLOT_Y, false), ys_out = slot_count(k, pass, SLOT_Y, true);
     int zs_out = slot_count(k, pass, SLOT_G, true), zs = slot_count(k, pass, SLOT_G, false) + zs_out;
-    s->groups = s->mul / (LANES * v);
+    int lanes = g->device->lanes;
+    s->groups = s->mul / (lanes * v);
     s->g_length = v * z * zs_out;
-    s->longest = LANES * v * longest * size;
-    s->x_bytes = LANES * v * x * xs_out * size;
+    s->longest = lanes * v * longest * size;
+    s->x_bytes = lanes * v * x * xs_out * size;
     s->registers = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) + OWN_REGISTERS +
                    (ys_in > 1 ? FORM_REGISTERS * words * (ys_in - 1) : 0);
     int ws_in = slot_count(k, pass, SLOT_W, false), ws_out = slot_count(k, pass, SLOT_W, true);
-    int bytes_in = size * (LANES * v * (s->paths * ws_in + x * xs_in) + y * ys_in);
-    s->bytes = bytes_in + size * (LANES * v * (s->paths * ws_out + x * xs_out) + y * ys_out);
+    int bytes_in = size * (lanes * v * (s->paths * ws_in + x * xs_in) + y * ys_in);
+    s->bytes = bytes_in + size * (lanes * v * (s->paths * ws_out + x * xs_out) + y * ys_out);
     /* fitted to the loops that ptxas makes (rms 2.4 %): the loop itself, products, forms, weights, the sums
      * over lanes, copies of 512 bytes */
     s->work = (int)(87 + 0.95 * arithmetic + 2.8 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
@@ -283,10 +217,10 @@ static int *by_weights(struct arena *a, const struct problem *p, const struct gp
 }
 
 static void lay_out_stage(struct arena *a, const struct plan *plan, const struct kernel_form *k,
-                          const struct pass *pass, struct gpu_segment *s)
+                          const struct pass *pass, const struct device *device, struct gpu_segment *s)
 {
     const struct problem *p = plan->problem;
-    int size = element_size(plan), at = 0, slice = LANES * s->channels * size;
+    int size = element_size(plan), at = 0, slice = device->lanes * s->channels * size;
     const int *path = by_weights(a, p, s);
     s->pieces = 0;
     s->piece = NEW_ARRAY(a, struct stage_piece, k->inputs * (s->paths + s->xs + 1) + 1);
@@ -373,7 +307,7 @@ static void divide(struct arena *a, const struct plan *plan, const struct kernel
                     add_paths(&larger, p, taken, shared[i], i);
             if (larger.paths == s.paths)
                 continue;
-            larger.channels = larger.mul % (LANES * channels) ? 1 : channels;
+            larger.channels = larger.mul % (g->device->lanes * channels) ? 1 : channels;
             larger.x = NEW_ARRAY(a, int, p->x.n + 1);
             larger.z = NEW_ARRAY(a, int, p->z.n + 1);
             measure(plan, k, g, &larger);
@@ -404,6 +338,12 @@ static int most_registers(const struct gpu_pass *g)
     return most;
 }
 
+/* Registers of a thread at one of the device's occupancies. */
+static int point_registers(const struct device *device, int point)
+{
+    return device_registers(device, device->occupancy[point].warps);
+}
+
 /* Time of an edge in instructions of a warp at 8 warps a multiprocessor; fitted to measurements of the layers
  * of MACE and of NequIP on an H200, whose order it gives. Instructions and memory overlap in part. */
 static double time_of(const struct gpu_pass *g, int point)
@@ -414,13 +354,13 @@ static double time_of(const struct gpu_pass *g, int point)
         const struct gpu_segment *s = &g->segment[i];
         /* short slices of rows use sectors and pages of memory less well */
         bool short_slices = s->groups > 1 && s->channels == 1;
-        instructions += (double)s->work * s->groups / occupancy[point].issue;
+        instructions += (double)s->work * s->groups / g->device->occupancy[point].issue;
         bytes += (double)s->bytes * s->groups * (short_slices ? slices : 1);
     }
     bytes /= bytes_an_instruction;
     double longer = instructions > bytes ? instructions : bytes, shorter = instructions + bytes - longer;
     double time = (longer + 0.4 * shorter) * (1 + each_segment * (g->segments - 1));
-    return most_registers(g) > occupancy[point].registers ? 2 * time : time; /* it spills */
+    return most_registers(g) > point_registers(g->device, point) ? 2 * time : time; /* it spills */
 }
 
 /* Chooses V, segments and occupancy. Two channels a lane halve the work for forms and sums over lanes; more
@@ -428,11 +368,12 @@ static double time_of(const struct gpu_pass *g, int point)
 static int choose(struct arena *a, const struct plan *plan, const struct kernel_form *k, struct gpu_pass *g,
                   const struct choice *c)
 {
-    int points = (int)(sizeof occupancy / sizeof *occupancy), best = points - 1, best_v = 1;
+    const struct device *device = c->device;
+    int points = device->occupancies, best = points - 1, best_v = 1;
     double least = 0;
     bool pairs = false;
     for (int i = 0; i < plan->problem->paths; i++)
-        pairs |= g->pass->variant_of[i] >= 0 && plan->problem->path[i].mul_x % (2 * LANES) == 0;
+        pairs |= g->pass->variant_of[i] >= 0 && plan->problem->path[i].mul_x % (2 * c->device->lanes) == 0;
     int most_paths = c->knob[KNOB_PATHS] ? c->knob[KNOB_PATHS] : plan->problem->paths;
     for (int o = 0; o < points; o++)
         for (int v = 1; v <= 2; v++) {
@@ -440,27 +381,27 @@ static int choose(struct arena *a, const struct plan *plan, const struct kernel_
                 continue;
             if (v == 2 && !c->knob[KNOB_CHANNELS] && !pairs) /* the same again */
                 continue;
-            if (c->knob[KNOB_WARPS] && occupancy[o].warps != c->knob[KNOB_WARPS])
+            if (c->knob[KNOB_WARPS] && device->occupancy[o].warps != c->knob[KNOB_WARPS])
                 continue;
-            divide(a, plan, k, g, v, occupancy[o].registers, most_paths);
+            divide(a, plan, k, g, v, point_registers(device, o), most_paths);
             double work = time_of(g, o);
             if (least == 0 || work < least) {
                 least = work;
                 best = o;
                 best_v = v;
-                g->spills = most_registers(g) > occupancy[o].registers;
+                g->spills = most_registers(g) > point_registers(device, o);
             }
         }
     g->cost = least;
-    divide(a, plan, k, g, c->knob[KNOB_CHANNELS] ? c->knob[KNOB_CHANNELS] : best_v, occupancy[best].registers,
-           most_paths);
+    divide(a, plan, k, g, c->knob[KNOB_CHANNELS] ? c->knob[KNOB_CHANNELS] : best_v,
+           point_registers(device, best), most_paths);
     return best;
 }
 
 /* Shared memory of a block, and where everything is; without g->team, each warp has a part of its own of an A
  * output. */
 static void lay_out_block(struct arena *a, const struct plan *plan, const struct kernel_form *k,
-                          struct gpu_pass *g, const struct choice *c, int shared)
+                          struct gpu_pass *g, const struct choice *c)
 {
     const struct problem *p = plan->problem;
     int stage = 0, longest = 0, all = 0, x_out = 0;
@@ -472,7 +413,7 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     }
     for (int i = 0; i < g->segments; i++) {
         struct gpu_segment *s = &g->segment[i];
-        lay_out_stage(a, plan, k, g->pass, s);
+        lay_out_stage(a, plan, k, g->pass, g->device, s);
         stage = stage > s->stage_bytes ? stage : s->stage_bytes;
         longest = longest > s->longest ? longest : s->longest;
         x_out = x_out > s->x_bytes ? x_out : s->x_bytes;
@@ -490,7 +431,8 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     g->exchange = g->team && (several || (g->parts > 1 && !g->part_buffer));
     int exchange = g->exchange ? 2 * TEAM_ITEMS * g->a_length * element_size(plan) : 0;
     int leave = g->g_outputs && 2 * longest > x_out ? 2 * longest : x_out;
-    int room = shared / g->blocks - 1024 - g->warps * (leave + PIECE_BYTES + exchange);
+    int shared = c->device->shared_bytes,
+        room = shared / g->blocks - 1024 - g->warps * (leave + PIECE_BYTES + exchange);
     g->stages = c->knob[KNOB_STAGES] ? c->knob[KNOB_STAGES] : 4;
     while (g->stages > 2 && g->stages * stage * g->warps > room)
         g->stages--;
@@ -499,7 +441,7 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
         room = shared / g->blocks - 1024 - g->warps * (leave + PIECE_BYTES + exchange);
     }
     /* what is left goes to the flush, up to some KiB: rows leave several paths at a time */
-    all *= LANES * element_size(plan);
+    all *= g->device->lanes * element_size(plan);
     if (g->g_outputs) {
         int spare = leave / 2 + (room / g->warps - g->stages * stage) / 2;
         spare = spare < FLUSH_BYTES ? spare : FLUSH_BYTES;
@@ -514,7 +456,7 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
 }
 
 static void plan_convolution(struct arena *a, struct plan *plan, const struct kernel_form *k,
-                             struct gpu_pass *g, const struct choice *c, int shared)
+                             struct gpu_pass *g, const struct choice *c)
 {
     const struct problem *p = plan->problem;
     g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
@@ -529,13 +471,13 @@ static void plan_convolution(struct arena *a, struct plan *plan, const struct ke
     g->edge_buffer = g->b_outputs && p->spec->deterministic;
     int point = choose(a, plan, k, g, c);
     g->warps = 4;
-    g->blocks = occupancy[point].warps / g->warps;
+    g->blocks = c->device->occupancy[point].warps / g->warps;
     g->team = g->a_outputs;
-    lay_out_block(a, plan, k, g, c, shared);
-    if (g->block_bytes > shared && g->exchange) { /* without an exchange, then */
-        g->blocks = occupancy[point].warps / g->warps;
+    lay_out_block(a, plan, k, g, c);
+    if (g->block_bytes > c->device->shared_bytes && g->exchange) { /* without an exchange, then */
+        g->blocks = c->device->occupancy[point].warps / g->warps;
         g->team = false;
-        lay_out_block(a, plan, k, g, c, shared);
+        lay_out_block(a, plan, k, g, c);
     }
 }
 
@@ -557,16 +499,16 @@ static void plan_general(const struct plan *plan, struct gpu_pass *g)
 /* Plans a pass: the convolution of what it can compute, then the general evaluation of what that leaves; or
  * the latter alone, where the convolution has fewer than half of the flops and would only read everything
  * once more. */
-static void plan_pass_cuda(struct arena *a, struct plan *plan, const struct choice *c, int shared,
-                           struct gpu_kernel *k, const struct pass *pass)
+static void plan_pass_cuda(struct arena *a, struct plan *plan, const struct choice *c, struct gpu_kernel *k,
+                           const struct pass *pass)
 {
     const struct kernel_form *form = k->kernel->form;
     int paths = plan->problem->paths;
     bool *convolved = NEW_ARRAY(a, bool, paths + 1), *rest = NEW_ARRAY(a, bool, paths + 1);
-    struct gpu_pass convolution = {.evaluation = GPU_CONVOLUTION};
+    struct gpu_pass convolution = {.evaluation = GPU_CONVOLUTION, .device = c->device};
     struct gpu_pass general = {.evaluation = GPU_GENERAL, .pass = pass, .reason = why_general(plan)};
     if (!general.reason) {
-        general.path_reason = divide_paths(a, plan, pass, convolved, rest);
+        general.path_reason = divide_paths(a, plan, c->device, pass, convolved, rest);
         struct pass *own = NEW(a, struct pass);
         *own = plan_pass(a, plan, form, pass->owner, pass->outputs, pass->output, convolved);
         convolution.pass = own;
@@ -575,8 +517,8 @@ static void plan_pass_cuda(struct arena *a, struct plan *plan, const struct choi
         else if (2 * own->flops < pass->flops)
             general.reason = "paths for the convolution have fewer than half of the flops";
         else
-            plan_convolution(a, plan, form, &convolution, c, shared);
-        if (!general.reason && convolution.block_bytes > shared)
+            plan_convolution(a, plan, form, &convolution, c);
+        if (!general.reason && convolution.block_bytes > c->device->shared_bytes)
             general.reason = "a stage larger than shared memory";
     }
     if (!general.reason) {
@@ -595,8 +537,7 @@ static void plan_pass_cuda(struct arena *a, struct plan *plan, const struct choi
 /* All outputs of a kernel in one convolution, where registers hold operands and outputs of slot z together:
  * every row is read once. What the convolutions of the plan's passes leave stays with general passes of their
  * own. */
-static void plan_together(struct arena *a, struct plan *plan, struct gpu_kernel *k, const struct choice *c,
-                          int shared)
+static void plan_together(struct arena *a, struct plan *plan, struct gpu_kernel *k, const struct choice *c)
 {
     const struct kernel_form *form = k->kernel->form;
     bool *convolved = NEW_ARRAY(a, bool, plan->problem->paths + 1);
@@ -614,10 +555,10 @@ static void plan_together(struct arena *a, struct plan *plan, struct gpu_kernel 
         outputs[o] = o;
     struct pass *pass = NEW(a, struct pass);
     *pass = plan_pass(a, plan, form, INDEX_RECEIVER, form->outputs, outputs, convolved);
-    struct gpu_pass together = {.pass = pass, .evaluation = GPU_CONVOLUTION};
-    plan_convolution(a, plan, form, &together, c, shared);
+    struct gpu_pass together = {.pass = pass, .evaluation = GPU_CONVOLUTION, .device = c->device};
+    plan_convolution(a, plan, form, &together, c);
     bool pays = c->knob[KNOB_PASSES] ? c->knob[KNOB_PASSES] == 1 : !together.spills && together.cost <= apart;
-    if (!pays || together.block_bytes > shared)
+    if (!pays || together.block_bytes > c->device->shared_bytes)
         return;
     int passes = 1;
     for (int p = 0; p < k->passes; p++)
@@ -629,21 +570,21 @@ static void plan_together(struct arena *a, struct plan *plan, struct gpu_kernel 
     k->passes = passes;
 }
 
-struct gpu_plan *plan_cuda(struct arena *a, struct plan *plan, const char *arch)
+struct gpu_plan *plan_cuda(struct arena *a, struct plan *plan, const struct device *device)
 {
-    struct choice c = read_knobs(plan->problem->spec, arch);
+    struct choice c = read_knobs(plan->problem->spec, device);
     struct gpu_plan *gpu = NEW(a, struct gpu_plan);
     gpu->plan = plan;
-    gpu->arch = arch;
+    gpu->device = device;
     gpu->kernel = NEW_ARRAY(a, struct gpu_kernel, plan->kernels + 1);
     for (int i = 0; i < plan->kernels; i++) {
         struct gpu_kernel *k = &gpu->kernel[i];
         k->kernel = &plan->kernel[i];
         k->pass = NEW_ARRAY(a, struct gpu_pass, 2 * k->kernel->passes + 1);
         for (int p = 0; p < k->kernel->passes; p++)
-            plan_pass_cuda(a, plan, &c, shared_bytes(arch), k, &k->kernel->pass[p]);
+            plan_pass_cuda(a, plan, &c, k, &k->kernel->pass[p]);
         if (k->kernel->passes > 1)
-            plan_together(a, plan, k, &c, shared_bytes(arch));
+            plan_together(a, plan, k, &c);
     }
     return gpu;
 }

@@ -50,6 +50,7 @@ struct gpu_pass {
                                 together, all of the kernel's */
     enum gpu_evaluation evaluation;
     /* the convolution: */
+    const struct device *device;
     double cost; /* an edge, in instructions; weighted by occupancy and division */
     bool spills; /* no choice of segments fits into registers */
     int segments;
@@ -85,15 +86,12 @@ struct gpu_kernel {
 
 struct gpu_plan {
     const struct plan *plan;
-    const char *arch; /* sm_90, ..: the architecture the knobs are for */
+    const struct device *device;
     struct gpu_kernel *kernel;
 };
 
-/* Reports planner knobs that do not exist or are out of range, of any architecture. */
-void plan_cuda_check(const struct spec *, struct diag *);
-
-/* Plans every kernel for one architecture; the spec's knobs for that architecture apply. */
-struct gpu_plan *plan_cuda(struct arena *, struct plan *, const char *arch);
+/* Plans every kernel for one device; the spec's knobs for it apply. */
+struct gpu_plan *plan_cuda(struct arena *, struct plan *, const struct device *);
 
 /* Does a convolution leave the path's block of this output (of slot w) to a general pass, as it does not
  * write it? */

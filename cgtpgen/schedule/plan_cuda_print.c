@@ -85,7 +85,7 @@ void plan_cuda_print_kernel(struct text *out, const struct plan *plan, const str
 
 void plan_cuda_print(struct text *out, const struct gpu_plan *gpu)
 {
-    text_printf(out, "GPU plan for %s\n", gpu->arch);
+    text_printf(out, "GPU plan for %s\n", gpu->device->name);
     for (int i = 0; i < gpu->plan->kernels; i++)
         plan_cuda_print_kernel(out, gpu->plan, &gpu->kernel[i]);
 }

@@ -5,6 +5,7 @@
 #include "spec/spec.h"
 #include "spec/field.h"
 #include "spec/kernels.h"
+#include "spec/tune.h"
 
 #include <limits.h>
 #include <string.h>
@@ -210,7 +211,7 @@ static bool read_index(struct reader *r, const struct node *node, struct spec *s
 
 static void read_precision(struct reader *r, const struct node *node, struct spec *spec)
 {
-    static const char *const words[] = {"float32", "float64"};
+    const char *words[PRECISION_COUNT];
     static const char *const planned[] = {"bfloat16", "float16"};
     if (node->kind == NODE_MAPPING) {
         diag_error(r->diag, node->pos,
@@ -225,7 +226,9 @@ static void read_precision(struct reader *r, const struct node *node, struct spe
                        planned[i]);
             return;
         }
-    spec->precision = (enum precision)field_word(r, node, words, 2, PRECISION_FLOAT32);
+    for (int i = 0; i < PRECISION_COUNT; i++)
+        words[i] = precision_table[i].name;
+    spec->precision = (enum precision)field_word(r, node, words, PRECISION_COUNT, PRECISION_FLOAT32);
 }
 
 static void read_layout(struct reader *r, const struct node *node)
@@ -236,36 +239,6 @@ static void read_layout(struct reader *r, const struct node *node)
                    "layout ir_mul is planned, not supported by this version; expected mul_ir");
     else
         field_word(r, node, words, 1, 0);
-}
-
-static void read_tune(struct reader *r, const struct node *node, struct spec *spec)
-{
-    static const char *const archs[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "c"};
-    enum { ARCHS = sizeof archs / sizeof *archs };
-    const struct entry *found[ARCHS];
-    int capacity = 0;
-    if (!field_mapping(r, node, "a mapping from architectures to knobs, as {sm_90: {...}}", archs, ARCHS,
-                       found))
-        return;
-    for (int i = 0; i < node->n; i++) /* in file order */
-        for (int a = 0; a < ARCHS; a++) {
-            if (found[a] != &node->entry[i])
-                continue;
-            const struct node *knobs = found[a]->value;
-            if (knobs->kind != NODE_MAPPING) {
-                field_expected(r, knobs, "a mapping from knobs to whole numbers");
-                continue;
-            }
-            for (int k = 0; k < knobs->n; k++) {
-                const struct entry *entry = &knobs->entry[k];
-                struct spec_knob knob = {archs[a], entry->key->text, 0, entry->key->pos};
-                if (entry->key->kind == NODE_WRONG ||
-                    !field_integer(r, entry->value, "a whole number", INT64_MIN, INT64_MAX, &knob.value))
-                    continue;
-                spec->knob = arena_grow(r->arena, spec->knob, spec->knobs, &capacity, sizeof *spec->knob);
-                spec->knob[spec->knobs++] = knob;
-            }
-        }
 }
 
 /* A key whose value is one of two words: is it the second? */
@@ -362,7 +335,7 @@ static void read_root(struct reader *r, const struct node *root, struct spec *sp
         read_layout(r, found[KEY_LAYOUT]->value);
     kernels_read(r, found[KEY_KERNELS] ? found[KEY_KERNELS]->value : NULL, spec);
     if (found[KEY_TUNE])
-        read_tune(r, found[KEY_TUNE]->value, spec);
+        tune_read(r, found[KEY_TUNE]->value, spec);
     check_instruction_keys(r, found, spec);
     if (index_known)
         check_graph_keys(r, found, spec);

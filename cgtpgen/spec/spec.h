@@ -9,6 +9,8 @@
 #include "util/diag.h"
 #include "algebra/exact.h"
 #include "algebra/irreps.h"
+#include "spec/device.h"
+#include "spec/precision.h"
 
 /* The operands of Q(x, y, w, g): the output z and its cotangent share slot G. */
 enum slot { SLOT_X, SLOT_Y, SLOT_W, SLOT_G, SLOT_COUNT };
@@ -32,7 +34,6 @@ enum mode {
 enum sugar { SUGAR_NONE, SUGAR_CHANNELWISE, SUGAR_FULLY_CONNECTED, SUGAR_ELEMENTWISE, SUGAR_FULL };
 enum irrep_normalization { IRREP_COMPONENT, IRREP_NORM, IRREP_NONE };
 enum path_normalization { PATH_ELEMENT, PATH_PATH, PATH_NONE };
-enum precision { PRECISION_FLOAT32, PRECISION_FLOAT64 };
 
 extern const char *const slot_name[SLOT_COUNT];   /* x y w z: as written in the spec */
 extern const char *const index_name[INDEX_COUNT]; /* item sender receiver shared */
@@ -94,11 +95,11 @@ struct spec_kernel {
     struct spec_argument *argument;
 };
 
-/* A planner knob, as `tune: {sm_90: {stages: 3}}`; known names and ranges are the planner's. */
+/* A planner knob, as `tune: {sm_90: {stages: 3}}`. */
 struct spec_knob {
-    const char *arch, *name;
-    int64_t value;
-    struct pos pos;
+    const struct device *device;
+    enum knob knob; /* one that the device has */
+    int value;      /* in its range */
 };
 
 struct spec {
