@@ -5,15 +5,15 @@
  *     problem_build   -> struct problem                   paths, exact coefficients, weight layout
  *     form_build      -> struct form                      every kernel as sums of derivatives of one number
  *     plan_build      -> struct plan                      passes, matrices, recipes, costs
- *     plan_cuda       -> struct gpu_plan                  segments, registers, stages (not with --backend=c)
- *     emit_c, emit_cuda -> files                          text in memory
+ *     program_build   -> struct program                   what the backend decides for a device
+ *     emit_files      -> files                            text in memory
  *     deliver         print, compare or write them
  *
  * All specs of a call are compiled before anything is written: when one is wrong, no file changes.
  */
 #include "cli/depend.h"
-#include "emit/emit.h"
-#include "emit/emit_cuda.h"
+#include "cli/options.h"
+#include "emit/emitter.h"
 #include "util/file.h"
 #include "form/form.h"
 #include "plan/plan.h"
@@ -33,8 +33,7 @@ enum {
 struct product {
     const char *file;  /* as given; "-": standard input */
     const char *shown; /* the same in messages */
-    const struct plan *plan;
-    const struct gpu_plan *gpu;  /* NULL with --backend=c */
+    const struct program *program;
     int files;                   /* 0 where only reports are asked for */
     struct file_content *output; /* path: folder/name */
 };
@@ -83,30 +82,22 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         if (has(options->dump, DUMP_PROBLEM))
             print_problem(&dump, problem);
         form = form_build(a, problem, &diag);
-        if (diag.errors)
-            form = NULL;
     }
     put_error(&diag.out);
     if (form) {
         if (has(options->dump, DUMP_FORM))
             print_form(&dump, form);
         struct plan *plan = plan_build(a, problem, form);
+        product->program = program_build(a, options->backend, options->device, plan);
         if (has(options->dump, DUMP_PLAN))
-            plan_print(&dump, plan);
+            program_print(&dump, product->program);
         struct output_file *file = NULL;
-        if (options->cuda) {
-            product->gpu = plan_cuda(a, plan, options->device ? options->device : device_named("sm_90"));
-            if (has(options->dump, DUMP_PLAN))
-                plan_cuda_print(&dump, product->gpu);
-        }
         if (options->write)
-            product->files = options->cuda ? emit_cuda(a, product->gpu, options->emit, &file)
-                                           : emit_c(a, plan, options->emit, &file);
+            product->files = emit_files(a, product->program, options->emit, &file);
         product->output = NEW_ARRAY(a, struct file_content, product->files);
         for (int i = 0; i < product->files; i++)
             product->output[i] =
                 (struct file_content){join(a, options->output, file[i].name), file[i].text, file[i].size};
-        product->plan = plan;
     }
     if (has(options->dump, DUMP_MEMORY))
         text_printf(&dump, "%s: %zu bytes of memory so far\n", product->shown, a->used);
@@ -122,9 +113,9 @@ static enum exit_status check_collisions(struct arena *a, const struct product *
         for (int first = 0; first < later; first++) {
             const struct product *p = &product[first], *q = &product[later];
             struct diag diag = {.file = q->shown, .out = {.arena = a}};
-            if (!strcmp(p->plan->problem->spec->name, q->plan->problem->spec->name))
+            if (!strcmp(p->program->plan->problem->spec->name, q->program->plan->problem->spec->name))
                 diag_error(&diag, (struct pos){0}, "the name '%s' is that of %s too",
-                           q->plan->problem->spec->name, p->shown);
+                           q->program->plan->problem->spec->name, p->shown);
             for (int i = 0; i < p->files && !diag.errors; i++)
                 for (int j = 0; j < q->files && !diag.errors; j++)
                     if (!strcmp(p->output[i].path, q->output[j].path))
@@ -175,7 +166,7 @@ static int add_dependencies(struct arena *a, const struct options *options, cons
                     named ? options->depend_targets : p->files, named, strcmp(p->file, "-") ? p->file : NULL,
                     options->depend_phony);
         if (!options->depend_file) {
-            const char *name = arena_printf(a, "%s.d", p->plan->problem->spec->name);
+            const char *name = arena_printf(a, "%s.d", p->program->plan->problem->spec->name);
             file[files++] = (struct file_content){join(a, options->output, name), text_string(&own), own.n};
         }
     }
@@ -226,9 +217,9 @@ static enum exit_status deliver(struct arena *a, const struct options *options, 
                 text_printf(&out, "%s\n", product[i].output[k].path);
         }
     for (int i = 0; i < options->specs; i++)
-        for (int kind = 0; kind < PRINT_COUNT; kind++)
-            if (has(options->print, kind))
-                print_report(&out, (enum print_kind)kind, product[i].plan, product[i].gpu);
+        for (int k = 0; k < report_count; k++)
+            if (has(options->print, k))
+                report_table[k].print(&out, product[i].program);
     if (options->check)
         return check_files(a, file, files);
     enum exit_status status = put_output(a, &out);

@@ -123,8 +123,9 @@ static void print_weights(struct text *out, const struct problem *problem)
 }
 
 /* Bytes and floating-point operations of every kernel. */
-static void print_cost(struct text *out, const struct plan *plan)
+static void print_cost(struct text *out, const struct program *program)
 {
+    const struct plan *plan = program->plan;
     static const char *const row[INDEX_COUNT] = {"", "a sender", "a receiver", "shared"};
     text_printf(out, "%s: cost\n", plan->problem->spec->name);
     text_printf(out, "%-24s %14s %14s %14s %12s", "kernel", "flops an item", "bytes, least", "planned",
@@ -140,21 +141,6 @@ static void print_cost(struct text *out, const struct plan *plan)
             text_printf(out, " %14.0f", k->bytes_row[index]);
         text_printf(out, "\n");
     }
-}
-
-/* A JSON string; the spec reader lets only valid UTF-8 through. */
-static void json_string(struct text *out, const char *s)
-{
-    text_put(out, "\"", 1);
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            text_printf(out, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20)
-            text_printf(out, "\\u%04x", *s);
-        else
-            text_put(out, s, 1);
-    }
-    text_put(out, "\"", 1);
 }
 
 static void json_path(struct text *out, const struct path *p)
@@ -173,62 +159,9 @@ static void json_path(struct text *out, const struct path *p)
     text_printf(out, "]}");
 }
 
-/* The beginning of a pass: what it owns and computes. */
-static void json_pass(struct text *out, const struct kernel_form *form, const struct pass *pass)
+static void json_kernel(struct text *out, const struct program *program, int kernel)
 {
-    text_printf(out, "{\"owner\": \"%s\", \"outputs\": [", index_name[pass->owner]);
-    for (int o = 0; o < pass->outputs; o++)
-        text_printf(out, "%s\"%s\"", o ? ", " : "", form->output[pass->output[o]].name);
-    text_printf(out, "], \"flops_per_item\": %.17g", pass->flops);
-}
-
-/* A pass on a GPU: owner, outputs and paths as in the plan's; of a general one, why, and why by path where
- * that is decided by path. */
-static void json_gpu_pass(struct text *out, const struct kernel_form *form, int paths,
-                          const struct gpu_pass *g)
-{
-    bool general = g->evaluation == GPU_GENERAL;
-    json_pass(out, form, g->pass);
-    text_printf(out, ", \"paths\": [");
-    for (int i = 0, n = 0; i < paths; i++)
-        if (g->pass->variant_of[i] >= 0)
-            text_printf(out, "%s%d", n++ ? ", " : "", i);
-    text_printf(out, "],\n       \"evaluation\": \"%s\"", general ? "general" : "convolution");
-    if (general) {
-        text_printf(out, ", \"adds\": %s, \"reason\": ", g->before ? "true" : "false");
-        json_string(out, g->reason ? g->reason : "");
-        text_printf(out, ", \"path_reasons\": {");
-        for (int i = 0, n = 0; i < paths && g->path_reason; i++)
-            if (g->path_reason[i]) {
-                text_printf(out, "%s\"%d\": ", n++ ? ", " : "", i);
-                json_string(out, g->path_reason[i]);
-            }
-        text_printf(out, "}}");
-        return;
-    }
-    text_printf(
-        out,
-        ", \"stages\": %d, \"warps_per_block\": %d, \"blocks_per_multiprocessor\": %d,\n       "
-        "\"shared_bytes_per_block\": %d, \"registers_most\": %d, \"edge_buffer\": %s, \"segments\": [",
-        g->stages, g->warps, g->blocks, g->block_bytes, device_registers(g->device, g->blocks * g->warps),
-        g->edge_buffer ? "true" : "false");
-    for (int s = 0; s < g->segments; s++) {
-        const struct gpu_segment *q = &g->segment[s];
-        text_printf(out, "%s\n        {\"paths\": [", s ? "," : "");
-        for (int p = 0; p < q->paths; p++)
-            text_printf(out, "%s%d", p ? ", " : "", q->path[p]);
-        text_printf(out,
-                    "], \"channels\": %d, \"channels_per_lane\": %d, \"groups\": %d, \"registers\": %d, "
-                    "\"stage_bytes\": %d, \"instructions_per_edge\": %d}",
-                    q->mul, q->channels, q->groups, q->registers, q->stage_bytes, q->work);
-    }
-    text_printf(out, "]}");
-}
-
-/* gpu: NULL, or of the same kernel */
-static void json_kernel(struct text *out, int paths, const struct kernel_plan *k,
-                        const struct gpu_kernel *gpu)
-{
+    const struct kernel_plan *k = &program->plan->kernel[kernel];
     const struct kernel_form *form = k->form;
     text_printf(out, "    {\"name\": \"%s\",\n     \"inputs\": [", form->name);
     for (int i = 0; i < form->inputs; i++)
@@ -250,27 +183,27 @@ static void json_kernel(struct text *out, int paths, const struct kernel_plan *k
     text_printf(out, "],\n     \"passes\": [");
     for (int i = 0; i < k->passes; i++) {
         text_printf(out, "%s", i ? ", " : "");
-        json_pass(out, form, &k->pass[i]);
+        pass_json(out, form, &k->pass[i]);
         text_printf(out, "}");
     }
-    for (int i = 0; gpu && i < gpu->passes; i++) {
-        text_printf(out, i ? ",\n      " : "],\n     \"gpu\": [");
-        json_gpu_pass(out, form, paths, &gpu->pass[i]);
-    }
-    text_printf(out, "],\n     \"flops_per_item\": %.17g, \"bytes_per_item\": %.17g, ", k->flops,
+    text_printf(out, "]");
+    if (program->backend->json)
+        program->backend->json(out, program, kernel);
+    text_printf(out, ",\n     \"flops_per_item\": %.17g, \"bytes_per_item\": %.17g, ", k->flops,
                 k->bytes_least);
     text_printf(out, "\"bytes_per_item_planned\": %.17g, ", k->bytes_planned);
     text_printf(out, "\"bytes_per_row\": {\"sender\": %.17g, \"receiver\": %.17g, \"shared\": %.17g}}",
                 k->bytes_row[INDEX_SENDER], k->bytes_row[INDEX_RECEIVER], k->bytes_row[INDEX_SHARED]);
 }
 
-static void print_json(struct text *out, const struct plan *plan, const struct gpu_plan *gpu)
+static void print_json(struct text *out, const struct program *program)
 {
+    const struct plan *plan = program->plan;
     const struct problem *problem = plan->problem;
     const struct spec *spec = problem->spec;
     struct arena *a = out->arena;
     text_printf(out, "{\n  \"name\": \"%s\",\n  \"description\": ", spec->name);
-    json_string(out, spec->description);
+    text_json(out, spec->description);
     text_printf(out, ",\n  \"irreps\": {\"x\": \"%s\", \"y\": \"%s\", \"z\": \"%s\"},\n",
                 irreps_text(a, &problem->x), irreps_text(a, &problem->y), irreps_text(a, &problem->z));
     text_printf(out, "  \"dim\": {");
@@ -280,8 +213,7 @@ static void print_json(struct text *out, const struct plan *plan, const struct g
     for (int s = 0; s < SLOT_COUNT; s++)
         text_printf(out, "%s\"%s\": \"%s\"", s ? ", " : "", slot_name[s], index_name[spec->index[s]]);
     text_printf(out, "},\n  \"precision\": \"%s\",\n", precision_table[spec->precision].name);
-    if (gpu)
-        text_printf(out, "  \"arch\": \"%s\",\n", gpu->device->name);
+    text_printf(out, "  \"arch\": \"%s\",\n", program->device->name);
     text_printf(out, "  \"paths\": [\n");
     for (int i = 0; i < problem->paths; i++) {
         json_path(out, &problem->path[i]);
@@ -289,7 +221,7 @@ static void print_json(struct text *out, const struct plan *plan, const struct g
     }
     text_printf(out, "  ],\n  \"kernels\": [\n");
     for (int i = 0; i < plan->kernels; i++) {
-        json_kernel(out, problem->paths, &plan->kernel[i], gpu ? &gpu->kernel[i] : NULL);
+        json_kernel(out, program, i);
         text_printf(out, "%s\n", i + 1 < plan->kernels ? "," : "");
     }
     text_printf(out, "  ]\n}\n");
@@ -322,30 +254,23 @@ void print_form(struct text *out, const struct form *form)
     }
 }
 
-void print_report(struct text *out, enum print_kind kind, const struct plan *plan, const struct gpu_plan *gpu)
+static void report_paths(struct text *out, const struct program *program)
 {
-    switch (kind) {
-    case PRINT_PATHS:
-        print_paths(out, plan->problem);
-        break;
-    case PRINT_NNZ:
-        print_nnz(out, plan->problem);
-        break;
-    case PRINT_WEIGHTS:
-        print_weights(out, plan->problem);
-        break;
-    case PRINT_PLAN:
-        plan_print(out, plan);
-        if (gpu)
-            plan_cuda_print(out, gpu);
-        break;
-    case PRINT_COST:
-        print_cost(out, plan);
-        break;
-    case PRINT_JSON:
-        print_json(out, plan, gpu);
-        break;
-    case PRINT_COUNT:
-        break;
-    }
+    print_paths(out, program->plan->problem);
 }
+
+static void report_nnz(struct text *out, const struct program *program)
+{
+    print_nnz(out, program->plan->problem);
+}
+
+static void report_weights(struct text *out, const struct program *program)
+{
+    print_weights(out, program->plan->problem);
+}
+
+const struct report report_table[] = {
+    {"paths", report_paths}, {"nnz", report_nnz},  {"weights", report_weights},
+    {"plan", program_print}, {"cost", print_cost}, {"json", print_json},
+};
+const int report_count = sizeof report_table / sizeof *report_table;

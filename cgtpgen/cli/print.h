@@ -3,11 +3,16 @@
 #ifndef CGTPGEN_PRINT_H
 #define CGTPGEN_PRINT_H
 
-#include "cli/options.h"
-#include "schedule/plan_cuda.h"
+#include "emit/backend.h"
 
-/* Appends the report of one kind about one product. gpu: NULL with --backend=c. */
-void print_report(struct text *, enum print_kind, const struct plan *, const struct gpu_plan *gpu);
+/* A report about one product. */
+struct report {
+    const char *word; /* in --print */
+    void (*print)(struct text *, const struct program *);
+};
+
+extern const struct report report_table[];
+extern const int report_count;
 
 /* What -d shows after a pass: paths, nonzeros and weights; kernels as sums of terms. */
 void print_problem(struct text *, const struct problem *);

@@ -1,22 +1,8 @@
-/* emit.h - from plans to source text. One emitter a kind of output; each fills a list of files in memory. */
+/* emit.h - from plans to source text: what emitters share, and those that are the same for every backend. */
 #ifndef CGTPGEN_EMIT_H
 #define CGTPGEN_EMIT_H
 
 #include "plan/plan.h"
-
-struct output_file {
-    const char *name; /* without a folder: NAME_forward.c */
-    const char *text;
-    size_t size;
-};
-
-enum { EMIT_HEADER = 1, EMIT_SOURCE = 2, EMIT_SELFTEST = 4 };
-
-/* The portable C backend: NAME.h, NAME.c (the descriptor), NAME_<kernel>.c one a kernel; `what` is a set of
- * EMIT_ bits. Returns the number of files. */
-int emit_c(struct arena *, const struct plan *, unsigned what, struct output_file **files);
-
-/* ---- shared by the emitters ---- */
 
 /* float or double */
 const char *emit_real(const struct plan *);
@@ -51,7 +37,7 @@ void emit_header(struct text *, const struct plan *);
 void emit_descriptor(struct text *, const struct plan *, const char *backend);
 
 /* NAME_selftest.c: a program that compares every kernel with a dense loop. */
-struct output_file emit_selftest(struct arena *, const struct plan *);
+void emit_selftest(struct text *, const struct plan *);
 
 /* A sum that breaks into lines: sum_begin writes `lhs`, sum_add a signed term, sum_end the semicolon (or "
  * 0;"). */

@@ -271,11 +271,13 @@ static void emit_segments(struct kernel_writer *w)
     }
 }
 
-static struct output_file kernel_file(struct arena *a, const struct plan *plan,
-                                      const struct kernel_plan *kernel)
+void emit_c_kernel(struct text *out, const struct program *program, int number)
 {
+    struct arena *a = out->arena;
+    const struct plan *plan = program->plan;
+    const struct kernel_plan *kernel = &plan->kernel[number];
     const struct spec *spec = plan->problem->spec;
-    struct text out = {.arena = a}, body = {.arena = a};
+    struct text body = {.arena = a};
     struct kernel_writer w = {.arena = a,
                               .out = &body,
                               .plan = plan,
@@ -288,45 +290,19 @@ static struct output_file kernel_file(struct arena *a, const struct plan *plan,
         w.pass = &kernel->pass[p];
         emit_c_pass(&w);
     }
-    w.out = &out;
-    emit_banner(&out, plan, arena_printf(a, "%s, portable C", kernel->form->name));
-    text_printf(&out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_c.h\"\n\n", spec->name,
+    w.out = out;
+    emit_banner(out, plan, arena_printf(a, "%s, portable C", kernel->form->name));
+    text_printf(out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_c.h\"\n\n", spec->name,
                 emit_real(plan));
     if (w.scratch == 0)
         w.scratch = 16;
-    text_printf(&out,
-                "enum { SCRATCH = %lld }; /* elements of scratch that one part of the work needs */\n\n",
+    text_printf(out, "enum { SCRATCH = %lld }; /* elements of scratch that one part of the work needs */\n\n",
                 (long long)w.scratch);
     emit_segments(&w);
     emit_launch_struct(&w);
     for (int i = 0; i < w.functions.n; i++)
-        emit_c_product(&out, plan, &w.functions.function[i]);
-    text_put(&out, text_string(&body), body.n);
+        emit_c_product(out, plan, &w.functions.function[i]);
+    text_put(out, text_string(&body), body.n);
     emit_workspace(&w);
     emit_launcher(&w);
-    return (struct output_file){arena_printf(a, "%s_%s.c", spec->name, kernel->form->name), text_string(&out),
-                                out.n};
-}
-
-int emit_c(struct arena *a, const struct plan *plan, unsigned what, struct output_file **files)
-{
-    const char *name = plan->problem->spec->name;
-    struct output_file *file = NEW_ARRAY(a, struct output_file, plan->kernels + 3);
-    int n = 0;
-    if (what & EMIT_HEADER) {
-        struct text out = {.arena = a};
-        emit_header(&out, plan);
-        file[n++] = (struct output_file){arena_printf(a, "%s.h", name), text_string(&out), out.n};
-    }
-    if (what & EMIT_SOURCE) {
-        struct text out = {.arena = a};
-        emit_descriptor(&out, plan, "c");
-        file[n++] = (struct output_file){arena_printf(a, "%s.c", name), text_string(&out), out.n};
-        for (int k = 0; k < plan->kernels; k++)
-            file[n++] = kernel_file(a, plan, &plan->kernel[k]);
-    }
-    if (what & EMIT_SELFTEST)
-        file[n++] = emit_selftest(a, plan);
-    *files = file;
-    return n;
 }

@@ -2,6 +2,7 @@
 #ifndef CGTPGEN_EMIT_C_KERNEL_H
 #define CGTPGEN_EMIT_C_KERNEL_H
 
+#include "emit/backend.h"
 #include "emit/emit.h"
 #include "emit/emit_c_product.h"
 #include "emit/emit_path.h"
@@ -65,5 +66,8 @@ void emit_c_item(struct kernel_writer *);
 
 /* Writes pass_<owner>(), the loop over items with their copies and rows (emit_c_pass.c). */
 void emit_c_pass(struct kernel_writer *);
+
+/* NAME_kernel.c */
+void emit_c_kernel(struct text *, const struct program *, int kernel);
 
 #endif

@@ -310,30 +310,31 @@ static void emit_launcher(struct cuda_writer *w)
     text_printf(out, "    return CGTP_OK;\n}\n");
 }
 
-static struct output_file kernel_file(struct arena *a, const struct gpu_plan *gpu,
-                                      const struct gpu_kernel *kernel)
+void emit_cuda_kernel(struct text *out, const struct gpu_plan *gpu, int number)
 {
+    struct arena *a = out->arena;
+    const struct gpu_kernel *kernel = &gpu->kernel[number];
     const struct plan *plan = gpu->plan;
     const struct spec *spec = plan->problem->spec;
-    struct text out = {.arena = a}, table = {.arena = a};
+    struct text table = {.arena = a};
     struct cuda_writer w = {.arena = a,
-                            .out = &out,
+                            .out = out,
                             .gpu = gpu,
                             .problem = plan->problem,
                             .spec = spec,
                             .kernel = kernel,
                             .form = kernel->kernel->form,
                             .graph = spec_is_graph(spec)};
-    emit_banner(&out, plan, arena_printf(a, "%s, CUDA", w.form->name));
+    emit_banner(out, plan, arena_printf(a, "%s, CUDA", w.form->name));
     plan_cuda_print_kernel(&table, plan, kernel);
-    text_printf(&out, "/* Plan for %s:\n", gpu->device->name);
+    text_printf(out, "/* Plan for %s:\n", gpu->device->name);
     for (const char *line = text_string(&table); *line;) {
         size_t n = strcspn(line, "\n");
-        text_printf(&out, " *   %.*s\n", (int)n, line);
+        text_printf(out, " *   %.*s\n", (int)n, line);
         line += n + (line[n] == '\n');
     }
     text_printf(
-        &out,
+        out,
         " */\n#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n#include \"cgtp_gpu.h\"\n\n",
         spec->name, emit_real(plan));
     emit_launch_struct(&w);
@@ -346,30 +347,4 @@ static struct output_file kernel_file(struct arena *a, const struct gpu_plan *gp
     }
     emit_workspace(&w);
     emit_launcher(&w);
-    return (struct output_file){arena_printf(a, "%s_%s.cu", spec->name, w.form->name), text_string(&out),
-                                out.n};
-}
-
-int emit_cuda(struct arena *a, const struct gpu_plan *gpu, unsigned what, struct output_file **files)
-{
-    const struct plan *plan = gpu->plan;
-    const char *name = plan->problem->spec->name;
-    struct output_file *file = NEW_ARRAY(a, struct output_file, plan->kernels + 3);
-    int n = 0;
-    if (what & EMIT_HEADER) {
-        struct text out = {.arena = a};
-        emit_header(&out, plan);
-        file[n++] = (struct output_file){arena_printf(a, "%s.h", name), text_string(&out), out.n};
-    }
-    if (what & EMIT_SOURCE) {
-        struct text out = {.arena = a};
-        emit_descriptor(&out, plan, "cuda");
-        file[n++] = (struct output_file){arena_printf(a, "%s.c", name), text_string(&out), out.n};
-        for (int k = 0; k < plan->kernels; k++)
-            file[n++] = kernel_file(a, gpu, &gpu->kernel[k]);
-    }
-    if (what & EMIT_SELFTEST)
-        file[n++] = emit_selftest(a, plan);
-    *files = file;
-    return n;
 }

@@ -6,8 +6,8 @@
 #include "emit/emit_body.h"
 #include "schedule/plan_cuda.h"
 
-/* NAME.h, NAME.c (the descriptor), NAME_<kernel>.cu one a kernel. Returns the number of files. */
-int emit_cuda(struct arena *, const struct gpu_plan *, unsigned what, struct output_file **files);
+/* NAME_kernel.cu */
+void emit_cuda_kernel(struct text *, const struct gpu_plan *, int kernel);
 
 /* One kernel while it is written. */
 struct cuda_writer {

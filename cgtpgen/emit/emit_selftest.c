@@ -107,22 +107,22 @@ static void kernels(struct text *out, const struct plan *plan)
     text_printf(out, "};\n\n");
 }
 
-struct output_file emit_selftest(struct arena *a, const struct plan *plan)
+void emit_selftest(struct text *out, const struct plan *plan)
 {
     static const char *const index_constant[INDEX_COUNT] = {"CGTP_ITEM", "CGTP_SENDER", "CGTP_RECEIVER",
                                                             "CGTP_SHARED"};
     const struct problem *p = plan->problem;
     const struct spec *s = p->spec;
-    struct text out = {.arena = a};
+    struct arena *a = out->arena;
     int *number = NEW_ARRAY(a, int, p->paths + 1), cgs = 0;
-    emit_banner(&out, plan, "self-test");
-    text_printf(&out, "#include \"%s.h\"\n#include \"cgtp_selftest.h\"\n\n", s->name);
+    emit_banner(out, plan, "self-test");
+    text_printf(out, "#include \"%s.h\"\n#include \"cgtp_selftest.h\"\n\n", s->name);
     if (p->paths) {
-        cgs = tensors(&out, p, number);
-        paths(&out, plan, number);
+        cgs = tensors(out, p, number);
+        paths(out, plan, number);
     }
-    kernels(&out, plan);
-    text_printf(&out,
+    kernels(out, plan);
+    text_printf(out,
                 "int main(void)\n{\n    static const cgtp_selftest test = {\n        .product = &%s_product, "
                 ".digest = \"%s\",\n"
                 "        .dim = {%lld, %lld, %lld, %lld},\n        .index = {%s, %s, %s, %s},\n",
@@ -131,11 +131,10 @@ struct output_file emit_selftest(struct arena *a, const struct plan *plan)
                 index_constant[s->index[SLOT_Y]], index_constant[s->index[SLOT_W]],
                 index_constant[s->index[SLOT_G]]);
     text_printf(
-        &out,
+        out,
         "        .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n"
         "        .cgs = %d, .paths = %d, .kernels = %d, .cg = %s, .path = %s, .kernel = kernels,\n    };\n"
         "    return cgtp_selftest_run(&test);\n}\n",
         spec_is_graph(s), s->sorted, precision_table[s->precision].bytes, s->index64 ? 8 : 4, cgs, p->paths,
         plan->kernels, p->paths ? "cgs" : "NULL", p->paths ? "paths" : "NULL");
-    return (struct output_file){arena_printf(a, "%s_selftest.c", s->name), text_string(&out), out.n};
 }

@@ -114,6 +114,9 @@ struct plan *plan_build(struct arena *, const struct problem *, const struct for
 struct pass plan_pass(struct arena *, const struct plan *, const struct kernel_form *, enum index_kind owner,
                       int outputs, const int *output, const bool *only);
 
+/* A pass as the beginning of a JSON object: what it owns and computes. */
+void pass_json(struct text *, const struct kernel_form *, const struct pass *);
+
 /* The plan as a table for people; also the body of each generated file's banner. */
 void plan_print(struct text *, const struct plan *);
 

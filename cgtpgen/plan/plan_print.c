@@ -1,4 +1,4 @@
-/* plan_print.c - the plan as text: --print=plan and -d. */
+/* plan_print.c - the plan as text: --print=plan, -d, and what --print=json says of a pass. */
 #include "plan/plan.h"
 
 static const char *evaluation(const struct path_plan *e)
@@ -83,6 +83,14 @@ static void print_kernel(struct text *out, const struct kernel_plan *k)
                 text_printf(out, "      contractions: %d z, %d P, %d w\n", q->zs, q->ps, q->ws);
         }
     }
+}
+
+void pass_json(struct text *out, const struct kernel_form *form, const struct pass *pass)
+{
+    text_printf(out, "{\"owner\": \"%s\", \"outputs\": [", index_name[pass->owner]);
+    for (int o = 0; o < pass->outputs; o++)
+        text_printf(out, "%s\"%s\"", o ? ", " : "", form->output[pass->output[o]].name);
+    text_printf(out, "], \"flops_per_item\": %.17g", pass->flops);
 }
 
 void plan_print(struct text *out, const struct plan *plan)

@@ -97,6 +97,9 @@ struct gpu_plan *plan_cuda(struct arena *, struct plan *, const struct device *)
  * write it? */
 bool gpu_leaves_weights(const struct form_output *, const struct pass *convolution, const struct path *);
 
+/* The plan of a kernel as a member of a JSON object, after a comma. */
+void plan_cuda_json(struct text *, const struct gpu_plan *, int kernel);
+
 /* The plan as a table, after plan_print's: all kernels, or one. */
 void plan_cuda_print(struct text *, const struct gpu_plan *);
 void plan_cuda_print_kernel(struct text *, const struct plan *, const struct gpu_kernel *);

@@ -1,5 +1,6 @@
-/* unit_device.c - the table of devices: each row is complete, each can be chosen on the command line and
- * tuned in a spec, and each knob takes exactly the values of its range.
+/* unit_tables.c - the tables of devices, backends, emitters and reports: each row is complete and can be
+ * chosen on the command line, each device can be tuned in a spec, and each knob takes exactly the values of
+ * its range.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,8 @@
 #include <cmocka.h>
 
 #include "cli/options.h"
+#include "cli/print.h"
+#include "emit/emitter.h"
 #include "spec/spec.h"
 
 #include <stdio.h>
@@ -78,16 +81,62 @@ static void arch(void **state)
     (void)state;
     for (int i = 0; i < device_count; i++) {
         const struct device *d = &device_table[i];
-        char *backend = (char *)arena_printf(&arena, "--backend=%s", d->backend);
-        char *name = (char *)arena_printf(&arena, "--arch=%s", d->name);
-        char *argv[] = {"cgtpgen", name, backend, "spec", NULL};
+        int fit = 0;
+        for (int b = 0; b < backend_count; b++) {
+            const char *name = backend_table[b]->name;
+            char *argv[] = {"cgtpgen", arena_printf(&arena, "--arch=%s", d->name),
+                            arena_printf(&arena, "--backend=%s", name), "spec", NULL};
+            struct text error = {.arena = &arena};
+            struct options options;
+            bool read = options_read(&arena, 4, argv, &options, &error);
+            assert_int_equal(read, strcmp(name, d->backend) == 0);
+            fit += read;
+            if (read) {
+                assert_ptr_equal(options.device, d);
+                assert_ptr_equal(options.backend, backend_table[b]);
+            }
+        }
+        assert_int_equal(fit, 1);
+    }
+}
+
+/* Without --arch a backend plans for its own default; the first of them is the default backend. */
+static void backends(void **state)
+{
+    (void)state;
+    for (int b = -1; b < backend_count; b++) {
+        const struct backend *backend = backend_table[b < 0 ? 0 : b];
+        char *argv[] = {"cgtpgen", "spec", arena_printf(&arena, "--backend=%s", backend->name), NULL};
         struct text error = {.arena = &arena};
         struct options options;
-        if (!options_read(&arena, 4, argv, &options, &error))
+        if (!options_read(&arena, b < 0 ? 2 : 3, argv, &options, &error))
             fail_msg("%s", text_string(&error));
-        assert_ptr_equal(options.device, d);
-        argv[2] = strcmp(d->backend, "c") ? "--backend=c" : "--backend=cuda";
-        assert_false(options_read(&arena, 4, argv, &options, &error));
+        assert_ptr_equal(options.backend, backend);
+        assert_string_equal(options.device->name, backend->device);
+        assert_string_equal(options.device->backend, backend->name);
+        assert_non_null(strstr(options_help, backend->name));
+    }
+}
+
+/* --emit and --print take each word of their tables: the rows that have it and no others. --help lists them.
+ */
+static void words(void **state)
+{
+    (void)state;
+    for (int i = 0; i < emitter_count + report_count; i++) {
+        bool emit = i < emitter_count;
+        const char *word = emit ? emitter_table[i].word : report_table[i - emitter_count].word;
+        char *argv[] = {"cgtpgen", "spec", arena_printf(&arena, "--%s=%s", emit ? "emit" : "print", word),
+                        NULL};
+        struct text error = {.arena = &arena};
+        struct options options;
+        if (!options_read(&arena, 3, argv, &options, &error))
+            fail_msg("%s", text_string(&error));
+        for (int e = 0; e < emitter_count; e++)
+            assert_int_equal(options.emit >> e & 1,
+                             emit ? !strcmp(emitter_table[e].word, word) : emitter_table[e].by_default);
+        assert_int_equal(options.print, emit ? 0 : 1u << (i - emitter_count));
+        assert_non_null(strstr(options_help, word));
     }
 }
 
@@ -138,8 +187,9 @@ static void untuned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows), cmocka_unit_test(registers), cmocka_unit_test(arch),
-        cmocka_unit_test(tune), cmocka_unit_test(untuned),
+        cmocka_unit_test(rows),     cmocka_unit_test(registers), cmocka_unit_test(arch),
+        cmocka_unit_test(backends), cmocka_unit_test(words),     cmocka_unit_test(tune),
+        cmocka_unit_test(untuned),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, teardown);
