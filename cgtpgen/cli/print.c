@@ -33,8 +33,15 @@ static const char *rat_text(struct arena *a, struct rat r)
     return text_string(&t);
 }
 
-/* The indices of a path's weight block, as DESIGN and e3nn name them. */
-static const char *const weight_axes[MODE_COUNT] = {"u v w", "u v", "u v", "u w", "u", "u v", "u<v", "u<v w"};
+/* The indices of a path's weight block, as e3nn names them: "u v w". */
+static const char *axes_text(struct arena *a, const struct path *p)
+{
+    const enum axis *axis = mode_table[p->mode].weights;
+    struct text t = {.arena = a};
+    for (int i = 0; i < AXES_MOST && axis[i]; i++)
+        text_printf(&t, "%s%s", i ? " " : "", axis_name[axis[i]]);
+    return text_string(&t);
+}
 
 static const char *shape_text(struct arena *a, const struct path *p)
 {
@@ -65,7 +72,7 @@ static void print_paths(struct text *out, const struct problem *problem)
         const struct path *p = &problem->path[i];
         text_printf(out, "%6d  %-12s %-12s %-12s %-6s %-12s %-22.17g %s%s\n", p->number,
                     segment_text(a, &problem->x, p->x), segment_text(a, &problem->y, p->y),
-                    segment_text(a, &problem->z, p->z), mode_name[p->mode], rat_text(a, p->path_weight),
+                    segment_text(a, &problem->z, p->z), mode_table[p->mode].name, rat_text(a, p->path_weight),
                     surd_double(p->coefficient), surd_text(a, p->coefficient),
                     p->weighted ? "" : "  unweighted");
     }
@@ -113,11 +120,11 @@ static void print_weights(struct text *out, const struct problem *problem)
     for (int i = 0; i < problem->paths; i++) {
         const struct path *p = &problem->path[i];
         if (p->weighted)
-            text_printf(out, "%6d %-6s %12lld %12lld  %-16s %s\n", p->number, mode_name[p->mode],
+            text_printf(out, "%6d %-6s %12lld %12lld  %-16s %s\n", p->number, mode_table[p->mode].name,
                         (long long)p->weight_offset, (long long)p->weight_numel, shape_text(a, p),
-                        weight_axes[p->mode]);
+                        axes_text(a, p));
         else
-            text_printf(out, "%6d %-6s %12s %12d\n", p->number, mode_name[p->mode], "-", 0);
+            text_printf(out, "%6d %-6s %12s %12d\n", p->number, mode_table[p->mode].name, "-", 0);
     }
     text_printf(out, "%lld weights\n", (long long)problem->weight_numel);
 }
@@ -148,7 +155,7 @@ static void json_path(struct text *out, const struct path *p)
     struct arena *a = out->arena;
     int shape[3], rank = p->weighted ? path_weight_shape(p, shape) : 0;
     text_printf(out, "    {\"x\": %d, \"y\": %d, \"z\": %d, \"mode\": \"%s\", \"weighted\": %s, ", p->x, p->y,
-                p->z, mode_name[p->mode], p->weighted ? "true" : "false");
+                p->z, mode_table[p->mode].name, p->weighted ? "true" : "false");
     text_printf(out, "\"path_weight\": \"%s\", ", rat_text(a, p->path_weight));
     text_printf(out, "\"coefficient\": %.17g, \"coefficient_exact\": \"%s\", ", surd_double(p->coefficient),
                 surd_text(a, p->coefficient));

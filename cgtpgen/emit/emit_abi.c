@@ -37,8 +37,6 @@ const char *emit_real(const struct plan *plan)
 /* One line a fact, in a fixed order: what the digest is taken of. */
 static void normalised_spec(struct text *t, const struct plan *plan)
 {
-    static const char *const irrep_normalization[] = {"component", "norm", "none"};
-    static const char *const path_normalization[] = {"element", "path", "none"};
     const struct problem *p = plan->problem;
     const struct spec *s = p->spec;
     text_printf(t, "cgtp 1\nname %s\ndescription %s\nx ", s->name, s->description);
@@ -47,11 +45,11 @@ static void normalised_spec(struct text *t, const struct plan *plan)
     irreps_print(t, &p->y);
     text_printf(t, "\nz ");
     irreps_print(t, &p->z);
-    text_printf(t, "\nnormalization %s %s\n", irrep_normalization[s->irrep_normalization],
-                path_normalization[s->path_normalization]);
+    text_printf(t, "\nnormalization %s %s\n", irrep_normalization_name[s->irrep_normalization],
+                path_normalization_name[s->path_normalization]);
     for (int i = 0; i < p->paths; i++) {
         const struct path *q = &p->path[i];
-        text_printf(t, "path %d %d %d %s %s ", q->x, q->y, q->z, mode_name[q->mode],
+        text_printf(t, "path %d %d %d %s %s ", q->x, q->y, q->z, mode_table[q->mode].name,
                     q->weighted ? "weighted" : "unweighted");
         surd_print(t, q->coefficient);
         text_printf(t, "\n");
@@ -60,9 +58,8 @@ static void normalised_spec(struct text *t, const struct plan *plan)
     for (int i = 0; i < SLOT_COUNT; i++)
         text_printf(t, " %s", index_name[s->index[i]]);
     text_printf(t, "\nedges %s\nreduction %s\naccumulate %s\nindex_type %s\nprecision %s\n",
-                s->sorted ? "sorted" : "any", s->deterministic ? "deterministic" : "atomic",
-                s->compensated ? "compensated" : "plain", s->index64 ? "int64" : "int32",
-                precision_table[s->precision].name);
+                edges_name[s->sorted], reduction_name[s->deterministic], accumulate_name[s->compensated],
+                index_type_name[s->index64], precision_table[s->precision].name);
     for (int k = 0; k < plan->kernels; k++) {
         const struct kernel_form *f = plan->kernel[k].form;
         text_printf(t, "kernel %s\n", f->name);
@@ -157,7 +154,7 @@ void emit_path_line(struct text *out, const struct plan *plan, const struct path
     irrep_print(out, q->y.segment[p->y].ir);
     text_printf(out, " -> %dx", p->mul_z);
     irrep_print(out, q->z.segment[p->z].ir);
-    text_printf(out, ", %s%s, a = ", mode_name[p->mode], p->weighted ? "" : " unweighted");
+    text_printf(out, ", %s%s, a = ", mode_table[p->mode].name, p->weighted ? "" : " unweighted");
     surd_print(out, p->coefficient);
 }
 
@@ -442,7 +439,7 @@ void emit_descriptor(struct text *out, const struct plan *plan, const char *back
         for (int i = 0; i < p->paths; i++) {
             const struct path *q = &p->path[i];
             text_printf(out, "    {%d, %d, %d, \"%s\", %d, %lld, %lld, ", q->x, q->y, q->z,
-                        mode_name[q->mode], q->weighted, (long long)q->weight_offset,
+                        mode_table[q->mode].name, q->weighted, (long long)q->weight_offset,
                         (long long)q->weight_numel);
             hex_print(out, surd_double(q->coefficient), false);
             text_printf(out, "},\n");

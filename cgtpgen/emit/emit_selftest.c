@@ -51,8 +51,6 @@ static int tensors(struct text *out, const struct problem *p, int *number)
 
 static void paths(struct text *out, const struct plan *plan, const int *number)
 {
-    static const char *const mode_constant[MODE_COUNT] = {
-        "CGTP_UVW", "CGTP_UVU", "CGTP_UVV", "CGTP_UUW", "CGTP_UUU", "CGTP_UVUV", "CGTP_UVULTV", "CGTP_ULTVW"};
     const struct problem *p = plan->problem;
     text_printf(out, "/* x, y, z: {first element, channels}; mode; weighted, first element in w, elements; "
                      "coefficient; C. */\n"
@@ -63,7 +61,7 @@ static void paths(struct text *out, const struct plan *plan, const int *number)
         emit_path_line(out, plan, q);
         text_printf(out, " */\n    {{%lld, %d}, {%lld, %d}, {%lld, %d}, %s, %d, %lld, %lld, ",
                     (long long)p->x.segment[q->x].offset, q->mul_x, (long long)p->y.segment[q->y].offset,
-                    q->mul_y, (long long)p->z.segment[q->z].offset, q->mul_z, mode_constant[q->mode],
+                    q->mul_y, (long long)p->z.segment[q->z].offset, q->mul_z, mode_table[q->mode].constant,
                     q->weighted, (long long)(q->weighted ? q->weight_offset : 0), (long long)q->weight_numel);
         hex_print(out, surd_double(q->coefficient), false);
         text_printf(out, ", &cgs[%d]},\n", number[i]);

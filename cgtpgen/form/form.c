@@ -229,7 +229,6 @@ static void check_name(const char *name, struct pos pos, struct diag *diag)
 /* A kernel that the spec spells out as terms. */
 static struct draft spelled(struct arena *a, const struct spec_kernel *k, bool weights, struct diag *diag)
 {
-    static const char *const slot_letter[SLOT_COUNT] = {"x", "y", "w", "g"};
     struct draft d = {.arena = a, .name = k->name};
     add_input(&d, "x", SLOT_X, false);
     add_input(&d, "y", SLOT_Y, false);
@@ -264,7 +263,7 @@ static struct draft spelled(struct arena *a, const struct spec_kernel *k, bool w
             if (q->target != out->slot) {
                 diag_error(
                     diag, q->pos,
-                    "'%s' adds derivatives by %s and by %s; all terms of an output must have one target",
+                    "'%s' adds derivatives by %c and by %c; all terms of an output must have one target",
                     s->name, slot_letter[out->slot], slot_letter[q->target]);
                 continue;
             }
@@ -293,7 +292,7 @@ static struct draft spelled(struct arena *a, const struct spec_kernel *k, bool w
                 } else if ((int)d.input[i].slot != slot) {
                     diag_error(
                         diag, pos,
-                        "'%s' is an argument of slot %s, but slot %s stands here: Q_%s takes (%s, %s, %s)",
+                        "'%s' is an argument of slot %c, but slot %c stands here: Q_%c takes (%s, %s, %s)",
                         name, slot_letter[d.input[i].slot], slot_letter[slot], slot_letter[q->target],
                         q->target == SLOT_X ? "y" : "x", q->target <= SLOT_Y ? "w" : "y",
                         q->target == SLOT_G ? "w" : "g");
@@ -373,7 +372,7 @@ bool form_term_applies(const struct kernel_form *k, const struct form_term *t, c
 void form_term_print(struct text *out, const struct kernel_form *k, const struct form_term *t)
 {
     const char *separator = "(";
-    text_printf(out, "Q_%c", "xywg"[t->target]);
+    text_printf(out, "Q_%c", slot_letter[t->target]);
     for (int s = 0; s < SLOT_COUNT; s++)
         if (t->argument[s] >= 0) {
             text_printf(out, "%s%s", separator, k->input[t->argument[s]].name);

@@ -12,40 +12,14 @@ static enum role role_of(const struct variant *v, enum slot s)
 
 static struct path_plan plan_path(struct matrices *matrices, const struct path *p)
 {
-    struct path_plan e = {.path = p, .a = SLOT_Y};
-    switch (p->mode) {
-    case MODE_UVU:
-        e.weight_strided = p->mul_y > 1;
-        break;
-    case MODE_UVV:
-        e.a = SLOT_X;
-        break;
-    case MODE_UVUV:
-        e.a = SLOT_X;
-        e.strided = true;
-        break;
-    case MODE_UVULTV:
-        e.a = SLOT_X;
-        e.pairs = e.strided = true;
-        break;
-    case MODE_ULTVW:
-        e.a = SLOT_X;
-        e.pairs = e.strided = e.contracted = true;
-        break;
-    case MODE_UVW: /* the longer of the two is the vector dimension */
-        e.a = p->mul_y <= p->mul_x ? SLOT_Y : SLOT_X;
-        e.contracted = true;
-        break;
-    case MODE_UUW:
-        e.elementwise = e.contracted = true;
-        break;
-    case MODE_UUU:
-        e.elementwise = true;
-        break;
-    case MODE_COUNT:
-        break;
-    }
+    const struct mode_row *m = &mode_table[p->mode];
+    struct path_plan e = {.path = p, .a = m->longest && p->mul_x < p->mul_y ? SLOT_X : m->a};
     e.b = e.a == SLOT_Y ? SLOT_X : SLOT_Y;
+    e.pairs = m->inputs[0] == AXIS_PAIRS;
+    e.elementwise = mode_ties_inputs(m) && !e.pairs;
+    e.contracted = m->z[0] == AXIS_W;
+    e.strided = e.pairs || m->z[1] != AXIS_NONE;
+    e.weight_strided = !e.contracted && path_weight_step(p, e.b) > 1;
     bool channels = p->mul_x && p->mul_y && p->mul_z && !(e.pairs && p->mul_x < 2);
     if (channels && p->coefficient.sign)
         e.matrix = matrix_of(matrices, p, e.a);

@@ -49,7 +49,6 @@ static int identifier_length(const char *p)
 /* Q_x(by, w, gz) */
 static bool read_term(struct reader *r, const struct node *node, struct spec_term *out)
 {
-    static const char letters[] = "xywg";
     static const char *const takes[SLOT_COUNT] = {"(y, w, g)", "(x, w, g)", "(x, y, g)", "(x, y, w)"};
     struct scan scan = {r, node, node->text};
     *out = (struct spec_term){.pos = node->pos};
@@ -60,13 +59,13 @@ static bool read_term(struct reader *r, const struct node *node, struct spec_ter
         field_expected(r, node, "a term such as Q_x(y, w, gz)");
         return false;
     }
-    const char *letter = n == 3 ? strchr(letters, start[2]) : NULL;
+    const char *letter = n == 3 ? strchr(slot_letter, start[2]) : NULL;
     if (!letter) {
         diag_error(r->diag, place(&scan, start, n), "expected Q_x, Q_y, Q_w or Q_g, found '%.*s'%s",
                    n > 40 ? 40 : n, start, n == 3 && start[2] == 'z' ? "; z is the derivative by g" : "");
         return false;
     }
-    out->target = (enum slot)(letter - letters);
+    out->target = (enum slot)(letter - slot_letter);
     scan.p += n;
     skip_spaces(&scan);
     for (int i = 0; i <= 3; i++) {
@@ -232,13 +231,13 @@ static void read_arguments(struct reader *r, const struct node *node, struct spe
         bool tangent = s[0] == 'd' && s[1] == ' ';
         if (tangent)
             s += 1 + strspn(s + 1, " ");
-        const char *slot = *s && !s[1] ? strchr("xywg", *s) : NULL;
+        const char *slot = *s && !s[1] ? strchr(slot_letter, *s) : NULL;
         if (!slot) {
             field_expected(r, value, what);
             continue;
         }
         kernel->argument[kernel->arguments++] =
-            (struct spec_argument){key->text, (enum slot)(slot - strchr("xywg", 'x')), tangent, key->pos};
+            (struct spec_argument){key->text, (enum slot)(slot - slot_letter), tangent, key->pos};
     }
 }
 

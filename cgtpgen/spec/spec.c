@@ -10,10 +10,6 @@
 #include <limits.h>
 #include <string.h>
 
-const char *const slot_name[SLOT_COUNT] = {"x", "y", "w", "z"};
-const char *const index_name[INDEX_COUNT] = {"item", "sender", "receiver", "shared"};
-const char *const mode_name[MODE_COUNT] = {"uvw", "uvu", "uvv", "uuw", "uuu", "uvuv", "uvu<v", "u<vw"};
-
 enum key {
     KEY_CGTP,
     KEY_NAME,
@@ -119,7 +115,10 @@ static void read_instruction(struct reader *r, const struct node *node, struct s
     out->x = (int)segment[0];
     out->y = (int)segment[1];
     out->z = (int)segment[2];
-    out->mode = (enum mode)field_word(r, node->child[3], mode_name, MODE_COUNT, MODE_UVW);
+    const char *modes[MODE_COUNT];
+    for (int i = 0; i < MODE_COUNT; i++)
+        modes[i] = mode_table[i].name;
+    out->mode = (enum mode)field_word(r, node->child[3], modes, MODE_COUNT, MODE_UVW);
     if (node->n > 4)
         field_boolean(r, node->child[4], &out->weighted);
     if (node->n > 5)
@@ -159,17 +158,15 @@ static void read_instructions(struct reader *r, const struct node *node, struct 
 static void read_normalization(struct reader *r, const struct node *node, struct spec *spec)
 {
     static const char *const keys[] = {"irrep", "path"};
-    static const char *const irrep_words[] = {"component", "norm", "none"};
-    static const char *const path_words[] = {"element", "path", "none"};
     const struct entry *found[2];
     if (!field_mapping(r, node, "a mapping {irrep: component, path: element}", keys, 2, found))
         return;
     if (found[0])
-        spec->irrep_normalization =
-            (enum irrep_normalization)field_word(r, found[0]->value, irrep_words, 3, IRREP_COMPONENT);
+        spec->irrep_normalization = (enum irrep_normalization)field_word(
+            r, found[0]->value, irrep_normalization_name, IRREP_NORMALIZATIONS, IRREP_COMPONENT);
     if (found[1])
-        spec->path_normalization =
-            (enum path_normalization)field_word(r, found[1]->value, path_words, 3, PATH_ELEMENT);
+        spec->path_normalization = (enum path_normalization)field_word(
+            r, found[1]->value, path_normalization_name, PATH_NORMALIZATIONS, PATH_ELEMENT);
 }
 
 static void read_variance(struct reader *r, const struct node *node, struct spec *spec)
@@ -242,10 +239,9 @@ static void read_layout(struct reader *r, const struct node *node)
 }
 
 /* A key whose value is one of two words: is it the second? */
-static bool read_choice(struct reader *r, const struct entry *entry, const char *first, const char *second,
+static bool read_choice(struct reader *r, const struct entry *entry, const char *const words[2],
                         bool fallback)
 {
-    const char *const words[] = {first, second};
     return entry ? field_word(r, entry->value, words, 2, fallback) == 1 : fallback;
 }
 
@@ -299,6 +295,8 @@ static void check_graph_keys(struct reader *r, const struct entry *const found[K
     }
 }
 
+static const char *const order_name[2] = {"input", "output"};
+
 static void read_root(struct reader *r, const struct node *root, struct spec *spec)
 {
     static const enum key required[] = {KEY_CGTP, KEY_NAME, KEY_IRREPS, KEY_INSTRUCTIONS};
@@ -318,17 +316,17 @@ static void read_root(struct reader *r, const struct node *root, struct spec *sp
         read_all_irreps(r, found[KEY_IRREPS], spec);
     if (found[KEY_INSTRUCTIONS])
         read_instructions(r, found[KEY_INSTRUCTIONS]->value, spec);
-    spec->order_output = !read_choice(r, found[KEY_ORDER], "output", "input", false);
+    spec->order_output = read_choice(r, found[KEY_ORDER], order_name, true);
     if (found[KEY_NORMALIZATION])
         read_normalization(r, found[KEY_NORMALIZATION]->value, spec);
     if (found[KEY_VARIANCE])
         read_variance(r, found[KEY_VARIANCE]->value, spec);
     bool index_known = !found[KEY_INDEX] || read_index(r, found[KEY_INDEX]->value, spec);
-    spec->sorted = !read_choice(r, found[KEY_EDGES], "sorted", "any", false);
+    spec->sorted = read_choice(r, found[KEY_EDGES], edges_name, true);
     /* What order the edges come in decides which reduction is possible at all. */
-    spec->deterministic = !read_choice(r, found[KEY_REDUCTION], "deterministic", "atomic", !spec->sorted);
-    spec->compensated = read_choice(r, found[KEY_ACCUMULATE], "plain", "compensated", false);
-    spec->index64 = read_choice(r, found[KEY_INDEX_TYPE], "int32", "int64", false);
+    spec->deterministic = read_choice(r, found[KEY_REDUCTION], reduction_name, spec->sorted);
+    spec->compensated = read_choice(r, found[KEY_ACCUMULATE], accumulate_name, false);
+    spec->index64 = read_choice(r, found[KEY_INDEX_TYPE], index_type_name, false);
     if (found[KEY_PRECISION])
         read_precision(r, found[KEY_PRECISION]->value, spec);
     if (found[KEY_LAYOUT])

@@ -10,34 +10,11 @@
 #include "algebra/exact.h"
 #include "algebra/irreps.h"
 #include "spec/device.h"
+#include "spec/mode.h"
 #include "spec/precision.h"
-
-/* The operands of Q(x, y, w, g): the output z and its cotangent share slot G. */
-enum slot { SLOT_X, SLOT_Y, SLOT_W, SLOT_G, SLOT_COUNT };
-
-/* Which row of an array an item reads or adds to. */
-enum index_kind { INDEX_ITEM, INDEX_SENDER, INDEX_RECEIVER, INDEX_SHARED, INDEX_COUNT };
-
-/* e3nn's connection modes. */
-enum mode {
-    MODE_UVW,
-    MODE_UVU,
-    MODE_UVV,
-    MODE_UUW,
-    MODE_UUU,
-    MODE_UVUV,
-    MODE_UVULTV,
-    MODE_ULTVW,
-    MODE_COUNT
-};
+#include "spec/words.h"
 
 enum sugar { SUGAR_NONE, SUGAR_CHANNELWISE, SUGAR_FULLY_CONNECTED, SUGAR_ELEMENTWISE, SUGAR_FULL };
-enum irrep_normalization { IRREP_COMPONENT, IRREP_NORM, IRREP_NONE };
-enum path_normalization { PATH_ELEMENT, PATH_PATH, PATH_NONE };
-
-extern const char *const slot_name[SLOT_COUNT];   /* x y w z: as written in the spec */
-extern const char *const index_name[INDEX_COUNT]; /* item sender receiver shared */
-extern const char *const mode_name[MODE_COUNT];   /* uvw uvu uvv uuw uuu uvuv uvu<v u<vw */
 
 /* The kernels that are known by name: forward backward double_backward triple_backward jvp backward_jvp ...
  */
