@@ -229,6 +229,8 @@ def test_reports(folder):
     for letter, words in zip('pflm', ('nonzero', 'Q_x(', 'forward', 'bytes of memory')):
         result = run('-d', letter, '-o', f'{folder}/out', a)
         ok(result.status == 0 and words in result.err and not result.out, f'-d {letter}', result)
+    ok('backward, derivative of forward(' in run('-df', '--list', a).err and
+       'gx (cotangent of x) = ' in run('-df', '--list', a).err, '-d f says what derives from what')
     both = run('-dpf', '-d', 'm', '--list', a).err
     ok('nonzero' in both and 'Q_x(' in both and 'memory' in both, 'letters add up')
 

@@ -93,7 +93,7 @@ static void defaults(void **state)
     assert_int_equal(s->kernels, 3);
     assert_string_equal(s->kernel[0].name, "forward");
     assert_string_equal(s->kernel[1].name, "backward");
-    assert_string_equal(s->kernel[2].of, "double_backward");
+    assert_ptr_equal(s->kernel[2].of, &known_table[KNOWN_DOUBLE_BACKWARD]);
     assert_false(s->kernel[2].subset);
     assert_int_equal(s->knobs, 0);
     assert_false(spec_is_graph(s));
@@ -180,7 +180,7 @@ static void everything(void **state)
     assert_int_equal(s->precision, PRECISION_FLOAT64);
     assert_int_equal(s->kernels, 3);
     assert_string_equal(s->kernel[1].name, "forces");
-    assert_string_equal(s->kernel[1].of, "backward");
+    assert_ptr_equal(s->kernel[1].of, &known_table[KNOWN_BACKWARD]);
     assert_place(s->kernel[1].of_pos, "backward");
     assert_true(s->kernel[1].subset);
     assert_int_equal(s->kernel[1].outputs, 2);

@@ -241,17 +241,31 @@ void print_problem(struct text *out, const struct problem *problem)
     print_weights(out, problem);
 }
 
+/* " (cotangent of z)", for an input or output of a kernel that derives from `of`. */
+static void print_lineage(struct text *out, const struct kernel_form *of, struct lineage l, bool is_input)
+{
+    if (l.kin == KIN_COTANGENT)
+        text_printf(out, " (cotangent of %s)",
+                    is_input ? of->output[l.number].name : of->input[l.number].name);
+    else if (l.kin == KIN_TANGENT)
+        text_printf(out, " (tangent of %s)", is_input ? of->input[l.number].name : of->output[l.number].name);
+}
+
 void print_form(struct text *out, const struct form *form)
 {
     for (int i = 0; i < form->kernels; i++) {
         const struct kernel_form *k = &form->kernel[i];
-        text_printf(out, "%s(", k->name);
-        for (int n = 0; n < k->inputs; n++)
+        text_printf(out, "%s%s%s(", k->name, k->of ? ", derivative of " : "", k->of ? k->of->name : "");
+        for (int n = 0; n < k->inputs; n++) {
             text_printf(out, "%s%s: %s%s", n ? ", " : "", k->input[n].name, k->input[n].tangent ? "d " : "",
                         slot_name[k->input[n].slot]);
+            print_lineage(out, k->of, k->input[n].lineage, true);
+        }
         text_printf(out, ")\n");
         for (int o = 0; o < k->outputs; o++) {
-            text_printf(out, "    %s =", k->output[o].name);
+            text_printf(out, "    %s", k->output[o].name);
+            print_lineage(out, k->of, k->output[o].lineage, false);
+            text_printf(out, " =");
             for (int t = 0; t < k->output[o].terms; t++) {
                 text_printf(out, t ? " + " : " ");
                 form_term_print(out, k, &k->output[o].term[t]);

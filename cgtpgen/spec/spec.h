@@ -10,16 +10,12 @@
 #include "algebra/exact.h"
 #include "algebra/irreps.h"
 #include "spec/device.h"
+#include "spec/known.h"
 #include "spec/mode.h"
 #include "spec/precision.h"
 #include "spec/words.h"
 
 enum sugar { SUGAR_NONE, SUGAR_CHANNELWISE, SUGAR_FULLY_CONNECTED, SUGAR_ELEMENTWISE, SUGAR_FULL };
-
-/* The kernels that are known by name: forward backward double_backward triple_backward jvp backward_jvp ...
- */
-enum { KERNEL_NAMES = 7 };
-extern const char *const kernel_name[KERNEL_NAMES];
 
 struct spec_instruction {
     int x, y, z; /* segment numbers, not yet checked against the irreps */
@@ -63,8 +59,8 @@ struct spec_argument {
 
 /* An entry of `kernels`: a known name; {name, of, outputs}; or {name, arguments, outputs}. */
 struct spec_kernel {
-    const char *name; /* the symbol's suffix */
-    const char *of;   /* the known kernel it is, or is a subset of; NULL for one spelled out */
+    const char *name;              /* the symbol's suffix */
+    const struct known_kernel *of; /* what it is, or is a subset of; NULL for one spelled out */
     struct pos pos, of_pos;
     bool subset; /* outputs were listed */
     int outputs, arguments;

@@ -7,7 +7,7 @@
 enum slot { SLOT_X, SLOT_Y, SLOT_W, SLOT_G, SLOT_COUNT };
 
 extern const char *const slot_name[SLOT_COUNT]; /* x y w z: as arrays are called */
-extern const char slot_letter[SLOT_COUNT + 1];  /* xywg: as arguments of Q are called */
+extern const char slot_letters[SLOT_COUNT + 1]; /* xywg: as arguments of Q are called */
 
 /* Which row of an array an item reads or adds to. */
 enum index_kind { INDEX_ITEM, INDEX_SENDER, INDEX_RECEIVER, INDEX_SHARED, INDEX_COUNT };
