@@ -1,5 +1,6 @@
 /* emit_abi.c - what every backend emits alike: banner, header, descriptor, prototypes. */
 #include "emit/emit.h"
+#include "emit/emit_words.h"
 
 #include <string.h>
 
@@ -208,8 +209,7 @@ void emit_workspace_prototype(struct text *out, const struct plan *plan, const s
 
 const char *emit_rows(const struct plan *plan, enum index_kind index)
 {
-    static const char *const graph[] = {"graph->items", "graph->senders", "graph->receivers", "1"};
-    return index == INDEX_ITEM && !spec_is_graph(plan->problem->spec) ? "items" : graph[index];
+    return index == INDEX_ITEM && !spec_is_graph(plan->problem->spec) ? "items" : index_words[index].rows;
 }
 
 static bool kernel_uses(const struct spec *s, const struct kernel_form *f, enum index_kind index)
@@ -265,9 +265,8 @@ void emit_checks(struct text *out, const struct plan *plan, const struct kernel_
 
 static const char *rows_text(const struct plan *plan, enum slot s)
 {
-    static const char *const graph[] = {"edges", "senders", "receivers", "1"};
     enum index_kind index = plan->problem->spec->index[s];
-    return index == INDEX_ITEM && !spec_is_graph(plan->problem->spec) ? "items" : graph[index];
+    return index == INDEX_ITEM && !spec_is_graph(plan->problem->spec) ? "items" : index_words[index].shape;
 }
 
 static void header_paths(struct text *out, const struct plan *plan)
@@ -306,9 +305,7 @@ static void header_kernel(struct text *out, const struct plan *plan, const struc
         }
         enum index_kind index = plan->problem->spec->index[q->slot];
         text_printf(out, index == INDEX_ITEM ? "\n" : ", summed over the items of %s\n",
-                    index == INDEX_SENDER     ? "a sender"
-                    : index == INDEX_RECEIVER ? "a receiver"
-                                              : "the call");
+                    index_words[index].each);
     }
     text_printf(out, " * Shapes:");
     for (int i = 0; i < f->inputs + f->outputs; i++) {
@@ -373,7 +370,6 @@ void emit_header(struct text *out, const struct plan *plan)
 
 static void arguments(struct text *out, const struct kernel_form *f, bool inputs)
 {
-    static const char *const slot_constant[] = {"CGTP_X", "CGTP_Y", "CGTP_W", "CGTP_Z"};
     int n = inputs ? f->inputs : f->outputs;
     text_printf(out, "static const cgtp_argument %s_%s[] = {\n", f->name, inputs ? "inputs" : "outputs");
     for (int i = 0; i < n; i++) {
@@ -415,7 +411,6 @@ static void irreps_string(struct text *out, const struct irreps *r)
 
 void emit_descriptor(struct text *out, const struct plan *plan, const char *backend)
 {
-    static const char *const index_constant[] = {"CGTP_ITEM", "CGTP_SENDER", "CGTP_RECEIVER", "CGTP_SHARED"};
     const struct problem *p = plan->problem;
     const struct spec *s = p->spec;
     emit_banner(out, plan, "descriptor");
@@ -458,8 +453,9 @@ void emit_descriptor(struct text *out, const struct plan *plan, const char *back
     irreps_string(out, &p->z);
     text_printf(out, ",\n    },\n    .dim = {%lld, %lld, %lld, %lld},\n    .index = {%s, %s, %s, %s},\n",
                 (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y], (long long)p->dim[SLOT_W],
-                (long long)p->dim[SLOT_G], index_constant[s->index[SLOT_X]], index_constant[s->index[SLOT_Y]],
-                index_constant[s->index[SLOT_W]], index_constant[s->index[SLOT_G]]);
+                (long long)p->dim[SLOT_G], index_words[s->index[SLOT_X]].constant,
+                index_words[s->index[SLOT_Y]].constant, index_words[s->index[SLOT_W]].constant,
+                index_words[s->index[SLOT_G]].constant);
     text_printf(out,
                 "    .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n    .paths = %d, "
                 ".kernels = %d, .path = %s, "

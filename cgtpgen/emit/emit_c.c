@@ -40,12 +40,6 @@ bool is_compensated(const struct kernel_writer *w, enum slot s)
     return w->spec->compensated && index_of(w, s) != INDEX_ITEM;
 }
 
-const char *owner_word(enum index_kind owner)
-{
-    static const char *const word[] = {"items", "senders", "receivers", "shared"};
-    return word[owner];
-}
-
 /* The vector form of input i: its staged copy, or itself where the orders agree. */
 const char *vector_name(struct kernel_writer *w, int i)
 {
@@ -159,7 +153,7 @@ static void emit_workspace(struct kernel_writer *w)
 static void emit_launch_pass(struct kernel_writer *w, const struct pass *pass)
 {
     struct text *out = w->out;
-    const char *n = emit_rows(w->plan, pass->owner), *word = owner_word(pass->owner);
+    const char *n = emit_rows(w->plan, pass->owner), *word = index_words[pass->owner].plural;
     w->pass = pass;
     if (pass->owner == INDEX_SHARED) {
         const char *items = emit_rows(w->plan, INDEX_ITEM);

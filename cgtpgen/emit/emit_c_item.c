@@ -115,9 +115,11 @@ static void call_product(struct kernel_writer *w, int indent, const struct path_
 {
     struct arena *a = w->arena;
     bool several = w->kernel->passes > 1;
-    const struct product_function *f = product_function_for(
-        &w->functions, r,
-        arena_printf(a, "%s%s%s", several ? "_" : "", several ? owner_word(w->pass->owner) : "", suffix), e);
+    const struct product_function *f =
+        product_function_for(&w->functions, r,
+                             arena_printf(a, "%s%s%s", several ? "_" : "",
+                                          several ? index_words[w->pass->owner].plural : "", suffix),
+                             e);
     const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 8);
     int count = 0;
     bool tensor = e->contracted; /* G stands for T or P, dense vectors of n channels */
@@ -312,7 +314,7 @@ void emit_c_item(struct kernel_writer *w)
     struct text signature = {.arena = w->arena};
     lay_out_scratch(w);
     text_printf(out, "/* What one item adds to its row%s, pass over %s:\n", w->pass->outputs > 1 ? "s" : "",
-                owner_word(w->pass->owner));
+                index_words[w->pass->owner].plural);
     for (int o = 0; o < w->pass->outputs; o++) {
         text_printf(out, " *   %s =", pass_output(w, o)->name);
         for (int t = 0; t < pass_output(w, o)->terms; t++) {
@@ -323,7 +325,7 @@ void emit_c_item(struct kernel_writer *w)
     }
     text_printf(out, " * Names ending in _t are rows in component order. scratch: %lld elements. */\n",
                 (long long)w->temporary_at);
-    text_printf(&signature, "static void item_%s(", owner_word(w->pass->owner));
+    text_printf(&signature, "static void item_%s(", index_words[w->pass->owner].plural);
     int indent = (int)signature.n;
     for (int i = 0; i < w->form->inputs; i++) {
         if (w->pass->raw[i] || (w->pass->vector[i] && w->pass->staging[i] == STAGE_NONE))

@@ -6,6 +6,7 @@
 #include "emit/emit.h"
 #include "emit/emit_c_product.h"
 #include "emit/emit_path.h"
+#include "emit/emit_words.h"
 
 /* A vector over channels, summed at the end of an item: the part of an A output that one segment gets. */
 struct channel_sum {
@@ -50,9 +51,6 @@ bool is_compensated(const struct kernel_writer *, enum slot);
 
 /* Output number i of the current pass. */
 const struct form_output *pass_output(const struct kernel_writer *, int i);
-
-/* items, senders, receivers, shared: what a pass over rows of this index is called */
-const char *owner_word(enum index_kind);
 
 /* The name under which input i is read as a vector: its component-order copy, or itself where the orders
  * agree. */

@@ -2,10 +2,9 @@
 #include "emit/emit_c_kernel.h"
 
 /* Row of item e, as a C expression. */
-static const char *row(enum index_kind index)
+static const char *row(struct kernel_writer *w, enum index_kind index)
 {
-    static const char *const expression[] = {"e", "graph->sender[e]", "graph->receiver[e]", "0"};
-    return expression[index];
+    return emit_item_row(w->arena, "graph->", index);
 }
 
 static void emit_finish(struct kernel_writer *w, int indent, int o, const char *at)
@@ -47,8 +46,8 @@ static void emit_stage(struct kernel_writer *w, int indent, int i)
     const char *copy = plus_offset(w->arena, "scratch", w->staged_at[i]);
     bool each = index == INDEX_ITEM;
     if (!each)
-        text_printf(w->out, "%*sif (%s_at != %s) {\n%*s%s_at = %s;\n", indent, "", in->name, row(index),
-                    indent + 4, "", in->name, row(index));
+        text_printf(w->out, "%*sif (%s_at != %s) {\n%*s%s_at = %s;\n", indent, "", in->name, row(w, index),
+                    indent + 4, "", in->name, row(w, index));
     text_printf(w->out, "%*scgtp_row_to_components(%d, segments_%s, l->%s + %s * (int64_t)%lld, %s);\n",
                 each ? indent : indent + 4, "", irreps_of(w->plan, in->slot)->n, slot_name[in->slot],
                 in->name, each ? "e" : arena_printf(w->arena, "%s_at", in->name),
@@ -84,8 +83,8 @@ static void emit_visit(struct kernel_writer *w, int indent, const char *owned, b
         const struct form_argument *in = &w->form->input[i];
         enum index_kind index = index_of(w, in->slot);
         const char *at = index == INDEX_SHARED ? ""
-                                               : arena_printf(w->arena, " + %s * (int64_t)%lld", row(index),
-                                                              (long long)row_dim(w, in->slot));
+                                               : arena_printf(w->arena, " + %s * (int64_t)%lld",
+                                                              row(w, index), (long long)row_dim(w, in->slot));
         if (w->pass->raw[i] || (w->pass->vector[i] && w->pass->staging[i] == STAGE_NONE))
             argument[n++] = arena_printf(w->arena, "l->%s%s", in->name, at);
         if (w->pass->staging[i] == STAGE_ROW)
@@ -98,7 +97,7 @@ static void emit_visit(struct kernel_writer *w, int indent, const char *owned, b
                             ? plus_offset(w->arena, "scratch", w->term_at[o])
                             : arena_printf(w->arena, "%s_row", pass_output(w, o)->name);
     argument[n++] = "scratch";
-    emit_call(w->out, indent, arena_printf(w->arena, "item_%s", owner_word(owner)), n, argument);
+    emit_call(w->out, indent, arena_printf(w->arena, "item_%s", index_words[owner].plural), n, argument);
     for (int o = 0; o < w->pass->outputs; o++) {
         const struct form_output *out = pass_output(w, o);
         if (index_of(w, out->slot) == INDEX_ITEM)
@@ -133,7 +132,7 @@ void emit_c_pass(struct kernel_writer *w)
 {
     struct text *out = w->out;
     enum index_kind owner = w->pass->owner;
-    const char *word = owner_word(owner);
+    const char *word = index_words[owner].plural;
     bool needs_finish = false;
     for (int o = 0; o < w->pass->outputs; o++)
         needs_finish |=
@@ -193,7 +192,7 @@ void emit_c_pass(struct kernel_writer *w)
                     "    }\n    for (int64_t e = 0; e < graph->items; e++) {\n"
                     "        const int64_t node = %s;\n"
                     "        if (node < begin || node >= end)\n            continue;\n",
-                    row(owner));
+                    row(w, owner));
         emit_visit(w, 8, "node", true);
         text_printf(out, "    }\n");
         if (needs_finish) {

@@ -4,6 +4,7 @@
  */
 #include "emit/emit_cuda.h"
 #include "emit/emit_path.h"
+#include "emit/emit_words.h"
 
 #include <string.h>
 
@@ -275,13 +276,6 @@ static void emit_item(struct general *c)
 
 /* ---- the loop over items ---- */
 
-/* Row of item e, as a C expression. */
-static const char *row_of(enum index_kind index)
-{
-    static const char *const expression[] = {"e", "l.graph.sender[e]", "l.graph.receiver[e]", "0"};
-    return expression[index];
-}
-
 static void emit_row(struct cuda_writer *w, int indent, int o, const char *at)
 {
     const struct form_output *f = pass_output(w, o);
@@ -339,10 +333,10 @@ static void emit_visit(struct cuda_writer *w, int indent)
         enum index_kind index = index_of(w, in->slot);
         if (!pass->raw[i] && !pass->vector[i])
             continue;
-        argument[n++] = index == INDEX_SHARED
-                            ? arena_printf(w->arena, "l.%s", in->name)
-                            : arena_printf(w->arena, "l.%s + %s * (int64_t)%lld", in->name, row_of(index),
-                                           (long long)w->problem->dim[in->slot]);
+        argument[n++] = index == INDEX_SHARED ? arena_printf(w->arena, "l.%s", in->name)
+                                              : arena_printf(w->arena, "l.%s + %s * (int64_t)%lld", in->name,
+                                                             emit_item_row(w->arena, "l.graph.", index),
+                                                             (long long)w->problem->dim[in->slot]);
     }
     for (int o = 0; o < pass->outputs; o++)
         argument[n++] = arena_printf(w->arena, "%s_row", pass_output(w, o)->name);

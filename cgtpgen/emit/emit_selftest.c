@@ -5,10 +5,9 @@
  * form, never from the plan, so that nothing the kernels are made of is believed.
  */
 #include "emit/emit.h"
+#include "emit/emit_words.h"
 
 #include <string.h>
-
-static const char *const slot_constant[SLOT_COUNT] = {"CGTP_X", "CGTP_Y", "CGTP_W", "CGTP_Z"};
 
 static void tensor(struct text *out, const struct cg *c)
 {
@@ -107,8 +106,6 @@ static void kernels(struct text *out, const struct plan *plan)
 
 void emit_selftest(struct text *out, const struct plan *plan)
 {
-    static const char *const index_constant[INDEX_COUNT] = {"CGTP_ITEM", "CGTP_SENDER", "CGTP_RECEIVER",
-                                                            "CGTP_SHARED"};
     const struct problem *p = plan->problem;
     const struct spec *s = p->spec;
     struct arena *a = out->arena;
@@ -125,9 +122,9 @@ void emit_selftest(struct text *out, const struct plan *plan)
                 ".digest = \"%s\",\n"
                 "        .dim = {%lld, %lld, %lld, %lld},\n        .index = {%s, %s, %s, %s},\n",
                 s->name, emit_digest(a, plan), (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y],
-                (long long)p->dim[SLOT_W], (long long)p->dim[SLOT_G], index_constant[s->index[SLOT_X]],
-                index_constant[s->index[SLOT_Y]], index_constant[s->index[SLOT_W]],
-                index_constant[s->index[SLOT_G]]);
+                (long long)p->dim[SLOT_W], (long long)p->dim[SLOT_G], index_words[s->index[SLOT_X]].constant,
+                index_words[s->index[SLOT_Y]].constant, index_words[s->index[SLOT_W]].constant,
+                index_words[s->index[SLOT_G]].constant);
     text_printf(
         out,
         "        .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n"
