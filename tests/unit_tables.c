@@ -184,12 +184,61 @@ static void untuned(void **state)
     }
 }
 
+#define GRAPH                                                                                                \
+    "cgtp: 1\nname: t\nirreps: {x: 64x0e+64x1o, y: 1x0e+1x1o, z: 64x0e+64x1o}\ninstructions: channelwise\n"  \
+    "index: {x: sender, y: item, w: item, z: receiver}\n"
+
+/* Everything that is emitted for a device, the spec tuned as told. */
+static int emit(const struct device *d, const char *tune, struct output_file **file)
+{
+    const char *source = arena_printf(&arena, GRAPH "%s", tune);
+    struct diag diag = {
+        .file = "t", .source = source, .source_size = strlen(source), .out = {.arena = &arena}};
+    struct wigner *wigner = NEW(&arena, struct wigner);
+    wigner->arena = &arena;
+    struct spec *spec = spec_read(&arena, &diag);
+    struct problem *problem = spec ? problem_build(&arena, wigner, spec, &diag) : NULL;
+    struct form *form = problem ? form_build(&arena, problem, &diag) : NULL;
+    if (!form)
+        fail_msg("%s", text_string(&diag.out));
+    const struct backend *backend = backend_table[0];
+    for (int b = 0; b < backend_count; b++)
+        if (strcmp(backend_table[b]->name, d->backend) == 0)
+            backend = backend_table[b];
+    struct plan *plan = plan_build(&arena, problem, form);
+    return emit_files(&arena, program_build(&arena, backend, d, plan), (1u << emitter_count) - 1, file);
+}
+
+/* For each device all files are emitted, each under a name of its own, at either end of each knob's range
+ * too. */
+static void devices_emit(void **state)
+{
+    (void)state;
+    for (int i = 0; i < device_count; i++) {
+        const struct device *d = &device_table[i];
+        for (int k = -1; k < 2 * d->knobs; k++) {
+            const struct knob_range *q = k < 0 ? NULL : &d->knob[k / 2];
+            const char *tune = k < 0 ? ""
+                                     : arena_printf(&arena, "tune: {%s: {%s: %d}}\n", d->name,
+                                                    knob_name[q->knob], k % 2 ? q->most : q->least);
+            struct output_file *file;
+            int files = emit(d, tune, &file), kernels = 3;
+            assert_int_equal(files, emitter_count - 1 + kernels);
+            for (int f = 0; f < files; f++) {
+                assert_true(file[f].size == strlen(file[f].text) && file[f].size > 0);
+                for (int other = 0; other < f; other++)
+                    assert_string_not_equal(file[other].name, file[f].name);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows),     cmocka_unit_test(registers), cmocka_unit_test(arch),
-        cmocka_unit_test(backends), cmocka_unit_test(words),     cmocka_unit_test(tune),
-        cmocka_unit_test(untuned),
+        cmocka_unit_test(rows),     cmocka_unit_test(registers),    cmocka_unit_test(arch),
+        cmocka_unit_test(backends), cmocka_unit_test(words),        cmocka_unit_test(tune),
+        cmocka_unit_test(untuned),  cmocka_unit_test(devices_emit),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, teardown);
