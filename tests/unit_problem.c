@@ -88,7 +88,7 @@ static struct spec *make_spec(const char *x, const char *y, const char *z, enum 
 static enum mode mode_of(const char *name)
 {
     for (int i = 0; i < MODE_COUNT; i++)
-        if (!strcmp(mode_name[i], name))
+        if (!strcmp(mode_table[i].name, name))
             return (enum mode)i;
     fail_msg("%s is no mode", name);
     return MODE_COUNT;
@@ -198,8 +198,8 @@ static void compare_paths(const struct golden_case *c, const struct problem *pro
         const struct golden_path *g = &c->path[i];
         if (p->x != g->x || p->y != g->y || p->z != g->z || p->mode != mode_of(g->mode) ||
             p->weighted != g->weighted)
-            fail_msg("path %d is %d %d %d %s, e3nn's is %d %d %d %s", i, p->x, p->y, p->z, mode_name[p->mode],
-                     g->x, g->y, g->z, g->mode);
+            fail_msg("path %d is %d %d %d %s, e3nn's is %d %d %d %s", i, p->x, p->y, p->z,
+                     mode_table[p->mode].name, g->x, g->y, g->z, g->mode);
         assert_int_equal(p->number, i);
         assert_true(p->cg->l1 == p->l1 && p->cg->l2 == p->l2 && p->cg->l3 == p->l3);
         if (p->weighted) {
@@ -482,7 +482,7 @@ static void wrong_multiplicities(void **state)
     (void)state;
     struct spec *spec = make_spec("2x0e", "3x0e", "4x0e", SUGAR_NONE);
     for (int mode = MODE_UVW; mode < MODE_COUNT; mode++)
-        add(spec, 0, 0, 0, mode_name[mode], true, "1");
+        add(spec, 0, 0, 0, mode_table[mode].name, true, "1");
     assert_string_equal(
         reports(spec),
         "11:4: error: uvu needs equal multiplicities of x and z, but they are 2 and 4\n"

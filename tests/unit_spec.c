@@ -93,7 +93,7 @@ static void defaults(void **state)
     assert_int_equal(s->kernels, 3);
     assert_string_equal(s->kernel[0].name, "forward");
     assert_string_equal(s->kernel[1].name, "backward");
-    assert_string_equal(s->kernel[2].of, "double_backward");
+    assert_ptr_equal(s->kernel[2].of, &known_table[KNOWN_DOUBLE_BACKWARD]);
     assert_false(s->kernel[2].subset);
     assert_int_equal(s->knobs, 0);
     assert_false(spec_is_graph(s));
@@ -130,8 +130,9 @@ static void everything(void **state)
              "layout: mul_ir\n"
              "kernels: [forward, {name: forces, of: backward, outputs: [gx, gy]}, double_backward_jvp]\n"
              "tune:\n"
-             "  sm_90: {stages: 3, warps: -8}\n"
-             "  c: {block: 0}\n");
+             "  sm_90: {stages: 3, warps: 12}\n"
+             "  sm_80: {paths: 4}\n"
+             "  c: {}\n");
     assert_string_equal(s->name, "water_1");
     assert_string_equal(s->description, "Two lines\nof text.");
     assert_string_equal(printed(&s->x), "32x0e+32x1o");
@@ -179,7 +180,7 @@ static void everything(void **state)
     assert_int_equal(s->precision, PRECISION_FLOAT64);
     assert_int_equal(s->kernels, 3);
     assert_string_equal(s->kernel[1].name, "forces");
-    assert_string_equal(s->kernel[1].of, "backward");
+    assert_ptr_equal(s->kernel[1].of, &known_table[KNOWN_BACKWARD]);
     assert_place(s->kernel[1].of_pos, "backward");
     assert_true(s->kernel[1].subset);
     assert_int_equal(s->kernel[1].outputs, 2);
@@ -187,11 +188,10 @@ static void everything(void **state)
     assert_int_equal(s->kernel[1].output[1].terms, 0);
     assert_place(s->kernel[1].output[1].pos, "gy");
     assert_int_equal(s->knobs, 3);
-    assert_string_equal(s->knob[1].arch, "sm_90");
-    assert_string_equal(s->knob[1].name, "warps");
-    assert_int_equal(s->knob[1].value, -8);
-    assert_place(s->knob[1].pos, "warps");
-    assert_string_equal(s->knob[2].arch, "c");
+    assert_ptr_equal(s->knob[1].device, device_named("sm_90"));
+    assert_int_equal(s->knob[1].knob, KNOB_WARPS);
+    assert_int_equal(s->knob[1].value, 12);
+    assert_ptr_equal(s->knob[2].device, device_named("sm_80"));
 }
 
 #define HEAD "cgtp: 1\nname: t\nirreps: {x: 4x1o, y: 1x1o, z: 4x0e}\ninstructions: [[0, 0, 0, uvu]]\n"

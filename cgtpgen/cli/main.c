@@ -13,13 +13,12 @@
  * All specs of a call are compiled before anything is written: when one is wrong, no file changes.
  */
 #include "cli/depend.h"
-#include "emit/emit.h"
+#include "cli/options.h"
+#include "emit/emitter.h"
 #include "util/file.h"
 #include "form/form.h"
 #include "schedule/check.h"
 #include "schedule/cover.h"
-#include "schedule/evaluations.h"
-#include "schedule/knobs.h"
 #include "schedule/print.h"
 #include "plan/plan.h"
 #include "cli/print.h"
@@ -38,7 +37,6 @@ enum {
 struct product {
     const char *file;  /* as given; "-": standard input */
     const char *shown; /* the same in messages */
-    const struct plan *plan;
     const struct schedules *schedules;
     int files;                   /* 0 where only reports are asked for */
     struct file_content *output; /* path: folder/name */
@@ -88,21 +86,17 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         if (has(options->dump, DUMP_PROBLEM))
             print_problem(&dump, problem);
         form = form_build(a, problem, &diag);
-        knobs_check(spec, &diag);
-        if (diag.errors)
-            form = NULL;
     }
     put_error(&diag.out);
     if (form) {
         if (has(options->dump, DUMP_FORM))
             print_form(&dump, form);
         const struct plan *plan = plan_build(a, problem, form);
+        const struct target target = {options->device, options->backend->evaluations};
         if (has(options->dump, DUMP_PLAN))
             plan_print(&dump, plan);
-        struct target *target = NEW(a, struct target);
-        *target = options->cuda ? (struct target){options->arch ? options->arch : "sm_90", cuda_evaluations}
-                                : (struct target){"c", c_evaluations};
-        const struct schedules *all = schedules_build(a, plan, target);
+        const struct schedules *all = schedules_build(a, plan, &target);
+        product->schedules = all;
         if (has(options->dump, DUMP_PLAN))
             schedules_print(&dump, all);
         struct text wrong = {.arena = a};
@@ -114,14 +108,11 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         }
         struct output_file *file = NULL;
         if (options->write)
-            product->files = emit_files(a, all, options->emit, options->cuda ? "cuda" : "c",
-                                        options->cuda ? emit_cuda_kernel : emit_c_kernel, &file);
+            product->files = emit_files(a, options->backend, all, options->emit, &file);
         product->output = NEW_ARRAY(a, struct file_content, product->files);
         for (int i = 0; i < product->files; i++)
             product->output[i] =
                 (struct file_content){join(a, options->output, file[i].name), file[i].text, file[i].size};
-        product->plan = plan;
-        product->schedules = all;
     }
     if (has(options->dump, DUMP_MEMORY))
         text_printf(&dump, "%s: %zu bytes of memory so far\n", product->shown, a->used);
@@ -137,9 +128,9 @@ static enum exit_status check_collisions(struct arena *a, const struct product *
         for (int first = 0; first < later; first++) {
             const struct product *p = &product[first], *q = &product[later];
             struct diag diag = {.file = q->shown, .out = {.arena = a}};
-            if (!strcmp(p->plan->problem->spec->name, q->plan->problem->spec->name))
+            if (!strcmp(p->schedules->plan->problem->spec->name, q->schedules->plan->problem->spec->name))
                 diag_error(&diag, (struct pos){0}, "the name '%s' is that of %s too",
-                           q->plan->problem->spec->name, p->shown);
+                           q->schedules->plan->problem->spec->name, p->shown);
             for (int i = 0; i < p->files && !diag.errors; i++)
                 for (int j = 0; j < q->files && !diag.errors; j++)
                     if (!strcmp(p->output[i].path, q->output[j].path))
@@ -190,7 +181,7 @@ static int add_dependencies(struct arena *a, const struct options *options, cons
                     named ? options->depend_targets : p->files, named, strcmp(p->file, "-") ? p->file : NULL,
                     options->depend_phony);
         if (!options->depend_file) {
-            const char *name = arena_printf(a, "%s.d", p->plan->problem->spec->name);
+            const char *name = arena_printf(a, "%s.d", p->schedules->plan->problem->spec->name);
             file[files++] = (struct file_content){join(a, options->output, name), text_string(&own), own.n};
         }
     }
@@ -241,9 +232,9 @@ static enum exit_status deliver(struct arena *a, const struct options *options, 
                 text_printf(&out, "%s\n", product[i].output[k].path);
         }
     for (int i = 0; i < options->specs; i++)
-        for (int kind = 0; kind < PRINT_COUNT; kind++)
-            if (has(options->print, kind))
-                print_report(&out, (enum print_kind)kind, product[i].schedules);
+        for (int k = 0; k < print_count; k++)
+            if (has(options->print, k))
+                print_table[k].print(&out, product[i].schedules);
     if (options->check)
         return check_files(a, file, files);
     enum exit_status status = put_output(a, &out);

@@ -1,12 +1,11 @@
 /* options.c - see options.h. One table holds every option; lists and letters have tables of their own. */
 #include "cli/options.h"
 
+#include "cli/print.h"
+#include "emit/emitter.h"
 #include "util/diag.h"
-#include "emit/emit.h"
 
 #include <string.h>
-
-#define LENGTH(array) ((int)(sizeof(array) / sizeof *(array)))
 
 const char options_help[] =
     "Usage: cgtpgen [options] SPEC...\n"
@@ -61,8 +60,6 @@ static const struct {
     [OPTION_HELP] = {"--help", false, true},   [OPTION_VERSION] = {"--version", false, true},
 };
 
-static const char *const emit_name[] = {"header", "source", "selftest"}; /* EMIT_ bits, from the lowest */
-static const char *const print_name[PRINT_COUNT] = {"paths", "nnz", "weights", "plan", "cost", "json"};
 static const char dump_letter[DUMP_COUNT + 1] = "pflm";
 
 static void put_suggestion(struct text *error, const char *word, const char *const *words, int count)
@@ -105,55 +102,72 @@ static int find_option(const char *s, const char **value)
     return -1;
 }
 
-/* A comma-separated list of names into bits. */
+/* A comma-separated list of names into bits; a name that stands twice in `names` sets both. */
 static bool read_list(struct arena *a, const char *option, const char *list, const char *const *names,
                       int count, unsigned *bits, struct text *error)
 {
     for (;;) {
         size_t n = strcspn(list, ",");
         const char *word = arena_string(a, list, n);
-        int i = 0;
-        while (i < count && strcmp(word, names[i]))
-            i++;
-        if (i == count) {
+        unsigned found = 0;
+        for (int i = 0; i < count; i++)
+            found |= strcmp(word, names[i]) ? 0 : 1u << i;
+        if (!found) {
             text_printf(error, "cgtpgen: %s: unknown word '%s'", option, word);
             put_suggestion(error, word, names, count);
             return false;
         }
-        *bits |= 1u << i;
+        *bits |= found;
         if (!list[n])
             return true;
         list += n + 1;
     }
 }
 
-static bool read_word(const char *what, const char *value, const char *const *names, size_t count,
-                      const char **out, struct text *error)
+/* The number of a word, -1 after an error. */
+static int read_word(const char *what, const char *value, const char *const *names, int count,
+                     struct text *error)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(value, names[i])) {
-            *out = names[i];
-            return true;
-        }
+    for (int i = 0; i < count; i++)
+        if (!strcmp(value, names[i]))
+            return i;
     text_printf(error, "cgtpgen: unknown %s '%s'", what, value);
     put_suggestion(error, value, names, count);
-    return false;
+    return -1;
 }
 
-static bool read_backend(const char *value, bool *cuda, struct text *error)
+static bool read_emit(struct arena *a, const char *list, unsigned *bits, struct text *error)
 {
-    static const char *const names[] = {"cuda", "c"};
-    const char *name = NULL;
-    if (!read_word("backend", value, names, LENGTH(names), &name, error))
-        return false;
-    *cuda = name == names[0];
-    return true;
+    const char **words = NEW_ARRAY(a, const char *, emitter_count);
+    for (int i = 0; i < emitter_count; i++)
+        words[i] = emitter_table[i].word;
+    return read_list(a, "--emit", list, words, emitter_count, bits, error);
 }
 
-static bool read_arch(const char *value, const char **arch, struct text *error)
+static bool read_print(struct arena *a, const char *list, unsigned *bits, struct text *error)
 {
-    static const char *const names[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};
-    return read_word("architecture", value, names, LENGTH(names), arch, error);
+    const char **words = NEW_ARRAY(a, const char *, print_count);
+    for (int i = 0; i < print_count; i++)
+        words[i] = print_table[i].word;
+    return read_list(a, "--print", list, words, print_count, bits, error);
+}
+
+static bool read_backend(struct arena *a, const char *value, const struct backend **backend,
+                         struct text *error)
+{
+    const char **names = NEW_ARRAY(a, const char *, backend_count);
+    for (int i = 0; i < backend_count; i++)
+        names[i] = backend_table[i]->name;
+    int word = read_word("backend", value, names, backend_count, error);
+    *backend = word < 0 ? NULL : backend_table[word];
+    return word >= 0;
+}
+
+static bool read_device(struct arena *a, const char *value, const struct device **device, struct text *error)
+{
+    int word = read_word("architecture", value, device_names(a), device_count, error);
+    *device = word < 0 ? NULL : &device_table[word];
+    return word >= 0;
 }
 
 static bool read_letters(const char *letters, unsigned *bits, struct text *error)
@@ -177,11 +191,11 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
         o->output = value;
         return true;
     case OPTION_BACKEND:
-        return read_backend(value, &o->cuda, error);
+        return read_backend(a, value, &o->backend, error);
     case OPTION_ARCH:
-        return read_arch(value, &o->arch, error);
+        return read_device(a, value, &o->device, error);
     case OPTION_EMIT:
-        return read_list(a, "--emit", value, emit_name, LENGTH(emit_name), &o->emit, error);
+        return read_emit(a, value, &o->emit, error);
     case OPTION_CHECK:
         o->check = true;
         return true;
@@ -189,7 +203,7 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
         o->list = true;
         return true;
     case OPTION_PRINT:
-        return read_list(a, "--print", value, print_name, PRINT_COUNT, &o->print, error);
+        return read_print(a, value, &o->print, error);
     case OPTION_MD:
         o->depend = true;
         return true;
@@ -223,8 +237,9 @@ static bool check_together(struct options *o, struct text *error)
         stdins += !strcmp(o->spec[i], "-");
     if (!o->specs)
         wrong = "no spec given; cgtpgen --help lists the options";
-    else if (o->arch && !o->cuda)
-        wrong = "--arch chooses a GPU; --backend=c is for none";
+    else if (strcmp(o->device->backend, o->backend->name))
+        wrong =
+            arena_printf(error->arena, "--arch=%s is for --backend=%s", o->device->name, o->device->backend);
     else if (stdins > 1)
         wrong = "standard input (-) can be read only once";
     else if (o->check && o->list)
@@ -252,7 +267,7 @@ bool options_read(struct arena *a, int argc, char *const *argv, struct options *
 {
     int given[OPTION_COUNT] = {0};
     bool only_specs = false;
-    *o = (struct options){.cuda = true};
+    *o = (struct options){.backend = backend_table[0]};
     o->spec = NEW_ARRAY(a, const char *, argc + 1);
     o->depend_target = NEW_ARRAY(a, const char *, argc + 1);
     for (int i = 1; i < argc; i++) {
@@ -292,8 +307,10 @@ bool options_read(struct arena *a, int argc, char *const *argv, struct options *
         o->action = given[OPTION_HELP] ? ACTION_HELP : ACTION_VERSION;
         return true;
     }
-    if (!given[OPTION_EMIT])
-        o->emit = EMIT_HEADER | EMIT_SOURCE;
+    if (!given[OPTION_ARCH])
+        o->device = device_named(o->backend->device);
+    for (int i = 0; i < emitter_count && !given[OPTION_EMIT]; i++)
+        o->emit |= emitter_table[i].by_default ? 1u << i : 0;
     o->write = !o->print || o->output;
     return check_together(o, error);
 }

@@ -2,7 +2,7 @@
 #ifndef CGTPGEN_OPTIONS_H
 #define CGTPGEN_OPTIONS_H
 
-#include "util/text.h"
+#include "emit/backend.h"
 
 #include <stdbool.h>
 
@@ -11,8 +11,7 @@
 /* What the program exits with: the first of these that happens. */
 enum exit_status { EXIT_OK, EXIT_SPEC, EXIT_USAGE, EXIT_STALE, EXIT_IO, EXIT_INTERNAL };
 
-/* Bits of options.print and options.dump: 1 << one of these. */
-enum print_kind { PRINT_PATHS, PRINT_NNZ, PRINT_WEIGHTS, PRINT_PLAN, PRINT_COST, PRINT_JSON, PRINT_COUNT };
+/* Bits of options.dump: 1 << one of these. */
 enum dump_kind { DUMP_PROBLEM, DUMP_FORM, DUMP_PLAN, DUMP_MEMORY, DUMP_COUNT };
 
 enum action { ACTION_GENERATE, ACTION_HELP, ACTION_VERSION };
@@ -20,19 +19,19 @@ enum action { ACTION_GENERATE, ACTION_HELP, ACTION_VERSION };
 struct options {
     enum action action;
     int specs;
-    const char **spec;       /* file names; "-": standard input, at most once */
-    const char *output;      /* folder; "-": standard output; NULL: not given, which means the current one */
-    bool cuda;               /* --backend: cuda, or else c */
-    const char *arch;        /* --arch: the architecture whose knobs apply; NULL: not given */
-    unsigned emit;           /* EMIT_ bits of emit.h */
-    unsigned print;          /* bits of print_kind; 0: none */
-    unsigned dump;           /* bits of dump_kind */
-    bool write;              /* write the generated files: not where only reports are asked for */
-    bool check;              /* compare with what is there instead of writing */
-    bool list;               /* print the names of the files instead of writing them */
-    bool depend;             /* -MD */
-    const char *depend_file; /* -MF; NULL: FOLDER/NAME.d for each spec */
-    int depend_targets;      /* -MT */
+    const char **spec;  /* file names; "-": standard input, at most once */
+    const char *output; /* folder; "-": standard output; NULL: not given, which means the current one */
+    const struct backend *backend; /* --backend */
+    const struct device *device;   /* --arch: what to plan for, one of the backend's */
+    unsigned emit;                 /* bits 1 << row of emitter_table */
+    unsigned print;                /* bits 1 << row of print_table; 0: none */
+    unsigned dump;                 /* bits of dump_kind */
+    bool write;                    /* write the generated files: not where only reports are asked for */
+    bool check;                    /* compare with what is there instead of writing */
+    bool list;                     /* print the names of the files instead of writing them */
+    bool depend;                   /* -MD */
+    const char *depend_file;       /* -MF; NULL: FOLDER/NAME.d for each spec */
+    int depend_targets;            /* -MT */
     const char **depend_target;
     bool depend_phony; /* -MP */
 };

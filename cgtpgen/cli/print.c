@@ -36,8 +36,15 @@ static const char *rat_text(struct arena *a, struct rat r)
     return text_string(&t);
 }
 
-/* The indices of a path's weight block, as DESIGN and e3nn name them. */
-static const char *const weight_axes[MODE_COUNT] = {"u v w", "u v", "u v", "u w", "u", "u v", "u<v", "u<v w"};
+/* The indices of a path's weight block, as e3nn names them: "u v w". */
+static const char *axes_text(struct arena *a, const struct path *p)
+{
+    const enum axis *axis = mode_table[p->mode].weights;
+    struct text t = {.arena = a};
+    for (int i = 0; i < AXES_MOST && axis[i]; i++)
+        text_printf(&t, "%s%s", i ? " " : "", axis_name[axis[i]]);
+    return text_string(&t);
+}
 
 static const char *shape_text(struct arena *a, const struct path *p)
 {
@@ -68,7 +75,7 @@ static void print_paths(struct text *out, const struct problem *problem)
         const struct path *p = &problem->path[i];
         text_printf(out, "%6d  %-12s %-12s %-12s %-6s %-12s %-22.17g %s%s\n", p->number,
                     segment_text(a, &problem->x, p->x), segment_text(a, &problem->y, p->y),
-                    segment_text(a, &problem->z, p->z), mode_name[p->mode], rat_text(a, p->path_weight),
+                    segment_text(a, &problem->z, p->z), mode_table[p->mode].name, rat_text(a, p->path_weight),
                     surd_double(p->coefficient), surd_text(a, p->coefficient),
                     p->weighted ? "" : "  unweighted");
     }
@@ -116,11 +123,11 @@ static void print_weights(struct text *out, const struct problem *problem)
     for (int i = 0; i < problem->paths; i++) {
         const struct path *p = &problem->path[i];
         if (p->weighted)
-            text_printf(out, "%6d %-6s %12lld %12lld  %-16s %s\n", p->number, mode_name[p->mode],
+            text_printf(out, "%6d %-6s %12lld %12lld  %-16s %s\n", p->number, mode_table[p->mode].name,
                         (long long)p->weight_offset, (long long)p->weight_numel, shape_text(a, p),
-                        weight_axes[p->mode]);
+                        axes_text(a, p));
         else
-            text_printf(out, "%6d %-6s %12s %12d\n", p->number, mode_name[p->mode], "-", 0);
+            text_printf(out, "%6d %-6s %12s %12d\n", p->number, mode_table[p->mode].name, "-", 0);
     }
     text_printf(out, "%lld weights\n", (long long)problem->weight_numel);
 }
@@ -152,7 +159,7 @@ static void json_path(struct text *out, const struct path *p)
     struct arena *a = out->arena;
     int shape[3], rank = p->weighted ? path_weight_shape(p, shape) : 0;
     text_printf(out, "    {\"x\": %d, \"y\": %d, \"z\": %d, \"mode\": \"%s\", \"weighted\": %s, ", p->x, p->y,
-                p->z, mode_name[p->mode], p->weighted ? "true" : "false");
+                p->z, mode_table[p->mode].name, p->weighted ? "true" : "false");
     text_printf(out, "\"path_weight\": \"%s\", ", rat_text(a, p->path_weight));
     text_printf(out, "\"coefficient\": %.17g, \"coefficient_exact\": \"%s\", ", surd_double(p->coefficient),
                 surd_text(a, p->coefficient));
@@ -200,7 +207,7 @@ static void print_json(struct text *out, const struct schedules *all)
     const struct spec *spec = problem->spec;
     struct arena *a = out->arena;
     text_printf(out, "{\n  \"name\": \"%s\",\n  \"description\": ", spec->name);
-    json_string(out, spec->description);
+    text_json(out, spec->description);
     text_printf(out, ",\n  \"irreps\": {\"x\": \"%s\", \"y\": \"%s\", \"z\": \"%s\"},\n",
                 irreps_text(a, &problem->x), irreps_text(a, &problem->y), irreps_text(a, &problem->z));
     text_printf(out, "  \"dim\": {");
@@ -209,9 +216,8 @@ static void print_json(struct text *out, const struct schedules *all)
     text_printf(out, "},\n  \"index\": {");
     for (int s = 0; s < SLOT_COUNT; s++)
         text_printf(out, "%s\"%s\": \"%s\"", s ? ", " : "", slot_name[s], index_name[spec->index[s]]);
-    text_printf(out, "},\n  \"precision\": \"%s\",\n",
-                spec->precision == PRECISION_FLOAT32 ? "float32" : "float64");
-    text_printf(out, "  \"arch\": \"%s\",\n", all->target->arch);
+    text_printf(out, "},\n  \"precision\": \"%s\",\n", precision_table[spec->precision].name);
+    text_printf(out, "  \"arch\": \"%s\",\n", all->target.device->name);
     text_printf(out, "  \"paths\": [\n");
     for (int i = 0; i < problem->paths; i++) {
         json_path(out, &problem->path[i]);
@@ -232,17 +238,31 @@ void print_problem(struct text *out, const struct problem *problem)
     print_weights(out, problem);
 }
 
+/* " (cotangent of z)", for an input or output of a kernel that derives from `of`. */
+static void print_lineage(struct text *out, const struct kernel_form *of, struct lineage l, bool is_input)
+{
+    if (l.kin == KIN_COTANGENT)
+        text_printf(out, " (cotangent of %s)",
+                    is_input ? of->output[l.number].name : of->input[l.number].name);
+    else if (l.kin == KIN_TANGENT)
+        text_printf(out, " (tangent of %s)", is_input ? of->input[l.number].name : of->output[l.number].name);
+}
+
 void print_form(struct text *out, const struct form *form)
 {
     for (int i = 0; i < form->kernels; i++) {
         const struct kernel_form *k = &form->kernel[i];
-        text_printf(out, "%s(", k->name);
-        for (int n = 0; n < k->inputs; n++)
+        text_printf(out, "%s%s%s(", k->name, k->of ? ", derivative of " : "", k->of ? k->of->name : "");
+        for (int n = 0; n < k->inputs; n++) {
             text_printf(out, "%s%s: %s%s", n ? ", " : "", k->input[n].name, k->input[n].tangent ? "d " : "",
                         slot_name[k->input[n].slot]);
+            print_lineage(out, k->of, k->input[n].lineage, true);
+        }
         text_printf(out, ")\n");
         for (int o = 0; o < k->outputs; o++) {
-            text_printf(out, "    %s =", k->output[o].name);
+            text_printf(out, "    %s", k->output[o].name);
+            print_lineage(out, k->of, k->output[o].lineage, false);
+            text_printf(out, " =");
             for (int t = 0; t < k->output[o].terms; t++) {
                 text_printf(out, t ? " + " : " ");
                 form_term_print(out, k, &k->output[o].term[t]);
@@ -252,30 +272,29 @@ void print_form(struct text *out, const struct form *form)
     }
 }
 
-void print_report(struct text *out, enum print_kind kind, const struct schedules *all)
+static void report_paths(struct text *out, const struct schedules *all)
 {
-    const struct plan *plan = all->plan;
-    switch (kind) {
-    case PRINT_PATHS:
-        print_paths(out, plan->problem);
-        break;
-    case PRINT_NNZ:
-        print_nnz(out, plan->problem);
-        break;
-    case PRINT_WEIGHTS:
-        print_weights(out, plan->problem);
-        break;
-    case PRINT_PLAN:
-        plan_print(out, plan);
-        schedules_print(out, all);
-        break;
-    case PRINT_COST:
-        print_cost(out, all);
-        break;
-    case PRINT_JSON:
-        print_json(out, all);
-        break;
-    case PRINT_COUNT:
-        break;
-    }
+    print_paths(out, all->plan->problem);
 }
+
+static void report_nnz(struct text *out, const struct schedules *all)
+{
+    print_nnz(out, all->plan->problem);
+}
+
+static void report_weights(struct text *out, const struct schedules *all)
+{
+    print_weights(out, all->plan->problem);
+}
+
+static void report_plan(struct text *out, const struct schedules *all)
+{
+    plan_print(out, all->plan);
+    schedules_print(out, all);
+}
+
+const struct print_row print_table[] = {
+    {"paths", report_paths}, {"nnz", report_nnz},  {"weights", report_weights},
+    {"plan", report_plan},   {"cost", print_cost}, {"json", print_json},
+};
+const int print_count = sizeof print_table / sizeof *print_table;

@@ -3,11 +3,16 @@
 #ifndef CGTPGEN_PRINT_H
 #define CGTPGEN_PRINT_H
 
-#include "cli/options.h"
 #include "schedule/schedule.h"
 
-/* Appends the report of one kind about one product. */
-void print_report(struct text *, enum print_kind, const struct schedules *);
+/* A report about one product. */
+struct print_row {
+    const char *word; /* in --print */
+    void (*print)(struct text *, const struct schedules *);
+};
+
+extern const struct print_row print_table[];
+extern const int print_count;
 
 /* What -d shows after a pass: paths, nonzeros and weights; kernels as sums of terms. */
 void print_problem(struct text *, const struct problem *);

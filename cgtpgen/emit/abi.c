@@ -1,5 +1,6 @@
 /* abi.c - what every backend emits alike: banner, header, descriptor, prototypes. */
 #include "emit/emit.h"
+#include "schedule/index_words.h"
 
 #include <string.h>
 
@@ -8,8 +9,6 @@
 /* One line a fact, in a fixed order: what the digest is taken of. */
 static void normalised_spec(struct text *t, const struct plan *plan)
 {
-    static const char *const irrep_normalization[] = {"component", "norm", "none"};
-    static const char *const path_normalization[] = {"element", "path", "none"};
     const struct problem *p = plan->problem;
     const struct spec *s = p->spec;
     text_printf(t, "cgtp 1\nname %s\ndescription %s\nx ", s->name, s->description);
@@ -18,11 +17,11 @@ static void normalised_spec(struct text *t, const struct plan *plan)
     irreps_print(t, &p->y);
     text_printf(t, "\nz ");
     irreps_print(t, &p->z);
-    text_printf(t, "\nnormalization %s %s\n", irrep_normalization[s->irrep_normalization],
-                path_normalization[s->path_normalization]);
+    text_printf(t, "\nnormalization %s %s\n", irrep_normalization_name[s->irrep_normalization],
+                path_normalization_name[s->path_normalization]);
     for (int i = 0; i < p->paths; i++) {
         const struct path *q = &p->path[i];
-        text_printf(t, "path %d %d %d %s %s ", q->x, q->y, q->z, mode_name[q->mode],
+        text_printf(t, "path %d %d %d %s %s ", q->x, q->y, q->z, mode_table[q->mode].name,
                     q->weighted ? "weighted" : "unweighted");
         surd_print(t, q->coefficient);
         text_printf(t, "\n");
@@ -31,9 +30,8 @@ static void normalised_spec(struct text *t, const struct plan *plan)
     for (int i = 0; i < SLOT_COUNT; i++)
         text_printf(t, " %s", index_name[s->index[i]]);
     text_printf(t, "\nedges %s\nreduction %s\naccumulate %s\nindex_type %s\nprecision %s\n",
-                s->sorted ? "sorted" : "any", s->deterministic ? "deterministic" : "atomic",
-                s->compensated ? "compensated" : "plain", s->index64 ? "int64" : "int32",
-                s->precision == PRECISION_FLOAT64 ? "float64" : "float32");
+                edges_name[s->sorted], reduction_name[s->deterministic], accumulate_name[s->compensated],
+                index_type_name[s->index64], precision_table[s->precision].name);
     for (int k = 0; k < plan->kernels; k++) {
         const struct kernel_form *f = plan->kernel[k].form;
         text_printf(t, "kernel %s\n", f->name);
@@ -47,7 +45,8 @@ static void normalised_spec(struct text *t, const struct plan *plan)
         }
     }
     for (int i = 0; i < s->knobs; i++)
-        text_printf(t, "tune %s %s %lld\n", s->knob[i].arch, s->knob[i].name, (long long)s->knob[i].value);
+        text_printf(t, "tune %s %s %d\n", s->knob[i].device->name, knob_name[s->knob[i].knob],
+                    s->knob[i].value);
 }
 
 /* FNV-1a, 64 bits: identifies a spec, protects against nothing. */
@@ -220,9 +219,8 @@ void emit_checks(struct text *out, const struct plan *plan, const struct kernel_
 
 static const char *rows_text(const struct plan *plan, enum slot s)
 {
-    static const char *const graph[] = {"edges", "senders", "receivers", "1"};
     enum index_kind index = plan->problem->spec->index[s];
-    return index == INDEX_ITEM && !spec_is_graph(plan->problem->spec) ? "items" : graph[index];
+    return index == INDEX_ITEM && !spec_is_graph(plan->problem->spec) ? "items" : index_words[index].shape;
 }
 
 static void header_paths(struct text *out, const struct plan *plan)
@@ -261,9 +259,7 @@ static void header_kernel(struct text *out, const struct plan *plan, const struc
         }
         enum index_kind index = plan->problem->spec->index[q->slot];
         text_printf(out, index == INDEX_ITEM ? "\n" : ", summed over the items of %s\n",
-                    index == INDEX_SENDER     ? "a sender"
-                    : index == INDEX_RECEIVER ? "a receiver"
-                                              : "the call");
+                    index_words[index].each);
     }
     text_printf(out, " * Shapes:");
     for (int i = 0; i < f->inputs + f->outputs; i++) {
@@ -328,7 +324,6 @@ void emit_header(struct text *out, const struct plan *plan)
 
 static void arguments(struct text *out, const struct kernel_form *f, bool inputs)
 {
-    static const char *const slot_constant[] = {"CGTP_X", "CGTP_Y", "CGTP_W", "CGTP_Z"};
     int n = inputs ? f->inputs : f->outputs;
     text_printf(out, "static const cgtp_argument %s_%s[] = {\n", f->name, inputs ? "inputs" : "outputs");
     for (int i = 0; i < n; i++) {
@@ -371,7 +366,6 @@ static void irreps_string(struct text *out, const struct irreps *r)
 void emit_descriptor(struct text *out, const struct schedules *all, const char *backend)
 {
     const struct plan *plan = all->plan;
-    static const char *const index_constant[] = {"CGTP_ITEM", "CGTP_SENDER", "CGTP_RECEIVER", "CGTP_SHARED"};
     const struct problem *p = plan->problem;
     const struct spec *s = p->spec;
     emit_banner(out, plan, "descriptor");
@@ -395,7 +389,7 @@ void emit_descriptor(struct text *out, const struct schedules *all, const char *
         for (int i = 0; i < p->paths; i++) {
             const struct path *q = &p->path[i];
             text_printf(out, "    {%d, %d, %d, \"%s\", %d, %lld, %lld, ", q->x, q->y, q->z,
-                        mode_name[q->mode], q->weighted, (long long)q->weight_offset,
+                        mode_table[q->mode].name, q->weighted, (long long)q->weight_offset,
                         (long long)q->weight_numel);
             hex_print(out, surd_double(q->coefficient), false);
             text_printf(out, "},\n");
@@ -414,12 +408,13 @@ void emit_descriptor(struct text *out, const struct schedules *all, const char *
     irreps_string(out, &p->z);
     text_printf(out, ",\n    },\n    .dim = {%lld, %lld, %lld, %lld},\n    .index = {%s, %s, %s, %s},\n",
                 (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y], (long long)p->dim[SLOT_W],
-                (long long)p->dim[SLOT_G], index_constant[s->index[SLOT_X]], index_constant[s->index[SLOT_Y]],
-                index_constant[s->index[SLOT_W]], index_constant[s->index[SLOT_G]]);
+                (long long)p->dim[SLOT_G], index_words[s->index[SLOT_X]].constant,
+                index_words[s->index[SLOT_Y]].constant, index_words[s->index[SLOT_W]].constant,
+                index_words[s->index[SLOT_G]].constant);
     text_printf(out,
                 "    .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n    .paths = %d, "
                 ".kernels = %d, .path = %s, "
                 ".kernel = kernels,\n};\n",
-                spec_is_graph(s), s->sorted, s->precision == PRECISION_FLOAT64 ? 8 : 4, s->index64 ? 8 : 4,
+                spec_is_graph(s), s->sorted, precision_table[s->precision].bytes, s->index64 ? 8 : 4,
                 p->paths, plan->kernels, p->paths ? "paths" : "NULL");
 }

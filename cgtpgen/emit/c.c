@@ -3,7 +3,9 @@
  * A file holds, in this order: banner, the arrays of a launch, the functions of each schedule, then the
  * workspace and the launcher.
  */
+#include "emit/backend.h"
 #include "emit/emit.h"
+#include "schedule/evaluations.h"
 
 static void emit_launch_struct(struct source *w)
 {
@@ -62,28 +64,34 @@ static void emit_launcher(struct source *w)
     text_printf(w->out, "    return CGTP_OK;\n}\n");
 }
 
-struct output_file emit_c_kernel(struct arena *a, const struct schedules *all,
-                                 const struct kernel_schedule *kernel)
+static void emit_kernel(struct text *out, const struct schedules *all, const struct kernel_schedule *kernel)
 {
+    struct arena *a = out->arena;
     const struct plan *plan = all->plan;
     const struct spec *spec = plan->problem->spec;
     const struct kernel_form *form = kernel->kernel->form;
-    struct text out = {.arena = a};
     struct source w = {.arena = a,
-                       .out = &out,
+                       .out = out,
                        .plan = plan,
                        .problem = plan->problem,
                        .spec = spec,
                        .form = form,
                        .kernel = kernel,
                        .graph = spec_is_graph(spec)};
-    emit_banner(&out, plan, arena_printf(a, "%s, portable C", form->name));
-    text_printf(&out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_c.h\"\n\n", spec->name,
+    emit_banner(out, plan, arena_printf(a, "%s, portable C", form->name));
+    text_printf(out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_c.h\"\n\n", spec->name,
                 source_real(plan));
     emit_launch_struct(&w);
     for (int s = 0; s < kernel->schedules; s++)
         kernel->schedule[s].evaluation->device(&w, &kernel->schedule[s]);
     emit_workspace(&w);
     emit_launcher(&w);
-    return (struct output_file){arena_printf(a, "%s_%s.c", spec->name, form->name), text_string(&out), out.n};
 }
+
+const struct backend backend_c = {
+    .name = "c",
+    .device = "c",
+    .suffix = ".c",
+    .evaluations = c_evaluations,
+    .kernel = emit_kernel,
+};

@@ -4,7 +4,9 @@
  * schedule, then the workspace and the launcher. It contains neither inline assembly nor launch syntax: those
  * are in runtime/cgtp_cuda.h.
  */
+#include "emit/backend.h"
 #include "emit/emit.h"
+#include "schedule/evaluations.h"
 #include "schedule/print.h"
 
 #include <string.h>
@@ -79,7 +81,7 @@ static void emit_plan(struct source *w)
 {
     struct text table = {.arena = w->arena};
     kernel_schedule_print(&table, w->plan, w->kernel);
-    text_printf(w->out, "/* Plan for %s:\n", w->kernel->schedule[0].target->arch);
+    text_printf(w->out, "/* Plan for %s:\n", w->kernel->schedule[0].target->device->name);
     for (const char *line = text_string(&table); *line;) {
         size_t n = strcspn(line, "\n");
         text_printf(w->out, " *   %.*s\n", (int)n, line);
@@ -88,31 +90,36 @@ static void emit_plan(struct source *w)
     text_printf(w->out, " */\n");
 }
 
-struct output_file emit_cuda_kernel(struct arena *a, const struct schedules *all,
-                                    const struct kernel_schedule *kernel)
+static void emit_kernel(struct text *out, const struct schedules *all, const struct kernel_schedule *kernel)
 {
+    struct arena *a = out->arena;
     const struct plan *plan = all->plan;
     const struct spec *spec = plan->problem->spec;
     const struct kernel_form *form = kernel->kernel->form;
-    struct text out = {.arena = a};
     struct source w = {.arena = a,
-                       .out = &out,
+                       .out = out,
                        .plan = plan,
                        .problem = plan->problem,
                        .spec = spec,
                        .form = form,
                        .kernel = kernel,
                        .graph = spec_is_graph(spec)};
-    emit_banner(&out, plan, arena_printf(a, "%s, CUDA", form->name));
+    emit_banner(out, plan, arena_printf(a, "%s, CUDA", form->name));
     emit_plan(&w);
     text_printf(
-        &out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n#include \"cgtp_gpu.h\"\n\n",
+        out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n#include \"cgtp_gpu.h\"\n\n",
         spec->name, source_real(plan));
     emit_launch_struct(&w);
     for (int s = 0; s < kernel->schedules; s++)
         kernel->schedule[s].evaluation->device(&w, &kernel->schedule[s]);
     emit_workspace(&w);
     emit_launcher(&w);
-    return (struct output_file){arena_printf(a, "%s_%s.cu", spec->name, form->name), text_string(&out),
-                                out.n};
 }
+
+const struct backend backend_cuda = {
+    .name = "cuda",
+    .device = "sm_90",
+    .suffix = ".cu",
+    .evaluations = cuda_evaluations,
+    .kernel = emit_kernel,
+};

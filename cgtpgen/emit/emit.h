@@ -1,30 +1,9 @@
-/* emit.h - from schedules to source text. One emitter per kind of output; each fills a list of files in
- * memory. */
+/* emit.h - from schedules to source text: what emitters share, and those that are the same for every backend.
+ */
 #ifndef CGTPGEN_EMIT_H
 #define CGTPGEN_EMIT_H
 
 #include "schedule/source.h"
-
-struct output_file {
-    const char *name; /* without a folder: NAME_forward.c */
-    const char *text;
-    size_t size;
-};
-
-enum { EMIT_HEADER = 1, EMIT_SOURCE = 2, EMIT_SELFTEST = 4 };
-
-/* NAME.h, NAME.c (the descriptor), NAME_<kernel> one per kernel, NAME_selftest.c; `what` is a set of EMIT_
- * bits, the files of kernels are written by `kernel`. Returns the number of files. */
-int emit_files(struct arena *, const struct schedules *, unsigned what, const char *backend,
-               struct output_file (*kernel)(struct arena *, const struct schedules *,
-                                            const struct kernel_schedule *),
-               struct output_file **files);
-
-/* A kernel's file: portable C; CUDA. */
-struct output_file emit_c_kernel(struct arena *, const struct schedules *, const struct kernel_schedule *);
-struct output_file emit_cuda_kernel(struct arena *, const struct schedules *, const struct kernel_schedule *);
-
-/* ---- shared by the emitters ---- */
 
 /* The digest of the normalised spec: 16 hexadecimal digits. */
 const char *emit_digest(struct arena *, const struct plan *);
@@ -51,7 +30,7 @@ void emit_header(struct text *, const struct plan *);
 void emit_descriptor(struct text *, const struct schedules *, const char *backend);
 
 /* NAME_selftest.c: a program that compares every kernel with a dense loop. */
-struct output_file emit_selftest(struct arena *, const struct plan *);
+void emit_selftest(struct text *, const struct plan *);
 
 /* ---- a kernel's file (file.c) ---- */
 

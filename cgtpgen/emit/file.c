@@ -1,4 +1,4 @@
-/* file.c - what the files of kernels of all backends have in common, and the list of a product's files. */
+/* file.c - what the files of kernels of all backends have in common. */
 #include "emit/emit.h"
 
 static struct areas areas_of(struct source *w)
@@ -48,35 +48,4 @@ void emit_launches(struct source *w)
 {
     for (int s = 0; s < w->kernel->schedules; s++)
         w->kernel->schedule[s].evaluation->launch(w, &w->kernel->schedule[s]);
-}
-
-static struct output_file file_of(const char *name, struct text *out)
-{
-    return (struct output_file){name, text_string(out), out->n};
-}
-
-int emit_files(struct arena *a, const struct schedules *all, unsigned what, const char *backend,
-               struct output_file (*kernel)(struct arena *, const struct schedules *,
-                                            const struct kernel_schedule *),
-               struct output_file **files)
-{
-    const char *name = all->plan->problem->spec->name;
-    struct output_file *file = NEW_ARRAY(a, struct output_file, all->plan->kernels + 3);
-    int n = 0;
-    if (what & EMIT_HEADER) {
-        struct text out = {.arena = a};
-        emit_header(&out, all->plan);
-        file[n++] = file_of(arena_printf(a, "%s.h", name), &out);
-    }
-    if (what & EMIT_SOURCE) {
-        struct text out = {.arena = a};
-        emit_descriptor(&out, all, backend);
-        file[n++] = file_of(arena_printf(a, "%s.c", name), &out);
-        for (int k = 0; k < all->plan->kernels; k++)
-            file[n++] = kernel(a, all, &all->kernel[k]);
-    }
-    if (what & EMIT_SELFTEST)
-        file[n++] = emit_selftest(a, all->plan);
-    *files = file;
-    return n;
 }

@@ -5,10 +5,9 @@
  * form, never from the plan, so that nothing the kernels are made of is believed.
  */
 #include "emit/emit.h"
+#include "schedule/index_words.h"
 
 #include <string.h>
-
-static const char *const slot_constant[SLOT_COUNT] = {"CGTP_X", "CGTP_Y", "CGTP_W", "CGTP_Z"};
 
 static void tensor(struct text *out, const struct cg *c)
 {
@@ -51,8 +50,6 @@ static int tensors(struct text *out, const struct problem *p, int *number)
 
 static void paths(struct text *out, const struct plan *plan, const int *number)
 {
-    static const char *const mode_constant[MODE_COUNT] = {
-        "CGTP_UVW", "CGTP_UVU", "CGTP_UVV", "CGTP_UUW", "CGTP_UUU", "CGTP_UVUV", "CGTP_UVULTV", "CGTP_ULTVW"};
     const struct problem *p = plan->problem;
     text_printf(out, "/* x, y, z: {first element, channels}; mode; weighted, first element in w, elements; "
                      "coefficient; C. */\n"
@@ -63,7 +60,7 @@ static void paths(struct text *out, const struct plan *plan, const int *number)
         source_path_line(out, plan, q);
         text_printf(out, " */\n    {{%lld, %d}, {%lld, %d}, {%lld, %d}, %s, %d, %lld, %lld, ",
                     (long long)p->x.segment[q->x].offset, q->mul_x, (long long)p->y.segment[q->y].offset,
-                    q->mul_y, (long long)p->z.segment[q->z].offset, q->mul_z, mode_constant[q->mode],
+                    q->mul_y, (long long)p->z.segment[q->z].offset, q->mul_z, mode_table[q->mode].constant,
                     q->weighted, (long long)(q->weighted ? q->weight_offset : 0), (long long)q->weight_numel);
         hex_print(out, surd_double(q->coefficient), false);
         text_printf(out, ", &cgs[%d]},\n", number[i]);
@@ -107,35 +104,32 @@ static void kernels(struct text *out, const struct plan *plan)
     text_printf(out, "};\n\n");
 }
 
-struct output_file emit_selftest(struct arena *a, const struct plan *plan)
+void emit_selftest(struct text *out, const struct plan *plan)
 {
-    static const char *const index_constant[INDEX_COUNT] = {"CGTP_ITEM", "CGTP_SENDER", "CGTP_RECEIVER",
-                                                            "CGTP_SHARED"};
     const struct problem *p = plan->problem;
     const struct spec *s = p->spec;
-    struct text out = {.arena = a};
+    struct arena *a = out->arena;
     int *number = NEW_ARRAY(a, int, p->paths + 1), cgs = 0;
-    emit_banner(&out, plan, "self-test");
-    text_printf(&out, "#include \"%s.h\"\n#include \"cgtp_selftest.h\"\n\n", s->name);
+    emit_banner(out, plan, "self-test");
+    text_printf(out, "#include \"%s.h\"\n#include \"cgtp_selftest.h\"\n\n", s->name);
     if (p->paths) {
-        cgs = tensors(&out, p, number);
-        paths(&out, plan, number);
+        cgs = tensors(out, p, number);
+        paths(out, plan, number);
     }
-    kernels(&out, plan);
-    text_printf(&out,
+    kernels(out, plan);
+    text_printf(out,
                 "int main(void)\n{\n    static const cgtp_selftest test = {\n        .product = &%s_product, "
                 ".digest = \"%s\",\n"
                 "        .dim = {%lld, %lld, %lld, %lld},\n        .index = {%s, %s, %s, %s},\n",
                 s->name, emit_digest(a, plan), (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y],
-                (long long)p->dim[SLOT_W], (long long)p->dim[SLOT_G], index_constant[s->index[SLOT_X]],
-                index_constant[s->index[SLOT_Y]], index_constant[s->index[SLOT_W]],
-                index_constant[s->index[SLOT_G]]);
+                (long long)p->dim[SLOT_W], (long long)p->dim[SLOT_G], index_words[s->index[SLOT_X]].constant,
+                index_words[s->index[SLOT_Y]].constant, index_words[s->index[SLOT_W]].constant,
+                index_words[s->index[SLOT_G]].constant);
     text_printf(
-        &out,
+        out,
         "        .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n"
         "        .cgs = %d, .paths = %d, .kernels = %d, .cg = %s, .path = %s, .kernel = kernels,\n    };\n"
         "    return cgtp_selftest_run(&test);\n}\n",
-        spec_is_graph(s), s->sorted, s->precision == PRECISION_FLOAT64 ? 8 : 4, s->index64 ? 8 : 4, cgs,
-        p->paths, plan->kernels, p->paths ? "cgs" : "NULL", p->paths ? "paths" : "NULL");
-    return (struct output_file){arena_printf(a, "%s_selftest.c", s->name), text_string(&out), out.n};
+        spec_is_graph(s), s->sorted, precision_table[s->precision].bytes, s->index64 ? 8 : 4, cgs, p->paths,
+        plan->kernels, p->paths ? "cgs" : "NULL", p->paths ? "paths" : "NULL");
 }

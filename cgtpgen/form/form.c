@@ -14,6 +14,7 @@
 struct draft {
     struct arena *arena;
     const char *name;
+    const struct kernel_form *of;
     int inputs, input_capacity, outputs, output_capacity;
     struct form_argument *input;
     struct form_output *output;
@@ -22,7 +23,7 @@ struct draft {
 static int add_input(struct draft *d, const char *name, enum slot slot, bool tangent)
 {
     d->input = arena_grow(d->arena, d->input, d->inputs, &d->input_capacity, sizeof *d->input);
-    d->input[d->inputs] = (struct form_argument){name, slot, tangent};
+    d->input[d->inputs] = (struct form_argument){.name = name, .slot = slot, .tangent = tangent};
     return d->inputs++;
 }
 
@@ -30,21 +31,25 @@ static struct form_output *add_output(struct draft *d, const char *name, enum sl
 {
     d->output = arena_grow(d->arena, d->output, d->outputs, &d->output_capacity, sizeof *d->output);
     struct form_output *o = &d->output[d->outputs++];
-    *o = (struct form_output){name, slot, 0, NEW_ARRAY(d->arena, struct form_term, most_terms)};
+    *o = (struct form_output){.name = name, .slot = slot};
+    o->term = NEW_ARRAY(d->arena, struct form_term, most_terms);
     return o;
 }
 
-static struct draft start(struct arena *a, const char *name, const struct draft *from)
+/* A kernel that begins with the inputs of the one it derives from. */
+static struct draft start(struct arena *a, const char *name, const struct kernel_form *of)
 {
-    struct draft d = {.arena = a, .name = name};
-    for (int i = 0; from && i < from->inputs; i++)
-        add_input(&d, from->input[i].name, from->input[i].slot, from->input[i].tangent);
+    struct draft d = {.arena = a, .name = name, .of = of};
+    for (int i = 0; i < of->inputs; i++) {
+        add_input(&d, of->input[i].name, of->input[i].slot, of->input[i].tangent);
+        d.input[i].lineage = (struct lineage){KIN_SAME, i};
+    }
     return d;
 }
 
 static struct draft forward(struct arena *a, bool weights)
 {
-    struct draft d = start(a, "forward", NULL);
+    struct draft d = {.arena = a, .name = known_table[KNOWN_FORWARD].name};
     struct form_term t = {.target = SLOT_G, .argument = {-1, -1, -1, -1}};
     t.argument[SLOT_X] = add_input(&d, "x", SLOT_X, false);
     t.argument[SLOT_Y] = add_input(&d, "y", SLOT_Y, false);
@@ -55,70 +60,79 @@ static struct draft forward(struct arena *a, bool weights)
     return d;
 }
 
-/* The cotangent's name for each output name, and the order in which a kernel takes them. */
-static const struct {
-    const char *output, *cotangent;
-} cotangent_name[] = {
-    {"z", "gz"},    {"gx", "ax"},   {"gy", "by"},   {"gw", "cw"},
-    {"d_x", "a2x"}, {"d_y", "b2y"}, {"d_w", "c2w"}, {"d_gz", "e2gz"},
-};
-
-enum { COTANGENTS = sizeof cotangent_name / sizeof *cotangent_name };
-
-static int terms_of(const struct draft *d)
+static int terms_of(const struct kernel_form *k)
 {
     int n = 0;
-    for (int o = 0; o < d->outputs; o++)
-        n += d->output[o].terms;
+    for (int o = 0; o < k->outputs; o++)
+        n += k->output[o].terms;
     return n;
 }
 
-/* The reverse-mode derivative of `of` by each of its inputs. Output names are prefix + input; `first` (or
- * NULL) names the input whose derivative comes first. */
-static struct draft cotangent(const char *name, const struct draft *of, const char *prefix, const char *first)
+/* The first input of a slot, -1 where there is none. */
+static int first_input(const struct kernel_form *k, enum slot s)
 {
-    struct arena *a = of->arena;
-    struct draft d = start(a, name, of);
-    int *cotangent_of = NEW_ARRAY(a, int, of->outputs + 1); /* output of `of` -> input of d */
-    for (int c = 0; c < COTANGENTS; c++)
-        for (int o = 0; o < of->outputs; o++)
-            if (strcmp(of->output[o].name, cotangent_name[c].output) == 0)
-                /* gz is the value of g that backward and all after it are evaluated at */
-                cotangent_of[o] = add_input(&d, cotangent_name[c].cotangent, of->output[o].slot,
-                                            strcmp(cotangent_name[c].cotangent, "gz") != 0);
-    for (int round = 0; round < 2; round++)
-        for (int i = 0; i < of->inputs; i++) {
-            bool leads = first && strcmp(of->input[i].name, first) == 0;
-            if (leads != (round == 0))
+    int i = 0;
+    while (i < k->inputs && k->input[i].slot != s)
+        i++;
+    return i < k->inputs ? i : -1;
+}
+
+/* Adds the derivative by input i of `of`; cotangent: [outputs of `of`], the inputs that are theirs. */
+static void add_derivative(struct draft *d, const char *prefix, int i, const int *cotangent)
+{
+    const struct kernel_form *of = d->of;
+    enum slot slot = of->input[i].slot;
+    const char *name = arena_printf(d->arena, "%s%s", prefix, of->input[i].name);
+    struct form_output *out = add_output(d, name, slot, terms_of(of));
+    out->lineage = (struct lineage){KIN_COTANGENT, i};
+    for (int o = 0; o < of->outputs; o++)
+        for (int t = 0; t < of->output[o].terms; t++) {
+            struct form_term term = of->output[o].term[t];
+            if (term.argument[slot] != i)
                 continue;
-            enum slot slot = of->input[i].slot;
-            struct form_output *out =
-                add_output(&d, arena_printf(a, "%s%s", prefix, of->input[i].name), slot, terms_of(of));
-            for (int o = 0; o < of->outputs; o++)
-                for (int t = 0; t < of->output[o].terms; t++) {
-                    struct form_term term = of->output[o].term[t];
-                    if (term.argument[slot] != i)
-                        continue;
-                    term.argument[term.target] = cotangent_of[o];
-                    term.argument[slot] = -1;
-                    term.target = slot;
-                    out->term[out->terms++] = term;
-                }
+            term.argument[term.target] = cotangent[o];
+            term.argument[slot] = -1;
+            term.target = slot;
+            out->term[out->terms++] = term;
         }
+}
+
+/* The reverse-mode derivative of `of` by each of its inputs. The cotangent of an output whose slot has no
+ * input yet is that slot's primal value: gz is the value of g that backward and all after it are evaluated
+ * at. */
+static struct draft cotangent(struct arena *a, const struct known_kernel *row, const struct kernel_form *of)
+{
+    struct draft d = start(a, row->name, of);
+    int *of_output = NEW_ARRAY(a, int, of->outputs + 1), first = first_input(of, row->first);
+    for (int s = 0; s < SLOT_COUNT; s++)
+        for (int o = 0; o < of->outputs; o++)
+            if ((int)of->output[o].slot == s) {
+                of_output[o] =
+                    add_input(&d, row->cotangent[s], (enum slot)s, first_input(of, (enum slot)s) >= 0);
+                d.input[of_output[o]].lineage = (struct lineage){KIN_COTANGENT, o};
+            }
+    if (first >= 0)
+        add_derivative(&d, row->prefix, first, of_output);
+    for (int i = 0; i < of->inputs; i++)
+        if (i != first)
+            add_derivative(&d, row->prefix, i, of_output);
     return d;
 }
 
 /* The forward-mode derivative of `of` along tangents of all its inputs. */
-static struct draft tangent(const char *name, const struct draft *of)
+static struct draft tangent(struct arena *a, const struct known_kernel *row, const struct kernel_form *of)
 {
-    struct arena *a = of->arena;
-    struct draft d = start(a, name, of);
-    for (int i = 0; i < of->inputs; i++)
-        add_input(&d, arena_printf(a, "d%s", of->input[i].name), of->input[i].slot, true);
+    struct draft d = start(a, row->name, of);
+    for (int i = 0; i < of->inputs; i++) {
+        const char *name = arena_printf(a, "%s%s", row->prefix, of->input[i].name);
+        int number = add_input(&d, name, of->input[i].slot, true);
+        d.input[number].lineage = (struct lineage){KIN_TANGENT, i};
+    }
     for (int o = 0; o < of->outputs; o++) {
         const struct form_output *from = &of->output[o];
-        struct form_output *out =
-            add_output(&d, arena_printf(a, "d%s", from->name), from->slot, 3 * from->terms);
+        const char *name = arena_printf(a, "%s%s", row->prefix, from->name);
+        struct form_output *out = add_output(&d, name, from->slot, 3 * from->terms);
+        out->lineage = (struct lineage){KIN_TANGENT, o};
         for (int t = 0; t < from->terms; t++)
             for (int s = 0; s < SLOT_COUNT; s++) {
                 struct form_term term = from->term[t];
@@ -131,25 +145,50 @@ static struct draft tangent(const char *name, const struct draft *of)
     return d;
 }
 
-/* The known kernels, each derived from one above it. */
-static struct draft known(struct arena *a, const char *name, bool weights)
+/* Drops the inputs that no term uses and renumbers the rest. */
+static struct kernel_form finish(struct draft *d)
 {
-    struct draft forward_kernel = forward(a, weights);
-    if (strcmp(name, "forward") == 0)
-        return forward_kernel;
-    if (strcmp(name, "jvp") == 0)
-        return tangent(name, &forward_kernel);
-    struct draft backward = cotangent("backward", &forward_kernel, "g", NULL);
-    if (strcmp(name, "backward") == 0)
-        return backward;
-    if (strcmp(name, "backward_jvp") == 0)
-        return tangent(name, &backward);
-    struct draft twice = cotangent("double_backward", &backward, "d_", "gz");
-    if (strcmp(name, "double_backward") == 0)
-        return twice;
-    if (strcmp(name, "double_backward_jvp") == 0)
-        return tangent(name, &twice);
-    return cotangent("triple_backward", &twice, "t_", NULL);
+    struct kernel_form k = {.name = d->name, .of = d->of, .outputs = d->outputs, .output = d->output};
+    k.input = NEW_ARRAY(d->arena, struct form_argument, d->inputs + 1);
+    int *renumbered = NEW_ARRAY(d->arena, int, d->inputs + 1);
+    for (int i = 0; i < d->inputs; i++) {
+        bool used = false;
+        for (int o = 0; o < d->outputs; o++)
+            for (int t = 0; t < d->output[o].terms; t++)
+                used |= d->output[o].term[t].argument[d->input[i].slot] == i;
+        renumbered[i] = used ? k.inputs : -1;
+        if (used)
+            k.input[k.inputs++] = d->input[i];
+    }
+    for (int o = 0; o < d->outputs; o++)
+        for (int t = 0; t < d->output[o].terms; t++)
+            for (int s = 0; s < SLOT_COUNT; s++) {
+                int *argument = &d->output[o].term[t].argument[s];
+                *argument = *argument < 0 ? -1 : renumbered[*argument];
+            }
+    return k;
+}
+
+/* The known kernels of a product, each made when it is first asked for. */
+struct known_forms {
+    struct arena *arena;
+    bool weights;
+    const struct kernel_form *kernel[KNOWN_COUNT]; /* with all outputs; NULL: not yet made */
+};
+
+/* A known kernel; those it derives from are made before. */
+static struct draft derive(struct known_forms *all, const struct known_kernel *row)
+{
+    if (row->derivation == DERIVATION_NONE)
+        return forward(all->arena, all->weights);
+    if (!all->kernel[row->of]) {
+        struct draft from = derive(all, &known_table[row->of]);
+        struct kernel_form *of = NEW(all->arena, struct kernel_form);
+        *of = finish(&from);
+        all->kernel[row->of] = of;
+    }
+    return (row->derivation == DERIVATION_TANGENT ? tangent : cotangent)(all->arena, row,
+                                                                         all->kernel[row->of]);
 }
 
 /* Keeps the outputs that a subset lists, in its order; reports names that the kernel does not have. */
@@ -174,8 +213,9 @@ static void choose_outputs(struct draft *d, const struct spec_kernel *k, struct 
             continue;
         }
         const char *near = diag_nearest(k->output[s].name, names, count);
-        diag_error(diag, k->output[s].pos, "%s has no output '%s'%s%s%s; it has %s", k->of, k->output[s].name,
-                   near ? "; did you mean '" : "", near ? near : "", near ? "'" : "", text_string(&list));
+        diag_error(diag, k->output[s].pos, "%s has no output '%s'%s%s%s; it has %s", k->of->name,
+                   k->output[s].name, near ? "; did you mean '" : "", near ? near : "", near ? "'" : "",
+                   text_string(&list));
     }
 }
 
@@ -314,34 +354,10 @@ static struct draft spelled(struct arena *a, const struct spec_kernel *k, bool w
     return d;
 }
 
-/* Drops the inputs that no term uses and renumbers the rest. */
-static struct kernel_form finish(struct draft *d)
-{
-    struct kernel_form k = {.name = d->name, .outputs = d->outputs, .output = d->output};
-    k.input = NEW_ARRAY(d->arena, struct form_argument, d->inputs + 1);
-    int *renumbered = NEW_ARRAY(d->arena, int, d->inputs + 1);
-    for (int i = 0; i < d->inputs; i++) {
-        bool used = false;
-        for (int o = 0; o < d->outputs; o++)
-            for (int t = 0; t < d->output[o].terms; t++)
-                used |= d->output[o].term[t].argument[d->input[i].slot] == i;
-        renumbered[i] = used ? k.inputs : -1;
-        if (used)
-            k.input[k.inputs++] = d->input[i];
-    }
-    for (int o = 0; o < d->outputs; o++)
-        for (int t = 0; t < d->output[o].terms; t++)
-            for (int s = 0; s < SLOT_COUNT; s++) {
-                int *argument = &d->output[o].term[t].argument[s];
-                *argument = *argument < 0 ? -1 : renumbered[*argument];
-            }
-    return k;
-}
-
 struct form *form_build(struct arena *a, const struct problem *problem, struct diag *diag)
 {
     const struct spec *spec = problem->spec;
-    bool weights = problem->weight_numel > 0;
+    struct known_forms known = {.arena = a, .weights = problem->weight_numel > 0};
     int errors = diag->errors;
     struct form *form = NEW(a, struct form);
     form->kernel = NEW_ARRAY(a, struct kernel_form, spec->kernels + 1);
@@ -349,12 +365,12 @@ struct form *form_build(struct arena *a, const struct problem *problem, struct d
         const struct spec_kernel *k = &spec->kernel[i];
         struct draft d;
         if (k->of) {
-            d = known(a, k->of, weights);
+            d = derive(&known, k->of);
             d.name = k->name;
             if (k->subset)
                 choose_outputs(&d, k, diag);
         } else {
-            d = spelled(a, k, weights, diag);
+            d = spelled(a, k, known.weights, diag);
         }
         form->kernel[form->kernels++] = finish(&d);
     }
@@ -373,7 +389,7 @@ bool form_term_applies(const struct kernel_form *k, const struct form_term *t, c
 void form_term_print(struct text *out, const struct kernel_form *k, const struct form_term *t)
 {
     const char *separator = "(";
-    text_printf(out, "Q_%c", "xywg"[t->target]);
+    text_printf(out, "Q_%c", slot_letters[t->target]);
     for (int s = 0; s < SLOT_COUNT; s++)
         if (t->argument[s] >= 0) {
             text_printf(out, "%s%s", separator, k->input[t->argument[s]].name);

@@ -13,11 +13,25 @@
 
 #include "problem/problem.h"
 
+/* What an array is to the kernel that its own derives from. */
+enum kin {
+    KIN_NONE,      /* nothing: the kernel is forward, or spelled out */
+    KIN_SAME,      /* an input that is that kernel's input too */
+    KIN_COTANGENT, /* an input: the cotangent of an output; an output: of an input */
+    KIN_TANGENT    /* an input: the tangent of an input; an output: of an output */
+};
+
+struct lineage {
+    enum kin kin;
+    int number; /* of that input or output of kernel_form.of */
+};
+
 /* An input array of a kernel. */
 struct form_argument {
     const char *name;
     enum slot slot;
     bool tangent; /* a tangent or cotangent of the slot, not its primal value */
+    struct lineage lineage;
 };
 
 /* Q_target at the inputs argument[s], s != target; -1 at the target, and at W where the product has no
@@ -32,11 +46,13 @@ struct form_output {
     enum slot slot; /* the target of all its terms */
     int terms;      /* distinct; may be 0: the output is then zero */
     struct form_term *term;
+    struct lineage lineage;
 };
 
 struct kernel_form {
     const char *name;
-    int inputs, outputs; /* inputs: those that some term uses */
+    const struct kernel_form *of; /* the kernel it derives from, with all outputs; NULL: none */
+    int inputs, outputs;          /* inputs: those that some term uses */
     struct form_argument *input;
     struct form_output *output;
 };

@@ -3,40 +3,14 @@
 
 static struct path_plan plan_path(struct matrices *matrices, const struct path *p)
 {
-    struct path_plan e = {.path = p, .a = SLOT_Y};
-    switch (p->mode) {
-    case MODE_UVU:
-        e.weight_strided = p->mul_y > 1;
-        break;
-    case MODE_UVV:
-        e.a = SLOT_X;
-        break;
-    case MODE_UVUV:
-        e.a = SLOT_X;
-        e.strided = true;
-        break;
-    case MODE_UVULTV:
-        e.a = SLOT_X;
-        e.pairs = e.strided = true;
-        break;
-    case MODE_ULTVW:
-        e.a = SLOT_X;
-        e.pairs = e.strided = e.contracted = true;
-        break;
-    case MODE_UVW: /* the longer of the two is the vector dimension */
-        e.a = p->mul_y <= p->mul_x ? SLOT_Y : SLOT_X;
-        e.contracted = true;
-        break;
-    case MODE_UUW:
-        e.elementwise = e.contracted = true;
-        break;
-    case MODE_UUU:
-        e.elementwise = true;
-        break;
-    case MODE_COUNT:
-        break;
-    }
+    const struct mode_row *m = &mode_table[p->mode];
+    struct path_plan e = {.path = p, .a = m->longest && p->mul_x < p->mul_y ? SLOT_X : m->a};
     e.b = e.a == SLOT_Y ? SLOT_X : SLOT_Y;
+    e.pairs = m->inputs[0] == AXIS_PAIRS;
+    e.elementwise = mode_ties_inputs(m) && !e.pairs;
+    e.contracted = m->z[0] == AXIS_W;
+    e.strided = e.pairs || m->z[1] != AXIS_NONE;
+    e.weight_strided = !e.contracted && path_weight_step(p, e.b) > 1;
     bool channels = p->mul_x && p->mul_y && p->mul_z && !(e.pairs && p->mul_x < 2);
     if (channels && p->coefficient.sign)
         e.matrix = matrix_of(matrices, p, e.a);
@@ -55,15 +29,14 @@ int path_channels_b(const struct path_plan *e)
 
 int64_t path_weight_rows(const struct path_plan *e)
 {
-    const struct path *p = e->path;
-    return p->mode == MODE_UVW && e->a == SLOT_Y ? (int64_t)p->mul_y * p->mul_z : p->mul_z;
+    return path_weight_step(e->path, e->b);
 }
 
 static void count_bytes(const struct plan *plan, struct kernel_plan *kernel)
 {
     const struct problem *problem = plan->problem;
     const struct kernel_form *k = kernel->form;
-    double size = problem->spec->precision == PRECISION_FLOAT64 ? 8 : 4;
+    double size = precision_table[problem->spec->precision].bytes;
     for (int i = 0; i < k->inputs + k->outputs; i++) {
         enum slot s = i < k->inputs ? k->input[i].slot : k->output[i - k->inputs].slot;
         double bytes = size * (double)problem->dim[s];

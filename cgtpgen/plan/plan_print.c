@@ -1,4 +1,4 @@
-/* plan_print.c - the plan as text: --print=plan and -d. */
+/* plan_print.c - the plan as text: --print=plan, -d, and what --print=json says of a pass. */
 #include "plan/plan.h"
 
 static const char *evaluation(const struct path_plan *e)

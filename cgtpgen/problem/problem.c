@@ -7,26 +7,6 @@
 #include "problem/problem.h"
 #include "problem/sugar.h"
 
-/* What a mode asks of the multiplicities. */
-enum {
-    X_IS_Y = 1,       /* mul_x = mul_y */
-    X_IS_Z = 2,       /* mul_x = mul_z */
-    Y_IS_Z = 4,       /* mul_y = mul_z */
-    PRODUCT_IS_Z = 8, /* mul_x mul_y = mul_z */
-    PAIRS_IS_Z = 16,  /* mul_x (mul_x - 1) / 2 = mul_z */
-    WEIGHTED = 32,    /* and there is no form without weights */
-};
-static const int mode_rules[MODE_COUNT] = {
-    [MODE_UVW] = WEIGHTED,
-    [MODE_UVU] = X_IS_Z,
-    [MODE_UVV] = Y_IS_Z,
-    [MODE_UUW] = X_IS_Y, /* without weights a single output channel too */
-    [MODE_UUU] = X_IS_Y | X_IS_Z,
-    [MODE_UVUV] = PRODUCT_IS_Z,
-    [MODE_UVULTV] = X_IS_Y | PAIRS_IS_Z,
-    [MODE_ULTVW] = X_IS_Y | WEIGHTED,
-};
-
 /* The problem being built. */
 struct builder {
     struct arena *arena;
@@ -106,30 +86,30 @@ static void check_mode(struct builder *b, const struct spec_instruction *ins, co
                        const struct segment *y, const struct segment *z)
 {
     static const char equal[] = "%s needs equal multiplicities of %c and %c, but they are %d and %d";
-    int rules = mode_rules[ins->mode];
+    const struct mode_row *m = &mode_table[ins->mode];
     int64_t product = (int64_t)x->mul * y->mul;
-    const char *mode = mode_name[ins->mode];
+    const char *mode = m->name;
     struct pos pos = ins->mode_pos;
     bool x_wrong = false, y_wrong = false, z_wrong = false; /* which of them to show */
-    if (rules & X_IS_Y && x->mul != y->mul) {
+    if (mode_ties_inputs(m) && x->mul != y->mul) {
         diag_error(b->diag, pos, equal, mode, 'x', 'y', x->mul, y->mul);
         x_wrong = y_wrong = true;
     }
-    if (rules & X_IS_Z && x->mul != z->mul) {
+    if (m->z[0] == AXIS_U && m->z[1] == AXIS_NONE && x->mul != z->mul) {
         diag_error(b->diag, pos, equal, mode, 'x', 'z', x->mul, z->mul);
         x_wrong = z_wrong = true;
     }
-    if (rules & Y_IS_Z && y->mul != z->mul) {
+    if (m->z[0] == AXIS_V && y->mul != z->mul) {
         diag_error(b->diag, pos, equal, mode, 'y', 'z', y->mul, z->mul);
         y_wrong = z_wrong = true;
     }
-    if (rules & PRODUCT_IS_Z && product != z->mul) {
+    if (m->z[1] == AXIS_V && product != z->mul) {
         diag_error(b->diag, pos,
                    "%s needs multiplicity %d * %d = %lld in z, that of x times that of y, but it is %d", mode,
                    x->mul, y->mul, (long long)product, z->mul);
         x_wrong = y_wrong = z_wrong = true;
     }
-    if (rules & PAIRS_IS_Z && pairs(x->mul) != z->mul) {
+    if (m->z[0] == AXIS_PAIRS && pairs(x->mul) != z->mul) {
         diag_error(b->diag, pos,
                    "%s needs multiplicity %d * %d / 2 = %lld in z, the pairs u < v of x, but it is %d", mode,
                    x->mul, x->mul - 1, (long long)pairs(x->mul), z->mul);
@@ -141,9 +121,9 @@ static void check_mode(struct builder *b, const struct spec_instruction *ins, co
         diag_note(b->diag, b->spec->y_pos, "segment %d of y is %s", ins->y, segment_text(b, y));
     if (z_wrong)
         diag_note(b->diag, b->spec->z_pos, "segment %d of z is %s", ins->z, segment_text(b, z));
-    if (rules & WEIGHTED && !ins->weighted)
+    if (m->needs_weights && !ins->weighted)
         diag_error(b->diag, ins->weighted_pos, "%s needs weights: expected true", mode);
-    if (ins->mode == MODE_UUW && !ins->weighted && z->mul != 1) {
+    if (m->z[0] == AXIS_W && !m->needs_weights && !ins->weighted && z->mul != 1) {
         diag_error(b->diag, ins->weighted_pos,
                    "%s without weights sums into one channel, but the multiplicity of z is %d: expected true "
                    "here, or 1 there",
@@ -161,32 +141,21 @@ static void check_dim(struct builder *b, struct pos pos, char slot, int64_t dim)
 
 /* ---- what a path is ---- */
 
-/* e3nn's path_shape. */
-static int weight_shape(const struct path *p, int64_t shape[3])
+/* The length of an axis. */
+static int64_t extent(const struct path *p, enum axis axis)
 {
-    shape[0] = p->mul_x;
-    shape[1] = p->mul_y;
-    shape[2] = p->mul_z;
-    switch (p->mode) {
-    case MODE_UVW:
-        return 3;
-    case MODE_UVU:
-    case MODE_UVV:
-    case MODE_UVUV:
-        return 2;
-    case MODE_UUW:
-        shape[1] = p->mul_z;
-        return 2;
-    case MODE_UUU:
-        return 1;
-    case MODE_UVULTV:
-        shape[0] = pairs(p->mul_x);
-        return 1;
-    default: /* MODE_ULTVW */
-        shape[0] = pairs(p->mul_x);
-        shape[1] = p->mul_z;
-        return 2;
-    }
+    const int64_t length[AXIS_COUNT] = {1, p->mul_x, p->mul_y, p->mul_z, pairs(p->mul_x)};
+    return length[axis];
+}
+
+/* e3nn's path_shape. */
+static int weight_shape(const struct path *p, int64_t shape[AXES_MOST])
+{
+    const enum axis *axis = mode_table[p->mode].weights;
+    int rank = 0;
+    for (; rank < AXES_MOST && axis[rank]; rank++)
+        shape[rank] = extent(p, axis[rank]);
+    return rank;
 }
 
 int path_weight_shape(const struct path *p, int shape[3])
@@ -198,22 +167,29 @@ int path_weight_shape(const struct path *p, int shape[3])
     return rank;
 }
 
+int64_t path_weight_step(const struct path *p, enum slot s)
+{
+    const enum axis *axis = mode_table[p->mode].weights, own = s == SLOT_X ? AXIS_U : AXIS_V;
+    int i = 0;
+    while (i < AXES_MOST && axis[i] != own && axis[i] != AXIS_PAIRS)
+        i++;
+    if (i == AXES_MOST)
+        return 0;
+    int64_t step = 1;
+    for (i++; i < AXES_MOST; i++)
+        step *= extent(p, axis[i]);
+    return step;
+}
+
 /* e3nn's num_elements: how many products x y are summed into one output channel. */
 static uint64_t summed_elements(const struct path *p)
 {
-    switch (p->mode) {
-    case MODE_UVW:
-        return (uint64_t)p->mul_x * (uint64_t)p->mul_y;
-    case MODE_UVU:
-        return (uint64_t)p->mul_y;
-    case MODE_UVV:
-    case MODE_UUW:
-        return (uint64_t)p->mul_x;
-    case MODE_ULTVW:
-        return (uint64_t)pairs(p->mul_x);
-    default: /* uuu, uvuv, uvu<v */
-        return 1;
-    }
+    const struct mode_row *m = &mode_table[p->mode];
+    int64_t n = 1;
+    for (int i = 0; i < AXES_MOST; i++)
+        if (m->inputs[i] != m->z[0] && m->inputs[i] != m->z[1])
+            n *= extent(p, m->inputs[i]);
+    return (uint64_t)n;
 }
 
 /* Elements of the weight block; reports a row that grows too long. */

@@ -44,4 +44,8 @@ const struct irreps *slot_irreps(const struct problem *, enum slot);
 /* Shape of a path's weight block as e3nn's: (u,v,w) for uvw, (u,v) ...; returns the rank 1..3. */
 int path_weight_shape(const struct path *, int shape[3]);
 
+/* Elements of the weight block from one channel of x or y, or one pair of them, to the next; 0 where weights
+ * do not depend on the channel. */
+int64_t path_weight_step(const struct path *, enum slot);
+
 #endif

@@ -241,7 +241,7 @@ static void count(struct kernel_schedule *k, const struct plan *plan)
 {
     const struct problem *problem = plan->problem;
     const struct kernel_form *f = k->kernel->form;
-    double size = problem->spec->precision == PRECISION_FLOAT64 ? 8 : 4;
+    double size = precision_table[problem->spec->precision].bytes;
     for (int s = 0; s < k->schedules; s++)
         k->flops += k->schedule[s].demand->flops;
     for (int i = 0; i < f->inputs + f->outputs; i++) {
@@ -258,7 +258,7 @@ static struct kernel_schedule cover_kernel(struct arena *a, const struct plan *p
                                            const struct target *target, const struct kernel_plan *kernel)
 {
     struct cover base = {.arena = a, .target = target, .plan = plan, .kernel = kernel};
-    int n = kernel->form->outputs, passes = knob_value(plan->problem->spec, target, "passes");
+    int n = kernel->form->outputs, passes = knob_value(plan->problem->spec, target, KNOB_PASSES);
     struct outputs all = {n, NEW_ARRAY(a, int, n + 1)}, group[INDEX_COUNT];
     for (int o = 0; o < n; o++)
         all.output[o] = o;
@@ -285,9 +285,9 @@ const struct schedules *schedules_build(struct arena *a, const struct plan *plan
 {
     struct schedules *all = NEW(a, struct schedules);
     all->plan = plan;
-    all->target = target;
+    all->target = *target;
     all->kernel = NEW_ARRAY(a, struct kernel_schedule, plan->kernels + 1);
     for (int k = 0; k < plan->kernels; k++)
-        all->kernel[k] = cover_kernel(a, plan, target, &plan->kernel[k]);
+        all->kernel[k] = cover_kernel(a, plan, &all->target, &plan->kernel[k]);
     return all;
 }

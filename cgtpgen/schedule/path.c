@@ -47,31 +47,13 @@ const char *path_address(struct arena *arena, const struct plan *plan, const str
     } else if (role == ROLE_G) {
         offset = path_segment(plan, e, SLOT_G)->offset;
         if (!e->contracted)
-            more = e->pairs               ? pair_offset(arena, e, d)
-                   : p->mode == MODE_UVUV ? times_a(arena, e, (int64_t)p->mul_y * d)
-                                          : "";
+            more = e->pairs     ? pair_offset(arena, e, d)
+                   : e->strided ? times_a(arena, e, (int64_t)path_channels_b(e) * d)
+                                : "";
     } else {
+        int64_t step = path_weight_step(p, e->a);
         offset = p->weight_offset;
-        switch (p->mode) {
-        case MODE_UVU:
-            more = times_a(arena, e, 1);
-            break;
-        case MODE_UVV:
-        case MODE_UVUV:
-            more = times_a(arena, e, p->mul_y);
-            break;
-        case MODE_UVULTV:
-            more = pair_offset(arena, e, 1);
-            break;
-        case MODE_ULTVW:
-            more = pair_offset(arena, e, p->mul_z);
-            break;
-        case MODE_UVW:
-            more = times_a(arena, e, e->a == SLOT_Y ? p->mul_z : (int64_t)p->mul_y * p->mul_z);
-            break;
-        default:
-            break;
-        }
+        more = e->pairs ? pair_offset(arena, e, step) : times_a(arena, e, step);
     }
     return arena_printf(arena, "%s%s", plus_offset(arena, name, offset), more);
 }
@@ -94,10 +76,6 @@ void emit_call(struct text *out, int indent, const char *function, int n, const 
     text_printf(out, ");\n");
 }
 
-/* Modes as parts of C names. */
-static const char *const plain_mode[MODE_COUNT] = {"uvw", "uvu",  "uvv",     "uuw",
-                                                   "uuu", "uvuv", "uv_less", "less_w"};
-
 const struct product_function *product_function_for(struct product_functions *all, const struct recipe *r,
                                                     const char *suffix, const struct path_plan *e)
 {
@@ -108,7 +86,7 @@ const struct product_function *product_function_for(struct product_functions *al
             f->elementwise == e->elementwise && f->weight_strided == weight_strided)
             return f;
     }
-    char *base = arena_printf(all->arena, "%s_%d_%d_%d%s%s", plain_mode[e->path->mode], e->path->l1,
+    char *base = arena_printf(all->arena, "%s_%d_%d_%d%s%s", mode_table[e->path->mode].c_name, e->path->l1,
                               e->path->l2, e->path->l3, suffix, e->path->weighted ? "" : "_unweighted");
     int same = 1;
     for (int i = 0; i < all->n; i++)

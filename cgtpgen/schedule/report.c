@@ -138,19 +138,6 @@ void report_text(struct text *out, int indent, const struct report *r)
 
 /* ---- JSON ---- */
 
-void json_string(struct text *out, const char *s)
-{
-    text_put(out, "\"", 1);
-    for (; *s; s++)
-        if (*s == '"' || *s == '\\')
-            text_printf(out, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20)
-            text_printf(out, "\\u%04x", *s);
-        else
-            text_put(out, s, 1);
-    text_put(out, "\"", 1);
-}
-
 void report_json(struct text *out, int indent, const struct report *r)
 {
     for (int i = 0; i < r->n; i++) {
@@ -161,14 +148,14 @@ void report_json(struct text *out, int indent, const struct report *r)
         else if (f->kind == FLAG)
             text_printf(out, f->number != 0 ? "true" : "false");
         else if (f->kind == WORD)
-            json_string(out, f->word);
+            text_json(out, f->word);
         else
             text_printf(out, "[");
         for (int k = 0; f->kind == LIST && k < f->n; k++)
             text_printf(out, "%s%d", k ? ", " : "", f->list[k]);
         for (int k = 0; f->kind == WORDS && k < f->n; k++) {
             text_printf(out, k ? ", " : "");
-            json_string(out, f->words[k]);
+            text_json(out, f->words[k]);
         }
         for (int k = 0; f->kind == RECORDS && k < f->n; k++) {
             text_printf(out, "%s\n%*s{", k ? "," : "", indent, "");

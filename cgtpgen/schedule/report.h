@@ -32,7 +32,4 @@ void report_json(struct text *, int indent, const struct report *);
 /* "0-3, 5" */
 const char *report_ranges(struct arena *, int n, const int *ascending);
 
-/* A JSON string. */
-void json_string(struct text *, const char *);
-
 #endif

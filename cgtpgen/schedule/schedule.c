@@ -27,11 +27,11 @@ void areas_add_counted(struct areas *all, const char *type, const char *name, co
     add_area(all, (struct area){type, name, INDEX_COUNT, count, each, false});
 }
 
-int knob_value(const struct spec *s, const struct target *target, const char *name)
+int knob_value(const struct spec *s, const struct target *target, enum knob knob)
 {
     for (int i = 0; i < s->knobs; i++)
-        if (strcmp(s->knob[i].arch, target->arch) == 0 && strcmp(s->knob[i].name, name) == 0)
-            return (int)s->knob[i].value;
+        if (s->knob[i].device == target->device && s->knob[i].knob == knob)
+            return s->knob[i].value;
     return 0;
 }
 

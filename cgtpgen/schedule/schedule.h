@@ -17,7 +17,7 @@ struct checker;
 
 /* What code is generated for. */
 struct target {
-    const char *arch; /* whose knobs apply: sm_90, ..; c */
+    const struct device *device;
     /* In the order in which they are asked; at the end NULL. The last computes every path of demands with one
      * owner, also where it has to add to what is there. */
     const struct evaluation *const *evaluations;
@@ -105,12 +105,12 @@ struct kernel_schedule {
 /* A plan for one target. */
 struct schedules {
     const struct plan *plan;
-    const struct target *target;
+    struct target target;
     struct kernel_schedule *kernel; /* [plan->kernels] */
 };
 
-/* The value of a planner knob for the target's architecture; 0: not given. */
-int knob_value(const struct spec *, const struct target *, const char *name);
+/* What the spec sets the knob to for the target's device; 0: nothing. */
+int knob_value(const struct spec *, const struct target *, enum knob);
 
 /* Does a schedule leave the path's block of an output of weights to one that adds, as it does not write it?
  * first: the demand of the schedule that may leave it. */

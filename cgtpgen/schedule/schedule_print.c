@@ -80,7 +80,7 @@ void kernel_schedule_print(struct text *out, const struct plan *plan, const stru
 
 void schedules_print(struct text *out, const struct schedules *all)
 {
-    text_printf(out, "schedules for %s\n", all->target->arch);
+    text_printf(out, "schedules for %s\n", all->target.device->name);
     for (int k = 0; k < all->plan->kernels; k++)
         kernel_schedule_print(out, all->plan, &all->kernel[k]);
 }
@@ -123,12 +123,12 @@ static void json_verdict(struct text *out, const struct kernel_form *f, const st
     for (int o = 0; o < v->outputs; o++)
         text_printf(out, "%s\"%s\"", o ? ", " : "", f->output[v->output[o]].name);
     text_printf(out, "], \"reason\": ");
-    json_string(out, v->why ? v->why : "");
+    text_json(out, v->why ? v->why : "");
     text_printf(out, ", \"path_reasons\": {");
     for (int p = 0, n = 0; v->path && p < paths; p++)
         if (v->path[p]) {
             text_printf(out, "%s\"%d\": ", n++ ? ", " : "", p);
-            json_string(out, v->path[p]);
+            text_json(out, v->path[p]);
         }
     text_printf(out, "}}");
 }

@@ -1,6 +1,8 @@
 /* source.c - see source.h. */
 #include "schedule/source.h"
 
+#include "schedule/index_words.h"
+
 #include <string.h>
 
 void source_set(struct source *s, const struct schedule *schedule)
@@ -21,18 +23,17 @@ bool source_once(struct source *s, const char *what)
 
 const char *source_real(const struct plan *plan)
 {
-    return plan->problem->spec->precision == PRECISION_FLOAT64 ? "double" : "float";
+    return precision_table[plan->problem->spec->precision].c;
 }
 
 int source_size(const struct plan *plan)
 {
-    return plan->problem->spec->precision == PRECISION_FLOAT64 ? 8 : 4;
+    return precision_table[plan->problem->spec->precision].bytes;
 }
 
 const char *source_rows(const struct plan *plan, enum index_kind index)
 {
-    static const char *const graph[] = {"graph->items", "graph->senders", "graph->receivers", "1"};
-    return index == INDEX_ITEM && !spec_is_graph(plan->problem->spec) ? "items" : graph[index];
+    return index == INDEX_ITEM && !spec_is_graph(plan->problem->spec) ? "items" : index_words[index].rows;
 }
 
 void source_path_line(struct text *out, const struct plan *plan, const struct path *p)
@@ -44,7 +45,7 @@ void source_path_line(struct text *out, const struct plan *plan, const struct pa
     irrep_print(out, q->y.segment[p->y].ir);
     text_printf(out, " -> %dx", p->mul_z);
     irrep_print(out, q->z.segment[p->z].ir);
-    text_printf(out, ", %s%s, a = ", mode_name[p->mode], p->weighted ? "" : " unweighted");
+    text_printf(out, ", %s%s, a = ", mode_table[p->mode].name, p->weighted ? "" : " unweighted");
     surd_print(out, p->coefficient);
 }
 

@@ -6,11 +6,7 @@
 
 #include <string.h>
 
-const char *const kernel_name[KERNEL_NAMES] = {
-    "forward", "backward", "double_backward", "triple_backward", "jvp", "backward_jvp", "double_backward_jvp",
-};
-
-enum { KERNELS_MAX = 256, OUTPUTS_MAX = 64, TERMS_MAX = 1024 };
+enum { KERNELS_MAX = 256, OUTPUTS_MAX = 64, TERMS_MAX = 1024, BY_DEFAULT = 3 /* the first of known_table */ };
 
 /* Reads a term from a scalar's text. */
 struct scan {
@@ -49,7 +45,6 @@ static int identifier_length(const char *p)
 /* Q_x(by, w, gz) */
 static bool read_term(struct reader *r, const struct node *node, struct spec_term *out)
 {
-    static const char letters[] = "xywg";
     static const char *const takes[SLOT_COUNT] = {"(y, w, g)", "(x, w, g)", "(x, y, g)", "(x, y, w)"};
     struct scan scan = {r, node, node->text};
     *out = (struct spec_term){.pos = node->pos};
@@ -60,13 +55,13 @@ static bool read_term(struct reader *r, const struct node *node, struct spec_ter
         field_expected(r, node, "a term such as Q_x(y, w, gz)");
         return false;
     }
-    const char *letter = n == 3 ? strchr(letters, start[2]) : NULL;
+    const char *letter = n == 3 ? strchr(slot_letters, start[2]) : NULL;
     if (!letter) {
         diag_error(r->diag, place(&scan, start, n), "expected Q_x, Q_y, Q_w or Q_g, found '%.*s'%s",
                    n > 40 ? 40 : n, start, n == 3 && start[2] == 'z' ? "; z is the derivative by g" : "");
         return false;
     }
-    out->target = (enum slot)(letter - letters);
+    out->target = (enum slot)(letter - slot_letters);
     scan.p += n;
     skip_spaces(&scan);
     for (int i = 0; i <= 3; i++) {
@@ -232,14 +227,24 @@ static void read_arguments(struct reader *r, const struct node *node, struct spe
         bool tangent = s[0] == 'd' && s[1] == ' ';
         if (tangent)
             s += 1 + strspn(s + 1, " ");
-        const char *slot = *s && !s[1] ? strchr("xywg", *s) : NULL;
+        const char *slot = *s && !s[1] ? strchr(slot_letters, *s) : NULL;
         if (!slot) {
             field_expected(r, value, what);
             continue;
         }
         kernel->argument[kernel->arguments++] =
-            (struct spec_argument){key->text, (enum slot)(slot - strchr("xywg", 'x')), tangent, key->pos};
+            (struct spec_argument){key->text, (enum slot)(slot - slot_letters), tangent, key->pos};
     }
+}
+
+/* A word that is a known kernel's name; NULL after an error. */
+static const struct known_kernel *read_known(struct reader *r, const struct node *node)
+{
+    const char *names[KNOWN_COUNT];
+    for (int i = 0; i < KNOWN_COUNT; i++)
+        names[i] = known_table[i].name;
+    int known = field_word(r, node, names, KNOWN_COUNT, -1);
+    return known < 0 ? NULL : &known_table[known];
 }
 
 static void read_kernel(struct reader *r, const struct node *node, struct spec_kernel *out)
@@ -250,9 +255,8 @@ static void read_kernel(struct reader *r, const struct node *node, struct spec_k
     *out = (struct spec_kernel){.pos = node->pos};
     int errors = r->diag->errors;
     if (node->kind == NODE_SCALAR) {
-        int known = field_word(r, node, kernel_name, KERNEL_NAMES, -1);
-        if (known >= 0)
-            out->name = out->of = kernel_name[known];
+        out->of = read_known(r, node);
+        out->name = out->of ? out->of->name : NULL;
         out->of_pos = node->pos;
         return;
     }
@@ -268,9 +272,8 @@ static void read_kernel(struct reader *r, const struct node *node, struct spec_k
     if (found[NAME])
         out->pos = found[NAME]->value->pos;
     if (found[OF]) {
-        int known = field_word(r, found[OF]->value, kernel_name, KERNEL_NAMES, -1);
         out->of_pos = found[OF]->value->pos;
-        out->of = known >= 0 ? kernel_name[known] : NULL;
+        out->of = read_known(r, found[OF]->value);
         if (found[ARGUMENTS]) {
             diag_error(r->diag, found[ARGUMENTS]->key->pos, "arguments are for kernels spelled out as terms");
             diag_note(r->diag, found[OF]->key->pos, "'of' makes this one a known kernel");
@@ -319,16 +322,17 @@ static void check_clash(struct reader *r, const struct spec *spec, const struct 
 void kernels_read(struct reader *r, const struct node *node, struct spec *spec)
 {
     if (!node) {
-        spec->kernel = NEW_ARRAY(r->arena, struct spec_kernel, 3);
-        for (; spec->kernels < 3; spec->kernels++)
-            spec->kernel[spec->kernels].name = spec->kernel[spec->kernels].of = kernel_name[spec->kernels];
+        spec->kernel = NEW_ARRAY(r->arena, struct spec_kernel, BY_DEFAULT);
+        for (; spec->kernels < BY_DEFAULT; spec->kernels++)
+            spec->kernel[spec->kernels] = (struct spec_kernel){.name = known_table[spec->kernels].name,
+                                                               .of = &known_table[spec->kernels]};
         return;
     }
     if (!field_list(r, node, "a list of kernels such as [forward, backward]"))
         return;
     if (node->n == 0)
         diag_error(r->diag, node->pos, "the list of kernels is empty; leave the key out for %s, %s and %s",
-                   kernel_name[0], kernel_name[1], kernel_name[2]);
+                   known_table[0].name, known_table[1].name, known_table[2].name);
     spec->kernel = NEW_ARRAY(r->arena, struct spec_kernel, KERNELS_MAX);
     for (int i = 0; i < node->n; i++) {
         struct spec_kernel kernel;

@@ -5,13 +5,10 @@
 #include "spec/spec.h"
 #include "spec/field.h"
 #include "spec/kernels.h"
+#include "spec/tune.h"
 
 #include <limits.h>
 #include <string.h>
-
-const char *const slot_name[SLOT_COUNT] = {"x", "y", "w", "z"};
-const char *const index_name[INDEX_COUNT] = {"item", "sender", "receiver", "shared"};
-const char *const mode_name[MODE_COUNT] = {"uvw", "uvu", "uvv", "uuw", "uuu", "uvuv", "uvu<v", "u<vw"};
 
 enum key {
     KEY_CGTP,
@@ -118,7 +115,10 @@ static void read_instruction(struct reader *r, const struct node *node, struct s
     out->x = (int)segment[0];
     out->y = (int)segment[1];
     out->z = (int)segment[2];
-    out->mode = (enum mode)field_word(r, node->child[3], mode_name, MODE_COUNT, MODE_UVW);
+    const char *modes[MODE_COUNT];
+    for (int i = 0; i < MODE_COUNT; i++)
+        modes[i] = mode_table[i].name;
+    out->mode = (enum mode)field_word(r, node->child[3], modes, MODE_COUNT, MODE_UVW);
     if (node->n > 4)
         field_boolean(r, node->child[4], &out->weighted);
     if (node->n > 5)
@@ -158,17 +158,15 @@ static void read_instructions(struct reader *r, const struct node *node, struct 
 static void read_normalization(struct reader *r, const struct node *node, struct spec *spec)
 {
     static const char *const keys[] = {"irrep", "path"};
-    static const char *const irrep_words[] = {"component", "norm", "none"};
-    static const char *const path_words[] = {"element", "path", "none"};
     const struct entry *found[2];
     if (!field_mapping(r, node, "a mapping {irrep: component, path: element}", keys, 2, found))
         return;
     if (found[0])
-        spec->irrep_normalization =
-            (enum irrep_normalization)field_word(r, found[0]->value, irrep_words, 3, IRREP_COMPONENT);
+        spec->irrep_normalization = (enum irrep_normalization)field_word(
+            r, found[0]->value, irrep_normalization_name, IRREP_NORMALIZATIONS, IRREP_COMPONENT);
     if (found[1])
-        spec->path_normalization =
-            (enum path_normalization)field_word(r, found[1]->value, path_words, 3, PATH_ELEMENT);
+        spec->path_normalization = (enum path_normalization)field_word(
+            r, found[1]->value, path_normalization_name, PATH_NORMALIZATIONS, PATH_ELEMENT);
 }
 
 static void read_variance(struct reader *r, const struct node *node, struct spec *spec)
@@ -210,7 +208,7 @@ static bool read_index(struct reader *r, const struct node *node, struct spec *s
 
 static void read_precision(struct reader *r, const struct node *node, struct spec *spec)
 {
-    static const char *const words[] = {"float32", "float64"};
+    const char *words[PRECISION_COUNT];
     static const char *const planned[] = {"bfloat16", "float16"};
     if (node->kind == NODE_MAPPING) {
         diag_error(r->diag, node->pos,
@@ -225,7 +223,9 @@ static void read_precision(struct reader *r, const struct node *node, struct spe
                        planned[i]);
             return;
         }
-    spec->precision = (enum precision)field_word(r, node, words, 2, PRECISION_FLOAT32);
+    for (int i = 0; i < PRECISION_COUNT; i++)
+        words[i] = precision_table[i].name;
+    spec->precision = (enum precision)field_word(r, node, words, PRECISION_COUNT, PRECISION_FLOAT32);
 }
 
 static void read_layout(struct reader *r, const struct node *node)
@@ -238,41 +238,10 @@ static void read_layout(struct reader *r, const struct node *node)
         field_word(r, node, words, 1, 0);
 }
 
-static void read_tune(struct reader *r, const struct node *node, struct spec *spec)
-{
-    static const char *const archs[] = {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "c"};
-    enum { ARCHS = sizeof archs / sizeof *archs };
-    const struct entry *found[ARCHS];
-    int capacity = 0;
-    if (!field_mapping(r, node, "a mapping from architectures to knobs, as {sm_90: {...}}", archs, ARCHS,
-                       found))
-        return;
-    for (int i = 0; i < node->n; i++) /* in file order */
-        for (int a = 0; a < ARCHS; a++) {
-            if (found[a] != &node->entry[i])
-                continue;
-            const struct node *knobs = found[a]->value;
-            if (knobs->kind != NODE_MAPPING) {
-                field_expected(r, knobs, "a mapping from knobs to whole numbers");
-                continue;
-            }
-            for (int k = 0; k < knobs->n; k++) {
-                const struct entry *entry = &knobs->entry[k];
-                struct spec_knob knob = {archs[a], entry->key->text, 0, entry->key->pos};
-                if (entry->key->kind == NODE_WRONG ||
-                    !field_integer(r, entry->value, "a whole number", INT64_MIN, INT64_MAX, &knob.value))
-                    continue;
-                spec->knob = arena_grow(r->arena, spec->knob, spec->knobs, &capacity, sizeof *spec->knob);
-                spec->knob[spec->knobs++] = knob;
-            }
-        }
-}
-
 /* A key whose value is one of two words: is it the second? */
-static bool read_choice(struct reader *r, const struct entry *entry, const char *first, const char *second,
+static bool read_choice(struct reader *r, const struct entry *entry, const char *const words[2],
                         bool fallback)
 {
-    const char *const words[] = {first, second};
     return entry ? field_word(r, entry->value, words, 2, fallback) == 1 : fallback;
 }
 
@@ -326,6 +295,8 @@ static void check_graph_keys(struct reader *r, const struct entry *const found[K
     }
 }
 
+static const char *const order_name[2] = {"input", "output"};
+
 static void read_root(struct reader *r, const struct node *root, struct spec *spec)
 {
     static const enum key required[] = {KEY_CGTP, KEY_NAME, KEY_IRREPS, KEY_INSTRUCTIONS};
@@ -345,24 +316,24 @@ static void read_root(struct reader *r, const struct node *root, struct spec *sp
         read_all_irreps(r, found[KEY_IRREPS], spec);
     if (found[KEY_INSTRUCTIONS])
         read_instructions(r, found[KEY_INSTRUCTIONS]->value, spec);
-    spec->order_output = !read_choice(r, found[KEY_ORDER], "output", "input", false);
+    spec->order_output = read_choice(r, found[KEY_ORDER], order_name, true);
     if (found[KEY_NORMALIZATION])
         read_normalization(r, found[KEY_NORMALIZATION]->value, spec);
     if (found[KEY_VARIANCE])
         read_variance(r, found[KEY_VARIANCE]->value, spec);
     bool index_known = !found[KEY_INDEX] || read_index(r, found[KEY_INDEX]->value, spec);
-    spec->sorted = !read_choice(r, found[KEY_EDGES], "sorted", "any", false);
+    spec->sorted = read_choice(r, found[KEY_EDGES], edges_name, true);
     /* What order the edges come in decides which reduction is possible at all. */
-    spec->deterministic = !read_choice(r, found[KEY_REDUCTION], "deterministic", "atomic", !spec->sorted);
-    spec->compensated = read_choice(r, found[KEY_ACCUMULATE], "plain", "compensated", false);
-    spec->index64 = read_choice(r, found[KEY_INDEX_TYPE], "int32", "int64", false);
+    spec->deterministic = read_choice(r, found[KEY_REDUCTION], reduction_name, spec->sorted);
+    spec->compensated = read_choice(r, found[KEY_ACCUMULATE], accumulate_name, false);
+    spec->index64 = read_choice(r, found[KEY_INDEX_TYPE], index_type_name, false);
     if (found[KEY_PRECISION])
         read_precision(r, found[KEY_PRECISION]->value, spec);
     if (found[KEY_LAYOUT])
         read_layout(r, found[KEY_LAYOUT]->value);
     kernels_read(r, found[KEY_KERNELS] ? found[KEY_KERNELS]->value : NULL, spec);
     if (found[KEY_TUNE])
-        read_tune(r, found[KEY_TUNE]->value, spec);
+        tune_read(r, found[KEY_TUNE]->value, spec);
     check_instruction_keys(r, found, spec);
     if (index_known)
         check_graph_keys(r, found, spec);

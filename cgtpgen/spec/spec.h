@@ -9,39 +9,13 @@
 #include "util/diag.h"
 #include "algebra/exact.h"
 #include "algebra/irreps.h"
-
-/* The operands of Q(x, y, w, g): the output z and its cotangent share slot G. */
-enum slot { SLOT_X, SLOT_Y, SLOT_W, SLOT_G, SLOT_COUNT };
-
-/* Which row of an array an item reads or adds to. */
-enum index_kind { INDEX_ITEM, INDEX_SENDER, INDEX_RECEIVER, INDEX_SHARED, INDEX_COUNT };
-
-/* e3nn's connection modes. */
-enum mode {
-    MODE_UVW,
-    MODE_UVU,
-    MODE_UVV,
-    MODE_UUW,
-    MODE_UUU,
-    MODE_UVUV,
-    MODE_UVULTV,
-    MODE_ULTVW,
-    MODE_COUNT
-};
+#include "spec/device.h"
+#include "spec/known.h"
+#include "spec/mode.h"
+#include "spec/precision.h"
+#include "spec/words.h"
 
 enum sugar { SUGAR_NONE, SUGAR_CHANNELWISE, SUGAR_FULLY_CONNECTED, SUGAR_ELEMENTWISE, SUGAR_FULL };
-enum irrep_normalization { IRREP_COMPONENT, IRREP_NORM, IRREP_NONE };
-enum path_normalization { PATH_ELEMENT, PATH_PATH, PATH_NONE };
-enum precision { PRECISION_FLOAT32, PRECISION_FLOAT64 };
-
-extern const char *const slot_name[SLOT_COUNT];   /* x y w z: as written in the spec */
-extern const char *const index_name[INDEX_COUNT]; /* item sender receiver shared */
-extern const char *const mode_name[MODE_COUNT];   /* uvw uvu uvv uuw uuu uvuv uvu<v u<vw */
-
-/* The kernels that are known by name: forward backward double_backward triple_backward jvp backward_jvp ...
- */
-enum { KERNEL_NAMES = 7 };
-extern const char *const kernel_name[KERNEL_NAMES];
 
 struct spec_instruction {
     int x, y, z; /* segment numbers, not yet checked against the irreps */
@@ -85,8 +59,8 @@ struct spec_argument {
 
 /* An entry of `kernels`: a known name; {name, of, outputs}; or {name, arguments, outputs}. */
 struct spec_kernel {
-    const char *name; /* the symbol's suffix */
-    const char *of;   /* the known kernel it is, or is a subset of; NULL for one spelled out */
+    const char *name;              /* the symbol's suffix */
+    const struct known_kernel *of; /* what it is, or is a subset of; NULL for one spelled out */
     struct pos pos, of_pos;
     bool subset; /* outputs were listed */
     int outputs, arguments;
@@ -94,11 +68,11 @@ struct spec_kernel {
     struct spec_argument *argument;
 };
 
-/* A planner knob, as `tune: {sm_90: {stages: 3}}`; known names and ranges are the planner's. */
+/* A planner knob, as `tune: {sm_90: {stages: 3}}`. */
 struct spec_knob {
-    const char *arch, *name;
-    int64_t value;
-    struct pos pos;
+    const struct device *device;
+    enum knob knob; /* one that the device has */
+    int value;      /* in its range */
 };
 
 struct spec {

@@ -45,3 +45,17 @@ const char *text_string(const struct text *t)
 {
     return t->s ? t->s : "";
 }
+
+void text_json(struct text *out, const char *s)
+{
+    text_put(out, "\"", 1);
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            text_printf(out, "\\%c", *s);
+        else if ((unsigned char)*s < 0x20)
+            text_printf(out, "\\u%04x", *s);
+        else
+            text_put(out, s, 1);
+    }
+    text_put(out, "\"", 1);
+}

@@ -13,6 +13,9 @@ struct text {
 void text_put(struct text *, const char *s, size_t n);
 void text_printf(struct text *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A JSON string of valid UTF-8. */
+void text_json(struct text *, const char *s);
+
 /* The string so far, never NULL. */
 const char *text_string(const struct text *);
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 enum {
-    LANES = 32,
     FORM_REGISTERS = 24, /* forms of each operand A beyond the first */
     ADDED_PARTS = 4,     /* from so many parts on atomics are faster than a buffer and a second kernel */
     PIECE_BYTES =
@@ -12,13 +11,6 @@ enum {
     FLUSH_BYTES = 4096, /* most of a buffer through which rows of z leave */
     OWN_REGISTERS = 44  /* addresses, counters, temporaries; fitted to what ptxas reports */
 };
-
-/* What a thread may use at this many warps a multiprocessor, the choices that are useful; and how fast
- * instructions are issued, in units of that at 8 warps (measured on an H200). */
-static const struct {
-    int warps, registers;
-    double issue;
-} occupancy[] = {{16, 128, 1.22}, {12, 168, 1.22}, {8, 255, 1.0}};
 
 /* Planner knobs; 0: chosen by the planner. */
 struct choice {
@@ -30,23 +22,7 @@ struct choice {
 
 static int element_size(const struct plan *plan)
 {
-    return plan->problem->spec->precision == PRECISION_FLOAT64 ? 8 : 4;
-}
-
-/* Shared memory that the blocks of a multiprocessor can have together; a block can have all but one KiB of it
- * less. */
-static int shared_bytes(const char *arch)
-{
-    static const struct {
-        const char *arch;
-        int kib;
-    } known[] = {{"sm_80", 163}, {"sm_86", 99},   {"sm_89", 99},
-                 {"sm_90", 227}, {"sm_100", 227}, {"sm_120", 99}};
-    int kib = 99;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].arch, arch) == 0)
-            kib = known[i].kib;
-    return kib << 10;
+    return precision_table[plan->problem->spec->precision].bytes;
 }
 
 static int round_up(int n, int to)
@@ -102,10 +78,9 @@ const char *conv_refuses_path(const struct target *target, const struct demand *
 {
     const struct problem *p = d->plan->problem;
     int wide = 16 / element_size(d->plan);
-    (void)target;
     if (q->mode != MODE_UVU || q->mul_y != 1)
         return "not uvu with one channel of y";
-    if (q->mul_x % LANES)
+    if (q->mul_x % target->device->lanes)
         return "channels that are no multiple of 32";
     if (p->x.segment[q->x].offset % wide || p->z.segment[q->z].offset % wide ||
         (q->weighted && q->weight_offset % wide))
@@ -160,15 +135,15 @@ static void measure(const struct plan *plan, const struct convolution *g, struct
     int xs_in = demand_inputs_of(pass, SLOT_X), xs_out = demand_outputs_of(pass, SLOT_X);
     int ys_in = demand_inputs_of(pass, SLOT_Y), ys_out = demand_outputs_of(pass, SLOT_Y);
     int zs_out = demand_outputs_of(pass, SLOT_G), zs = demand_inputs_of(pass, SLOT_G) + zs_out;
-    s->groups = s->mul / (LANES * v);
+    s->groups = s->mul / (g->device->lanes * v);
     s->g_length = v * z * zs_out;
-    s->longest = LANES * v * longest * size;
-    s->x_bytes = LANES * v * x * xs_out * size;
+    s->longest = g->device->lanes * v * longest * size;
+    s->x_bytes = g->device->lanes * v * x * xs_out * size;
     s->registers = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) + OWN_REGISTERS +
                    (ys_in > 1 ? FORM_REGISTERS * words * (ys_in - 1) : 0);
     int ws_in = demand_inputs_of(pass, SLOT_W), ws_out = demand_outputs_of(pass, SLOT_W);
-    int bytes_in = size * (LANES * v * (s->paths * ws_in + x * xs_in) + y * ys_in);
-    s->bytes = bytes_in + size * (LANES * v * (s->paths * ws_out + x * xs_out) + y * ys_out);
+    int bytes_in = size * (g->device->lanes * v * (s->paths * ws_in + x * xs_in) + y * ys_in);
+    s->bytes = bytes_in + size * (g->device->lanes * v * (s->paths * ws_out + x * xs_out) + y * ys_out);
     /* fitted to the loops that ptxas makes (rms 2.4 %): the loop itself, products, forms, weights, the sums
      * over lanes, copies of 512 bytes */
     s->work = (int)(87 + 0.95 * arithmetic + 2.8 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
@@ -208,10 +183,10 @@ static int *by_weights(struct arena *a, const struct problem *p, const struct gp
 }
 
 static void lay_out_stage(struct arena *a, const struct plan *plan, const struct kernel_form *k,
-                          const struct demand *pass, struct gpu_segment *s)
+                          const struct demand *pass, const struct device *device, struct gpu_segment *s)
 {
     const struct problem *p = plan->problem;
-    int size = element_size(plan), at = 0, slice = LANES * s->channels * size;
+    int size = element_size(plan), at = 0, slice = device->lanes * s->channels * size;
     const int *path = by_weights(a, p, s);
     s->pieces = 0;
     s->piece = NEW_ARRAY(a, struct stage_piece, k->inputs * (s->paths + s->xs + 1) + 1);
@@ -298,7 +273,7 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
                     add_paths(&larger, p, taken, shared[i], i);
             if (larger.paths == s.paths)
                 continue;
-            larger.channels = larger.mul % (LANES * channels) ? 1 : channels;
+            larger.channels = larger.mul % (g->device->lanes * channels) ? 1 : channels;
             larger.x = NEW_ARRAY(a, int, p->x.n + 1);
             larger.z = NEW_ARRAY(a, int, p->z.n + 1);
             measure(plan, g, &larger);
@@ -329,6 +304,12 @@ static int most_registers(const struct convolution *g)
     return most;
 }
 
+/* Registers of a thread at one of the device's occupancies. */
+static int point_registers(const struct convolution *g, int point)
+{
+    return device_registers(g->device, g->device->occupancy[point].warps);
+}
+
 /* Time of an edge in instructions of a warp at 8 warps a multiprocessor; fitted to measurements of the layers
  * of MACE and of NequIP on an H200, whose order it gives. Instructions and memory overlap in part. */
 static double time_of(const struct convolution *g, int point)
@@ -339,24 +320,24 @@ static double time_of(const struct convolution *g, int point)
         const struct gpu_segment *s = &g->segment[i];
         /* short slices of rows use sectors and pages of memory less well */
         bool short_slices = s->groups > 1 && s->channels == 1;
-        instructions += (double)s->work * s->groups / occupancy[point].issue;
+        instructions += (double)s->work * s->groups / g->device->occupancy[point].issue;
         bytes += (double)s->bytes * s->groups * (short_slices ? slices : 1);
     }
     bytes /= bytes_an_instruction;
     double longer = instructions > bytes ? instructions : bytes, shorter = instructions + bytes - longer;
     double time = (longer + 0.4 * shorter) * (1 + each_segment * (g->segments - 1));
-    return most_registers(g) > occupancy[point].registers ? 2 * time : time; /* it spills */
+    return most_registers(g) > point_registers(g, point) ? 2 * time : time; /* it spills */
 }
 
 /* Chooses V, segments and occupancy. Two channels a lane halve the work for forms and sums over lanes; more
  * warps hide latency; fewer segments read x less often. */
 static int choose(struct arena *a, const struct plan *plan, struct convolution *g, const struct choice *c)
 {
-    int points = (int)(sizeof occupancy / sizeof *occupancy), best = points - 1, best_v = 1;
+    int points = g->device->occupancies, best = points - 1, best_v = 1;
     double least = 0;
     bool pairs = false;
     for (int i = 0; i < plan->problem->paths; i++)
-        pairs |= g->demand->variant_of[i] >= 0 && plan->problem->path[i].mul_x % (2 * LANES) == 0;
+        pairs |= g->demand->variant_of[i] >= 0 && plan->problem->path[i].mul_x % (2 * g->device->lanes) == 0;
     int most_paths = c->paths ? c->paths : plan->problem->paths;
     for (int o = 0; o < points; o++)
         for (int v = 1; v <= 2; v++) {
@@ -364,19 +345,19 @@ static int choose(struct arena *a, const struct plan *plan, struct convolution *
                 continue;
             if (v == 2 && !c->channels && !pairs) /* the same again */
                 continue;
-            if (c->warps && occupancy[o].warps != c->warps)
+            if (c->warps && g->device->occupancy[o].warps != c->warps)
                 continue;
-            divide(a, plan, g, v, occupancy[o].registers, most_paths);
+            divide(a, plan, g, v, point_registers(g, o), most_paths);
             double work = time_of(g, o);
             if (least == 0 || work < least) {
                 least = work;
                 best = o;
                 best_v = v;
-                g->spills = most_registers(g) > occupancy[o].registers;
+                g->spills = most_registers(g) > point_registers(g, o);
             }
         }
     g->cost = least;
-    divide(a, plan, g, c->channels ? c->channels : best_v, occupancy[best].registers, most_paths);
+    divide(a, plan, g, c->channels ? c->channels : best_v, point_registers(g, best), most_paths);
     return best;
 }
 
@@ -404,7 +385,7 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     }
     for (int i = 0; i < g->segments; i++) {
         struct gpu_segment *s = &g->segment[i];
-        lay_out_stage(a, plan, k, g->demand, s);
+        lay_out_stage(a, plan, k, g->demand, g->device, s);
         stage = stage > s->stage_bytes ? stage : s->stage_bytes;
         longest = longest > s->longest ? longest : s->longest;
         x_out = x_out > s->x_bytes ? x_out : s->x_bytes;
@@ -431,7 +412,7 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
         room = shared / g->blocks - 1024 - g->warps * (leave + PIECE_BYTES + exchange);
     }
     /* what is left goes to the flush, up to some KiB: rows leave several paths at a time */
-    all *= LANES * element_size(plan);
+    all *= g->device->lanes * element_size(plan);
     if (g->g_outputs) {
         int spare = leave / 2 + (room / g->warps - g->stages * stage) / 2;
         spare = spare < FLUSH_BYTES ? spare : FLUSH_BYTES;
@@ -463,11 +444,12 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     struct convolution *g = NEW(a, struct convolution);
     struct matrices *scaled = NEW(a, struct matrices);
     const struct choice c = {
-        knob_value(p->spec, s->target, "channels"), knob_value(p->spec, s->target, "stages"),
-        knob_value(p->spec, s->target, "warps"), knob_value(p->spec, s->target, "paths")};
-    int shared = shared_bytes(s->target->arch);
+        knob_value(p->spec, s->target, KNOB_CHANNELS), knob_value(p->spec, s->target, KNOB_STAGES),
+        knob_value(p->spec, s->target, KNOB_WARPS), knob_value(p->spec, s->target, KNOB_PATHS)};
+    int shared = s->target->device->shared_bytes;
     scaled->arena = a;
     g->demand = d;
+    g->device = s->target->device;
     g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
     for (int i = 0; i < p->paths; i++)
         if (d->variant_of[i] >= 0)
@@ -480,11 +462,11 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->edge_buffer = g->b_outputs && leaves_by(p->spec, SLOT_X, 1, ROUTE_EDGE_BUFFER);
     int point = choose(a, plan, g, &c);
     g->warps = 4;
-    g->blocks = occupancy[point].warps / g->warps;
+    g->blocks = g->device->occupancy[point].warps / g->warps;
     g->team = g->a_outputs;
     lay_out_block(a, plan, k, g, &c, shared);
     if (g->block_bytes > shared && g->exchange) { /* without an exchange, then */
-        g->blocks = occupancy[point].warps / g->warps;
+        g->blocks = g->device->occupancy[point].warps / g->warps;
         g->team = false;
         lay_out_block(a, plan, k, g, &c, shared);
     }

@@ -42,6 +42,7 @@ struct gpu_segment {
 
 struct convolution {
     const struct demand *demand;
+    const struct device *device;
     double cost; /* an edge, in instructions; weighted by occupancy and division */
     bool spills; /* no choice of segments fits into registers */
     int segments;

@@ -171,13 +171,6 @@ static void check(struct checker *c, const struct schedule *s)
         check_segment(c, s, i);
 }
 
-/* Most registers of a thread with this many threads on a multiprocessor: what launch bounds allow. */
-static int registers_most(int threads)
-{
-    int most = (1 << 16) / threads / 8 * 8;
-    return most < 255 ? most : 255;
-}
-
 static void report(struct report *r, const struct schedule *s)
 {
     const struct convolution *g = s->own;
@@ -185,7 +178,7 @@ static void report(struct report *r, const struct schedule *s)
     report_number(r, "warps_per_block", g->warps);
     report_number(r, "blocks_per_multiprocessor", g->blocks);
     report_number(r, "shared_bytes_per_block", g->block_bytes);
-    report_number(r, "registers_most", registers_most(g->blocks * g->warps * LANES));
+    report_number(r, "registers_most", device_registers(g->device, g->blocks * g->warps));
     report_flag(r, "edge_buffer", g->edge_buffer);
     for (int i = 0; i < g->segments; i++) {
         const struct gpu_segment *q = &g->segment[i];

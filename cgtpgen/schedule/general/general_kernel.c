@@ -3,6 +3,7 @@
  */
 #include "schedule/general/general.h"
 
+#include "schedule/index_words.h"
 #include "schedule/path.h"
 
 static bool is_owned(const struct source *w, int o)
@@ -11,10 +12,9 @@ static bool is_owned(const struct source *w, int o)
 }
 
 /* Row of item e, as a C expression. */
-static const char *row_of(enum index_kind index)
+static const char *row(const struct source *w, enum index_kind index)
 {
-    static const char *const expression[] = {"e", "l.graph.sender[e]", "l.graph.receiver[e]", "0"};
-    return expression[index];
+    return source_item_row(w->arena, "l.graph.", index);
 }
 
 static void emit_row(struct source *w, int indent, int o, const char *at)
@@ -75,7 +75,7 @@ static void emit_visit(struct source *w, int indent)
             continue;
         argument[n++] = index == INDEX_SHARED ? arena_printf(w->arena, "l.%s", in->name)
                                               : arena_printf(w->arena, "l.%s + %s * (int64_t)%lld", in->name,
-                                                             row_of(index), source_dim(w, in->slot));
+                                                             row(w, index), source_dim(w, in->slot));
     }
     for (int o = 0; o < d->outputs; o++)
         argument[n++] = arena_printf(w->arena, "%s_row", demand_output(d, o)->name);

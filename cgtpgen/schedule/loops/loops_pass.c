@@ -3,15 +3,15 @@
  */
 #include "schedule/loops/loops.h"
 
+#include "schedule/index_words.h"
 #include "schedule/path.h"
 
 #include <string.h>
 
 /* Row of item e, as a C expression. */
-static const char *row(enum index_kind index)
+static const char *row(const struct source *w, enum index_kind index)
 {
-    static const char *const expression[] = {"e", "graph->sender[e]", "graph->receiver[e]", "0"};
-    return expression[index];
+    return source_item_row(w->arena, "graph->", index);
 }
 
 static bool is_owned(const struct source *w, int o)
@@ -92,8 +92,8 @@ static void emit_stage(struct source *w, int indent, int i)
     enum index_kind index = source_index(w, in->slot);
     bool each = index == INDEX_ITEM;
     if (!each)
-        text_printf(w->out, "%*sif (%s_at != %s) {\n%*s%s_at = %s;\n", indent, "", in->name, row(index),
-                    indent + 4, "", in->name, row(index));
+        text_printf(w->out, "%*sif (%s_at != %s) {\n%*s%s_at = %s;\n", indent, "", in->name, row(w, index),
+                    indent + 4, "", in->name, row(w, index));
     text_printf(w->out, "%*scgtp_row_to_components(%d, segments_%s, l->%s + %s * (int64_t)%lld, %s);\n",
                 each ? indent : indent + 4, "", slot_irreps(w->problem, in->slot)->n, slot_name[in->slot],
                 in->name, each ? "e" : arena_printf(w->arena, "%s_at", in->name), source_dim(w, in->slot),
@@ -112,8 +112,8 @@ static void emit_work(struct source *w, int indent)
         const struct form_argument *in = &w->form->input[i];
         enum index_kind index = source_index(w, in->slot);
         const char *at = index == INDEX_SHARED ? ""
-                                               : arena_printf(w->arena, " + %s * (int64_t)%lld", row(index),
-                                                              source_dim(w, in->slot));
+                                               : arena_printf(w->arena, " + %s * (int64_t)%lld",
+                                                              row(w, index), source_dim(w, in->slot));
         if (d->raw[i] || (d->vector[i] && own(w)->staging[i] == STAGE_NONE))
             argument[n++] = arena_printf(w->arena, "l->%s%s", in->name, at);
         if (own(w)->staging[i] == STAGE_ROW)
@@ -200,7 +200,7 @@ static void visit_all(struct source *w)
                 "        const int64_t node = %s;\n"
                 "        if (node < begin || node >= end)\n"
                 "            continue;\n",
-                row(demand_owner(w->demand)));
+                row(w, demand_owner(w->demand)));
     emit_visit(w, 8, "node", true);
     text_printf(w->out, "    }\n");
     if (!any_needs_finish(w))

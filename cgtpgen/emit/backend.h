@@ -1,0 +1,25 @@
+/* backend.h - the kinds of machine that code is generated for: one row each.
+ *
+ * A row names the evaluations that can compute a kernel there, and writes a kernel's source. backend.c lists
+ * the rows; each is in the file of its target.
+ */
+#ifndef CGTPGEN_BACKEND_H
+#define CGTPGEN_BACKEND_H
+
+#include "schedule/schedule.h"
+
+struct backend {
+    const char *name;                            /* in --backend, and of generated products */
+    const char *device;                          /* what to plan for where the command line does not say */
+    const char *suffix;                          /* of the files of kernels */
+    const struct evaluation *const *evaluations; /* struct target's */
+    void (*kernel)(struct text *, const struct schedules *,
+                   const struct kernel_schedule *); /* writes the source */
+};
+
+extern const struct backend *const backend_table[]; /* the first is the default */
+extern const int backend_count;
+
+extern const struct backend backend_cuda, backend_c;
+
+#endif

@@ -1,0 +1,62 @@
+/* emitter.c - see emitter.h. */
+#include "emit/emitter.h"
+#include "emit/emit.h"
+
+static void header(struct text *out, const struct backend *b, const struct schedules *all,
+                   const struct kernel_schedule *kernel)
+{
+    (void)b;
+    (void)kernel;
+    emit_header(out, all->plan);
+}
+
+static void descriptor(struct text *out, const struct backend *b, const struct schedules *all,
+                       const struct kernel_schedule *kernel)
+{
+    (void)kernel;
+    emit_descriptor(out, all, b->name);
+}
+
+static void kernel_source(struct text *out, const struct backend *b, const struct schedules *all,
+                          const struct kernel_schedule *kernel)
+{
+    b->kernel(out, all, kernel);
+}
+
+static void selftest(struct text *out, const struct backend *b, const struct schedules *all,
+                     const struct kernel_schedule *kernel)
+{
+    (void)b;
+    (void)kernel;
+    emit_selftest(out, all->plan);
+}
+
+const struct emitter emitter_table[] = {
+    {"header", true, ".h", header},
+    {"source", true, ".c", descriptor},
+    {"source", true, NULL, kernel_source},
+    {"selftest", false, "_selftest.c", selftest},
+};
+const int emitter_count = sizeof emitter_table / sizeof *emitter_table;
+
+int emit_files(struct arena *a, const struct backend *b, const struct schedules *all, unsigned rows,
+               struct output_file **files)
+{
+    const char *name = all->plan->problem->spec->name;
+    struct output_file *file = NEW_ARRAY(a, struct output_file, emitter_count + all->plan->kernels);
+    int n = 0;
+    for (int i = 0; i < emitter_count; i++) {
+        const struct emitter *e = &emitter_table[i];
+        int count = e->suffix ? 1 : all->plan->kernels;
+        for (int k = 0; k < count && (rows & 1u << i); k++) {
+            struct text out = {.arena = a};
+            e->emit(&out, b, all, e->suffix ? NULL : &all->kernel[k]);
+            const char *path =
+                e->suffix ? arena_printf(a, "%s%s", name, e->suffix)
+                          : arena_printf(a, "%s_%s%s", name, all->plan->kernel[k].form->name, b->suffix);
+            file[n++] = (struct output_file){path, text_string(&out), out.n};
+        }
+    }
+    *files = file;
+    return n;
+}

@@ -1,0 +1,33 @@
+/* emitter.h - the kinds of output: one row of emitter_table each. */
+#ifndef CGTPGEN_EMITTER_H
+#define CGTPGEN_EMITTER_H
+
+#include "emit/backend.h"
+
+#include <stdbool.h>
+
+struct output_file {
+    const char *name; /* without a folder: NAME_forward.c */
+    const char *text;
+    size_t size;
+};
+
+struct emitter {
+    const char *word;   /* in --emit; rows with the same word are asked for together */
+    bool by_default;    /* also where there is no --emit */
+    const char *suffix; /* of its file, after the product's name; NULL: a file per kernel, NAME_kernel with
+                           the backend's suffix */
+    /* kernel: NULL in a file for all */
+    void (*emit)(struct text *, const struct backend *, const struct schedules *,
+                 const struct kernel_schedule *kernel);
+};
+
+extern const struct emitter emitter_table[];
+extern const int emitter_count;
+
+/* Writes what is asked for, a set of bits 1 << row, to files in memory, in the table's order. Returns their
+ * number. */
+int emit_files(struct arena *, const struct backend *, const struct schedules *, unsigned rows,
+               struct output_file **files);
+
+#endif

@@ -1,0 +1,68 @@
+/* device.c - see device.h. */
+#include "spec/device.h"
+
+#include <string.h>
+
+#define LENGTH(array) ((int)(sizeof(array) / sizeof *(array)))
+#define KIB(n) ((n) << 10)
+
+const char *const knob_name[KNOB_COUNT] = {
+    [KNOB_CHANNELS] = "channels", [KNOB_STAGES] = "stages", [KNOB_WARPS] = "warps",
+    [KNOB_PATHS] = "paths",       [KNOB_PASSES] = "passes",
+};
+
+/* What docs/spec.md says of them. */
+static const struct knob_range cuda_knobs[] = {
+    {KNOB_CHANNELS, 1, 2, 1},    {KNOB_STAGES, 2, 8, 1}, {KNOB_WARPS, 8, 16, 4},
+    {KNOB_PATHS, 1, 1 << 16, 1}, {KNOB_PASSES, 1, 2, 1},
+};
+
+/* Measured on an H200, and taken for all. */
+static const struct occupancy cuda_occupancy[] = {{16, 1.22}, {12, 1.22}, {8, 1.0}};
+
+#define CUDA_OF_ALL                                                                                          \
+    .backend = "cuda", .lanes = 32, .registers = 1 << 16, .registers_most = 255,                             \
+    .occupancies = LENGTH(cuda_occupancy), .occupancy = cuda_occupancy, .knobs = LENGTH(cuda_knobs),         \
+    .knob = cuda_knobs
+#define SINCE_HOPPER (FEATURE_BULK_COPY | FEATURE_EARLY_LAUNCH | FEATURE_VECTOR_ATOMICS)
+
+/* Sources: the CUDA C++ programming guide's tables of compute capabilities (shared memory, registers) and of
+ * arithmetic throughput (multiply-adds), PTX ISA (features). */
+const struct device device_table[] = {
+    {"sm_80", .shared_bytes = KIB(163), .fma = {64, 32}, CUDA_OF_ALL},
+    {"sm_86", .shared_bytes = KIB(99), .fma = {128, 2}, CUDA_OF_ALL},
+    {"sm_89", .shared_bytes = KIB(99), .fma = {128, 2}, CUDA_OF_ALL},
+    {"sm_90", .shared_bytes = KIB(227), .fma = {128, 64}, .features = SINCE_HOPPER, CUDA_OF_ALL},
+    {"sm_100", .shared_bytes = KIB(227), .fma = {128, 64}, .features = SINCE_HOPPER, CUDA_OF_ALL},
+    {"sm_120", .shared_bytes = KIB(99), .fma = {128, 2}, .features = SINCE_HOPPER, CUDA_OF_ALL},
+    {"c", .backend = "c", .lanes = 1},
+};
+const int device_count = LENGTH(device_table);
+
+const struct device *device_named(const char *name)
+{
+    for (int i = 0; i < device_count; i++)
+        if (strcmp(device_table[i].name, name) == 0)
+            return &device_table[i];
+    return NULL;
+}
+
+const char **device_names(struct arena *a)
+{
+    const char **names = NEW_ARRAY(a, const char *, device_count);
+    for (int i = 0; i < device_count; i++)
+        names[i] = device_table[i].name;
+    return names;
+}
+
+bool knob_allows(const struct knob_range *range, long long value)
+{
+    return value >= range->least && value <= range->most && (value - range->least) % range->step == 0;
+}
+
+int device_registers(const struct device *d, int warps)
+{
+    enum { GRANULE = 8 }; /* registers are given out to threads in eights */
+    int share = d->registers / (warps * d->lanes) / GRANULE * GRANULE;
+    return share < d->registers_most ? share : d->registers_most;
+}
