@@ -91,7 +91,8 @@ def test_usage(folder):
             ("--emit: unknown word 'headers'; did you mean header?", '--emit=headers', a),
             ("unknown backend 'cudaa'; did you mean cuda?", '--backend=cudaa', a),
             ("unknown architecture 'sm_91'; did you mean sm_90?", '--arch=sm_91', a),
-            ('--arch chooses a GPU; --backend=c is for none', '--backend=c', '--arch=sm_90', a),
+            ('--arch=sm_90 is for --backend=cuda', '--backend=c', '--arch=sm_90', a),
+            ('--arch=c is for --backend=c', '--arch=c', a),
             ("-d: unknown letter 'x'; there are pflm", '-dx', a),
             ('-o needs a value', a, '-o'),
             ('-o needs a value', a, '-o', ''),
@@ -229,6 +230,8 @@ def test_reports(folder):
     for letter, words in zip('pflm', ('nonzero', 'Q_x(', 'forward', 'bytes of memory')):
         result = run('-d', letter, '-o', f'{folder}/out', a)
         ok(result.status == 0 and words in result.err and not result.out, f'-d {letter}', result)
+    ok('backward, derivative of forward(' in run('-df', '--list', a).err and
+       'gx (cotangent of x) = ' in run('-df', '--list', a).err, '-d f says what derives from what')
     both = run('-dpf', '-d', 'm', '--list', a).err
     ok('nonzero' in both and 'Q_x(' in both and 'memory' in both, 'letters add up')
 
