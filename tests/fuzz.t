@@ -9,7 +9,7 @@ trap 'rm -f "$keep"' EXIT
 
 echo 1..2
 program=$folder/fuzz_spec
-sources=$(ls cgtpgen/*/*.c | grep -E '/(arena|text|diag|node|field|spec|kernels|irreps|exact|wigner|sugar|problem|form)\.c$')
+sources=$(ls cgtpgen/*/*.c | grep -E '/(arena|text|diag|node|field|spec|kernels|irreps|natural|exact|wigner|sugar|problem|form)\.c$')
 # shellcheck disable=SC2086
 if ${CC:-cc} -std=c11 -D_POSIX_C_SOURCE=200809L -Icgtpgen -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
     -o "$program" tests/fuzz_spec.c $sources -lyaml > "$folder/log" 2>&1
