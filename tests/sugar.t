@@ -22,8 +22,8 @@ DIGEST = re.compile(r'\(digest \w+\)|(?<=\.digest = ")\w+')
 
 def generated(spec, name, backend):
     """The files of a spec under another name, with other kernels: {file: text without what shows the spec}."""
-    text = re.sub('^kernels: .*', f'kernels: [{KERNELS[backend]}]', re.sub('^name: .*', f'name: {name}', spec, flags=re.M),
-                  flags=re.M)
+    text = re.sub('^name: .*', f'name: {name}', spec, flags=re.M)
+    text = re.sub('^kernels: .*', f'kernels: [{KERNELS[backend]}]', text, flags=re.M)
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run([GENERATOR, f'--backend={backend}', '-o', folder, '-'], input=text, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
