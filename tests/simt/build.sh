@@ -52,7 +52,7 @@ for source; do
     esac
     case $source in
     *.cu)
-        "$CXX" -std=c++17 -O1 -fno-strict-aliasing $check -Wall -Wextra -Wno-unused-function \
+        "$CXX" -std=c++17 -O0 -fno-strict-aliasing $check -Wall -Wextra -Wno-unused-function \
             -Wno-unknown-pragmas $SIMT_FLAGS $short $include -I"$(dirname "$source")" \
             -x c++ -c -o "$object" "$source"
         ;;
