@@ -53,8 +53,8 @@ LONG := $(patsubst %,tests/%.t,cuda golden_single golden_double simt_mutants sim
     compilers simt install)
 TESTS := $(filter $(SCRIPTS),$(LONG)) $(UNITS) $(filter-out $(LONG),$(SCRIPTS))
 ifdef T
-TESTS_NAMED := $(basename $(notdir $(T)))
-TESTS := $(foreach name,$(TESTS_NAMED),$(or $(filter $(BUILD)/tests/$(name) tests/$(name).t,$(TESTS)), \
+NAMED := $(basename $(notdir $(T)))
+TESTS := $(foreach name,$(NAMED),$(or $(filter $(BUILD)/tests/$(name) tests/$(name).t,$(TESTS)), \
     $(error no test is named $(name))))
 endif
 
