@@ -1,9 +1,11 @@
 # make                  build/cgtpgen
 # make test             every test but the long ones; ends with prove's summary
+# make test T=tune      one test, or several: T='unit_spec tests/cli.t'
 # make test-all         the long ones too (TEST_ALL=1 in the environment of every test)
 # make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000);
 #                       on the GPU where nvidia-smi and nvcc work, else in C (DEMO_BACKEND=c, =cuda: as told)
 # make bench            the same timed against a dense loop, and against e3nn where PYTHON=... can import it
+# make bench-generation how long the generator takes for every layer of specs/
 # make generated        brings generated/ up to date; make check-generated shows what differs
 # make install          PREFIX=/usr/local DESTDIR=
 # make clean
@@ -45,7 +47,18 @@ UNITS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit_*.c))
 SCRIPTS := $(wildcard tests/*.t)
 TEST_NEEDS :=
 
-.PHONY: all test test-all demo bench generated check-generated install clean FORCE
+# What `make test` runs: the tests named by T, or all, those first that take longest, so that none is left to run
+# alone at the end.
+LONG := $(patsubst %,tests/%.t,cuda golden_single golden_double simt_mutants simt_golden specs_paths selftest \
+    compilers simt install)
+TESTS := $(filter $(SCRIPTS),$(LONG)) $(UNITS) $(filter-out $(LONG),$(SCRIPTS))
+ifdef T
+NAMED := $(basename $(notdir $(T)))
+TESTS := $(foreach name,$(NAMED),$(or $(filter $(BUILD)/tests/$(name) tests/$(name).t,$(TESTS)), \
+    $(error no test is named $(name))))
+endif
+
+.PHONY: all test test-all demo bench bench-generation generated check-generated install clean FORCE
 all: $(BUILD)/cgtpgen
 
 -include tests/rules.mk
@@ -84,9 +97,9 @@ install: $(BUILD)/cgtpgen
 	    'Description: source code for O(3)-equivariant tensor products' "Version: $(VERSION)" \
 	    'Cflags: -I$${datadir}' > $(DESTDIR)$(PREFIX)/share/pkgconfig/cgtpgen.pc
 
-test: $(BUILD)/cgtpgen $(UNITS) $(TEST_NEEDS)
+test: $(BUILD)/cgtpgen $(filter $(UNITS),$(TESTS)) $(TEST_NEEDS)
 	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' CC='$(CC)' CFLAGS='$(CFLAGS)' PYTHON='$(PYTHON)' \
-	    TEST_ALL='$(TEST_ALL)' prove -e '' -j$(PROVE_JOBS) $(sort $(UNITS)) $(sort $(SCRIPTS))
+	    TEST_ALL='$(TEST_ALL)' prove -e '' -j$(PROVE_JOBS) $(TESTS)
 
 test-all:
 	$(Q)$(MAKE) test TEST_ALL=1
@@ -161,6 +174,9 @@ $(BUILD)/bench/native: $(BENCH_NEEDS)
 $(BUILD)/bench/plain: $(BENCH_NEEDS)
 	@mkdir -p $(@D)
 	$(Q)$(call BENCH,-O3)
+
+bench-generation: $(BUILD)/cgtpgen
+	$(Q)$(PYTHON) tests/bench/generation.py $< specs/*.yaml
 
 bench: $(BUILD)/cgtpgen $(BUILD)/bench/native $(BUILD)/bench/plain
 	$(Q)$(PYTHON) tests/bench/bench.py $(BUILD)/bench $< $(DEMO_SPEC) $(BENCH_EDGES)

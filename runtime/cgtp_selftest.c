@@ -12,6 +12,7 @@
  * large where long double is no wider than the type.
  */
 #include "cgtp_selftest.h"
+#include "cgtp_selftest_memory.h"
 
 #include <float.h>
 #include <math.h>
@@ -21,97 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef CGTP_SELFTEST_CUDA
-#include <cuda_runtime_api.h>
-#endif
-
 enum { SHOWN = 3, COMPONENTS = 2 * 11 + 1, SIZES = 4 };
-
-static _Noreturn void give_up(const char *why)
-{
-    printf("Bail out! %s\n", why);
-    exit(2);
-}
-
-/* ---- memory: the host's, and the one that kernels work on ---- */
-
-static void *host_new(int64_t n, size_t size)
-{
-    void *p = calloc((size_t)n + 1, size); /* one more: nothing is a valid pointer too */
-    if (!p)
-        give_up("out of memory");
-    return p;
-}
-
-#ifdef CGTP_SELFTEST_CUDA
-static void *device_new(size_t bytes)
-{
-    void *p;
-    if (cudaMalloc(&p, bytes + 16) != cudaSuccess)
-        give_up("out of memory on the device, or no device");
-    return p;
-}
-
-static void device_free(void *p)
-{
-    cudaFree(p);
-}
-
-static void device_write(void *to, const void *from_host, size_t bytes)
-{
-    if (bytes && cudaMemcpy(to, from_host, bytes, cudaMemcpyHostToDevice) != cudaSuccess)
-        give_up(cudaGetErrorString(cudaGetLastError()));
-}
-
-/* Waits for what was launched, so its errors come out here. */
-static void device_read(void *to_host, const void *from, size_t bytes)
-{
-    if (bytes && cudaMemcpy(to_host, from, bytes, cudaMemcpyDeviceToHost) != cudaSuccess)
-        give_up(cudaGetErrorString(cudaGetLastError()));
-}
-#else
-static void *device_new(size_t bytes)
-{
-    void *p = aligned_alloc(64, (bytes / 64 + 1) * 64);
-    if (!p)
-        give_up("out of memory");
-    return p;
-}
-
-static void device_free(void *p)
-{
-    free(p);
-}
-
-static void device_write(void *to, const void *from_host, size_t bytes)
-{
-    if (bytes)
-        memcpy(to, from_host, bytes);
-}
-
-static void device_read(void *to_host, const void *from, size_t bytes)
-{
-    if (bytes)
-        memcpy(to_host, from, bytes);
-}
-#endif
-
-static void *device_copy(const void *from_host, size_t bytes)
-{
-    void *p = device_new(bytes);
-    device_write(p, from_host, bytes);
-    return p;
-}
-
-/* bytes of NaN in any type */
-static void *device_nan(size_t bytes)
-{
-    void *image = host_new((int64_t)bytes, 1), *p;
-    memset(image, 0xff, bytes);
-    p = device_copy(image, bytes);
-    free(image);
-    return p;
-}
 
 /* ---- items and how they refer to rows ---- */
 

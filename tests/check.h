@@ -64,7 +64,7 @@ bool check_run(struct check *, const cgtp_kernel *, const struct ref_graph *, st
                double **output);
 void check_free_outputs(const cgtp_kernel *, double **output);
 
-/* The reference's output `name`: new arrays of rows * dim. only: as in ref_evaluate. */
+/* The reference's output `name`: new arrays of rows * dim; value may be NULL. only: as in ref_evaluate. */
 void check_reference(struct check *, const struct ref_kernel *, const char *name, const struct ref_graph *,
                      struct check_values *, int only, long double **value, long double **magnitude);
 

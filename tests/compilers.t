@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
@@ -16,8 +17,18 @@ SPECS = sorted(glob.glob('specs/*.yaml'))
 
 
 def output(generator):
-    return [subprocess.run([generator, f'--backend={backend}', what, *SPECS], stdout=subprocess.PIPE).stdout
-            for backend in ('c', 'cuda') for what in ('-o-', '--print=paths,nnz,weights,plan,cost,json')]
+    """Everything that it writes about all specs: for each backend the files one after the other, then reports."""
+    texts = []
+    for backend in ('c', 'cuda'):
+        with tempfile.TemporaryDirectory() as folder:
+            report = subprocess.run([generator, f'--backend={backend}', '--print=paths,nnz,weights,plan,cost,json',
+                                     '-o', folder, *SPECS], stdout=subprocess.PIPE).stdout
+            files = []
+            for name in sorted(os.listdir(folder)):
+                with open(f'{folder}/{name}', 'rb') as file:
+                    files += [name.encode(), file.read()]
+        texts += [b'\n'.join(files), report]
+    return texts
 
 
 reference = output(os.environ.get('CGTPGEN', 'build/cgtpgen'))

@@ -20,11 +20,13 @@ from tap import done, equal, ok, skip  # noqa: E402
 BUILD = os.environ.get('BUILD', 'build')
 GENERATOR = os.environ.get('CGTPGEN', f'{BUILD}/cgtpgen')
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
-FLAGS = ['-std=c++17', '-O3', '-Xcompiler=-Wall,-Wextra', '-Xptxas=-v', '-Iruntime', '-c']
+FLAGS = ['-std=c++17', '-O3', '-Xcompiler=-Wall,-Wextra', '-Xptxas=-v', '-Iruntime']
+OBJECT, CODE = '-c', '-cubin'  # CODE: without the half that runs on the host
 JOBS = 2
 KERNELS = ('forward', 'backward', 'double_backward')
 PRODUCTS = {'sm_80': ['mace_large'], 'sm_90': ['mace_large', 'conv_mixed'], 'sm_86': ['nequip_water'],
             'sm_89': ['nequip_water'], 'sm_100': ['nequip_water'], 'sm_120': ['nequip_water']}
+HOSTED = ('sm_86', 'sm_90')  # where the host's half is compiled too, of each product once
 MIXED = 'tests/simt/specs/conv_mixed.yaml'  # paths for the convolution and others
 LEFT = {'5': 'channels that are no multiple of 32', '6': 'operands that begin at no multiple of 16 bytes',
         '7': 'not uvu with one channel of y', '8': 'operands that begin at no multiple of 16 bytes',
@@ -109,7 +111,8 @@ def check_choice():
 def compile_kernel(job):
     arch, product, kernel = job
     stem = f'{BUILD}/cuda/{arch}/{product}_{kernel}'
-    return run(NVCC, *FLAGS, f'-arch={arch}', '-o', f'{stem}.o', f'{stem}.cu')
+    form, ending = (OBJECT, 'o') if arch in HOSTED else (CODE, 'cubin')
+    return run(NVCC, *FLAGS, form, f'-arch={arch}', '-o', f'{stem}.{ending}', f'{stem}.cu')
 
 
 def reported(log):
@@ -143,7 +146,7 @@ def spilled(kernel, function, registers):
     stem = f'{folder}/{product}_{kernel}_{registers}'
     with open(f'{stem}.cu', 'w') as f:
         f.write(bounded)
-    log = run(NVCC, *FLAGS, f'-arch={arch}', '-o', f'{stem}.o', f'{stem}.cu').stdout
+    log = run(NVCC, *FLAGS, CODE, f'-arch={arch}', '-o', f'{stem}.cubin', f'{stem}.cu').stdout
     return reported(log)[0][f'{function}ILi0EEv']['stores']
 
 
@@ -210,7 +213,8 @@ def check_spills(arch):
         written = subprocess.run([GENERATOR, f'--arch={arch}', '-o', folder, '-'], input=text, text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         stem = f'{folder}/{layer}_{kernel}'
-        return written if written.returncode else run(NVCC, *FLAGS, f'-arch={arch}', '-o', f'{stem}.o', f'{stem}.cu')
+        return written if written.returncode else run(NVCC, *FLAGS, CODE, f'-arch={arch}', '-o', f'{stem}.cubin',
+                                                      f'{stem}.cu')
 
     with ThreadPoolExecutor(JOBS) as pool:
         for (layer, more, kernel), result in zip(jobs, pool.map(compiled, jobs)):

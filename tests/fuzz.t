@@ -1,6 +1,7 @@
 #!/bin/sh
-# Mutants of all specs, right and wrong, through spec_read, problem_build and form_build built with ASan and UBSan. The seed is
-# fixed (FUZZ_SEED changes it), the time is 10 s (FUZZ_SECONDS). A mutant that fails is kept in $BUILD/fuzz/.
+# Mutants of all specs, right and wrong, through spec_read, problem_build and form_build built with ASan and UBSan.
+# The seed is fixed (FUZZ_SEED changes it), and how many there are (FUZZ_MUTANTS). One that fails is kept in
+# $BUILD/fuzz/.
 set -u
 folder=${BUILD:-build}/fuzz
 mkdir -p "$folder" || exit 1
@@ -22,7 +23,7 @@ else
 fi
 
 # shellcheck disable=SC2046
-if FUZZ_KEEP=$keep "$program" --mutate "${FUZZ_SEED:-1}" "${FUZZ_SECONDS:-10}" \
+if FUZZ_KEEP=$keep "$program" --mutate "${FUZZ_SEED:-1}" "${FUZZ_MUTANTS:-30000}" \
     $(ls tests/bad/*.yaml specs/*.yaml) > "$folder/log" 2>&1
 then
     echo "ok 2 - $(tail -n 1 "$folder/log")"

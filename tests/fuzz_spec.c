@@ -2,7 +2,7 @@
  * problem_build, form_build.
  *
  *   fuzz_spec [FILE...]                       each file (or standard input) once
- *   fuzz_spec --mutate SEED SECONDS FILE...   mutants of the files, the same ones for the same seed
+ *   fuzz_spec --mutate SEED COUNT FILE...     so many mutants of the files, the same ones for the same seed
  *
  * Built with ASan and UBSan (tests/fuzz.t). Whatever the input: no crash, no leak, no endless loop, a result
  * exactly when there are no errors, every error at a place that exists, nothing printed that a terminal might
@@ -15,10 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { FILES_MAX = 1024, SIZE_MAX_ = 1 << 21, SECONDS_A_RUN = 20 };
+enum { FILES_MAX = 1024, SIZE_MAX_ = 1 << 21, SECONDS_A_RUN = 100 };
 
 struct input {
     size_t size;
@@ -270,13 +269,12 @@ static struct input read_input(FILE *f)
     return in;
 }
 
-/* Runs mutants of the files, most of them of right ones, until the time is over. */
-static void run_mutants(const struct input *file, int count, const int *right, int rights, int seconds,
+/* Runs mutants of the files, most of them of right ones. */
+static void run_mutants(const struct input *file, int count, const int *right, int rights, long mutants,
                         struct wigner *wigner)
 {
-    time_t end = time(NULL) + seconds;
-    long runs = 0, good = 0;
-    while (time(NULL) < end) {
+    long good = 0;
+    for (long runs = 0; runs < mutants; runs++) {
         int from = (int)random_below((uint64_t)count);
         if (rights && random_below(4))
             from = right[random_below((uint64_t)rights)];
@@ -288,10 +286,9 @@ static void run_mutants(const struct input *file, int count, const int *right, i
             mutate(&in, file, count);
         keep(&in);
         good += run(&in, runs % 10 == 9 ? 1 + random_below(1 << 17) : 0, wigner);
-        runs++;
         free(in.s);
     }
-    printf("%ld mutants, %ld of them right\n", runs, good);
+    printf("%ld mutants, %ld of them right\n", mutants, good);
 }
 
 static void run_files(int argc, char **argv, struct wigner *wigner)
@@ -315,7 +312,7 @@ static void run_files(int argc, char **argv, struct wigner *wigner)
     printf("%d files, %d of them right\n", count, rights);
     if (mutants) {
         state = strtoull(argv[2], NULL, 10) * 2 + 1;
-        run_mutants(file, count, right, rights, atoi(argv[3]), wigner);
+        run_mutants(file, count, right, rights, atol(argv[3]), wigner);
     }
     for (int i = 0; i < count; i++)
         free(file[i].s);

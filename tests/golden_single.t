@@ -10,5 +10,6 @@ if [ "$TEST_ALL" ]; then
         descriptor euler quotients symmetry
 else
     short="$single -e '/^name: g_nequip_lmax[345]/,\$s/^kernels: .*/$three/'"
+    quick_compiler
     check_products golden_single -O0 "$short" "$cases" problems=tests/golden $kinds
 fi

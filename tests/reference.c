@@ -468,7 +468,8 @@ void ref_evaluate(const struct ref_problem *p, const struct ref_graph *g, const 
                   int output, const double *const *input, int only, long double *value,
                   long double *magnitude)
 {
-    evaluate(p, g, kernel, output, input, only, VALUE, value);
+    if (value)
+        evaluate(p, g, kernel, output, input, only, VALUE, value);
     evaluate(p, g, kernel, output, input, only, MAGNITUDE, magnitude);
 }
 

@@ -148,8 +148,8 @@ struct ref_graph {
 
 int64_t ref_rows(const struct ref_problem *, const struct ref_graph *, int slot);
 
-/* One output of a kernel. input[a]: rows of the kernel's argument a. value, magnitude [rows * dim]: the sum,
- * and the sum of the absolute values of its terms. only: one path's number, or -1 for all. */
+/* One output of a kernel. input[a]: rows of the kernel's argument a. value, magnitude [rows * dim]: the sum
+ * (may be NULL), and the sum of the absolute values of its terms. only: one path's number, or -1 for all. */
 void ref_evaluate(const struct ref_problem *, const struct ref_graph *, const struct ref_kernel *, int output,
                   const double *const *input, int only, long double *value, long double *magnitude);
 

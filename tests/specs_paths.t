@@ -8,5 +8,6 @@ if [ "$TEST_ALL" ]; then
     all='forward, backward, double_backward, triple_backward, jvp, backward_jvp, double_backward_jvp'
     check_products specs_paths -O1 "tests/narrow.py --kernels='$all'" "$specs" descriptor paths
 else
+    quick_compiler
     check_products specs_paths -O0 tests/narrow.py "$specs" descriptor paths
 fi

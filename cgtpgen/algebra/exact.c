@@ -1,280 +1,17 @@
 /* exact.c - see exact.h.
  *
- * Naturals are schoolbook arithmetic on 32-bit limbs with 64-bit intermediates: the numbers met here have a
- * few limbs (numerators and denominators of squared 3j symbols to l = 11 have one or two), so what matters
- * is that small ones are quick. Rationals are kept in lowest terms by cancelling before multiplying, which
- * also makes equality a comparison of limbs. Rounding divides once, takes an integer square root, and lets
- * a sticky bit stand for everything below.
+ * Rationals are kept in lowest terms by cancelling before multiplying, which also makes equality a comparison
+ * of limbs. Rounding divides once, takes an integer square root, and lets a sticky bit stand for everything
+ * below.
  */
 #include "algebra/exact.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* ---- naturals ---- */
-
-static const uint32_t one_limb[1] = {1};
-static const struct nat nat_one = {1, one_limb};
-
-static struct nat nat_trim(const uint32_t *limb, int n)
-{
-    while (n > 0 && limb[n - 1] == 0)
-        n--;
-    return (struct nat){n, limb};
-}
-
-static struct nat nat_make(struct arena *a, uint64_t value)
-{
-    if (value == 1)
-        return nat_one;
-    uint32_t *limb = NEW_ARRAY(a, uint32_t, 2);
-    limb[0] = (uint32_t)value;
-    limb[1] = (uint32_t)(value >> 32);
-    return nat_trim(limb, 2);
-}
-
-static bool nat_is_one(struct nat a)
-{
-    return a.n == 1 && a.limb[0] == 1;
-}
-
-/* Does it fit in 64 bits? Then *value is it. */
-static bool nat_small(struct nat a, uint64_t *value)
-{
-    if (a.n > 2)
-        return false;
-    *value = (a.n > 0 ? a.limb[0] : 0) | (a.n > 1 ? (uint64_t)a.limb[1] << 32 : 0);
-    return true;
-}
-
-static int bit_length64(uint64_t value)
-{
-    int n = 0;
-    for (int step = 32; step; step /= 2)
-        if (value >> step) {
-            value >>= step;
-            n += step;
-        }
-    return n + (value != 0);
-}
-
-static int nat_bit_length(struct nat a)
-{
-    return a.n ? 32 * (a.n - 1) + bit_length64(a.limb[a.n - 1]) : 0;
-}
-
-static int nat_compare(struct nat a, struct nat b)
-{
-    if (a.n != b.n)
-        return a.n < b.n ? -1 : 1;
-    for (int i = a.n - 1; i >= 0; i--)
-        if (a.limb[i] != b.limb[i])
-            return a.limb[i] < b.limb[i] ? -1 : 1;
-    return 0;
-}
-
-static struct nat nat_add(struct arena *arena, struct nat a, struct nat b)
-{
-    if (a.n < b.n) {
-        struct nat t = a;
-        a = b;
-        b = t;
-    }
-    uint32_t *sum = NEW_ARRAY(arena, uint32_t, a.n + 1);
-    uint64_t carry = 0;
-    for (int i = 0; i < a.n; i++) {
-        carry += (uint64_t)a.limb[i] + (i < b.n ? b.limb[i] : 0);
-        sum[i] = (uint32_t)carry;
-        carry >>= 32;
-    }
-    sum[a.n] = (uint32_t)carry;
-    return nat_trim(sum, a.n + 1);
-}
-
-static struct nat nat_mul(struct arena *arena, struct nat a, struct nat b)
-{
-    if (nat_is_one(a))
-        return b;
-    if (nat_is_one(b))
-        return a;
-    uint32_t *product = NEW_ARRAY(arena, uint32_t, a.n + b.n);
-    for (int i = 0; i < a.n; i++) {
-        uint64_t carry = 0;
-        for (int j = 0; j < b.n; j++) {
-            carry += (uint64_t)a.limb[i] * b.limb[j] + product[i + j];
-            product[i + j] = (uint32_t)carry;
-            carry >>= 32;
-        }
-        product[i + b.n] = (uint32_t)carry;
-    }
-    return nat_trim(product, a.n + b.n);
-}
-
-/* out[0 .. n-1] = a * 2^bits; the product fits in n limbs. */
-static void shift_left(uint32_t *out, int n, struct nat a, int bits)
-{
-    int whole = bits / 32, part = bits % 32;
-    memset(out, 0, (size_t)n * sizeof *out);
-    for (int i = 0; i < a.n; i++) {
-        uint64_t wide = (uint64_t)a.limb[i] << part;
-        out[i + whole] |= (uint32_t)wide;
-        if (wide >> 32)
-            out[i + whole + 1] = (uint32_t)(wide >> 32);
-    }
-}
-
-/* Divides a[0 .. an] (an + 1 limbs, the highest zero) by b[0 .. bn-1], whose highest bit is set; an >= bn.
- * The quotient's an - bn + 1 limbs go to q, the remainder stays in a[0 .. bn-1]. Knuth, The Art of Computer
- * Programming 2, 4.3.1, algorithm D. */
-static void divide(uint32_t *q, uint32_t *a, int an, const uint32_t *b, int bn)
-{
-    const uint64_t base = (uint64_t)1 << 32;
-    for (int j = an - bn; j >= 0; j--) {
-        uint64_t top = (uint64_t)a[j + bn] << 32 | a[j + bn - 1];
-        uint64_t guess = top / b[bn - 1], rest = top % b[bn - 1];
-        while (guess >= base || (bn > 1 && guess * b[bn - 2] > (rest << 32 | a[j + bn - 2]))) {
-            guess--;
-            rest += b[bn - 1];
-            if (rest >= base)
-                break;
-        }
-        uint64_t carry = 0, borrow = 0;
-        for (int i = 0; i < bn; i++) {
-            carry += guess * b[i];
-            uint64_t difference = (uint64_t)a[i + j] - (uint32_t)carry - borrow;
-            a[i + j] = (uint32_t)difference;
-            borrow = difference >> 63;
-            carry >>= 32;
-        }
-        uint64_t difference = (uint64_t)a[j + bn] - carry - borrow;
-        a[j + bn] = (uint32_t)difference;
-        if (difference >> 63) { /* the guess was one too large: add b back */
-            guess--;
-            carry = 0;
-            for (int i = 0; i < bn; i++) {
-                carry += (uint64_t)a[i + j] + b[i];
-                a[i + j] = (uint32_t)carry;
-                carry >>= 32;
-            }
-            a[j + bn] += (uint32_t)carry;
-        }
-        q[j] = (uint32_t)guess;
-    }
-}
-
-/* a / b, rounded down; b > 0. *remainder may be wanted (NULL: no). */
-static struct nat nat_divide(struct arena *arena, struct nat a, struct nat b, struct nat *remainder)
-{
-    uint64_t small_a, small_b;
-    if (nat_small(a, &small_a) && nat_small(b, &small_b)) {
-        if (remainder)
-            *remainder = nat_make(arena, small_a % small_b);
-        return nat_make(arena, small_a / small_b);
-    }
-    if (nat_compare(a, b) < 0) {
-        if (remainder)
-            *remainder = a;
-        return (struct nat){0, NULL};
-    }
-    int shift = 32 * b.n - nat_bit_length(b);
-    int an = a.n + 1;
-    uint32_t *dividend = NEW_ARRAY(arena, uint32_t, an + 1);
-    uint32_t *divisor = NEW_ARRAY(arena, uint32_t, b.n);
-    uint32_t *quotient = NEW_ARRAY(arena, uint32_t, an - b.n + 1);
-    shift_left(dividend, an + 1, a, shift);
-    shift_left(divisor, b.n, b, shift);
-    divide(quotient, dividend, an, divisor, b.n);
-    if (remainder) {
-        for (int i = 0; i < b.n; i++) {
-            uint64_t wide = dividend[i] | (i + 1 < b.n ? (uint64_t)dividend[i + 1] << 32 : 0);
-            dividend[i] = (uint32_t)(wide >> shift);
-        }
-        *remainder = nat_trim(dividend, b.n);
-    }
-    return nat_trim(quotient, an - b.n + 1);
-}
-
-/* Binary, both > 0. */
-static uint64_t gcd64(uint64_t a, uint64_t b)
-{
-    int twos = __builtin_ctzll(a | b);
-    a >>= __builtin_ctzll(a);
-    while (b) {
-        b >>= __builtin_ctzll(b);
-        uint64_t low = a < b ? a : b;
-        b = a < b ? b - a : a - b;
-        a = low;
-    }
-    return a << twos;
-}
-
-/* Both > 0. Euclid until the numbers are small. */
-static struct nat nat_gcd(struct arena *arena, struct nat a, struct nat b)
-{
-    uint64_t small_a, small_b;
-    while (b.n) {
-        if (nat_small(a, &small_a) && nat_small(b, &small_b))
-            return nat_make(arena, gcd64(small_a, small_b));
-        struct nat rest;
-        nat_divide(arena, a, b, &rest);
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* Divides both by their greatest common divisor; both > 0. */
-static void cancel(struct arena *arena, struct nat *a, struct nat *b)
-{
-    if (nat_is_one(*a) || nat_is_one(*b))
-        return;
-    struct nat common = nat_gcd(arena, *a, *b);
-    if (nat_is_one(common))
-        return;
-    *a = nat_divide(arena, *a, common, NULL);
-    *b = nat_divide(arena, *b, common, NULL);
-}
-
-/* Is a a square? Then *root is its root. Newton's iteration falls from above to floor(sqrt a). */
-static bool nat_square_root(struct arena *arena, struct nat a, struct nat *root)
-{
-    if (a.n == 0) {
-        *root = a;
-        return true;
-    }
-    if (0xfdfdfdedfdfcfdecULL >> (a.limb[0] & 63) & 1) /* bit r: r is no square modulo 64 */
-        return false;
-    int bits = (nat_bit_length(a) + 1) / 2 + 1;
-    uint32_t *limb = NEW_ARRAY(arena, uint32_t, bits / 32 + 1);
-    shift_left(limb, bits / 32 + 1, nat_one, bits - 1);
-    struct nat x = nat_trim(limb, bits / 32 + 1);
-    for (;;) {
-        struct nat sum = nat_add(arena, x, nat_divide(arena, a, x, NULL));
-        struct nat next = nat_divide(arena, sum, nat_make(arena, 2), NULL);
-        if (nat_compare(next, x) >= 0)
-            break;
-        x = next;
-    }
-    *root = x;
-    return nat_compare(nat_mul(arena, x, x), a) == 0;
-}
-
-static void nat_print(struct text *t, struct nat a)
-{
-    uint64_t small = 0;
-    if (nat_small(a, &small)) {
-        text_printf(t, "%llu", (unsigned long long)small);
-        return;
-    }
-    struct nat rest, quotient = nat_divide(t->arena, a, nat_make(t->arena, 1000000000), &rest);
-    nat_print(t, quotient);
-    nat_small(rest, &small);
-    text_printf(t, "%09llu", (unsigned long long)small);
-}
-
 /* ---- rationals ---- */
 
-static const struct rat rat_zero = {{0, NULL}, {1, one_limb}};
+static const struct rat rat_zero = {{0, NULL}, {1, (const uint32_t[]){1}}};
 
 struct rat rat_make(struct arena *arena, uint64_t num, uint64_t den)
 {
@@ -294,8 +31,8 @@ struct rat rat_mul(struct arena *arena, struct rat a, struct rat b)
 {
     if (rat_is_zero(a) || rat_is_zero(b))
         return rat_zero;
-    cancel(arena, &a.num, &b.den);
-    cancel(arena, &b.num, &a.den);
+    nat_cancel(arena, &a.num, &b.den);
+    nat_cancel(arena, &b.num, &a.den);
     return (struct rat){nat_mul(arena, a.num, b.num), nat_mul(arena, a.den, b.den)};
 }
 
@@ -316,7 +53,7 @@ struct rat rat_add(struct arena *arena, struct rat a, struct rat b)
     struct nat a_rest = nat_divide(arena, a.den, common, NULL);
     struct nat b_rest = nat_divide(arena, b.den, common, NULL);
     struct nat num = nat_add(arena, nat_mul(arena, a.num, b_rest), nat_mul(arena, b.num, a_rest));
-    cancel(arena, &num, &common);
+    nat_cancel(arena, &num, &common);
     return (struct rat){num, nat_mul(arena, common, nat_mul(arena, a_rest, b_rest))};
 }
 
@@ -432,16 +169,16 @@ static struct truncated truncate_rat(struct rat value, int bits, bool root)
     int shift = wanted - nat_bit_length(value.num) + nat_bit_length(value.den);
     if (root && shift % 2 != 0)
         shift++;
-    /* divide() wants the divisor's top bit set. */
+    /* limbs_divide() wants the divisor's top bit set. */
     int normalize = 32 * value.den.n - nat_bit_length(value.den);
     while (shift + normalize < 0)
         normalize += 32;
     int an = (nat_bit_length(value.num) + shift + normalize + 31) / 32;
     int bn = (nat_bit_length(value.den) + normalize) / 32;
     uint32_t a[an + 1], b[bn], q[an - bn + 1]; /* a few limbs each; an >= bn since the quotient is not zero */
-    shift_left(a, an + 1, value.num, shift + normalize);
-    shift_left(b, bn, value.den, normalize);
-    divide(q, a, an, b, bn);
+    limbs_shift_left(a, an + 1, value.num, shift + normalize);
+    limbs_shift_left(b, bn, value.den, normalize);
+    limbs_divide(q, a, an, b, bn);
 
     struct truncated t = {0, -shift, nat_trim(a, bn).n != 0};
     if (!root) {

@@ -1,20 +1,11 @@
-/* exact.h - exact numbers: naturals, rationals, and sign * sqrt(rational), rounded once, at the end.
+/* exact.h - exact numbers: rationals and sign * sqrt(rational), rounded once, at the end.
  *
  * Values are immutable and live in the arena; they can be shared freely.
  */
 #ifndef CGTPGEN_EXACT_H
 #define CGTPGEN_EXACT_H
 
-#include "util/text.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-
-/* A natural number: n limbs of 32 bits, least significant first, no leading zero limb; n == 0 is zero. */
-struct nat {
-    int n;
-    const uint32_t *limb;
-};
+#include "algebra/natural.h"
 
 /* num / den >= 0, in lowest terms, den > 0. */
 struct rat {

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+static const char *const slot_letter[SLOT_COUNT] = {"x", "y", "w", "g"};
+
 /* A kernel while it is derived: growing arrays. */
 struct draft {
     struct arena *arena;
@@ -266,90 +268,104 @@ static void check_name(const char *name, struct pos pos, struct diag *diag)
         diag_error(diag, pos, "names that end in a digit are the generated functions' own");
 }
 
-/* A kernel that the spec spells out as terms. */
-static struct draft spelled(struct arena *a, const struct spec_kernel *k, bool weights, struct diag *diag)
+static int input_named(const struct draft *d, const char *name)
 {
-    static const char *const slot_letter[SLOT_COUNT] = {"x", "y", "w", "g"};
-    struct draft d = {.arena = a, .name = k->name};
-    add_input(&d, "x", SLOT_X, false);
-    add_input(&d, "y", SLOT_Y, false);
+    for (int i = 0; i < d->inputs; i++)
+        if (strcmp(d->input[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* The inputs of a kernel that the spec spells out: the primal values, then those that it declares. */
+static void declare_inputs(struct draft *d, const struct spec_kernel *k, bool weights, struct diag *diag)
+{
+    add_input(d, "x", SLOT_X, false);
+    add_input(d, "y", SLOT_Y, false);
     if (weights)
-        add_input(&d, "w", SLOT_W, false);
-    add_input(&d, "gz", SLOT_G, false);
+        add_input(d, "w", SLOT_W, false);
+    add_input(d, "gz", SLOT_G, false);
     for (int i = 0; i < k->arguments; i++) {
         const struct spec_argument *s = &k->argument[i];
         check_name(s->name, s->pos, diag);
-        for (int j = 0; j < d.inputs; j++)
-            if (strcmp(d.input[j].name, s->name) == 0)
-                diag_error(diag, s->pos, "'%s' is already an argument; x, y, w and gz need no declaration",
-                           s->name);
+        if (input_named(d, s->name) >= 0)
+            diag_error(diag, s->pos, "'%s' is already an argument; x, y, w and gz need no declaration",
+                       s->name);
         if (s->slot == SLOT_W && !weights)
             diag_error(diag, s->pos, "'%s' is declared as %s of w, but no path of this product has weights",
                        s->name, s->tangent ? "a (co)tangent" : "a value");
-        add_input(&d, s->name, s->slot, s->tangent);
+        add_input(d, s->name, s->slot, s->tangent);
     }
-    const char **names = NEW_ARRAY(a, const char *, d.inputs + 1);
-    for (int i = 0; i < d.inputs; i++)
-        names[i] = d.input[i].name;
+}
+
+/* The input that a term names for a slot, -1 for w where the product has no weights: there w is a formality.
+ * False after reporting that it cannot stand there. */
+static bool resolve_argument(const struct draft *d, const struct spec_term *q, int argument, enum slot slot,
+                             bool weights, struct diag *diag, int *input)
+{
+    const char *name = q->argument[argument];
+    struct pos pos = q->argument_pos[argument];
+    *input = input_named(d, name);
+    if (*input < 0) {
+        if (slot == SLOT_W && !weights && strcmp(name, "w") == 0)
+            return true;
+        const char **names = NEW_ARRAY(d->arena, const char *, d->inputs + 1);
+        for (int i = 0; i < d->inputs; i++)
+            names[i] = d->input[i].name;
+        const char *near = diag_nearest(name, names, d->inputs);
+        diag_error(diag, pos, "unknown argument '%s'%s%s%s", name, near ? "; did you mean '" : "",
+                   near ? near : "", near ? "'?" : "; declare it under `arguments`");
+        return false;
+    }
+    if (d->input[*input].slot == slot)
+        return true;
+    diag_error(diag, pos, "'%s' is an argument of slot %s, but slot %s stands here: Q_%s takes (%s, %s, %s)",
+               name, slot_letter[d->input[*input].slot], slot_letter[slot], slot_letter[q->target],
+               q->target == SLOT_X ? "y" : "x", q->target <= SLOT_Y ? "w" : "y",
+               q->target == SLOT_G ? "w" : "g");
+    return false;
+}
+
+/* Adds one term to an output; reports what is wrong with it instead. */
+static void add_term(const struct draft *d, struct form_output *out, const struct spec_term *q, bool weights,
+                     struct diag *diag)
+{
+    struct form_term term = {.target = q->target, .argument = {-1, -1, -1, -1}};
+    if (q->target != out->slot) {
+        diag_error(diag, q->pos,
+                   "'%s' adds derivatives by %s and by %s; all terms of an output must have one target",
+                   out->name, slot_letter[out->slot], slot_letter[q->target]);
+        return;
+    }
+    if (q->target == SLOT_W && !weights) {
+        diag_error(diag, q->pos, "no path of this product has weights, so there is no derivative by w");
+        return;
+    }
+    bool good = true;
+    for (int slot = 0, given = 0; slot < SLOT_COUNT; slot++)
+        if (slot != (int)q->target)
+            good &= resolve_argument(d, q, given++, (enum slot)slot, weights, diag, &term.argument[slot]);
+    for (int before = 0; good && before < out->terms; before++)
+        if (memcmp(&out->term[before], &term, sizeof term) == 0) {
+            diag_error(diag, q->pos, "the term is listed twice");
+            return;
+        }
+    if (good)
+        out->term[out->terms++] = term;
+}
+
+/* A kernel that the spec spells out as terms. */
+static struct draft spelled(struct arena *a, const struct spec_kernel *k, bool weights, struct diag *diag)
+{
+    struct draft d = {.arena = a, .name = k->name};
+    declare_inputs(&d, k, weights, diag);
     for (int o = 0; o < k->outputs; o++) {
         const struct spec_output *s = &k->output[o];
         check_name(s->name, s->pos, diag);
-        for (int j = 0; j < d.inputs; j++)
-            if (strcmp(d.input[j].name, s->name) == 0)
-                diag_error(diag, s->pos, "output '%s' has the name of an argument", s->name);
+        if (input_named(&d, s->name) >= 0)
+            diag_error(diag, s->pos, "output '%s' has the name of an argument", s->name);
         struct form_output *out = add_output(&d, s->name, s->terms ? s->term[0].target : SLOT_G, s->terms);
-        for (int t = 0; t < s->terms; t++) {
-            const struct spec_term *q = &s->term[t];
-            struct form_term term = {.target = q->target, .argument = {-1, -1, -1, -1}};
-            if (q->target != out->slot) {
-                diag_error(
-                    diag, q->pos,
-                    "'%s' adds derivatives by %s and by %s; all terms of an output must have one target",
-                    s->name, slot_letter[out->slot], slot_letter[q->target]);
-                continue;
-            }
-            if (q->target == SLOT_W && !weights) {
-                diag_error(diag, q->pos,
-                           "no path of this product has weights, so there is no derivative by w");
-                continue;
-            }
-            int given = 0;
-            bool good = true;
-            for (int slot = 0; slot < SLOT_COUNT; slot++) {
-                if (slot == (int)q->target)
-                    continue;
-                const char *name = q->argument[given];
-                struct pos pos = q->argument_pos[given++];
-                int i = 0;
-                while (i < d.inputs && strcmp(d.input[i].name, name) != 0)
-                    i++;
-                if (i == d.inputs && slot == SLOT_W && !weights && strcmp(name, "w") == 0)
-                    continue; /* the product has no weights: w is a formality */
-                if (i == d.inputs) {
-                    const char *near = diag_nearest(name, names, d.inputs);
-                    diag_error(diag, pos, "unknown argument '%s'%s%s%s", name, near ? "; did you mean '" : "",
-                               near ? near : "", near ? "'?" : "; declare it under `arguments`");
-                    good = false;
-                } else if ((int)d.input[i].slot != slot) {
-                    diag_error(
-                        diag, pos,
-                        "'%s' is an argument of slot %s, but slot %s stands here: Q_%s takes (%s, %s, %s)",
-                        name, slot_letter[d.input[i].slot], slot_letter[slot], slot_letter[q->target],
-                        q->target == SLOT_X ? "y" : "x", q->target <= SLOT_Y ? "w" : "y",
-                        q->target == SLOT_G ? "w" : "g");
-                    good = false;
-                } else {
-                    term.argument[slot] = i;
-                }
-            }
-            for (int before = 0; good && before < out->terms; before++)
-                if (memcmp(&out->term[before], &term, sizeof term) == 0) {
-                    diag_error(diag, q->pos, "the term is listed twice");
-                    good = false;
-                }
-            if (good)
-                out->term[out->terms++] = term;
-        }
+        for (int t = 0; t < s->terms; t++)
+            add_term(&d, out, &s->term[t], weights, diag);
     }
     return d;
 }

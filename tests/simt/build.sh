@@ -1,7 +1,8 @@
 #!/bin/sh
 # build.sh OUTPUT FILE... - compiles a program that runs kernels through the shim. .cu: kernels, every access
 # checked; .cc and .c: drivers and descriptors, as they are; .o: linked. Run from the repository root; CXX,
-# CC, BUILD as in make; SIMT_FLAGS adds options for all. Objects newer than source and headers are kept.
+# CC, BUILD as in make; SIMT_FLAGS adds options for all. Objects newer than source and headers are kept; those of
+# C sources of this repository are shared by all programs.
 set -e
 CXX=${CXX:-g++} CC=${CC:-gcc} BUILD=${BUILD:-build}
 output=$1
@@ -35,7 +36,10 @@ include='-Itests/simt -Iruntime -Itests'
 short='-DCGTP_SHORT_FROM=2 -DCGTP_SHORT_WAITING_FROM=3 -DCGTP_SHORT_WAITING_SEGMENTS=1'
 header=$(ls -t tests/simt/*.h tests/simt/build.sh runtime/*.h tests/*.h | head -n 1)
 for source; do
-    object=$objects/$(basename "$source").o
+    case $source in
+    tests/*.c | runtime/*.c) object=$shim/$(basename "$source").o ;;
+    *) object=$objects/$(basename "$source").o ;;
+    esac
     case $source in
     *.o) ;;
     *)
@@ -48,7 +52,7 @@ for source; do
     esac
     case $source in
     *.cu)
-        "$CXX" -std=c++17 -O1 -fno-strict-aliasing $check -Wall -Wextra -Wno-unused-function \
+        "$CXX" -std=c++17 -O0 -fno-strict-aliasing $check -Wall -Wextra -Wno-unused-function \
             -Wno-unknown-pragmas $SIMT_FLAGS $short $include -I"$(dirname "$source")" \
             -x c++ -c -o "$object" "$source"
         ;;
@@ -58,7 +62,8 @@ for source; do
         ;;
     *.c)
         "$CC" -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra $SIMT_FLAGS $include \
-            -I"$(dirname "$source")" -c -o "$object" "$source"
+            -I"$(dirname "$source")" -c -o "$object.$$" "$source"
+        mv "$object.$$" "$object" # whole, for others who look for it now
         ;;
     *) object=$source ;;
     esac

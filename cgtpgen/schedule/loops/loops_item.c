@@ -71,95 +71,103 @@ static const char *a_element(struct source *w, enum slot slot, const struct segm
                : arena_printf(w->arena, "%lld + a * %d + %s", (long long)g->offset, d, j);
 }
 
+/* Where vector number i of T, of P stands in the scratch. */
+static const char *t_vector(struct source *w, const struct path_plan *e, int i)
+{
+    return plus_offset(w->arena, "scratch",
+                       own(w)->t_at + i * e->matrix->columns * (int64_t)path_channels_b(e));
+}
+
+static const char *p_vector(struct source *w, const struct path_plan *e, int i)
+{
+    return plus_offset(w->arena, "scratch",
+                       own(w)->p_at + i * e->matrix->columns * (int64_t)path_channels_b(e));
+}
+
+static const char *address(struct source *w, const struct path_plan *e, enum role role, const char *name)
+{
+    return path_address(w->arena, w->plan, e, role, name, 1);
+}
+
+/* Products with the path's weights: z from T, gradients of weights from T, P from gradients of z. */
+static void emit_contractions(struct source *w, int indent, const struct path_plan *e,
+                              const struct variant *v, const char *n)
+{
+    const char *d = arena_printf(w->arena, "%d", e->matrix->columns);
+    const char *m = arena_printf(w->arena, "%d", e->path->mul_z);
+    const char *ld = arena_printf(w->arena, "%lld", (long long)path_weight_rows(e));
+    for (int i = 0; i < v->zs; i++) {
+        const char *t = t_vector(w, e, v->z[i].t);
+        const char *z = address(w, e, ROLE_G, w->form->output[v->z[i].output].name);
+        if (v->z[i].w < 0) /* no weights: sums over the channels */
+            emit_call(w->out, indent, "cgtp_ones_z", 4, (const char *[]){d, n, t, z});
+        else
+            emit_call(
+                w->out, indent, "cgtp_weights_z", 7,
+                (const char *[]){d, n, m, ld, address(w, e, ROLE_W, w->form->input[v->z[i].w].name), t, z});
+    }
+    for (int i = 0; i < v->ws; i++)
+        for (int part = 0; part < v->w[i].parts; part++) {
+            const char *g = address(w, e, ROLE_G, loops_vector_name(w, v->w[i].part[part].g));
+            const char *gw = address(w, e, ROLE_W, w->form->output[v->w[i].output].name);
+            emit_call(w->out, indent, "cgtp_weights_w", 7,
+                      (const char *[]){d, n, m, ld, t_vector(w, e, v->w[i].part[part].t), g, gw});
+        }
+    for (int i = 0; i < v->ps; i++) {
+        const char *g = address(w, e, ROLE_G, loops_vector_name(w, v->p[i].g)), *p = p_vector(w, e, i);
+        if (v->p[i].w < 0)
+            emit_call(w->out, indent, "cgtp_ones_p", 4, (const char *[]){d, n, g, p});
+        else
+            emit_call(
+                w->out, indent, "cgtp_weights_p", 7,
+                (const char *[]){d, n, m, ld, address(w, e, ROLE_W, w->form->input[v->p[i].w].name), g, p});
+    }
+}
+
+/* Adds the path's own sums over channels to the rows of its A outputs. */
+static void emit_own_sums(struct source *w, const struct path_plan *e, const struct variant *v, const char *n)
+{
+    int64_t one_sum = loops_padded(e->matrix->depth * (int64_t)path_channels_b(e));
+    for (int o = 0, seen = 0; o < v->product->outputs; o++) {
+        const struct recipe_output *out = &v->product->output[o];
+        if (out->role == ROLE_A)
+            text_printf(w->out,
+                        "        for (int j = 0; j < %d; j++)\n"
+                        "            %s[%s] += cgtp_sum(%s, scratch + %lld + j * (%s));\n",
+                        e->matrix->depth, out->name,
+                        a_element(w, e->a, path_segment(w->plan, e, e->a), false, "j"), n,
+                        (long long)(own(w)->sum_at + seen++ * one_sum), n);
+    }
+}
+
 static void emit_path(struct source *w, int number)
 {
-    struct arena *a = w->arena;
     const struct path_plan *e = &w->plan->path[number];
     const struct path *p = e->path;
     const struct variant *v = &w->demand->variant[w->demand->variant_of[number]];
     bool loop = path_channels_a(e) > 1;
-    int indent = loop ? 8 : 4;
-    const char *n = e->pairs ? arena_printf(a, "%d - a", p->mul_x - 1)
-                             : arena_printf(a, "%lld", (long long)path_channels_b(e));
-    int64_t vector = e->matrix->columns * path_channels_b(e);
+    int indent = loop ? 8 : 4, sums = 0;
+    const char *n = e->pairs ? arena_printf(w->arena, "%d - a", p->mul_x - 1)
+                             : arena_printf(w->arena, "%d", path_channels_b(e));
     text_printf(w->out, "\n    /* ");
     source_path_line(w->out, w->plan, p);
     text_printf(w->out, " */\n");
     if (loop)
-        text_printf(w->out, "    for (int64_t a = 0; a < %lld; a++) {\n",
-                    (long long)(e->pairs ? p->mul_x - 1 : path_channels_a(e)));
-    int direct = 0;
+        text_printf(w->out, "    for (int64_t a = 0; a < %d; a++) {\n",
+                    e->pairs ? p->mul_x - 1 : path_channels_a(e));
     for (int o = 0; loop && v->product && o < v->product->outputs; o++)
-        direct += v->product->output[o].role == ROLE_A;
-    int64_t one_sum = loops_padded(e->matrix->depth * path_channels_b(e));
-    if (direct)
-        text_printf(w->out, "%*scgtp_zero(%lld, %s);\n", indent, "", (long long)(direct * one_sum),
+        sums += v->product->output[o].role == ROLE_A;
+    if (sums)
+        text_printf(w->out, "%*scgtp_zero(%lld, %s);\n", indent, "",
+                    (long long)(sums * loops_padded(e->matrix->depth * (int64_t)path_channels_b(e))),
                     plus_offset(w->arena, "scratch", own(w)->sum_at));
     if (v->tensor)
         call_product(w, indent, e, v->tensor, "_t", n);
-    const char *ld = arena_printf(a, "%lld", (long long)path_weight_rows(e));
-    const char *d = arena_printf(a, "%d", e->matrix->columns), *m = arena_printf(a, "%d", p->mul_z);
-    for (int i = 0; i < v->zs; i++) {
-        if (v->z[i].w < 0) { /* no weights: sums over the channels */
-            const char *argument[] = {
-                d, n, plus_offset(a, "scratch", own(w)->t_at + v->z[i].t * vector),
-                path_address(a, w->plan, e, ROLE_G, w->form->output[v->z[i].output].name, 1)};
-            emit_call(w->out, indent, "cgtp_ones_z", 4, argument);
-            continue;
-        }
-        const char *argument[] = {
-            d,
-            n,
-            m,
-            ld,
-            path_address(w->arena, w->plan, e, ROLE_W, w->form->input[v->z[i].w].name, 1),
-            plus_offset(w->arena, "scratch", own(w)->t_at + v->z[i].t * vector),
-            path_address(w->arena, w->plan, e, ROLE_G, w->form->output[v->z[i].output].name, 1)};
-        emit_call(w->out, indent, "cgtp_weights_z", 7, argument);
-    }
-    for (int i = 0; i < v->ws; i++)
-        for (int part = 0; part < v->w[i].parts; part++) {
-            const char *argument[] = {
-                d,
-                n,
-                m,
-                ld,
-                plus_offset(w->arena, "scratch", own(w)->t_at + v->w[i].part[part].t * vector),
-                path_address(w->arena, w->plan, e, ROLE_G, loops_vector_name(w, v->w[i].part[part].g), 1),
-                path_address(w->arena, w->plan, e, ROLE_W, w->form->output[v->w[i].output].name, 1)};
-            emit_call(w->out, indent, "cgtp_weights_w", 7, argument);
-        }
-    for (int i = 0; i < v->ps; i++) {
-        if (v->p[i].w < 0) {
-            const char *argument[] = {d, n,
-                                      path_address(a, w->plan, e, ROLE_G, loops_vector_name(w, v->p[i].g), 1),
-                                      plus_offset(a, "scratch", own(w)->p_at + i * vector)};
-            emit_call(w->out, indent, "cgtp_ones_p", 4, argument);
-            continue;
-        }
-        const char *argument[] = {
-            d,
-            n,
-            m,
-            ld,
-            path_address(w->arena, w->plan, e, ROLE_W, w->form->input[v->p[i].w].name, 1),
-            path_address(w->arena, w->plan, e, ROLE_G, loops_vector_name(w, v->p[i].g), 1),
-            plus_offset(w->arena, "scratch", own(w)->p_at + i * vector)};
-        emit_call(w->out, indent, "cgtp_weights_p", 7, argument);
-    }
+    emit_contractions(w, indent, e, v, n);
     if (v->product)
         call_product(w, indent, e, v->product, "", n);
-    for (int o = 0, seen = 0; direct && o < v->product->outputs; o++) {
-        const struct recipe_output *out = &v->product->output[o];
-        if (out->role != ROLE_A)
-            continue;
-        text_printf(
-            w->out,
-            "%*sfor (int j = 0; j < %d; j++)\n%*s%s[%s] += cgtp_sum(%s, scratch + %lld + j * (%s));\n",
-            indent, "", e->matrix->depth, indent + 4, "", out->name,
-            a_element(w, e->a, path_segment(w->plan, e, e->a), false, "j"), n,
-            (long long)(own(w)->sum_at + seen++ * one_sum), n);
-    }
+    if (sums)
+        emit_own_sums(w, e, v, n);
     if (loop)
         text_printf(w->out, "    }\n");
 }

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""How the sources are laid out: includes point downward through the layers and have no circles, files and
+functions have the lengths that they may have, clang-format has nothing to say, the top level holds what it is
+to hold. docs/contributing.md says the rules.
+"""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from tap import done, equal, ok, skip  # noqa: E402
+
+LAYERS = ['util', 'algebra', 'spec', 'problem', 'form', 'plan', 'schedule', 'emit', 'cli']  # lowest first
+TOP_LEVEL = {'.ci', '.clang-format', '.gitignore', 'LICENSE', 'Makefile', 'README.md', 'cgtpgen', 'docs',
+             'generated', 'runtime', 'specs', 'tests'}
+FILE_MOST, FUNCTION_MOST = 600, 80  # lines
+FORMATTER = '14'  # the version of clang-format; others lay some things out differently
+
+# What breaks a rule today, and by how much. Numbers may only fall and rows only go: a row that is no longer
+# true is a failure too.
+KNOWN_FILES = {
+    'cgtpgen/schedule/body.c': 602,
+    'runtime/cgtp_gpu.h': 712,
+}
+KNOWN_FUNCTIONS = {
+    'cgtpgen/schedule/body.c: column_channel': 91,
+    'cgtpgen/schedule/convolution/conv_kernel.c: emit_segment': 99,
+    'cgtpgen/schedule/convolution/conv_edge.c: emit_edge_outputs': 81,
+}
+KNOWN_CIRCLES = []
+
+
+def lines_of(path):
+    with open(path) as file:
+        return file.read().splitlines()
+
+
+def layer_of(name):
+    """The number of the layer that layer/name stands in; -1 without one."""
+    folder = name.split('/')[0]
+    return LAYERS.index(folder) if '/' in name and folder in LAYERS else -1
+
+
+def check_includes(sources):
+    """Each names a layer, its own or one below."""
+    arrows = {}
+    for path in sources:
+        name = os.path.relpath(path, 'cgtpgen')
+        found = [match.group(1) for line in lines_of(path) if (match := re.match(r'\s*#\s*include "(.*)"', line))]
+        wrong = [to for to in found if not 0 <= layer_of(to) <= layer_of(name)]
+        if wrong or layer_of(name) < 0:
+            ok(False, f'{path}: stands in a layer, and includes name one, not above its own', *wrong)
+        arrows[name] = set(found)
+    ok(all(to in arrows for found in arrows.values() for to in found),
+       f'{sum(map(len, arrows.values()))} includes, all of files that are there')
+    equal(circles(arrows), set(), 'includes have no circles')
+
+
+def check_calls():
+    """Whose functions and tables a source uses, from the symbols of the objects: a header shared by several
+    sources would hide that from a look at includes."""
+    folder = os.environ.get('BUILD', 'build') + '/obj'
+    objects = [f'{folder}/{os.path.relpath(source, "cgtpgen")[:-2]}.o' for source in glob.glob('cgtpgen/**/*.c', recursive=True)]
+    if not shutil.which('nm'):
+        return skip('uses', 'no nm')
+    symbols = subprocess.run(['nm', '-A', *objects], stdout=subprocess.PIPE, text=True).stdout
+    entries = [(os.path.relpath(path[:-2], folder), kind, symbol) for path, kind, symbol in
+               re.findall(r'^(\S+):\s*(?:[0-9a-f]+)? (\w) (\w+)$', symbols, re.M)]
+    defined = {symbol: name for name, kind, symbol in entries if kind in 'TDBRVC'}
+    arrows = {}
+    for name, kind, symbol in entries:
+        arrows.setdefault(name, set())
+        if kind == 'U' and symbol in defined:
+            arrows[name].add(defined[symbol])
+    ok(len(arrows) == len(objects) and sum(map(len, arrows.values())) > 100,
+       f'{len(arrows)} sources use one another in {sum(map(len, arrows.values()))} pairs')
+    upward = [f'{name} -> {to}' for name, used in arrows.items() for to in used if layer_of(to) > layer_of(name)]
+    equal(upward, [], 'no source uses what is above it')
+    found = circles(arrows)
+    equal([circle for circle in found if not any(circle <= known for known in KNOWN_CIRCLES)], [],
+          'no sources use one another in a circle')
+    for known in KNOWN_CIRCLES:
+        ok(any(circle <= known for circle in found), f'known to be a circle: {", ".join(sorted(known))}',
+           'it no longer is; the row can go')
+
+
+def circles(arrows):
+    """The sets of names of which each can be reached from each other, of two or more."""
+    def reached(start):
+        seen, left = set(), [start]
+        while left:
+            for to in arrows.get(left.pop(), ()):
+                if to not in seen:
+                    seen.add(to)
+                    left.append(to)
+        return seen
+    reach = {name: reached(name) for name in arrows}
+    return {frozenset({name} | {to for to in reach[name] if name in reach.get(to, ())})
+            for name in arrows if any(name in reach.get(to, ()) for to in reach[name] - {name})}
+
+
+def functions(lines):
+    """(name, lines) of each function: from its head to the } that closes it, both in the first column."""
+    begin = None
+    for number, line in enumerate(lines):
+        if line == '{':
+            begin = number
+            while begin > 0 and re.match(r'\w| [^*]', lines[begin - 1]):
+                begin -= 1
+        elif line.startswith('}') and begin is not None:
+            names = re.findall(r'\b(?!__|[A-Z_]+\b)(\w+)\(', ' '.join(lines[begin:number]))
+            yield names[0] if names else lines[begin], number - begin + 1
+            begin = None
+
+
+def check_lengths(found, most, known, what):
+    for name, length in sorted(found.items()):
+        if length > most:
+            ok(length <= known.get(name, most), f'{name}: {length} lines', f'a {what} has at most {most}')
+    for name, length in known.items():
+        ok(found.get(name, 0) > most, f'{name}: known to be too long, by its row in tests/house.t',
+           'it no longer is; the row can go')
+    ok(len(found) > 30, f'{len(found)} {what}s; those not named above have at most {most} lines')
+
+
+def check_format(sources):
+    name = f'clang-format {FORMATTER} leaves all sources of cgtpgen/ as they are'
+    if not shutil.which('clang-format'):
+        return skip(name, 'no clang-format')
+    version = subprocess.run(['clang-format', '--version'], stdout=subprocess.PIPE, text=True).stdout
+    if f'version {FORMATTER}.' not in version:
+        return skip(name, f'this is {version.strip()}')
+    check = subprocess.run(['clang-format', '--dry-run', '--Werror', *sources], stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True)
+    return ok(check.returncode == 0 and not check.stdout, name, *check.stdout.splitlines()[:30])
+
+
+def check_top_level():
+    tracked = subprocess.run(['git', 'ls-files'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    there = tracked.stdout.split('\n')[:-1] or set(os.listdir()) - {'.git', 'build'}
+    equal(sorted({name.split('/')[0] for name in there}), sorted(TOP_LEVEL), 'the top level holds only its names')
+
+
+sources = sorted(glob.glob('cgtpgen/**/*.[ch]', recursive=True))
+runtime = sorted(name for name in glob.glob('runtime/*') if name.endswith(('.c', '.h', '.cu')))
+check_includes(sources)
+check_calls()
+check_lengths({path: len(lines_of(path)) for path in sources + runtime}, FILE_MOST, KNOWN_FILES, 'file')
+check_lengths({f'{path}: {name}': length for path in sources + runtime for name, length in
+               sorted(functions(lines_of(path)), key=lambda f: f[1])}, FUNCTION_MOST, KNOWN_FUNCTIONS, 'function')
+check_format(sources)
+check_top_level()
+done()
