@@ -55,6 +55,9 @@ const char *loops_vector_name(struct source *, int i);
 /* Does the work of an item do anything to the row of output o of the demand? */
 bool loops_touches(const struct source *, int o);
 
+/* Decides everything (loops_plan.c). */
+const char *loops_plan(struct arena *, struct schedule *);
+
 /* Writes item_<schedule>(), the work of one item (loops_item.c). */
 void loops_item(struct source *);
 
