@@ -117,6 +117,24 @@ def functions(lines):
             begin = None
 
 
+def check_evaluations(sources):
+    """Only the table names an evaluation: no code outside of its own files but schedule/evaluations.c."""
+    table = 'cgtpgen/schedule/evaluations.'
+    with open(f'{table}h') as file:
+        names = re.findall(r'\b(\w+)_evaluation\b', file.read())
+    ok(len(names) >= 3, f'{len(names)} evaluations in the table', names)
+    for name in names:
+        own = f'cgtpgen/schedule/{name}/'
+        ok(any(path.startswith(own) for path in sources), f'{name}: its files are in {own}')
+        for path in sources:
+            if not path.startswith(own) and not path.startswith(table):
+                with open(path) as file:
+                    code = re.sub(r'/\*.*?\*/', '', file.read(), flags=re.S)
+                found = [line.strip() for line in code.split('\n') if re.search(rf'(?<![a-z]){name}(?![a-z])', line)]
+                if found:
+                    ok(False, f'{path} does not know of {name}', *found)
+
+
 def check_lengths(found, most, known, what):
     for name, length in sorted(found.items()):
         if length > most:
@@ -149,6 +167,7 @@ sources = sorted(glob.glob('cgtpgen/**/*.[ch]', recursive=True))
 runtime = sorted(name for name in glob.glob('runtime/*') if name.endswith(('.c', '.h', '.cu')))
 check_includes(sources)
 check_calls()
+check_evaluations(sources)
 check_lengths({path: len(lines_of(path)) for path in sources + runtime}, FILE_MOST, KNOWN_FILES, 'file')
 check_lengths({f'{path}: {name}': length for path in sources + runtime for name, length in
                sorted(functions(lines_of(path)), key=lambda f: f[1])}, FUNCTION_MOST, KNOWN_FUNCTIONS, 'function')

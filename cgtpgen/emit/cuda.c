@@ -80,7 +80,7 @@ static void emit_launcher(struct source *w)
 static void emit_plan(struct source *w)
 {
     struct text table = {.arena = w->arena};
-    kernel_schedule_print(&table, w->plan, w->kernel);
+    kernel_schedule_print(&table, w->kernel);
     text_printf(w->out, "/* Plan for %s:\n", w->kernel->schedule[0].target->device->name);
     for (const char *line = text_string(&table); *line;) {
         size_t n = strcspn(line, "\n");

@@ -6,7 +6,9 @@
 
 /* Every kernel: its schedules with their figures; for each path who took it, and what the others said. */
 void schedules_print(struct text *, const struct schedules *);
-void kernel_schedule_print(struct text *, const struct plan *, const struct kernel_schedule *);
+
+/* The schedules of one kernel. */
+void kernel_schedule_print(struct text *, const struct kernel_schedule *);
 
 /* A JSON list of the kernel's schedules. */
 void kernel_schedule_json(struct text *, const struct plan *, const struct kernel_schedule *);

@@ -66,23 +66,25 @@ static void print_verdict(struct text *out, const struct kernel_form *f, const s
     }
 }
 
-void kernel_schedule_print(struct text *out, const struct plan *plan, const struct kernel_schedule *k)
+void kernel_schedule_print(struct text *out, const struct kernel_schedule *k)
 {
     text_printf(out, "kernel %s: %d schedule%s, %.0f flops and at least %.0f bytes per item\n",
                 k->kernel->form->name, k->schedules, k->schedules == 1 ? "" : "s", k->flops,
                 k->kernel->bytes_least);
     for (int s = 0; s < k->schedules; s++)
         print_schedule(out, &k->schedule[s]);
-    for (int v = 0; v < k->verdicts; v++)
-        if (k->verdict[v].why || k->verdict[v].path)
-            print_verdict(out, k->kernel->form, &k->verdict[v], plan->problem->paths);
 }
 
 void schedules_print(struct text *out, const struct schedules *all)
 {
     text_printf(out, "schedules for %s\n", all->target.device->name);
-    for (int k = 0; k < all->plan->kernels; k++)
-        kernel_schedule_print(out, all->plan, &all->kernel[k]);
+    for (int k = 0; k < all->plan->kernels; k++) {
+        const struct kernel_schedule *s = &all->kernel[k];
+        kernel_schedule_print(out, s);
+        for (int v = 0; v < s->verdicts; v++)
+            if (s->verdict[v].why || s->verdict[v].path)
+                print_verdict(out, s->kernel->form, &s->verdict[v], all->plan->problem->paths);
+    }
 }
 
 /* ---- JSON ---- */

@@ -19,8 +19,6 @@
  *       segment 0:
  *         paths 0, 4, 11, 3, 1, 9, 6, 15, 8, 5, 14, 2, 12, 13, 10, 7, 16, channels 128,
  *         channels per lane 2, groups 2, registers 254, stage bytes 6784, instructions per edge 1695
- *     convolution, asked for gx, gy, gw: takes it
- *     general, asked for gx, gy, gw: would cost 106480, not 5836
  */
 #include "mace_large.h"
 

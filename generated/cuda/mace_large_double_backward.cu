@@ -23,8 +23,6 @@
  *       segment 1:
  *         paths 11, 6, 15, 2, 12, 7, 16, channels 128, channels per lane 1, groups 4, registers 193,
  *         stage bytes 3328, instructions per edge 1239
- *     convolution, asked for d_gz, d_x, d_y, d_w: takes it
- *     general, asked for d_gz, d_x, d_y, d_w: outputs that sum over rows of several indices
  */
 #include "mace_large.h"
 

@@ -17,8 +17,6 @@
  *       segment 0:
  *         paths 0, 4, 11, 3, 1, 9, 6, 15, 8, 5, 14, 2, 12, 13, 10, 7, 16, channels 128,
  *         channels per lane 2, groups 2, registers 220, stage bytes 6784, instructions per edge 723
- *     convolution, asked for z: takes it
- *     general, asked for z: would cost 63536, not 2818
  */
 #include "mace_large.h"
 

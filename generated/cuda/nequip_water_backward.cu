@@ -18,8 +18,6 @@
  *       segment 0:
  *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 90,
  *         stage bytes 2432, instructions per edge 359
- *     convolution, asked for gx, gy, gw: takes it
- *     general, asked for gx, gy, gw: would cost 9723, not 891
  */
 #include "nequip_water.h"
 

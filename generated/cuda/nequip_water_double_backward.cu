@@ -19,8 +19,6 @@
  *       segment 0:
  *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 148,
  *         stage bytes 4736, instructions per edge 620
- *     convolution, asked for d_gz, d_x, d_y, d_w: takes it
- *     general, asked for d_gz, d_x, d_y, d_w: outputs that sum over rows of several indices
  */
 #include "nequip_water.h"
 

@@ -16,8 +16,6 @@
  *       segment 0:
  *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 78,
  *         stage bytes 2432, instructions per edge 179
- *     convolution, asked for z: takes it
- *     general, asked for z: would cost 5819, not 445
  */
 #include "nequip_water.h"
 
