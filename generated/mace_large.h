@@ -56,7 +56,7 @@ extern "C" {
 /* forward:
  *   z = Q_g(x, y, w), summed over the items of a receiver
  * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], z [receivers, 9088]
- * Cost of an item: 55232 flops, at least 8768 bytes. */
+ * Cost of an item: 53276 flops, at least 8768 bytes. */
 cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
                                float *z, void *workspace, size_t workspace_bytes, cgtp_stream stream);
 size_t mace_large_forward_workspace(const cgtp_graph *graph);
@@ -67,7 +67,7 @@ size_t mace_large_forward_workspace(const cgtp_graph *graph);
  *   gw = Q_w(x, y, gz)
  * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], gz [receivers, 9088], gx [senders, 1152]
  *         gy [edges, 16], gw [edges, 2176]
- * Cost of an item: 173504 flops, at least 17536 bytes. */
+ * Cost of an item: 140060 flops, at least 17536 bytes. */
 cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
                                 const float *gz, float *gx, float *gy, float *gw, void *workspace,
                                 size_t workspace_bytes, cgtp_stream stream);
@@ -81,7 +81,7 @@ size_t mace_large_backward_workspace(const cgtp_graph *graph);
  * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], gz [receivers, 9088], ax [senders, 1152]
  *         by [edges, 16], cw [edges, 2176], d_gz [receivers, 9088], d_x [senders, 1152], d_y [edges, 16]
  *         d_w [edges, 2176]
- * Cost of an item: 390400 flops, at least 26304 bytes. */
+ * Cost of an item: 341360 flops, at least 26304 bytes. */
 cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x, const float *y,
                                        const float *w, const float *gz, const float *ax, const float *by,
                                        const float *cw, float *d_gz, float *d_x, float *d_y, float *d_w,

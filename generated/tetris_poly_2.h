@@ -42,7 +42,7 @@ extern "C" {
 /* forward:
  *   z = Q_g(x, y, w)
  * Shapes: x [items, 368], y [items, 9], w [1, 664], z [items, 7]
- * Cost of an item: 2386 flops, at least 1536 bytes. */
+ * Cost of an item: 1937 flops, at least 1536 bytes. */
 cgtp_status tetris_poly_2_forward(int64_t items, const float *x, const float *y, const float *w, float *z,
                                   void *workspace, size_t workspace_bytes, cgtp_stream stream);
 size_t tetris_poly_2_forward_workspace(int64_t items);
@@ -53,7 +53,7 @@ size_t tetris_poly_2_forward_workspace(int64_t items);
  *   gw = Q_w(x, y, gz), summed over the items of the call
  * Shapes: x [items, 368], y [items, 9], w [1, 664], gz [items, 7], gx [items, 368]
  *         gy [items, 9], gw [1, 664]
- * Cost of an item: 6658 flops, at least 3044 bytes. */
+ * Cost of an item: 5122 flops, at least 3044 bytes. */
 cgtp_status tetris_poly_2_backward(int64_t items, const float *x, const float *y, const float *w,
                                    const float *gz, float *gx, float *gy, float *gw, void *workspace,
                                    size_t workspace_bytes, cgtp_stream stream);
@@ -67,7 +67,7 @@ size_t tetris_poly_2_backward_workspace(int64_t items);
  * Shapes: x [items, 368], y [items, 9], w [1, 664], gz [items, 7], ax [items, 368]
  *         by [items, 9], cw [1, 664], d_gz [items, 7], d_x [items, 368], d_y [items, 9]
  *         d_w [1, 664]
- * Cost of an item: 14898 flops, at least 4580 bytes. */
+ * Cost of an item: 11940 flops, at least 4580 bytes. */
 cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x, const float *y, const float *w,
                                           const float *gz, const float *ax, const float *by, const float *cw,
                                           float *d_gz, float *d_x, float *d_y, float *d_w, void *workspace,

@@ -181,12 +181,12 @@ static int registers_most(int threads)
 }
 
 /* The beginning of a pass: what it owns and computes. */
-static void json_pass(struct text *out, const struct kernel_form *form, const struct pass *pass)
+static void json_pass(struct text *out, const struct kernel_form *form, const struct pass *pass, double flops)
 {
     text_printf(out, "{\"owner\": \"%s\", \"outputs\": [", index_name[pass->owner]);
     for (int o = 0; o < pass->outputs; o++)
         text_printf(out, "%s\"%s\"", o ? ", " : "", form->output[pass->output[o]].name);
-    text_printf(out, "], \"flops_per_item\": %.17g", pass->flops);
+    text_printf(out, "], \"flops_per_item\": %.17g", flops);
 }
 
 /* A pass on a GPU: owner, outputs and paths as in the plan's; of a general one, why, and why by path where
@@ -195,7 +195,7 @@ static void json_gpu_pass(struct text *out, const struct kernel_form *form, int 
                           const struct gpu_pass *g)
 {
     bool general = g->evaluation == GPU_GENERAL;
-    json_pass(out, form, g->pass);
+    json_pass(out, form, g->pass, g->flops);
     text_printf(out, ", \"paths\": [");
     for (int i = 0, n = 0; i < paths; i++)
         if (g->pass->variant_of[i] >= 0)
@@ -257,7 +257,7 @@ static void json_kernel(struct text *out, int paths, const struct kernel_plan *k
     text_printf(out, "],\n     \"passes\": [");
     for (int i = 0; i < k->passes; i++) {
         text_printf(out, "%s", i ? ", " : "");
-        json_pass(out, form, &k->pass[i]);
+        json_pass(out, form, &k->pass[i], k->pass[i].flops);
         text_printf(out, "}");
     }
     for (int i = 0; gpu && i < gpu->passes; i++) {

@@ -53,15 +53,4 @@ void emit_descriptor(struct text *, const struct plan *, const char *backend);
 /* NAME_selftest.c: a program that compares every kernel with a dense loop. */
 struct output_file emit_selftest(struct arena *, const struct plan *);
 
-/* A sum that breaks into lines: sum_begin writes `lhs`, sum_add a signed term, sum_end the semicolon (or "
- * 0;"). */
-struct sum {
-    struct text *out;
-    int indent, terms;
-    size_t line; /* where the current line began */
-};
-void sum_begin(struct sum *, struct text *, int indent, const char *lhs);
-void sum_add(struct sum *, bool negative, const char *term);
-void sum_end(struct sum *);
-
 #endif

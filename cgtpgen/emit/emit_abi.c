@@ -3,30 +3,6 @@
 
 #include <string.h>
 
-/* ---- sums broken into lines ---- */
-
-void sum_begin(struct sum *s, struct text *out, int indent, const char *lhs)
-{
-    *s = (struct sum){out, indent, 0, out->n};
-    text_printf(out, "%*s%s", indent, "", lhs);
-}
-
-void sum_add(struct sum *s, bool negative, const char *term)
-{
-    if (s->out->n - s->line + strlen(term) > 104) {
-        text_printf(s->out, "\n");
-        s->line = s->out->n;
-        text_printf(s->out, "%*s", s->indent + 3, "");
-    }
-    text_printf(s->out, s->terms ? (negative ? " - %s" : " + %s") : (negative ? " -%s" : " %s"), term);
-    s->terms++;
-}
-
-void sum_end(struct sum *s)
-{
-    text_printf(s->out, s->terms ? ";\n" : " 0;\n");
-}
-
 /* ---- the spec as understood ---- */
 
 const char *emit_real(const struct plan *plan)

@@ -299,8 +299,12 @@ static struct output_file kernel_file(struct arena *a, const struct plan *plan,
                 (long long)w.scratch);
     emit_segments(&w);
     emit_launch_struct(&w);
+    struct text products = {.arena = a};
+    struct constants constants = {.arena = a};
     for (int i = 0; i < w.functions.n; i++)
-        emit_c_product(&out, plan, &w.functions.function[i]);
+        emit_c_product(&products, plan, &constants, &w.functions.function[i]);
+    emit_constants(&out, &constants, plan, "static const");
+    text_put(&out, text_string(&products), products.n);
     text_put(&out, text_string(&body), body.n);
     emit_workspace(&w);
     emit_launcher(&w);

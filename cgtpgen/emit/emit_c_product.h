@@ -3,6 +3,7 @@
 #ifndef CGTPGEN_EMIT_C_PRODUCT_H
 #define CGTPGEN_EMIT_C_PRODUCT_H
 
+#include "emit/emit_code.h"
 #include "emit/emit_path.h"
 
 /* Has the function a parameter for the stride between components of its A, B or G arrays? (Otherwise it is n,
@@ -15,6 +16,6 @@ bool product_takes_ld(const struct product_function *, enum role);
  *   ldw           weight_strided: elements from one channel's weight to the next
  *   lda           stride of the component arrays of A outputs
  *   inputs that recipe_reads, then outputs, in the recipe's order */
-void emit_c_product(struct text *, const struct plan *, const struct product_function *);
+void emit_c_product(struct text *, const struct plan *, struct constants *, const struct product_function *);
 
 #endif

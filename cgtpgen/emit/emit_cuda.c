@@ -337,6 +337,10 @@ static struct output_file kernel_file(struct arena *a, const struct gpu_plan *gp
         " */\n#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n#include \"cgtp_gpu.h\"\n\n",
         spec->name, emit_real(plan));
     emit_launch_struct(&w);
+    struct text device = {.arena = a};
+    struct constants constants = {.arena = a};
+    w.out = &device;
+    w.constants = &constants;
     for (int p = 0; p < kernel->passes; p++) {
         w.pass = &kernel->pass[p];
         if (w.pass->evaluation == GPU_CONVOLUTION)
@@ -344,6 +348,9 @@ static struct output_file kernel_file(struct arena *a, const struct gpu_plan *gp
         else
             emit_cuda_general(&w);
     }
+    w.out = &out;
+    emit_constants(&out, &constants, plan, "constexpr");
+    text_put(&out, text_string(&device), device.n);
     emit_workspace(&w);
     emit_launcher(&w);
     return (struct output_file){arena_printf(a, "%s_%s.cu", spec->name, w.form->name), text_string(&out),

@@ -3,7 +3,7 @@
 #define CGTPGEN_EMIT_CUDA_H
 
 #include "emit/emit.h"
-#include "emit/emit_body.h"
+#include "emit/emit_code.h"
 #include "schedule/plan_cuda.h"
 
 /* NAME.h, NAME.c (the descriptor), NAME_<kernel>.cu one a kernel. Returns the number of files. */
@@ -19,6 +19,7 @@ struct cuda_writer {
     const struct gpu_kernel *kernel;
     const struct kernel_form *form;
     const struct gpu_pass *pass; /* the current one */
+    struct constants *constants; /* of the file's code */
     bool graph;
 };
 

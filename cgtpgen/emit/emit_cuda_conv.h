@@ -13,7 +13,6 @@ struct conv {
     struct cuda_writer *w;
     const struct gpu_segment *s;
     int number;     /* of the segment */
-    int v;          /* the channel of the lane that is written */
     int partial_at; /* element of a lane in a partial row */
     const struct path *path;
 };

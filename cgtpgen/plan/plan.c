@@ -56,12 +56,13 @@ static struct path_plan plan_path(struct matrices *matrices, const struct path *
 static double vector_length(const struct path_plan *e)
 {
     double n = e->b == SLOT_X ? e->path->mul_x : e->path->mul_y;
-    return e->pairs ? (n - 1) / 2 : n;
+    return e->pairs ? n / 2 : n;
 }
 
 static double applications(const struct path_plan *e)
 {
-    return e->elementwise ? 1 : e->a == SLOT_X ? e->path->mul_x : e->path->mul_y;
+    double n = e->elementwise ? 1 : e->a == SLOT_X ? e->path->mul_x : e->path->mul_y;
+    return e->pairs ? n - 1 : n;
 }
 
 /* ---- variants ---- */
@@ -245,19 +246,41 @@ static int variant_of(struct arena *a, const struct problem *problem, const stru
 
 /* ---- passes ---- */
 
-static double work(const struct variant *v, const struct path_plan *e)
+static struct path_code path_code(struct arena *a, const struct plan *plan, const struct pass *pass,
+                                  int number)
 {
-    const struct matrix *m = e->matrix;
-    double channels = applications(e) * vector_length(e), flops = 0;
-    if (v->product)
-        flops += recipe_cost(v->product, m->entries, m->rows, m->columns, m->form_terms).flops;
-    if (v->tensor)
-        flops += recipe_cost(v->tensor, m->entries, m->rows, m->columns, m->form_terms).flops;
-    double contractions = v->ps + v->zs;
+    const struct path_plan *e = &plan->path[number];
+    const struct variant *v = &pass->variant[pass->variant_of[number]];
+    for (int i = 0; i < number; i++)
+        if (pass->variant_of[i] == pass->variant_of[number] && plan->path[i].matrix == e->matrix)
+            return pass->code[i];
+    const struct recipe *recipe[] = {v->product, v->tensor};
+    const struct code *code[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++)
+        if (recipe[i])
+            code[i] = code_lower(a, recipe[i], e->matrix, e->elementwise, false);
+    return (struct path_code){code[0], code[1]};
+}
+
+/* Flops of a path for an item: of its code for each channel of A, with all channels of B; of the products
+ * with rows of weights, a multiply-add for each weight, or an addition where there are none. */
+static double work(const struct variant *v, const struct path_plan *e, struct path_code code)
+{
+    const struct code *both[] = {code.product, code.tensor};
+    double contractions = 0, channel = 0, item = 0;
     for (int i = 0; i < v->ws; i++)
-        contractions += v->w[i].parts;
-    flops += 2 * contractions * m->columns * e->path->mul_z;
-    return flops * channels + 2.0 * m->form_terms * applications(e);
+        contractions += 2.0 * e->path->mul_z * v->w[i].parts;
+    for (int i = 0; i < v->zs; i++)
+        contractions += v->z[i].w < 0 ? 1 : 2.0 * e->path->mul_z;
+    for (int i = 0; i < v->ps; i++)
+        contractions += v->p[i].w < 0 ? 0 : 2.0 * e->path->mul_z;
+    channel = contractions * e->matrix->columns;
+    for (int i = 0; i < 2; i++)
+        if (both[i]) {
+            channel += code_flops(both[i]->channel);
+            item += code_flops(both[i]->item);
+        }
+    return (channel * vector_length(e) + item) * applications(e);
 }
 
 /* Which inputs a pass reads, and in which form. */
@@ -300,6 +323,7 @@ struct pass plan_pass(struct arena *a, const struct plan *plan, const struct ker
     struct pass pass = {.owner = owner, .outputs = outputs, .output = NEW_ARRAY(a, int, outputs + 1)};
     memcpy(pass.output, output, (size_t)outputs * sizeof *output);
     pass.variant_of = NEW_ARRAY(a, int, problem->paths + 1);
+    pass.code = NEW_ARRAY(a, struct path_code, problem->paths + 1);
     pass.staging = NEW_ARRAY(a, enum staging, k->inputs + 1);
     pass.raw = NEW_ARRAY(a, bool, k->inputs + 1);
     pass.vector = NEW_ARRAY(a, bool, k->inputs + 1);
@@ -310,8 +334,10 @@ struct pass plan_pass(struct arena *a, const struct plan *plan, const struct ker
         const struct variant *v = pass.variant_of[p] < 0 ? NULL : &pass.variant[pass.variant_of[p]];
         if (v && !v->product && !v->tensor)
             pass.variant_of[p] = -1;
-        else if (v)
-            pass.flops += work(v, &plan->path[p]);
+        else if (v) {
+            pass.code[p] = path_code(a, plan, &pass, p);
+            pass.flops += work(v, &plan->path[p], pass.code[p]);
+        }
     }
     find_reads(&pass, plan);
     for (int i = 0; i < k->inputs; i++) {

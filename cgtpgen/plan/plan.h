@@ -14,8 +14,7 @@
 #define CGTPGEN_PLAN_H
 
 #include "form/form.h"
-#include "plan/matrix.h"
-#include "plan/recipe.h"
+#include "plan/code.h"
 
 struct path_plan {
     const struct path *path;
@@ -75,13 +74,19 @@ enum staging {
     STAGE_ALL   /* all rows transposed once a launch, as rows come back in no order */
 };
 
+/* A path's recipes by its matrix; NULL: none. */
+struct path_code {
+    const struct code *product, *tensor;
+};
+
 struct pass {
     enum index_kind owner;
     int outputs, *output; /* kernel outputs, ascending */
     int variants;
     struct variant *variant;
-    int *variant_of;       /* [paths]: variant, or -1: the path has nothing to do, or takes no part */
-    enum staging *staging; /* [kernel inputs] */
+    int *variant_of;        /* [paths]: variant, or -1: the path has nothing to do, or takes no part */
+    struct path_code *code; /* [paths]; paths of the same variant and matrix share them */
+    enum staging *staging;  /* [kernel inputs] */
     bool *raw, *vector; /* [kernel inputs]: read as stored (A, W); as vectors over channels (B, G, tied A) */
     double flops;       /* an item */
 };
@@ -106,6 +111,7 @@ struct plan {
     bool transposed[SLOT_COUNT]; /* does component order differ from mul_ir for what is used as vectors */
     int kernels;
     struct kernel_plan *kernel;
+    struct mutation *mutation; /* what to get wrong when code is written; NULL: nothing */
 };
 
 struct plan *plan_build(struct arena *, const struct problem *, const struct form *);

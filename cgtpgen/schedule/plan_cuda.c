@@ -213,7 +213,6 @@ static void measure(const struct plan *plan, const struct kernel_form *k, const 
     for (int i = 0; i < s->paths; i++) {
         const struct path *q = &p->path[s->path[i]];
         const struct matrix *m = g->matrix[s->path[i]];
-        const struct variant *a = &pass->variant[pass->variant_of[s->path[i]]];
         int at = 0;
         while (at < s->xs && s->x[at] != q->x)
             at++;
@@ -221,8 +220,7 @@ static void measure(const struct plan *plan, const struct kernel_form *k, const 
             s->x[s->xs++] = q->x;
             x += 2 * q->l1 + 1;
         }
-        arithmetic +=
-            recipe_cost(a->product, m->entries, m->rows, m->columns, m->form_terms).instructions * v;
+        arithmetic += code_instructions(g->code[s->path[i]]->channel) * v;
         form_terms += m->form_terms - m->forms;
     }
     find_zs(s, p);
@@ -244,9 +242,9 @@ static void measure(const struct plan *plan, const struct kernel_form *k, const 
     int ws_in = slot_count(k, pass, SLOT_W, false), ws_out = slot_count(k, pass, SLOT_W, true);
     int bytes_in = size * (LANES * v * (s->paths * ws_in + x * xs_in) + y * ys_in);
     s->bytes = bytes_in + size * (LANES * v * (s->paths * ws_out + x * xs_out) + y * ys_out);
-    /* fitted to the loops that ptxas makes (rms 2.4 %): the loop itself, products, forms, weights, the sums
+    /* fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, the sums
      * over lanes, copies of 512 bytes */
-    s->work = (int)(87 + 0.95 * arithmetic + 2.8 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
+    s->work = (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
                     69.0 * ys_out + 6.8 * bytes_in / 512);
 }
 
@@ -518,10 +516,17 @@ static void plan_convolution(struct arena *a, struct plan *plan, const struct ke
 {
     const struct problem *p = plan->problem;
     g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
+    g->code = NEW_ARRAY(a, const struct code *, p->paths + 1);
     for (int i = 0; i < p->paths; i++)
-        if (g->pass->variant_of[i] >= 0)
-            g->matrix[i] = shares_z(p, g->pass, i) ? plan->path[i].matrix
-                                                   : matrix_scaled(&plan->matrices, &p->path[i], SLOT_Y);
+        if (g->pass->variant_of[i] >= 0) {
+            bool shared_z = shares_z(p, g->pass, i);
+            g->matrix[i] =
+                shared_z ? plan->path[i].matrix : matrix_scaled(&plan->matrices, &p->path[i], SLOT_Y);
+            g->code[i] = shared_z ? g->pass->code[i].product
+                                  : code_lower(a, g->pass->variant[g->pass->variant_of[i]].product,
+                                               g->matrix[i], false, false);
+            g->flops += p->path[i].mul_x * code_flops(g->code[i]->channel) + code_flops(g->code[i]->item);
+        }
     g->g_outputs = slot_count(k, g->pass, SLOT_G, true) > 0;
     g->a_outputs = slot_count(k, g->pass, SLOT_Y, true) > 0;
     g->b_outputs = slot_count(k, g->pass, SLOT_X, true) > 0;
@@ -589,6 +594,7 @@ static void plan_pass_cuda(struct arena *a, struct plan *plan, const struct choi
         general.before = convolution.pass;
     }
     plan_general(plan, &general);
+    general.flops = general.pass->flops;
     k->pass[k->passes++] = general;
 }
 

@@ -49,12 +49,14 @@ struct gpu_pass {
     const struct pass *pass; /* of its own paths, which alone have a variant; of the plan's outputs or,
                                 together, all of the kernel's */
     enum gpu_evaluation evaluation;
+    double flops; /* per item, of its code */
     /* the convolution: */
     double cost; /* an edge, in instructions; weighted by occupancy and division */
     bool spills; /* no choice of segments fits into registers */
     int segments;
     struct gpu_segment *segment;
     const struct matrix **matrix; /* [paths]; scaled where the path has its segment of z for itself */
+    const struct code **code;     /* [paths]: of the pass's recipe by that matrix */
     int stages, warps;            /* of a ring; of a block */
     int blocks;                   /* a multiprocessor must hold */
     int flush_bytes;              /* of each of a warp's buffers, one or two, through which rows of z leave */

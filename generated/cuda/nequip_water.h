@@ -48,7 +48,7 @@ extern "C" {
 /* forward:
  *   z = Q_g(x, y, w), summed over the items of a receiver
  * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], z [receivers, 704]
- * Cost of an item: 2732 flops, at least 1296 bytes. */
+ * Cost of an item: 2508 flops, at least 1296 bytes. */
 cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
                                  float *z, void *workspace, size_t workspace_bytes, cgtp_stream stream);
 size_t nequip_water_forward_workspace(const cgtp_graph *graph);
@@ -59,7 +59,7 @@ size_t nequip_water_forward_workspace(const cgtp_graph *graph);
  *   gw = Q_w(x, y, gz)
  * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], gz [receivers, 704], gx [senders, 256]
  *         gy [edges, 4], gw [edges, 320]
- * Cost of an item: 9068 flops, at least 2592 bytes. */
+ * Cost of an item: 6220 flops, at least 2592 bytes. */
 cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
                                   const float *gz, float *gx, float *gy, float *gw, void *workspace,
                                   size_t workspace_bytes, cgtp_stream stream);
@@ -73,7 +73,7 @@ size_t nequip_water_backward_workspace(const cgtp_graph *graph);
  * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], gz [receivers, 704], ax [senders, 256]
  *         by [edges, 4], cw [edges, 320], d_gz [receivers, 704], d_x [senders, 256], d_y [edges, 4]
  *         d_w [edges, 320]
- * Cost of an item: 22296 flops, at least 3888 bytes. */
+ * Cost of an item: 17456 flops, at least 3888 bytes. */
 cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x, const float *y,
                                          const float *w, const float *gz, const float *ax, const float *by,
                                          const float *cw, float *d_gz, float *d_x, float *d_y, float *d_w,
