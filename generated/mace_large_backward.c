@@ -27,6 +27,38 @@ struct launch {
     real *scratch_loops;
 };
 
+static const real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
+static const real K1_10 = 0x1.43d136p-2f; /* sqrt(1/10) */
+static const real K3_10 = 0x1.186f18p-1f; /* sqrt(3/10) */
+static const real K2_5 = 0x1.43d136p-1f; /* sqrt(2/5) */
+static const real K1_2 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
+static const real K1_6 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
+static const real K2_3 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
+static const real K1_42 = 0x1.3c0366p-3f; /* sqrt(1/42) */
+static const real K5_14 = 0x1.31fa8p-1f; /* sqrt(5/14) */
+static const real K5_21 = 0x1.f3a92cp-2f; /* sqrt(5/21) */
+static const real K1_7 = 0x1.83091ep-2f; /* sqrt(1/7) */
+static const real K8_21 = 0x1.3c0366p-1f; /* sqrt(8/21) */
+static const real K2_7 = 0x1.11aceep-1f; /* sqrt(2/7) */
+static const real K3_7 = 0x1.4f2ec4p-1f; /* sqrt(3/7) */
+static const real K1_30 = 0x1.75e974p-3f; /* sqrt(1/30) */
+static const real K8_15 = 0x1.75e974p-1f; /* sqrt(8/15) */
+static const real K1_5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
+static const real K3_5 = 0x1.8c97fp-1f; /* sqrt(3/5) */
+static const real K1_70 = 0x1.e990cep-4f; /* sqrt(1/70) */
+static const real K3_14 = 0x1.da0518p-2f; /* sqrt(3/14) */
+static const real K3_35 = 0x1.2bcbe8p-2f; /* sqrt(3/35) */
+static const real K6_35 = 0x1.a7f9eep-2f; /* sqrt(6/35) */
+static const real K8_35 = 0x1.e990cep-2f; /* sqrt(8/35) */
+static const real K9_35 = 0x1.03a1a2p-1f; /* sqrt(9/35) */
+static const real K1_14 = 0x1.11aceep-2f; /* sqrt(1/14) */
+static const real K1_12 = 0x1.279a74p-2f; /* sqrt(1/12) */
+static const real K5_24 = 0x1.d363d2p-2f; /* sqrt(5/24) */
+static const real K5_12 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
+static const real K1_8 = 0x1.6a09e6p-2f; /* sqrt(1/8) */
+static const real K3_20 = 0x1.8c97fp-2f; /* sqrt(3/20) */
+static const real K4_15 = 0x1.08654ap-1f; /* sqrt(4/15) */
+
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment segments_x[] = {
     {0, 128, 1}, {128, 128, 3}, {512, 128, 5},
@@ -40,37 +72,34 @@ static const struct cgtp_segment segments_z[] = {
     {7296, 128, 7}, {8192, 128, 7},
 };
 
-/* (l1, l2, l3) = (0, 0, 0): M from y, a = 1; 1 entries, 1 forms, 11 flops a channel. */
+/* (l1, l2, l3) = (0, 0, 0), a = 1, M from y: 2 fma, 3 mul per channel. */
 static void uvu_0_0_0(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
                       const real *restrict gz, real *restrict gx, real *restrict gy, real *restrict gw)
 {
-    const real y_f0 = y[0];
+    const real y_0 = y[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real gz_0 = gz[u];
-        const real s0_0 = w_0 * y_f0;
-        gx[u] = gx[u] + s0_0 * gz_0;
-        const real d0_0 = x_0 * gz_0;
-        gy[u] = gy[u] + w_0 * d0_0;
-        gw[u] = y_f0 * d0_0;
+        gx[u] = gx[u] + w_0 * y_0 * gz_0;
+        const real s0_0 = gz_0 * x_0;
+        gy[u] = gy[u] + s0_0 * w_0;
+        gw[u] = s0_0 * y_0;
     }
 }
 
-/* (l1, l2, l3) = (0, 1, 1): M from y, a = sqrt(3); 3 entries, 3 forms, 23 flops a channel. */
+/* (l1, l2, l3) = (0, 1, 1), a = sqrt(3), M from y: 6 fma, 3 mul per channel. */
 static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real y_f0 = y[0];
-    const real y_f1 = y[1];
-    const real y_f2 = y[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
         const real u0_0 = w_0 * x_0;
-        const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
+        const real l0_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2;
         gx[u] = gx[u] + w_0 * l0_0;
         gy[u] = gy[u] + u0_0 * gz_0;
         gy[lda + u] = gy[lda + u] + u0_0 * gz_1;
@@ -79,22 +108,19 @@ static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x, const real
     }
 }
 
-/* (l1, l2, l3) = (0, 2, 2): M from y, a = sqrt(5); 5 entries, 5 forms, 35 flops a channel. */
+/* (l1, l2, l3) = (0, 2, 2), a = sqrt(5), M from y: 10 fma, 3 mul per channel. */
 static void uvu_0_2_2(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real y_f0 = y[0];
-    const real y_f1 = y[1];
-    const real y_f2 = y[2];
-    const real y_f3 = y[3];
-    const real y_f4 = y[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u];
         const real u0_0 = w_0 * x_0;
-        const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4;
+        const real l0_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2 + y_3 * gz_3 + y_4 * gz_4;
         gx[u] = gx[u] + w_0 * l0_0;
         gy[u] = gy[u] + u0_0 * gz_0;
         gy[lda + u] = gy[lda + u] + u0_0 * gz_1;
@@ -105,26 +131,20 @@ static void uvu_0_2_2(int64_t n, int64_t lda, const real *restrict x, const real
     }
 }
 
-/* (l1, l2, l3) = (0, 3, 3): M from y, a = sqrt(7); 7 entries, 7 forms, 47 flops a channel. */
+/* (l1, l2, l3) = (0, 3, 3), a = sqrt(7), M from y: 14 fma, 3 mul per channel. */
 static void uvu_0_3_3(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real y_f0 = y[0];
-    const real y_f1 = y[1];
-    const real y_f2 = y[2];
-    const real y_f3 = y[3];
-    const real y_f4 = y[4];
-    const real y_f5 = y[5];
-    const real y_f6 = y[6];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
-        const real gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
         const real u0_0 = w_0 * x_0;
-        const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4 + y_f5 * gz_5
-            + y_f6 * gz_6;
+        const real l0_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2 + y_3 * gz_3 + y_4 * gz_4
+            + y_5 * gz_5 + y_6 * gz_6;
         gx[u] = gx[u] + w_0 * l0_0;
         gy[u] = gy[u] + u0_0 * gz_0;
         gy[lda + u] = gy[lda + u] + u0_0 * gz_1;
@@ -137,15 +157,15 @@ static void uvu_0_3_3(int64_t n, int64_t lda, const real *restrict x, const real
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 0): M from y, a = 1; 3 entries, 3 forms, 33 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 0), a = 1, M from y: 8 fma, 6 mul per channel; 3 mul per item. */
 static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real y_f0 = K1_3 * y_0;
+    const real y_f1 = K1_3 * y_1;
+    const real y_f2 = K1_3 * y_2;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
@@ -154,50 +174,46 @@ static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x, const real
         gx[u] = gx[u] + s0_0 * y_f0;
         gx[n + u] = gx[n + u] + s0_0 * y_f1;
         gx[2 * n + u] = gx[2 * n + u] + s0_0 * y_f2;
-        const real q1_0 = s0_0 * x_0;
-        const real q1_1 = s0_0 * x_1;
-        const real q1_2 = s0_0 * x_2;
-        gy[u] = gy[u] + C0 * q1_0;
-        gy[lda + u] = gy[lda + u] + C0 * q1_1;
-        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_2;
-        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        gw[u] = gz_0 * t0_0;
+        gy[u] = gy[u] + s0_0 * x_0 * K1_3;
+        gy[lda + u] = gy[lda + u] + s0_0 * x_1 * K1_3;
+        gy[2 * lda + u] = gy[2 * lda + u] + s0_0 * x_2 * K1_3;
+        const real s1_0 = x_0 * y_f0 + x_1 * y_f1 + x_2 * y_f2;
+        gw[u] = gz_0 * s1_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 0, 1): M from y, a = sqrt(3); 3 entries, 1 forms, 29 flops a channel. */
+/* (l1, l2, l3) = (1, 0, 1), a = sqrt(3), M from y: 6 fma, 3 mul per channel. */
 static void uvu_1_0_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
                       const real *restrict gz, real *restrict gx, real *restrict gy, real *restrict gw)
 {
-    const real y_f0 = y[0];
+    const real y_0 = y[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real s0_0 = w_0 * y_f0;
+        const real s0_0 = w_0 * y_0;
         gx[u] = gx[u] + s0_0 * gz_0;
         gx[n + u] = gx[n + u] + s0_0 * gz_1;
         gx[2 * n + u] = gx[2 * n + u] + s0_0 * gz_2;
-        const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-        gy[u] = gy[u] + w_0 * d0_0;
-        gw[u] = y_f0 * d0_0;
+        const real s1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+        gy[u] = gy[u] + w_0 * s1_0;
+        gw[u] = y_0 * s1_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 2, 1): M from y, a = sqrt(3); 9 entries, 6 forms, 67 flops a channel. */
+/* (l1, l2, l3) = (1, 2, 1), a = sqrt(3), M from y: 22 fma, 13 mul, 1 neg per channel; 2 fma, 5 mul per item. */
 static void uvu_1_2_1(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real C0 = 0x1.43d136p-2f; /* sqrt(1/10) */
-    const real C1 = 0x1.186f18p-1f; /* sqrt(3/10) */
-    const real C2 = 0x1.43d136p-1f; /* sqrt(2/5) */
-    const real y_f0 = C0 * y[2] + C1 * y[4];
-    const real y_f1 = C1 * y[1];
-    const real y_f2 = C1 * y[0];
-    const real y_f3 = C2 * y[2];
-    const real y_f4 = C1 * y[3];
-    const real y_f5 = C0 * y[2] - C1 * y[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real s0_0 = K1_10 * y_2;
+    const real y_f0 = s0_0 + K3_10 * y_4;
+    const real y_f1 = K3_10 * y_1;
+    const real y_f2 = K3_10 * y_0;
+    const real y_f3 = K2_5 * y_2;
+    const real y_f4 = K3_10 * y_3;
+    const real y_f5 = s0_0 - K3_10 * y_4;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
@@ -205,45 +221,43 @@ static void uvu_1_2_1(int64_t n, int64_t lda, const real *restrict x, const real
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
-        const real l0_0 = -y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
+        const real l0_0 = y_f0 * gz_0 - y_f1 * gz_1 - y_f2 * gz_2;
         const real l0_1 = y_f1 * gz_0 + y_f3 * gz_1 + y_f4 * gz_2;
         const real l0_2 = y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-        gx[u] = gx[u] + w_0 * l0_0;
+        gx[u] = gx[u] - w_0 * l0_0;
         gx[n + u] = gx[n + u] + w_0 * l0_1;
         gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
-        const real q1_0 = -u0_0 * gz_0;
+        const real q1_0 = u0_0 * gz_0;
         const real q1_1 = u0_0 * gz_1 + u0_1 * gz_0;
         const real q1_2 = u0_0 * gz_2 + u0_2 * gz_0;
-        const real q1_3 = u0_1 * gz_1;
         const real q1_4 = u0_1 * gz_2 + u0_2 * gz_1;
-        const real q1_5 = -u0_2 * gz_2;
-        gy[u] = gy[u] + C1 * q1_2;
-        gy[lda + u] = gy[lda + u] + C1 * q1_1;
-        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_0 + C2 * q1_3 + C0 * q1_5;
-        gy[3 * lda + u] = gy[3 * lda + u] + C1 * q1_4;
-        gy[4 * lda + u] = gy[4 * lda + u] + C1 * q1_0 - C1 * q1_5;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+        const real q1_5 = u0_2 * gz_2;
+        gy[u] = gy[u] + K3_10 * q1_2;
+        gy[lda + u] = gy[lda + u] + K3_10 * q1_1;
+        gy[2 * lda + u] = gy[2 * lda + u] - K1_10 * q1_0 + u0_1 * gz_1 * K2_5 - K1_10 * q1_5;
+        gy[3 * lda + u] = gy[3 * lda + u] + K3_10 * q1_4;
+        gy[4 * lda + u] = gy[4 * lda + u] - K3_10 * q1_0 + K3_10 * q1_5;
+        gw[u] = -x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 2): M from y, a = sqrt(5); 11 entries, 6 forms, 71 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 2), a = sqrt(5), M from y: 24 fma, 13 mul per channel; 6 mul per item. */
 static void uvu_1_1_2(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-    const real C1 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
-    const real C2 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C0 * y[0];
-    const real y_f2 = C0 * y[1];
-    const real y_f3 = C1 * y[0];
-    const real y_f4 = C2 * y[1];
-    const real y_f5 = C1 * y[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real y_f0 = K1_2 * y_2;
+    const real y_f1 = K1_2 * y_0;
+    const real y_f2 = K1_2 * y_1;
+    const real y_f3 = K1_6 * y_0;
+    const real y_f4 = K2_3 * y_1;
+    const real y_f5 = K1_6 * y_2;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u];
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
@@ -254,116 +268,102 @@ static void uvu_1_1_2(int64_t n, int64_t lda, const real *restrict x, const real
         gx[n + u] = gx[n + u] + w_0 * l0_1;
         gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
         const real q1_0 = u0_0 * gz_0 + u0_1 * gz_3 + u0_2 * gz_4;
-        const real q1_1 = -u0_0 * gz_4 + u0_1 * gz_1 + u0_2 * gz_0;
+        const real q1_1 = u0_0 * gz_4 - u0_1 * gz_1 - u0_2 * gz_0;
         const real q1_2 = u0_0 * gz_1 + u0_2 * gz_3;
-        const real q1_3 = -u0_0 * gz_2;
-        const real q1_4 = u0_1 * gz_2;
-        const real q1_5 = -u0_2 * gz_2;
-        gy[u] = gy[u] + C0 * q1_1 + C1 * q1_3;
-        gy[lda + u] = gy[lda + u] + C0 * q1_2 + C2 * q1_4;
-        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_0 + C1 * q1_5;
+        gy[u] = gy[u] - K1_2 * q1_1 - u0_0 * gz_2 * K1_6;
+        gy[lda + u] = gy[lda + u] + K1_2 * q1_2 + u0_1 * gz_2 * K2_3;
+        gy[2 * lda + u] = gy[2 * lda + u] + K1_2 * q1_0 - u0_2 * gz_2 * K1_6;
         gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 3, 2): M from y, a = sqrt(5); 15 entries, 13 forms, 113 flops a channel. */
+/* (l1, l2, l3) = (1, 3, 2), a = sqrt(5), M from y: 38 fma, 20 mul, 1 neg per channel; 6 fma, 10 mul per item. */
 static void uvu_1_3_2(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real C0 = 0x1.3c0366p-3f; /* sqrt(1/42) */
-    const real C1 = 0x1.31fa8p-1f; /* sqrt(5/14) */
-    const real C2 = 0x1.f3a92cp-2f; /* sqrt(5/21) */
-    const real C3 = 0x1.83091ep-2f; /* sqrt(1/7) */
-    const real C4 = 0x1.3c0366p-1f; /* sqrt(8/21) */
-    const real C5 = 0x1.11aceep-1f; /* sqrt(2/7) */
-    const real C6 = 0x1.4f2ec4p-1f; /* sqrt(3/7) */
-    const real y_f0 = C0 * y[4] + C1 * y[6];
-    const real y_f1 = C2 * y[1];
-    const real y_f2 = C1 * y[0] - C0 * y[2];
-    const real y_f3 = C3 * y[3] + C2 * y[5];
-    const real y_f4 = C4 * y[2];
-    const real y_f5 = C5 * y[2];
-    const real y_f6 = C6 * y[3];
-    const real y_f7 = C5 * y[4];
-    const real y_f8 = C4 * y[4];
-    const real y_f9 = C3 * y[3] - C2 * y[5];
-    const real y_f10 = C1 * y[0] + C0 * y[2];
-    const real y_f11 = C2 * y[5];
-    const real y_f12 = C0 * y[4] - C1 * y[6];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
+    const real s0_0 = K1_42 * y_4;
+    const real y_f0 = s0_0 + K5_14 * y_6;
+    const real y_f1 = K5_21 * y_1;
+    const real s1_0 = K5_14 * y_0;
+    const real y_f2 = s1_0 - K1_42 * y_2;
+    const real s2_0 = K1_7 * y_3;
+    const real y_f3 = s2_0 + K5_21 * y_5;
+    const real y_f4 = K8_21 * y_2;
+    const real y_f5 = K2_7 * y_2;
+    const real y_f6 = K3_7 * y_3;
+    const real y_f7 = K2_7 * y_4;
+    const real y_f8 = K8_21 * y_4;
+    const real y_f9 = s2_0 - K5_21 * y_5;
+    const real y_f10 = s1_0 + K1_42 * y_2;
+    const real y_f11 = K5_21 * y_5;
+    const real y_f12 = s0_0 - K5_14 * y_6;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u];
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
-        const real l0_0 = -y_f0 * gz_0 - y_f3 * gz_1 + y_f5 * gz_2 + y_f1 * gz_3 + y_f10 * gz_4;
+        const real l0_0 = y_f0 * gz_0 + y_f3 * gz_1 - y_f5 * gz_2 - y_f1 * gz_3 - y_f10 * gz_4;
         const real l0_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f6 * gz_2 + y_f8 * gz_3 + y_f11 * gz_4;
         const real l0_2 = y_f2 * gz_0 + y_f1 * gz_1 + y_f7 * gz_2 - y_f9 * gz_3 - y_f12 * gz_4;
-        gx[u] = gx[u] + w_0 * l0_0;
+        gx[u] = gx[u] - w_0 * l0_0;
         gx[n + u] = gx[n + u] + w_0 * l0_1;
         gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
-        const real q1_0 = -u0_0 * gz_0;
+        const real q1_0 = u0_0 * gz_0;
         const real q1_1 = u0_0 * gz_3 + u0_1 * gz_0 + u0_2 * gz_1;
         const real q1_2 = u0_2 * gz_0;
-        const real q1_3 = -u0_0 * gz_1;
-        const real q1_4 = u0_1 * gz_1;
-        const real q1_5 = u0_0 * gz_2;
-        const real q1_6 = u0_1 * gz_2;
-        const real q1_7 = u0_2 * gz_2;
-        const real q1_8 = u0_1 * gz_3;
-        const real q1_9 = -u0_2 * gz_3;
+        const real q1_3 = u0_0 * gz_1;
+        const real q1_9 = u0_2 * gz_3;
         const real q1_10 = u0_0 * gz_4;
-        const real q1_11 = u0_1 * gz_4;
-        const real q1_12 = -u0_2 * gz_4;
-        gy[u] = gy[u] + C1 * q1_2 + C1 * q1_10;
-        gy[lda + u] = gy[lda + u] + C2 * q1_1;
-        gy[2 * lda + u] = gy[2 * lda + u] - C0 * q1_2 + C4 * q1_4 + C5 * q1_5 + C0 * q1_10;
-        gy[3 * lda + u] = gy[3 * lda + u] + C3 * q1_3 + C6 * q1_6 + C3 * q1_9;
-        gy[4 * lda + u] = gy[4 * lda + u] + C0 * q1_0 + C5 * q1_7 + C4 * q1_8 + C0 * q1_12;
-        gy[5 * lda + u] = gy[5 * lda + u] + C2 * q1_3 - C2 * q1_9 + C2 * q1_11;
-        gy[6 * lda + u] = gy[6 * lda + u] + C1 * q1_0 - C1 * q1_12;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+        const real q1_12 = u0_2 * gz_4;
+        gy[u] = gy[u] + K5_14 * q1_2 + K5_14 * q1_10;
+        gy[lda + u] = gy[lda + u] + K5_21 * q1_1;
+        gy[2 * lda + u] = gy[2 * lda + u] - K1_42 * q1_2 + u0_1 * gz_1 * K8_21 + u0_0 * gz_2 * K2_7
+            + K1_42 * q1_10;
+        gy[3 * lda + u] = gy[3 * lda + u] - K1_7 * q1_3 + u0_1 * gz_2 * K3_7 - K1_7 * q1_9;
+        gy[4 * lda + u] = gy[4 * lda + u] - K1_42 * q1_0 + u0_2 * gz_2 * K2_7 + u0_1 * gz_3 * K8_21
+            - K1_42 * q1_12;
+        gy[5 * lda + u] = gy[5 * lda + u] - K5_21 * q1_3 + K5_21 * q1_9 + u0_1 * gz_4 * K5_21;
+        gy[6 * lda + u] = gy[6 * lda + u] - K5_14 * q1_0 + K5_14 * q1_12;
+        gw[u] = -x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 2, 3): M from y, a = sqrt(7); 19 entries, 14 forms, 123 flops a channel. */
+/* (l1, l2, l3) = (1, 2, 3), a = sqrt(7), M from y: 42 fma, 21 mul per channel; 2 fma, 13 mul per item. */
 static void uvu_1_2_3(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-    const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real C2 = 0x1.43d136p-1f; /* sqrt(2/5) */
-    const real C3 = 0x1.75e974p-3f; /* sqrt(1/30) */
-    const real C4 = 0x1.75e974p-1f; /* sqrt(8/15) */
-    const real C5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real C6 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-    const real y_f0 = C0 * y[4];
-    const real y_f1 = C0 * y[0];
-    const real y_f2 = C1 * y[3];
-    const real y_f3 = C1 * y[0];
-    const real y_f4 = C1 * y[1];
-    const real y_f5 = C2 * y[2] + C3 * y[4];
-    const real y_f6 = C4 * y[1];
-    const real y_f7 = C3 * y[0];
-    const real y_f8 = C5 * y[1];
-    const real y_f9 = C6 * y[2];
-    const real y_f10 = C5 * y[3];
-    const real y_f11 = C4 * y[3];
-    const real y_f12 = C2 * y[2] - C3 * y[4];
-    const real y_f13 = C1 * y[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real y_f0 = K1_2 * y_4;
+    const real y_f1 = K1_2 * y_0;
+    const real y_f2 = K1_3 * y_3;
+    const real y_f3 = K1_3 * y_0;
+    const real y_f4 = K1_3 * y_1;
+    const real s0_0 = K2_5 * y_2;
+    const real y_f5 = s0_0 + K1_30 * y_4;
+    const real y_f6 = K8_15 * y_1;
+    const real y_f7 = K1_30 * y_0;
+    const real y_f8 = K1_5 * y_1;
+    const real y_f9 = K3_5 * y_2;
+    const real y_f10 = K1_5 * y_3;
+    const real y_f11 = K8_15 * y_3;
+    const real y_f12 = s0_0 - K1_30 * y_4;
+    const real y_f13 = K1_3 * y_4;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
-        const real gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
-        const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 + y_f5 * gz_2 - y_f8 * gz_3 - y_f7 * gz_4 - y_f4 * gz_5
-            - y_f1 * gz_6;
+        const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 + y_f5 * gz_2 - y_f8 * gz_3 - y_f7 * gz_4
+            - y_f4 * gz_5 - y_f1 * gz_6;
         const real l0_1 = y_f3 * gz_1 + y_f6 * gz_2 + y_f9 * gz_3 + y_f11 * gz_4 + y_f13 * gz_5;
         const real l0_2 = y_f1 * gz_0 + y_f4 * gz_1 - y_f7 * gz_2 - y_f10 * gz_3 + y_f12 * gz_4
             + y_f2 * gz_5 + y_f0 * gz_6;
@@ -371,41 +371,36 @@ static void uvu_1_2_3(int64_t n, int64_t lda, const real *restrict x, const real
         gx[n + u] = gx[n + u] + w_0 * l0_1;
         gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
         const real q1_0 = u0_0 * gz_0 + u0_2 * gz_6;
-        const real q1_1 = -u0_0 * gz_6 + u0_2 * gz_0;
+        const real q1_1 = u0_0 * gz_6 - u0_2 * gz_0;
         const real q1_2 = u0_0 * gz_1 + u0_2 * gz_5;
-        const real q1_3 = u0_1 * gz_1;
-        const real q1_4 = -u0_0 * gz_5 + u0_2 * gz_1;
+        const real q1_4 = u0_0 * gz_5 - u0_2 * gz_1;
         const real q1_5 = u0_0 * gz_2;
-        const real q1_6 = u0_1 * gz_2;
-        const real q1_7 = -u0_0 * gz_4 - u0_2 * gz_2;
-        const real q1_8 = -u0_0 * gz_3;
-        const real q1_9 = u0_1 * gz_3;
-        const real q1_10 = -u0_2 * gz_3;
-        const real q1_11 = u0_1 * gz_4;
+        const real q1_7 = u0_0 * gz_4 + u0_2 * gz_2;
         const real q1_12 = u0_2 * gz_4;
-        const real q1_13 = u0_1 * gz_5;
-        gy[u] = gy[u] + C0 * q1_1 + C1 * q1_3 + C3 * q1_7;
-        gy[lda + u] = gy[lda + u] + C1 * q1_4 + C4 * q1_6 + C5 * q1_8;
-        gy[2 * lda + u] = gy[2 * lda + u] + C2 * q1_5 + C6 * q1_9 + C2 * q1_12;
-        gy[3 * lda + u] = gy[3 * lda + u] + C1 * q1_2 + C5 * q1_10 + C4 * q1_11;
-        gy[4 * lda + u] = gy[4 * lda + u] + C0 * q1_0 + C3 * q1_5 - C3 * q1_12 + C1 * q1_13;
+        gy[u] = gy[u] - K1_2 * q1_1 + u0_1 * gz_1 * K1_3 - K1_30 * q1_7;
+        gy[lda + u] = gy[lda + u] - K1_3 * q1_4 + u0_1 * gz_2 * K8_15 - u0_0 * gz_3 * K1_5;
+        gy[2 * lda + u] = gy[2 * lda + u] + K2_5 * q1_5 + u0_1 * gz_3 * K3_5 + K2_5 * q1_12;
+        gy[3 * lda + u] = gy[3 * lda + u] + K1_3 * q1_2 - u0_2 * gz_3 * K1_5 + u0_1 * gz_4 * K8_15;
+        gy[4 * lda + u] = gy[4 * lda + u] + K1_2 * q1_0 + K1_30 * q1_5 - K1_30 * q1_12
+            + u0_1 * gz_5 * K1_3;
         gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 0): M from y, a = 1; 5 entries, 5 forms, 55 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 0), a = 1, M from y: 14 fma, 8 mul per channel; 5 mul per item. */
 static void uvu_2_2_0(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real C0 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real y_f3 = C0 * y[3];
-    const real y_f4 = C0 * y[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real y_f0 = K1_5 * y_0;
+    const real y_f1 = K1_5 * y_1;
+    const real y_f2 = K1_5 * y_2;
+    const real y_f3 = K1_5 * y_3;
+    const real y_f4 = K1_5 * y_4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u];
         const real s0_0 = w_0 * gz_0;
@@ -414,37 +409,31 @@ static void uvu_2_2_0(int64_t n, int64_t lda, const real *restrict x, const real
         gx[2 * n + u] = gx[2 * n + u] + s0_0 * y_f2;
         gx[3 * n + u] = gx[3 * n + u] + s0_0 * y_f3;
         gx[4 * n + u] = gx[4 * n + u] + s0_0 * y_f4;
-        const real q1_0 = s0_0 * x_0;
-        const real q1_1 = s0_0 * x_1;
-        const real q1_2 = s0_0 * x_2;
-        const real q1_3 = s0_0 * x_3;
-        const real q1_4 = s0_0 * x_4;
-        gy[u] = gy[u] + C0 * q1_0;
-        gy[lda + u] = gy[lda + u] + C0 * q1_1;
-        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_2;
-        gy[3 * lda + u] = gy[3 * lda + u] + C0 * q1_3;
-        gy[4 * lda + u] = gy[4 * lda + u] + C0 * q1_4;
-        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        gw[u] = gz_0 * t0_0;
+        gy[u] = gy[u] + s0_0 * x_0 * K1_5;
+        gy[lda + u] = gy[lda + u] + s0_0 * x_1 * K1_5;
+        gy[2 * lda + u] = gy[2 * lda + u] + s0_0 * x_2 * K1_5;
+        gy[3 * lda + u] = gy[3 * lda + u] + s0_0 * x_3 * K1_5;
+        gy[4 * lda + u] = gy[4 * lda + u] + s0_0 * x_4 * K1_5;
+        const real s1_0 = x_0 * y_f0 + x_1 * y_f1 + x_2 * y_f2 + x_3 * y_f3 + x_4 * y_f4;
+        gw[u] = gz_0 * s1_0;
     }
 }
 
-/* (l1, l2, l3) = (2, 1, 1): M from y, a = sqrt(3); 11 entries, 6 forms, 81 flops a channel. */
+/* (l1, l2, l3) = (2, 1, 1), a = sqrt(3), M from y: 26 fma, 17 mul per channel; 6 mul per item. */
 static void uvu_2_1_1(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real C0 = 0x1.186f18p-1f; /* sqrt(3/10) */
-    const real C1 = 0x1.43d136p-2f; /* sqrt(1/10) */
-    const real C2 = 0x1.43d136p-1f; /* sqrt(2/5) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C1 * y[0];
-    const real y_f3 = C0 * y[0];
-    const real y_f4 = C2 * y[1];
-    const real y_f5 = C1 * y[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real y_f0 = K3_10 * y_2;
+    const real y_f1 = K3_10 * y_1;
+    const real y_f2 = K1_10 * y_0;
+    const real y_f3 = K3_10 * y_0;
+    const real y_f4 = K2_5 * y_1;
+    const real y_f5 = K1_10 * y_2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
         const real u0_0 = w_0 * x_0;
@@ -454,54 +443,49 @@ static void uvu_2_1_1(int64_t n, int64_t lda, const real *restrict x, const real
         const real u0_4 = w_0 * x_4;
         const real l0_0 = y_f0 * gz_0 + y_f3 * gz_2;
         const real l0_1 = y_f1 * gz_0 + y_f3 * gz_1;
-        const real l0_2 = -y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
+        const real l0_2 = y_f2 * gz_0 - y_f4 * gz_1 + y_f5 * gz_2;
         const real l0_3 = y_f0 * gz_1 + y_f1 * gz_2;
-        const real l0_4 = -y_f3 * gz_0 + y_f0 * gz_2;
+        const real l0_4 = y_f3 * gz_0 - y_f0 * gz_2;
         gx[u] = gx[u] + w_0 * l0_0;
         gx[n + u] = gx[n + u] + w_0 * l0_1;
-        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
+        gx[2 * n + u] = gx[2 * n + u] - w_0 * l0_2;
         gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
-        gx[4 * n + u] = gx[4 * n + u] + w_0 * l0_4;
+        gx[4 * n + u] = gx[4 * n + u] - w_0 * l0_4;
         const real q1_0 = u0_0 * gz_0 + u0_3 * gz_1 + u0_4 * gz_2;
         const real q1_1 = u0_1 * gz_0 + u0_3 * gz_2;
-        const real q1_2 = -u0_2 * gz_0;
         const real q1_3 = u0_0 * gz_2 + u0_1 * gz_1 - u0_4 * gz_0;
-        const real q1_4 = u0_2 * gz_1;
-        const real q1_5 = -u0_2 * gz_2;
-        gy[u] = gy[u] + C1 * q1_2 + C0 * q1_3;
-        gy[lda + u] = gy[lda + u] + C0 * q1_1 + C2 * q1_4;
-        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_0 + C1 * q1_5;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+        gy[u] = gy[u] - u0_2 * gz_0 * K1_10 + K3_10 * q1_3;
+        gy[lda + u] = gy[lda + u] + K3_10 * q1_1 + u0_2 * gz_1 * K2_5;
+        gy[2 * lda + u] = gy[2 * lda + u] + K3_10 * q1_0 - u0_2 * gz_2 * K1_10;
+        gw[u] = x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 3, 1): M from y, a = sqrt(3); 15 entries, 13 forms, 123 flops a channel. */
+/* (l1, l2, l3) = (2, 3, 1), a = sqrt(3), M from y: 40 fma, 24 mul, 1 neg per channel; 6 fma, 10 mul per item. */
 static void uvu_2_3_1(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real C0 = 0x1.e990cep-4f; /* sqrt(1/70) */
-    const real C1 = 0x1.da0518p-2f; /* sqrt(3/14) */
-    const real C2 = 0x1.2bcbe8p-2f; /* sqrt(3/35) */
-    const real C3 = 0x1.83091ep-2f; /* sqrt(1/7) */
-    const real C4 = 0x1.a7f9eep-2f; /* sqrt(6/35) */
-    const real C5 = 0x1.e990cep-2f; /* sqrt(8/35) */
-    const real C6 = 0x1.03a1a2p-1f; /* sqrt(9/35) */
-    const real y_f0 = C0 * y[4] + C1 * y[6];
-    const real y_f1 = C2 * y[3] + C3 * y[5];
-    const real y_f2 = C4 * y[2];
-    const real y_f3 = C3 * y[1];
-    const real y_f4 = C1 * y[0] + C0 * y[2];
-    const real y_f5 = C5 * y[2];
-    const real y_f6 = C6 * y[3];
-    const real y_f7 = C5 * y[4];
-    const real y_f8 = C3 * y[5];
-    const real y_f9 = C1 * y[0] - C0 * y[2];
-    const real y_f10 = C4 * y[4];
-    const real y_f11 = C2 * y[3] - C3 * y[5];
-    const real y_f12 = C0 * y[4] - C1 * y[6];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
+    const real s0_0 = K1_70 * y_4;
+    const real y_f0 = s0_0 + K3_14 * y_6;
+    const real s1_0 = K3_35 * y_3;
+    const real y_f1 = s1_0 + K1_7 * y_5;
+    const real y_f2 = K6_35 * y_2;
+    const real y_f3 = K1_7 * y_1;
+    const real s2_0 = K3_14 * y_0;
+    const real y_f4 = s2_0 + K1_70 * y_2;
+    const real y_f5 = K8_35 * y_2;
+    const real y_f6 = K9_35 * y_3;
+    const real y_f7 = K8_35 * y_4;
+    const real y_f8 = K1_7 * y_5;
+    const real y_f9 = s2_0 - K1_70 * y_2;
+    const real y_f10 = K6_35 * y_4;
+    const real y_f11 = s1_0 - K1_7 * y_5;
+    const real y_f12 = s0_0 - K3_14 * y_6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
         const real u0_0 = w_0 * x_0;
@@ -509,147 +493,141 @@ static void uvu_2_3_1(int64_t n, int64_t lda, const real *restrict x, const real
         const real u0_2 = w_0 * x_2;
         const real u0_3 = w_0 * x_3;
         const real u0_4 = w_0 * x_4;
-        const real l0_0 = -y_f0 * gz_0 + y_f3 * gz_1 + y_f9 * gz_2;
-        const real l0_1 = -y_f1 * gz_0 + y_f5 * gz_1 + y_f3 * gz_2;
+        const real l0_0 = y_f0 * gz_0 - y_f3 * gz_1 - y_f9 * gz_2;
+        const real l0_1 = y_f1 * gz_0 - y_f5 * gz_1 - y_f3 * gz_2;
         const real l0_2 = y_f2 * gz_0 + y_f6 * gz_1 + y_f10 * gz_2;
         const real l0_3 = y_f3 * gz_0 + y_f7 * gz_1 - y_f11 * gz_2;
         const real l0_4 = y_f4 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
-        gx[u] = gx[u] + w_0 * l0_0;
-        gx[n + u] = gx[n + u] + w_0 * l0_1;
+        gx[u] = gx[u] - w_0 * l0_0;
+        gx[n + u] = gx[n + u] - w_0 * l0_1;
         gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
         gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
         gx[4 * n + u] = gx[4 * n + u] + w_0 * l0_4;
-        const real q1_0 = -u0_0 * gz_0;
-        const real q1_1 = -u0_1 * gz_0;
-        const real q1_2 = u0_2 * gz_0;
+        const real q1_0 = u0_0 * gz_0;
+        const real q1_1 = u0_1 * gz_0;
         const real q1_3 = u0_0 * gz_1 + u0_1 * gz_2 + u0_3 * gz_0;
         const real q1_4 = u0_4 * gz_0;
-        const real q1_5 = u0_1 * gz_1;
-        const real q1_6 = u0_2 * gz_1;
-        const real q1_7 = u0_3 * gz_1;
-        const real q1_8 = u0_4 * gz_1;
         const real q1_9 = u0_0 * gz_2;
-        const real q1_10 = u0_2 * gz_2;
-        const real q1_11 = -u0_3 * gz_2;
-        const real q1_12 = -u0_4 * gz_2;
-        gy[u] = gy[u] + C1 * q1_4 + C1 * q1_9;
-        gy[lda + u] = gy[lda + u] + C3 * q1_3;
-        gy[2 * lda + u] = gy[2 * lda + u] + C4 * q1_2 + C0 * q1_4 + C5 * q1_5 - C0 * q1_9;
-        gy[3 * lda + u] = gy[3 * lda + u] + C2 * q1_1 + C6 * q1_6 + C2 * q1_11;
-        gy[4 * lda + u] = gy[4 * lda + u] + C0 * q1_0 + C5 * q1_7 + C4 * q1_10 + C0 * q1_12;
-        gy[5 * lda + u] = gy[5 * lda + u] + C3 * q1_1 + C3 * q1_8 - C3 * q1_11;
-        gy[6 * lda + u] = gy[6 * lda + u] + C1 * q1_0 - C1 * q1_12;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+        const real q1_11 = u0_3 * gz_2;
+        const real q1_12 = u0_4 * gz_2;
+        gy[u] = gy[u] + K3_14 * q1_4 + K3_14 * q1_9;
+        gy[lda + u] = gy[lda + u] + K1_7 * q1_3;
+        gy[2 * lda + u] = gy[2 * lda + u] + u0_2 * gz_0 * K6_35 + K1_70 * q1_4
+            + u0_1 * gz_1 * K8_35 - K1_70 * q1_9;
+        gy[3 * lda + u] = gy[3 * lda + u] - K3_35 * q1_1 + u0_2 * gz_1 * K9_35 - K3_35 * q1_11;
+        gy[4 * lda + u] = gy[4 * lda + u] - K1_70 * q1_0 + u0_3 * gz_1 * K8_35
+            + u0_2 * gz_2 * K6_35 - K1_70 * q1_12;
+        gy[5 * lda + u] = gy[5 * lda + u] - K1_7 * q1_1 + u0_4 * gz_1 * K1_7 + K1_7 * q1_11;
+        gy[6 * lda + u] = gy[6 * lda + u] - K3_14 * q1_0 + K3_14 * q1_12;
+        gw[u] = -x_0 * l0_0 - x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 0, 2): M from y, a = sqrt(5); 5 entries, 1 forms, 47 flops a channel. */
+/* (l1, l2, l3) = (2, 0, 2), a = sqrt(5), M from y: 10 fma, 3 mul per channel. */
 static void uvu_2_0_2(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
                       const real *restrict gz, real *restrict gx, real *restrict gy, real *restrict gw)
 {
-    const real y_f0 = y[0];
+    const real y_0 = y[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
-        const real s0_0 = w_0 * y_f0;
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u];
+        const real s0_0 = w_0 * y_0;
         gx[u] = gx[u] + s0_0 * gz_0;
         gx[n + u] = gx[n + u] + s0_0 * gz_1;
         gx[2 * n + u] = gx[2 * n + u] + s0_0 * gz_2;
         gx[3 * n + u] = gx[3 * n + u] + s0_0 * gz_3;
         gx[4 * n + u] = gx[4 * n + u] + s0_0 * gz_4;
-        const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
-        gy[u] = gy[u] + w_0 * d0_0;
-        gw[u] = y_f0 * d0_0;
+        const real s1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
+        gy[u] = gy[u] + w_0 * s1_0;
+        gw[u] = y_0 * s1_0;
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 2): M from y, a = sqrt(5); 23 entries, 10 forms, 141 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 2), a = sqrt(5), M from y: 52 fma, 21 mul, 1 neg per channel; 2 fma, 9 mul per item. */
 static void uvu_2_2_2(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real C0 = 0x1.11aceep-1f; /* sqrt(2/7) */
-    const real C1 = 0x1.da0518p-2f; /* sqrt(3/14) */
-    const real C2 = 0x1.11aceep-2f; /* sqrt(1/14) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C1 * y[3];
-    const real y_f2 = C0 * y[0];
-    const real y_f3 = C1 * y[1];
-    const real y_f4 = C2 * y[2] - C1 * y[4];
-    const real y_f5 = C2 * y[1];
-    const real y_f6 = C1 * y[0];
-    const real y_f7 = C2 * y[3];
-    const real y_f8 = C0 * y[4];
-    const real y_f9 = C2 * y[2] + C1 * y[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real y_f0 = K2_7 * y_2;
+    const real y_f1 = K3_14 * y_3;
+    const real y_f2 = K2_7 * y_0;
+    const real y_f3 = K3_14 * y_1;
+    const real s0_0 = K1_14 * y_2;
+    const real y_f4 = s0_0 - K3_14 * y_4;
+    const real y_f5 = K1_14 * y_1;
+    const real y_f6 = K3_14 * y_0;
+    const real y_f7 = K1_14 * y_3;
+    const real y_f8 = K2_7 * y_4;
+    const real y_f9 = s0_0 + K3_14 * y_4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u];
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
         const real u0_3 = w_0 * x_3;
         const real u0_4 = w_0 * x_4;
-        const real l0_0 = -y_f0 * gz_0 + y_f1 * gz_1 - y_f2 * gz_2 + y_f3 * gz_3;
+        const real l0_0 = y_f0 * gz_0 - y_f1 * gz_1 + y_f2 * gz_2 - y_f3 * gz_3;
         const real l0_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 - y_f3 * gz_4;
-        const real l0_2 = -y_f2 * gz_0 + y_f5 * gz_1 + y_f0 * gz_2 + y_f7 * gz_3 - y_f8 * gz_4;
+        const real l0_2 = y_f2 * gz_0 - y_f5 * gz_1 - y_f0 * gz_2 - y_f7 * gz_3 + y_f8 * gz_4;
         const real l0_3 = y_f3 * gz_0 + y_f6 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3 + y_f1 * gz_4;
-        const real l0_4 = -y_f3 * gz_1 - y_f8 * gz_2 + y_f1 * gz_3 - y_f0 * gz_4;
-        gx[u] = gx[u] + w_0 * l0_0;
+        const real l0_4 = y_f3 * gz_1 + y_f8 * gz_2 - y_f1 * gz_3 + y_f0 * gz_4;
+        gx[u] = gx[u] - w_0 * l0_0;
         gx[n + u] = gx[n + u] + w_0 * l0_1;
-        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
+        gx[2 * n + u] = gx[2 * n + u] - w_0 * l0_2;
         gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
-        gx[4 * n + u] = gx[4 * n + u] + w_0 * l0_4;
-        const real q1_0 = -u0_0 * gz_0 + u0_2 * gz_2 - u0_4 * gz_4;
+        gx[4 * n + u] = gx[4 * n + u] - w_0 * l0_4;
+        const real q1_0 = u0_0 * gz_0 - u0_2 * gz_2 + u0_4 * gz_4;
         const real q1_1 = u0_0 * gz_1 + u0_1 * gz_0 + u0_3 * gz_4 + u0_4 * gz_3;
-        const real q1_2 = -u0_0 * gz_2 - u0_2 * gz_0;
+        const real q1_2 = u0_0 * gz_2 + u0_2 * gz_0;
         const real q1_3 = u0_0 * gz_3 - u0_1 * gz_4 + u0_3 * gz_0 - u0_4 * gz_1;
         const real q1_4 = u0_1 * gz_1;
         const real q1_5 = u0_1 * gz_2 + u0_2 * gz_1;
         const real q1_6 = u0_1 * gz_3 + u0_3 * gz_1;
         const real q1_7 = u0_2 * gz_3 + u0_3 * gz_2;
-        const real q1_8 = -u0_2 * gz_4 - u0_4 * gz_2;
+        const real q1_8 = u0_2 * gz_4 + u0_4 * gz_2;
         const real q1_9 = u0_3 * gz_3;
-        gy[u] = gy[u] + C0 * q1_2 + C1 * q1_6;
-        gy[lda + u] = gy[lda + u] + C1 * q1_3 + C2 * q1_5;
-        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_0 + C2 * q1_4 + C2 * q1_9;
-        gy[3 * lda + u] = gy[3 * lda + u] + C1 * q1_1 + C2 * q1_7;
-        gy[4 * lda + u] = gy[4 * lda + u] - C1 * q1_4 + C0 * q1_8 + C1 * q1_9;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+        gy[u] = gy[u] - K2_7 * q1_2 + K3_14 * q1_6;
+        gy[lda + u] = gy[lda + u] + K3_14 * q1_3 + K1_14 * q1_5;
+        gy[2 * lda + u] = gy[2 * lda + u] - K2_7 * q1_0 + K1_14 * q1_4 + K1_14 * q1_9;
+        gy[3 * lda + u] = gy[3 * lda + u] + K3_14 * q1_1 + K1_14 * q1_7;
+        gy[4 * lda + u] = gy[4 * lda + u] - K3_14 * q1_4 - K2_7 * q1_8 + K3_14 * q1_9;
+        gw[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 1, 3): M from y, a = sqrt(7); 21 entries, 13 forms, 135 flops a channel. */
+/* (l1, l2, l3) = (2, 1, 3), a = sqrt(7), M from y: 46 fma, 24 mul per channel; 13 mul per item. */
 static void uvu_2_1_3(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-    const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real C2 = 0x1.75e974p-3f; /* sqrt(1/30) */
-    const real C3 = 0x1.75e974p-1f; /* sqrt(8/15) */
-    const real C4 = 0x1.43d136p-1f; /* sqrt(2/5) */
-    const real C5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real C6 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C0 * y[0];
-    const real y_f2 = C1 * y[1];
-    const real y_f3 = C1 * y[2];
-    const real y_f4 = C1 * y[0];
-    const real y_f5 = C2 * y[2];
-    const real y_f6 = C3 * y[1];
-    const real y_f7 = C4 * y[0];
-    const real y_f8 = C2 * y[0];
-    const real y_f9 = C5 * y[0];
-    const real y_f10 = C6 * y[1];
-    const real y_f11 = C5 * y[2];
-    const real y_f12 = C4 * y[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real y_f0 = K1_2 * y_2;
+    const real y_f1 = K1_2 * y_0;
+    const real y_f2 = K1_3 * y_1;
+    const real y_f3 = K1_3 * y_2;
+    const real y_f4 = K1_3 * y_0;
+    const real y_f5 = K1_30 * y_2;
+    const real y_f6 = K8_15 * y_1;
+    const real y_f7 = K2_5 * y_0;
+    const real y_f8 = K1_30 * y_0;
+    const real y_f9 = K1_5 * y_0;
+    const real y_f10 = K3_5 * y_1;
+    const real y_f11 = K1_5 * y_2;
+    const real y_f12 = K2_5 * y_2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
-        const real gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
@@ -666,123 +644,113 @@ static void uvu_2_1_3(int64_t n, int64_t lda, const real *restrict x, const real
         gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
         gx[4 * n + u] = gx[4 * n + u] + w_0 * l0_4;
         const real q1_0 = u0_0 * gz_0 + u0_4 * gz_6;
-        const real q1_1 = -u0_0 * gz_6 + u0_4 * gz_0;
+        const real q1_1 = u0_0 * gz_6 - u0_4 * gz_0;
         const real q1_2 = u0_0 * gz_1 + u0_4 * gz_5;
         const real q1_3 = u0_1 * gz_1 + u0_3 * gz_5;
-        const real q1_4 = -u0_1 * gz_5 + u0_3 * gz_1;
-        const real q1_5 = -u0_0 * gz_2 - u0_4 * gz_4;
+        const real q1_4 = u0_1 * gz_5 - u0_3 * gz_1;
+        const real q1_5 = u0_0 * gz_2 + u0_4 * gz_4;
         const real q1_6 = u0_1 * gz_2 + u0_3 * gz_4;
-        const real q1_7 = u0_2 * gz_2;
-        const real q1_8 = -u0_0 * gz_4 + u0_4 * gz_2;
-        const real q1_9 = -u0_1 * gz_3;
-        const real q1_10 = u0_2 * gz_3;
-        const real q1_11 = -u0_3 * gz_3;
-        const real q1_12 = u0_2 * gz_4;
-        gy[u] = gy[u] + C0 * q1_1 + C1 * q1_4 + C4 * q1_7 + C2 * q1_8 + C5 * q1_9;
-        gy[lda + u] = gy[lda + u] + C1 * q1_2 + C3 * q1_6 + C6 * q1_10;
-        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_0 + C1 * q1_3 + C2 * q1_5 + C5 * q1_11 + C4 * q1_12;
+        const real q1_8 = u0_0 * gz_4 - u0_4 * gz_2;
+        gy[u] = gy[u] - K1_2 * q1_1 - K1_3 * q1_4 + u0_2 * gz_2 * K2_5 - K1_30 * q1_8
+            - u0_1 * gz_3 * K1_5;
+        gy[lda + u] = gy[lda + u] + K1_3 * q1_2 + K8_15 * q1_6 + u0_2 * gz_3 * K3_5;
+        gy[2 * lda + u] = gy[2 * lda + u] + K1_2 * q1_0 + K1_3 * q1_3 - K1_30 * q1_5
+            - u0_3 * gz_3 * K1_5 + u0_2 * gz_4 * K2_5;
         gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 3, 3): M from y, a = sqrt(7); 31 entries, 25 forms, 219 flops a channel. */
+/* (l1, l2, l3) = (2, 3, 3), a = sqrt(7), M from y: 76 fma, 36 mul, 1 neg per channel; 10 fma, 20 mul per item. */
 static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real C0 = 0x1.279a74p-2f; /* sqrt(1/12) */
-    const real C1 = 0x1.d363d2p-2f; /* sqrt(5/24) */
-    const real C2 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
-    const real C3 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real C4 = 0x1.6a09e6p-2f; /* sqrt(1/8) */
-    const real C5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real C6 = 0x1.75e974p-3f; /* sqrt(1/30) */
-    const real C7 = 0x1.8c97fp-2f; /* sqrt(3/20) */
-    const real C8 = 0x1.08654ap-1f; /* sqrt(4/15) */
-    const real y_f0 = C0 * y[4];
-    const real y_f1 = C1 * y[5];
-    const real y_f2 = C2 * y[0];
-    const real y_f3 = C1 * y[1];
-    const real y_f4 = C0 * y[2];
-    const real y_f5 = C3 * y[3];
-    const real y_f6 = C4 * y[4] - C1 * y[6];
-    const real y_f7 = C1 * y[0] + C4 * y[2];
-    const real y_f8 = C5 * y[4] + C0 * y[6];
-    const real y_f9 = C6 * y[3] - C4 * y[5];
-    const real y_f10 = C7 * y[2];
-    const real y_f11 = C4 * y[1];
-    const real y_f12 = C0 * y[0] + C5 * y[2];
-    const real y_f13 = C3 * y[1];
-    const real y_f14 = C6 * y[2];
-    const real y_f15 = C8 * y[3];
-    const real y_f16 = C6 * y[4];
-    const real y_f17 = C3 * y[5];
-    const real y_f18 = C0 * y[0] - C5 * y[2];
-    const real y_f19 = C7 * y[4];
-    const real y_f20 = C6 * y[3] + C4 * y[5];
-    const real y_f21 = C5 * y[4] - C0 * y[6];
-    const real y_f22 = C1 * y[0] - C4 * y[2];
-    const real y_f23 = C4 * y[4] + C1 * y[6];
-    const real y_f24 = C2 * y[6];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
+    const real y_f0 = K1_12 * y_4;
+    const real y_f1 = K5_24 * y_5;
+    const real y_f2 = K5_12 * y_0;
+    const real y_f3 = K5_24 * y_1;
+    const real y_f4 = K1_12 * y_2;
+    const real y_f5 = K1_3 * y_3;
+    const real s0_0 = K1_8 * y_4;
+    const real y_f6 = s0_0 - K5_24 * y_6;
+    const real s1_0 = K5_24 * y_0;
+    const real y_f7 = s1_0 + K1_8 * y_2;
+    const real s2_0 = K1_5 * y_4;
+    const real y_f8 = s2_0 + K1_12 * y_6;
+    const real s3_0 = K1_30 * y_3;
+    const real y_f9 = s3_0 - K1_8 * y_5;
+    const real y_f10 = K3_20 * y_2;
+    const real y_f11 = K1_8 * y_1;
+    const real s4_0 = K1_12 * y_0;
+    const real y_f12 = s4_0 + K1_5 * y_2;
+    const real y_f13 = K1_3 * y_1;
+    const real y_f14 = K1_30 * y_2;
+    const real y_f15 = K4_15 * y_3;
+    const real y_f16 = K1_30 * y_4;
+    const real y_f17 = K1_3 * y_5;
+    const real y_f18 = s4_0 - K1_5 * y_2;
+    const real y_f19 = K3_20 * y_4;
+    const real y_f20 = s3_0 + K1_8 * y_5;
+    const real y_f21 = s2_0 - K1_12 * y_6;
+    const real y_f22 = s1_0 - K1_8 * y_2;
+    const real y_f23 = s0_0 + K5_24 * y_6;
+    const real y_f24 = K5_12 * y_6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
-        const real gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
         const real u0_3 = w_0 * x_3;
         const real u0_4 = w_0 * x_4;
-        const real l0_0 = -y_f0 * gz_0 - y_f5 * gz_1 + y_f8 * gz_2 - y_f13 * gz_3 - y_f18 * gz_4
-            + y_f4 * gz_6;
+        const real l0_0 = y_f0 * gz_0 + y_f5 * gz_1 - y_f8 * gz_2 + y_f13 * gz_3 + y_f18 * gz_4
+            - y_f4 * gz_6;
         const real l0_1 = y_f1 * gz_0 + y_f6 * gz_1 + y_f9 * gz_2 + y_f14 * gz_3 + y_f11 * gz_4
             + y_f22 * gz_5 - y_f3 * gz_6;
-        const real l0_2 = -y_f2 * gz_0 + y_f10 * gz_2 + y_f15 * gz_3 + y_f19 * gz_4 - y_f24 * gz_6;
+        const real l0_2 = y_f2 * gz_0 - y_f10 * gz_2 - y_f15 * gz_3 - y_f19 * gz_4 + y_f24 * gz_6;
         const real l0_3 = y_f3 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2 + y_f16 * gz_3 + y_f20 * gz_4
             + y_f23 * gz_5 + y_f1 * gz_6;
-        const real l0_4 = -y_f4 * gz_0 - y_f12 * gz_2 - y_f17 * gz_3 + y_f21 * gz_4 - y_f5 * gz_5
-            - y_f0 * gz_6;
-        gx[u] = gx[u] + w_0 * l0_0;
+        const real l0_4 = y_f4 * gz_0 + y_f12 * gz_2 + y_f17 * gz_3 - y_f21 * gz_4 + y_f5 * gz_5
+            + y_f0 * gz_6;
+        gx[u] = gx[u] - w_0 * l0_0;
         gx[n + u] = gx[n + u] + w_0 * l0_1;
-        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
+        gx[2 * n + u] = gx[2 * n + u] - w_0 * l0_2;
         gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
-        gx[4 * n + u] = gx[4 * n + u] + w_0 * l0_4;
-        const real q1_0 = -u0_0 * gz_0 - u0_4 * gz_6;
+        gx[4 * n + u] = gx[4 * n + u] - w_0 * l0_4;
+        const real q1_0 = u0_0 * gz_0 + u0_4 * gz_6;
         const real q1_1 = u0_1 * gz_0 + u0_3 * gz_6;
-        const real q1_2 = -u0_2 * gz_0;
-        const real q1_3 = -u0_1 * gz_6 + u0_3 * gz_0;
+        const real q1_3 = u0_1 * gz_6 - u0_3 * gz_0;
         const real q1_4 = u0_0 * gz_6 - u0_4 * gz_0;
-        const real q1_5 = -u0_0 * gz_1 - u0_4 * gz_5;
+        const real q1_5 = u0_0 * gz_1 + u0_4 * gz_5;
         const real q1_6 = u0_1 * gz_1;
         const real q1_7 = u0_3 * gz_1;
         const real q1_8 = u0_0 * gz_2;
         const real q1_9 = u0_1 * gz_2;
-        const real q1_10 = u0_2 * gz_2;
         const real q1_11 = u0_1 * gz_4 + u0_3 * gz_2;
-        const real q1_12 = -u0_4 * gz_2;
-        const real q1_13 = -u0_0 * gz_3;
-        const real q1_14 = u0_1 * gz_3;
-        const real q1_15 = u0_2 * gz_3;
-        const real q1_16 = u0_3 * gz_3;
-        const real q1_17 = -u0_4 * gz_3;
-        const real q1_18 = -u0_0 * gz_4;
-        const real q1_19 = u0_2 * gz_4;
+        const real q1_12 = u0_4 * gz_2;
+        const real q1_18 = u0_0 * gz_4;
         const real q1_20 = u0_3 * gz_4;
         const real q1_21 = u0_4 * gz_4;
         const real q1_22 = u0_1 * gz_5;
         const real q1_23 = u0_3 * gz_5;
-        const real q1_24 = -u0_2 * gz_6;
-        gy[u] = gy[u] + C2 * q1_2 + C1 * q1_7 + C0 * q1_12 + C0 * q1_18 + C1 * q1_22;
-        gy[lda + u] = gy[lda + u] + C1 * q1_3 + C4 * q1_11 + C3 * q1_13;
-        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_4 + C4 * q1_7 + C7 * q1_10 + C5 * q1_12 + C6 * q1_14
-            - C5 * q1_18 - C4 * q1_22;
-        gy[3 * lda + u] = gy[3 * lda + u] + C3 * q1_5 + C6 * q1_9 + C8 * q1_15 + C6 * q1_20;
-        gy[4 * lda + u] = gy[4 * lda + u] + C0 * q1_0 + C4 * q1_6 + C5 * q1_8 + C6 * q1_16 + C7 * q1_19
-            + C5 * q1_21 + C4 * q1_23;
-        gy[5 * lda + u] = gy[5 * lda + u] + C1 * q1_1 - C4 * q1_9 + C3 * q1_17 + C4 * q1_20;
-        gy[6 * lda + u] = gy[6 * lda + u] - C1 * q1_6 + C0 * q1_8 - C0 * q1_21 + C1 * q1_23 + C2 * q1_24;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+        gy[u] = gy[u] - u0_2 * gz_0 * K5_12 + K5_24 * q1_7 - K1_12 * q1_12 - K1_12 * q1_18
+            + K5_24 * q1_22;
+        gy[lda + u] = gy[lda + u] - K5_24 * q1_3 + K1_8 * q1_11 - u0_0 * gz_3 * K1_3;
+        gy[2 * lda + u] = gy[2 * lda + u] + K1_12 * q1_4 + K1_8 * q1_7 + u0_2 * gz_2 * K3_20
+            - K1_5 * q1_12 + u0_1 * gz_3 * K1_30 + K1_5 * q1_18 - K1_8 * q1_22;
+        gy[3 * lda + u] = gy[3 * lda + u] - K1_3 * q1_5 + K1_30 * q1_9 + u0_2 * gz_3 * K4_15
+            + K1_30 * q1_20;
+        gy[4 * lda + u] = gy[4 * lda + u] - K1_12 * q1_0 + K1_8 * q1_6 + K1_5 * q1_8
+            + u0_3 * gz_3 * K1_30 + u0_2 * gz_4 * K3_20 + K1_5 * q1_21 + K1_8 * q1_23;
+        gy[5 * lda + u] = gy[5 * lda + u] + K5_24 * q1_1 - K1_8 * q1_9 - u0_4 * gz_3 * K1_3
+            + K1_8 * q1_20;
+        gy[6 * lda + u] = gy[6 * lda + u] - K5_24 * q1_6 + K1_12 * q1_8 - K1_12 * q1_21
+            + K5_24 * q1_23 - u0_2 * gz_6 * K5_12;
+        gw[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4;
     }
 }
 

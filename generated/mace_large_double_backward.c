@@ -33,6 +33,38 @@ struct launch {
     real *scratch_loops_senders;
 };
 
+static const real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
+static const real K1_10 = 0x1.43d136p-2f; /* sqrt(1/10) */
+static const real K3_10 = 0x1.186f18p-1f; /* sqrt(3/10) */
+static const real K2_5 = 0x1.43d136p-1f; /* sqrt(2/5) */
+static const real K1_2 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
+static const real K1_6 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
+static const real K2_3 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
+static const real K1_42 = 0x1.3c0366p-3f; /* sqrt(1/42) */
+static const real K5_14 = 0x1.31fa8p-1f; /* sqrt(5/14) */
+static const real K5_21 = 0x1.f3a92cp-2f; /* sqrt(5/21) */
+static const real K1_7 = 0x1.83091ep-2f; /* sqrt(1/7) */
+static const real K8_21 = 0x1.3c0366p-1f; /* sqrt(8/21) */
+static const real K2_7 = 0x1.11aceep-1f; /* sqrt(2/7) */
+static const real K3_7 = 0x1.4f2ec4p-1f; /* sqrt(3/7) */
+static const real K1_30 = 0x1.75e974p-3f; /* sqrt(1/30) */
+static const real K8_15 = 0x1.75e974p-1f; /* sqrt(8/15) */
+static const real K1_5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
+static const real K3_5 = 0x1.8c97fp-1f; /* sqrt(3/5) */
+static const real K1_70 = 0x1.e990cep-4f; /* sqrt(1/70) */
+static const real K3_14 = 0x1.da0518p-2f; /* sqrt(3/14) */
+static const real K3_35 = 0x1.2bcbe8p-2f; /* sqrt(3/35) */
+static const real K6_35 = 0x1.a7f9eep-2f; /* sqrt(6/35) */
+static const real K8_35 = 0x1.e990cep-2f; /* sqrt(8/35) */
+static const real K9_35 = 0x1.03a1a2p-1f; /* sqrt(9/35) */
+static const real K1_14 = 0x1.11aceep-2f; /* sqrt(1/14) */
+static const real K1_12 = 0x1.279a74p-2f; /* sqrt(1/12) */
+static const real K5_24 = 0x1.d363d2p-2f; /* sqrt(5/24) */
+static const real K5_12 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
+static const real K1_8 = 0x1.6a09e6p-2f; /* sqrt(1/8) */
+static const real K3_20 = 0x1.8c97fp-2f; /* sqrt(3/20) */
+static const real K4_15 = 0x1.08654ap-1f; /* sqrt(4/15) */
+
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment segments_x[] = {
     {0, 128, 1}, {128, 128, 3}, {512, 128, 5},
@@ -46,249 +78,205 @@ static const struct cgtp_segment segments_z[] = {
     {7296, 128, 7}, {8192, 128, 7},
 };
 
-/* (l1, l2, l3) = (0, 0, 0): M from y and by, a = 1; 1 entries, 1 forms, 8 flops a channel. */
+/* (l1, l2, l3) = (0, 0, 0), a = 1, M from y: 3 fma, 3 mul per channel. */
 static void uvu_0_0_0_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real y_f0 = y[0];
-    const real by_f0 = by[0];
+    const real y_0 = y[0];
+    const real by_0 = by[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real s0_0 = w_0 * y_f0;
-        const real s1_0 = cw_0 * y_f0;
-        const real s2_0 = w_0 * by_f0;
-        d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
+        d_gz[u] = d_gz[u] + y_0 * w_0 * ax_0 + y_0 * cw_0 * x_0 + by_0 * w_0 * x_0;
     }
 }
 
-/* (l1, l2, l3) = (0, 1, 1): M from y and by, a = sqrt(3); 3 entries, 3 forms, 16 flops a channel. */
+/* (l1, l2, l3) = (0, 1, 1), a = sqrt(3), M from y: 7 fma, 2 mul per channel. */
 static void uvu_0_1_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real y_f0 = y[0];
-    const real y_f1 = y[1];
-    const real y_f2 = y[2];
-    const real by_f0 = by[0];
-    const real by_f1 = by[1];
-    const real by_f2 = by[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
         const real u1_0 = w_0 * x_0;
-        const real u2_0 = cw_0 * x_0;
-        const real v0_0 = u0_0 + u2_0;
-        d_gz[u] = d_gz[u] + y_f0 * v0_0 + by_f0 * u1_0;
-        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + by_f1 * u1_0;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f2 * v0_0 + by_f2 * u1_0;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        d_gz[u] = d_gz[u] + v0_0 * y_0 + u1_0 * by_0;
+        d_gz[n + u] = d_gz[n + u] + v0_0 * y_1 + u1_0 * by_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + v0_0 * y_2 + u1_0 * by_2;
     }
 }
 
-/* (l1, l2, l3) = (0, 2, 2): M from y and by, a = sqrt(5); 5 entries, 5 forms, 24 flops a channel. */
+/* (l1, l2, l3) = (0, 2, 2), a = sqrt(5), M from y: 11 fma, 2 mul per channel. */
 static void uvu_0_2_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real y_f0 = y[0];
-    const real y_f1 = y[1];
-    const real y_f2 = y[2];
-    const real y_f3 = y[3];
-    const real y_f4 = y[4];
-    const real by_f0 = by[0];
-    const real by_f1 = by[1];
-    const real by_f2 = by[2];
-    const real by_f3 = by[3];
-    const real by_f4 = by[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
         const real u1_0 = w_0 * x_0;
-        const real u2_0 = cw_0 * x_0;
-        const real v0_0 = u0_0 + u2_0;
-        d_gz[u] = d_gz[u] + y_f0 * v0_0 + by_f0 * u1_0;
-        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + by_f1 * u1_0;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f2 * v0_0 + by_f2 * u1_0;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + y_f3 * v0_0 + by_f3 * u1_0;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + y_f4 * v0_0 + by_f4 * u1_0;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        d_gz[u] = d_gz[u] + v0_0 * y_0 + u1_0 * by_0;
+        d_gz[n + u] = d_gz[n + u] + v0_0 * y_1 + u1_0 * by_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + v0_0 * y_2 + u1_0 * by_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + v0_0 * y_3 + u1_0 * by_3;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + v0_0 * y_4 + u1_0 * by_4;
     }
 }
 
-/* (l1, l2, l3) = (0, 3, 3): M from y and by, a = sqrt(7); 7 entries, 7 forms, 32 flops a channel. */
+/* (l1, l2, l3) = (0, 3, 3), a = sqrt(7), M from y: 15 fma, 2 mul per channel. */
 static void uvu_0_3_3_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real y_f0 = y[0];
-    const real y_f1 = y[1];
-    const real y_f2 = y[2];
-    const real y_f3 = y[3];
-    const real y_f4 = y[4];
-    const real y_f5 = y[5];
-    const real y_f6 = y[6];
-    const real by_f0 = by[0];
-    const real by_f1 = by[1];
-    const real by_f2 = by[2];
-    const real by_f3 = by[3];
-    const real by_f4 = by[4];
-    const real by_f5 = by[5];
-    const real by_f6 = by[6];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
+    const real by_6 = by[6];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
         const real u1_0 = w_0 * x_0;
-        const real u2_0 = cw_0 * x_0;
-        const real v0_0 = u0_0 + u2_0;
-        d_gz[u] = d_gz[u] + y_f0 * v0_0 + by_f0 * u1_0;
-        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + by_f1 * u1_0;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f2 * v0_0 + by_f2 * u1_0;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + y_f3 * v0_0 + by_f3 * u1_0;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + y_f4 * v0_0 + by_f4 * u1_0;
-        d_gz[5 * n + u] = d_gz[5 * n + u] + y_f5 * v0_0 + by_f5 * u1_0;
-        d_gz[6 * n + u] = d_gz[6 * n + u] + y_f6 * v0_0 + by_f6 * u1_0;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        d_gz[u] = d_gz[u] + v0_0 * y_0 + u1_0 * by_0;
+        d_gz[n + u] = d_gz[n + u] + v0_0 * y_1 + u1_0 * by_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + v0_0 * y_2 + u1_0 * by_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + v0_0 * y_3 + u1_0 * by_3;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + v0_0 * y_4 + u1_0 * by_4;
+        d_gz[5 * n + u] = d_gz[5 * n + u] + v0_0 * y_5 + u1_0 * by_5;
+        d_gz[6 * n + u] = d_gz[6 * n + u] + v0_0 * y_6 + u1_0 * by_6;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 0): M from y and by, a = 1; 3 entries, 3 forms, 24 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 0), a = 1, M from y: 9 fma, 3 mul per channel; 6 mul per item. */
 static void uvu_1_1_0_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real by_f0 = C0 * by[0];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C0 * by[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_f0 = K1_3 * y_0;
+    const real y_f1 = K1_3 * y_1;
+    const real y_f2 = K1_3 * y_2;
+    const real by_f0 = K1_3 * by_0;
+    const real by_f1 = K1_3 * by_1;
+    const real by_f2 = K1_3 * by_2;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-        const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        d_gz[u] = d_gz[u] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
+        const real s0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
+        const real s1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        const real s2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
+        d_gz[u] = d_gz[u] + w_0 * s0_0 + cw_0 * s1_0 + w_0 * s2_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 0, 1): M from y and by, a = sqrt(3); 3 entries, 1 forms, 24 flops a channel. */
+/* (l1, l2, l3) = (1, 0, 1), a = sqrt(3), M from y: 7 fma, 2 mul per channel. */
 static void uvu_1_0_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real y_f0 = y[0];
-    const real by_f0 = by[0];
+    const real y_0 = y[0];
+    const real by_0 = by[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real s0_0 = w_0 * y_f0;
-        const real s1_0 = cw_0 * y_f0;
-        const real s2_0 = w_0 * by_f0;
-        d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-        d_gz[n + u] = d_gz[n + u] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
+        const real s0_0 = y_0 * cw_0 + by_0 * w_0;
+        const real s1_0 = y_0 * w_0;
+        d_gz[u] = d_gz[u] + s1_0 * ax_0 + s0_0 * x_0;
+        d_gz[n + u] = d_gz[n + u] + s1_0 * ax_1 + s0_0 * x_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + s1_0 * ax_2 + s0_0 * x_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 2, 1): M from y and by, a = sqrt(3); 9 entries, 6 forms, 48 flops a channel. */
+/* (l1, l2, l3) = (1, 2, 1), a = sqrt(3), M from y: 21 fma, 6 mul per channel; 4 fma, 10 mul per item. */
 static void uvu_1_2_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real C0 = 0x1.43d136p-2f; /* sqrt(1/10) */
-    const real C1 = 0x1.186f18p-1f; /* sqrt(3/10) */
-    const real C2 = 0x1.43d136p-1f; /* sqrt(2/5) */
-    const real y_f0 = C0 * y[2] + C1 * y[4];
-    const real y_f1 = C1 * y[1];
-    const real y_f2 = C1 * y[0];
-    const real y_f3 = C2 * y[2];
-    const real y_f4 = C1 * y[3];
-    const real y_f5 = C0 * y[2] - C1 * y[4];
-    const real by_f0 = C0 * by[2] + C1 * by[4];
-    const real by_f1 = C1 * by[1];
-    const real by_f2 = C1 * by[0];
-    const real by_f3 = C2 * by[2];
-    const real by_f4 = C1 * by[3];
-    const real by_f5 = C0 * by[2] - C1 * by[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
+    const real s0_0 = K1_10 * y_2;
+    const real y_f0 = s0_0 + K3_10 * y_4;
+    const real y_f1 = K3_10 * y_1;
+    const real y_f2 = K3_10 * y_0;
+    const real y_f3 = K2_5 * y_2;
+    const real y_f4 = K3_10 * y_3;
+    const real y_f5 = s0_0 - K3_10 * y_4;
+    const real s1_0 = K1_10 * by_2;
+    const real by_f0 = s1_0 + K3_10 * by_4;
+    const real by_f1 = K3_10 * by_1;
+    const real by_f2 = K3_10 * by_0;
+    const real by_f3 = K2_5 * by_2;
+    const real by_f4 = K3_10 * by_3;
+    const real by_f5 = s1_0 - K3_10 * by_4;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
         const real u1_0 = w_0 * x_0;
         const real u1_1 = w_0 * x_1;
         const real u1_2 = w_0 * x_2;
-        const real u2_0 = cw_0 * x_0;
-        const real u2_1 = cw_0 * x_1;
-        const real u2_2 = cw_0 * x_2;
-        const real v0_0 = u0_0 + u2_0;
-        const real v0_1 = u0_1 + u2_1;
-        const real v0_2 = u0_2 + u2_2;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
         d_gz[u] = d_gz[u] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u1_0 + by_f1 * u1_1
             + by_f2 * u1_2;
-        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f1 * u1_0 + by_f3 * u1_1
-            + by_f4 * u1_2;
+        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f1 * u1_0
+            + by_f3 * u1_1 + by_f4 * u1_2;
         d_gz[2 * n + u] = d_gz[2 * n + u] + y_f2 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2 + by_f2 * u1_0
             + by_f4 * u1_1 - by_f5 * u1_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 2): M from y and by, a = sqrt(5); 11 entries, 6 forms, 56 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 2), a = sqrt(5), M from y: 25 fma, 6 mul per channel; 12 mul per item. */
 static void uvu_1_1_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-    const real C1 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
-    const real C2 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C0 * y[0];
-    const real y_f2 = C0 * y[1];
-    const real y_f3 = C1 * y[0];
-    const real y_f4 = C2 * y[1];
-    const real y_f5 = C1 * y[2];
-    const real by_f0 = C0 * by[2];
-    const real by_f1 = C0 * by[0];
-    const real by_f2 = C0 * by[1];
-    const real by_f3 = C1 * by[0];
-    const real by_f4 = C2 * by[1];
-    const real by_f5 = C1 * by[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_f0 = K1_2 * y_2;
+    const real y_f1 = K1_2 * y_0;
+    const real y_f2 = K1_2 * y_1;
+    const real y_f3 = K1_6 * y_0;
+    const real y_f4 = K2_3 * y_1;
+    const real y_f5 = K1_6 * y_2;
+    const real by_f0 = K1_2 * by_2;
+    const real by_f1 = K1_2 * by_0;
+    const real by_f2 = K1_2 * by_1;
+    const real by_f3 = K1_6 * by_0;
+    const real by_f4 = K2_3 * by_1;
+    const real by_f5 = K1_6 * by_2;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
         const real u1_0 = w_0 * x_0;
         const real u1_1 = w_0 * x_1;
         const real u1_2 = w_0 * x_2;
-        const real u2_0 = cw_0 * x_0;
-        const real u2_1 = cw_0 * x_1;
-        const real u2_2 = cw_0 * x_2;
-        const real v0_0 = u0_0 + u2_0;
-        const real v0_1 = u0_1 + u2_1;
-        const real v0_2 = u0_2 + u2_2;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
         d_gz[u] = d_gz[u] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u1_0 + by_f1 * u1_2;
         d_gz[n + u] = d_gz[n + u] + y_f2 * v0_0 + y_f1 * v0_1 + by_f2 * u1_0 + by_f1 * u1_1;
         d_gz[2 * n + u] = d_gz[2 * n + u] - y_f3 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2 - by_f3 * u1_0
@@ -298,459 +286,420 @@ static void uvu_1_1_2_loops_receivers(int64_t n, const real *restrict x, const r
     }
 }
 
-/* (l1, l2, l3) = (1, 3, 2): M from y and by, a = sqrt(5); 15 entries, 13 forms, 72 flops a channel. */
+/* (l1, l2, l3) = (1, 3, 2), a = sqrt(5), M from y: 33 fma, 6 mul per channel; 12 fma, 20 mul per item. */
 static void uvu_1_3_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real C0 = 0x1.3c0366p-3f; /* sqrt(1/42) */
-    const real C1 = 0x1.31fa8p-1f; /* sqrt(5/14) */
-    const real C2 = 0x1.f3a92cp-2f; /* sqrt(5/21) */
-    const real C3 = 0x1.83091ep-2f; /* sqrt(1/7) */
-    const real C4 = 0x1.3c0366p-1f; /* sqrt(8/21) */
-    const real C5 = 0x1.11aceep-1f; /* sqrt(2/7) */
-    const real C6 = 0x1.4f2ec4p-1f; /* sqrt(3/7) */
-    const real y_f0 = C0 * y[4] + C1 * y[6];
-    const real y_f1 = C2 * y[1];
-    const real y_f2 = C1 * y[0] - C0 * y[2];
-    const real y_f3 = C3 * y[3] + C2 * y[5];
-    const real y_f4 = C4 * y[2];
-    const real y_f5 = C5 * y[2];
-    const real y_f6 = C6 * y[3];
-    const real y_f7 = C5 * y[4];
-    const real y_f8 = C4 * y[4];
-    const real y_f9 = C3 * y[3] - C2 * y[5];
-    const real y_f10 = C1 * y[0] + C0 * y[2];
-    const real y_f11 = C2 * y[5];
-    const real y_f12 = C0 * y[4] - C1 * y[6];
-    const real by_f0 = C0 * by[4] + C1 * by[6];
-    const real by_f1 = C2 * by[1];
-    const real by_f2 = C1 * by[0] - C0 * by[2];
-    const real by_f3 = C3 * by[3] + C2 * by[5];
-    const real by_f4 = C4 * by[2];
-    const real by_f5 = C5 * by[2];
-    const real by_f6 = C6 * by[3];
-    const real by_f7 = C5 * by[4];
-    const real by_f8 = C4 * by[4];
-    const real by_f9 = C3 * by[3] - C2 * by[5];
-    const real by_f10 = C1 * by[0] + C0 * by[2];
-    const real by_f11 = C2 * by[5];
-    const real by_f12 = C0 * by[4] - C1 * by[6];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
+    const real by_6 = by[6];
+    const real s0_0 = K1_42 * y_4;
+    const real y_f0 = s0_0 + K5_14 * y_6;
+    const real y_f1 = K5_21 * y_1;
+    const real s1_0 = K5_14 * y_0;
+    const real y_f2 = s1_0 - K1_42 * y_2;
+    const real s2_0 = K1_7 * y_3;
+    const real y_f3 = s2_0 + K5_21 * y_5;
+    const real y_f4 = K8_21 * y_2;
+    const real y_f5 = K2_7 * y_2;
+    const real y_f6 = K3_7 * y_3;
+    const real y_f7 = K2_7 * y_4;
+    const real y_f8 = K8_21 * y_4;
+    const real y_f9 = s2_0 - K5_21 * y_5;
+    const real y_f10 = s1_0 + K1_42 * y_2;
+    const real y_f11 = K5_21 * y_5;
+    const real y_f12 = s0_0 - K5_14 * y_6;
+    const real s3_0 = K1_42 * by_4;
+    const real by_f0 = s3_0 + K5_14 * by_6;
+    const real by_f1 = K5_21 * by_1;
+    const real s4_0 = K5_14 * by_0;
+    const real by_f2 = s4_0 - K1_42 * by_2;
+    const real s5_0 = K1_7 * by_3;
+    const real by_f3 = s5_0 + K5_21 * by_5;
+    const real by_f4 = K8_21 * by_2;
+    const real by_f5 = K2_7 * by_2;
+    const real by_f6 = K3_7 * by_3;
+    const real by_f7 = K2_7 * by_4;
+    const real by_f8 = K8_21 * by_4;
+    const real by_f9 = s5_0 - K5_21 * by_5;
+    const real by_f10 = s4_0 + K1_42 * by_2;
+    const real by_f11 = K5_21 * by_5;
+    const real by_f12 = s3_0 - K5_14 * by_6;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
         const real u1_0 = w_0 * x_0;
         const real u1_1 = w_0 * x_1;
         const real u1_2 = w_0 * x_2;
-        const real u2_0 = cw_0 * x_0;
-        const real u2_1 = cw_0 * x_1;
-        const real u2_2 = cw_0 * x_2;
-        const real v0_0 = u0_0 + u2_0;
-        const real v0_1 = u0_1 + u2_1;
-        const real v0_2 = u0_2 + u2_2;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
         d_gz[u] = d_gz[u] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u1_0 + by_f1 * u1_1
             + by_f2 * u1_2;
-        d_gz[n + u] = d_gz[n + u] - y_f3 * v0_0 + y_f4 * v0_1 + y_f1 * v0_2 - by_f3 * u1_0 + by_f4 * u1_1
-            + by_f1 * u1_2;
+        d_gz[n + u] = d_gz[n + u] - y_f3 * v0_0 + y_f4 * v0_1 + y_f1 * v0_2 - by_f3 * u1_0
+            + by_f4 * u1_1 + by_f1 * u1_2;
         d_gz[2 * n + u] = d_gz[2 * n + u] + y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + by_f5 * u1_0
             + by_f6 * u1_1 + by_f7 * u1_2;
         d_gz[3 * n + u] = d_gz[3 * n + u] + y_f1 * v0_0 + y_f8 * v0_1 - y_f9 * v0_2 + by_f1 * u1_0
             + by_f8 * u1_1 - by_f9 * u1_2;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + y_f10 * v0_0 + y_f11 * v0_1 - y_f12 * v0_2 + by_f10 * u1_0
-            + by_f11 * u1_1 - by_f12 * u1_2;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + y_f10 * v0_0 + y_f11 * v0_1 - y_f12 * v0_2
+            + by_f10 * u1_0 + by_f11 * u1_1 - by_f12 * u1_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 2, 3): M from y and by, a = sqrt(7); 19 entries, 14 forms, 88 flops a channel. */
+/* (l1, l2, l3) = (1, 2, 3), a = sqrt(7), M from y: 41 fma, 6 mul per channel; 4 fma, 26 mul per item. */
 static void uvu_1_2_3_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-    const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real C2 = 0x1.43d136p-1f; /* sqrt(2/5) */
-    const real C3 = 0x1.75e974p-3f; /* sqrt(1/30) */
-    const real C4 = 0x1.75e974p-1f; /* sqrt(8/15) */
-    const real C5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real C6 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-    const real y_f0 = C0 * y[4];
-    const real y_f1 = C0 * y[0];
-    const real y_f2 = C1 * y[3];
-    const real y_f3 = C1 * y[0];
-    const real y_f4 = C1 * y[1];
-    const real y_f5 = C2 * y[2] + C3 * y[4];
-    const real y_f6 = C4 * y[1];
-    const real y_f7 = C3 * y[0];
-    const real y_f8 = C5 * y[1];
-    const real y_f9 = C6 * y[2];
-    const real y_f10 = C5 * y[3];
-    const real y_f11 = C4 * y[3];
-    const real y_f12 = C2 * y[2] - C3 * y[4];
-    const real y_f13 = C1 * y[4];
-    const real by_f0 = C0 * by[4];
-    const real by_f1 = C0 * by[0];
-    const real by_f2 = C1 * by[3];
-    const real by_f3 = C1 * by[0];
-    const real by_f4 = C1 * by[1];
-    const real by_f5 = C2 * by[2] + C3 * by[4];
-    const real by_f6 = C4 * by[1];
-    const real by_f7 = C3 * by[0];
-    const real by_f8 = C5 * by[1];
-    const real by_f9 = C6 * by[2];
-    const real by_f10 = C5 * by[3];
-    const real by_f11 = C4 * by[3];
-    const real by_f12 = C2 * by[2] - C3 * by[4];
-    const real by_f13 = C1 * by[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
+    const real y_f0 = K1_2 * y_4;
+    const real y_f1 = K1_2 * y_0;
+    const real y_f2 = K1_3 * y_3;
+    const real y_f3 = K1_3 * y_0;
+    const real y_f4 = K1_3 * y_1;
+    const real s0_0 = K2_5 * y_2;
+    const real y_f5 = s0_0 + K1_30 * y_4;
+    const real y_f6 = K8_15 * y_1;
+    const real y_f7 = K1_30 * y_0;
+    const real y_f8 = K1_5 * y_1;
+    const real y_f9 = K3_5 * y_2;
+    const real y_f10 = K1_5 * y_3;
+    const real y_f11 = K8_15 * y_3;
+    const real y_f12 = s0_0 - K1_30 * y_4;
+    const real y_f13 = K1_3 * y_4;
+    const real by_f0 = K1_2 * by_4;
+    const real by_f1 = K1_2 * by_0;
+    const real by_f2 = K1_3 * by_3;
+    const real by_f3 = K1_3 * by_0;
+    const real by_f4 = K1_3 * by_1;
+    const real s1_0 = K2_5 * by_2;
+    const real by_f5 = s1_0 + K1_30 * by_4;
+    const real by_f6 = K8_15 * by_1;
+    const real by_f7 = K1_30 * by_0;
+    const real by_f8 = K1_5 * by_1;
+    const real by_f9 = K3_5 * by_2;
+    const real by_f10 = K1_5 * by_3;
+    const real by_f11 = K8_15 * by_3;
+    const real by_f12 = s1_0 - K1_30 * by_4;
+    const real by_f13 = K1_3 * by_4;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
         const real u1_0 = w_0 * x_0;
         const real u1_1 = w_0 * x_1;
         const real u1_2 = w_0 * x_2;
-        const real u2_0 = cw_0 * x_0;
-        const real u2_1 = cw_0 * x_1;
-        const real u2_2 = cw_0 * x_2;
-        const real v0_0 = u0_0 + u2_0;
-        const real v0_1 = u0_1 + u2_1;
-        const real v0_2 = u0_2 + u2_2;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
         d_gz[u] = d_gz[u] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u1_0 + by_f1 * u1_2;
-        d_gz[n + u] = d_gz[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f2 * u1_0 + by_f3 * u1_1
-            + by_f4 * u1_2;
+        d_gz[n + u] = d_gz[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f2 * u1_0
+            + by_f3 * u1_1 + by_f4 * u1_2;
         d_gz[2 * n + u] = d_gz[2 * n + u] + y_f5 * v0_0 + y_f6 * v0_1 - y_f7 * v0_2 + by_f5 * u1_0
             + by_f6 * u1_1 - by_f7 * u1_2;
         d_gz[3 * n + u] = d_gz[3 * n + u] - y_f8 * v0_0 + y_f9 * v0_1 - y_f10 * v0_2 - by_f8 * u1_0
             + by_f9 * u1_1 - by_f10 * u1_2;
-        d_gz[4 * n + u] = d_gz[4 * n + u] - y_f7 * v0_0 + y_f11 * v0_1 + y_f12 * v0_2 - by_f7 * u1_0
-            + by_f11 * u1_1 + by_f12 * u1_2;
+        d_gz[4 * n + u] = d_gz[4 * n + u] - y_f7 * v0_0 + y_f11 * v0_1 + y_f12 * v0_2
+            - by_f7 * u1_0 + by_f11 * u1_1 + by_f12 * u1_2;
         d_gz[5 * n + u] = d_gz[5 * n + u] - y_f4 * v0_0 + y_f13 * v0_1 + y_f2 * v0_2 - by_f4 * u1_0
             + by_f13 * u1_1 + by_f2 * u1_2;
         d_gz[6 * n + u] = d_gz[6 * n + u] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u1_0 + by_f0 * u1_2;
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 0): M from y and by, a = 1; 5 entries, 5 forms, 40 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 0), a = 1, M from y: 15 fma, 3 mul per channel; 10 mul per item. */
 static void uvu_2_2_0_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real C0 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real y_f3 = C0 * y[3];
-    const real y_f4 = C0 * y[4];
-    const real by_f0 = C0 * by[0];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C0 * by[2];
-    const real by_f3 = C0 * by[3];
-    const real by_f4 = C0 * by[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
+    const real y_f0 = K1_5 * y_0;
+    const real y_f1 = K1_5 * y_1;
+    const real y_f2 = K1_5 * y_2;
+    const real y_f3 = K1_5 * y_3;
+    const real y_f4 = K1_5 * y_4;
+    const real by_f0 = K1_5 * by_0;
+    const real by_f1 = K1_5 * by_1;
+    const real by_f2 = K1_5 * by_2;
+    const real by_f3 = K1_5 * by_3;
+    const real by_f4 = K1_5 * by_4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-        const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-        d_gz[u] = d_gz[u] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
+        const real s0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
+        const real s1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        const real s2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
+        d_gz[u] = d_gz[u] + w_0 * s0_0 + cw_0 * s1_0 + w_0 * s2_0;
     }
 }
 
-/* (l1, l2, l3) = (2, 1, 1): M from y and by, a = sqrt(3); 11 entries, 6 forms, 64 flops a channel. */
+/* (l1, l2, l3) = (2, 1, 1), a = sqrt(3), M from y: 27 fma, 10 mul per channel; 12 mul per item. */
 static void uvu_2_1_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real C0 = 0x1.186f18p-1f; /* sqrt(3/10) */
-    const real C1 = 0x1.43d136p-2f; /* sqrt(1/10) */
-    const real C2 = 0x1.43d136p-1f; /* sqrt(2/5) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C1 * y[0];
-    const real y_f3 = C0 * y[0];
-    const real y_f4 = C2 * y[1];
-    const real y_f5 = C1 * y[2];
-    const real by_f0 = C0 * by[2];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C1 * by[0];
-    const real by_f3 = C0 * by[0];
-    const real by_f4 = C2 * by[1];
-    const real by_f5 = C1 * by[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_f0 = K3_10 * y_2;
+    const real y_f1 = K3_10 * y_1;
+    const real y_f2 = K1_10 * y_0;
+    const real y_f3 = K3_10 * y_0;
+    const real y_f4 = K2_5 * y_1;
+    const real y_f5 = K1_10 * y_2;
+    const real by_f0 = K3_10 * by_2;
+    const real by_f1 = K3_10 * by_1;
+    const real by_f2 = K1_10 * by_0;
+    const real by_f3 = K3_10 * by_0;
+    const real by_f4 = K2_5 * by_1;
+    const real by_f5 = K1_10 * by_2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u0_3 = w_0 * ax_3;
-        const real u0_4 = w_0 * ax_4;
         const real u1_0 = w_0 * x_0;
         const real u1_1 = w_0 * x_1;
         const real u1_2 = w_0 * x_2;
         const real u1_3 = w_0 * x_3;
         const real u1_4 = w_0 * x_4;
-        const real u2_0 = cw_0 * x_0;
-        const real u2_1 = cw_0 * x_1;
-        const real u2_2 = cw_0 * x_2;
-        const real u2_3 = cw_0 * x_3;
-        const real u2_4 = cw_0 * x_4;
-        const real v0_0 = u0_0 + u2_0;
-        const real v0_1 = u0_1 + u2_1;
-        const real v0_2 = u0_2 + u2_2;
-        const real v0_3 = u0_3 + u2_3;
-        const real v0_4 = u0_4 + u2_4;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
         d_gz[u] = d_gz[u] + y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - y_f3 * v0_4 + by_f0 * u1_0
             + by_f1 * u1_1 - by_f2 * u1_2 - by_f3 * u1_4;
-        d_gz[n + u] = d_gz[n + u] + y_f3 * v0_1 + y_f4 * v0_2 + y_f0 * v0_3 + by_f3 * u1_1 + by_f4 * u1_2
-            + by_f0 * u1_3;
+        d_gz[n + u] = d_gz[n + u] + y_f3 * v0_1 + y_f4 * v0_2 + y_f0 * v0_3 + by_f3 * u1_1
+            + by_f4 * u1_2 + by_f0 * u1_3;
         d_gz[2 * n + u] = d_gz[2 * n + u] + y_f3 * v0_0 - y_f5 * v0_2 + y_f1 * v0_3 + y_f0 * v0_4
             + by_f3 * u1_0 - by_f5 * u1_2 + by_f1 * u1_3 + by_f0 * u1_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 3, 1): M from y and by, a = sqrt(3); 15 entries, 13 forms, 80 flops a channel. */
+/* (l1, l2, l3) = (2, 3, 1), a = sqrt(3), M from y: 35 fma, 10 mul per channel; 12 fma, 20 mul per item. */
 static void uvu_2_3_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real C0 = 0x1.e990cep-4f; /* sqrt(1/70) */
-    const real C1 = 0x1.da0518p-2f; /* sqrt(3/14) */
-    const real C2 = 0x1.2bcbe8p-2f; /* sqrt(3/35) */
-    const real C3 = 0x1.83091ep-2f; /* sqrt(1/7) */
-    const real C4 = 0x1.a7f9eep-2f; /* sqrt(6/35) */
-    const real C5 = 0x1.e990cep-2f; /* sqrt(8/35) */
-    const real C6 = 0x1.03a1a2p-1f; /* sqrt(9/35) */
-    const real y_f0 = C0 * y[4] + C1 * y[6];
-    const real y_f1 = C2 * y[3] + C3 * y[5];
-    const real y_f2 = C4 * y[2];
-    const real y_f3 = C3 * y[1];
-    const real y_f4 = C1 * y[0] + C0 * y[2];
-    const real y_f5 = C5 * y[2];
-    const real y_f6 = C6 * y[3];
-    const real y_f7 = C5 * y[4];
-    const real y_f8 = C3 * y[5];
-    const real y_f9 = C1 * y[0] - C0 * y[2];
-    const real y_f10 = C4 * y[4];
-    const real y_f11 = C2 * y[3] - C3 * y[5];
-    const real y_f12 = C0 * y[4] - C1 * y[6];
-    const real by_f0 = C0 * by[4] + C1 * by[6];
-    const real by_f1 = C2 * by[3] + C3 * by[5];
-    const real by_f2 = C4 * by[2];
-    const real by_f3 = C3 * by[1];
-    const real by_f4 = C1 * by[0] + C0 * by[2];
-    const real by_f5 = C5 * by[2];
-    const real by_f6 = C6 * by[3];
-    const real by_f7 = C5 * by[4];
-    const real by_f8 = C3 * by[5];
-    const real by_f9 = C1 * by[0] - C0 * by[2];
-    const real by_f10 = C4 * by[4];
-    const real by_f11 = C2 * by[3] - C3 * by[5];
-    const real by_f12 = C0 * by[4] - C1 * by[6];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
+    const real by_6 = by[6];
+    const real s0_0 = K1_70 * y_4;
+    const real y_f0 = s0_0 + K3_14 * y_6;
+    const real s1_0 = K3_35 * y_3;
+    const real y_f1 = s1_0 + K1_7 * y_5;
+    const real y_f2 = K6_35 * y_2;
+    const real y_f3 = K1_7 * y_1;
+    const real s2_0 = K3_14 * y_0;
+    const real y_f4 = s2_0 + K1_70 * y_2;
+    const real y_f5 = K8_35 * y_2;
+    const real y_f6 = K9_35 * y_3;
+    const real y_f7 = K8_35 * y_4;
+    const real y_f8 = K1_7 * y_5;
+    const real y_f9 = s2_0 - K1_70 * y_2;
+    const real y_f10 = K6_35 * y_4;
+    const real y_f11 = s1_0 - K1_7 * y_5;
+    const real y_f12 = s0_0 - K3_14 * y_6;
+    const real s3_0 = K1_70 * by_4;
+    const real by_f0 = s3_0 + K3_14 * by_6;
+    const real s4_0 = K3_35 * by_3;
+    const real by_f1 = s4_0 + K1_7 * by_5;
+    const real by_f2 = K6_35 * by_2;
+    const real by_f3 = K1_7 * by_1;
+    const real s5_0 = K3_14 * by_0;
+    const real by_f4 = s5_0 + K1_70 * by_2;
+    const real by_f5 = K8_35 * by_2;
+    const real by_f6 = K9_35 * by_3;
+    const real by_f7 = K8_35 * by_4;
+    const real by_f8 = K1_7 * by_5;
+    const real by_f9 = s5_0 - K1_70 * by_2;
+    const real by_f10 = K6_35 * by_4;
+    const real by_f11 = s4_0 - K1_7 * by_5;
+    const real by_f12 = s3_0 - K3_14 * by_6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u0_3 = w_0 * ax_3;
-        const real u0_4 = w_0 * ax_4;
         const real u1_0 = w_0 * x_0;
         const real u1_1 = w_0 * x_1;
         const real u1_2 = w_0 * x_2;
         const real u1_3 = w_0 * x_3;
         const real u1_4 = w_0 * x_4;
-        const real u2_0 = cw_0 * x_0;
-        const real u2_1 = cw_0 * x_1;
-        const real u2_2 = cw_0 * x_2;
-        const real u2_3 = cw_0 * x_3;
-        const real u2_4 = cw_0 * x_4;
-        const real v0_0 = u0_0 + u2_0;
-        const real v0_1 = u0_1 + u2_1;
-        const real v0_2 = u0_2 + u2_2;
-        const real v0_3 = u0_3 + u2_3;
-        const real v0_4 = u0_4 + u2_4;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
         d_gz[u] = d_gz[u] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3 + y_f4 * v0_4
             - by_f0 * u1_0 - by_f1 * u1_1 + by_f2 * u1_2 + by_f3 * u1_3 + by_f4 * u1_4;
-        d_gz[n + u] = d_gz[n + u] + y_f3 * v0_0 + y_f5 * v0_1 + y_f6 * v0_2 + y_f7 * v0_3 + y_f8 * v0_4
-            + by_f3 * u1_0 + by_f5 * u1_1 + by_f6 * u1_2 + by_f7 * u1_3 + by_f8 * u1_4;
+        d_gz[n + u] = d_gz[n + u] + y_f3 * v0_0 + y_f5 * v0_1 + y_f6 * v0_2 + y_f7 * v0_3
+            + y_f8 * v0_4 + by_f3 * u1_0 + by_f5 * u1_1 + by_f6 * u1_2 + by_f7 * u1_3
+            + by_f8 * u1_4;
         d_gz[2 * n + u] = d_gz[2 * n + u] + y_f9 * v0_0 + y_f3 * v0_1 + y_f10 * v0_2 - y_f11 * v0_3
-            - y_f12 * v0_4 + by_f9 * u1_0 + by_f3 * u1_1 + by_f10 * u1_2 - by_f11 * u1_3 - by_f12 * u1_4;
+            - y_f12 * v0_4 + by_f9 * u1_0 + by_f3 * u1_1 + by_f10 * u1_2 - by_f11 * u1_3
+            - by_f12 * u1_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 0, 2): M from y and by, a = sqrt(5); 5 entries, 1 forms, 40 flops a channel. */
+/* (l1, l2, l3) = (2, 0, 2), a = sqrt(5), M from y: 11 fma, 2 mul per channel. */
 static void uvu_2_0_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real y_f0 = y[0];
-    const real by_f0 = by[0];
+    const real y_0 = y[0];
+    const real by_0 = by[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real s0_0 = w_0 * y_f0;
-        const real s1_0 = cw_0 * y_f0;
-        const real s2_0 = w_0 * by_f0;
-        d_gz[u] = d_gz[u] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-        d_gz[n + u] = d_gz[n + u] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + s0_0 * ax_3 + s1_0 * x_3 + s2_0 * x_3;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + s0_0 * ax_4 + s1_0 * x_4 + s2_0 * x_4;
+        const real s0_0 = y_0 * cw_0 + by_0 * w_0;
+        const real s1_0 = y_0 * w_0;
+        d_gz[u] = d_gz[u] + s1_0 * ax_0 + s0_0 * x_0;
+        d_gz[n + u] = d_gz[n + u] + s1_0 * ax_1 + s0_0 * x_1;
+        d_gz[2 * n + u] = d_gz[2 * n + u] + s1_0 * ax_2 + s0_0 * x_2;
+        d_gz[3 * n + u] = d_gz[3 * n + u] + s1_0 * ax_3 + s0_0 * x_3;
+        d_gz[4 * n + u] = d_gz[4 * n + u] + s1_0 * ax_4 + s0_0 * x_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 2): M from y and by, a = sqrt(5); 23 entries, 10 forms, 112 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 2), a = sqrt(5), M from y: 51 fma, 10 mul per channel; 4 fma, 18 mul per item. */
 static void uvu_2_2_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real C0 = 0x1.11aceep-1f; /* sqrt(2/7) */
-    const real C1 = 0x1.da0518p-2f; /* sqrt(3/14) */
-    const real C2 = 0x1.11aceep-2f; /* sqrt(1/14) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C1 * y[3];
-    const real y_f2 = C0 * y[0];
-    const real y_f3 = C1 * y[1];
-    const real y_f4 = C2 * y[2] - C1 * y[4];
-    const real y_f5 = C2 * y[1];
-    const real y_f6 = C1 * y[0];
-    const real y_f7 = C2 * y[3];
-    const real y_f8 = C0 * y[4];
-    const real y_f9 = C2 * y[2] + C1 * y[4];
-    const real by_f0 = C0 * by[2];
-    const real by_f1 = C1 * by[3];
-    const real by_f2 = C0 * by[0];
-    const real by_f3 = C1 * by[1];
-    const real by_f4 = C2 * by[2] - C1 * by[4];
-    const real by_f5 = C2 * by[1];
-    const real by_f6 = C1 * by[0];
-    const real by_f7 = C2 * by[3];
-    const real by_f8 = C0 * by[4];
-    const real by_f9 = C2 * by[2] + C1 * by[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
+    const real y_f0 = K2_7 * y_2;
+    const real y_f1 = K3_14 * y_3;
+    const real y_f2 = K2_7 * y_0;
+    const real y_f3 = K3_14 * y_1;
+    const real s0_0 = K1_14 * y_2;
+    const real y_f4 = s0_0 - K3_14 * y_4;
+    const real y_f5 = K1_14 * y_1;
+    const real y_f6 = K3_14 * y_0;
+    const real y_f7 = K1_14 * y_3;
+    const real y_f8 = K2_7 * y_4;
+    const real y_f9 = s0_0 + K3_14 * y_4;
+    const real by_f0 = K2_7 * by_2;
+    const real by_f1 = K3_14 * by_3;
+    const real by_f2 = K2_7 * by_0;
+    const real by_f3 = K3_14 * by_1;
+    const real s1_0 = K1_14 * by_2;
+    const real by_f4 = s1_0 - K3_14 * by_4;
+    const real by_f5 = K1_14 * by_1;
+    const real by_f6 = K3_14 * by_0;
+    const real by_f7 = K1_14 * by_3;
+    const real by_f8 = K2_7 * by_4;
+    const real by_f9 = s1_0 + K3_14 * by_4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u0_3 = w_0 * ax_3;
-        const real u0_4 = w_0 * ax_4;
         const real u1_0 = w_0 * x_0;
         const real u1_1 = w_0 * x_1;
         const real u1_2 = w_0 * x_2;
         const real u1_3 = w_0 * x_3;
         const real u1_4 = w_0 * x_4;
-        const real u2_0 = cw_0 * x_0;
-        const real u2_1 = cw_0 * x_1;
-        const real u2_2 = cw_0 * x_2;
-        const real u2_3 = cw_0 * x_3;
-        const real u2_4 = cw_0 * x_4;
-        const real v0_0 = u0_0 + u2_0;
-        const real v0_1 = u0_1 + u2_1;
-        const real v0_2 = u0_2 + u2_2;
-        const real v0_3 = u0_3 + u2_3;
-        const real v0_4 = u0_4 + u2_4;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
         d_gz[u] = d_gz[u] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - by_f0 * u1_0
             + by_f1 * u1_1 - by_f2 * u1_2 + by_f3 * u1_3;
-        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + y_f4 * v0_1 + y_f5 * v0_2 + y_f6 * v0_3 - y_f3 * v0_4
-            + by_f1 * u1_0 + by_f4 * u1_1 + by_f5 * u1_2 + by_f6 * u1_3 - by_f3 * u1_4;
+        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + y_f4 * v0_1 + y_f5 * v0_2 + y_f6 * v0_3
+            - y_f3 * v0_4 + by_f1 * u1_0 + by_f4 * u1_1 + by_f5 * u1_2 + by_f6 * u1_3
+            - by_f3 * u1_4;
         d_gz[2 * n + u] = d_gz[2 * n + u] - y_f2 * v0_0 + y_f5 * v0_1 + y_f0 * v0_2 + y_f7 * v0_3
-            - y_f8 * v0_4 - by_f2 * u1_0 + by_f5 * u1_1 + by_f0 * u1_2 + by_f7 * u1_3 - by_f8 * u1_4;
+            - y_f8 * v0_4 - by_f2 * u1_0 + by_f5 * u1_1 + by_f0 * u1_2 + by_f7 * u1_3
+            - by_f8 * u1_4;
         d_gz[3 * n + u] = d_gz[3 * n + u] + y_f3 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f9 * v0_3
-            + y_f1 * v0_4 + by_f3 * u1_0 + by_f6 * u1_1 + by_f7 * u1_2 + by_f9 * u1_3 + by_f1 * u1_4;
+            + y_f1 * v0_4 + by_f3 * u1_0 + by_f6 * u1_1 + by_f7 * u1_2 + by_f9 * u1_3
+            + by_f1 * u1_4;
         d_gz[4 * n + u] = d_gz[4 * n + u] - y_f3 * v0_1 - y_f8 * v0_2 + y_f1 * v0_3 - y_f0 * v0_4
             - by_f3 * u1_1 - by_f8 * u1_2 + by_f1 * u1_3 - by_f0 * u1_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 1, 3): M from y and by, a = sqrt(7); 21 entries, 13 forms, 104 flops a channel. */
+/* (l1, l2, l3) = (2, 1, 3), a = sqrt(7), M from y: 47 fma, 10 mul per channel; 26 mul per item. */
 static void uvu_2_1_3_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-    const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real C2 = 0x1.75e974p-3f; /* sqrt(1/30) */
-    const real C3 = 0x1.75e974p-1f; /* sqrt(8/15) */
-    const real C4 = 0x1.43d136p-1f; /* sqrt(2/5) */
-    const real C5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real C6 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C0 * y[0];
-    const real y_f2 = C1 * y[1];
-    const real y_f3 = C1 * y[2];
-    const real y_f4 = C1 * y[0];
-    const real y_f5 = C2 * y[2];
-    const real y_f6 = C3 * y[1];
-    const real y_f7 = C4 * y[0];
-    const real y_f8 = C2 * y[0];
-    const real y_f9 = C5 * y[0];
-    const real y_f10 = C6 * y[1];
-    const real y_f11 = C5 * y[2];
-    const real y_f12 = C4 * y[2];
-    const real by_f0 = C0 * by[2];
-    const real by_f1 = C0 * by[0];
-    const real by_f2 = C1 * by[1];
-    const real by_f3 = C1 * by[2];
-    const real by_f4 = C1 * by[0];
-    const real by_f5 = C2 * by[2];
-    const real by_f6 = C3 * by[1];
-    const real by_f7 = C4 * by[0];
-    const real by_f8 = C2 * by[0];
-    const real by_f9 = C5 * by[0];
-    const real by_f10 = C6 * by[1];
-    const real by_f11 = C5 * by[2];
-    const real by_f12 = C4 * by[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_f0 = K1_2 * y_2;
+    const real y_f1 = K1_2 * y_0;
+    const real y_f2 = K1_3 * y_1;
+    const real y_f3 = K1_3 * y_2;
+    const real y_f4 = K1_3 * y_0;
+    const real y_f5 = K1_30 * y_2;
+    const real y_f6 = K8_15 * y_1;
+    const real y_f7 = K2_5 * y_0;
+    const real y_f8 = K1_30 * y_0;
+    const real y_f9 = K1_5 * y_0;
+    const real y_f10 = K3_5 * y_1;
+    const real y_f11 = K1_5 * y_2;
+    const real y_f12 = K2_5 * y_2;
+    const real by_f0 = K1_2 * by_2;
+    const real by_f1 = K1_2 * by_0;
+    const real by_f2 = K1_3 * by_1;
+    const real by_f3 = K1_3 * by_2;
+    const real by_f4 = K1_3 * by_0;
+    const real by_f5 = K1_30 * by_2;
+    const real by_f6 = K8_15 * by_1;
+    const real by_f7 = K2_5 * by_0;
+    const real by_f8 = K1_30 * by_0;
+    const real by_f9 = K1_5 * by_0;
+    const real by_f10 = K3_5 * by_1;
+    const real by_f11 = K1_5 * by_2;
+    const real by_f12 = K2_5 * by_2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u0_3 = w_0 * ax_3;
-        const real u0_4 = w_0 * ax_4;
         const real u1_0 = w_0 * x_0;
         const real u1_1 = w_0 * x_1;
         const real u1_2 = w_0 * x_2;
         const real u1_3 = w_0 * x_3;
         const real u1_4 = w_0 * x_4;
-        const real u2_0 = cw_0 * x_0;
-        const real u2_1 = cw_0 * x_1;
-        const real u2_2 = cw_0 * x_2;
-        const real u2_3 = cw_0 * x_3;
-        const real u2_4 = cw_0 * x_4;
-        const real v0_0 = u0_0 + u2_0;
-        const real v0_1 = u0_1 + u2_1;
-        const real v0_2 = u0_2 + u2_2;
-        const real v0_3 = u0_3 + u2_3;
-        const real v0_4 = u0_4 + u2_4;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
         d_gz[u] = d_gz[u] + y_f0 * v0_0 + y_f1 * v0_4 + by_f0 * u1_0 + by_f1 * u1_4;
-        d_gz[n + u] = d_gz[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_3 + by_f2 * u1_0 + by_f3 * u1_1
-            + by_f4 * u1_3;
+        d_gz[n + u] = d_gz[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_3 + by_f2 * u1_0
+            + by_f3 * u1_1 + by_f4 * u1_3;
         d_gz[2 * n + u] = d_gz[2 * n + u] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f8 * v0_4
             - by_f5 * u1_0 + by_f6 * u1_1 + by_f7 * u1_2 + by_f8 * u1_4;
-        d_gz[3 * n + u] = d_gz[3 * n + u] - y_f9 * v0_1 + y_f10 * v0_2 - y_f11 * v0_3 - by_f9 * u1_1
-            + by_f10 * u1_2 - by_f11 * u1_3;
+        d_gz[3 * n + u] = d_gz[3 * n + u] - y_f9 * v0_1 + y_f10 * v0_2 - y_f11 * v0_3
+            - by_f9 * u1_1 + by_f10 * u1_2 - by_f11 * u1_3;
         d_gz[4 * n + u] = d_gz[4 * n + u] - y_f8 * v0_0 + y_f12 * v0_2 + y_f6 * v0_3 - y_f5 * v0_4
             - by_f8 * u1_0 + by_f12 * u1_2 + by_f6 * u1_3 - by_f5 * u1_4;
         d_gz[5 * n + u] = d_gz[5 * n + u] - y_f4 * v0_1 + y_f3 * v0_3 + y_f2 * v0_4 - by_f4 * u1_1
@@ -759,109 +708,109 @@ static void uvu_2_1_3_loops_receivers(int64_t n, const real *restrict x, const r
     }
 }
 
-/* (l1, l2, l3) = (2, 3, 3): M from y and by, a = sqrt(7); 31 entries, 25 forms, 144 flops a channel. */
+/* (l1, l2, l3) = (2, 3, 3), a = sqrt(7), M from y: 67 fma, 10 mul per channel; 20 fma, 40 mul per item. */
 static void uvu_2_3_3_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
                                       const real *restrict w, const real *restrict ax,
                                       const real *restrict by, const real *restrict cw, real *restrict d_gz)
 {
-    const real C0 = 0x1.279a74p-2f; /* sqrt(1/12) */
-    const real C1 = 0x1.d363d2p-2f; /* sqrt(5/24) */
-    const real C2 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
-    const real C3 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real C4 = 0x1.6a09e6p-2f; /* sqrt(1/8) */
-    const real C5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real C6 = 0x1.75e974p-3f; /* sqrt(1/30) */
-    const real C7 = 0x1.8c97fp-2f; /* sqrt(3/20) */
-    const real C8 = 0x1.08654ap-1f; /* sqrt(4/15) */
-    const real y_f0 = C0 * y[4];
-    const real y_f1 = C1 * y[5];
-    const real y_f2 = C2 * y[0];
-    const real y_f3 = C1 * y[1];
-    const real y_f4 = C0 * y[2];
-    const real y_f5 = C3 * y[3];
-    const real y_f6 = C4 * y[4] - C1 * y[6];
-    const real y_f7 = C1 * y[0] + C4 * y[2];
-    const real y_f8 = C5 * y[4] + C0 * y[6];
-    const real y_f9 = C6 * y[3] - C4 * y[5];
-    const real y_f10 = C7 * y[2];
-    const real y_f11 = C4 * y[1];
-    const real y_f12 = C0 * y[0] + C5 * y[2];
-    const real y_f13 = C3 * y[1];
-    const real y_f14 = C6 * y[2];
-    const real y_f15 = C8 * y[3];
-    const real y_f16 = C6 * y[4];
-    const real y_f17 = C3 * y[5];
-    const real y_f18 = C0 * y[0] - C5 * y[2];
-    const real y_f19 = C7 * y[4];
-    const real y_f20 = C6 * y[3] + C4 * y[5];
-    const real y_f21 = C5 * y[4] - C0 * y[6];
-    const real y_f22 = C1 * y[0] - C4 * y[2];
-    const real y_f23 = C4 * y[4] + C1 * y[6];
-    const real y_f24 = C2 * y[6];
-    const real by_f0 = C0 * by[4];
-    const real by_f1 = C1 * by[5];
-    const real by_f2 = C2 * by[0];
-    const real by_f3 = C1 * by[1];
-    const real by_f4 = C0 * by[2];
-    const real by_f5 = C3 * by[3];
-    const real by_f6 = C4 * by[4] - C1 * by[6];
-    const real by_f7 = C1 * by[0] + C4 * by[2];
-    const real by_f8 = C5 * by[4] + C0 * by[6];
-    const real by_f9 = C6 * by[3] - C4 * by[5];
-    const real by_f10 = C7 * by[2];
-    const real by_f11 = C4 * by[1];
-    const real by_f12 = C0 * by[0] + C5 * by[2];
-    const real by_f13 = C3 * by[1];
-    const real by_f14 = C6 * by[2];
-    const real by_f15 = C8 * by[3];
-    const real by_f16 = C6 * by[4];
-    const real by_f17 = C3 * by[5];
-    const real by_f18 = C0 * by[0] - C5 * by[2];
-    const real by_f19 = C7 * by[4];
-    const real by_f20 = C6 * by[3] + C4 * by[5];
-    const real by_f21 = C5 * by[4] - C0 * by[6];
-    const real by_f22 = C1 * by[0] - C4 * by[2];
-    const real by_f23 = C4 * by[4] + C1 * by[6];
-    const real by_f24 = C2 * by[6];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
+    const real by_6 = by[6];
+    const real y_f0 = K1_12 * y_4;
+    const real y_f1 = K5_24 * y_5;
+    const real y_f2 = K5_12 * y_0;
+    const real y_f3 = K5_24 * y_1;
+    const real y_f4 = K1_12 * y_2;
+    const real y_f5 = K1_3 * y_3;
+    const real s0_0 = K1_8 * y_4;
+    const real y_f6 = s0_0 - K5_24 * y_6;
+    const real s1_0 = K5_24 * y_0;
+    const real y_f7 = s1_0 + K1_8 * y_2;
+    const real s2_0 = K1_5 * y_4;
+    const real y_f8 = s2_0 + K1_12 * y_6;
+    const real s3_0 = K1_30 * y_3;
+    const real y_f9 = s3_0 - K1_8 * y_5;
+    const real y_f10 = K3_20 * y_2;
+    const real y_f11 = K1_8 * y_1;
+    const real s4_0 = K1_12 * y_0;
+    const real y_f12 = s4_0 + K1_5 * y_2;
+    const real y_f13 = K1_3 * y_1;
+    const real y_f14 = K1_30 * y_2;
+    const real y_f15 = K4_15 * y_3;
+    const real y_f16 = K1_30 * y_4;
+    const real y_f17 = K1_3 * y_5;
+    const real y_f18 = s4_0 - K1_5 * y_2;
+    const real y_f19 = K3_20 * y_4;
+    const real y_f20 = s3_0 + K1_8 * y_5;
+    const real y_f21 = s2_0 - K1_12 * y_6;
+    const real y_f22 = s1_0 - K1_8 * y_2;
+    const real y_f23 = s0_0 + K5_24 * y_6;
+    const real y_f24 = K5_12 * y_6;
+    const real by_f0 = K1_12 * by_4;
+    const real by_f1 = K5_24 * by_5;
+    const real by_f2 = K5_12 * by_0;
+    const real by_f3 = K5_24 * by_1;
+    const real by_f4 = K1_12 * by_2;
+    const real by_f5 = K1_3 * by_3;
+    const real s5_0 = K1_8 * by_4;
+    const real by_f6 = s5_0 - K5_24 * by_6;
+    const real s6_0 = K5_24 * by_0;
+    const real by_f7 = s6_0 + K1_8 * by_2;
+    const real s7_0 = K1_5 * by_4;
+    const real by_f8 = s7_0 + K1_12 * by_6;
+    const real s8_0 = K1_30 * by_3;
+    const real by_f9 = s8_0 - K1_8 * by_5;
+    const real by_f10 = K3_20 * by_2;
+    const real by_f11 = K1_8 * by_1;
+    const real s9_0 = K1_12 * by_0;
+    const real by_f12 = s9_0 + K1_5 * by_2;
+    const real by_f13 = K1_3 * by_1;
+    const real by_f14 = K1_30 * by_2;
+    const real by_f15 = K4_15 * by_3;
+    const real by_f16 = K1_30 * by_4;
+    const real by_f17 = K1_3 * by_5;
+    const real by_f18 = s9_0 - K1_5 * by_2;
+    const real by_f19 = K3_20 * by_4;
+    const real by_f20 = s8_0 + K1_8 * by_5;
+    const real by_f21 = s7_0 - K1_12 * by_6;
+    const real by_f22 = s6_0 - K1_8 * by_2;
+    const real by_f23 = s5_0 + K5_24 * by_6;
+    const real by_f24 = K5_12 * by_6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u0_3 = w_0 * ax_3;
-        const real u0_4 = w_0 * ax_4;
         const real u1_0 = w_0 * x_0;
         const real u1_1 = w_0 * x_1;
         const real u1_2 = w_0 * x_2;
         const real u1_3 = w_0 * x_3;
         const real u1_4 = w_0 * x_4;
-        const real u2_0 = cw_0 * x_0;
-        const real u2_1 = cw_0 * x_1;
-        const real u2_2 = cw_0 * x_2;
-        const real u2_3 = cw_0 * x_3;
-        const real u2_4 = cw_0 * x_4;
-        const real v0_0 = u0_0 + u2_0;
-        const real v0_1 = u0_1 + u2_1;
-        const real v0_2 = u0_2 + u2_2;
-        const real v0_3 = u0_3 + u2_3;
-        const real v0_4 = u0_4 + u2_4;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
         d_gz[u] = d_gz[u] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - y_f4 * v0_4
             - by_f0 * u1_0 + by_f1 * u1_1 - by_f2 * u1_2 + by_f3 * u1_3 - by_f4 * u1_4;
-        d_gz[n + u] = d_gz[n + u] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_3 - by_f5 * u1_0 + by_f6 * u1_1
-            + by_f7 * u1_3;
+        d_gz[n + u] = d_gz[n + u] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_3 - by_f5 * u1_0
+            + by_f6 * u1_1 + by_f7 * u1_3;
         d_gz[2 * n + u] = d_gz[2 * n + u] + y_f8 * v0_0 + y_f9 * v0_1 + y_f10 * v0_2 + y_f11 * v0_3
-            - y_f12 * v0_4 + by_f8 * u1_0 + by_f9 * u1_1 + by_f10 * u1_2 + by_f11 * u1_3 - by_f12 * u1_4;
-        d_gz[3 * n + u] = d_gz[3 * n + u] - y_f13 * v0_0 + y_f14 * v0_1 + y_f15 * v0_2 + y_f16 * v0_3
-            - y_f17 * v0_4 - by_f13 * u1_0 + by_f14 * u1_1 + by_f15 * u1_2 + by_f16 * u1_3 - by_f17 * u1_4;
-        d_gz[4 * n + u] = d_gz[4 * n + u] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2 + y_f20 * v0_3
-            + y_f21 * v0_4 - by_f18 * u1_0 + by_f11 * u1_1 + by_f19 * u1_2 + by_f20 * u1_3 + by_f21 * u1_4;
-        d_gz[5 * n + u] = d_gz[5 * n + u] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4 + by_f22 * u1_1
-            + by_f23 * u1_3 - by_f5 * u1_4;
+            - y_f12 * v0_4 + by_f8 * u1_0 + by_f9 * u1_1 + by_f10 * u1_2 + by_f11 * u1_3
+            - by_f12 * u1_4;
+        d_gz[3 * n + u] = d_gz[3 * n + u] - y_f13 * v0_0 + y_f14 * v0_1 + y_f15 * v0_2
+            + y_f16 * v0_3 - y_f17 * v0_4 - by_f13 * u1_0 + by_f14 * u1_1 + by_f15 * u1_2
+            + by_f16 * u1_3 - by_f17 * u1_4;
+        d_gz[4 * n + u] = d_gz[4 * n + u] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2
+            + y_f20 * v0_3 + y_f21 * v0_4 - by_f18 * u1_0 + by_f11 * u1_1 + by_f19 * u1_2
+            + by_f20 * u1_3 + by_f21 * u1_4;
+        d_gz[5 * n + u] = d_gz[5 * n + u] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4
+            + by_f22 * u1_1 + by_f23 * u1_3 - by_f5 * u1_4;
         d_gz[6 * n + u] = d_gz[6 * n + u] + y_f4 * v0_0 - y_f3 * v0_1 - y_f24 * v0_2 + y_f1 * v0_3
-            - y_f0 * v0_4 + by_f4 * u1_0 - by_f3 * u1_1 - by_f24 * u1_2 + by_f1 * u1_3 - by_f0 * u1_4;
+            - y_f0 * v0_4 + by_f4 * u1_0 - by_f3 * u1_1 - by_f24 * u1_2 + by_f1 * u1_3
+            - by_f0 * u1_4;
     }
 }
 
@@ -949,56 +898,48 @@ static void pass_loops_receivers(const struct launch *l, int64_t begin, int64_t 
     }
 }
 
-/* (l1, l2, l3) = (0, 0, 0): M from y and by, a = 1; 1 entries, 1 forms, 19 flops a channel. */
+/* (l1, l2, l3) = (0, 0, 0), a = 1, M from y: 5 fma, 5 mul per channel. */
 static void uvu_0_0_0_loops_senders(int64_t n, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real y_f0 = y[0];
-    const real by_f0 = by[0];
+    const real y_0 = y[0];
+    const real by_0 = by[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real gz_0 = gz[u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real s0_0 = w_0 * by_f0;
-        const real s1_0 = cw_0 * y_f0;
-        d_x[u] = d_x[u] + s0_0 * gz_0 + s1_0 * gz_0;
-        const real d0_0 = ax_0 * gz_0;
-        const real d1_0 = x_0 * gz_0;
-        d_y[u] = d_y[u] + w_0 * d0_0 + cw_0 * d1_0;
-        d_w[u] = by_f0 * d1_0 + y_f0 * d0_0;
+        d_x[u] = d_x[u] + w_0 * by_0 * gz_0 + cw_0 * y_0 * gz_0;
+        const real s0_0 = gz_0 * ax_0;
+        const real s1_0 = gz_0 * x_0;
+        d_y[u] = d_y[u] + s0_0 * w_0 + s1_0 * cw_0;
+        d_w[u] = s1_0 * by_0 + s0_0 * y_0;
     }
 }
 
-/* (l1, l2, l3) = (0, 1, 1): M from y and by, a = sqrt(3); 3 entries, 3 forms, 35 flops a channel. */
+/* (l1, l2, l3) = (0, 1, 1), a = sqrt(3), M from y: 11 fma, 4 mul per channel. */
 static void uvu_0_1_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real y_f0 = y[0];
-    const real y_f1 = y[1];
-    const real y_f2 = y[2];
-    const real by_f0 = by[0];
-    const real by_f1 = by[1];
-    const real by_f2 = by[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u1_0 = cw_0 * x_0;
-        const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
-        const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
+        const real l0_0 = by_0 * gz_0 + by_1 * gz_1 + by_2 * gz_2;
+        const real l1_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2;
         d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        const real v0_0 = u0_0 + u1_0;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
         d_y[u] = d_y[u] + v0_0 * gz_0;
         d_y[lda + u] = d_y[lda + u] + v0_0 * gz_1;
         d_y[2 * lda + u] = d_y[2 * lda + u] + v0_0 * gz_2;
@@ -1006,35 +947,26 @@ static void uvu_0_1_1_loops_senders(int64_t n, int64_t lda, const real *restrict
     }
 }
 
-/* (l1, l2, l3) = (0, 2, 2): M from y and by, a = sqrt(5); 5 entries, 5 forms, 51 flops a channel. */
+/* (l1, l2, l3) = (0, 2, 2), a = sqrt(5), M from y: 17 fma, 4 mul per channel. */
 static void uvu_0_2_2_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real y_f0 = y[0];
-    const real y_f1 = y[1];
-    const real y_f2 = y[2];
-    const real y_f3 = y[3];
-    const real y_f4 = y[4];
-    const real by_f0 = by[0];
-    const real by_f1 = by[1];
-    const real by_f2 = by[2];
-    const real by_f3 = by[3];
-    const real by_f4 = by[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u1_0 = cw_0 * x_0;
-        const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2 + by_f3 * gz_3 + by_f4 * gz_4;
-        const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4;
+        const real l0_0 = by_0 * gz_0 + by_1 * gz_1 + by_2 * gz_2 + by_3 * gz_3 + by_4 * gz_4;
+        const real l1_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2 + y_3 * gz_3 + y_4 * gz_4;
         d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        const real v0_0 = u0_0 + u1_0;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
         d_y[u] = d_y[u] + v0_0 * gz_0;
         d_y[lda + u] = d_y[lda + u] + v0_0 * gz_1;
         d_y[2 * lda + u] = d_y[2 * lda + u] + v0_0 * gz_2;
@@ -1044,42 +976,29 @@ static void uvu_0_2_2_loops_senders(int64_t n, int64_t lda, const real *restrict
     }
 }
 
-/* (l1, l2, l3) = (0, 3, 3): M from y and by, a = sqrt(7); 7 entries, 7 forms, 67 flops a channel. */
+/* (l1, l2, l3) = (0, 3, 3), a = sqrt(7), M from y: 23 fma, 4 mul per channel. */
 static void uvu_0_3_3_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real y_f0 = y[0];
-    const real y_f1 = y[1];
-    const real y_f2 = y[2];
-    const real y_f3 = y[3];
-    const real y_f4 = y[4];
-    const real y_f5 = y[5];
-    const real y_f6 = y[6];
-    const real by_f0 = by[0];
-    const real by_f1 = by[1];
-    const real by_f2 = by[2];
-    const real by_f3 = by[3];
-    const real by_f4 = by[4];
-    const real by_f5 = by[5];
-    const real by_f6 = by[6];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
+    const real by_6 = by[6];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
-        const real gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
         const real ax_0 = ax[u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u1_0 = cw_0 * x_0;
-        const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2 + by_f3 * gz_3 + by_f4 * gz_4
-            + by_f5 * gz_5 + by_f6 * gz_6;
-        const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4 + y_f5 * gz_5
-            + y_f6 * gz_6;
+        const real l0_0 = by_0 * gz_0 + by_1 * gz_1 + by_2 * gz_2 + by_3 * gz_3 + by_4 * gz_4
+            + by_5 * gz_5 + by_6 * gz_6;
+        const real l1_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2 + y_3 * gz_3 + y_4 * gz_4
+            + y_5 * gz_5 + y_6 * gz_6;
         d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        const real v0_0 = u0_0 + u1_0;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
         d_y[u] = d_y[u] + v0_0 * gz_0;
         d_y[lda + u] = d_y[lda + u] + v0_0 * gz_1;
         d_y[2 * lda + u] = d_y[2 * lda + u] + v0_0 * gz_2;
@@ -1091,20 +1010,21 @@ static void uvu_0_3_3_loops_senders(int64_t n, int64_t lda, const real *restrict
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 0): M from y and by, a = 1; 3 entries, 3 forms, 57 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 0), a = 1, M from y: 17 fma, 8 mul per channel; 6 mul per item. */
 static void uvu_1_1_0_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real by_f0 = C0 * by[0];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C0 * by[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_f0 = K1_3 * y_0;
+    const real y_f1 = K1_3 * y_1;
+    const real y_f2 = K1_3 * y_2;
+    const real by_f0 = K1_3 * by_0;
+    const real by_f1 = K1_3 * by_1;
+    const real by_f2 = K1_3 * by_2;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
@@ -1119,137 +1039,124 @@ static void uvu_1_1_0_loops_senders(int64_t n, int64_t lda, const real *restrict
         const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
         const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
         const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
-        d_y[u] = d_y[u] + C0 * q1_0;
-        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_2;
-        const real t0_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        const real t1_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-        d_w[u] = gz_0 * t0_0 + gz_0 * t1_0;
+        d_y[u] = d_y[u] + K1_3 * q1_0;
+        d_y[lda + u] = d_y[lda + u] + K1_3 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_3 * q1_2;
+        const real s2_0 = x_0 * by_f0 + x_1 * by_f1 + x_2 * by_f2;
+        const real s3_0 = ax_0 * y_f0 + ax_1 * y_f1 + ax_2 * y_f2;
+        d_w[u] = gz_0 * s2_0 + gz_0 * s3_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 0, 1): M from y and by, a = sqrt(3); 3 entries, 1 forms, 53 flops a channel. */
+/* (l1, l2, l3) = (1, 0, 1), a = sqrt(3), M from y: 11 fma, 4 mul per channel. */
 static void uvu_1_0_1_loops_senders(int64_t n, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real y_f0 = y[0];
-    const real by_f0 = by[0];
+    const real y_0 = y[0];
+    const real by_0 = by[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real s0_0 = w_0 * by_f0;
-        const real s1_0 = cw_0 * y_f0;
-        d_x[u] = d_x[u] + s0_0 * gz_0 + s1_0 * gz_0;
-        d_x[n + u] = d_x[n + u] + s0_0 * gz_1 + s1_0 * gz_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * gz_2 + s1_0 * gz_2;
-        const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
-        const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-        d_y[u] = d_y[u] + w_0 * d0_0 + cw_0 * d1_0;
-        d_w[u] = by_f0 * d1_0 + y_f0 * d0_0;
+        const real s0_0 = w_0 * by_0 + cw_0 * y_0;
+        d_x[u] = d_x[u] + s0_0 * gz_0;
+        d_x[n + u] = d_x[n + u] + s0_0 * gz_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * gz_2;
+        const real s1_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
+        const real s2_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+        d_y[u] = d_y[u] + w_0 * s1_0 + cw_0 * s2_0;
+        d_w[u] = by_0 * s2_0 + y_0 * s1_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 2, 1): M from y and by, a = sqrt(3); 9 entries, 6 forms, 103 flops a channel. */
+/* (l1, l2, l3) = (1, 2, 1), a = sqrt(3), M from y: 37 fma, 16 mul, 1 neg per channel; 4 fma, 10 mul per item. */
 static void uvu_1_2_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real C0 = 0x1.43d136p-2f; /* sqrt(1/10) */
-    const real C1 = 0x1.186f18p-1f; /* sqrt(3/10) */
-    const real C2 = 0x1.43d136p-1f; /* sqrt(2/5) */
-    const real y_f0 = C0 * y[2] + C1 * y[4];
-    const real y_f1 = C1 * y[1];
-    const real y_f2 = C1 * y[0];
-    const real y_f3 = C2 * y[2];
-    const real y_f4 = C1 * y[3];
-    const real y_f5 = C0 * y[2] - C1 * y[4];
-    const real by_f0 = C0 * by[2] + C1 * by[4];
-    const real by_f1 = C1 * by[1];
-    const real by_f2 = C1 * by[0];
-    const real by_f3 = C2 * by[2];
-    const real by_f4 = C1 * by[3];
-    const real by_f5 = C0 * by[2] - C1 * by[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
+    const real s0_0 = K1_10 * y_2;
+    const real y_f0 = s0_0 + K3_10 * y_4;
+    const real y_f1 = K3_10 * y_1;
+    const real y_f2 = K3_10 * y_0;
+    const real y_f3 = K2_5 * y_2;
+    const real y_f4 = K3_10 * y_3;
+    const real y_f5 = s0_0 - K3_10 * y_4;
+    const real s1_0 = K1_10 * by_2;
+    const real by_f0 = s1_0 + K3_10 * by_4;
+    const real by_f1 = K3_10 * by_1;
+    const real by_f2 = K3_10 * by_0;
+    const real by_f3 = K2_5 * by_2;
+    const real by_f4 = K3_10 * by_3;
+    const real by_f5 = s1_0 - K3_10 * by_4;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
-        const real l0_0 = -by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
+        const real l0_0 = by_f0 * gz_0 - by_f1 * gz_1 - by_f2 * gz_2;
         const real l0_1 = by_f1 * gz_0 + by_f3 * gz_1 + by_f4 * gz_2;
         const real l0_2 = by_f2 * gz_0 + by_f4 * gz_1 - by_f5 * gz_2;
-        const real l1_0 = -y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
+        const real l1_0 = y_f0 * gz_0 - y_f1 * gz_1 - y_f2 * gz_2;
         const real l1_1 = y_f1 * gz_0 + y_f3 * gz_1 + y_f4 * gz_2;
         const real l1_2 = y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        d_x[u] = d_x[u] - w_0 * l0_0 - cw_0 * l1_0;
         d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
-        const real v0_0 = u0_0 + u1_0;
-        const real v0_1 = u0_1 + u1_1;
-        const real v0_2 = u0_2 + u1_2;
-        const real q1_0 = -v0_0 * gz_0;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+        const real q1_0 = v0_0 * gz_0;
         const real q1_1 = v0_0 * gz_1 + v0_1 * gz_0;
         const real q1_2 = v0_0 * gz_2 + v0_2 * gz_0;
-        const real q1_3 = v0_1 * gz_1;
         const real q1_4 = v0_1 * gz_2 + v0_2 * gz_1;
-        const real q1_5 = -v0_2 * gz_2;
-        d_y[u] = d_y[u] + C1 * q1_2;
-        d_y[lda + u] = d_y[lda + u] + C1 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C2 * q1_3 + C0 * q1_5;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + C1 * q1_4;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + C1 * q1_0 - C1 * q1_5;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+        const real q1_5 = v0_2 * gz_2;
+        d_y[u] = d_y[u] + K3_10 * q1_2;
+        d_y[lda + u] = d_y[lda + u] + K3_10 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] - K1_10 * q1_0 + v0_1 * gz_1 * K2_5 - K1_10 * q1_5;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + K3_10 * q1_4;
+        d_y[4 * lda + u] = d_y[4 * lda + u] - K3_10 * q1_0 + K3_10 * q1_5;
+        d_w[u] = -x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 - ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 2): M from y and by, a = sqrt(5); 11 entries, 6 forms, 111 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 2), a = sqrt(5), M from y: 41 fma, 16 mul per channel; 12 mul per item. */
 static void uvu_1_1_2_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-    const real C1 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
-    const real C2 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C0 * y[0];
-    const real y_f2 = C0 * y[1];
-    const real y_f3 = C1 * y[0];
-    const real y_f4 = C2 * y[1];
-    const real y_f5 = C1 * y[2];
-    const real by_f0 = C0 * by[2];
-    const real by_f1 = C0 * by[0];
-    const real by_f2 = C0 * by[1];
-    const real by_f3 = C1 * by[0];
-    const real by_f4 = C2 * by[1];
-    const real by_f5 = C1 * by[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_f0 = K1_2 * y_2;
+    const real y_f1 = K1_2 * y_0;
+    const real y_f2 = K1_2 * y_1;
+    const real y_f3 = K1_6 * y_0;
+    const real y_f4 = K2_3 * y_1;
+    const real y_f5 = K1_6 * y_2;
+    const real by_f0 = K1_2 * by_2;
+    const real by_f1 = K1_2 * by_0;
+    const real by_f2 = K1_2 * by_1;
+    const real by_f3 = K1_6 * by_0;
+    const real by_f4 = K2_3 * by_1;
+    const real by_f5 = K1_6 * by_2;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
         const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 - by_f3 * gz_2 - by_f1 * gz_4;
         const real l0_1 = by_f1 * gz_1 + by_f4 * gz_2 + by_f0 * gz_3;
         const real l0_2 = by_f1 * gz_0 - by_f5 * gz_2 + by_f2 * gz_3 + by_f0 * gz_4;
@@ -1259,227 +1166,207 @@ static void uvu_1_1_2_loops_senders(int64_t n, int64_t lda, const real *restrict
         d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
         d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
-        const real v0_0 = u0_0 + u1_0;
-        const real v0_1 = u0_1 + u1_1;
-        const real v0_2 = u0_2 + u1_2;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
         const real q1_0 = v0_0 * gz_0 + v0_1 * gz_3 + v0_2 * gz_4;
-        const real q1_1 = -v0_0 * gz_4 + v0_1 * gz_1 + v0_2 * gz_0;
+        const real q1_1 = v0_0 * gz_4 - v0_1 * gz_1 - v0_2 * gz_0;
         const real q1_2 = v0_0 * gz_1 + v0_2 * gz_3;
-        const real q1_3 = -v0_0 * gz_2;
-        const real q1_4 = v0_1 * gz_2;
-        const real q1_5 = -v0_2 * gz_2;
-        d_y[u] = d_y[u] + C0 * q1_1 + C1 * q1_3;
-        d_y[lda + u] = d_y[lda + u] + C0 * q1_2 + C2 * q1_4;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C1 * q1_5;
+        d_y[u] = d_y[u] - K1_2 * q1_1 - v0_0 * gz_2 * K1_6;
+        d_y[lda + u] = d_y[lda + u] + K1_2 * q1_2 + v0_1 * gz_2 * K2_3;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_2 * q1_0 - v0_2 * gz_2 * K1_6;
         d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 3, 2): M from y and by, a = sqrt(5); 15 entries, 13 forms, 161 flops a channel. */
+/* (l1, l2, l3) = (1, 3, 2), a = sqrt(5), M from y: 59 fma, 23 mul, 1 neg per channel; 12 fma, 20 mul per item. */
 static void uvu_1_3_2_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real C0 = 0x1.3c0366p-3f; /* sqrt(1/42) */
-    const real C1 = 0x1.31fa8p-1f; /* sqrt(5/14) */
-    const real C2 = 0x1.f3a92cp-2f; /* sqrt(5/21) */
-    const real C3 = 0x1.83091ep-2f; /* sqrt(1/7) */
-    const real C4 = 0x1.3c0366p-1f; /* sqrt(8/21) */
-    const real C5 = 0x1.11aceep-1f; /* sqrt(2/7) */
-    const real C6 = 0x1.4f2ec4p-1f; /* sqrt(3/7) */
-    const real y_f0 = C0 * y[4] + C1 * y[6];
-    const real y_f1 = C2 * y[1];
-    const real y_f2 = C1 * y[0] - C0 * y[2];
-    const real y_f3 = C3 * y[3] + C2 * y[5];
-    const real y_f4 = C4 * y[2];
-    const real y_f5 = C5 * y[2];
-    const real y_f6 = C6 * y[3];
-    const real y_f7 = C5 * y[4];
-    const real y_f8 = C4 * y[4];
-    const real y_f9 = C3 * y[3] - C2 * y[5];
-    const real y_f10 = C1 * y[0] + C0 * y[2];
-    const real y_f11 = C2 * y[5];
-    const real y_f12 = C0 * y[4] - C1 * y[6];
-    const real by_f0 = C0 * by[4] + C1 * by[6];
-    const real by_f1 = C2 * by[1];
-    const real by_f2 = C1 * by[0] - C0 * by[2];
-    const real by_f3 = C3 * by[3] + C2 * by[5];
-    const real by_f4 = C4 * by[2];
-    const real by_f5 = C5 * by[2];
-    const real by_f6 = C6 * by[3];
-    const real by_f7 = C5 * by[4];
-    const real by_f8 = C4 * by[4];
-    const real by_f9 = C3 * by[3] - C2 * by[5];
-    const real by_f10 = C1 * by[0] + C0 * by[2];
-    const real by_f11 = C2 * by[5];
-    const real by_f12 = C0 * by[4] - C1 * by[6];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
+    const real by_6 = by[6];
+    const real s0_0 = K1_42 * y_4;
+    const real y_f0 = s0_0 + K5_14 * y_6;
+    const real y_f1 = K5_21 * y_1;
+    const real s1_0 = K5_14 * y_0;
+    const real y_f2 = s1_0 - K1_42 * y_2;
+    const real s2_0 = K1_7 * y_3;
+    const real y_f3 = s2_0 + K5_21 * y_5;
+    const real y_f4 = K8_21 * y_2;
+    const real y_f5 = K2_7 * y_2;
+    const real y_f6 = K3_7 * y_3;
+    const real y_f7 = K2_7 * y_4;
+    const real y_f8 = K8_21 * y_4;
+    const real y_f9 = s2_0 - K5_21 * y_5;
+    const real y_f10 = s1_0 + K1_42 * y_2;
+    const real y_f11 = K5_21 * y_5;
+    const real y_f12 = s0_0 - K5_14 * y_6;
+    const real s3_0 = K1_42 * by_4;
+    const real by_f0 = s3_0 + K5_14 * by_6;
+    const real by_f1 = K5_21 * by_1;
+    const real s4_0 = K5_14 * by_0;
+    const real by_f2 = s4_0 - K1_42 * by_2;
+    const real s5_0 = K1_7 * by_3;
+    const real by_f3 = s5_0 + K5_21 * by_5;
+    const real by_f4 = K8_21 * by_2;
+    const real by_f5 = K2_7 * by_2;
+    const real by_f6 = K3_7 * by_3;
+    const real by_f7 = K2_7 * by_4;
+    const real by_f8 = K8_21 * by_4;
+    const real by_f9 = s5_0 - K5_21 * by_5;
+    const real by_f10 = s4_0 + K1_42 * by_2;
+    const real by_f11 = K5_21 * by_5;
+    const real by_f12 = s3_0 - K5_14 * by_6;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
-        const real l0_0 = -by_f0 * gz_0 - by_f3 * gz_1 + by_f5 * gz_2 + by_f1 * gz_3 + by_f10 * gz_4;
+        const real l0_0 = by_f0 * gz_0 + by_f3 * gz_1 - by_f5 * gz_2 - by_f1 * gz_3 - by_f10 * gz_4;
         const real l0_1 = by_f1 * gz_0 + by_f4 * gz_1 + by_f6 * gz_2 + by_f8 * gz_3 + by_f11 * gz_4;
         const real l0_2 = by_f2 * gz_0 + by_f1 * gz_1 + by_f7 * gz_2 - by_f9 * gz_3 - by_f12 * gz_4;
-        const real l1_0 = -y_f0 * gz_0 - y_f3 * gz_1 + y_f5 * gz_2 + y_f1 * gz_3 + y_f10 * gz_4;
+        const real l1_0 = y_f0 * gz_0 + y_f3 * gz_1 - y_f5 * gz_2 - y_f1 * gz_3 - y_f10 * gz_4;
         const real l1_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f6 * gz_2 + y_f8 * gz_3 + y_f11 * gz_4;
         const real l1_2 = y_f2 * gz_0 + y_f1 * gz_1 + y_f7 * gz_2 - y_f9 * gz_3 - y_f12 * gz_4;
-        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        d_x[u] = d_x[u] - w_0 * l0_0 - cw_0 * l1_0;
         d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
-        const real v0_0 = u0_0 + u1_0;
-        const real v0_1 = u0_1 + u1_1;
-        const real v0_2 = u0_2 + u1_2;
-        const real q1_0 = -v0_0 * gz_0;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+        const real q1_0 = v0_0 * gz_0;
         const real q1_1 = v0_0 * gz_3 + v0_1 * gz_0 + v0_2 * gz_1;
         const real q1_2 = v0_2 * gz_0;
-        const real q1_3 = -v0_0 * gz_1;
-        const real q1_4 = v0_1 * gz_1;
-        const real q1_5 = v0_0 * gz_2;
-        const real q1_6 = v0_1 * gz_2;
-        const real q1_7 = v0_2 * gz_2;
-        const real q1_8 = v0_1 * gz_3;
-        const real q1_9 = -v0_2 * gz_3;
+        const real q1_3 = v0_0 * gz_1;
+        const real q1_9 = v0_2 * gz_3;
         const real q1_10 = v0_0 * gz_4;
-        const real q1_11 = v0_1 * gz_4;
-        const real q1_12 = -v0_2 * gz_4;
-        d_y[u] = d_y[u] + C1 * q1_2 + C1 * q1_10;
-        d_y[lda + u] = d_y[lda + u] + C2 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] - C0 * q1_2 + C4 * q1_4 + C5 * q1_5 + C0 * q1_10;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + C3 * q1_3 + C6 * q1_6 + C3 * q1_9;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + C0 * q1_0 + C5 * q1_7 + C4 * q1_8 + C0 * q1_12;
-        d_y[5 * lda + u] = d_y[5 * lda + u] + C2 * q1_3 - C2 * q1_9 + C2 * q1_11;
-        d_y[6 * lda + u] = d_y[6 * lda + u] + C1 * q1_0 - C1 * q1_12;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+        const real q1_12 = v0_2 * gz_4;
+        d_y[u] = d_y[u] + K5_14 * q1_2 + K5_14 * q1_10;
+        d_y[lda + u] = d_y[lda + u] + K5_21 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] - K1_42 * q1_2 + v0_1 * gz_1 * K8_21
+            + v0_0 * gz_2 * K2_7 + K1_42 * q1_10;
+        d_y[3 * lda + u] = d_y[3 * lda + u] - K1_7 * q1_3 + v0_1 * gz_2 * K3_7 - K1_7 * q1_9;
+        d_y[4 * lda + u] = d_y[4 * lda + u] - K1_42 * q1_0 + v0_2 * gz_2 * K2_7
+            + v0_1 * gz_3 * K8_21 - K1_42 * q1_12;
+        d_y[5 * lda + u] = d_y[5 * lda + u] - K5_21 * q1_3 + K5_21 * q1_9 + v0_1 * gz_4 * K5_21;
+        d_y[6 * lda + u] = d_y[6 * lda + u] - K5_14 * q1_0 + K5_14 * q1_12;
+        d_w[u] = -x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 - ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 2, 3): M from y and by, a = sqrt(7); 19 entries, 14 forms, 179 flops a channel. */
+/* (l1, l2, l3) = (1, 2, 3), a = sqrt(7), M from y: 67 fma, 24 mul per channel; 4 fma, 26 mul per item. */
 static void uvu_1_2_3_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-    const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real C2 = 0x1.43d136p-1f; /* sqrt(2/5) */
-    const real C3 = 0x1.75e974p-3f; /* sqrt(1/30) */
-    const real C4 = 0x1.75e974p-1f; /* sqrt(8/15) */
-    const real C5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real C6 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-    const real y_f0 = C0 * y[4];
-    const real y_f1 = C0 * y[0];
-    const real y_f2 = C1 * y[3];
-    const real y_f3 = C1 * y[0];
-    const real y_f4 = C1 * y[1];
-    const real y_f5 = C2 * y[2] + C3 * y[4];
-    const real y_f6 = C4 * y[1];
-    const real y_f7 = C3 * y[0];
-    const real y_f8 = C5 * y[1];
-    const real y_f9 = C6 * y[2];
-    const real y_f10 = C5 * y[3];
-    const real y_f11 = C4 * y[3];
-    const real y_f12 = C2 * y[2] - C3 * y[4];
-    const real y_f13 = C1 * y[4];
-    const real by_f0 = C0 * by[4];
-    const real by_f1 = C0 * by[0];
-    const real by_f2 = C1 * by[3];
-    const real by_f3 = C1 * by[0];
-    const real by_f4 = C1 * by[1];
-    const real by_f5 = C2 * by[2] + C3 * by[4];
-    const real by_f6 = C4 * by[1];
-    const real by_f7 = C3 * by[0];
-    const real by_f8 = C5 * by[1];
-    const real by_f9 = C6 * by[2];
-    const real by_f10 = C5 * by[3];
-    const real by_f11 = C4 * by[3];
-    const real by_f12 = C2 * by[2] - C3 * by[4];
-    const real by_f13 = C1 * by[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
+    const real y_f0 = K1_2 * y_4;
+    const real y_f1 = K1_2 * y_0;
+    const real y_f2 = K1_3 * y_3;
+    const real y_f3 = K1_3 * y_0;
+    const real y_f4 = K1_3 * y_1;
+    const real s0_0 = K2_5 * y_2;
+    const real y_f5 = s0_0 + K1_30 * y_4;
+    const real y_f6 = K8_15 * y_1;
+    const real y_f7 = K1_30 * y_0;
+    const real y_f8 = K1_5 * y_1;
+    const real y_f9 = K3_5 * y_2;
+    const real y_f10 = K1_5 * y_3;
+    const real y_f11 = K8_15 * y_3;
+    const real y_f12 = s0_0 - K1_30 * y_4;
+    const real y_f13 = K1_3 * y_4;
+    const real by_f0 = K1_2 * by_4;
+    const real by_f1 = K1_2 * by_0;
+    const real by_f2 = K1_3 * by_3;
+    const real by_f3 = K1_3 * by_0;
+    const real by_f4 = K1_3 * by_1;
+    const real s1_0 = K2_5 * by_2;
+    const real by_f5 = s1_0 + K1_30 * by_4;
+    const real by_f6 = K8_15 * by_1;
+    const real by_f7 = K1_30 * by_0;
+    const real by_f8 = K1_5 * by_1;
+    const real by_f9 = K3_5 * by_2;
+    const real by_f10 = K1_5 * by_3;
+    const real by_f11 = K8_15 * by_3;
+    const real by_f12 = s1_0 - K1_30 * by_4;
+    const real by_f13 = K1_3 * by_4;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
-        const real gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
         const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 + by_f5 * gz_2 - by_f8 * gz_3 - by_f7 * gz_4
             - by_f4 * gz_5 - by_f1 * gz_6;
-        const real l0_1 = by_f3 * gz_1 + by_f6 * gz_2 + by_f9 * gz_3 + by_f11 * gz_4 + by_f13 * gz_5;
-        const real l0_2 = by_f1 * gz_0 + by_f4 * gz_1 - by_f7 * gz_2 - by_f10 * gz_3 + by_f12 * gz_4
-            + by_f2 * gz_5 + by_f0 * gz_6;
-        const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 + y_f5 * gz_2 - y_f8 * gz_3 - y_f7 * gz_4 - y_f4 * gz_5
-            - y_f1 * gz_6;
+        const real l0_1 = by_f3 * gz_1 + by_f6 * gz_2 + by_f9 * gz_3 + by_f11 * gz_4
+            + by_f13 * gz_5;
+        const real l0_2 = by_f1 * gz_0 + by_f4 * gz_1 - by_f7 * gz_2 - by_f10 * gz_3
+            + by_f12 * gz_4 + by_f2 * gz_5 + by_f0 * gz_6;
+        const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 + y_f5 * gz_2 - y_f8 * gz_3 - y_f7 * gz_4
+            - y_f4 * gz_5 - y_f1 * gz_6;
         const real l1_1 = y_f3 * gz_1 + y_f6 * gz_2 + y_f9 * gz_3 + y_f11 * gz_4 + y_f13 * gz_5;
         const real l1_2 = y_f1 * gz_0 + y_f4 * gz_1 - y_f7 * gz_2 - y_f10 * gz_3 + y_f12 * gz_4
             + y_f2 * gz_5 + y_f0 * gz_6;
         d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
         d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
-        const real v0_0 = u0_0 + u1_0;
-        const real v0_1 = u0_1 + u1_1;
-        const real v0_2 = u0_2 + u1_2;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
         const real q1_0 = v0_0 * gz_0 + v0_2 * gz_6;
-        const real q1_1 = -v0_0 * gz_6 + v0_2 * gz_0;
+        const real q1_1 = v0_0 * gz_6 - v0_2 * gz_0;
         const real q1_2 = v0_0 * gz_1 + v0_2 * gz_5;
-        const real q1_3 = v0_1 * gz_1;
-        const real q1_4 = -v0_0 * gz_5 + v0_2 * gz_1;
+        const real q1_4 = v0_0 * gz_5 - v0_2 * gz_1;
         const real q1_5 = v0_0 * gz_2;
-        const real q1_6 = v0_1 * gz_2;
-        const real q1_7 = -v0_0 * gz_4 - v0_2 * gz_2;
-        const real q1_8 = -v0_0 * gz_3;
-        const real q1_9 = v0_1 * gz_3;
-        const real q1_10 = -v0_2 * gz_3;
-        const real q1_11 = v0_1 * gz_4;
+        const real q1_7 = v0_0 * gz_4 + v0_2 * gz_2;
         const real q1_12 = v0_2 * gz_4;
-        const real q1_13 = v0_1 * gz_5;
-        d_y[u] = d_y[u] + C0 * q1_1 + C1 * q1_3 + C3 * q1_7;
-        d_y[lda + u] = d_y[lda + u] + C1 * q1_4 + C4 * q1_6 + C5 * q1_8;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C2 * q1_5 + C6 * q1_9 + C2 * q1_12;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + C1 * q1_2 + C5 * q1_10 + C4 * q1_11;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + C0 * q1_0 + C3 * q1_5 - C3 * q1_12 + C1 * q1_13;
+        d_y[u] = d_y[u] - K1_2 * q1_1 + v0_1 * gz_1 * K1_3 - K1_30 * q1_7;
+        d_y[lda + u] = d_y[lda + u] - K1_3 * q1_4 + v0_1 * gz_2 * K8_15 - v0_0 * gz_3 * K1_5;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + K2_5 * q1_5 + v0_1 * gz_3 * K3_5 + K2_5 * q1_12;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + K1_3 * q1_2 - v0_2 * gz_3 * K1_5
+            + v0_1 * gz_4 * K8_15;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + K1_2 * q1_0 + K1_30 * q1_5 - K1_30 * q1_12
+            + v0_1 * gz_5 * K1_3;
         d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 0): M from y and by, a = 1; 5 entries, 5 forms, 95 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 0), a = 1, M from y: 29 fma, 10 mul per channel; 10 mul per item. */
 static void uvu_2_2_0_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real C0 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real y_f3 = C0 * y[3];
-    const real y_f4 = C0 * y[4];
-    const real by_f0 = C0 * by[0];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C0 * by[2];
-    const real by_f3 = C0 * by[3];
-    const real by_f4 = C0 * by[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
+    const real y_f0 = K1_5 * y_0;
+    const real y_f1 = K1_5 * y_1;
+    const real y_f2 = K1_5 * y_2;
+    const real y_f3 = K1_5 * y_3;
+    const real y_f4 = K1_5 * y_4;
+    const real by_f0 = K1_5 * by_0;
+    const real by_f1 = K1_5 * by_1;
+    const real by_f2 = K1_5 * by_2;
+    const real by_f3 = K1_5 * by_3;
+    const real by_f4 = K1_5 * by_4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
         const real s0_0 = w_0 * gz_0;
         const real s1_0 = cw_0 * gz_0;
@@ -1493,362 +1380,323 @@ static void uvu_2_2_0_loops_senders(int64_t n, int64_t lda, const real *restrict
         const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
         const real q1_3 = s0_0 * ax_3 + s1_0 * x_3;
         const real q1_4 = s0_0 * ax_4 + s1_0 * x_4;
-        d_y[u] = d_y[u] + C0 * q1_0;
-        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_2;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + C0 * q1_3;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + C0 * q1_4;
-        const real t0_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-        const real t1_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-        d_w[u] = gz_0 * t0_0 + gz_0 * t1_0;
+        d_y[u] = d_y[u] + K1_5 * q1_0;
+        d_y[lda + u] = d_y[lda + u] + K1_5 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_5 * q1_2;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + K1_5 * q1_3;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + K1_5 * q1_4;
+        const real s2_0 = x_0 * by_f0 + x_1 * by_f1 + x_2 * by_f2 + x_3 * by_f3 + x_4 * by_f4;
+        const real s3_0 = ax_0 * y_f0 + ax_1 * y_f1 + ax_2 * y_f2 + ax_3 * y_f3 + ax_4 * y_f4;
+        d_w[u] = gz_0 * s2_0 + gz_0 * s3_0;
     }
 }
 
-/* (l1, l2, l3) = (2, 1, 1): M from y and by, a = sqrt(3); 11 entries, 6 forms, 133 flops a channel. */
+/* (l1, l2, l3) = (2, 1, 1), a = sqrt(3), M from y: 47 fma, 22 mul per channel; 12 mul per item. */
 static void uvu_2_1_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real C0 = 0x1.186f18p-1f; /* sqrt(3/10) */
-    const real C1 = 0x1.43d136p-2f; /* sqrt(1/10) */
-    const real C2 = 0x1.43d136p-1f; /* sqrt(2/5) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C1 * y[0];
-    const real y_f3 = C0 * y[0];
-    const real y_f4 = C2 * y[1];
-    const real y_f5 = C1 * y[2];
-    const real by_f0 = C0 * by[2];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C1 * by[0];
-    const real by_f3 = C0 * by[0];
-    const real by_f4 = C2 * by[1];
-    const real by_f5 = C1 * by[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_f0 = K3_10 * y_2;
+    const real y_f1 = K3_10 * y_1;
+    const real y_f2 = K1_10 * y_0;
+    const real y_f3 = K3_10 * y_0;
+    const real y_f4 = K2_5 * y_1;
+    const real y_f5 = K1_10 * y_2;
+    const real by_f0 = K3_10 * by_2;
+    const real by_f1 = K3_10 * by_1;
+    const real by_f2 = K1_10 * by_0;
+    const real by_f3 = K3_10 * by_0;
+    const real by_f4 = K2_5 * by_1;
+    const real by_f5 = K1_10 * by_2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u0_3 = w_0 * ax_3;
-        const real u0_4 = w_0 * ax_4;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
-        const real u1_3 = cw_0 * x_3;
-        const real u1_4 = cw_0 * x_4;
         const real l0_0 = by_f0 * gz_0 + by_f3 * gz_2;
         const real l0_1 = by_f1 * gz_0 + by_f3 * gz_1;
-        const real l0_2 = -by_f2 * gz_0 + by_f4 * gz_1 - by_f5 * gz_2;
+        const real l0_2 = by_f2 * gz_0 - by_f4 * gz_1 + by_f5 * gz_2;
         const real l0_3 = by_f0 * gz_1 + by_f1 * gz_2;
-        const real l0_4 = -by_f3 * gz_0 + by_f0 * gz_2;
+        const real l0_4 = by_f3 * gz_0 - by_f0 * gz_2;
         const real l1_0 = y_f0 * gz_0 + y_f3 * gz_2;
         const real l1_1 = y_f1 * gz_0 + y_f3 * gz_1;
-        const real l1_2 = -y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
+        const real l1_2 = y_f2 * gz_0 - y_f4 * gz_1 + y_f5 * gz_2;
         const real l1_3 = y_f0 * gz_1 + y_f1 * gz_2;
-        const real l1_4 = -y_f3 * gz_0 + y_f0 * gz_2;
+        const real l1_4 = y_f3 * gz_0 - y_f0 * gz_2;
         d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
         d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
+        d_x[2 * n + u] = d_x[2 * n + u] - w_0 * l0_2 - cw_0 * l1_2;
         d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
-        const real v0_0 = u0_0 + u1_0;
-        const real v0_1 = u0_1 + u1_1;
-        const real v0_2 = u0_2 + u1_2;
-        const real v0_3 = u0_3 + u1_3;
-        const real v0_4 = u0_4 + u1_4;
+        d_x[4 * n + u] = d_x[4 * n + u] - w_0 * l0_4 - cw_0 * l1_4;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
         const real q1_0 = v0_0 * gz_0 + v0_3 * gz_1 + v0_4 * gz_2;
         const real q1_1 = v0_1 * gz_0 + v0_3 * gz_2;
-        const real q1_2 = -v0_2 * gz_0;
         const real q1_3 = v0_0 * gz_2 + v0_1 * gz_1 - v0_4 * gz_0;
-        const real q1_4 = v0_2 * gz_1;
-        const real q1_5 = -v0_2 * gz_2;
-        d_y[u] = d_y[u] + C1 * q1_2 + C0 * q1_3;
-        d_y[lda + u] = d_y[lda + u] + C0 * q1_1 + C2 * q1_4;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C1 * q1_5;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0 + ax_1 * l1_1
-            + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+        d_y[u] = d_y[u] - v0_2 * gz_0 * K1_10 + K3_10 * q1_3;
+        d_y[lda + u] = d_y[lda + u] + K3_10 * q1_1 + v0_2 * gz_1 * K2_5;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + K3_10 * q1_0 - v0_2 * gz_2 * K1_10;
+        d_w[u] = x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4 + ax_0 * l1_0
+            + ax_1 * l1_1 - ax_2 * l1_2 + ax_3 * l1_3 - ax_4 * l1_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 3, 1): M from y and by, a = sqrt(3); 15 entries, 13 forms, 183 flops a channel. */
+/* (l1, l2, l3) = (2, 3, 1), a = sqrt(3), M from y: 65 fma, 29 mul, 1 neg per channel; 12 fma, 20 mul per item. */
 static void uvu_2_3_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real C0 = 0x1.e990cep-4f; /* sqrt(1/70) */
-    const real C1 = 0x1.da0518p-2f; /* sqrt(3/14) */
-    const real C2 = 0x1.2bcbe8p-2f; /* sqrt(3/35) */
-    const real C3 = 0x1.83091ep-2f; /* sqrt(1/7) */
-    const real C4 = 0x1.a7f9eep-2f; /* sqrt(6/35) */
-    const real C5 = 0x1.e990cep-2f; /* sqrt(8/35) */
-    const real C6 = 0x1.03a1a2p-1f; /* sqrt(9/35) */
-    const real y_f0 = C0 * y[4] + C1 * y[6];
-    const real y_f1 = C2 * y[3] + C3 * y[5];
-    const real y_f2 = C4 * y[2];
-    const real y_f3 = C3 * y[1];
-    const real y_f4 = C1 * y[0] + C0 * y[2];
-    const real y_f5 = C5 * y[2];
-    const real y_f6 = C6 * y[3];
-    const real y_f7 = C5 * y[4];
-    const real y_f8 = C3 * y[5];
-    const real y_f9 = C1 * y[0] - C0 * y[2];
-    const real y_f10 = C4 * y[4];
-    const real y_f11 = C2 * y[3] - C3 * y[5];
-    const real y_f12 = C0 * y[4] - C1 * y[6];
-    const real by_f0 = C0 * by[4] + C1 * by[6];
-    const real by_f1 = C2 * by[3] + C3 * by[5];
-    const real by_f2 = C4 * by[2];
-    const real by_f3 = C3 * by[1];
-    const real by_f4 = C1 * by[0] + C0 * by[2];
-    const real by_f5 = C5 * by[2];
-    const real by_f6 = C6 * by[3];
-    const real by_f7 = C5 * by[4];
-    const real by_f8 = C3 * by[5];
-    const real by_f9 = C1 * by[0] - C0 * by[2];
-    const real by_f10 = C4 * by[4];
-    const real by_f11 = C2 * by[3] - C3 * by[5];
-    const real by_f12 = C0 * by[4] - C1 * by[6];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
+    const real by_6 = by[6];
+    const real s0_0 = K1_70 * y_4;
+    const real y_f0 = s0_0 + K3_14 * y_6;
+    const real s1_0 = K3_35 * y_3;
+    const real y_f1 = s1_0 + K1_7 * y_5;
+    const real y_f2 = K6_35 * y_2;
+    const real y_f3 = K1_7 * y_1;
+    const real s2_0 = K3_14 * y_0;
+    const real y_f4 = s2_0 + K1_70 * y_2;
+    const real y_f5 = K8_35 * y_2;
+    const real y_f6 = K9_35 * y_3;
+    const real y_f7 = K8_35 * y_4;
+    const real y_f8 = K1_7 * y_5;
+    const real y_f9 = s2_0 - K1_70 * y_2;
+    const real y_f10 = K6_35 * y_4;
+    const real y_f11 = s1_0 - K1_7 * y_5;
+    const real y_f12 = s0_0 - K3_14 * y_6;
+    const real s3_0 = K1_70 * by_4;
+    const real by_f0 = s3_0 + K3_14 * by_6;
+    const real s4_0 = K3_35 * by_3;
+    const real by_f1 = s4_0 + K1_7 * by_5;
+    const real by_f2 = K6_35 * by_2;
+    const real by_f3 = K1_7 * by_1;
+    const real s5_0 = K3_14 * by_0;
+    const real by_f4 = s5_0 + K1_70 * by_2;
+    const real by_f5 = K8_35 * by_2;
+    const real by_f6 = K9_35 * by_3;
+    const real by_f7 = K8_35 * by_4;
+    const real by_f8 = K1_7 * by_5;
+    const real by_f9 = s5_0 - K1_70 * by_2;
+    const real by_f10 = K6_35 * by_4;
+    const real by_f11 = s4_0 - K1_7 * by_5;
+    const real by_f12 = s3_0 - K3_14 * by_6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u0_3 = w_0 * ax_3;
-        const real u0_4 = w_0 * ax_4;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
-        const real u1_3 = cw_0 * x_3;
-        const real u1_4 = cw_0 * x_4;
-        const real l0_0 = -by_f0 * gz_0 + by_f3 * gz_1 + by_f9 * gz_2;
-        const real l0_1 = -by_f1 * gz_0 + by_f5 * gz_1 + by_f3 * gz_2;
+        const real l0_0 = by_f0 * gz_0 - by_f3 * gz_1 - by_f9 * gz_2;
+        const real l0_1 = by_f1 * gz_0 - by_f5 * gz_1 - by_f3 * gz_2;
         const real l0_2 = by_f2 * gz_0 + by_f6 * gz_1 + by_f10 * gz_2;
         const real l0_3 = by_f3 * gz_0 + by_f7 * gz_1 - by_f11 * gz_2;
         const real l0_4 = by_f4 * gz_0 + by_f8 * gz_1 - by_f12 * gz_2;
-        const real l1_0 = -y_f0 * gz_0 + y_f3 * gz_1 + y_f9 * gz_2;
-        const real l1_1 = -y_f1 * gz_0 + y_f5 * gz_1 + y_f3 * gz_2;
+        const real l1_0 = y_f0 * gz_0 - y_f3 * gz_1 - y_f9 * gz_2;
+        const real l1_1 = y_f1 * gz_0 - y_f5 * gz_1 - y_f3 * gz_2;
         const real l1_2 = y_f2 * gz_0 + y_f6 * gz_1 + y_f10 * gz_2;
         const real l1_3 = y_f3 * gz_0 + y_f7 * gz_1 - y_f11 * gz_2;
         const real l1_4 = y_f4 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
-        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
+        d_x[u] = d_x[u] - w_0 * l0_0 - cw_0 * l1_0;
+        d_x[n + u] = d_x[n + u] - w_0 * l0_1 - cw_0 * l1_1;
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
         d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
         d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
-        const real v0_0 = u0_0 + u1_0;
-        const real v0_1 = u0_1 + u1_1;
-        const real v0_2 = u0_2 + u1_2;
-        const real v0_3 = u0_3 + u1_3;
-        const real v0_4 = u0_4 + u1_4;
-        const real q1_0 = -v0_0 * gz_0;
-        const real q1_1 = -v0_1 * gz_0;
-        const real q1_2 = v0_2 * gz_0;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
+        const real q1_0 = v0_0 * gz_0;
+        const real q1_1 = v0_1 * gz_0;
         const real q1_3 = v0_0 * gz_1 + v0_1 * gz_2 + v0_3 * gz_0;
         const real q1_4 = v0_4 * gz_0;
-        const real q1_5 = v0_1 * gz_1;
-        const real q1_6 = v0_2 * gz_1;
-        const real q1_7 = v0_3 * gz_1;
-        const real q1_8 = v0_4 * gz_1;
         const real q1_9 = v0_0 * gz_2;
-        const real q1_10 = v0_2 * gz_2;
-        const real q1_11 = -v0_3 * gz_2;
-        const real q1_12 = -v0_4 * gz_2;
-        d_y[u] = d_y[u] + C1 * q1_4 + C1 * q1_9;
-        d_y[lda + u] = d_y[lda + u] + C3 * q1_3;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C4 * q1_2 + C0 * q1_4 + C5 * q1_5 - C0 * q1_9;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + C2 * q1_1 + C6 * q1_6 + C2 * q1_11;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + C0 * q1_0 + C5 * q1_7 + C4 * q1_10 + C0 * q1_12;
-        d_y[5 * lda + u] = d_y[5 * lda + u] + C3 * q1_1 + C3 * q1_8 - C3 * q1_11;
-        d_y[6 * lda + u] = d_y[6 * lda + u] + C1 * q1_0 - C1 * q1_12;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0 + ax_1 * l1_1
-            + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+        const real q1_11 = v0_3 * gz_2;
+        const real q1_12 = v0_4 * gz_2;
+        d_y[u] = d_y[u] + K3_14 * q1_4 + K3_14 * q1_9;
+        d_y[lda + u] = d_y[lda + u] + K1_7 * q1_3;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + v0_2 * gz_0 * K6_35 + K1_70 * q1_4
+            + v0_1 * gz_1 * K8_35 - K1_70 * q1_9;
+        d_y[3 * lda + u] = d_y[3 * lda + u] - K3_35 * q1_1 + v0_2 * gz_1 * K9_35 - K3_35 * q1_11;
+        d_y[4 * lda + u] = d_y[4 * lda + u] - K1_70 * q1_0 + v0_3 * gz_1 * K8_35
+            + v0_2 * gz_2 * K6_35 - K1_70 * q1_12;
+        d_y[5 * lda + u] = d_y[5 * lda + u] - K1_7 * q1_1 + v0_4 * gz_1 * K1_7 + K1_7 * q1_11;
+        d_y[6 * lda + u] = d_y[6 * lda + u] - K3_14 * q1_0 + K3_14 * q1_12;
+        d_w[u] = -x_0 * l0_0 - x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 - ax_0 * l1_0
+            - ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 0, 2): M from y and by, a = sqrt(5); 5 entries, 1 forms, 87 flops a channel. */
+/* (l1, l2, l3) = (2, 0, 2), a = sqrt(5), M from y: 17 fma, 4 mul per channel. */
 static void uvu_2_0_2_loops_senders(int64_t n, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real y_f0 = y[0];
-    const real by_f0 = by[0];
+    const real y_0 = y[0];
+    const real by_0 = by[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real s0_0 = w_0 * by_f0;
-        const real s1_0 = cw_0 * y_f0;
-        d_x[u] = d_x[u] + s0_0 * gz_0 + s1_0 * gz_0;
-        d_x[n + u] = d_x[n + u] + s0_0 * gz_1 + s1_0 * gz_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * gz_2 + s1_0 * gz_2;
-        d_x[3 * n + u] = d_x[3 * n + u] + s0_0 * gz_3 + s1_0 * gz_3;
-        d_x[4 * n + u] = d_x[4 * n + u] + s0_0 * gz_4 + s1_0 * gz_4;
-        const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2 + ax_3 * gz_3 + ax_4 * gz_4;
-        const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
-        d_y[u] = d_y[u] + w_0 * d0_0 + cw_0 * d1_0;
-        d_w[u] = by_f0 * d1_0 + y_f0 * d0_0;
+        const real s0_0 = w_0 * by_0 + cw_0 * y_0;
+        d_x[u] = d_x[u] + s0_0 * gz_0;
+        d_x[n + u] = d_x[n + u] + s0_0 * gz_1;
+        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * gz_2;
+        d_x[3 * n + u] = d_x[3 * n + u] + s0_0 * gz_3;
+        d_x[4 * n + u] = d_x[4 * n + u] + s0_0 * gz_4;
+        const real s1_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2 + ax_3 * gz_3 + ax_4 * gz_4;
+        const real s2_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
+        d_y[u] = d_y[u] + w_0 * s1_0 + cw_0 * s2_0;
+        d_w[u] = by_0 * s2_0 + y_0 * s1_0;
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 2): M from y and by, a = sqrt(5); 23 entries, 10 forms, 217 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 2), a = sqrt(5), M from y: 85 fma, 26 mul, 1 neg per channel; 4 fma, 18 mul per item. */
 static void uvu_2_2_2_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real C0 = 0x1.11aceep-1f; /* sqrt(2/7) */
-    const real C1 = 0x1.da0518p-2f; /* sqrt(3/14) */
-    const real C2 = 0x1.11aceep-2f; /* sqrt(1/14) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C1 * y[3];
-    const real y_f2 = C0 * y[0];
-    const real y_f3 = C1 * y[1];
-    const real y_f4 = C2 * y[2] - C1 * y[4];
-    const real y_f5 = C2 * y[1];
-    const real y_f6 = C1 * y[0];
-    const real y_f7 = C2 * y[3];
-    const real y_f8 = C0 * y[4];
-    const real y_f9 = C2 * y[2] + C1 * y[4];
-    const real by_f0 = C0 * by[2];
-    const real by_f1 = C1 * by[3];
-    const real by_f2 = C0 * by[0];
-    const real by_f3 = C1 * by[1];
-    const real by_f4 = C2 * by[2] - C1 * by[4];
-    const real by_f5 = C2 * by[1];
-    const real by_f6 = C1 * by[0];
-    const real by_f7 = C2 * by[3];
-    const real by_f8 = C0 * by[4];
-    const real by_f9 = C2 * by[2] + C1 * by[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
+    const real y_f0 = K2_7 * y_2;
+    const real y_f1 = K3_14 * y_3;
+    const real y_f2 = K2_7 * y_0;
+    const real y_f3 = K3_14 * y_1;
+    const real s0_0 = K1_14 * y_2;
+    const real y_f4 = s0_0 - K3_14 * y_4;
+    const real y_f5 = K1_14 * y_1;
+    const real y_f6 = K3_14 * y_0;
+    const real y_f7 = K1_14 * y_3;
+    const real y_f8 = K2_7 * y_4;
+    const real y_f9 = s0_0 + K3_14 * y_4;
+    const real by_f0 = K2_7 * by_2;
+    const real by_f1 = K3_14 * by_3;
+    const real by_f2 = K2_7 * by_0;
+    const real by_f3 = K3_14 * by_1;
+    const real s1_0 = K1_14 * by_2;
+    const real by_f4 = s1_0 - K3_14 * by_4;
+    const real by_f5 = K1_14 * by_1;
+    const real by_f6 = K3_14 * by_0;
+    const real by_f7 = K1_14 * by_3;
+    const real by_f8 = K2_7 * by_4;
+    const real by_f9 = s1_0 + K3_14 * by_4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u0_3 = w_0 * ax_3;
-        const real u0_4 = w_0 * ax_4;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
-        const real u1_3 = cw_0 * x_3;
-        const real u1_4 = cw_0 * x_4;
-        const real l0_0 = -by_f0 * gz_0 + by_f1 * gz_1 - by_f2 * gz_2 + by_f3 * gz_3;
+        const real l0_0 = by_f0 * gz_0 - by_f1 * gz_1 + by_f2 * gz_2 - by_f3 * gz_3;
         const real l0_1 = by_f1 * gz_0 + by_f4 * gz_1 + by_f5 * gz_2 + by_f6 * gz_3 - by_f3 * gz_4;
-        const real l0_2 = -by_f2 * gz_0 + by_f5 * gz_1 + by_f0 * gz_2 + by_f7 * gz_3 - by_f8 * gz_4;
+        const real l0_2 = by_f2 * gz_0 - by_f5 * gz_1 - by_f0 * gz_2 - by_f7 * gz_3 + by_f8 * gz_4;
         const real l0_3 = by_f3 * gz_0 + by_f6 * gz_1 + by_f7 * gz_2 + by_f9 * gz_3 + by_f1 * gz_4;
-        const real l0_4 = -by_f3 * gz_1 - by_f8 * gz_2 + by_f1 * gz_3 - by_f0 * gz_4;
-        const real l1_0 = -y_f0 * gz_0 + y_f1 * gz_1 - y_f2 * gz_2 + y_f3 * gz_3;
+        const real l0_4 = by_f3 * gz_1 + by_f8 * gz_2 - by_f1 * gz_3 + by_f0 * gz_4;
+        const real l1_0 = y_f0 * gz_0 - y_f1 * gz_1 + y_f2 * gz_2 - y_f3 * gz_3;
         const real l1_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 - y_f3 * gz_4;
-        const real l1_2 = -y_f2 * gz_0 + y_f5 * gz_1 + y_f0 * gz_2 + y_f7 * gz_3 - y_f8 * gz_4;
+        const real l1_2 = y_f2 * gz_0 - y_f5 * gz_1 - y_f0 * gz_2 - y_f7 * gz_3 + y_f8 * gz_4;
         const real l1_3 = y_f3 * gz_0 + y_f6 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3 + y_f1 * gz_4;
-        const real l1_4 = -y_f3 * gz_1 - y_f8 * gz_2 + y_f1 * gz_3 - y_f0 * gz_4;
-        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        const real l1_4 = y_f3 * gz_1 + y_f8 * gz_2 - y_f1 * gz_3 + y_f0 * gz_4;
+        d_x[u] = d_x[u] - w_0 * l0_0 - cw_0 * l1_0;
         d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
+        d_x[2 * n + u] = d_x[2 * n + u] - w_0 * l0_2 - cw_0 * l1_2;
         d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
-        const real v0_0 = u0_0 + u1_0;
-        const real v0_1 = u0_1 + u1_1;
-        const real v0_2 = u0_2 + u1_2;
-        const real v0_3 = u0_3 + u1_3;
-        const real v0_4 = u0_4 + u1_4;
-        const real q1_0 = -v0_0 * gz_0 + v0_2 * gz_2 - v0_4 * gz_4;
+        d_x[4 * n + u] = d_x[4 * n + u] - w_0 * l0_4 - cw_0 * l1_4;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
+        const real q1_0 = v0_0 * gz_0 - v0_2 * gz_2 + v0_4 * gz_4;
         const real q1_1 = v0_0 * gz_1 + v0_1 * gz_0 + v0_3 * gz_4 + v0_4 * gz_3;
-        const real q1_2 = -v0_0 * gz_2 - v0_2 * gz_0;
+        const real q1_2 = v0_0 * gz_2 + v0_2 * gz_0;
         const real q1_3 = v0_0 * gz_3 - v0_1 * gz_4 + v0_3 * gz_0 - v0_4 * gz_1;
         const real q1_4 = v0_1 * gz_1;
         const real q1_5 = v0_1 * gz_2 + v0_2 * gz_1;
         const real q1_6 = v0_1 * gz_3 + v0_3 * gz_1;
         const real q1_7 = v0_2 * gz_3 + v0_3 * gz_2;
-        const real q1_8 = -v0_2 * gz_4 - v0_4 * gz_2;
+        const real q1_8 = v0_2 * gz_4 + v0_4 * gz_2;
         const real q1_9 = v0_3 * gz_3;
-        d_y[u] = d_y[u] + C0 * q1_2 + C1 * q1_6;
-        d_y[lda + u] = d_y[lda + u] + C1 * q1_3 + C2 * q1_5;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C2 * q1_4 + C2 * q1_9;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + C1 * q1_1 + C2 * q1_7;
-        d_y[4 * lda + u] = d_y[4 * lda + u] - C1 * q1_4 + C0 * q1_8 + C1 * q1_9;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0 + ax_1 * l1_1
-            + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+        d_y[u] = d_y[u] - K2_7 * q1_2 + K3_14 * q1_6;
+        d_y[lda + u] = d_y[lda + u] + K3_14 * q1_3 + K1_14 * q1_5;
+        d_y[2 * lda + u] = d_y[2 * lda + u] - K2_7 * q1_0 + K1_14 * q1_4 + K1_14 * q1_9;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + K3_14 * q1_1 + K1_14 * q1_7;
+        d_y[4 * lda + u] = d_y[4 * lda + u] - K3_14 * q1_4 - K2_7 * q1_8 + K3_14 * q1_9;
+        d_w[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4 - ax_0 * l1_0
+            + ax_1 * l1_1 - ax_2 * l1_2 + ax_3 * l1_3 - ax_4 * l1_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 1, 3): M from y and by, a = sqrt(7); 21 entries, 13 forms, 207 flops a channel. */
+/* (l1, l2, l3) = (2, 1, 3), a = sqrt(7), M from y: 77 fma, 29 mul per channel; 26 mul per item. */
 static void uvu_2_1_3_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-    const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real C2 = 0x1.75e974p-3f; /* sqrt(1/30) */
-    const real C3 = 0x1.75e974p-1f; /* sqrt(8/15) */
-    const real C4 = 0x1.43d136p-1f; /* sqrt(2/5) */
-    const real C5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real C6 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C0 * y[0];
-    const real y_f2 = C1 * y[1];
-    const real y_f3 = C1 * y[2];
-    const real y_f4 = C1 * y[0];
-    const real y_f5 = C2 * y[2];
-    const real y_f6 = C3 * y[1];
-    const real y_f7 = C4 * y[0];
-    const real y_f8 = C2 * y[0];
-    const real y_f9 = C5 * y[0];
-    const real y_f10 = C6 * y[1];
-    const real y_f11 = C5 * y[2];
-    const real y_f12 = C4 * y[2];
-    const real by_f0 = C0 * by[2];
-    const real by_f1 = C0 * by[0];
-    const real by_f2 = C1 * by[1];
-    const real by_f3 = C1 * by[2];
-    const real by_f4 = C1 * by[0];
-    const real by_f5 = C2 * by[2];
-    const real by_f6 = C3 * by[1];
-    const real by_f7 = C4 * by[0];
-    const real by_f8 = C2 * by[0];
-    const real by_f9 = C5 * by[0];
-    const real by_f10 = C6 * by[1];
-    const real by_f11 = C5 * by[2];
-    const real by_f12 = C4 * by[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_f0 = K1_2 * y_2;
+    const real y_f1 = K1_2 * y_0;
+    const real y_f2 = K1_3 * y_1;
+    const real y_f3 = K1_3 * y_2;
+    const real y_f4 = K1_3 * y_0;
+    const real y_f5 = K1_30 * y_2;
+    const real y_f6 = K8_15 * y_1;
+    const real y_f7 = K2_5 * y_0;
+    const real y_f8 = K1_30 * y_0;
+    const real y_f9 = K1_5 * y_0;
+    const real y_f10 = K3_5 * y_1;
+    const real y_f11 = K1_5 * y_2;
+    const real y_f12 = K2_5 * y_2;
+    const real by_f0 = K1_2 * by_2;
+    const real by_f1 = K1_2 * by_0;
+    const real by_f2 = K1_3 * by_1;
+    const real by_f3 = K1_3 * by_2;
+    const real by_f4 = K1_3 * by_0;
+    const real by_f5 = K1_30 * by_2;
+    const real by_f6 = K8_15 * by_1;
+    const real by_f7 = K2_5 * by_0;
+    const real by_f8 = K1_30 * by_0;
+    const real by_f9 = K1_5 * by_0;
+    const real by_f10 = K3_5 * by_1;
+    const real by_f11 = K1_5 * by_2;
+    const real by_f12 = K2_5 * by_2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
-        const real gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u0_3 = w_0 * ax_3;
-        const real u0_4 = w_0 * ax_4;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
-        const real u1_3 = cw_0 * x_3;
-        const real u1_4 = cw_0 * x_4;
         const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 - by_f5 * gz_2 - by_f8 * gz_4 - by_f1 * gz_6;
         const real l0_1 = by_f3 * gz_1 + by_f6 * gz_2 - by_f9 * gz_3 - by_f4 * gz_5;
         const real l0_2 = by_f7 * gz_2 + by_f10 * gz_3 + by_f12 * gz_4;
@@ -1864,179 +1712,168 @@ static void uvu_2_1_3_loops_senders(int64_t n, int64_t lda, const real *restrict
         d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
         d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
         d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
-        const real v0_0 = u0_0 + u1_0;
-        const real v0_1 = u0_1 + u1_1;
-        const real v0_2 = u0_2 + u1_2;
-        const real v0_3 = u0_3 + u1_3;
-        const real v0_4 = u0_4 + u1_4;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
         const real q1_0 = v0_0 * gz_0 + v0_4 * gz_6;
-        const real q1_1 = -v0_0 * gz_6 + v0_4 * gz_0;
+        const real q1_1 = v0_0 * gz_6 - v0_4 * gz_0;
         const real q1_2 = v0_0 * gz_1 + v0_4 * gz_5;
         const real q1_3 = v0_1 * gz_1 + v0_3 * gz_5;
-        const real q1_4 = -v0_1 * gz_5 + v0_3 * gz_1;
-        const real q1_5 = -v0_0 * gz_2 - v0_4 * gz_4;
+        const real q1_4 = v0_1 * gz_5 - v0_3 * gz_1;
+        const real q1_5 = v0_0 * gz_2 + v0_4 * gz_4;
         const real q1_6 = v0_1 * gz_2 + v0_3 * gz_4;
-        const real q1_7 = v0_2 * gz_2;
-        const real q1_8 = -v0_0 * gz_4 + v0_4 * gz_2;
-        const real q1_9 = -v0_1 * gz_3;
-        const real q1_10 = v0_2 * gz_3;
-        const real q1_11 = -v0_3 * gz_3;
-        const real q1_12 = v0_2 * gz_4;
-        d_y[u] = d_y[u] + C0 * q1_1 + C1 * q1_4 + C4 * q1_7 + C2 * q1_8 + C5 * q1_9;
-        d_y[lda + u] = d_y[lda + u] + C1 * q1_2 + C3 * q1_6 + C6 * q1_10;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_0 + C1 * q1_3 + C2 * q1_5 + C5 * q1_11 + C4 * q1_12;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0 + ax_1 * l1_1
-            + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+        const real q1_8 = v0_0 * gz_4 - v0_4 * gz_2;
+        d_y[u] = d_y[u] - K1_2 * q1_1 - K1_3 * q1_4 + v0_2 * gz_2 * K2_5 - K1_30 * q1_8
+            - v0_1 * gz_3 * K1_5;
+        d_y[lda + u] = d_y[lda + u] + K1_3 * q1_2 + K8_15 * q1_6 + v0_2 * gz_3 * K3_5;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_2 * q1_0 + K1_3 * q1_3 - K1_30 * q1_5
+            - v0_3 * gz_3 * K1_5 + v0_2 * gz_4 * K2_5;
+        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
+            + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 3, 3): M from y and by, a = sqrt(7); 31 entries, 25 forms, 311 flops a channel. */
+/* (l1, l2, l3) = (2, 3, 3), a = sqrt(7), M from y: 117 fma, 41 mul, 1 neg per channel; 20 fma, 40 mul per item. */
 static void uvu_2_3_3_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                                     const real *restrict w, const real *restrict gz,
                                     const real *restrict ax, const real *restrict by,
                                     const real *restrict cw, real *restrict d_x, real *restrict d_y,
                                     real *restrict d_w)
 {
-    const real C0 = 0x1.279a74p-2f; /* sqrt(1/12) */
-    const real C1 = 0x1.d363d2p-2f; /* sqrt(5/24) */
-    const real C2 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
-    const real C3 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real C4 = 0x1.6a09e6p-2f; /* sqrt(1/8) */
-    const real C5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-    const real C6 = 0x1.75e974p-3f; /* sqrt(1/30) */
-    const real C7 = 0x1.8c97fp-2f; /* sqrt(3/20) */
-    const real C8 = 0x1.08654ap-1f; /* sqrt(4/15) */
-    const real y_f0 = C0 * y[4];
-    const real y_f1 = C1 * y[5];
-    const real y_f2 = C2 * y[0];
-    const real y_f3 = C1 * y[1];
-    const real y_f4 = C0 * y[2];
-    const real y_f5 = C3 * y[3];
-    const real y_f6 = C4 * y[4] - C1 * y[6];
-    const real y_f7 = C1 * y[0] + C4 * y[2];
-    const real y_f8 = C5 * y[4] + C0 * y[6];
-    const real y_f9 = C6 * y[3] - C4 * y[5];
-    const real y_f10 = C7 * y[2];
-    const real y_f11 = C4 * y[1];
-    const real y_f12 = C0 * y[0] + C5 * y[2];
-    const real y_f13 = C3 * y[1];
-    const real y_f14 = C6 * y[2];
-    const real y_f15 = C8 * y[3];
-    const real y_f16 = C6 * y[4];
-    const real y_f17 = C3 * y[5];
-    const real y_f18 = C0 * y[0] - C5 * y[2];
-    const real y_f19 = C7 * y[4];
-    const real y_f20 = C6 * y[3] + C4 * y[5];
-    const real y_f21 = C5 * y[4] - C0 * y[6];
-    const real y_f22 = C1 * y[0] - C4 * y[2];
-    const real y_f23 = C4 * y[4] + C1 * y[6];
-    const real y_f24 = C2 * y[6];
-    const real by_f0 = C0 * by[4];
-    const real by_f1 = C1 * by[5];
-    const real by_f2 = C2 * by[0];
-    const real by_f3 = C1 * by[1];
-    const real by_f4 = C0 * by[2];
-    const real by_f5 = C3 * by[3];
-    const real by_f6 = C4 * by[4] - C1 * by[6];
-    const real by_f7 = C1 * by[0] + C4 * by[2];
-    const real by_f8 = C5 * by[4] + C0 * by[6];
-    const real by_f9 = C6 * by[3] - C4 * by[5];
-    const real by_f10 = C7 * by[2];
-    const real by_f11 = C4 * by[1];
-    const real by_f12 = C0 * by[0] + C5 * by[2];
-    const real by_f13 = C3 * by[1];
-    const real by_f14 = C6 * by[2];
-    const real by_f15 = C8 * by[3];
-    const real by_f16 = C6 * by[4];
-    const real by_f17 = C3 * by[5];
-    const real by_f18 = C0 * by[0] - C5 * by[2];
-    const real by_f19 = C7 * by[4];
-    const real by_f20 = C6 * by[3] + C4 * by[5];
-    const real by_f21 = C5 * by[4] - C0 * by[6];
-    const real by_f22 = C1 * by[0] - C4 * by[2];
-    const real by_f23 = C4 * by[4] + C1 * by[6];
-    const real by_f24 = C2 * by[6];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
+    const real by_6 = by[6];
+    const real y_f0 = K1_12 * y_4;
+    const real y_f1 = K5_24 * y_5;
+    const real y_f2 = K5_12 * y_0;
+    const real y_f3 = K5_24 * y_1;
+    const real y_f4 = K1_12 * y_2;
+    const real y_f5 = K1_3 * y_3;
+    const real s0_0 = K1_8 * y_4;
+    const real y_f6 = s0_0 - K5_24 * y_6;
+    const real s1_0 = K5_24 * y_0;
+    const real y_f7 = s1_0 + K1_8 * y_2;
+    const real s2_0 = K1_5 * y_4;
+    const real y_f8 = s2_0 + K1_12 * y_6;
+    const real s3_0 = K1_30 * y_3;
+    const real y_f9 = s3_0 - K1_8 * y_5;
+    const real y_f10 = K3_20 * y_2;
+    const real y_f11 = K1_8 * y_1;
+    const real s4_0 = K1_12 * y_0;
+    const real y_f12 = s4_0 + K1_5 * y_2;
+    const real y_f13 = K1_3 * y_1;
+    const real y_f14 = K1_30 * y_2;
+    const real y_f15 = K4_15 * y_3;
+    const real y_f16 = K1_30 * y_4;
+    const real y_f17 = K1_3 * y_5;
+    const real y_f18 = s4_0 - K1_5 * y_2;
+    const real y_f19 = K3_20 * y_4;
+    const real y_f20 = s3_0 + K1_8 * y_5;
+    const real y_f21 = s2_0 - K1_12 * y_6;
+    const real y_f22 = s1_0 - K1_8 * y_2;
+    const real y_f23 = s0_0 + K5_24 * y_6;
+    const real y_f24 = K5_12 * y_6;
+    const real by_f0 = K1_12 * by_4;
+    const real by_f1 = K5_24 * by_5;
+    const real by_f2 = K5_12 * by_0;
+    const real by_f3 = K5_24 * by_1;
+    const real by_f4 = K1_12 * by_2;
+    const real by_f5 = K1_3 * by_3;
+    const real s5_0 = K1_8 * by_4;
+    const real by_f6 = s5_0 - K5_24 * by_6;
+    const real s6_0 = K5_24 * by_0;
+    const real by_f7 = s6_0 + K1_8 * by_2;
+    const real s7_0 = K1_5 * by_4;
+    const real by_f8 = s7_0 + K1_12 * by_6;
+    const real s8_0 = K1_30 * by_3;
+    const real by_f9 = s8_0 - K1_8 * by_5;
+    const real by_f10 = K3_20 * by_2;
+    const real by_f11 = K1_8 * by_1;
+    const real s9_0 = K1_12 * by_0;
+    const real by_f12 = s9_0 + K1_5 * by_2;
+    const real by_f13 = K1_3 * by_1;
+    const real by_f14 = K1_30 * by_2;
+    const real by_f15 = K4_15 * by_3;
+    const real by_f16 = K1_30 * by_4;
+    const real by_f17 = K1_3 * by_5;
+    const real by_f18 = s9_0 - K1_5 * by_2;
+    const real by_f19 = K3_20 * by_4;
+    const real by_f20 = s8_0 + K1_8 * by_5;
+    const real by_f21 = s7_0 - K1_12 * by_6;
+    const real by_f22 = s6_0 - K1_8 * by_2;
+    const real by_f23 = s5_0 + K5_24 * by_6;
+    const real by_f24 = K5_12 * by_6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
         const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u], gz_4 = gz[4 * n + u];
-        const real gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
+        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real cw_0 = cw[u];
-        const real u0_0 = w_0 * ax_0;
-        const real u0_1 = w_0 * ax_1;
-        const real u0_2 = w_0 * ax_2;
-        const real u0_3 = w_0 * ax_3;
-        const real u0_4 = w_0 * ax_4;
-        const real u1_0 = cw_0 * x_0;
-        const real u1_1 = cw_0 * x_1;
-        const real u1_2 = cw_0 * x_2;
-        const real u1_3 = cw_0 * x_3;
-        const real u1_4 = cw_0 * x_4;
-        const real l0_0 = -by_f0 * gz_0 - by_f5 * gz_1 + by_f8 * gz_2 - by_f13 * gz_3 - by_f18 * gz_4
-            + by_f4 * gz_6;
-        const real l0_1 = by_f1 * gz_0 + by_f6 * gz_1 + by_f9 * gz_2 + by_f14 * gz_3 + by_f11 * gz_4
-            + by_f22 * gz_5 - by_f3 * gz_6;
-        const real l0_2 = -by_f2 * gz_0 + by_f10 * gz_2 + by_f15 * gz_3 + by_f19 * gz_4 - by_f24 * gz_6;
-        const real l0_3 = by_f3 * gz_0 + by_f7 * gz_1 + by_f11 * gz_2 + by_f16 * gz_3 + by_f20 * gz_4
-            + by_f23 * gz_5 + by_f1 * gz_6;
-        const real l0_4 = -by_f4 * gz_0 - by_f12 * gz_2 - by_f17 * gz_3 + by_f21 * gz_4 - by_f5 * gz_5
-            - by_f0 * gz_6;
-        const real l1_0 = -y_f0 * gz_0 - y_f5 * gz_1 + y_f8 * gz_2 - y_f13 * gz_3 - y_f18 * gz_4
-            + y_f4 * gz_6;
+        const real l0_0 = by_f0 * gz_0 + by_f5 * gz_1 - by_f8 * gz_2 + by_f13 * gz_3
+            + by_f18 * gz_4 - by_f4 * gz_6;
+        const real l0_1 = by_f1 * gz_0 + by_f6 * gz_1 + by_f9 * gz_2 + by_f14 * gz_3
+            + by_f11 * gz_4 + by_f22 * gz_5 - by_f3 * gz_6;
+        const real l0_2 = by_f2 * gz_0 - by_f10 * gz_2 - by_f15 * gz_3 - by_f19 * gz_4
+            + by_f24 * gz_6;
+        const real l0_3 = by_f3 * gz_0 + by_f7 * gz_1 + by_f11 * gz_2 + by_f16 * gz_3
+            + by_f20 * gz_4 + by_f23 * gz_5 + by_f1 * gz_6;
+        const real l0_4 = by_f4 * gz_0 + by_f12 * gz_2 + by_f17 * gz_3 - by_f21 * gz_4
+            + by_f5 * gz_5 + by_f0 * gz_6;
+        const real l1_0 = y_f0 * gz_0 + y_f5 * gz_1 - y_f8 * gz_2 + y_f13 * gz_3 + y_f18 * gz_4
+            - y_f4 * gz_6;
         const real l1_1 = y_f1 * gz_0 + y_f6 * gz_1 + y_f9 * gz_2 + y_f14 * gz_3 + y_f11 * gz_4
             + y_f22 * gz_5 - y_f3 * gz_6;
-        const real l1_2 = -y_f2 * gz_0 + y_f10 * gz_2 + y_f15 * gz_3 + y_f19 * gz_4 - y_f24 * gz_6;
+        const real l1_2 = y_f2 * gz_0 - y_f10 * gz_2 - y_f15 * gz_3 - y_f19 * gz_4 + y_f24 * gz_6;
         const real l1_3 = y_f3 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2 + y_f16 * gz_3 + y_f20 * gz_4
             + y_f23 * gz_5 + y_f1 * gz_6;
-        const real l1_4 = -y_f4 * gz_0 - y_f12 * gz_2 - y_f17 * gz_3 + y_f21 * gz_4 - y_f5 * gz_5
-            - y_f0 * gz_6;
-        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
+        const real l1_4 = y_f4 * gz_0 + y_f12 * gz_2 + y_f17 * gz_3 - y_f21 * gz_4 + y_f5 * gz_5
+            + y_f0 * gz_6;
+        d_x[u] = d_x[u] - w_0 * l0_0 - cw_0 * l1_0;
         d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
+        d_x[2 * n + u] = d_x[2 * n + u] - w_0 * l0_2 - cw_0 * l1_2;
         d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
-        const real v0_0 = u0_0 + u1_0;
-        const real v0_1 = u0_1 + u1_1;
-        const real v0_2 = u0_2 + u1_2;
-        const real v0_3 = u0_3 + u1_3;
-        const real v0_4 = u0_4 + u1_4;
-        const real q1_0 = -v0_0 * gz_0 - v0_4 * gz_6;
+        d_x[4 * n + u] = d_x[4 * n + u] - w_0 * l0_4 - cw_0 * l1_4;
+        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
+        const real q1_0 = v0_0 * gz_0 + v0_4 * gz_6;
         const real q1_1 = v0_1 * gz_0 + v0_3 * gz_6;
-        const real q1_2 = -v0_2 * gz_0;
-        const real q1_3 = -v0_1 * gz_6 + v0_3 * gz_0;
+        const real q1_3 = v0_1 * gz_6 - v0_3 * gz_0;
         const real q1_4 = v0_0 * gz_6 - v0_4 * gz_0;
-        const real q1_5 = -v0_0 * gz_1 - v0_4 * gz_5;
+        const real q1_5 = v0_0 * gz_1 + v0_4 * gz_5;
         const real q1_6 = v0_1 * gz_1;
         const real q1_7 = v0_3 * gz_1;
         const real q1_8 = v0_0 * gz_2;
         const real q1_9 = v0_1 * gz_2;
-        const real q1_10 = v0_2 * gz_2;
         const real q1_11 = v0_1 * gz_4 + v0_3 * gz_2;
-        const real q1_12 = -v0_4 * gz_2;
-        const real q1_13 = -v0_0 * gz_3;
-        const real q1_14 = v0_1 * gz_3;
-        const real q1_15 = v0_2 * gz_3;
-        const real q1_16 = v0_3 * gz_3;
-        const real q1_17 = -v0_4 * gz_3;
-        const real q1_18 = -v0_0 * gz_4;
-        const real q1_19 = v0_2 * gz_4;
+        const real q1_12 = v0_4 * gz_2;
+        const real q1_18 = v0_0 * gz_4;
         const real q1_20 = v0_3 * gz_4;
         const real q1_21 = v0_4 * gz_4;
         const real q1_22 = v0_1 * gz_5;
         const real q1_23 = v0_3 * gz_5;
-        const real q1_24 = -v0_2 * gz_6;
-        d_y[u] = d_y[u] + C2 * q1_2 + C1 * q1_7 + C0 * q1_12 + C0 * q1_18 + C1 * q1_22;
-        d_y[lda + u] = d_y[lda + u] + C1 * q1_3 + C4 * q1_11 + C3 * q1_13;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_4 + C4 * q1_7 + C7 * q1_10 + C5 * q1_12 + C6 * q1_14
-            - C5 * q1_18 - C4 * q1_22;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + C3 * q1_5 + C6 * q1_9 + C8 * q1_15 + C6 * q1_20;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + C0 * q1_0 + C4 * q1_6 + C5 * q1_8 + C6 * q1_16 + C7 * q1_19
-            + C5 * q1_21 + C4 * q1_23;
-        d_y[5 * lda + u] = d_y[5 * lda + u] + C1 * q1_1 - C4 * q1_9 + C3 * q1_17 + C4 * q1_20;
-        d_y[6 * lda + u] = d_y[6 * lda + u] - C1 * q1_6 + C0 * q1_8 - C0 * q1_21 + C1 * q1_23 + C2 * q1_24;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0 + ax_1 * l1_1
-            + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+        d_y[u] = d_y[u] - v0_2 * gz_0 * K5_12 + K5_24 * q1_7 - K1_12 * q1_12 - K1_12 * q1_18
+            + K5_24 * q1_22;
+        d_y[lda + u] = d_y[lda + u] - K5_24 * q1_3 + K1_8 * q1_11 - v0_0 * gz_3 * K1_3;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_12 * q1_4 + K1_8 * q1_7 + v0_2 * gz_2 * K3_20
+            - K1_5 * q1_12 + v0_1 * gz_3 * K1_30 + K1_5 * q1_18 - K1_8 * q1_22;
+        d_y[3 * lda + u] = d_y[3 * lda + u] - K1_3 * q1_5 + K1_30 * q1_9 + v0_2 * gz_3 * K4_15
+            + K1_30 * q1_20;
+        d_y[4 * lda + u] = d_y[4 * lda + u] - K1_12 * q1_0 + K1_8 * q1_6 + K1_5 * q1_8
+            + v0_3 * gz_3 * K1_30 + v0_2 * gz_4 * K3_20 + K1_5 * q1_21 + K1_8 * q1_23;
+        d_y[5 * lda + u] = d_y[5 * lda + u] + K5_24 * q1_1 - K1_8 * q1_9 - v0_4 * gz_3 * K1_3
+            + K1_8 * q1_20;
+        d_y[6 * lda + u] = d_y[6 * lda + u] - K5_24 * q1_6 + K1_12 * q1_8 - K1_12 * q1_21
+            + K5_24 * q1_23 - v0_2 * gz_6 * K5_12;
+        d_w[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4 - ax_0 * l1_0
+            + ax_1 * l1_1 - ax_2 * l1_2 + ax_3 * l1_3 - ax_4 * l1_4;
     }
 }
 

@@ -26,6 +26,9 @@ struct launch {
     real *scratch_loops;
 };
 
+static const real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
+static const real K1_2 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
+
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment segments_x[] = {
     {0, 32, 1}, {32, 32, 1}, {64, 32, 3}, {160, 32, 3},
@@ -37,37 +40,34 @@ static const struct cgtp_segment segments_z[] = {
     {224, 32, 3}, {320, 32, 3}, {416, 32, 3}, {512, 32, 3}, {608, 32, 3},
 };
 
-/* (l1, l2, l3) = (0, 0, 0): M from y, a = 1; 1 entries, 1 forms, 11 flops a channel. */
+/* (l1, l2, l3) = (0, 0, 0), a = 1, M from y: 2 fma, 3 mul per channel. */
 static void uvu_0_0_0(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
                       const real *restrict gz, real *restrict gx, real *restrict gy, real *restrict gw)
 {
-    const real y_f0 = y[0];
+    const real y_0 = y[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real gz_0 = gz[u];
-        const real s0_0 = w_0 * y_f0;
-        gx[u] = gx[u] + s0_0 * gz_0;
-        const real d0_0 = x_0 * gz_0;
-        gy[u] = gy[u] + w_0 * d0_0;
-        gw[u] = y_f0 * d0_0;
+        gx[u] = gx[u] + w_0 * y_0 * gz_0;
+        const real s0_0 = gz_0 * x_0;
+        gy[u] = gy[u] + s0_0 * w_0;
+        gw[u] = s0_0 * y_0;
     }
 }
 
-/* (l1, l2, l3) = (0, 1, 1): M from y, a = sqrt(3); 3 entries, 3 forms, 23 flops a channel. */
+/* (l1, l2, l3) = (0, 1, 1), a = sqrt(3), M from y: 6 fma, 3 mul per channel. */
 static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real y_f0 = y[0];
-    const real y_f1 = y[1];
-    const real y_f2 = y[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
         const real u0_0 = w_0 * x_0;
-        const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
+        const real l0_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2;
         gx[u] = gx[u] + w_0 * l0_0;
         gy[u] = gy[u] + u0_0 * gz_0;
         gy[lda + u] = gy[lda + u] + u0_0 * gz_1;
@@ -76,34 +76,34 @@ static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x, const real
     }
 }
 
-/* (l1, l2, l3) = (1, 0, 1): M from y, a = sqrt(3); 3 entries, 1 forms, 29 flops a channel. */
+/* (l1, l2, l3) = (1, 0, 1), a = sqrt(3), M from y: 6 fma, 3 mul per channel. */
 static void uvu_1_0_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
                       const real *restrict gz, real *restrict gx, real *restrict gy, real *restrict gw)
 {
-    const real y_f0 = y[0];
+    const real y_0 = y[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
         const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real s0_0 = w_0 * y_f0;
+        const real s0_0 = w_0 * y_0;
         gx[u] = gx[u] + s0_0 * gz_0;
         gx[n + u] = gx[n + u] + s0_0 * gz_1;
         gx[2 * n + u] = gx[2 * n + u] + s0_0 * gz_2;
-        const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-        gy[u] = gy[u] + w_0 * d0_0;
-        gw[u] = y_f0 * d0_0;
+        const real s1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+        gy[u] = gy[u] + w_0 * s1_0;
+        gw[u] = y_0 * s1_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 0): M from y, a = 1; 3 entries, 3 forms, 33 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 0), a = 1, M from y: 8 fma, 6 mul per channel; 3 mul per item. */
 static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real y_f0 = K1_3 * y_0;
+    const real y_f1 = K1_3 * y_1;
+    const real y_f2 = K1_3 * y_2;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
@@ -112,26 +112,23 @@ static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x, const real
         gx[u] = gx[u] + s0_0 * y_f0;
         gx[n + u] = gx[n + u] + s0_0 * y_f1;
         gx[2 * n + u] = gx[2 * n + u] + s0_0 * y_f2;
-        const real q1_0 = s0_0 * x_0;
-        const real q1_1 = s0_0 * x_1;
-        const real q1_2 = s0_0 * x_2;
-        gy[u] = gy[u] + C0 * q1_0;
-        gy[lda + u] = gy[lda + u] + C0 * q1_1;
-        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_2;
-        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        gw[u] = gz_0 * t0_0;
+        gy[u] = gy[u] + s0_0 * x_0 * K1_3;
+        gy[lda + u] = gy[lda + u] + s0_0 * x_1 * K1_3;
+        gy[2 * lda + u] = gy[2 * lda + u] + s0_0 * x_2 * K1_3;
+        const real s1_0 = x_0 * y_f0 + x_1 * y_f1 + x_2 * y_f2;
+        gw[u] = gz_0 * s1_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 1): M from y, a = sqrt(3); 6 entries, 3 forms, 45 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 1), a = sqrt(3), M from y: 14 fma, 10 mul, 1 neg per channel; 3 mul per item. */
 static void uvu_1_1_1(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
                       real *restrict gw)
 {
-    const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[0];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real y_f0 = K1_2 * y_2;
+    const real y_f1 = K1_2 * y_1;
+    const real y_f2 = K1_2 * y_0;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
@@ -139,19 +136,19 @@ static void uvu_1_1_1(int64_t n, int64_t lda, const real *restrict x, const real
         const real u0_0 = w_0 * x_0;
         const real u0_1 = w_0 * x_1;
         const real u0_2 = w_0 * x_2;
-        const real l0_0 = -y_f0 * gz_1 + y_f1 * gz_2;
+        const real l0_0 = y_f0 * gz_1 - y_f1 * gz_2;
         const real l0_1 = y_f0 * gz_0 - y_f2 * gz_2;
-        const real l0_2 = -y_f1 * gz_0 + y_f2 * gz_1;
-        gx[u] = gx[u] + w_0 * l0_0;
+        const real l0_2 = y_f1 * gz_0 - y_f2 * gz_1;
+        gx[u] = gx[u] - w_0 * l0_0;
         gx[n + u] = gx[n + u] + w_0 * l0_1;
-        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
-        const real q1_0 = -u0_0 * gz_1 + u0_1 * gz_0;
+        gx[2 * n + u] = gx[2 * n + u] - w_0 * l0_2;
+        const real q1_0 = u0_0 * gz_1 - u0_1 * gz_0;
         const real q1_1 = u0_0 * gz_2 - u0_2 * gz_0;
-        const real q1_2 = -u0_1 * gz_2 + u0_2 * gz_1;
-        gy[u] = gy[u] + C0 * q1_2;
-        gy[lda + u] = gy[lda + u] + C0 * q1_1;
-        gy[2 * lda + u] = gy[2 * lda + u] + C0 * q1_0;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+        const real q1_2 = u0_1 * gz_2 - u0_2 * gz_1;
+        gy[u] = gy[u] - K1_2 * q1_2;
+        gy[lda + u] = gy[lda + u] + K1_2 * q1_1;
+        gy[2 * lda + u] = gy[2 * lda + u] - K1_2 * q1_0;
+        gw[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2;
     }
 }
 

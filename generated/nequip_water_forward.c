@@ -23,6 +23,9 @@ struct launch {
     real *scratch_loops;
 };
 
+static const real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
+static const real K1_2 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
+
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment segments_x[] = {
     {0, 32, 1}, {32, 32, 1}, {64, 32, 3}, {160, 32, 3},
@@ -34,75 +37,72 @@ static const struct cgtp_segment segments_z[] = {
     {224, 32, 3}, {320, 32, 3}, {416, 32, 3}, {512, 32, 3}, {608, 32, 3},
 };
 
-/* (l1, l2, l3) = (0, 0, 0): M from y, a = 1; 1 entries, 1 forms, 3 flops a channel. */
+/* (l1, l2, l3) = (0, 0, 0), a = 1, M from y: 1 fma, 1 mul per channel. */
 static void uvu_0_0_0(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
                       real *restrict z)
 {
-    const real y_f0 = y[0];
+    const real y_0 = y[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
-        const real s0_0 = w_0 * y_f0;
-        z[u] = z[u] + s0_0 * x_0;
+        z[u] = z[u] + y_0 * w_0 * x_0;
     }
 }
 
-/* (l1, l2, l3) = (0, 1, 1): M from y, a = sqrt(3); 3 entries, 3 forms, 7 flops a channel. */
+/* (l1, l2, l3) = (0, 1, 1), a = sqrt(3), M from y: 3 fma, 1 mul per channel. */
 static void uvu_0_1_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
                       real *restrict z)
 {
-    const real y_f0 = y[0];
-    const real y_f1 = y[1];
-    const real y_f2 = y[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real w_0 = w[u];
         const real u0_0 = w_0 * x_0;
-        z[u] = z[u] + y_f0 * u0_0;
-        z[n + u] = z[n + u] + y_f1 * u0_0;
-        z[2 * n + u] = z[2 * n + u] + y_f2 * u0_0;
+        z[u] = z[u] + u0_0 * y_0;
+        z[n + u] = z[n + u] + u0_0 * y_1;
+        z[2 * n + u] = z[2 * n + u] + u0_0 * y_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 0, 1): M from y, a = sqrt(3); 3 entries, 1 forms, 9 flops a channel. */
+/* (l1, l2, l3) = (1, 0, 1), a = sqrt(3), M from y: 3 fma, 1 mul per channel. */
 static void uvu_1_0_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
                       real *restrict z)
 {
-    const real y_f0 = y[0];
+    const real y_0 = y[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
-        const real s0_0 = w_0 * y_f0;
+        const real s0_0 = y_0 * w_0;
         z[u] = z[u] + s0_0 * x_0;
         z[n + u] = z[n + u] + s0_0 * x_1;
         z[2 * n + u] = z[2 * n + u] + s0_0 * x_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 0): M from y, a = 1; 3 entries, 3 forms, 8 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 0), a = 1, M from y: 3 fma, 1 mul per channel; 3 mul per item. */
 static void uvu_1_1_0(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
                       real *restrict z)
 {
-    const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real y_f0 = K1_3 * y_0;
+    const real y_f1 = K1_3 * y_1;
+    const real y_f2 = K1_3 * y_2;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];
-        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        z[u] = z[u] + w_0 * t0_0;
+        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        z[u] = z[u] + w_0 * r0_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 1): M from y, a = sqrt(3); 6 entries, 3 forms, 15 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 1), a = sqrt(3), M from y: 6 fma, 3 mul per channel; 3 mul per item. */
 static void uvu_1_1_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
                       real *restrict z)
 {
-    const real C0 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-    const real y_f0 = C0 * y[2];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[0];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real y_f0 = K1_2 * y_2;
+    const real y_f1 = K1_2 * y_1;
+    const real y_f2 = K1_2 * y_0;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real w_0 = w[u];

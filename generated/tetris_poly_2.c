@@ -114,9 +114,9 @@ static cgtp_status double_backward_run(const void *graph, const void *const *inp
 }
 
 static const cgtp_kernel kernels[] = {
-    {"forward", 3, 1, forward_inputs, forward_outputs, 1536, 2386, forward_workspace, forward_run},
-    {"backward", 4, 3, backward_inputs, backward_outputs, 3044, 6658, backward_workspace, backward_run},
-    {"double_backward", 7, 4, double_backward_inputs, double_backward_outputs, 4580, 14898, double_backward_workspace, double_backward_run},
+    {"forward", 3, 1, forward_inputs, forward_outputs, 1536, 1937, forward_workspace, forward_run},
+    {"backward", 4, 3, backward_inputs, backward_outputs, 3044, 5122, backward_workspace, backward_run},
+    {"double_backward", 7, 4, double_backward_inputs, double_backward_outputs, 4580, 11940, double_backward_workspace, double_backward_run},
 };
 
 static const cgtp_path paths[] = {

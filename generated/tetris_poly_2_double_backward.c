@@ -30,290 +30,290 @@ struct launch {
     real *scratch_loops;
 };
 
+static const real K1_104 = 0x1.91a556p-4f; /* sqrt(1/104) */
+static const real K1_120 = 0x1.75e974p-4f; /* sqrt(1/120) */
+static const real K1_312 = 0x1.cfc7dap-5f; /* sqrt(1/312) */
+static const real K1_520 = 0x1.673e32p-5f; /* sqrt(1/520) */
+static const real K1_200 = 0x1.21a186p-4f; /* sqrt(1/200) */
+
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment segments_x[] = {
     {0, 64, 1}, {64, 24, 3}, {136, 24, 3}, {208, 16, 5}, {288, 16, 5},
 };
 
-/* (l1, l2, l3) = (0, 0, 0): M from y and by, a = sqrt(1/104); 1 entries, 1 forms, 12 flops a channel. */
+/* (l1, l2, l3) = (0, 0, 0), a = sqrt(1/104), M from y: 1 fma, 2 mul per channel; 2 mul per item. */
 static void uvw_0_0_0_t(int64_t n, const real *restrict x, const real *restrict y, const real *restrict ax,
                         const real *restrict by, real *restrict t0, real *restrict t1)
 {
-    const real C0 = 0x1.91a556p-4f; /* sqrt(1/104) */
-    const real y_f0 = C0 * y[0];
-    const real by_f0 = C0 * by[0];
+    const real y_0 = y[0];
+    const real by_0 = by[0];
+    const real y_f0 = K1_104 * y_0;
+    const real by_f0 = K1_104 * by_0;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real ax_0 = ax[u];
-        const real s0_0 = y_f0;
-        const real s1_0 = by_f0;
-        t0[u] = s0_0 * ax_0 + s1_0 * x_0;
-        t1[u] = s0_0 * x_0;
+        t0[u] = y_f0 * ax_0 + by_f0 * x_0;
+        t1[u] = y_f0 * x_0;
     }
 }
 
-/* (l1, l2, l3) = (0, 0, 0): M from y and by, a = sqrt(1/104); 1 entries, 1 forms, 14 flops a channel. */
+/* (l1, l2, l3) = (0, 0, 0), a = sqrt(1/104), M from y: 4 fma, 1 mul per channel; 2 mul per item. */
 static void uvw_0_0_0(int64_t n, const real *restrict x, const real *restrict y, const real *restrict ax,
                       const real *restrict by, const real *restrict p0, const real *restrict p1,
                       real *restrict d_x, real *restrict d_y)
 {
-    const real C0 = 0x1.91a556p-4f; /* sqrt(1/104) */
-    const real y_f0 = C0 * y[0];
-    const real by_f0 = C0 * by[0];
+    const real y_0 = y[0];
+    const real by_0 = by[0];
+    const real y_f0 = K1_104 * y_0;
+    const real by_f0 = K1_104 * by_0;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
         const real ax_0 = ax[u];
         const real p0_0 = p0[u];
         const real p1_0 = p1[u];
-        const real s0_0 = by_f0;
-        const real s1_0 = y_f0;
-        d_x[u] = d_x[u] + s0_0 * p0_0 + s1_0 * p1_0;
-        const real d0_0 = ax_0 * p0_0;
-        const real d1_0 = x_0 * p1_0;
-        const real q1_0 = d0_0 + d1_0;
-        d_y[u] = d_y[u] + C0 * q1_0;
+        d_x[u] = d_x[u] + by_f0 * p0_0 + y_f0 * p1_0;
+        const real q1_0 = p0_0 * ax_0 + p1_0 * x_0;
+        d_y[u] = d_y[u] + K1_104 * q1_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 0): M from y and by, a = sqrt(1/40); 3 entries, 3 forms, 24 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/40), M from y: 7 fma, 2 mul per channel; 6 mul per item. */
 static void uvw_1_1_0_t(int64_t n, const real *restrict x, const real *restrict y, const real *restrict ax,
                         const real *restrict by, real *restrict t0, real *restrict t1)
 {
-    const real C0 = 0x1.75e974p-4f; /* sqrt(1/120) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real by_f0 = C0 * by[0];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C0 * by[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_f0 = K1_120 * y_0;
+    const real y_f1 = K1_120 * y_1;
+    const real y_f2 = K1_120 * y_2;
+    const real by_f0 = K1_120 * by_0;
+    const real by_f1 = K1_120 * by_1;
+    const real by_f2 = K1_120 * by_2;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-        const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        t0[u] = t0_0 + t1_0;
-        const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        t1[u] = t2_0;
+        t0[u] = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
+        t1[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 0): M from y and by, a = sqrt(1/40); 3 entries, 3 forms, 42 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/40), M from y: 12 fma, 3 mul per channel; 6 mul per item. */
 static void uvw_1_1_0(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict ax, const real *restrict by, const real *restrict p0,
                       const real *restrict p1, real *restrict d_x, real *restrict d_y)
 {
-    const real C0 = 0x1.75e974p-4f; /* sqrt(1/120) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real by_f0 = C0 * by[0];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C0 * by[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_f0 = K1_120 * y_0;
+    const real y_f1 = K1_120 * y_1;
+    const real y_f2 = K1_120 * y_2;
+    const real by_f0 = K1_120 * by_0;
+    const real by_f1 = K1_120 * by_1;
+    const real by_f2 = K1_120 * by_2;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real p0_0 = p0[u];
         const real p1_0 = p1[u];
-        const real s0_0 = p0_0;
-        const real s1_0 = p1_0;
-        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
-        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
-        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
-        const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
-        const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
-        const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
-        d_y[u] = d_y[u] + C0 * q1_0;
-        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_2;
+        d_x[u] = d_x[u] + p0_0 * by_f0 + p1_0 * y_f0;
+        d_x[n + u] = d_x[n + u] + p0_0 * by_f1 + p1_0 * y_f1;
+        d_x[2 * n + u] = d_x[2 * n + u] + p0_0 * by_f2 + p1_0 * y_f2;
+        const real q1_0 = p0_0 * ax_0 + p1_0 * x_0;
+        const real q1_1 = p0_0 * ax_1 + p1_0 * x_1;
+        const real q1_2 = p0_0 * ax_2 + p1_0 * x_2;
+        d_y[u] = d_y[u] + K1_120 * q1_0;
+        d_y[lda + u] = d_y[lda + u] + K1_120 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_120 * q1_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 0): M from y and by, a = sqrt(1/104); 3 entries, 3 forms, 24 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/104), M from y: 7 fma, 2 mul per channel; 6 mul per item. */
 static void uvw_1_1_0_t_v2(int64_t n, const real *restrict x, const real *restrict y,
                            const real *restrict ax, const real *restrict by, real *restrict t0,
                            real *restrict t1)
 {
-    const real C0 = 0x1.cfc7dap-5f; /* sqrt(1/312) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real by_f0 = C0 * by[0];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C0 * by[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_f0 = K1_312 * y_0;
+    const real y_f1 = K1_312 * y_1;
+    const real y_f2 = K1_312 * y_2;
+    const real by_f0 = K1_312 * by_0;
+    const real by_f1 = K1_312 * by_1;
+    const real by_f2 = K1_312 * by_2;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-        const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        t0[u] = t0_0 + t1_0;
-        const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        t1[u] = t2_0;
+        t0[u] = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
+        t1[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 0): M from y and by, a = sqrt(1/104); 3 entries, 3 forms, 42 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/104), M from y: 12 fma, 3 mul per channel; 6 mul per item. */
 static void uvw_1_1_0_v2(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                          const real *restrict ax, const real *restrict by, const real *restrict p0,
                          const real *restrict p1, real *restrict d_x, real *restrict d_y)
 {
-    const real C0 = 0x1.cfc7dap-5f; /* sqrt(1/312) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real by_f0 = C0 * by[0];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C0 * by[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_f0 = K1_312 * y_0;
+    const real y_f1 = K1_312 * y_1;
+    const real y_f2 = K1_312 * y_2;
+    const real by_f0 = K1_312 * by_0;
+    const real by_f1 = K1_312 * by_1;
+    const real by_f2 = K1_312 * by_2;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
         const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
         const real p0_0 = p0[u];
         const real p1_0 = p1[u];
-        const real s0_0 = p0_0;
-        const real s1_0 = p1_0;
-        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
-        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
-        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
-        const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
-        const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
-        const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
-        d_y[u] = d_y[u] + C0 * q1_0;
-        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_2;
+        d_x[u] = d_x[u] + p0_0 * by_f0 + p1_0 * y_f0;
+        d_x[n + u] = d_x[n + u] + p0_0 * by_f1 + p1_0 * y_f1;
+        d_x[2 * n + u] = d_x[2 * n + u] + p0_0 * by_f2 + p1_0 * y_f2;
+        const real q1_0 = p0_0 * ax_0 + p1_0 * x_0;
+        const real q1_1 = p0_0 * ax_1 + p1_0 * x_1;
+        const real q1_2 = p0_0 * ax_2 + p1_0 * x_2;
+        d_y[u] = d_y[u] + K1_312 * q1_0;
+        d_y[lda + u] = d_y[lda + u] + K1_312 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_312 * q1_2;
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 0): M from y and by, a = sqrt(1/104); 5 entries, 5 forms, 36 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/104), M from y: 13 fma, 2 mul per channel; 10 mul per item. */
 static void uvw_2_2_0_t(int64_t n, const real *restrict x, const real *restrict y, const real *restrict ax,
                         const real *restrict by, real *restrict t0, real *restrict t1)
 {
-    const real C0 = 0x1.673e32p-5f; /* sqrt(1/520) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real y_f3 = C0 * y[3];
-    const real y_f4 = C0 * y[4];
-    const real by_f0 = C0 * by[0];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C0 * by[2];
-    const real by_f3 = C0 * by[3];
-    const real by_f4 = C0 * by[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
+    const real y_f0 = K1_520 * y_0;
+    const real y_f1 = K1_520 * y_1;
+    const real y_f2 = K1_520 * y_2;
+    const real y_f3 = K1_520 * y_3;
+    const real y_f4 = K1_520 * y_4;
+    const real by_f0 = K1_520 * by_0;
+    const real by_f1 = K1_520 * by_1;
+    const real by_f2 = K1_520 * by_2;
+    const real by_f3 = K1_520 * by_3;
+    const real by_f4 = K1_520 * by_4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
-        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-        const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-        t0[u] = t0_0 + t1_0;
-        const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        t1[u] = t2_0;
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
+        t0[u] = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4 + by_f0 * x_0
+            + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
+        t1[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 0): M from y and by, a = sqrt(1/104); 5 entries, 5 forms, 70 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/104), M from y: 20 fma, 5 mul per channel; 10 mul per item. */
 static void uvw_2_2_0(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                       const real *restrict ax, const real *restrict by, const real *restrict p0,
                       const real *restrict p1, real *restrict d_x, real *restrict d_y)
 {
-    const real C0 = 0x1.673e32p-5f; /* sqrt(1/520) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real y_f3 = C0 * y[3];
-    const real y_f4 = C0 * y[4];
-    const real by_f0 = C0 * by[0];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C0 * by[2];
-    const real by_f3 = C0 * by[3];
-    const real by_f4 = C0 * by[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
+    const real y_f0 = K1_520 * y_0;
+    const real y_f1 = K1_520 * y_1;
+    const real y_f2 = K1_520 * y_2;
+    const real y_f3 = K1_520 * y_3;
+    const real y_f4 = K1_520 * y_4;
+    const real by_f0 = K1_520 * by_0;
+    const real by_f1 = K1_520 * by_1;
+    const real by_f2 = K1_520 * by_2;
+    const real by_f3 = K1_520 * by_3;
+    const real by_f4 = K1_520 * by_4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real p0_0 = p0[u];
         const real p1_0 = p1[u];
-        const real s0_0 = p0_0;
-        const real s1_0 = p1_0;
-        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
-        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
-        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
-        d_x[3 * n + u] = d_x[3 * n + u] + s0_0 * by_f3 + s1_0 * y_f3;
-        d_x[4 * n + u] = d_x[4 * n + u] + s0_0 * by_f4 + s1_0 * y_f4;
-        const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
-        const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
-        const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
-        const real q1_3 = s0_0 * ax_3 + s1_0 * x_3;
-        const real q1_4 = s0_0 * ax_4 + s1_0 * x_4;
-        d_y[u] = d_y[u] + C0 * q1_0;
-        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_2;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + C0 * q1_3;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + C0 * q1_4;
+        d_x[u] = d_x[u] + p0_0 * by_f0 + p1_0 * y_f0;
+        d_x[n + u] = d_x[n + u] + p0_0 * by_f1 + p1_0 * y_f1;
+        d_x[2 * n + u] = d_x[2 * n + u] + p0_0 * by_f2 + p1_0 * y_f2;
+        d_x[3 * n + u] = d_x[3 * n + u] + p0_0 * by_f3 + p1_0 * y_f3;
+        d_x[4 * n + u] = d_x[4 * n + u] + p0_0 * by_f4 + p1_0 * y_f4;
+        const real q1_0 = p0_0 * ax_0 + p1_0 * x_0;
+        const real q1_1 = p0_0 * ax_1 + p1_0 * x_1;
+        const real q1_2 = p0_0 * ax_2 + p1_0 * x_2;
+        const real q1_3 = p0_0 * ax_3 + p1_0 * x_3;
+        const real q1_4 = p0_0 * ax_4 + p1_0 * x_4;
+        d_y[u] = d_y[u] + K1_520 * q1_0;
+        d_y[lda + u] = d_y[lda + u] + K1_520 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_520 * q1_2;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + K1_520 * q1_3;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + K1_520 * q1_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 0): M from y and by, a = sqrt(1/40); 5 entries, 5 forms, 36 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/40), M from y: 13 fma, 2 mul per channel; 10 mul per item. */
 static void uvw_2_2_0_t_v2(int64_t n, const real *restrict x, const real *restrict y,
                            const real *restrict ax, const real *restrict by, real *restrict t0,
                            real *restrict t1)
 {
-    const real C0 = 0x1.21a186p-4f; /* sqrt(1/200) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real y_f3 = C0 * y[3];
-    const real y_f4 = C0 * y[4];
-    const real by_f0 = C0 * by[0];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C0 * by[2];
-    const real by_f3 = C0 * by[3];
-    const real by_f4 = C0 * by[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
+    const real y_f0 = K1_200 * y_0;
+    const real y_f1 = K1_200 * y_1;
+    const real y_f2 = K1_200 * y_2;
+    const real y_f3 = K1_200 * y_3;
+    const real y_f4 = K1_200 * y_4;
+    const real by_f0 = K1_200 * by_0;
+    const real by_f1 = K1_200 * by_1;
+    const real by_f2 = K1_200 * by_2;
+    const real by_f3 = K1_200 * by_3;
+    const real by_f4 = K1_200 * by_4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
-        const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-        const real t1_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-        t0[u] = t0_0 + t1_0;
-        const real t2_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        t1[u] = t2_0;
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
+        t0[u] = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4 + by_f0 * x_0
+            + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
+        t1[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 0): M from y and by, a = sqrt(1/40); 5 entries, 5 forms, 70 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/40), M from y: 20 fma, 5 mul per channel; 10 mul per item. */
 static void uvw_2_2_0_v2(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
                          const real *restrict ax, const real *restrict by, const real *restrict p0,
                          const real *restrict p1, real *restrict d_x, real *restrict d_y)
 {
-    const real C0 = 0x1.21a186p-4f; /* sqrt(1/200) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real y_f3 = C0 * y[3];
-    const real y_f4 = C0 * y[4];
-    const real by_f0 = C0 * by[0];
-    const real by_f1 = C0 * by[1];
-    const real by_f2 = C0 * by[2];
-    const real by_f3 = C0 * by[3];
-    const real by_f4 = C0 * by[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
+    const real y_f0 = K1_200 * y_0;
+    const real y_f1 = K1_200 * y_1;
+    const real y_f2 = K1_200 * y_2;
+    const real y_f3 = K1_200 * y_3;
+    const real y_f4 = K1_200 * y_4;
+    const real by_f0 = K1_200 * by_0;
+    const real by_f1 = K1_200 * by_1;
+    const real by_f2 = K1_200 * by_2;
+    const real by_f3 = K1_200 * by_3;
+    const real by_f4 = K1_200 * by_4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u], ax_4 = ax[4 * n + u];
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
+        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
+        const real ax_4 = ax[4 * n + u];
         const real p0_0 = p0[u];
         const real p1_0 = p1[u];
-        const real s0_0 = p0_0;
-        const real s1_0 = p1_0;
-        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
-        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
-        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
-        d_x[3 * n + u] = d_x[3 * n + u] + s0_0 * by_f3 + s1_0 * y_f3;
-        d_x[4 * n + u] = d_x[4 * n + u] + s0_0 * by_f4 + s1_0 * y_f4;
-        const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
-        const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
-        const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
-        const real q1_3 = s0_0 * ax_3 + s1_0 * x_3;
-        const real q1_4 = s0_0 * ax_4 + s1_0 * x_4;
-        d_y[u] = d_y[u] + C0 * q1_0;
-        d_y[lda + u] = d_y[lda + u] + C0 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + C0 * q1_2;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + C0 * q1_3;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + C0 * q1_4;
+        d_x[u] = d_x[u] + p0_0 * by_f0 + p1_0 * y_f0;
+        d_x[n + u] = d_x[n + u] + p0_0 * by_f1 + p1_0 * y_f1;
+        d_x[2 * n + u] = d_x[2 * n + u] + p0_0 * by_f2 + p1_0 * y_f2;
+        d_x[3 * n + u] = d_x[3 * n + u] + p0_0 * by_f3 + p1_0 * y_f3;
+        d_x[4 * n + u] = d_x[4 * n + u] + p0_0 * by_f4 + p1_0 * y_f4;
+        const real q1_0 = p0_0 * ax_0 + p1_0 * x_0;
+        const real q1_1 = p0_0 * ax_1 + p1_0 * x_1;
+        const real q1_2 = p0_0 * ax_2 + p1_0 * x_2;
+        const real q1_3 = p0_0 * ax_3 + p1_0 * x_3;
+        const real q1_4 = p0_0 * ax_4 + p1_0 * x_4;
+        d_y[u] = d_y[u] + K1_200 * q1_0;
+        d_y[lda + u] = d_y[lda + u] + K1_200 * q1_1;
+        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_200 * q1_2;
+        d_y[3 * lda + u] = d_y[3 * lda + u] + K1_200 * q1_3;
+        d_y[4 * lda + u] = d_y[4 * lda + u] + K1_200 * q1_4;
     }
 }
 

@@ -22,80 +22,83 @@ struct launch {
     real *scratch_loops;
 };
 
+static const real K1_104 = 0x1.91a556p-4f; /* sqrt(1/104) */
+static const real K1_120 = 0x1.75e974p-4f; /* sqrt(1/120) */
+static const real K1_312 = 0x1.cfc7dap-5f; /* sqrt(1/312) */
+static const real K1_520 = 0x1.673e32p-5f; /* sqrt(1/520) */
+static const real K1_200 = 0x1.21a186p-4f; /* sqrt(1/200) */
+
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment segments_x[] = {
     {0, 64, 1}, {64, 24, 3}, {136, 24, 3}, {208, 16, 5}, {288, 16, 5},
 };
 
-/* (l1, l2, l3) = (0, 0, 0): M from y, a = sqrt(1/104); 1 entries, 1 forms, 4 flops a channel. */
+/* (l1, l2, l3) = (0, 0, 0), a = sqrt(1/104), M from y: 1 mul per channel; 1 mul per item. */
 static void uvw_0_0_0_t(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
 {
-    const real C0 = 0x1.91a556p-4f; /* sqrt(1/104) */
-    const real y_f0 = C0 * y[0];
+    const real y_0 = y[0];
+    const real y_f0 = K1_104 * y_0;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u];
-        const real s0_0 = y_f0;
-        t0[u] = s0_0 * x_0;
+        t0[u] = y_f0 * x_0;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 0): M from y, a = sqrt(1/40); 3 entries, 3 forms, 8 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/40), M from y: 2 fma, 1 mul per channel; 3 mul per item. */
 static void uvw_1_1_0_t(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
 {
-    const real C0 = 0x1.75e974p-4f; /* sqrt(1/120) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real y_f0 = K1_120 * y_0;
+    const real y_f1 = K1_120 * y_1;
+    const real y_f2 = K1_120 * y_2;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        t0[u] = t0_0;
+        t0[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
     }
 }
 
-/* (l1, l2, l3) = (1, 1, 0): M from y, a = sqrt(1/104); 3 entries, 3 forms, 8 flops a channel. */
+/* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/104), M from y: 2 fma, 1 mul per channel; 3 mul per item. */
 static void uvw_1_1_0_t_v2(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
 {
-    const real C0 = 0x1.cfc7dap-5f; /* sqrt(1/312) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real y_f0 = K1_312 * y_0;
+    const real y_f1 = K1_312 * y_1;
+    const real y_f2 = K1_312 * y_2;
     for (int64_t u = 0; u < n; u++) {
         const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        t0[u] = t0_0;
+        t0[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 0): M from y, a = sqrt(1/104); 5 entries, 5 forms, 12 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/104), M from y: 4 fma, 1 mul per channel; 5 mul per item. */
 static void uvw_2_2_0_t(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
 {
-    const real C0 = 0x1.673e32p-5f; /* sqrt(1/520) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real y_f3 = C0 * y[3];
-    const real y_f4 = C0 * y[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real y_f0 = K1_520 * y_0;
+    const real y_f1 = K1_520 * y_1;
+    const real y_f2 = K1_520 * y_2;
+    const real y_f3 = K1_520 * y_3;
+    const real y_f4 = K1_520 * y_4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
-        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        t0[u] = t0_0;
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
+        t0[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
     }
 }
 
-/* (l1, l2, l3) = (2, 2, 0): M from y, a = sqrt(1/40); 5 entries, 5 forms, 12 flops a channel. */
+/* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/40), M from y: 4 fma, 1 mul per channel; 5 mul per item. */
 static void uvw_2_2_0_t_v2(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
 {
-    const real C0 = 0x1.21a186p-4f; /* sqrt(1/200) */
-    const real y_f0 = C0 * y[0];
-    const real y_f1 = C0 * y[1];
-    const real y_f2 = C0 * y[2];
-    const real y_f3 = C0 * y[3];
-    const real y_f4 = C0 * y[4];
+    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real y_f0 = K1_200 * y_0;
+    const real y_f1 = K1_200 * y_1;
+    const real y_f2 = K1_200 * y_2;
+    const real y_f3 = K1_200 * y_3;
+    const real y_f4 = K1_200 * y_4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u], x_4 = x[4 * n + u];
-        const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        t0[u] = t0_0;
+        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
+        const real x_4 = x[4 * n + u];
+        t0[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
     }
 }
 

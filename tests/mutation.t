@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""mutation.t - do the checks notice a wrong kernel? Generated code is spoilt in one place at a time,
-compiled, and checked; every mutant must fail. A sample; all of them with TEST_ALL.
+"""mutation.t - do the checks notice a wrong kernel? The generator makes one mistake (--mutate), what it writes is
+compiled and checked; every mutant must fail. A sample; all of them with TEST_ALL.
 
-Mutants of the functions that compute: a constant with the other sign; a term of a sum with the other sign;
-the second factors of two terms of a sum exchanged (where the first differ); an assigned value negated; a call
-for a path, or the summing of its channels, left out. Loops, indices and the launchers around them are left
+Mutants of the arithmetic, in its DAG: a constant, a term of a sum, a value or a result with the other sign; the
+second factors of two products of a sum exchanged; a result, or all of a path, left out. And of the text around it:
+a call for a path, or the summing of its channels, left out. Loops, indices and the launchers around them are left
 alone.
 """
 import os
@@ -15,75 +15,45 @@ import subprocess
 import sys
 
 BUILD = os.environ.get("BUILD", "build")
+GENERATOR = os.environ.get("CGTPGEN", BUILD + "/cgtpgen")
 CC = os.environ.get("CC", "gcc")
 FOLDER = pathlib.Path(BUILD) / "products" / "mutation"
 SPECS = sorted(pathlib.Path("tests/mutation").glob("*.yaml"))
-SAMPLE = 90
+SAMPLE = 96
 FLAGS = ["-std=c11", "-w", "-O0", "-Iruntime", "-I%s" % FOLDER]
 OBJECTS = ["check_main", "check", "check_golden", "check_sizes", "check_paths", "check_calls", "check_laws",
            "driver", "memory_host", "reference", "reference_kernels", "reference_wigner", "golden_case"]
 
 
-def functions(text):
-    """(start, end) of the body of every function that computes: those before a pass over rows begins."""
-    for match in re.finditer(r"^static \w+ (\w+)\([^;{]*\)\n\{\n(.*?)^\}\n", text, re.M | re.S):
-        if not match.group(1).startswith(("pass_", "lay_out")):
-            yield match.start(2), match.end(2)
-
-
-def top_level(text, pattern):
-    """Matches of the pattern outside of brackets and parentheses."""
-    depth = [0]
-    for c in text:
-        depth.append(depth[-1] + (c in "([") - (c in ")]"))
-    return [m for m in re.finditer(pattern, text) if depth[m.start()] == 0]
-
-
-def declarators(start, body):
-    """(start, expression) for each `name = expression` of a declaration's body."""
-    commas = [-1] + [m.start() for m in top_level(body, ",")] + [len(body)]
-    for a, b in zip(commas, commas[1:]):
-        equal = body.index("=", a + 1)
-        yield start + equal + 1, body[equal + 1:b]
-
-
-ASSIGNED = re.compile(r"const real (\w+ = [^;{]*);|^ +(?:\w+|\w+\[[^\]]*\]) \+?= ([^;]*);", re.M)
 CALL = re.compile(r"^ +(?:for \(int j[^\n]*\n +[^;]*cgtp_sum|(?!for|if|const|return)\w+)\([^;]*;", re.M)
 
 
-def expressions(text, start, end):
-    """(start, expression) of what is assigned or added to a real number."""
-    for m in ASSIGNED.finditer(text[start:end]):
-        if m.group(1):
-            yield from declarators(start + m.start(1), m.group(1))
-        else:
-            yield start + m.start(2), m.group(2)
+def dropped_calls(source):
+    """Mutants of a file: (kind, source, text, what)"""
+    text = source.read_text()
+    for match in re.finditer(r"^static \w+ (\w+)\([^;{]*\)\n\{\n(.*?)^\}\n", text, re.M | re.S):
+        if match.group(1).startswith(("pass_", "lay_out")):
+            continue  # from here on nothing is computed
+        for m in CALL.finditer(match.group(2)):
+            start, end = match.start(2) + m.start(), match.start(2) + m.end()
+            yield "dropped call", source, text[:start] + "    ;" + text[end:], " ".join(m.group().split())
 
 
-def mutants(text):
-    """(kind, start, end, replacement)"""
-    for start, end in functions(text):
-        for m in re.finditer(r"const real C\d+ = (-?0x)", text[start:end]):
-            yield "sign of a constant", start + m.start(1), start + m.end(1), \
-                "0x" if m.group(1)[0] == "-" else "-0x"
-        for at, expression in expressions(text, start, end):
-            if re.match(r"\s*-?0x", expression):
-                continue
-            yield "negated value", at, at + len(expression), " -(%s)" % expression
-            for m in top_level(expression, r"(?<=[\w\])]) *\n? *([+-]) (?=[\w(])"):
-                sign = at + m.start(1)
-                yield "sign of a term", sign, sign + 1, "-" if m.group(1) == "+" else "+"
-            factors = top_level(expression, r"\* (\w+)")
-            for m, n in zip(factors, factors[1:]):
-                first = [re.search(r"([\w\])]*) $", expression[:f.start()]) for f in (m, n)]
-                if first[0] and first[1] and first[0].group() == first[1].group():
-                    continue  # a * b + a * c: nothing changes
-                if m.group(1) != n.group(1) and "+" in expression[m.end():n.start()].replace("-", "+"):
-                    swapped = expression[:m.start(1)] + n.group(1) + expression[m.end(1):n.start(1)] + \
-                        m.group(1) + expression[n.end(1):]
-                    yield "exchanged factors", at, at + len(expression), swapped
-        for m in CALL.finditer(text[start:end]):
-            yield "dropped call", start + m.start(), start + m.end(), "    ;"
+def generate(number, folder):
+    """What --mutate=NUMBER lists."""
+    made = subprocess.run([GENERATOR, "--backend=c", "--mutate=%d" % number, "-o", folder, *SPECS],
+                          stdout=subprocess.PIPE, text=True)
+    return [line.split(" ", 1) for line in made.stdout.splitlines()] if made.returncode == 0 else []
+
+
+def mistake(number, kind):
+    """The mutant of this number, as those of dropped_calls; text None where nothing differs."""
+    listed = generate(int(number), FOLDER / "mutants")
+    for path in (FOLDER / "mutants").glob("*.c"):
+        source = FOLDER / path.name
+        if listed == [[number, kind]] and path.read_text() != source.read_text():
+            return kind, source, path.read_text(), "--mutate=" + number
+    return kind, SPECS[0], None, "--mutate=" + number
 
 
 def run(command):
@@ -99,7 +69,9 @@ def build():
 
 
 def survives(source, objects, text):
-    """Does the mutant compile and pass? None where it does not compile."""
+    """Does the mutant compile and pass? None where it does not compile, or there is none."""
+    if text is None:
+        return None
     mutant, obj, program = FOLDER / "mutant.c", FOLDER / "mutant.o", FOLDER / "mutant"
     mutant.write_text(text)
     if run([CC, *FLAGS, "-c", "-o", obj, mutant]).returncode:
@@ -120,29 +92,28 @@ def main():
     objects = [f.with_suffix(".o") for name in names for f in FOLDER.glob(name + "*.c")]
     objects += ["%s/obj/tests/%s.o" % (BUILD, o) for o in OBJECTS]
     objects += [FOLDER / "products.o", BUILD + "/obj/runtime/cgtp.o"]
-    found = [(source, *m) for source in sources for m in mutants(source.read_text())]
-    kinds = sorted({m[1] for m in found})
+    found = [(kind, number) for number, kind in generate(0, FOLDER / "mutants")]
+    found += [mutant for source in sources for mutant in dropped_calls(source)]
+    kinds = sorted({m[0] for m in found})
     chosen = found
     if not os.environ.get("TEST_ALL"):
         r = random.Random(1)
-        by_kind = [[m for m in found if m[1] == kind] for kind in kinds]
-        chosen = [m for of_kind in by_kind for m in r.sample(of_kind, SAMPLE // len(kinds))]
+        by_kind = [[m for m in found if m[0] == kind] for kind in kinds]
+        chosen = [m for of_kind in by_kind for m in r.sample(of_kind, min(len(of_kind), SAMPLE // len(kinds)))]
     alive, dead = [], dict.fromkeys(kinds, 0)
-    for source, kind, start, end, replacement in chosen:
-        text = source.read_text()
-        outcome = survives(source, objects, text[:start] + replacement + text[end:])
+    for mutant in chosen:
+        kind, source, text, what = mutant if len(mutant) > 2 else mistake(mutant[1], mutant[0])
+        outcome = survives(source, objects, text)
         if outcome is False:
             dead[kind] += 1
         else:
-            line = text.count("\n", 0, start) + 1
-            was, now = (" ".join(t.split()) for t in (text[start:end], replacement))
-            what = "survives" if outcome else "does not compile"
-            alive.append("%s: %s:%d: %s -> %s" % (what, source.name, line, was, now))
+            verdict = "survives" if outcome else "does not compile"
+            alive.append("%s: %s: %s: %s" % (verdict, source.name, kind, what))
     for n, kind in enumerate(kinds, 1):
-        of = sum(m[1] == kind for m in chosen)
+        of = sum(m[0] == kind for m in chosen)
         verdict = "ok" if dead[kind] == of else "not ok"
         print("%s %d - %s: %d of %d mutants noticed" % (verdict, n, kind, dead[kind], of))
-    enough = len(kinds) == 5 and len(found) >= 400
+    enough = len(kinds) == 8 and len(found) >= 400
     print("%sok %d - %d mutants to choose from" % ("" if enough else "not ", len(kinds) + 1, len(found)))
     print("1..%d" % (len(kinds) + 1))
     for line in alive:

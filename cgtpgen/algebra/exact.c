@@ -281,6 +281,11 @@ bool surd_equal(struct surd a, struct surd b)
            nat_compare(a.square.den, b.square.den) == 0;
 }
 
+bool surd_is_one(struct surd a)
+{
+    return a.sign > 0 && nat_compare(a.square.num, a.square.den) == 0;
+}
+
 int surd_compare(struct surd a, struct surd b)
 {
     if (a.sign != b.sign)

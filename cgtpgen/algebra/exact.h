@@ -37,6 +37,7 @@ struct surd surd_mul(struct arena *, struct surd, struct surd);
 struct surd surd_div(struct arena *, struct surd, struct surd); /* divisor not zero */
 struct surd surd_negate(struct surd);
 bool surd_equal(struct surd, struct surd);
+bool surd_is_one(struct surd);
 int surd_compare(struct surd, struct surd); /* a total order by value: <0, 0, >0 */
 
 /* Correctly rounded to nearest even; magnitudes are always in the normal range of the type for the numbers

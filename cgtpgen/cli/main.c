@@ -70,7 +70,7 @@ static const char *join(struct arena *a, const char *folder, const char *name)
 
 /* Runs the passes on one spec. */
 static enum exit_status compile(struct arena *a, struct wigner *wigner, const struct options *options,
-                                struct product *product)
+                                struct mutation *mutation, struct product *product)
 {
     struct text dump = {.arena = a};
     size_t size;
@@ -95,7 +95,8 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         const struct target target = {options->device, options->backend->evaluations};
         if (has(options->dump, DUMP_PLAN))
             plan_print(&dump, plan);
-        const struct schedules *all = schedules_build(a, plan, &target);
+        struct schedules *all = schedules_build(a, plan, &target);
+        all->mutation = mutation;
         product->schedules = all;
         if (has(options->dump, DUMP_PLAN))
             schedules_print(&dump, all);
@@ -260,15 +261,18 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
     struct wigner *wigner = NEW(a, struct wigner);
     wigner->arena = a;
     struct product *product = NEW_ARRAY(a, struct product, options.specs);
+    struct mutation mutation = {.wanted = options.mutate, .list = {.arena = a}};
     for (int i = 0; i < options.specs; i++) {
         product[i].file = options.spec[i];
         product[i].shown = strcmp(options.spec[i], "-") ? options.spec[i] : "<stdin>";
-        enum exit_status now = compile(a, wigner, &options, &product[i]);
+        enum exit_status now =
+            compile(a, wigner, &options, options.mutate < 0 ? NULL : &mutation, &product[i]);
         status = status ? status : now; /* the first that happens */
     }
     if (!status)
         status = check_collisions(a, product, options.specs);
-    return status ? status : deliver(a, &options, product);
+    status = status ? status : deliver(a, &options, product);
+    return status ? status : put_output(a, &mutation.list);
 }
 
 /* run(), where running out of memory comes back to. */

@@ -42,6 +42,7 @@ enum option {
     OPTION_MT,
     OPTION_MP,
     OPTION_DUMP,
+    OPTION_MUTATE,
     OPTION_HELP,
     OPTION_VERSION,
     OPTION_COUNT
@@ -51,13 +52,21 @@ static const struct {
     const char *name;
     bool value, repeat; /* takes one; may be given more than once */
 } option_table[OPTION_COUNT] = {
-    [OPTION_OUTPUT] = {"-o", true, false},     [OPTION_BACKEND] = {"--backend", true, false},
-    [OPTION_ARCH] = {"--arch", true, false},   [OPTION_EMIT] = {"--emit", true, true},
-    [OPTION_CHECK] = {"--check", false, true}, [OPTION_LIST] = {"--list", false, true},
-    [OPTION_PRINT] = {"--print", true, true},  [OPTION_MD] = {"-MD", false, true},
-    [OPTION_MF] = {"-MF", true, false},        [OPTION_MT] = {"-MT", true, true},
-    [OPTION_MP] = {"-MP", false, true},        [OPTION_DUMP] = {"-d", true, true},
-    [OPTION_HELP] = {"--help", false, true},   [OPTION_VERSION] = {"--version", false, true},
+    [OPTION_OUTPUT] = {"-o", true, false},
+    [OPTION_BACKEND] = {"--backend", true, false},
+    [OPTION_ARCH] = {"--arch", true, false},
+    [OPTION_EMIT] = {"--emit", true, true},
+    [OPTION_CHECK] = {"--check", false, true},
+    [OPTION_LIST] = {"--list", false, true},
+    [OPTION_PRINT] = {"--print", true, true},
+    [OPTION_MD] = {"-MD", false, true},
+    [OPTION_MF] = {"-MF", true, false},
+    [OPTION_MT] = {"-MT", true, true},
+    [OPTION_MP] = {"-MP", false, true},
+    [OPTION_DUMP] = {"-d", true, true},
+    [OPTION_MUTATE] = {"--mutate", true, false},
+    [OPTION_HELP] = {"--help", false, true},
+    [OPTION_VERSION] = {"--version", false, true},
 };
 
 static const char dump_letter[DUMP_COUNT + 1] = "pflm";
@@ -183,6 +192,19 @@ static bool read_letters(const char *letters, unsigned *bits, struct text *error
     return true;
 }
 
+static bool read_number(const char *option, const char *value, int *number, struct text *error)
+{
+    size_t n = strspn(value, "0123456789");
+    if (!n || n > 8 || value[n]) {
+        text_printf(error, "cgtpgen: %s: '%s' is no number\n", option, value);
+        return false;
+    }
+    *number = 0;
+    for (size_t i = 0; i < n; i++)
+        *number = *number * 10 + (value[i] - '0');
+    return true;
+}
+
 static bool read_value(struct arena *a, enum option option, const char *value, struct options *o,
                        struct text *error)
 {
@@ -218,6 +240,8 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
         return true;
     case OPTION_DUMP:
         return read_letters(value, &o->dump, error);
+    case OPTION_MUTATE:
+        return read_number("--mutate", value, &o->mutate, error);
     case OPTION_HELP:
     case OPTION_VERSION:
     case OPTION_COUNT:
@@ -267,7 +291,7 @@ bool options_read(struct arena *a, int argc, char *const *argv, struct options *
 {
     int given[OPTION_COUNT] = {0};
     bool only_specs = false;
-    *o = (struct options){.backend = backend_table[0]};
+    *o = (struct options){.backend = backend_table[0], .mutate = -1};
     o->spec = NEW_ARRAY(a, const char *, argc + 1);
     o->depend_target = NEW_ARRAY(a, const char *, argc + 1);
     for (int i = 1; i < argc; i++) {

@@ -34,6 +34,7 @@ struct options {
     int depend_targets;            /* -MT */
     const char **depend_target;
     bool depend_phony; /* -MP */
+    int mutate;        /* --mutate, for tests: the mutant to make, 0: only list them; -1: not given */
 };
 
 /* Reads argv into *options. Returns false after appending to *error what is wrong, with the nearest word that

@@ -103,6 +103,7 @@ static void emit_kernel(struct text *out, const struct schedules *all, const str
                        .spec = spec,
                        .form = form,
                        .kernel = kernel,
+                       .mutation = all->mutation,
                        .graph = spec_is_graph(spec)};
     emit_banner(out, plan, arena_printf(a, "%s, CUDA", form->name));
     emit_plan(&w);
@@ -110,8 +111,7 @@ static void emit_kernel(struct text *out, const struct schedules *all, const str
         out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n#include \"cgtp_gpu.h\"\n\n",
         spec->name, source_real(plan));
     emit_launch_struct(&w);
-    for (int s = 0; s < kernel->schedules; s++)
-        kernel->schedule[s].evaluation->device(&w, &kernel->schedule[s]);
+    emit_schedules(&w, "constexpr");
     emit_workspace(&w);
     emit_launcher(&w);
 }

@@ -43,6 +43,9 @@ void emit_lay_out(struct source *);
 /* Does lay_out need the graph or the number of items? */
 bool emit_sized(struct source *);
 
+/* The code of all schedules, after the constants that it uses; qualifier: "static const". */
+void emit_schedules(struct source *, const char *qualifier);
+
 /* The launches of all schedules. */
 void emit_launches(struct source *);
 

@@ -1,5 +1,6 @@
 /* file.c - what the files of kernels of all backends have in common. */
 #include "emit/emit.h"
+#include "schedule/code_print.h"
 
 static struct areas areas_of(struct source *w)
 {
@@ -42,6 +43,19 @@ void emit_lay_out(struct source *w)
                     (long long)area->each, area->type);
     }
     text_printf(w->out, all.n ? "    return at;\n" : "    (void)l;\n    (void)base;\n    return at;\n");
+}
+
+void emit_schedules(struct source *w, const char *qualifier)
+{
+    struct text code = {.arena = w->arena}, *out = w->out;
+    struct constants constants = {.arena = w->arena};
+    w->constants = &constants;
+    w->out = &code;
+    for (int s = 0; s < w->kernel->schedules; s++)
+        w->kernel->schedule[s].evaluation->device(w, &w->kernel->schedule[s]);
+    w->out = out;
+    constants_print(out, &constants, w->plan, qualifier);
+    text_put(out, text_string(&code), code.n);
 }
 
 void emit_launches(struct source *w)

@@ -185,26 +185,41 @@ static int variant_of(struct arena *a, const struct problem *problem, const stru
     return d->variants++;
 }
 
-/* Channels of operand B that one application of a path's M covers, on average over the channels of A. */
-static double vector_length(const struct path_plan *e)
+static struct path_code path_code(struct arena *a, const struct demand *d, int number)
 {
-    double n = path_channels_b(e);
-    return e->pairs ? (n - 1) / 2 : n;
+    const struct path_plan *e = &d->plan->path[number];
+    const struct variant *v = &d->variant[d->variant_of[number]];
+    for (int i = 0; i < number; i++)
+        if (d->variant_of[i] == d->variant_of[number] && d->plan->path[i].matrix == e->matrix)
+            return d->code[i];
+    const struct recipe *recipe[] = {v->product, v->tensor};
+    const struct code *code[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++)
+        if (recipe[i])
+            code[i] = code_lower(a, recipe[i], e->matrix, e->elementwise, false);
+    return (struct path_code){code[0], code[1]};
 }
 
-static double work(const struct variant *v, const struct path_plan *e)
+/* Flops of a path for an item: of its code for each channel of A, with all channels of B; of the products
+ * with rows of weights, a multiply-add for each weight, or an addition where there are none. */
+static double work(const struct variant *v, const struct path_plan *e, struct path_code code)
 {
-    const struct matrix *m = e->matrix;
-    double channels = path_channels_a(e) * vector_length(e), flops = 0;
-    if (v->product)
-        flops += recipe_cost(v->product, m->entries, m->rows, m->columns, m->form_terms).flops;
-    if (v->tensor)
-        flops += recipe_cost(v->tensor, m->entries, m->rows, m->columns, m->form_terms).flops;
-    double contractions = v->ps + v->zs;
+    const struct code *both[] = {code.product, code.tensor};
+    double contractions = 0, channel = 0, item = 0;
     for (int i = 0; i < v->ws; i++)
-        contractions += v->w[i].parts;
-    flops += 2 * contractions * m->columns * e->path->mul_z;
-    return flops * channels + 2.0 * m->form_terms * path_channels_a(e);
+        contractions += 2.0 * e->path->mul_z * v->w[i].parts;
+    for (int i = 0; i < v->zs; i++)
+        contractions += v->z[i].w < 0 ? 1 : 2.0 * e->path->mul_z;
+    for (int i = 0; i < v->ps; i++)
+        contractions += v->p[i].w < 0 ? 0 : 2.0 * e->path->mul_z;
+    channel = contractions * e->matrix->columns;
+    for (int i = 0; i < 2; i++)
+        if (both[i]) {
+            channel += code_flops(both[i]->channel);
+            item += code_flops(both[i]->item);
+        }
+    double a = path_channels_a(e), b = path_channels_b(e); /* pairs: of a < b, b (b - 1) / 2 in all */
+    return e->pairs ? (channel * b / 2 + item) * (a - 1) : (channel * b + item) * a;
 }
 
 /* Which inputs are read, and in which form. */
@@ -249,6 +264,7 @@ const struct demand *demand_build(struct arena *a, const struct plan *plan, cons
         .plan = plan, .kernel = kernel, .outputs = outputs, .output = NEW_ARRAY(a, int, outputs + 1)};
     memcpy(d->output, output, (size_t)outputs * sizeof *output);
     d->variant_of = NEW_ARRAY(a, int, problem->paths + 1);
+    d->code = NEW_ARRAY(a, struct path_code, problem->paths + 1);
     d->raw = NEW_ARRAY(a, bool, k->inputs + 1);
     d->vector = NEW_ARRAY(a, bool, k->inputs + 1);
     int capacity = 0;
@@ -257,8 +273,10 @@ const struct demand *demand_build(struct arena *a, const struct plan *plan, cons
         const struct variant *v = d->variant_of[p] < 0 ? NULL : &d->variant[d->variant_of[p]];
         if (v && !v->product && !v->tensor)
             d->variant_of[p] = -1;
-        else if (v)
-            d->flops += work(v, &plan->path[p]);
+        else if (v) {
+            d->code[p] = path_code(a, d, p);
+            d->flops += work(v, &plan->path[p], d->code[p]);
+        }
     }
     find_reads(d);
     return d;

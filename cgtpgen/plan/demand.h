@@ -4,8 +4,8 @@
 #ifndef CGTPGEN_DEMAND_H
 #define CGTPGEN_DEMAND_H
 
+#include "plan/code.h"
 #include "plan/plan.h"
-#include "plan/recipe.h"
 
 /* z output += W^T T: kernel output, kernel input (weights; -1: all one, and z has one channel), number of the
  * T vector. */
@@ -40,13 +40,19 @@ struct variant {
     struct contract_w *w;
 };
 
+/* A path's recipes by its matrix; NULL: none. */
+struct path_code {
+    const struct code *product, *tensor;
+};
+
 struct demand {
     const struct plan *plan;
     const struct kernel_plan *kernel;
     int outputs, *output; /* kernel outputs, ascending */
     int variants;
     struct variant *variant;
-    int *variant_of;    /* [paths]: variant, or -1: the path has nothing to do, or takes no part */
+    int *variant_of;        /* [paths]: variant, or -1: the path has nothing to do, or takes no part */
+    struct path_code *code; /* [paths]; paths of the same variant and matrix share them */
     bool *raw, *vector; /* [kernel inputs]: read as stored (A, W); as vectors over channels (B, G, tied A) */
     double flops;       /* per item */
 };

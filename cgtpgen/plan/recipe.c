@@ -145,27 +145,6 @@ struct recipe *recipe_build(struct arena *a, int inputs, struct recipe_input *in
     return r;
 }
 
-struct recipe_cost recipe_cost(const struct recipe *r, int entries, int rows, int columns, int form_terms)
-{
-    double both = r->applications * entries, single = 0; /* multiply-adds; lone products and sums */
-    for (int i = 0; i < r->us; i++)
-        single += r->u[i].first >= 0 ? rows : 0;
-    for (int o = 0; o < r->outputs; o++) {
-        const struct recipe_output *out = &r->output[o];
-        for (int p = 1; p < out->parts && (out->prescaled || out->role == ROLE_A); p++)
-            single += out->part[p].factor == out->part[p - 1].factor ? rows : 0;
-        if (out->role == ROLE_G && !out->prescaled)
-            both += out->parts * columns;
-        else if (out->role == ROLE_B)
-            both += out->parts * rows;
-        else if (out->role == ROLE_W)
-            both += out->parts * (out->by_r ? columns : rows);
-        else if (out->role == ROLE_A)
-            both += form_terms;
-    }
-    return (struct recipe_cost){both + single, 2 * both + single};
-}
-
 bool recipe_reads(const struct recipe *r, int input)
 {
     for (int i = 0; i < r->rs; i++)

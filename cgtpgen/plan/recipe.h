@@ -94,12 +94,4 @@ struct recipe *recipe_build(struct arena *, int inputs, struct recipe_input *, i
 /* Is the input read: by a product (B, G, W) or through its forms (A)? */
 bool recipe_reads(const struct recipe *, int input);
 
-/* Of a channel: instructions, floating-point operations (a multiply-add counts two). */
-struct recipe_cost {
-    double instructions, flops;
-};
-
-/* For a matrix of this many entries, rows, columns and form terms. */
-struct recipe_cost recipe_cost(const struct recipe *, int entries, int rows, int columns, int form_terms);
-
 #endif

@@ -243,7 +243,7 @@ static void count(struct kernel_schedule *k, const struct plan *plan)
     const struct kernel_form *f = k->kernel->form;
     double size = precision_table[problem->spec->precision].bytes;
     for (int s = 0; s < k->schedules; s++)
-        k->flops += k->schedule[s].demand->flops;
+        k->flops += k->schedule[s].flops;
     for (int i = 0; i < f->inputs + f->outputs; i++) {
         enum slot slot = i < f->inputs ? f->input[i].slot : f->output[i - f->inputs].slot;
         int times = i >= f->inputs;
@@ -281,7 +281,7 @@ static struct kernel_schedule cover_kernel(struct arena *a, const struct plan *p
     return k;
 }
 
-const struct schedules *schedules_build(struct arena *a, const struct plan *plan, const struct target *target)
+struct schedules *schedules_build(struct arena *a, const struct plan *plan, const struct target *target)
 {
     struct schedules *all = NEW(a, struct schedules);
     all->plan = plan;

@@ -5,6 +5,6 @@
 #include "schedule/schedule.h"
 
 /* Plans every kernel for the target. */
-const struct schedules *schedules_build(struct arena *, const struct plan *, const struct target *);
+struct schedules *schedules_build(struct arena *, const struct plan *, const struct target *);
 
 #endif

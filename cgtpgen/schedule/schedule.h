@@ -54,6 +54,7 @@ struct schedule {
         *before;         /* of a schedule that has written the outputs, to which this one adds; or NULL */
     struct route *route; /* [demand->outputs]: how each leaves */
     bool spills;         /* needs more registers than there are */
+    double flops;        /* per item, of its code */
     double cost;         /* per item; comparable among the evaluations of one target */
     void *own;           /* the evaluation's */
 };
@@ -107,6 +108,7 @@ struct schedules {
     const struct plan *plan;
     struct target target;
     struct kernel_schedule *kernel; /* [plan->kernels] */
+    struct mutation *mutation;      /* what to get wrong when code is written; NULL: nothing */
 };
 
 /* What the spec sets the knob to for the target's device; 0: nothing. */

@@ -27,7 +27,7 @@ static void print_schedule(struct text *out, const struct schedule *s)
     int paths = s->demand->plan->problem->paths, *list = NEW_ARRAY(a, int, paths + 1);
     int n = paths_of(s->demand, list);
     text_printf(out, "  %s: %s, %s; %.0f flops per item%s\n", s->name, s->evaluation->words,
-                paths_text(a, n, list, paths), s->demand->flops, s->before ? "; adds to what is there" : "");
+                paths_text(a, n, list, paths), s->flops, s->before ? "; adds to what is there" : "");
     for (int o = 0; o < s->demand->outputs; o++) {
         const struct form_output *f = demand_output(s->demand, o);
         text_printf(out, "    %s =", f->name);
@@ -100,7 +100,7 @@ static void json_schedule(struct text *out, const struct schedule *s)
     report_list(&r, "paths", n, list);
     report_flag(&r, "adds", s->before != NULL);
     report_number(&r, "cost", s->cost);
-    report_number(&r, "flops_per_item", s->demand->flops);
+    report_number(&r, "flops_per_item", s->flops);
     const char **name = NEW_ARRAY(a, const char *, s->demand->outputs + 1);
     const char **route = NEW_ARRAY(a, const char *, s->demand->outputs + 1);
     for (int o = 0; o < s->demand->outputs; o++) {

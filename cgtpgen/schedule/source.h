@@ -17,6 +17,8 @@ struct source {
     const struct kernel_schedule *kernel;
     const struct schedule *schedule; /* the current one, and what it computes */
     const struct demand *demand;
+    struct constants *constants;         /* that the code of the file uses (code_print.h) */
+    struct mutation *mutation;           /* of struct schedules */
     struct product_functions *functions; /* of the current schedule, where it has some (path.h) */
     bool graph;                          /* takes a graph, not a number of items */
     int told, told_capacity;

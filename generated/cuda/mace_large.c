@@ -109,9 +109,9 @@ static cgtp_status double_backward_run(const void *graph, const void *const *inp
 }
 
 static const cgtp_kernel kernels[] = {
-    {"forward", 3, 1, forward_inputs, forward_outputs, 8768, 55232, forward_workspace, forward_run},
-    {"backward", 4, 3, backward_inputs, backward_outputs, 17536, 173504, backward_workspace, backward_run},
-    {"double_backward", 7, 4, double_backward_inputs, double_backward_outputs, 26304, 375488, double_backward_workspace, double_backward_run},
+    {"forward", 3, 1, forward_inputs, forward_outputs, 8768, 53211, forward_workspace, forward_run},
+    {"backward", 4, 3, backward_inputs, backward_outputs, 17536, 131035, backward_workspace, backward_run},
+    {"double_backward", 7, 4, double_backward_inputs, double_backward_outputs, 26304, 312758, double_backward_workspace, double_backward_run},
 };
 
 static const cgtp_path paths[] = {

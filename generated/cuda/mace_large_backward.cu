@@ -9,8 +9,8 @@
  *               128x3o+128x3o+128x3o+128x3o
  */
 /* Plan for sm_90:
- *   kernel backward: 1 schedule, 173504 flops and at least 17536 bytes per item
- *     convolution: pipelined convolution, all paths; 173504 flops per item
+ *   kernel backward: 1 schedule, 131035 flops and at least 17536 bytes per item
+ *     convolution: pipelined convolution, all paths; 131035 flops per item
  *       gx = Q_x(y, w, gz); edge buffer and gather
  *       gy = Q_y(x, w, gz); sum over a group of warps
  *       gw = Q_w(x, y, gz); row of the item
@@ -18,7 +18,7 @@
  *       registers most 255, edge buffer
  *       segment 0:
  *         paths 0, 4, 11, 3, 1, 9, 6, 15, 8, 5, 14, 2, 12, 13, 10, 7, 16, channels 128,
- *         channels per lane 2, groups 2, registers 254, stage bytes 6784, instructions per edge 1695
+ *         channels per lane 2, groups 2, registers 254, stage bytes 6784, instructions per edge 1652
  */
 #include "mace_large.h"
 
@@ -48,6 +48,33 @@ struct launch {
     unsigned *counters_convolution;
     real *gx_edges;
 };
+
+constexpr real K4_1 = 0x1p+1f; /* 2 */
+constexpr real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
+constexpr real K4_3 = 0x1.279a74p+0f; /* sqrt(4/3) */
+constexpr real K16_1 = 0x1p+2f; /* 4 */
+constexpr real K12_1 = 0x1.bb67aep+1f; /* sqrt(12) */
+constexpr real K3_1 = 0x1.bb67aep+0f; /* sqrt(3) */
+constexpr real K3_4 = 0x1.bb67aep-1f; /* sqrt(3/4) */
+constexpr real K1_4 = 0x1p-1f; /* 1/2 */
+constexpr real K15_1 = 0x1.efbdecp+1f; /* sqrt(15) */
+constexpr real K10_1 = 0x1.94c584p+1f; /* sqrt(10) */
+constexpr real K3_5 = 0x1.8c97fp-1f; /* sqrt(3/5) */
+constexpr real K8_5 = 0x1.43d136p+0f; /* sqrt(8/5) */
+constexpr real K3_2 = 0x1.3988e2p+0f; /* sqrt(3/2) */
+constexpr real K1_15 = 0x1.08654ap-2f; /* sqrt(1/15) */
+constexpr real K2_3 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
+constexpr real K6_1 = 0x1.3988e2p+1f; /* sqrt(6) */
+constexpr real K9_5 = 0x1.5775c6p+0f; /* sqrt(9/5) */
+constexpr real K5_2 = 0x1.94c584p+0f; /* sqrt(5/2) */
+constexpr real K5_1 = 0x1.1e377ap+1f; /* sqrt(5) */
+constexpr real K8_3 = 0x1.a20bd8p+0f; /* sqrt(8/3) */
+constexpr real K5_3 = 0x1.4a7e9cp+0f; /* sqrt(5/3) */
+constexpr real K5_12 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
+constexpr real K1_6 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
+constexpr real K5_8 = 0x1.94c584p-1f; /* sqrt(5/8) */
+constexpr real K1_10 = 0x1.43d136p-2f; /* sqrt(1/10) */
+constexpr real K4_5 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
 
 /* Segment 0: 17 paths, 2 channels a lane, warp `group` of 2; one piece of work. */
 template <int nodes>
@@ -276,1081 +303,627 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
             real gx2[10] = {0};
             real gy[16] = {0};
             real *const gw_row = l.gw + edge * 2176 + group * 64 + lane * 2;
-            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
+               * 2 fma, 3 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 2368) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz0[0];
-                const real s0_0 = w_0 * y_f0;
-                gx0[0] = gx0[0] + s0_0 * gz_0;
-                const real d0_0 = x_0 * gz_0;
-                gy[0] = gy[0] + w_0 * d0_0;
-                gw_v[0] = y_f0 * d0_0;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x0[u];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz0[u];
+                    gx0[u] = gx0[u] + w_0 * y[0] * gz_0;
+                    const real s0_0 = gz_0 * x_0;
+                    gy[0] = gy[0] + s0_0 * w_0;
+                    gw_v[u] = s0_0 * y[0];
                 }
-                {
-                const real x_0 = x0[1];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz0[1];
-                const real s0_0 = w_0 * y_f0;
-                gx0[1] = gx0[1] + s0_0 * gz_0;
-                const real d0_0 = x_0 * gz_0;
-                gy[0] = gy[0] + w_0 * d0_0;
-                gw_v[1] = y_f0 * d0_0;
-                }
-                cgtp_store_stream<2>(gw_row + 0, gw_v);
+                cgtp_store_stream<2>(gw_row, gw_v);
             }
-            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 6 fma, 3 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 3392) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
-                const real s0_0 = w_0 * y_f0;
-                gx1[0] = gx1[0] + s0_0 * gz_0;
-                gx1[1] = gx1[1] + s0_0 * gz_1;
-                gx1[2] = gx1[2] + s0_0 * gz_2;
-                const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-                gy[0] = gy[0] + w_0 * d0_0;
-                gw_v[0] = y_f0 * d0_0;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz4[3], gz_1 = gz4[4], gz_2 = gz4[5];
-                const real s0_0 = w_0 * y_f0;
-                gx1[3] = gx1[3] + s0_0 * gz_0;
-                gx1[4] = gx1[4] + s0_0 * gz_1;
-                gx1[5] = gx1[5] + s0_0 * gz_2;
-                const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-                gy[0] = gy[0] + w_0 * d0_0;
-                gw_v[1] = y_f0 * d0_0;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz4[u * 3], gz_1 = gz4[u * 3 + 1], gz_2 = gz4[u * 3 + 2];
+                    const real s0_0 = w_0 * y[0];
+                    gx1[u * 3] = gx1[u * 3] + s0_0 * gz_0;
+                    gx1[u * 3 + 1] = gx1[u * 3 + 1] + s0_0 * gz_1;
+                    gx1[u * 3 + 2] = gx1[u * 3 + 2] + s0_0 * gz_2;
+                    const real s1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+                    gy[0] = gy[0] + w_0 * s1_0;
+                    gw_v[u] = y[0] * s1_0;
                 }
                 cgtp_store_stream<2>(gw_row + 512, gw_v);
             }
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
+               * 10 fma, 3 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 5184) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz11[0], gz_1 = gz11[1], gz_2 = gz11[2], gz_3 = gz11[3], gz_4 = gz11[4];
-                const real s0_0 = w_0 * y_f0;
-                gx2[0] = gx2[0] + s0_0 * gz_0;
-                gx2[1] = gx2[1] + s0_0 * gz_1;
-                gx2[2] = gx2[2] + s0_0 * gz_2;
-                gx2[3] = gx2[3] + s0_0 * gz_3;
-                gx2[4] = gx2[4] + s0_0 * gz_4;
-                const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
-                gy[0] = gy[0] + w_0 * d0_0;
-                gw_v[0] = y_f0 * d0_0;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz11[5], gz_1 = gz11[6], gz_2 = gz11[7], gz_3 = gz11[8], gz_4 = gz11[9];
-                const real s0_0 = w_0 * y_f0;
-                gx2[5] = gx2[5] + s0_0 * gz_0;
-                gx2[6] = gx2[6] + s0_0 * gz_1;
-                gx2[7] = gx2[7] + s0_0 * gz_2;
-                gx2[8] = gx2[8] + s0_0 * gz_3;
-                gx2[9] = gx2[9] + s0_0 * gz_4;
-                const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
-                gy[0] = gy[0] + w_0 * d0_0;
-                gw_v[1] = y_f0 * d0_0;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
+                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz11[u * 5], gz_1 = gz11[u * 5 + 1], gz_2 = gz11[u * 5 + 2];
+                    const real gz_3 = gz11[u * 5 + 3], gz_4 = gz11[u * 5 + 4];
+                    const real s0_0 = w_0 * y[0];
+                    gx2[u * 5] = gx2[u * 5] + s0_0 * gz_0;
+                    gx2[u * 5 + 1] = gx2[u * 5 + 1] + s0_0 * gz_1;
+                    gx2[u * 5 + 2] = gx2[u * 5 + 2] + s0_0 * gz_2;
+                    gx2[u * 5 + 3] = gx2[u * 5 + 3] + s0_0 * gz_3;
+                    gx2[u * 5 + 4] = gx2[u * 5 + 4] + s0_0 * gz_4;
+                    const real s1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3
+                        + x_4 * gz_4;
+                    gy[0] = gy[0] + w_0 * s1_0;
+                    gw_v[u] = y[0] * s1_0;
                 }
                 cgtp_store_stream<2>(gw_row + 1408, gw_v);
             }
-            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 6 fma, 3 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 3136) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz3[0], gz_1 = gz3[1], gz_2 = gz3[2];
-                const real u0_0 = w_0 * x_0;
-                const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-                gx0[0] = gx0[0] + w_0 * l0_0;
-                gy[1] = gy[1] + u0_0 * gz_0;
-                gy[2] = gy[2] + u0_0 * gz_1;
-                gy[3] = gy[3] + u0_0 * gz_2;
-                gw_v[0] = x_0 * l0_0;
-                }
-                {
-                const real x_0 = x0[1];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz3[3], gz_1 = gz3[4], gz_2 = gz3[5];
-                const real u0_0 = w_0 * x_0;
-                const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-                gx0[1] = gx0[1] + w_0 * l0_0;
-                gy[1] = gy[1] + u0_0 * gz_0;
-                gy[2] = gy[2] + u0_0 * gz_1;
-                gy[3] = gy[3] + u0_0 * gz_2;
-                gw_v[1] = x_0 * l0_0;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x0[u];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz3[u * 3], gz_1 = gz3[u * 3 + 1], gz_2 = gz3[u * 3 + 2];
+                    const real u0_0 = w_0 * x_0;
+                    const real l0_0 = y[1] * gz_0 + y[2] * gz_1 + y[3] * gz_2;
+                    gx0[u] = gx0[u] + w_0 * l0_0;
+                    gy[1] = gy[1] + u0_0 * gz_0;
+                    gy[2] = gy[2] + u0_0 * gz_1;
+                    gy[3] = gy[3] + u0_0 * gz_2;
+                    gw_v[u] = x_0 * l0_0;
                 }
                 cgtp_store_stream<2>(gw_row + 384, gw_v);
             }
-            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+               * 8 fma, 3 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 2624) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz1[0];
-                const real s0_0 = w_0 * gz_0;
-                gx1[0] = gx1[0] + s0_0 * y_f0;
-                gx1[1] = gx1[1] + s0_0 * y_f1;
-                gx1[2] = gx1[2] + s0_0 * y_f2;
-                gy[1] = gy[1] + s0_0 * x_0;
-                gy[2] = gy[2] + s0_0 * x_1;
-                gy[3] = gy[3] + s0_0 * x_2;
-                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                gw_v[0] = gz_0 * t0_0;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz1[1];
-                const real s0_0 = w_0 * gz_0;
-                gx1[3] = gx1[3] + s0_0 * y_f0;
-                gx1[4] = gx1[4] + s0_0 * y_f1;
-                gx1[5] = gx1[5] + s0_0 * y_f2;
-                gy[1] = gy[1] + s0_0 * x_0;
-                gy[2] = gy[2] + s0_0 * x_1;
-                gy[3] = gy[3] + s0_0 * x_2;
-                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                gw_v[1] = gz_0 * t0_0;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz1[u];
+                    const real s0_0 = w_0 * gz_0;
+                    gx1[u * 3] = gx1[u * 3] + s0_0 * y[1];
+                    gx1[u * 3 + 1] = gx1[u * 3 + 1] + s0_0 * y[2];
+                    gx1[u * 3 + 2] = gx1[u * 3 + 2] + s0_0 * y[3];
+                    gy[1] = gy[1] + s0_0 * x_0;
+                    gy[2] = gy[2] + s0_0 * x_1;
+                    gy[3] = gy[3] + s0_0 * x_2;
+                    const real s1_0 = x_0 * y[1] + x_1 * y[2] + x_2 * y[3];
+                    gw_v[u] = gz_0 * s1_0;
                 }
                 cgtp_store_stream<2>(gw_row + 128, gw_v);
             }
-            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1p+1f; /* 2 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_0;
-                const real y_f2 = y_1;
-                const real y_f3 = C0 * y_1;
+            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2) x2, sqrt(1/6), sqrt(1/2) x2; 24 fma, 8 mul per channel; 1 mul per item */
+                const real y_f3 = K4_1 * y[2];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 4672) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2], gz_3 = gz9[3], gz_4 = gz9[4];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f1 * gz_2 - y_f1 * gz_4;
-                const real l0_1 = y_f1 * gz_1 + y_f3 * gz_2 + y_f0 * gz_3;
-                const real l0_2 = y_f1 * gz_0 - y_f0 * gz_2 + y_f2 * gz_3 + y_f0 * gz_4;
-                gx1[0] = gx1[0] + w_0 * l0_0;
-                gx1[1] = gx1[1] + w_0 * l0_1;
-                gx1[2] = gx1[2] + w_0 * l0_2;
-                const real q1_3 = u0_1 * gz_2;
-                gy[1] = gy[1] - u0_0 * gz_2 - u0_0 * gz_4 + u0_1 * gz_1 + u0_2 * gz_0;
-                gy[2] = gy[2] + u0_0 * gz_1 + u0_2 * gz_3 + C0 * q1_3;
-                gy[3] = gy[3] + u0_0 * gz_0 + u0_1 * gz_3 - u0_2 * gz_2 + u0_2 * gz_4;
-                gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz9[5], gz_1 = gz9[6], gz_2 = gz9[7], gz_3 = gz9[8], gz_4 = gz9[9];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f1 * gz_2 - y_f1 * gz_4;
-                const real l0_1 = y_f1 * gz_1 + y_f3 * gz_2 + y_f0 * gz_3;
-                const real l0_2 = y_f1 * gz_0 - y_f0 * gz_2 + y_f2 * gz_3 + y_f0 * gz_4;
-                gx1[3] = gx1[3] + w_0 * l0_0;
-                gx1[4] = gx1[4] + w_0 * l0_1;
-                gx1[5] = gx1[5] + w_0 * l0_2;
-                const real q1_3 = u0_1 * gz_2;
-                gy[1] = gy[1] - u0_0 * gz_2 - u0_0 * gz_4 + u0_1 * gz_1 + u0_2 * gz_0;
-                gy[2] = gy[2] + u0_0 * gz_1 + u0_2 * gz_3 + C0 * q1_3;
-                gy[3] = gy[3] + u0_0 * gz_0 + u0_1 * gz_3 - u0_2 * gz_2 + u0_2 * gz_4;
-                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz9[u * 5], gz_1 = gz9[u * 5 + 1], gz_2 = gz9[u * 5 + 2];
+                    const real gz_3 = gz9[u * 5 + 3], gz_4 = gz9[u * 5 + 4];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    const real l0_0 = y[3] * gz_0 + y[2] * gz_1 - y[1] * gz_2 - y[1] * gz_4;
+                    const real l0_1 = y[1] * gz_1 + y_f3 * gz_2 + y[3] * gz_3;
+                    const real l0_2 = y[1] * gz_0 - y[3] * gz_2 + y[2] * gz_3 + y[3] * gz_4;
+                    gx1[u * 3] = gx1[u * 3] + w_0 * l0_0;
+                    gx1[u * 3 + 1] = gx1[u * 3 + 1] + w_0 * l0_1;
+                    gx1[u * 3 + 2] = gx1[u * 3 + 2] + w_0 * l0_2;
+                    gy[1] = gy[1] - u0_0 * gz_2 - u0_0 * gz_4 + u0_1 * gz_1 + u0_2 * gz_0;
+                    gy[2] = gy[2] + u0_0 * gz_1 + u0_2 * gz_3 + u0_1 * gz_2 * K4_1;
+                    gy[3] = gy[3] + u0_0 * gz_0 + u0_1 * gz_3 - u0_2 * gz_2 + u0_2 * gz_4;
+                    gw_v[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
                 }
                 cgtp_store_stream<2>(gw_row + 1152, gw_v);
             }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = C0 * y_0;
-                const real y_f3 = y_0;
-                const real y_f4 = C1 * y_1;
-                const real y_f5 = C0 * y_2;
+            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(3/10) x3; 26 fma, 14 mul per channel; 3 mul per item */
+                const real y_f2 = K1_3 * y[1];
+                const real y_f4 = K4_3 * y[2];
+                const real y_f5 = K1_3 * y[3];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 3904) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                const real l0_0 = y_f0 * gz_0 + y_f3 * gz_2;
-                const real l0_1 = y_f1 * gz_0 + y_f3 * gz_1;
-                const real l0_2 = -y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-                const real l0_3 = y_f0 * gz_1 + y_f1 * gz_2;
-                const real l0_4 = -y_f3 * gz_0 + y_f0 * gz_2;
-                gx2[0] = gx2[0] + w_0 * l0_0;
-                gx2[1] = gx2[1] + w_0 * l0_1;
-                gx2[2] = gx2[2] + w_0 * l0_2;
-                gx2[3] = gx2[3] + w_0 * l0_3;
-                gx2[4] = gx2[4] + w_0 * l0_4;
-                const real q1_2 = -u0_2 * gz_0;
-                const real q1_4 = u0_2 * gz_1;
-                const real q1_5 = -u0_2 * gz_2;
-                gy[1] = gy[1] + C0 * q1_2 + u0_0 * gz_2 + u0_1 * gz_1 - u0_4 * gz_0;
-                gy[2] = gy[2] + u0_1 * gz_0 + u0_3 * gz_2 + C1 * q1_4;
-                gy[3] = gy[3] + u0_0 * gz_0 + u0_3 * gz_1 + u0_4 * gz_2 + C0 * q1_5;
-                gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz6[3], gz_1 = gz6[4], gz_2 = gz6[5];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                const real l0_0 = y_f0 * gz_0 + y_f3 * gz_2;
-                const real l0_1 = y_f1 * gz_0 + y_f3 * gz_1;
-                const real l0_2 = -y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-                const real l0_3 = y_f0 * gz_1 + y_f1 * gz_2;
-                const real l0_4 = -y_f3 * gz_0 + y_f0 * gz_2;
-                gx2[5] = gx2[5] + w_0 * l0_0;
-                gx2[6] = gx2[6] + w_0 * l0_1;
-                gx2[7] = gx2[7] + w_0 * l0_2;
-                gx2[8] = gx2[8] + w_0 * l0_3;
-                gx2[9] = gx2[9] + w_0 * l0_4;
-                const real q1_2 = -u0_2 * gz_0;
-                const real q1_4 = u0_2 * gz_1;
-                const real q1_5 = -u0_2 * gz_2;
-                gy[1] = gy[1] + C0 * q1_2 + u0_0 * gz_2 + u0_1 * gz_1 - u0_4 * gz_0;
-                gy[2] = gy[2] + u0_1 * gz_0 + u0_3 * gz_2 + C1 * q1_4;
-                gy[3] = gy[3] + u0_0 * gz_0 + u0_3 * gz_1 + u0_4 * gz_2 + C0 * q1_5;
-                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
+                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz6[u * 3], gz_1 = gz6[u * 3 + 1], gz_2 = gz6[u * 3 + 2];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    const real u0_3 = w_0 * x_3;
+                    const real u0_4 = w_0 * x_4;
+                    const real l0_0 = y[3] * gz_0 + y[1] * gz_2;
+                    const real l0_1 = y[2] * gz_0 + y[1] * gz_1;
+                    const real l0_2 = y_f2 * gz_0 - y_f4 * gz_1 + y_f5 * gz_2;
+                    const real l0_3 = y[3] * gz_1 + y[2] * gz_2;
+                    const real l0_4 = y[1] * gz_0 - y[3] * gz_2;
+                    gx2[u * 5] = gx2[u * 5] + w_0 * l0_0;
+                    gx2[u * 5 + 1] = gx2[u * 5 + 1] + w_0 * l0_1;
+                    gx2[u * 5 + 2] = gx2[u * 5 + 2] - w_0 * l0_2;
+                    gx2[u * 5 + 3] = gx2[u * 5 + 3] + w_0 * l0_3;
+                    gx2[u * 5 + 4] = gx2[u * 5 + 4] - w_0 * l0_4;
+                    gy[1] = gy[1] - u0_2 * gz_0 * K1_3 + u0_0 * gz_2 + u0_1 * gz_1 - u0_4 * gz_0;
+                    gy[2] = gy[2] + u0_1 * gz_0 + u0_3 * gz_2 + u0_2 * gz_1 * K4_3;
+                    gy[3] = gy[3] + u0_0 * gz_0 + u0_3 * gz_1 + u0_4 * gz_2 - u0_2 * gz_2 * K1_3;
+                    gw_v[u] = x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4;
                 }
                 cgtp_store_stream<2>(gw_row + 768, gw_v);
             }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1p+2f; /* 4 */
-                const real C1 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_0;
-                const real y_f2 = y_1;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = C1 * y_0;
-                const real y_f5 = C2 * y_1;
-                const real y_f6 = C1 * y_2;
+            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
+               * 46 fma, 15 mul per channel; 4 mul per item */
+                const real y_f3 = K16_1 * y[2];
+                const real y_f4 = K12_1 * y[1];
+                const real y_f5 = K3_1 * y[2];
+                const real y_f6 = K12_1 * y[3];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 6208) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz15[0], gz_1 = gz15[1], gz_2 = gz15[2], gz_3 = gz15[3], gz_4 = gz15[4], gz_5 = gz15[5], gz_6 = gz15[6];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f0 * gz_2 - y_f1 * gz_4 - y_f1 * gz_6;
-                const real l0_1 = y_f0 * gz_1 + y_f3 * gz_2 - y_f1 * gz_3 - y_f1 * gz_5;
-                const real l0_2 = y_f4 * gz_2 + y_f5 * gz_3 + y_f6 * gz_4;
-                const real l0_3 = y_f1 * gz_1 - y_f0 * gz_3 + y_f3 * gz_4 + y_f0 * gz_5;
-                const real l0_4 = y_f1 * gz_0 + y_f1 * gz_2 - y_f0 * gz_4 + y_f2 * gz_5 + y_f0 * gz_6;
-                gx2[0] = gx2[0] + w_0 * l0_0;
-                gx2[1] = gx2[1] + w_0 * l0_1;
-                gx2[2] = gx2[2] + w_0 * l0_2;
-                gx2[3] = gx2[3] + w_0 * l0_3;
-                gx2[4] = gx2[4] + w_0 * l0_4;
-                const real q1_3 = u0_1 * gz_2 + u0_3 * gz_4;
-                const real q1_4 = u0_2 * gz_2;
-                const real q1_5 = u0_2 * gz_3;
-                const real q1_6 = u0_2 * gz_4;
-                gy[1] = gy[1] - u0_0 * gz_4 - u0_0 * gz_6 - u0_1 * gz_3 - u0_1 * gz_5 + u0_3 * gz_1
-                    + u0_4 * gz_0 + u0_4 * gz_2 + C1 * q1_4;
-                gy[2] = gy[2] + u0_0 * gz_1 + u0_4 * gz_5 + C0 * q1_3 + C2 * q1_5;
-                gy[3] = gy[3] + u0_0 * gz_0 - u0_0 * gz_2 + u0_1 * gz_1 - u0_3 * gz_3 + u0_3 * gz_5
-                    - u0_4 * gz_4 + u0_4 * gz_6 + C1 * q1_6;
-                gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz15[7], gz_1 = gz15[8], gz_2 = gz15[9], gz_3 = gz15[10], gz_4 = gz15[11], gz_5 = gz15[12], gz_6 = gz15[13];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f0 * gz_2 - y_f1 * gz_4 - y_f1 * gz_6;
-                const real l0_1 = y_f0 * gz_1 + y_f3 * gz_2 - y_f1 * gz_3 - y_f1 * gz_5;
-                const real l0_2 = y_f4 * gz_2 + y_f5 * gz_3 + y_f6 * gz_4;
-                const real l0_3 = y_f1 * gz_1 - y_f0 * gz_3 + y_f3 * gz_4 + y_f0 * gz_5;
-                const real l0_4 = y_f1 * gz_0 + y_f1 * gz_2 - y_f0 * gz_4 + y_f2 * gz_5 + y_f0 * gz_6;
-                gx2[5] = gx2[5] + w_0 * l0_0;
-                gx2[6] = gx2[6] + w_0 * l0_1;
-                gx2[7] = gx2[7] + w_0 * l0_2;
-                gx2[8] = gx2[8] + w_0 * l0_3;
-                gx2[9] = gx2[9] + w_0 * l0_4;
-                const real q1_3 = u0_1 * gz_2 + u0_3 * gz_4;
-                const real q1_4 = u0_2 * gz_2;
-                const real q1_5 = u0_2 * gz_3;
-                const real q1_6 = u0_2 * gz_4;
-                gy[1] = gy[1] - u0_0 * gz_4 - u0_0 * gz_6 - u0_1 * gz_3 - u0_1 * gz_5 + u0_3 * gz_1
-                    + u0_4 * gz_0 + u0_4 * gz_2 + C1 * q1_4;
-                gy[2] = gy[2] + u0_0 * gz_1 + u0_4 * gz_5 + C0 * q1_3 + C2 * q1_5;
-                gy[3] = gy[3] + u0_0 * gz_0 - u0_0 * gz_2 + u0_1 * gz_1 - u0_3 * gz_3 + u0_3 * gz_5
-                    - u0_4 * gz_4 + u0_4 * gz_6 + C1 * q1_6;
-                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
+                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz15[u * 7], gz_1 = gz15[u * 7 + 1], gz_2 = gz15[u * 7 + 2];
+                    const real gz_3 = gz15[u * 7 + 3], gz_4 = gz15[u * 7 + 4];
+                    const real gz_5 = gz15[u * 7 + 5], gz_6 = gz15[u * 7 + 6];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    const real u0_3 = w_0 * x_3;
+                    const real u0_4 = w_0 * x_4;
+                    const real l0_0 = y[3] * gz_0 + y[2] * gz_1 - y[3] * gz_2 - y[1] * gz_4
+                        - y[1] * gz_6;
+                    const real l0_1 = y[3] * gz_1 + y_f3 * gz_2 - y[1] * gz_3 - y[1] * gz_5;
+                    const real l0_2 = y_f4 * gz_2 + y_f5 * gz_3 + y_f6 * gz_4;
+                    const real l0_3 = y[1] * gz_1 - y[3] * gz_3 + y_f3 * gz_4 + y[3] * gz_5;
+                    const real l0_4 = y[1] * gz_0 + y[1] * gz_2 - y[3] * gz_4 + y[2] * gz_5
+                        + y[3] * gz_6;
+                    gx2[u * 5] = gx2[u * 5] + w_0 * l0_0;
+                    gx2[u * 5 + 1] = gx2[u * 5 + 1] + w_0 * l0_1;
+                    gx2[u * 5 + 2] = gx2[u * 5 + 2] + w_0 * l0_2;
+                    gx2[u * 5 + 3] = gx2[u * 5 + 3] + w_0 * l0_3;
+                    gx2[u * 5 + 4] = gx2[u * 5 + 4] + w_0 * l0_4;
+                    const real q1_3 = u0_1 * gz_2 + u0_3 * gz_4;
+                    gy[1] = gy[1] - u0_0 * gz_4 - u0_0 * gz_6 - u0_1 * gz_3 - u0_1 * gz_5
+                        + u0_3 * gz_1 + u0_4 * gz_0 + u0_4 * gz_2 + u0_2 * gz_2 * K12_1;
+                    gy[2] = gy[2] + u0_0 * gz_1 + u0_4 * gz_5 + K16_1 * q1_3 + u0_2 * gz_3 * K3_1;
+                    gy[3] = gy[3] + u0_0 * gz_0 - u0_0 * gz_2 + u0_1 * gz_1 - u0_3 * gz_3
+                        + u0_3 * gz_5 - u0_4 * gz_4 + u0_4 * gz_6 + u0_2 * gz_4 * K12_1;
+                    gw_v[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
                 }
                 cgtp_store_stream<2>(gw_row + 1920, gw_v);
             }
-            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
+            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
+               * 10 fma, 3 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 4416) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz8[0], gz_1 = gz8[1], gz_2 = gz8[2], gz_3 = gz8[3], gz_4 = gz8[4];
-                const real u0_0 = w_0 * x_0;
-                const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4;
-                gx0[0] = gx0[0] + w_0 * l0_0;
-                gy[4] = gy[4] + u0_0 * gz_0;
-                gy[5] = gy[5] + u0_0 * gz_1;
-                gy[6] = gy[6] + u0_0 * gz_2;
-                gy[7] = gy[7] + u0_0 * gz_3;
-                gy[8] = gy[8] + u0_0 * gz_4;
-                gw_v[0] = x_0 * l0_0;
-                }
-                {
-                const real x_0 = x0[1];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz8[5], gz_1 = gz8[6], gz_2 = gz8[7], gz_3 = gz8[8], gz_4 = gz8[9];
-                const real u0_0 = w_0 * x_0;
-                const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4;
-                gx0[1] = gx0[1] + w_0 * l0_0;
-                gy[4] = gy[4] + u0_0 * gz_0;
-                gy[5] = gy[5] + u0_0 * gz_1;
-                gy[6] = gy[6] + u0_0 * gz_2;
-                gy[7] = gy[7] + u0_0 * gz_3;
-                gy[8] = gy[8] + u0_0 * gz_4;
-                gw_v[1] = x_0 * l0_0;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x0[u];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz8[u * 5], gz_1 = gz8[u * 5 + 1], gz_2 = gz8[u * 5 + 2];
+                    const real gz_3 = gz8[u * 5 + 3], gz_4 = gz8[u * 5 + 4];
+                    const real u0_0 = w_0 * x_0;
+                    const real l0_0 = y[4] * gz_0 + y[5] * gz_1 + y[6] * gz_2 + y[7] * gz_3
+                        + y[8] * gz_4;
+                    gx0[u] = gx0[u] + w_0 * l0_0;
+                    gy[4] = gy[4] + u0_0 * gz_0;
+                    gy[5] = gy[5] + u0_0 * gz_1;
+                    gy[6] = gy[6] + u0_0 * gz_2;
+                    gy[7] = gy[7] + u0_0 * gz_3;
+                    gy[8] = gy[8] + u0_0 * gz_4;
+                    gw_v[u] = x_0 * l0_0;
                 }
                 cgtp_store_stream<2>(gw_row + 1024, gw_v);
             }
-            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = C0 * y_2 + y_4;
-                const real y_f1 = y_1;
-                const real y_f2 = y_0;
-                const real y_f3 = C1 * y_2;
-                const real y_f4 = y_3;
-                const real y_f5 = C0 * y_2 - y_4;
+            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(3/10) x3; 20 fma, 10 mul, 2 add, 1 neg per channel; 2 mul, 2 add per item */
+                const real s0_0 = K1_3 * y[6];
+                const real y_f0 = s0_0 + y[8];
+                const real y_f3 = K4_3 * y[6];
+                const real y_f5 = s0_0 - y[8];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 3648) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz5[0], gz_1 = gz5[1], gz_2 = gz5[2];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real l0_0 = -y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-                const real l0_1 = y_f1 * gz_0 + y_f3 * gz_1 + y_f4 * gz_2;
-                const real l0_2 = y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-                gx1[0] = gx1[0] + w_0 * l0_0;
-                gx1[1] = gx1[1] + w_0 * l0_1;
-                gx1[2] = gx1[2] + w_0 * l0_2;
-                const real q1_0 = -u0_0 * gz_0;
-                const real q1_3 = u0_1 * gz_1;
-                const real q1_5 = -u0_2 * gz_2;
-                gy[4] = gy[4] + u0_0 * gz_2 + u0_2 * gz_0;
-                gy[5] = gy[5] + u0_0 * gz_1 + u0_1 * gz_0;
-                gy[6] = gy[6] + C0 * q1_0 + C1 * q1_3 + C0 * q1_5;
-                gy[7] = gy[7] + u0_1 * gz_2 + u0_2 * gz_1;
-                gy[8] = gy[8] + q1_0 - q1_5;
-                gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz5[3], gz_1 = gz5[4], gz_2 = gz5[5];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real l0_0 = -y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-                const real l0_1 = y_f1 * gz_0 + y_f3 * gz_1 + y_f4 * gz_2;
-                const real l0_2 = y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-                gx1[3] = gx1[3] + w_0 * l0_0;
-                gx1[4] = gx1[4] + w_0 * l0_1;
-                gx1[5] = gx1[5] + w_0 * l0_2;
-                const real q1_0 = -u0_0 * gz_0;
-                const real q1_3 = u0_1 * gz_1;
-                const real q1_5 = -u0_2 * gz_2;
-                gy[4] = gy[4] + u0_0 * gz_2 + u0_2 * gz_0;
-                gy[5] = gy[5] + u0_0 * gz_1 + u0_1 * gz_0;
-                gy[6] = gy[6] + C0 * q1_0 + C1 * q1_3 + C0 * q1_5;
-                gy[7] = gy[7] + u0_1 * gz_2 + u0_2 * gz_1;
-                gy[8] = gy[8] + q1_0 - q1_5;
-                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz5[u * 3], gz_1 = gz5[u * 3 + 1], gz_2 = gz5[u * 3 + 2];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    const real l0_0 = y_f0 * gz_0 - y[5] * gz_1 - y[4] * gz_2;
+                    const real l0_1 = y[5] * gz_0 + y_f3 * gz_1 + y[7] * gz_2;
+                    const real l0_2 = y[4] * gz_0 + y[7] * gz_1 - y_f5 * gz_2;
+                    gx1[u * 3] = gx1[u * 3] - w_0 * l0_0;
+                    gx1[u * 3 + 1] = gx1[u * 3 + 1] + w_0 * l0_1;
+                    gx1[u * 3 + 2] = gx1[u * 3 + 2] + w_0 * l0_2;
+                    const real q1_0 = u0_0 * gz_0;
+                    const real q1_5 = u0_2 * gz_2;
+                    gy[4] = gy[4] + u0_0 * gz_2 + u0_2 * gz_0;
+                    gy[5] = gy[5] + u0_0 * gz_1 + u0_1 * gz_0;
+                    gy[6] = gy[6] - K1_3 * q1_0 + u0_1 * gz_1 * K4_3 - K1_3 * q1_5;
+                    gy[7] = gy[7] + u0_1 * gz_2 + u0_2 * gz_1;
+                    gy[8] = q1_5 + gy[8] - q1_0;
+                    gw_v[u] = -x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
                 }
                 cgtp_store_stream<2>(gw_row + 640, gw_v);
             }
-            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C1 = 0x1p+2f; /* 4 */
-                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_4;
-                const real y_f1 = y_0;
-                const real y_f2 = y_3;
-                const real y_f3 = y_1;
-                const real y_f4 = C0 * y_2 + y_4;
-                const real y_f5 = C1 * y_1;
-                const real y_f6 = C2 * y_2;
-                const real y_f7 = C1 * y_3;
-                const real y_f8 = C0 * y_2 - y_4;
+            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
+               * 40 fma, 12 mul, 2 add per channel; 4 mul, 2 add per item */
+                const real s0_0 = K12_1 * y[6];
+                const real y_f4 = s0_0 + y[8];
+                const real y_f5 = K16_1 * y[5];
+                const real y_f6 = K3_1 * y[6];
+                const real y_f7 = K16_1 * y[7];
+                const real y_f8 = s0_0 - y[8];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 5952) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz14[0], gz_1 = gz14[1], gz_2 = gz14[2], gz_3 = gz14[3], gz_4 = gz14[4], gz_5 = gz14[5], gz_6 = gz14[6];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 + y_f4 * gz_2 - y_f3 * gz_3 - y_f1 * gz_4
-                    - y_f3 * gz_5 - y_f1 * gz_6;
-                const real l0_1 = y_f1 * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 + y_f7 * gz_4 + y_f0 * gz_5;
-                const real l0_2 = y_f1 * gz_0 + y_f3 * gz_1 - y_f1 * gz_2 - y_f2 * gz_3 + y_f8 * gz_4
-                    + y_f2 * gz_5 + y_f0 * gz_6;
-                gx1[0] = gx1[0] + w_0 * l0_0;
-                gx1[1] = gx1[1] + w_0 * l0_1;
-                gx1[2] = gx1[2] + w_0 * l0_2;
-                const real q1_4 = u0_0 * gz_2;
-                const real q1_5 = u0_1 * gz_2;
-                const real q1_6 = u0_1 * gz_3;
-                const real q1_7 = u0_1 * gz_4;
-                const real q1_8 = u0_2 * gz_4;
-                gy[4] = gy[4] - u0_0 * gz_4 - u0_0 * gz_6 + u0_1 * gz_1 + u0_2 * gz_0 - u0_2 * gz_2;
-                gy[5] = gy[5] - u0_0 * gz_3 - u0_0 * gz_5 + u0_2 * gz_1 + C1 * q1_5;
-                gy[6] = gy[6] + C0 * q1_4 + C2 * q1_6 + C0 * q1_8;
-                gy[7] = gy[7] + u0_0 * gz_1 - u0_2 * gz_3 + u0_2 * gz_5 + C1 * q1_7;
-                gy[8] = gy[8] + u0_0 * gz_0 + u0_1 * gz_5 + u0_2 * gz_6 + q1_4 - q1_8;
-                gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz14[7], gz_1 = gz14[8], gz_2 = gz14[9], gz_3 = gz14[10], gz_4 = gz14[11], gz_5 = gz14[12], gz_6 = gz14[13];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 + y_f4 * gz_2 - y_f3 * gz_3 - y_f1 * gz_4
-                    - y_f3 * gz_5 - y_f1 * gz_6;
-                const real l0_1 = y_f1 * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 + y_f7 * gz_4 + y_f0 * gz_5;
-                const real l0_2 = y_f1 * gz_0 + y_f3 * gz_1 - y_f1 * gz_2 - y_f2 * gz_3 + y_f8 * gz_4
-                    + y_f2 * gz_5 + y_f0 * gz_6;
-                gx1[3] = gx1[3] + w_0 * l0_0;
-                gx1[4] = gx1[4] + w_0 * l0_1;
-                gx1[5] = gx1[5] + w_0 * l0_2;
-                const real q1_4 = u0_0 * gz_2;
-                const real q1_5 = u0_1 * gz_2;
-                const real q1_6 = u0_1 * gz_3;
-                const real q1_7 = u0_1 * gz_4;
-                const real q1_8 = u0_2 * gz_4;
-                gy[4] = gy[4] - u0_0 * gz_4 - u0_0 * gz_6 + u0_1 * gz_1 + u0_2 * gz_0 - u0_2 * gz_2;
-                gy[5] = gy[5] - u0_0 * gz_3 - u0_0 * gz_5 + u0_2 * gz_1 + C1 * q1_5;
-                gy[6] = gy[6] + C0 * q1_4 + C2 * q1_6 + C0 * q1_8;
-                gy[7] = gy[7] + u0_0 * gz_1 - u0_2 * gz_3 + u0_2 * gz_5 + C1 * q1_7;
-                gy[8] = gy[8] + u0_0 * gz_0 + u0_1 * gz_5 + u0_2 * gz_6 + q1_4 - q1_8;
-                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz14[u * 7], gz_1 = gz14[u * 7 + 1], gz_2 = gz14[u * 7 + 2];
+                    const real gz_3 = gz14[u * 7 + 3], gz_4 = gz14[u * 7 + 4];
+                    const real gz_5 = gz14[u * 7 + 5], gz_6 = gz14[u * 7 + 6];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    const real l0_0 = y[8] * gz_0 + y[7] * gz_1 + y_f4 * gz_2 - y[5] * gz_3
+                        - y[4] * gz_4 - y[5] * gz_5 - y[4] * gz_6;
+                    const real l0_1 = y[4] * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 + y_f7 * gz_4
+                        + y[8] * gz_5;
+                    const real l0_2 = y[4] * gz_0 + y[5] * gz_1 - y[4] * gz_2 - y[7] * gz_3
+                        + y_f8 * gz_4 + y[7] * gz_5 + y[8] * gz_6;
+                    gx1[u * 3] = gx1[u * 3] + w_0 * l0_0;
+                    gx1[u * 3 + 1] = gx1[u * 3 + 1] + w_0 * l0_1;
+                    gx1[u * 3 + 2] = gx1[u * 3 + 2] + w_0 * l0_2;
+                    const real q1_4 = u0_0 * gz_2;
+                    const real q1_8 = u0_2 * gz_4;
+                    gy[4] = gy[4] - u0_0 * gz_4 - u0_0 * gz_6 + u0_1 * gz_1 + u0_2 * gz_0
+                        - u0_2 * gz_2;
+                    gy[5] = gy[5] - u0_0 * gz_3 - u0_0 * gz_5 + u0_2 * gz_1 + u0_1 * gz_2 * K16_1;
+                    gy[6] = gy[6] + K12_1 * q1_4 + u0_1 * gz_3 * K3_1 + K12_1 * q1_8;
+                    gy[7] = gy[7] + u0_0 * gz_1 - u0_2 * gz_3 + u0_2 * gz_5 + u0_1 * gz_4 * K16_1;
+                    gy[8] = gy[8] - q1_8 + u0_0 * gz_0 + u0_1 * gz_5 + u0_2 * gz_6 + q1_4;
+                    gw_v[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
                 }
                 cgtp_store_stream<2>(gw_row + 1792, gw_v);
             }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
+            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/5);
+               * 14 fma, 3 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 2880) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz2[0];
-                const real s0_0 = w_0 * gz_0;
-                gx2[0] = gx2[0] + s0_0 * y_f0;
-                gx2[1] = gx2[1] + s0_0 * y_f1;
-                gx2[2] = gx2[2] + s0_0 * y_f2;
-                gx2[3] = gx2[3] + s0_0 * y_f3;
-                gx2[4] = gx2[4] + s0_0 * y_f4;
-                gy[4] = gy[4] + s0_0 * x_0;
-                gy[5] = gy[5] + s0_0 * x_1;
-                gy[6] = gy[6] + s0_0 * x_2;
-                gy[7] = gy[7] + s0_0 * x_3;
-                gy[8] = gy[8] + s0_0 * x_4;
-                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-                gw_v[0] = gz_0 * t0_0;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz2[1];
-                const real s0_0 = w_0 * gz_0;
-                gx2[5] = gx2[5] + s0_0 * y_f0;
-                gx2[6] = gx2[6] + s0_0 * y_f1;
-                gx2[7] = gx2[7] + s0_0 * y_f2;
-                gx2[8] = gx2[8] + s0_0 * y_f3;
-                gx2[9] = gx2[9] + s0_0 * y_f4;
-                gy[4] = gy[4] + s0_0 * x_0;
-                gy[5] = gy[5] + s0_0 * x_1;
-                gy[6] = gy[6] + s0_0 * x_2;
-                gy[7] = gy[7] + s0_0 * x_3;
-                gy[8] = gy[8] + s0_0 * x_4;
-                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-                gw_v[1] = gz_0 * t0_0;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
+                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz2[u];
+                    const real s0_0 = w_0 * gz_0;
+                    gx2[u * 5] = gx2[u * 5] + s0_0 * y[4];
+                    gx2[u * 5 + 1] = gx2[u * 5 + 1] + s0_0 * y[5];
+                    gx2[u * 5 + 2] = gx2[u * 5 + 2] + s0_0 * y[6];
+                    gx2[u * 5 + 3] = gx2[u * 5 + 3] + s0_0 * y[7];
+                    gx2[u * 5 + 4] = gx2[u * 5 + 4] + s0_0 * y[8];
+                    gy[4] = gy[4] + s0_0 * x_0;
+                    gy[5] = gy[5] + s0_0 * x_1;
+                    gy[6] = gy[6] + s0_0 * x_2;
+                    gy[7] = gy[7] + s0_0 * x_3;
+                    gy[8] = gy[8] + s0_0 * x_4;
+                    const real s1_0 = x_0 * y[4] + x_1 * y[5] + x_2 * y[6] + x_3 * y[7]
+                        + x_4 * y[8];
+                    gw_v[u] = gz_0 * s1_0;
                 }
                 cgtp_store_stream<2>(gw_row + 256, gw_v);
             }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1.bb67aep-1f; /* sqrt(3/4) */
-                const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C2 = 0x1p-1f; /* 1/2 */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_2;
-                const real y_f1 = C0 * y_3;
-                const real y_f2 = y_0;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = y_3;
-                const real y_f5 = C1 * y_2 - y_4;
-                const real y_f6 = C1 * y_1;
-                const real y_f7 = y_1;
-                const real y_f8 = C2 * y_1;
-                const real y_f9 = C2 * y_3;
-                const real y_f10 = y_4;
-                const real y_f11 = C1 * y_3;
-                const real y_f12 = C1 * y_2 + y_4;
+            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
+               * sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7);
+               * 50 fma, 19 mul, 2 add, 1 neg per channel; 7 mul, 2 add per item */
+                const real y_f1 = K3_4 * y[7];
+                const real y_f3 = K3_4 * y[5];
+                const real s0_0 = K1_3 * y[6];
+                const real y_f5 = s0_0 - y[8];
+                const real y_f6 = K1_3 * y[5];
+                const real y_f8 = K1_4 * y[5];
+                const real y_f9 = K1_4 * y[7];
+                const real y_f11 = K1_3 * y[7];
+                const real y_f12 = s0_0 + y[8];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 5440) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz12[0], gz_1 = gz12[1], gz_2 = gz12[2], gz_3 = gz12[3], gz_4 = gz12[4];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                const real l0_0 = -y_f0 * gz_0 + y_f4 * gz_1 - y_f2 * gz_2 + y_f7 * gz_3;
-                const real l0_1 = y_f1 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 + y_f2 * gz_3 - y_f3 * gz_4;
-                const real l0_2 = -y_f2 * gz_0 + y_f6 * gz_1 + y_f0 * gz_2 + y_f11 * gz_3 - y_f10 * gz_4;
-                const real l0_3 = y_f3 * gz_0 + y_f2 * gz_1 + y_f9 * gz_2 + y_f12 * gz_3 + y_f1 * gz_4;
-                const real l0_4 = -y_f7 * gz_1 - y_f10 * gz_2 + y_f4 * gz_3 - y_f0 * gz_4;
-                gx2[0] = gx2[0] + w_0 * l0_0;
-                gx2[1] = gx2[1] + w_0 * l0_1;
-                gx2[2] = gx2[2] + w_0 * l0_2;
-                gx2[3] = gx2[3] + w_0 * l0_3;
-                gx2[4] = gx2[4] + w_0 * l0_4;
-                const real q1_1 = u0_1 * gz_0 + u0_3 * gz_4;
-                const real q1_3 = -u0_1 * gz_4 + u0_3 * gz_0;
-                const real q1_5 = u0_1 * gz_1;
-                const real q1_6 = u0_2 * gz_1;
-                const real q1_8 = u0_1 * gz_2;
-                const real q1_9 = u0_3 * gz_2;
-                const real q1_11 = u0_2 * gz_3;
-                const real q1_12 = u0_3 * gz_3;
-                gy[4] = gy[4] - u0_0 * gz_2 + u0_1 * gz_3 - u0_2 * gz_0 + u0_3 * gz_1;
-                gy[5] = gy[5] + C0 * q1_3 + C1 * q1_6 + u0_0 * gz_3 - u0_4 * gz_1 + C2 * q1_8;
-                gy[6] = gy[6] - u0_0 * gz_0 + u0_2 * gz_2 - u0_4 * gz_4 + C1 * q1_5 + C1 * q1_12;
-                gy[7] = gy[7] + C0 * q1_1 + u0_0 * gz_1 + u0_4 * gz_3 + C2 * q1_9 + C1 * q1_11;
-                gy[8] = gy[8] - q1_5 - u0_2 * gz_4 - u0_4 * gz_2 + q1_12;
-                gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz12[5], gz_1 = gz12[6], gz_2 = gz12[7], gz_3 = gz12[8], gz_4 = gz12[9];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                const real l0_0 = -y_f0 * gz_0 + y_f4 * gz_1 - y_f2 * gz_2 + y_f7 * gz_3;
-                const real l0_1 = y_f1 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 + y_f2 * gz_3 - y_f3 * gz_4;
-                const real l0_2 = -y_f2 * gz_0 + y_f6 * gz_1 + y_f0 * gz_2 + y_f11 * gz_3 - y_f10 * gz_4;
-                const real l0_3 = y_f3 * gz_0 + y_f2 * gz_1 + y_f9 * gz_2 + y_f12 * gz_3 + y_f1 * gz_4;
-                const real l0_4 = -y_f7 * gz_1 - y_f10 * gz_2 + y_f4 * gz_3 - y_f0 * gz_4;
-                gx2[5] = gx2[5] + w_0 * l0_0;
-                gx2[6] = gx2[6] + w_0 * l0_1;
-                gx2[7] = gx2[7] + w_0 * l0_2;
-                gx2[8] = gx2[8] + w_0 * l0_3;
-                gx2[9] = gx2[9] + w_0 * l0_4;
-                const real q1_1 = u0_1 * gz_0 + u0_3 * gz_4;
-                const real q1_3 = -u0_1 * gz_4 + u0_3 * gz_0;
-                const real q1_5 = u0_1 * gz_1;
-                const real q1_6 = u0_2 * gz_1;
-                const real q1_8 = u0_1 * gz_2;
-                const real q1_9 = u0_3 * gz_2;
-                const real q1_11 = u0_2 * gz_3;
-                const real q1_12 = u0_3 * gz_3;
-                gy[4] = gy[4] - u0_0 * gz_2 + u0_1 * gz_3 - u0_2 * gz_0 + u0_3 * gz_1;
-                gy[5] = gy[5] + C0 * q1_3 + C1 * q1_6 + u0_0 * gz_3 - u0_4 * gz_1 + C2 * q1_8;
-                gy[6] = gy[6] - u0_0 * gz_0 + u0_2 * gz_2 - u0_4 * gz_4 + C1 * q1_5 + C1 * q1_12;
-                gy[7] = gy[7] + C0 * q1_1 + u0_0 * gz_1 + u0_4 * gz_3 + C2 * q1_9 + C1 * q1_11;
-                gy[8] = gy[8] - q1_5 - u0_2 * gz_4 - u0_4 * gz_2 + q1_12;
-                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
+                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz12[u * 5], gz_1 = gz12[u * 5 + 1], gz_2 = gz12[u * 5 + 2];
+                    const real gz_3 = gz12[u * 5 + 3], gz_4 = gz12[u * 5 + 4];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    const real u0_3 = w_0 * x_3;
+                    const real u0_4 = w_0 * x_4;
+                    const real l0_0 = y[6] * gz_0 - y[7] * gz_1 + y[4] * gz_2 - y[5] * gz_3;
+                    const real l0_1 = y_f1 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 + y[4] * gz_3
+                        - y_f3 * gz_4;
+                    const real l0_2 = y[4] * gz_0 - y_f6 * gz_1 - y[6] * gz_2 - y_f11 * gz_3
+                        + y[8] * gz_4;
+                    const real l0_3 = y_f3 * gz_0 + y[4] * gz_1 + y_f9 * gz_2 + y_f12 * gz_3
+                        + y_f1 * gz_4;
+                    const real l0_4 = y[5] * gz_1 + y[8] * gz_2 - y[7] * gz_3 + y[6] * gz_4;
+                    gx2[u * 5] = gx2[u * 5] - w_0 * l0_0;
+                    gx2[u * 5 + 1] = gx2[u * 5 + 1] + w_0 * l0_1;
+                    gx2[u * 5 + 2] = gx2[u * 5 + 2] - w_0 * l0_2;
+                    gx2[u * 5 + 3] = gx2[u * 5 + 3] + w_0 * l0_3;
+                    gx2[u * 5 + 4] = gx2[u * 5 + 4] - w_0 * l0_4;
+                    const real q1_1 = u0_1 * gz_0 + u0_3 * gz_4;
+                    const real q1_3 = u0_1 * gz_4 - u0_3 * gz_0;
+                    const real q1_5 = u0_1 * gz_1;
+                    const real q1_12 = u0_3 * gz_3;
+                    gy[4] = gy[4] - u0_0 * gz_2 + u0_1 * gz_3 - u0_2 * gz_0 + u0_3 * gz_1;
+                    gy[5] = gy[5] - K3_4 * q1_3 + u0_2 * gz_1 * K1_3 + u0_0 * gz_3 - u0_4 * gz_1
+                        + u0_1 * gz_2 * K1_4;
+                    gy[6] = gy[6] - u0_0 * gz_0 + u0_2 * gz_2 - u0_4 * gz_4 + K1_3 * q1_5
+                        + K1_3 * q1_12;
+                    gy[7] = gy[7] + K3_4 * q1_1 + u0_0 * gz_1 + u0_4 * gz_3 + u0_3 * gz_2 * K1_4
+                        + u0_2 * gz_3 * K1_3;
+                    gy[8] = q1_12 + gy[8] - q1_5 - u0_2 * gz_4 - u0_4 * gz_2;
+                    gw_v[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4;
                 }
                 cgtp_store_stream<2>(gw_row + 1536, gw_v);
             }
-            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
-                const real y_f5 = y_5;
-                const real y_f6 = y_6;
+            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column = 1 x7;
+               * 14 fma, 3 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 5696) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz13[0], gz_1 = gz13[1], gz_2 = gz13[2], gz_3 = gz13[3], gz_4 = gz13[4], gz_5 = gz13[5], gz_6 = gz13[6];
-                const real u0_0 = w_0 * x_0;
-                const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4
-                    + y_f5 * gz_5 + y_f6 * gz_6;
-                gx0[0] = gx0[0] + w_0 * l0_0;
-                gy[9] = gy[9] + u0_0 * gz_0;
-                gy[10] = gy[10] + u0_0 * gz_1;
-                gy[11] = gy[11] + u0_0 * gz_2;
-                gy[12] = gy[12] + u0_0 * gz_3;
-                gy[13] = gy[13] + u0_0 * gz_4;
-                gy[14] = gy[14] + u0_0 * gz_5;
-                gy[15] = gy[15] + u0_0 * gz_6;
-                gw_v[0] = x_0 * l0_0;
-                }
-                {
-                const real x_0 = x0[1];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz13[7], gz_1 = gz13[8], gz_2 = gz13[9], gz_3 = gz13[10], gz_4 = gz13[11], gz_5 = gz13[12], gz_6 = gz13[13];
-                const real u0_0 = w_0 * x_0;
-                const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4
-                    + y_f5 * gz_5 + y_f6 * gz_6;
-                gx0[1] = gx0[1] + w_0 * l0_0;
-                gy[9] = gy[9] + u0_0 * gz_0;
-                gy[10] = gy[10] + u0_0 * gz_1;
-                gy[11] = gy[11] + u0_0 * gz_2;
-                gy[12] = gy[12] + u0_0 * gz_3;
-                gy[13] = gy[13] + u0_0 * gz_4;
-                gy[14] = gy[14] + u0_0 * gz_5;
-                gy[15] = gy[15] + u0_0 * gz_6;
-                gw_v[1] = x_0 * l0_0;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x0[u];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz13[u * 7], gz_1 = gz13[u * 7 + 1], gz_2 = gz13[u * 7 + 2];
+                    const real gz_3 = gz13[u * 7 + 3], gz_4 = gz13[u * 7 + 4];
+                    const real gz_5 = gz13[u * 7 + 5], gz_6 = gz13[u * 7 + 6];
+                    const real u0_0 = w_0 * x_0;
+                    const real l0_0 = y[9] * gz_0 + y[10] * gz_1 + y[11] * gz_2 + y[12] * gz_3
+                        + y[13] * gz_4 + y[14] * gz_5 + y[15] * gz_6;
+                    gx0[u] = gx0[u] + w_0 * l0_0;
+                    gy[9] = gy[9] + u0_0 * gz_0;
+                    gy[10] = gy[10] + u0_0 * gz_1;
+                    gy[11] = gy[11] + u0_0 * gz_2;
+                    gy[12] = gy[12] + u0_0 * gz_3;
+                    gy[13] = gy[13] + u0_0 * gz_4;
+                    gy[14] = gy[14] + u0_0 * gz_5;
+                    gy[15] = gy[15] + u0_0 * gz_6;
+                    gw_v[u] = x_0 * l0_0;
                 }
                 cgtp_store_stream<2>(gw_row + 1664, gw_v);
             }
-            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
-                const real C1 = 0x1.94c584p+1f; /* sqrt(10) */
-                const real C2 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-                const real C3 = 0x1.43d136p+0f; /* sqrt(8/5) */
-                const real C4 = 0x1.3988e2p+0f; /* sqrt(3/2) */
-                const real C5 = 0x1.08654ap-2f; /* sqrt(1/15) */
-                const real C6 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_4 + C0 * y_6;
-                const real y_f1 = C1 * y_1;
-                const real y_f2 = C0 * y_0 - y_2;
-                const real y_f3 = C2 * y_3 + y_5;
-                const real y_f4 = C3 * y_2;
-                const real y_f5 = y_1;
-                const real y_f6 = y_2;
-                const real y_f7 = C4 * y_3;
-                const real y_f8 = y_4;
-                const real y_f9 = C3 * y_4;
-                const real y_f10 = C2 * y_3 - y_5;
-                const real y_f11 = y_0 + C5 * y_2;
-                const real y_f12 = C6 * y_5;
-                const real y_f13 = C5 * y_4 - y_6;
+            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14);
+               * 32 fma, 18 mul, 6 add, 1 neg per channel; 4 fma, 6 mul, 2 add per item */
+                const real y_f0 = y[13] + K15_1 * y[15];
+                const real y_f1 = K10_1 * y[10];
+                const real y_f2 = y[11] - K15_1 * y[9];
+                const real s0_0 = K3_5 * y[12];
+                const real y_f3 = s0_0 + y[14];
+                const real y_f4 = K8_5 * y[11];
+                const real y_f7 = K3_2 * y[12];
+                const real y_f9 = K8_5 * y[13];
+                const real y_f10 = s0_0 - y[14];
+                const real y_f11 = y[9] + K1_15 * y[11];
+                const real y_f12 = K2_3 * y[14];
+                const real y_f13 = y[15] - K1_15 * y[13];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 4928) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz10[0], gz_1 = gz10[1], gz_2 = gz10[2], gz_3 = gz10[3], gz_4 = gz10[4];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real l0_0 = -y_f0 * gz_0 - y_f3 * gz_1 + y_f6 * gz_2 + y_f5 * gz_3 + y_f11 * gz_4;
-                const real l0_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3 + y_f12 * gz_4;
-                const real l0_2 = y_f2 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 - y_f10 * gz_3 - y_f13 * gz_4;
-                gx1[0] = gx1[0] + w_0 * l0_0;
-                gx1[1] = gx1[1] + w_0 * l0_1;
-                gx1[2] = gx1[2] + w_0 * l0_2;
-                const real q1_0 = -u0_0 * gz_0;
-                const real q1_1 = u0_1 * gz_0;
-                const real q1_2 = u0_2 * gz_0;
-                const real q1_3 = -u0_0 * gz_1;
-                const real q1_4 = u0_1 * gz_1;
-                const real q1_7 = u0_1 * gz_2;
-                const real q1_9 = u0_1 * gz_3;
-                const real q1_10 = -u0_2 * gz_3;
-                const real q1_11 = u0_0 * gz_4;
-                const real q1_12 = u0_1 * gz_4;
-                const real q1_13 = -u0_2 * gz_4;
-                gy[9] = gy[9] + C0 * q1_2 + q1_11;
-                gy[10] = gy[10] + C1 * q1_1 + u0_0 * gz_3 + u0_2 * gz_1;
-                gy[11] = gy[11] - q1_2 + C3 * q1_4 + u0_0 * gz_2 + C5 * q1_11;
-                gy[12] = gy[12] + C2 * q1_3 + C4 * q1_7 + C2 * q1_10;
-                gy[13] = gy[13] + q1_0 + u0_2 * gz_2 + C3 * q1_9 + C5 * q1_13;
-                gy[14] = gy[14] + q1_3 - q1_10 + C6 * q1_12;
-                gy[15] = gy[15] + C0 * q1_0 - q1_13;
-                gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz10[5], gz_1 = gz10[6], gz_2 = gz10[7], gz_3 = gz10[8], gz_4 = gz10[9];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real l0_0 = -y_f0 * gz_0 - y_f3 * gz_1 + y_f6 * gz_2 + y_f5 * gz_3 + y_f11 * gz_4;
-                const real l0_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3 + y_f12 * gz_4;
-                const real l0_2 = y_f2 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 - y_f10 * gz_3 - y_f13 * gz_4;
-                gx1[3] = gx1[3] + w_0 * l0_0;
-                gx1[4] = gx1[4] + w_0 * l0_1;
-                gx1[5] = gx1[5] + w_0 * l0_2;
-                const real q1_0 = -u0_0 * gz_0;
-                const real q1_1 = u0_1 * gz_0;
-                const real q1_2 = u0_2 * gz_0;
-                const real q1_3 = -u0_0 * gz_1;
-                const real q1_4 = u0_1 * gz_1;
-                const real q1_7 = u0_1 * gz_2;
-                const real q1_9 = u0_1 * gz_3;
-                const real q1_10 = -u0_2 * gz_3;
-                const real q1_11 = u0_0 * gz_4;
-                const real q1_12 = u0_1 * gz_4;
-                const real q1_13 = -u0_2 * gz_4;
-                gy[9] = gy[9] + C0 * q1_2 + q1_11;
-                gy[10] = gy[10] + C1 * q1_1 + u0_0 * gz_3 + u0_2 * gz_1;
-                gy[11] = gy[11] - q1_2 + C3 * q1_4 + u0_0 * gz_2 + C5 * q1_11;
-                gy[12] = gy[12] + C2 * q1_3 + C4 * q1_7 + C2 * q1_10;
-                gy[13] = gy[13] + q1_0 + u0_2 * gz_2 + C3 * q1_9 + C5 * q1_13;
-                gy[14] = gy[14] + q1_3 - q1_10 + C6 * q1_12;
-                gy[15] = gy[15] + C0 * q1_0 - q1_13;
-                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz10[u * 5], gz_1 = gz10[u * 5 + 1], gz_2 = gz10[u * 5 + 2];
+                    const real gz_3 = gz10[u * 5 + 3], gz_4 = gz10[u * 5 + 4];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    const real l0_0 = y_f0 * gz_0 + y_f3 * gz_1 - y[11] * gz_2 - y[10] * gz_3
+                        - y_f11 * gz_4;
+                    const real l0_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3
+                        + y_f12 * gz_4;
+                    const real l0_2 = y_f2 * gz_0 - y[10] * gz_1 - y[13] * gz_2 + y_f10 * gz_3
+                        - y_f13 * gz_4;
+                    gx1[u * 3] = gx1[u * 3] - w_0 * l0_0;
+                    gx1[u * 3 + 1] = gx1[u * 3 + 1] + w_0 * l0_1;
+                    gx1[u * 3 + 2] = gx1[u * 3 + 2] - w_0 * l0_2;
+                    const real q1_0 = u0_0 * gz_0;
+                    const real q1_2 = u0_2 * gz_0;
+                    const real q1_3 = u0_0 * gz_1;
+                    const real q1_10 = u0_2 * gz_3;
+                    const real q1_11 = u0_0 * gz_4;
+                    const real q1_13 = u0_2 * gz_4;
+                    gy[9] = q1_11 + gy[9] + K15_1 * q1_2;
+                    gy[10] = gy[10] + u0_1 * gz_0 * K10_1 + u0_0 * gz_3 + u0_2 * gz_1;
+                    gy[11] = gy[11] - q1_2 + u0_1 * gz_1 * K8_5 + u0_0 * gz_2 + K1_15 * q1_11;
+                    gy[12] = gy[12] - K3_5 * q1_3 + u0_1 * gz_2 * K3_2 - K3_5 * q1_10;
+                    gy[13] = gy[13] - q1_0 + u0_2 * gz_2 + u0_1 * gz_3 * K8_5 - K1_15 * q1_13;
+                    gy[14] = q1_10 + gy[14] - q1_3 + u0_1 * gz_4 * K2_3;
+                    gy[15] = q1_13 + gy[15] - K15_1 * q1_0;
+                    gw_v[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2;
                 }
                 cgtp_store_stream<2>(gw_row + 1280, gw_v);
             }
-            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
-                const real C1 = 0x1.3988e2p+1f; /* sqrt(6) */
-                const real C2 = 0x1.94c584p+1f; /* sqrt(10) */
-                const real C3 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C4 = 0x1.43d136p+0f; /* sqrt(8/5) */
-                const real C5 = 0x1.5775c6p+0f; /* sqrt(9/5) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_4 + C0 * y_6;
-                const real y_f1 = C1 * y_3 + C2 * y_5;
-                const real y_f2 = C3 * y_2;
-                const real y_f3 = C2 * y_1;
-                const real y_f4 = C0 * y_0 + y_2;
-                const real y_f5 = y_1;
-                const real y_f6 = C4 * y_2;
-                const real y_f7 = C5 * y_3;
-                const real y_f8 = C4 * y_4;
-                const real y_f9 = y_5;
-                const real y_f10 = C0 * y_0 - y_2;
-                const real y_f11 = C3 * y_4;
-                const real y_f12 = C1 * y_3 - C2 * y_5;
-                const real y_f13 = y_4 - C0 * y_6;
+            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/70), sqrt(1/7), sqrt(1/70);
+               * 36 fma, 23 mul, 4 add, 1 neg per channel; 4 fma, 8 mul, 2 add per item */
+                const real y_f0 = y[13] + K15_1 * y[15];
+                const real s0_0 = K6_1 * y[12];
+                const real y_f1 = s0_0 + K10_1 * y[14];
+                const real y_f2 = K12_1 * y[11];
+                const real y_f3 = K10_1 * y[10];
+                const real s1_0 = K15_1 * y[9];
+                const real y_f4 = s1_0 + y[11];
+                const real y_f6 = K8_5 * y[11];
+                const real y_f7 = K9_5 * y[12];
+                const real y_f8 = K8_5 * y[13];
+                const real y_f10 = s1_0 - y[11];
+                const real y_f11 = K12_1 * y[13];
+                const real y_f12 = s0_0 - K10_1 * y[14];
+                const real y_f13 = y[13] - K15_1 * y[15];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 4160) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz7[0], gz_1 = gz7[1], gz_2 = gz7[2];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                const real l0_0 = -y_f0 * gz_0 + y_f5 * gz_1 + y_f10 * gz_2;
-                const real l0_1 = -y_f1 * gz_0 + y_f6 * gz_1 + y_f3 * gz_2;
-                const real l0_2 = y_f2 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2;
-                const real l0_3 = y_f3 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
-                const real l0_4 = y_f4 * gz_0 + y_f9 * gz_1 - y_f13 * gz_2;
-                gx2[0] = gx2[0] + w_0 * l0_0;
-                gx2[1] = gx2[1] + w_0 * l0_1;
-                gx2[2] = gx2[2] + w_0 * l0_2;
-                gx2[3] = gx2[3] + w_0 * l0_3;
-                gx2[4] = gx2[4] + w_0 * l0_4;
-                const real q1_0 = -u0_0 * gz_0;
-                const real q1_1 = -u0_1 * gz_0;
-                const real q1_2 = u0_2 * gz_0;
-                const real q1_3 = u0_1 * gz_2 + u0_3 * gz_0;
-                const real q1_4 = u0_4 * gz_0;
-                const real q1_6 = u0_1 * gz_1;
-                const real q1_7 = u0_2 * gz_1;
-                const real q1_8 = u0_3 * gz_1;
-                const real q1_10 = u0_0 * gz_2;
-                const real q1_11 = u0_2 * gz_2;
-                const real q1_12 = -u0_3 * gz_2;
-                const real q1_13 = -u0_4 * gz_2;
-                gy[9] = gy[9] + C0 * q1_4 + C0 * q1_10;
-                gy[10] = gy[10] + C2 * q1_3 + u0_0 * gz_1;
-                gy[11] = gy[11] + C3 * q1_2 + q1_4 + C4 * q1_6 - q1_10;
-                gy[12] = gy[12] + C1 * q1_1 + C5 * q1_7 + C1 * q1_12;
-                gy[13] = gy[13] + q1_0 + C4 * q1_8 + C3 * q1_11 + q1_13;
-                gy[14] = gy[14] + C2 * q1_1 + u0_4 * gz_1 - C2 * q1_12;
-                gy[15] = gy[15] + C0 * q1_0 - C0 * q1_13;
-                gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz7[3], gz_1 = gz7[4], gz_2 = gz7[5];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                const real l0_0 = -y_f0 * gz_0 + y_f5 * gz_1 + y_f10 * gz_2;
-                const real l0_1 = -y_f1 * gz_0 + y_f6 * gz_1 + y_f3 * gz_2;
-                const real l0_2 = y_f2 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2;
-                const real l0_3 = y_f3 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
-                const real l0_4 = y_f4 * gz_0 + y_f9 * gz_1 - y_f13 * gz_2;
-                gx2[5] = gx2[5] + w_0 * l0_0;
-                gx2[6] = gx2[6] + w_0 * l0_1;
-                gx2[7] = gx2[7] + w_0 * l0_2;
-                gx2[8] = gx2[8] + w_0 * l0_3;
-                gx2[9] = gx2[9] + w_0 * l0_4;
-                const real q1_0 = -u0_0 * gz_0;
-                const real q1_1 = -u0_1 * gz_0;
-                const real q1_2 = u0_2 * gz_0;
-                const real q1_3 = u0_1 * gz_2 + u0_3 * gz_0;
-                const real q1_4 = u0_4 * gz_0;
-                const real q1_6 = u0_1 * gz_1;
-                const real q1_7 = u0_2 * gz_1;
-                const real q1_8 = u0_3 * gz_1;
-                const real q1_10 = u0_0 * gz_2;
-                const real q1_11 = u0_2 * gz_2;
-                const real q1_12 = -u0_3 * gz_2;
-                const real q1_13 = -u0_4 * gz_2;
-                gy[9] = gy[9] + C0 * q1_4 + C0 * q1_10;
-                gy[10] = gy[10] + C2 * q1_3 + u0_0 * gz_1;
-                gy[11] = gy[11] + C3 * q1_2 + q1_4 + C4 * q1_6 - q1_10;
-                gy[12] = gy[12] + C1 * q1_1 + C5 * q1_7 + C1 * q1_12;
-                gy[13] = gy[13] + q1_0 + C4 * q1_8 + C3 * q1_11 + q1_13;
-                gy[14] = gy[14] + C2 * q1_1 + u0_4 * gz_1 - C2 * q1_12;
-                gy[15] = gy[15] + C0 * q1_0 - C0 * q1_13;
-                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
+                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz7[u * 3], gz_1 = gz7[u * 3 + 1], gz_2 = gz7[u * 3 + 2];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    const real u0_3 = w_0 * x_3;
+                    const real u0_4 = w_0 * x_4;
+                    const real l0_0 = y_f0 * gz_0 - y[10] * gz_1 - y_f10 * gz_2;
+                    const real l0_1 = y_f1 * gz_0 - y_f6 * gz_1 - y_f3 * gz_2;
+                    const real l0_2 = y_f2 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2;
+                    const real l0_3 = y_f3 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
+                    const real l0_4 = y_f4 * gz_0 + y[14] * gz_1 - y_f13 * gz_2;
+                    gx2[u * 5] = gx2[u * 5] - w_0 * l0_0;
+                    gx2[u * 5 + 1] = gx2[u * 5 + 1] - w_0 * l0_1;
+                    gx2[u * 5 + 2] = gx2[u * 5 + 2] + w_0 * l0_2;
+                    gx2[u * 5 + 3] = gx2[u * 5 + 3] + w_0 * l0_3;
+                    gx2[u * 5 + 4] = gx2[u * 5 + 4] + w_0 * l0_4;
+                    const real q1_0 = u0_0 * gz_0;
+                    const real q1_1 = u0_1 * gz_0;
+                    const real q1_3 = u0_1 * gz_2 + u0_3 * gz_0;
+                    const real q1_4 = u0_4 * gz_0;
+                    const real q1_10 = u0_0 * gz_2;
+                    const real q1_12 = u0_3 * gz_2;
+                    const real q1_13 = u0_4 * gz_2;
+                    gy[9] = gy[9] + K15_1 * q1_4 + K15_1 * q1_10;
+                    gy[10] = gy[10] + K10_1 * q1_3 + u0_0 * gz_1;
+                    gy[11] = gy[11] - q1_10 + u0_2 * gz_0 * K12_1 + q1_4 + u0_1 * gz_1 * K8_5;
+                    gy[12] = gy[12] - K6_1 * q1_1 + u0_2 * gz_1 * K9_5 - K6_1 * q1_12;
+                    gy[13] = gy[13] - q1_13 - q1_0 + u0_3 * gz_1 * K8_5 + u0_2 * gz_2 * K12_1;
+                    gy[14] = gy[14] - K10_1 * q1_1 + u0_4 * gz_1 + K10_1 * q1_12;
+                    gy[15] = gy[15] - K15_1 * q1_0 + K15_1 * q1_13;
+                    gw_v[u] = -x_0 * l0_0 - x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
                 }
                 cgtp_store_stream<2>(gw_row + 896, gw_v);
             }
-            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1.94c584p+0f; /* sqrt(5/2) */
-                const real C1 = 0x1.1e377ap+1f; /* sqrt(5) */
-                const real C2 = 0x1.a20bd8p+0f; /* sqrt(8/3) */
-                const real C3 = 0x1.4a7e9cp+0f; /* sqrt(5/3) */
-                const real C4 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
-                const real C5 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
-                const real C6 = 0x1.94c584p-1f; /* sqrt(5/8) */
-                const real C7 = 0x1.bb67aep-1f; /* sqrt(3/4) */
-                const real C8 = 0x1.43d136p-2f; /* sqrt(1/10) */
-                const real C9 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_4;
-                const real y_f1 = C0 * y_5;
-                const real y_f2 = C1 * y_0;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = y_2;
-                const real y_f5 = C2 * y_3;
-                const real y_f6 = y_4 - C3 * y_6;
-                const real y_f7 = C3 * y_0 + y_2;
-                const real y_f8 = y_4 + C4 * y_6;
-                const real y_f9 = C5 * y_3 - C6 * y_5;
-                const real y_f10 = C7 * y_2;
-                const real y_f11 = C6 * y_1;
-                const real y_f12 = C4 * y_0 + y_2;
-                const real y_f13 = y_1;
-                const real y_f14 = C8 * y_2;
-                const real y_f15 = C9 * y_3;
-                const real y_f16 = C8 * y_4;
-                const real y_f17 = y_5;
-                const real y_f18 = C4 * y_0 - y_2;
-                const real y_f19 = C7 * y_4;
-                const real y_f20 = C5 * y_3 + C6 * y_5;
-                const real y_f21 = y_4 - C4 * y_6;
-                const real y_f22 = C3 * y_0 - y_2;
-                const real y_f23 = y_4 + C3 * y_6;
-                const real y_f24 = C1 * y_6;
+            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8), sqrt(1/12);
+               * 68 fma, 32 mul, 8 add, 1 neg per channel; 6 fma, 14 mul, 4 add per item */
+                const real y_f1 = K5_2 * y[14];
+                const real y_f2 = K5_1 * y[9];
+                const real y_f3 = K5_2 * y[10];
+                const real y_f5 = K8_3 * y[12];
+                const real y_f6 = y[13] - K5_3 * y[15];
+                const real s0_0 = K5_3 * y[9];
+                const real y_f7 = s0_0 + y[11];
+                const real y_f8 = y[13] + K5_12 * y[15];
+                const real s1_0 = K1_6 * y[12];
+                const real y_f9 = s1_0 - K5_8 * y[14];
+                const real y_f10 = K3_4 * y[11];
+                const real y_f11 = K5_8 * y[10];
+                const real s2_0 = K5_12 * y[9];
+                const real y_f12 = s2_0 + y[11];
+                const real y_f14 = K1_10 * y[11];
+                const real y_f15 = K4_5 * y[12];
+                const real y_f16 = K1_10 * y[13];
+                const real y_f18 = s2_0 - y[11];
+                const real y_f19 = K3_4 * y[13];
+                const real y_f20 = s1_0 + K5_8 * y[14];
+                const real y_f21 = y[13] - K5_12 * y[15];
+                const real y_f22 = s0_0 - y[11];
+                const real y_f23 = y[13] + K5_3 * y[15];
+                const real y_f24 = K5_1 * y[15];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 6464) + lane * 2);
                 real gw_v[2];
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz16[0], gz_1 = gz16[1], gz_2 = gz16[2], gz_3 = gz16[3], gz_4 = gz16[4], gz_5 = gz16[5], gz_6 = gz16[6];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                const real l0_0 = -y_f0 * gz_0 - y_f5 * gz_1 + y_f8 * gz_2 - y_f13 * gz_3 - y_f18 * gz_4
-                    + y_f4 * gz_6;
-                const real l0_1 = y_f1 * gz_0 + y_f6 * gz_1 + y_f9 * gz_2 + y_f14 * gz_3 + y_f11 * gz_4
-                    + y_f22 * gz_5 - y_f3 * gz_6;
-                const real l0_2 = -y_f2 * gz_0 + y_f10 * gz_2 + y_f15 * gz_3 + y_f19 * gz_4 - y_f24 * gz_6;
-                const real l0_3 = y_f3 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2 + y_f16 * gz_3 + y_f20 * gz_4
-                    + y_f23 * gz_5 + y_f1 * gz_6;
-                const real l0_4 = -y_f4 * gz_0 - y_f12 * gz_2 - y_f17 * gz_3 + y_f21 * gz_4 - y_f5 * gz_5
-                    - y_f0 * gz_6;
-                gx2[0] = gx2[0] + w_0 * l0_0;
-                gx2[1] = gx2[1] + w_0 * l0_1;
-                gx2[2] = gx2[2] + w_0 * l0_2;
-                gx2[3] = gx2[3] + w_0 * l0_3;
-                gx2[4] = gx2[4] + w_0 * l0_4;
-                const real q1_1 = u0_1 * gz_0 + u0_3 * gz_6;
-                const real q1_2 = -u0_2 * gz_0;
-                const real q1_3 = -u0_1 * gz_6 + u0_3 * gz_0;
-                const real q1_5 = -u0_0 * gz_1 - u0_4 * gz_5;
-                const real q1_6 = u0_1 * gz_1;
-                const real q1_7 = u0_3 * gz_1;
-                const real q1_8 = u0_0 * gz_2;
-                const real q1_9 = u0_1 * gz_2;
-                const real q1_10 = u0_2 * gz_2;
-                const real q1_11 = u0_1 * gz_4 + u0_3 * gz_2;
-                const real q1_12 = -u0_4 * gz_2;
-                const real q1_14 = u0_1 * gz_3;
-                const real q1_15 = u0_2 * gz_3;
-                const real q1_16 = u0_3 * gz_3;
-                const real q1_18 = -u0_0 * gz_4;
-                const real q1_19 = u0_2 * gz_4;
-                const real q1_20 = u0_3 * gz_4;
-                const real q1_21 = u0_4 * gz_4;
-                const real q1_22 = u0_1 * gz_5;
-                const real q1_23 = u0_3 * gz_5;
-                const real q1_24 = -u0_2 * gz_6;
-                gy[9] = gy[9] + C1 * q1_2 + C3 * q1_7 + C4 * q1_12 + C4 * q1_18 + C3 * q1_22;
-                gy[10] = gy[10] + C0 * q1_3 + C6 * q1_11 - u0_0 * gz_3;
-                gy[11] = gy[11] + u0_0 * gz_6 - u0_4 * gz_0 + q1_7 + C7 * q1_10 + q1_12 + C8 * q1_14
-                    - q1_18 - q1_22;
-                gy[12] = gy[12] + C2 * q1_5 + C5 * q1_9 + C9 * q1_15 + C5 * q1_20;
-                gy[13] = gy[13] - u0_0 * gz_0 - u0_4 * gz_6 + q1_6 + q1_8 + C8 * q1_16 + C7 * q1_19 + q1_21
-                    + q1_23;
-                gy[14] = gy[14] + C0 * q1_1 - C6 * q1_9 - u0_4 * gz_3 + C6 * q1_20;
-                gy[15] = gy[15] - C3 * q1_6 + C4 * q1_8 - C4 * q1_21 + C3 * q1_23 + C1 * q1_24;
-                gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real gz_0 = gz16[7], gz_1 = gz16[8], gz_2 = gz16[9], gz_3 = gz16[10], gz_4 = gz16[11], gz_5 = gz16[12], gz_6 = gz16[13];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                const real l0_0 = -y_f0 * gz_0 - y_f5 * gz_1 + y_f8 * gz_2 - y_f13 * gz_3 - y_f18 * gz_4
-                    + y_f4 * gz_6;
-                const real l0_1 = y_f1 * gz_0 + y_f6 * gz_1 + y_f9 * gz_2 + y_f14 * gz_3 + y_f11 * gz_4
-                    + y_f22 * gz_5 - y_f3 * gz_6;
-                const real l0_2 = -y_f2 * gz_0 + y_f10 * gz_2 + y_f15 * gz_3 + y_f19 * gz_4 - y_f24 * gz_6;
-                const real l0_3 = y_f3 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2 + y_f16 * gz_3 + y_f20 * gz_4
-                    + y_f23 * gz_5 + y_f1 * gz_6;
-                const real l0_4 = -y_f4 * gz_0 - y_f12 * gz_2 - y_f17 * gz_3 + y_f21 * gz_4 - y_f5 * gz_5
-                    - y_f0 * gz_6;
-                gx2[5] = gx2[5] + w_0 * l0_0;
-                gx2[6] = gx2[6] + w_0 * l0_1;
-                gx2[7] = gx2[7] + w_0 * l0_2;
-                gx2[8] = gx2[8] + w_0 * l0_3;
-                gx2[9] = gx2[9] + w_0 * l0_4;
-                const real q1_1 = u0_1 * gz_0 + u0_3 * gz_6;
-                const real q1_2 = -u0_2 * gz_0;
-                const real q1_3 = -u0_1 * gz_6 + u0_3 * gz_0;
-                const real q1_5 = -u0_0 * gz_1 - u0_4 * gz_5;
-                const real q1_6 = u0_1 * gz_1;
-                const real q1_7 = u0_3 * gz_1;
-                const real q1_8 = u0_0 * gz_2;
-                const real q1_9 = u0_1 * gz_2;
-                const real q1_10 = u0_2 * gz_2;
-                const real q1_11 = u0_1 * gz_4 + u0_3 * gz_2;
-                const real q1_12 = -u0_4 * gz_2;
-                const real q1_14 = u0_1 * gz_3;
-                const real q1_15 = u0_2 * gz_3;
-                const real q1_16 = u0_3 * gz_3;
-                const real q1_18 = -u0_0 * gz_4;
-                const real q1_19 = u0_2 * gz_4;
-                const real q1_20 = u0_3 * gz_4;
-                const real q1_21 = u0_4 * gz_4;
-                const real q1_22 = u0_1 * gz_5;
-                const real q1_23 = u0_3 * gz_5;
-                const real q1_24 = -u0_2 * gz_6;
-                gy[9] = gy[9] + C1 * q1_2 + C3 * q1_7 + C4 * q1_12 + C4 * q1_18 + C3 * q1_22;
-                gy[10] = gy[10] + C0 * q1_3 + C6 * q1_11 - u0_0 * gz_3;
-                gy[11] = gy[11] + u0_0 * gz_6 - u0_4 * gz_0 + q1_7 + C7 * q1_10 + q1_12 + C8 * q1_14
-                    - q1_18 - q1_22;
-                gy[12] = gy[12] + C2 * q1_5 + C5 * q1_9 + C9 * q1_15 + C5 * q1_20;
-                gy[13] = gy[13] - u0_0 * gz_0 - u0_4 * gz_6 + q1_6 + q1_8 + C8 * q1_16 + C7 * q1_19 + q1_21
-                    + q1_23;
-                gy[14] = gy[14] + C0 * q1_1 - C6 * q1_9 - u0_4 * gz_3 + C6 * q1_20;
-                gy[15] = gy[15] - C3 * q1_6 + C4 * q1_8 - C4 * q1_21 + C3 * q1_23 + C1 * q1_24;
-                gw_v[1] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
+                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
+                    const real w_0 = w_v[u];
+                    const real gz_0 = gz16[u * 7], gz_1 = gz16[u * 7 + 1], gz_2 = gz16[u * 7 + 2];
+                    const real gz_3 = gz16[u * 7 + 3], gz_4 = gz16[u * 7 + 4];
+                    const real gz_5 = gz16[u * 7 + 5], gz_6 = gz16[u * 7 + 6];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    const real u0_3 = w_0 * x_3;
+                    const real u0_4 = w_0 * x_4;
+                    const real l0_0 = y[13] * gz_0 + y_f5 * gz_1 - y_f8 * gz_2 + y[10] * gz_3
+                        + y_f18 * gz_4 - y[11] * gz_6;
+                    const real l0_1 = y_f1 * gz_0 + y_f6 * gz_1 + y_f9 * gz_2 + y_f14 * gz_3
+                        + y_f11 * gz_4 + y_f22 * gz_5 - y_f3 * gz_6;
+                    const real l0_2 = y_f2 * gz_0 - y_f10 * gz_2 - y_f15 * gz_3 - y_f19 * gz_4
+                        + y_f24 * gz_6;
+                    const real l0_3 = y_f3 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2 + y_f16 * gz_3
+                        + y_f20 * gz_4 + y_f23 * gz_5 + y_f1 * gz_6;
+                    const real l0_4 = y[11] * gz_0 + y_f12 * gz_2 + y[14] * gz_3 - y_f21 * gz_4
+                        + y_f5 * gz_5 + y[13] * gz_6;
+                    gx2[u * 5] = gx2[u * 5] - w_0 * l0_0;
+                    gx2[u * 5 + 1] = gx2[u * 5 + 1] + w_0 * l0_1;
+                    gx2[u * 5 + 2] = gx2[u * 5 + 2] - w_0 * l0_2;
+                    gx2[u * 5 + 3] = gx2[u * 5 + 3] + w_0 * l0_3;
+                    gx2[u * 5 + 4] = gx2[u * 5 + 4] - w_0 * l0_4;
+                    const real q1_1 = u0_1 * gz_0 + u0_3 * gz_6;
+                    const real q1_3 = u0_1 * gz_6 - u0_3 * gz_0;
+                    const real q1_5 = u0_0 * gz_1 + u0_4 * gz_5;
+                    const real q1_6 = u0_1 * gz_1;
+                    const real q1_7 = u0_3 * gz_1;
+                    const real q1_8 = u0_0 * gz_2;
+                    const real q1_9 = u0_1 * gz_2;
+                    const real q1_11 = u0_1 * gz_4 + u0_3 * gz_2;
+                    const real q1_12 = u0_4 * gz_2;
+                    const real q1_18 = u0_0 * gz_4;
+                    const real q1_20 = u0_3 * gz_4;
+                    const real q1_21 = u0_4 * gz_4;
+                    const real q1_22 = u0_1 * gz_5;
+                    const real q1_23 = u0_3 * gz_5;
+                    gy[9] = gy[9] - u0_2 * gz_0 * K5_1 + K5_3 * q1_7 - K5_12 * q1_12
+                        - K5_12 * q1_18 + K5_3 * q1_22;
+                    gy[10] = gy[10] - K5_2 * q1_3 + K5_8 * q1_11 - u0_0 * gz_3;
+                    gy[11] = gy[11] - q1_22 + u0_0 * gz_6 - u0_4 * gz_0 + q1_7 + u0_2 * gz_2 * K3_4
+                        - q1_12 + u0_1 * gz_3 * K1_10 + q1_18;
+                    gy[12] = gy[12] - K8_3 * q1_5 + K1_6 * q1_9 + u0_2 * gz_3 * K4_5 + K1_6 * q1_20;
+                    gy[13] = q1_23 + gy[13] - u0_0 * gz_0 - u0_4 * gz_6 + q1_6 + q1_8
+                        + u0_3 * gz_3 * K1_10 + u0_2 * gz_4 * K3_4 + q1_21;
+                    gy[14] = gy[14] + K5_2 * q1_1 - K5_8 * q1_9 - u0_4 * gz_3 + K5_8 * q1_20;
+                    gy[15] = gy[15] - K5_3 * q1_6 + K5_12 * q1_8 - K5_12 * q1_21 + K5_3 * q1_23
+                        - u0_2 * gz_6 * K5_1;
+                    gw_v[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4;
                 }
                 cgtp_store_stream<2>(gw_row + 2048, gw_v);
             }
@@ -1500,7 +1073,7 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
                              stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {1695}, groups[] = {2};
+        static const int work[] = {1652}, groups[] = {2};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups, false);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? backward_convolution<CGTP_FEW_NODES> : backward_convolution<0>,

@@ -9,8 +9,8 @@
  *               128x3o+128x3o+128x3o+128x3o
  */
 /* Plan for sm_90:
- *   kernel double_backward: 1 schedule, 375488 flops and at least 26304 bytes per item
- *     convolution: pipelined convolution, all paths; 375488 flops per item
+ *   kernel double_backward: 1 schedule, 312758 flops and at least 26304 bytes per item
+ *     convolution: pipelined convolution, all paths; 312758 flops per item
  *       d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw); row with a fix-up
  *       d_x = Q_x(by, w, gz) + Q_x(y, cw, gz); edge buffer and gather
  *       d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz); partial rows and their sum
@@ -19,10 +19,10 @@
  *       registers most 255, edge buffer
  *       segment 0:
  *         paths 0, 4, 3, 1, 9, 8, 5, 14, 13, 10, channels 128, channels per lane 1, groups 4,
- *         registers 208, stage bytes 3840, instructions per edge 912
+ *         registers 208, stage bytes 3840, instructions per edge 868
  *       segment 1:
  *         paths 11, 6, 15, 2, 12, 7, 16, channels 128, channels per lane 1, groups 4, registers 193,
- *         stage bytes 3328, instructions per edge 1239
+ *         stage bytes 3328, instructions per edge 1174
  */
 #include "mace_large.h"
 
@@ -59,6 +59,33 @@ struct launch {
     real *d_x_edges;
     real *d_y_parts;
 };
+
+constexpr real K4_1 = 0x1p+1f; /* 2 */
+constexpr real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
+constexpr real K4_3 = 0x1.279a74p+0f; /* sqrt(4/3) */
+constexpr real K12_1 = 0x1.bb67aep+1f; /* sqrt(12) */
+constexpr real K16_1 = 0x1p+2f; /* 4 */
+constexpr real K3_1 = 0x1.bb67aep+0f; /* sqrt(3) */
+constexpr real K15_1 = 0x1.efbdecp+1f; /* sqrt(15) */
+constexpr real K10_1 = 0x1.94c584p+1f; /* sqrt(10) */
+constexpr real K3_5 = 0x1.8c97fp-1f; /* sqrt(3/5) */
+constexpr real K8_5 = 0x1.43d136p+0f; /* sqrt(8/5) */
+constexpr real K3_2 = 0x1.3988e2p+0f; /* sqrt(3/2) */
+constexpr real K1_15 = 0x1.08654ap-2f; /* sqrt(1/15) */
+constexpr real K2_3 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
+constexpr real K3_4 = 0x1.bb67aep-1f; /* sqrt(3/4) */
+constexpr real K1_4 = 0x1p-1f; /* 1/2 */
+constexpr real K6_1 = 0x1.3988e2p+1f; /* sqrt(6) */
+constexpr real K9_5 = 0x1.5775c6p+0f; /* sqrt(9/5) */
+constexpr real K5_2 = 0x1.94c584p+0f; /* sqrt(5/2) */
+constexpr real K5_1 = 0x1.1e377ap+1f; /* sqrt(5) */
+constexpr real K8_3 = 0x1.a20bd8p+0f; /* sqrt(8/3) */
+constexpr real K5_3 = 0x1.4a7e9cp+0f; /* sqrt(5/3) */
+constexpr real K5_12 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
+constexpr real K1_6 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
+constexpr real K5_8 = 0x1.94c584p-1f; /* sqrt(5/8) */
+constexpr real K1_10 = 0x1.43d136p-2f; /* sqrt(1/10) */
+constexpr real K4_5 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
 
 enum { PARTIAL_convolution = 1280 }; /* elements that a warp puts aside for a receiver it shares */
 
@@ -307,90 +334,74 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4
             real d_x1[3] = {0};
             real d_y[16] = {0};
             real *const d_w_row = l.d_w + edge * 2176 + group * 32 + lane * 1;
-            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
+               * 8 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 576) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
+                cgtp_load<1>(w_v, (const real *)(at + 576) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2432) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2432) + lane);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz0[0];
                 const real ax_0 = ax0[0];
                 const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * y_f0;
-                const real s1_0 = cw_0 * y_f0;
-                const real s2_0 = w_0 * by_f0;
-                d_gz0[0] = d_gz0[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-                d_x0[0] = d_x0[0] + s2_0 * gz_0 + s1_0 * gz_0;
-                const real d0_0 = ax_0 * gz_0;
-                const real d1_0 = x_0 * gz_0;
-                d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
-                cgtp_store_stream<1>(d_w_row + 0, d_w_v);
+                const real s0_0 = y[0] * cw_0;
+                const real s1_0 = by[0] * w_0;
+                d_gz0[0] = d_gz0[0] + y[0] * w_0 * ax_0 + s0_0 * x_0 + s1_0 * x_0;
+                d_x0[0] = d_x0[0] + s1_0 * gz_0 + s0_0 * gz_0;
+                const real s2_0 = gz_0 * ax_0;
+                const real s3_0 = gz_0 * x_0;
+                d_y[0] = d_y[0] + s2_0 * w_0 + s3_0 * cw_0;
+                d_w_v[0] = s3_0 * by[0] + s2_0 * y[0];
+                cgtp_store_stream<1>(d_w_row, d_w_v);
             }
-            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 18 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 960) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
+                cgtp_load<1>(w_v, (const real *)(at + 960) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2816) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2816) + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
                 const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
                 const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * y_f0;
-                const real s1_0 = cw_0 * y_f0;
-                const real s2_0 = w_0 * by_f0;
-                d_gz4[0] = d_gz4[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-                d_gz4[1] = d_gz4[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
-                d_gz4[2] = d_gz4[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
-                d_x1[0] = d_x1[0] + s2_0 * gz_0 + s1_0 * gz_0;
-                d_x1[1] = d_x1[1] + s2_0 * gz_1 + s1_0 * gz_1;
-                d_x1[2] = d_x1[2] + s2_0 * gz_2 + s1_0 * gz_2;
-                const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
-                const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-                d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
+                const real s0_0 = y[0] * cw_0 + by[0] * w_0;
+                const real s1_0 = y[0] * w_0;
+                d_gz4[0] = d_gz4[0] + s1_0 * ax_0 + s0_0 * x_0;
+                d_gz4[1] = d_gz4[1] + s1_0 * ax_1 + s0_0 * x_1;
+                d_gz4[2] = d_gz4[2] + s1_0 * ax_2 + s0_0 * x_2;
+                const real s2_0 = w_0 * by[0] + cw_0 * y[0];
+                d_x1[0] = d_x1[0] + s2_0 * gz_0;
+                d_x1[1] = d_x1[1] + s2_0 * gz_1;
+                d_x1[2] = d_x1[2] + s2_0 * gz_2;
+                const real s3_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
+                const real s4_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+                d_y[0] = d_y[0] + w_0 * s3_0 + cw_0 * s4_0;
+                d_w_v[0] = by[0] * s4_0 + y[0] * s3_0;
                 cgtp_store_stream<1>(d_w_row + 512, d_w_v);
             }
-            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 17 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 832) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
+                cgtp_load<1>(w_v, (const real *)(at + 832) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2688) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2688) + lane);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz3[0], gz_1 = gz3[1], gz_2 = gz3[2];
                 const real ax_0 = ax0[0];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u1_0 = cw_0 * x_0;
                 const real u2_0 = w_0 * x_0;
-                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
-                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-                const real v0_0 = u0_0 + u1_0;
-                d_gz3[0] = d_gz3[0] + y_f0 * v0_0 + by_f0 * u2_0;
-                d_gz3[1] = d_gz3[1] + y_f1 * v0_0 + by_f1 * u2_0;
-                d_gz3[2] = d_gz3[2] + y_f2 * v0_0 + by_f2 * u2_0;
+                const real l0_0 = by[1] * gz_0 + by[2] * gz_1 + by[3] * gz_2;
+                const real l1_0 = y[1] * gz_0 + y[2] * gz_1 + y[3] * gz_2;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                d_gz3[0] = d_gz3[0] + v0_0 * y[1] + u2_0 * by[1];
+                d_gz3[1] = d_gz3[1] + v0_0 * y[2] + u2_0 * by[2];
+                d_gz3[2] = d_gz3[2] + v0_0 * y[3] + u2_0 * by[3];
                 d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_y[1] = d_y[1] + v0_0 * gz_0;
                 d_y[2] = d_y[2] + v0_0 * gz_1;
@@ -398,130 +409,100 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4
                 d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
                 cgtp_store_stream<1>(d_w_row + 384, d_w_v);
             }
-            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+               * 22 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 704) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
+                cgtp_load<1>(w_v, (const real *)(at + 704) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2560) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2560) + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz1[0];
                 const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
                 const real cw_0 = cw_v[0];
-                const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-                const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-                d_gz1[0] = d_gz1[0] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
-                const real s0_0 = w_0 * gz_0;
-                const real s1_0 = cw_0 * gz_0;
-                d_x1[0] = d_x1[0] + s0_0 * by_f0 + s1_0 * y_f0;
-                d_x1[1] = d_x1[1] + s0_0 * by_f1 + s1_0 * y_f1;
-                d_x1[2] = d_x1[2] + s0_0 * by_f2 + s1_0 * y_f2;
-                d_y[1] = d_y[1] + s0_0 * ax_0 + s1_0 * x_0;
-                d_y[2] = d_y[2] + s0_0 * ax_1 + s1_0 * x_1;
-                d_y[3] = d_y[3] + s0_0 * ax_2 + s1_0 * x_2;
-                d_w_v[0] = gz_0 * t2_0 + gz_0 * t0_0;
+                const real s0_0 = y[1] * ax_0 + y[2] * ax_1 + y[3] * ax_2;
+                const real s1_0 = y[1] * x_0 + y[2] * x_1 + y[3] * x_2;
+                const real s2_0 = by[1] * x_0 + by[2] * x_1 + by[3] * x_2;
+                d_gz1[0] = d_gz1[0] + w_0 * s0_0 + cw_0 * s1_0 + w_0 * s2_0;
+                const real s3_0 = w_0 * gz_0;
+                const real s4_0 = cw_0 * gz_0;
+                d_x1[0] = d_x1[0] + s3_0 * by[1] + s4_0 * y[1];
+                d_x1[1] = d_x1[1] + s3_0 * by[2] + s4_0 * y[2];
+                d_x1[2] = d_x1[2] + s3_0 * by[3] + s4_0 * y[3];
+                d_y[1] = d_y[1] + s3_0 * ax_0 + s4_0 * x_0;
+                d_y[2] = d_y[2] + s3_0 * ax_1 + s4_0 * x_1;
+                d_y[3] = d_y[3] + s3_0 * ax_2 + s4_0 * x_2;
+                d_w_v[0] = gz_0 * s2_0 + gz_0 * s0_0;
                 cgtp_store_stream<1>(d_w_row + 128, d_w_v);
             }
-            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1p+1f; /* 2 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_0;
-                const real y_f2 = y_1;
-                const real y_f3 = C0 * y_1;
+            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2) x2, sqrt(1/6), sqrt(1/2) x2; 63 fma, 14 mul per channel; 2 mul per item */
+                const real y_f3 = K4_1 * y[2];
+                const real by_f3 = K4_1 * by[2];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_2;
-                const real by_f1 = by_0;
-                const real by_f2 = by_1;
-                const real by_f3 = C0 * by_1;
+                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3200) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3200) + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2], gz_3 = gz9[3], gz_4 = gz9[4];
+                const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2], gz_3 = gz9[3];
+                const real gz_4 = gz9[4];
                 const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
                 const real u2_0 = w_0 * x_0;
                 const real u2_1 = w_0 * x_1;
                 const real u2_2 = w_0 * x_2;
-                const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 - by_f1 * gz_2 - by_f1 * gz_4;
-                const real l0_1 = by_f1 * gz_1 + by_f3 * gz_2 + by_f0 * gz_3;
-                const real l0_2 = by_f1 * gz_0 - by_f0 * gz_2 + by_f2 * gz_3 + by_f0 * gz_4;
-                const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f1 * gz_2 - y_f1 * gz_4;
-                const real l1_1 = y_f1 * gz_1 + y_f3 * gz_2 + y_f0 * gz_3;
-                const real l1_2 = y_f1 * gz_0 - y_f0 * gz_2 + y_f2 * gz_3 + y_f0 * gz_4;
-                const real v0_0 = u0_0 + u1_0;
-                const real v0_1 = u0_1 + u1_1;
-                const real v0_2 = u0_2 + u1_2;
-                d_gz9[0] = d_gz9[0] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u2_0 + by_f1 * u2_2;
-                d_gz9[1] = d_gz9[1] + y_f2 * v0_0 + y_f1 * v0_1 + by_f2 * u2_0 + by_f1 * u2_1;
-                d_gz9[2] = d_gz9[2] - y_f1 * v0_0 + y_f3 * v0_1 - y_f0 * v0_2 - by_f1 * u2_0 + by_f3 * u2_1
-                    - by_f0 * u2_2;
-                d_gz9[3] = d_gz9[3] + y_f0 * v0_1 + y_f2 * v0_2 + by_f0 * u2_1 + by_f2 * u2_2;
-                d_gz9[4] = d_gz9[4] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u2_0 + by_f0 * u2_2;
+                const real l0_0 = by[3] * gz_0 + by[2] * gz_1 - by[1] * gz_2 - by[1] * gz_4;
+                const real l0_1 = by[1] * gz_1 + by_f3 * gz_2 + by[3] * gz_3;
+                const real l0_2 = by[1] * gz_0 - by[3] * gz_2 + by[2] * gz_3 + by[3] * gz_4;
+                const real l1_0 = y[3] * gz_0 + y[2] * gz_1 - y[1] * gz_2 - y[1] * gz_4;
+                const real l1_1 = y[1] * gz_1 + y_f3 * gz_2 + y[3] * gz_3;
+                const real l1_2 = y[1] * gz_0 - y[3] * gz_2 + y[2] * gz_3 + y[3] * gz_4;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+                d_gz9[0] = d_gz9[0] + y[3] * v0_0 + y[1] * v0_2 + by[3] * u2_0 + by[1] * u2_2;
+                d_gz9[1] = d_gz9[1] + y[2] * v0_0 + y[1] * v0_1 + by[2] * u2_0 + by[1] * u2_1;
+                d_gz9[2] = d_gz9[2] - y[1] * v0_0 + y_f3 * v0_1 - y[3] * v0_2 - by[1] * u2_0
+                    + by_f3 * u2_1 - by[3] * u2_2;
+                d_gz9[3] = d_gz9[3] + y[3] * v0_1 + y[2] * v0_2 + by[3] * u2_1 + by[2] * u2_2;
+                d_gz9[4] = d_gz9[4] - y[1] * v0_0 + y[3] * v0_2 - by[1] * u2_0 + by[3] * u2_2;
                 d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
                 d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
-                const real q2_3 = v0_1 * gz_2;
                 d_y[1] = d_y[1] - v0_0 * gz_2 - v0_0 * gz_4 + v0_1 * gz_1 + v0_2 * gz_0;
-                d_y[2] = d_y[2] + v0_0 * gz_1 + v0_2 * gz_3 + C0 * q2_3;
+                d_y[2] = d_y[2] + v0_0 * gz_1 + v0_2 * gz_3 + v0_1 * gz_2 * K4_1;
                 d_y[3] = d_y[3] + v0_0 * gz_0 + v0_1 * gz_3 - v0_2 * gz_2 + v0_2 * gz_4;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1
+                    + ax_2 * l1_2;
                 cgtp_store_stream<1>(d_w_row + 1152, d_w_v);
             }
-            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
+            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
+               * 27 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane * 1);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                const real by_f3 = by_3;
-                const real by_f4 = by_4;
+                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3072) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3072) + lane);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz8[0], gz_1 = gz8[1], gz_2 = gz8[2], gz_3 = gz8[3], gz_4 = gz8[4];
+                const real gz_0 = gz8[0], gz_1 = gz8[1], gz_2 = gz8[2], gz_3 = gz8[3];
+                const real gz_4 = gz8[4];
                 const real ax_0 = ax0[0];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u1_0 = cw_0 * x_0;
                 const real u2_0 = w_0 * x_0;
-                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2 + by_f3 * gz_3 + by_f4 * gz_4;
-                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4;
-                const real v0_0 = u0_0 + u1_0;
-                d_gz8[0] = d_gz8[0] + y_f0 * v0_0 + by_f0 * u2_0;
-                d_gz8[1] = d_gz8[1] + y_f1 * v0_0 + by_f1 * u2_0;
-                d_gz8[2] = d_gz8[2] + y_f2 * v0_0 + by_f2 * u2_0;
-                d_gz8[3] = d_gz8[3] + y_f3 * v0_0 + by_f3 * u2_0;
-                d_gz8[4] = d_gz8[4] + y_f4 * v0_0 + by_f4 * u2_0;
+                const real l0_0 = by[4] * gz_0 + by[5] * gz_1 + by[6] * gz_2 + by[7] * gz_3
+                    + by[8] * gz_4;
+                const real l1_0 = y[4] * gz_0 + y[5] * gz_1 + y[6] * gz_2 + y[7] * gz_3
+                    + y[8] * gz_4;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                d_gz8[0] = d_gz8[0] + v0_0 * y[4] + u2_0 * by[4];
+                d_gz8[1] = d_gz8[1] + v0_0 * y[5] + u2_0 * by[5];
+                d_gz8[2] = d_gz8[2] + v0_0 * y[6] + u2_0 * by[6];
+                d_gz8[3] = d_gz8[3] + v0_0 * y[7] + u2_0 * by[7];
+                d_gz8[4] = d_gz8[4] + v0_0 * y[8] + u2_0 * by[8];
                 d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_y[4] = d_y[4] + v0_0 * gz_0;
                 d_y[5] = d_y[5] + v0_0 * gz_1;
@@ -531,197 +512,155 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4
                 d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
                 cgtp_store_stream<1>(d_w_row + 1024, d_w_v);
             }
-            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = C0 * y_2 + y_4;
-                const real y_f1 = y_1;
-                const real y_f2 = y_0;
-                const real y_f3 = C1 * y_2;
-                const real y_f4 = y_3;
-                const real y_f5 = C0 * y_2 - y_4;
+            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(3/10) x3; 53 fma, 16 mul, 2 add, 1 neg per channel; 4 mul, 4 add per item */
+                const real s0_0 = K1_3 * y[6];
+                const real y_f0 = s0_0 + y[8];
+                const real y_f3 = K4_3 * y[6];
+                const real y_f5 = s0_0 - y[8];
+                const real s1_0 = K1_3 * by[6];
+                const real by_f0 = s1_0 + by[8];
+                const real by_f3 = K4_3 * by[6];
+                const real by_f5 = s1_0 - by[8];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1088) + lane * 1);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = C0 * by_2 + by_4;
-                const real by_f1 = by_1;
-                const real by_f2 = by_0;
-                const real by_f3 = C1 * by_2;
-                const real by_f4 = by_3;
-                const real by_f5 = C0 * by_2 - by_4;
+                cgtp_load<1>(w_v, (const real *)(at + 1088) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2944) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2944) + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz5[0], gz_1 = gz5[1], gz_2 = gz5[2];
                 const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
                 const real u2_0 = w_0 * x_0;
                 const real u2_1 = w_0 * x_1;
                 const real u2_2 = w_0 * x_2;
-                const real l0_0 = -by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
-                const real l0_1 = by_f1 * gz_0 + by_f3 * gz_1 + by_f4 * gz_2;
-                const real l0_2 = by_f2 * gz_0 + by_f4 * gz_1 - by_f5 * gz_2;
-                const real l1_0 = -y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-                const real l1_1 = y_f1 * gz_0 + y_f3 * gz_1 + y_f4 * gz_2;
-                const real l1_2 = y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-                const real v0_0 = u0_0 + u1_0;
-                const real v0_1 = u0_1 + u1_1;
-                const real v0_2 = u0_2 + u1_2;
-                d_gz5[0] = d_gz5[0] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u2_0 + by_f1 * u2_1
-                    + by_f2 * u2_2;
-                d_gz5[1] = d_gz5[1] + y_f1 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f1 * u2_0 + by_f3 * u2_1
-                    + by_f4 * u2_2;
-                d_gz5[2] = d_gz5[2] + y_f2 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2 + by_f2 * u2_0 + by_f4 * u2_1
-                    - by_f5 * u2_2;
-                d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
+                const real l0_0 = by_f0 * gz_0 - by[5] * gz_1 - by[4] * gz_2;
+                const real l0_1 = by[5] * gz_0 + by_f3 * gz_1 + by[7] * gz_2;
+                const real l0_2 = by[4] * gz_0 + by[7] * gz_1 - by_f5 * gz_2;
+                const real l1_0 = y_f0 * gz_0 - y[5] * gz_1 - y[4] * gz_2;
+                const real l1_1 = y[5] * gz_0 + y_f3 * gz_1 + y[7] * gz_2;
+                const real l1_2 = y[4] * gz_0 + y[7] * gz_1 - y_f5 * gz_2;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+                d_gz5[0] = d_gz5[0] - y_f0 * v0_0 + y[5] * v0_1 + y[4] * v0_2 - by_f0 * u2_0
+                    + by[5] * u2_1 + by[4] * u2_2;
+                d_gz5[1] = d_gz5[1] + y[5] * v0_0 + y_f3 * v0_1 + y[7] * v0_2 + by[5] * u2_0
+                    + by_f3 * u2_1 + by[7] * u2_2;
+                d_gz5[2] = d_gz5[2] + y[4] * v0_0 + y[7] * v0_1 - y_f5 * v0_2 + by[4] * u2_0
+                    + by[7] * u2_1 - by_f5 * u2_2;
+                d_x1[0] = d_x1[0] - w_0 * l0_0 - cw_0 * l1_0;
                 d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
                 d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
-                const real q2_0 = -v0_0 * gz_0;
-                const real q2_3 = v0_1 * gz_1;
-                const real q2_5 = -v0_2 * gz_2;
+                const real q2_0 = v0_0 * gz_0;
+                const real q2_5 = v0_2 * gz_2;
                 d_y[4] = d_y[4] + v0_0 * gz_2 + v0_2 * gz_0;
                 d_y[5] = d_y[5] + v0_0 * gz_1 + v0_1 * gz_0;
-                d_y[6] = d_y[6] + C0 * q2_0 + C1 * q2_3 + C0 * q2_5;
+                d_y[6] = d_y[6] - K1_3 * q2_0 + v0_1 * gz_1 * K4_3 - K1_3 * q2_5;
                 d_y[7] = d_y[7] + v0_1 * gz_2 + v0_2 * gz_1;
-                d_y[8] = d_y[8] + q2_0 - q2_5;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+                d_y[8] = q2_5 + d_y[8] - q2_0;
+                d_w_v[0] = -x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 - ax_0 * l1_0 + ax_1 * l1_1
+                    + ax_2 * l1_2;
                 cgtp_store_stream<1>(d_w_row + 640, d_w_v);
             }
-            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C1 = 0x1p+2f; /* 4 */
-                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_4;
-                const real y_f1 = y_0;
-                const real y_f2 = y_3;
-                const real y_f3 = y_1;
-                const real y_f4 = C0 * y_2 + y_4;
-                const real y_f5 = C1 * y_1;
-                const real y_f6 = C2 * y_2;
-                const real y_f7 = C1 * y_3;
-                const real y_f8 = C0 * y_2 - y_4;
+            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
+               * 103 fma, 18 mul, 2 add per channel; 8 mul, 4 add per item */
+                const real s0_0 = K12_1 * y[6];
+                const real y_f4 = s0_0 + y[8];
+                const real y_f5 = K16_1 * y[5];
+                const real y_f6 = K3_1 * y[6];
+                const real y_f7 = K16_1 * y[7];
+                const real y_f8 = s0_0 - y[8];
+                const real s1_0 = K12_1 * by[6];
+                const real by_f4 = s1_0 + by[8];
+                const real by_f5 = K16_1 * by[5];
+                const real by_f6 = K3_1 * by[6];
+                const real by_f7 = K16_1 * by[7];
+                const real by_f8 = s1_0 - by[8];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1728) + lane * 1);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = by_4;
-                const real by_f1 = by_0;
-                const real by_f2 = by_3;
-                const real by_f3 = by_1;
-                const real by_f4 = C0 * by_2 + by_4;
-                const real by_f5 = C1 * by_1;
-                const real by_f6 = C2 * by_2;
-                const real by_f7 = C1 * by_3;
-                const real by_f8 = C0 * by_2 - by_4;
+                cgtp_load<1>(w_v, (const real *)(at + 1728) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3584) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3584) + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz14[0], gz_1 = gz14[1], gz_2 = gz14[2], gz_3 = gz14[3], gz_4 = gz14[4], gz_5 = gz14[5], gz_6 = gz14[6];
+                const real gz_0 = gz14[0], gz_1 = gz14[1], gz_2 = gz14[2], gz_3 = gz14[3];
+                const real gz_4 = gz14[4], gz_5 = gz14[5], gz_6 = gz14[6];
                 const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
                 const real u2_0 = w_0 * x_0;
                 const real u2_1 = w_0 * x_1;
                 const real u2_2 = w_0 * x_2;
-                const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 + by_f4 * gz_2 - by_f3 * gz_3 - by_f1 * gz_4
-                    - by_f3 * gz_5 - by_f1 * gz_6;
-                const real l0_1 = by_f1 * gz_1 + by_f5 * gz_2 + by_f6 * gz_3 + by_f7 * gz_4 + by_f0 * gz_5;
-                const real l0_2 = by_f1 * gz_0 + by_f3 * gz_1 - by_f1 * gz_2 - by_f2 * gz_3 + by_f8 * gz_4
-                    + by_f2 * gz_5 + by_f0 * gz_6;
-                const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 + y_f4 * gz_2 - y_f3 * gz_3 - y_f1 * gz_4
-                    - y_f3 * gz_5 - y_f1 * gz_6;
-                const real l1_1 = y_f1 * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 + y_f7 * gz_4 + y_f0 * gz_5;
-                const real l1_2 = y_f1 * gz_0 + y_f3 * gz_1 - y_f1 * gz_2 - y_f2 * gz_3 + y_f8 * gz_4
-                    + y_f2 * gz_5 + y_f0 * gz_6;
-                const real v0_0 = u0_0 + u1_0;
-                const real v0_1 = u0_1 + u1_1;
-                const real v0_2 = u0_2 + u1_2;
-                d_gz14[0] = d_gz14[0] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u2_0 + by_f1 * u2_2;
-                d_gz14[1] = d_gz14[1] + y_f2 * v0_0 + y_f1 * v0_1 + y_f3 * v0_2 + by_f2 * u2_0
-                    + by_f1 * u2_1 + by_f3 * u2_2;
-                d_gz14[2] = d_gz14[2] + y_f4 * v0_0 + y_f5 * v0_1 - y_f1 * v0_2 + by_f4 * u2_0
-                    + by_f5 * u2_1 - by_f1 * u2_2;
-                d_gz14[3] = d_gz14[3] - y_f3 * v0_0 + y_f6 * v0_1 - y_f2 * v0_2 - by_f3 * u2_0
-                    + by_f6 * u2_1 - by_f2 * u2_2;
-                d_gz14[4] = d_gz14[4] - y_f1 * v0_0 + y_f7 * v0_1 + y_f8 * v0_2 - by_f1 * u2_0
+                const real l0_0 = by[8] * gz_0 + by[7] * gz_1 + by_f4 * gz_2 - by[5] * gz_3
+                    - by[4] * gz_4 - by[5] * gz_5 - by[4] * gz_6;
+                const real l0_1 = by[4] * gz_1 + by_f5 * gz_2 + by_f6 * gz_3 + by_f7 * gz_4
+                    + by[8] * gz_5;
+                const real l0_2 = by[4] * gz_0 + by[5] * gz_1 - by[4] * gz_2 - by[7] * gz_3
+                    + by_f8 * gz_4 + by[7] * gz_5 + by[8] * gz_6;
+                const real l1_0 = y[8] * gz_0 + y[7] * gz_1 + y_f4 * gz_2 - y[5] * gz_3
+                    - y[4] * gz_4 - y[5] * gz_5 - y[4] * gz_6;
+                const real l1_1 = y[4] * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 + y_f7 * gz_4
+                    + y[8] * gz_5;
+                const real l1_2 = y[4] * gz_0 + y[5] * gz_1 - y[4] * gz_2 - y[7] * gz_3
+                    + y_f8 * gz_4 + y[7] * gz_5 + y[8] * gz_6;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+                d_gz14[0] = d_gz14[0] + y[8] * v0_0 + y[4] * v0_2 + by[8] * u2_0 + by[4] * u2_2;
+                d_gz14[1] = d_gz14[1] + y[7] * v0_0 + y[4] * v0_1 + y[5] * v0_2 + by[7] * u2_0
+                    + by[4] * u2_1 + by[5] * u2_2;
+                d_gz14[2] = d_gz14[2] + y_f4 * v0_0 + y_f5 * v0_1 - y[4] * v0_2 + by_f4 * u2_0
+                    + by_f5 * u2_1 - by[4] * u2_2;
+                d_gz14[3] = d_gz14[3] - y[5] * v0_0 + y_f6 * v0_1 - y[7] * v0_2 - by[5] * u2_0
+                    + by_f6 * u2_1 - by[7] * u2_2;
+                d_gz14[4] = d_gz14[4] - y[4] * v0_0 + y_f7 * v0_1 + y_f8 * v0_2 - by[4] * u2_0
                     + by_f7 * u2_1 + by_f8 * u2_2;
-                d_gz14[5] = d_gz14[5] - y_f3 * v0_0 + y_f0 * v0_1 + y_f2 * v0_2 - by_f3 * u2_0
-                    + by_f0 * u2_1 + by_f2 * u2_2;
-                d_gz14[6] = d_gz14[6] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u2_0 + by_f0 * u2_2;
+                d_gz14[5] = d_gz14[5] - y[5] * v0_0 + y[8] * v0_1 + y[7] * v0_2 - by[5] * u2_0
+                    + by[8] * u2_1 + by[7] * u2_2;
+                d_gz14[6] = d_gz14[6] - y[4] * v0_0 + y[8] * v0_2 - by[4] * u2_0 + by[8] * u2_2;
                 d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
                 d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
                 const real q2_4 = v0_0 * gz_2;
-                const real q2_5 = v0_1 * gz_2;
-                const real q2_6 = v0_1 * gz_3;
-                const real q2_7 = v0_1 * gz_4;
                 const real q2_8 = v0_2 * gz_4;
-                d_y[4] = d_y[4] - v0_0 * gz_4 - v0_0 * gz_6 + v0_1 * gz_1 + v0_2 * gz_0 - v0_2 * gz_2;
-                d_y[5] = d_y[5] - v0_0 * gz_3 - v0_0 * gz_5 + v0_2 * gz_1 + C1 * q2_5;
-                d_y[6] = d_y[6] + C0 * q2_4 + C2 * q2_6 + C0 * q2_8;
-                d_y[7] = d_y[7] + v0_0 * gz_1 - v0_2 * gz_3 + v0_2 * gz_5 + C1 * q2_7;
-                d_y[8] = d_y[8] + v0_0 * gz_0 + v0_1 * gz_5 + v0_2 * gz_6 + q2_4 - q2_8;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+                d_y[4] = d_y[4] - v0_0 * gz_4 - v0_0 * gz_6 + v0_1 * gz_1 + v0_2 * gz_0
+                    - v0_2 * gz_2;
+                d_y[5] = d_y[5] - v0_0 * gz_3 - v0_0 * gz_5 + v0_2 * gz_1 + v0_1 * gz_2 * K16_1;
+                d_y[6] = d_y[6] + K12_1 * q2_4 + v0_1 * gz_3 * K3_1 + K12_1 * q2_8;
+                d_y[7] = d_y[7] + v0_0 * gz_1 - v0_2 * gz_3 + v0_2 * gz_5 + v0_1 * gz_4 * K16_1;
+                d_y[8] = d_y[8] - q2_8 + v0_0 * gz_0 + v0_1 * gz_5 + v0_2 * gz_6 + q2_4;
+                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1
+                    + ax_2 * l1_2;
                 cgtp_store_stream<1>(d_w_row + 1792, d_w_v);
             }
-            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
-                const real y_f5 = y_5;
-                const real y_f6 = y_6;
+            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column = 1 x7;
+               * 37 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1600) + lane * 1);
-                const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                const real by_f3 = by_3;
-                const real by_f4 = by_4;
-                const real by_f5 = by_5;
-                const real by_f6 = by_6;
+                cgtp_load<1>(w_v, (const real *)(at + 1600) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3456) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3456) + lane);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz13[0], gz_1 = gz13[1], gz_2 = gz13[2], gz_3 = gz13[3], gz_4 = gz13[4], gz_5 = gz13[5], gz_6 = gz13[6];
+                const real gz_0 = gz13[0], gz_1 = gz13[1], gz_2 = gz13[2], gz_3 = gz13[3];
+                const real gz_4 = gz13[4], gz_5 = gz13[5], gz_6 = gz13[6];
                 const real ax_0 = ax0[0];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u1_0 = cw_0 * x_0;
                 const real u2_0 = w_0 * x_0;
-                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2 + by_f3 * gz_3 + by_f4 * gz_4
-                    + by_f5 * gz_5 + by_f6 * gz_6;
-                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2 + y_f3 * gz_3 + y_f4 * gz_4
-                    + y_f5 * gz_5 + y_f6 * gz_6;
-                const real v0_0 = u0_0 + u1_0;
-                d_gz13[0] = d_gz13[0] + y_f0 * v0_0 + by_f0 * u2_0;
-                d_gz13[1] = d_gz13[1] + y_f1 * v0_0 + by_f1 * u2_0;
-                d_gz13[2] = d_gz13[2] + y_f2 * v0_0 + by_f2 * u2_0;
-                d_gz13[3] = d_gz13[3] + y_f3 * v0_0 + by_f3 * u2_0;
-                d_gz13[4] = d_gz13[4] + y_f4 * v0_0 + by_f4 * u2_0;
-                d_gz13[5] = d_gz13[5] + y_f5 * v0_0 + by_f5 * u2_0;
-                d_gz13[6] = d_gz13[6] + y_f6 * v0_0 + by_f6 * u2_0;
+                const real l0_0 = by[9] * gz_0 + by[10] * gz_1 + by[11] * gz_2 + by[12] * gz_3
+                    + by[13] * gz_4 + by[14] * gz_5 + by[15] * gz_6;
+                const real l1_0 = y[9] * gz_0 + y[10] * gz_1 + y[11] * gz_2 + y[12] * gz_3
+                    + y[13] * gz_4 + y[14] * gz_5 + y[15] * gz_6;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                d_gz13[0] = d_gz13[0] + v0_0 * y[9] + u2_0 * by[9];
+                d_gz13[1] = d_gz13[1] + v0_0 * y[10] + u2_0 * by[10];
+                d_gz13[2] = d_gz13[2] + v0_0 * y[11] + u2_0 * by[11];
+                d_gz13[3] = d_gz13[3] + v0_0 * y[12] + u2_0 * by[12];
+                d_gz13[4] = d_gz13[4] + v0_0 * y[13] + u2_0 * by[13];
+                d_gz13[5] = d_gz13[5] + v0_0 * y[14] + u2_0 * by[14];
+                d_gz13[6] = d_gz13[6] + v0_0 * y[15] + u2_0 * by[15];
                 d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_y[9] = d_y[9] + v0_0 * gz_0;
                 d_y[10] = d_y[10] + v0_0 * gz_1;
@@ -733,106 +672,90 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4
                 d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
                 cgtp_store_stream<1>(d_w_row + 1664, d_w_v);
             }
-            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
-                const real C1 = 0x1.94c584p+1f; /* sqrt(10) */
-                const real C2 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-                const real C3 = 0x1.43d136p+0f; /* sqrt(8/5) */
-                const real C4 = 0x1.3988e2p+0f; /* sqrt(3/2) */
-                const real C5 = 0x1.08654ap-2f; /* sqrt(1/15) */
-                const real C6 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_4 + C0 * y_6;
-                const real y_f1 = C1 * y_1;
-                const real y_f2 = C0 * y_0 - y_2;
-                const real y_f3 = C2 * y_3 + y_5;
-                const real y_f4 = C3 * y_2;
-                const real y_f5 = y_1;
-                const real y_f6 = y_2;
-                const real y_f7 = C4 * y_3;
-                const real y_f8 = y_4;
-                const real y_f9 = C3 * y_4;
-                const real y_f10 = C2 * y_3 - y_5;
-                const real y_f11 = y_0 + C5 * y_2;
-                const real y_f12 = C6 * y_5;
-                const real y_f13 = C5 * y_4 - y_6;
+            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14);
+               * 83 fma, 24 mul, 6 add, 1 neg per channel; 8 fma, 12 mul, 4 add per item */
+                const real y_f0 = y[13] + K15_1 * y[15];
+                const real y_f1 = K10_1 * y[10];
+                const real y_f2 = y[11] - K15_1 * y[9];
+                const real s0_0 = K3_5 * y[12];
+                const real y_f3 = s0_0 + y[14];
+                const real y_f4 = K8_5 * y[11];
+                const real y_f7 = K3_2 * y[12];
+                const real y_f9 = K8_5 * y[13];
+                const real y_f10 = s0_0 - y[14];
+                const real y_f11 = y[9] + K1_15 * y[11];
+                const real y_f12 = K2_3 * y[14];
+                const real y_f13 = y[15] - K1_15 * y[13];
+                const real by_f0 = by[13] + K15_1 * by[15];
+                const real by_f1 = K10_1 * by[10];
+                const real by_f2 = by[11] - K15_1 * by[9];
+                const real s1_0 = K3_5 * by[12];
+                const real by_f3 = s1_0 + by[14];
+                const real by_f4 = K8_5 * by[11];
+                const real by_f7 = K3_2 * by[12];
+                const real by_f9 = K8_5 * by[13];
+                const real by_f10 = s1_0 - by[14];
+                const real by_f11 = by[9] + K1_15 * by[11];
+                const real by_f12 = K2_3 * by[14];
+                const real by_f13 = by[15] - K1_15 * by[13];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane * 1);
-                const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
-                const real by_f0 = by_4 + C0 * by_6;
-                const real by_f1 = C1 * by_1;
-                const real by_f2 = C0 * by_0 - by_2;
-                const real by_f3 = C2 * by_3 + by_5;
-                const real by_f4 = C3 * by_2;
-                const real by_f5 = by_1;
-                const real by_f6 = by_2;
-                const real by_f7 = C4 * by_3;
-                const real by_f8 = by_4;
-                const real by_f9 = C3 * by_4;
-                const real by_f10 = C2 * by_3 - by_5;
-                const real by_f11 = by_0 + C5 * by_2;
-                const real by_f12 = C6 * by_5;
-                const real by_f13 = C5 * by_4 - by_6;
+                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3328) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3328) + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz10[0], gz_1 = gz10[1], gz_2 = gz10[2], gz_3 = gz10[3], gz_4 = gz10[4];
+                const real gz_0 = gz10[0], gz_1 = gz10[1], gz_2 = gz10[2], gz_3 = gz10[3];
+                const real gz_4 = gz10[4];
                 const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
                 const real u2_0 = w_0 * x_0;
                 const real u2_1 = w_0 * x_1;
                 const real u2_2 = w_0 * x_2;
-                const real l0_0 = -by_f0 * gz_0 - by_f3 * gz_1 + by_f6 * gz_2 + by_f5 * gz_3
-                    + by_f11 * gz_4;
-                const real l0_1 = by_f1 * gz_0 + by_f4 * gz_1 + by_f7 * gz_2 + by_f9 * gz_3 + by_f12 * gz_4;
-                const real l0_2 = by_f2 * gz_0 + by_f5 * gz_1 + by_f8 * gz_2 - by_f10 * gz_3
+                const real l0_0 = by_f0 * gz_0 + by_f3 * gz_1 - by[11] * gz_2 - by[10] * gz_3
+                    - by_f11 * gz_4;
+                const real l0_1 = by_f1 * gz_0 + by_f4 * gz_1 + by_f7 * gz_2 + by_f9 * gz_3
+                    + by_f12 * gz_4;
+                const real l0_2 = by_f2 * gz_0 - by[10] * gz_1 - by[13] * gz_2 + by_f10 * gz_3
                     - by_f13 * gz_4;
-                const real l1_0 = -y_f0 * gz_0 - y_f3 * gz_1 + y_f6 * gz_2 + y_f5 * gz_3 + y_f11 * gz_4;
-                const real l1_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3 + y_f12 * gz_4;
-                const real l1_2 = y_f2 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 - y_f10 * gz_3 - y_f13 * gz_4;
-                const real v0_0 = u0_0 + u1_0;
-                const real v0_1 = u0_1 + u1_1;
-                const real v0_2 = u0_2 + u1_2;
-                d_gz10[0] = d_gz10[0] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u2_0
-                    + by_f1 * u2_1 + by_f2 * u2_2;
-                d_gz10[1] = d_gz10[1] - y_f3 * v0_0 + y_f4 * v0_1 + y_f5 * v0_2 - by_f3 * u2_0
-                    + by_f4 * u2_1 + by_f5 * u2_2;
-                d_gz10[2] = d_gz10[2] + y_f6 * v0_0 + y_f7 * v0_1 + y_f8 * v0_2 + by_f6 * u2_0
-                    + by_f7 * u2_1 + by_f8 * u2_2;
-                d_gz10[3] = d_gz10[3] + y_f5 * v0_0 + y_f9 * v0_1 - y_f10 * v0_2 + by_f5 * u2_0
+                const real l1_0 = y_f0 * gz_0 + y_f3 * gz_1 - y[11] * gz_2 - y[10] * gz_3
+                    - y_f11 * gz_4;
+                const real l1_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3
+                    + y_f12 * gz_4;
+                const real l1_2 = y_f2 * gz_0 - y[10] * gz_1 - y[13] * gz_2 + y_f10 * gz_3
+                    - y_f13 * gz_4;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+                d_gz10[0] = d_gz10[0] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - by_f0 * u2_0
+                    + by_f1 * u2_1 - by_f2 * u2_2;
+                d_gz10[1] = d_gz10[1] - y_f3 * v0_0 + y_f4 * v0_1 + y[10] * v0_2 - by_f3 * u2_0
+                    + by_f4 * u2_1 + by[10] * u2_2;
+                d_gz10[2] = d_gz10[2] + y[11] * v0_0 + y_f7 * v0_1 + y[13] * v0_2 + by[11] * u2_0
+                    + by_f7 * u2_1 + by[13] * u2_2;
+                d_gz10[3] = d_gz10[3] + y[10] * v0_0 + y_f9 * v0_1 - y_f10 * v0_2 + by[10] * u2_0
                     + by_f9 * u2_1 - by_f10 * u2_2;
-                d_gz10[4] = d_gz10[4] + y_f11 * v0_0 + y_f12 * v0_1 - y_f13 * v0_2 + by_f11 * u2_0
-                    + by_f12 * u2_1 - by_f13 * u2_2;
-                d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
+                d_gz10[4] = d_gz10[4] + y_f11 * v0_0 + y_f12 * v0_1 + y_f13 * v0_2 + by_f11 * u2_0
+                    + by_f12 * u2_1 + by_f13 * u2_2;
+                d_x1[0] = d_x1[0] - w_0 * l0_0 - cw_0 * l1_0;
                 d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
-                const real q2_0 = -v0_0 * gz_0;
-                const real q2_1 = v0_1 * gz_0;
+                d_x1[2] = d_x1[2] - w_0 * l0_2 - cw_0 * l1_2;
+                const real q2_0 = v0_0 * gz_0;
                 const real q2_2 = v0_2 * gz_0;
-                const real q2_3 = -v0_0 * gz_1;
-                const real q2_4 = v0_1 * gz_1;
-                const real q2_7 = v0_1 * gz_2;
-                const real q2_9 = v0_1 * gz_3;
-                const real q2_10 = -v0_2 * gz_3;
+                const real q2_3 = v0_0 * gz_1;
+                const real q2_10 = v0_2 * gz_3;
                 const real q2_11 = v0_0 * gz_4;
-                const real q2_12 = v0_1 * gz_4;
-                const real q2_13 = -v0_2 * gz_4;
-                d_y[9] = d_y[9] + C0 * q2_2 + q2_11;
-                d_y[10] = d_y[10] + C1 * q2_1 + v0_0 * gz_3 + v0_2 * gz_1;
-                d_y[11] = d_y[11] - q2_2 + C3 * q2_4 + v0_0 * gz_2 + C5 * q2_11;
-                d_y[12] = d_y[12] + C2 * q2_3 + C4 * q2_7 + C2 * q2_10;
-                d_y[13] = d_y[13] + q2_0 + v0_2 * gz_2 + C3 * q2_9 + C5 * q2_13;
-                d_y[14] = d_y[14] + q2_3 - q2_10 + C6 * q2_12;
-                d_y[15] = d_y[15] + C0 * q2_0 - q2_13;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+                const real q2_13 = v0_2 * gz_4;
+                d_y[9] = q2_11 + d_y[9] + K15_1 * q2_2;
+                d_y[10] = d_y[10] + v0_1 * gz_0 * K10_1 + v0_0 * gz_3 + v0_2 * gz_1;
+                d_y[11] = d_y[11] - q2_2 + v0_1 * gz_1 * K8_5 + v0_0 * gz_2 + K1_15 * q2_11;
+                d_y[12] = d_y[12] - K3_5 * q2_3 + v0_1 * gz_2 * K3_2 - K3_5 * q2_10;
+                d_y[13] = d_y[13] - q2_0 + v0_2 * gz_2 + v0_1 * gz_3 * K8_5 - K1_15 * q2_13;
+                d_y[14] = q2_10 + d_y[14] - q2_3 + v0_1 * gz_4 * K2_3;
+                d_y[15] = q2_13 + d_y[15] - K15_1 * q2_0;
+                d_w_v[0] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 - ax_0 * l1_0 + ax_1 * l1_1
+                    - ax_2 * l1_2;
                 cgtp_store_stream<1>(d_w_row + 1280, d_w_v);
             }
             cgtp_sums<16>(d_y);
@@ -1098,636 +1021,536 @@ CGTP_DEVICE void convolution_segment_1(const launch &l, const cgtp_work<nodes, 4
             real d_x2[5] = {0};
             real d_y[16] = {0};
             real *const d_w_row = l.d_w + edge * 2176 + group * 32 + lane * 1;
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
+               * 28 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1088) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
+                cgtp_load<1>(w_v, (const real *)(at + 1088) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2688) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2688) + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz11[0], gz_1 = gz11[1], gz_2 = gz11[2], gz_3 = gz11[3], gz_4 = gz11[4];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real gz_0 = gz11[0], gz_1 = gz11[1], gz_2 = gz11[2], gz_3 = gz11[3];
+                const real gz_4 = gz11[4];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3];
+                const real ax_4 = ax2[4];
                 const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * y_f0;
-                const real s1_0 = cw_0 * y_f0;
-                const real s2_0 = w_0 * by_f0;
-                d_gz11[0] = d_gz11[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-                d_gz11[1] = d_gz11[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
-                d_gz11[2] = d_gz11[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
-                d_gz11[3] = d_gz11[3] + s0_0 * ax_3 + s1_0 * x_3 + s2_0 * x_3;
-                d_gz11[4] = d_gz11[4] + s0_0 * ax_4 + s1_0 * x_4 + s2_0 * x_4;
-                d_x2[0] = d_x2[0] + s2_0 * gz_0 + s1_0 * gz_0;
-                d_x2[1] = d_x2[1] + s2_0 * gz_1 + s1_0 * gz_1;
-                d_x2[2] = d_x2[2] + s2_0 * gz_2 + s1_0 * gz_2;
-                d_x2[3] = d_x2[3] + s2_0 * gz_3 + s1_0 * gz_3;
-                d_x2[4] = d_x2[4] + s2_0 * gz_4 + s1_0 * gz_4;
-                const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2 + ax_3 * gz_3 + ax_4 * gz_4;
-                const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
-                d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
+                const real s0_0 = y[0] * cw_0 + by[0] * w_0;
+                const real s1_0 = y[0] * w_0;
+                d_gz11[0] = d_gz11[0] + s1_0 * ax_0 + s0_0 * x_0;
+                d_gz11[1] = d_gz11[1] + s1_0 * ax_1 + s0_0 * x_1;
+                d_gz11[2] = d_gz11[2] + s1_0 * ax_2 + s0_0 * x_2;
+                d_gz11[3] = d_gz11[3] + s1_0 * ax_3 + s0_0 * x_3;
+                d_gz11[4] = d_gz11[4] + s1_0 * ax_4 + s0_0 * x_4;
+                const real s2_0 = w_0 * by[0] + cw_0 * y[0];
+                d_x2[0] = d_x2[0] + s2_0 * gz_0;
+                d_x2[1] = d_x2[1] + s2_0 * gz_1;
+                d_x2[2] = d_x2[2] + s2_0 * gz_2;
+                d_x2[3] = d_x2[3] + s2_0 * gz_3;
+                d_x2[4] = d_x2[4] + s2_0 * gz_4;
+                const real s3_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2 + ax_3 * gz_3
+                    + ax_4 * gz_4;
+                const real s4_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
+                d_y[0] = d_y[0] + w_0 * s3_0 + cw_0 * s4_0;
+                d_w_v[0] = by[0] * s4_0 + y[0] * s3_0;
                 cgtp_store_stream<1>(d_w_row + 1408, d_w_v);
             }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = C0 * y_0;
-                const real y_f3 = y_0;
-                const real y_f4 = C1 * y_1;
-                const real y_f5 = C0 * y_2;
+            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(3/10) x3; 69 fma, 24 mul per channel; 6 mul per item */
+                const real y_f2 = K1_3 * y[1];
+                const real y_f4 = K4_3 * y[2];
+                const real y_f5 = K1_3 * y[3];
+                const real by_f2 = K1_3 * by[1];
+                const real by_f4 = K4_3 * by[2];
+                const real by_f5 = K1_3 * by[3];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 832) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_2;
-                const real by_f1 = by_1;
-                const real by_f2 = C0 * by_0;
-                const real by_f3 = by_0;
-                const real by_f4 = C1 * by_1;
-                const real by_f5 = C0 * by_2;
+                cgtp_load<1>(w_v, (const real *)(at + 832) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2432) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2432) + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3];
+                const real ax_4 = ax2[4];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u0_3 = w_0 * ax_3;
-                const real u0_4 = w_0 * ax_4;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real u1_3 = cw_0 * x_3;
-                const real u1_4 = cw_0 * x_4;
                 const real u2_0 = w_0 * x_0;
                 const real u2_1 = w_0 * x_1;
                 const real u2_2 = w_0 * x_2;
                 const real u2_3 = w_0 * x_3;
                 const real u2_4 = w_0 * x_4;
-                const real l0_0 = by_f0 * gz_0 + by_f3 * gz_2;
-                const real l0_1 = by_f1 * gz_0 + by_f3 * gz_1;
-                const real l0_2 = -by_f2 * gz_0 + by_f4 * gz_1 - by_f5 * gz_2;
-                const real l0_3 = by_f0 * gz_1 + by_f1 * gz_2;
-                const real l0_4 = -by_f3 * gz_0 + by_f0 * gz_2;
-                const real l1_0 = y_f0 * gz_0 + y_f3 * gz_2;
-                const real l1_1 = y_f1 * gz_0 + y_f3 * gz_1;
-                const real l1_2 = -y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-                const real l1_3 = y_f0 * gz_1 + y_f1 * gz_2;
-                const real l1_4 = -y_f3 * gz_0 + y_f0 * gz_2;
-                const real v0_0 = u0_0 + u1_0;
-                const real v0_1 = u0_1 + u1_1;
-                const real v0_2 = u0_2 + u1_2;
-                const real v0_3 = u0_3 + u1_3;
-                const real v0_4 = u0_4 + u1_4;
-                d_gz6[0] = d_gz6[0] + y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - y_f3 * v0_4 + by_f0 * u2_0
-                    + by_f1 * u2_1 - by_f2 * u2_2 - by_f3 * u2_4;
-                d_gz6[1] = d_gz6[1] + y_f3 * v0_1 + y_f4 * v0_2 + y_f0 * v0_3 + by_f3 * u2_1 + by_f4 * u2_2
-                    + by_f0 * u2_3;
-                d_gz6[2] = d_gz6[2] + y_f3 * v0_0 - y_f5 * v0_2 + y_f1 * v0_3 + y_f0 * v0_4 + by_f3 * u2_0
-                    - by_f5 * u2_2 + by_f1 * u2_3 + by_f0 * u2_4;
+                const real l0_0 = by[3] * gz_0 + by[1] * gz_2;
+                const real l0_1 = by[2] * gz_0 + by[1] * gz_1;
+                const real l0_2 = by_f2 * gz_0 - by_f4 * gz_1 + by_f5 * gz_2;
+                const real l0_3 = by[3] * gz_1 + by[2] * gz_2;
+                const real l0_4 = by[1] * gz_0 - by[3] * gz_2;
+                const real l1_0 = y[3] * gz_0 + y[1] * gz_2;
+                const real l1_1 = y[2] * gz_0 + y[1] * gz_1;
+                const real l1_2 = y_f2 * gz_0 - y_f4 * gz_1 + y_f5 * gz_2;
+                const real l1_3 = y[3] * gz_1 + y[2] * gz_2;
+                const real l1_4 = y[1] * gz_0 - y[3] * gz_2;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+                const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+                const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
+                d_gz6[0] = d_gz6[0] + y[3] * v0_0 + y[2] * v0_1 - y_f2 * v0_2 - y[1] * v0_4
+                    + by[3] * u2_0 + by[2] * u2_1 - by_f2 * u2_2 - by[1] * u2_4;
+                d_gz6[1] = d_gz6[1] + y[1] * v0_1 + y_f4 * v0_2 + y[3] * v0_3 + by[1] * u2_1
+                    + by_f4 * u2_2 + by[3] * u2_3;
+                d_gz6[2] = d_gz6[2] + y[1] * v0_0 - y_f5 * v0_2 + y[2] * v0_3 + y[3] * v0_4
+                    + by[1] * u2_0 - by_f5 * u2_2 + by[2] * u2_3 + by[3] * u2_4;
                 d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
+                d_x2[2] = d_x2[2] - w_0 * l0_2 - cw_0 * l1_2;
                 d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
-                const real q2_2 = -v0_2 * gz_0;
-                const real q2_4 = v0_2 * gz_1;
-                const real q2_5 = -v0_2 * gz_2;
-                d_y[1] = d_y[1] + C0 * q2_2 + v0_0 * gz_2 + v0_1 * gz_1 - v0_4 * gz_0;
-                d_y[2] = d_y[2] + v0_1 * gz_0 + v0_3 * gz_2 + C1 * q2_4;
-                d_y[3] = d_y[3] + v0_0 * gz_0 + v0_3 * gz_1 + v0_4 * gz_2 + C0 * q2_5;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
-                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+                d_x2[4] = d_x2[4] - w_0 * l0_4 - cw_0 * l1_4;
+                d_y[1] = d_y[1] - v0_2 * gz_0 * K1_3 + v0_0 * gz_2 + v0_1 * gz_1 - v0_4 * gz_0;
+                d_y[2] = d_y[2] + v0_1 * gz_0 + v0_3 * gz_2 + v0_2 * gz_1 * K4_3;
+                d_y[3] = d_y[3] + v0_0 * gz_0 + v0_3 * gz_1 + v0_4 * gz_2 - v0_2 * gz_2 * K1_3;
+                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4
+                    + ax_0 * l1_0 + ax_1 * l1_1 - ax_2 * l1_2 + ax_3 * l1_3 - ax_4 * l1_4;
                 cgtp_store_stream<1>(d_w_row + 768, d_w_v);
             }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1p+2f; /* 4 */
-                const real C1 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_0;
-                const real y_f2 = y_1;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = C1 * y_0;
-                const real y_f5 = C2 * y_1;
-                const real y_f6 = C1 * y_2;
+            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
+               * 119 fma, 25 mul per channel; 8 mul per item */
+                const real y_f3 = K16_1 * y[2];
+                const real y_f4 = K12_1 * y[1];
+                const real y_f5 = K3_1 * y[2];
+                const real y_f6 = K12_1 * y[3];
+                const real by_f3 = K16_1 * by[2];
+                const real by_f4 = K12_1 * by[1];
+                const real by_f5 = K3_1 * by[2];
+                const real by_f6 = K12_1 * by[3];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_2;
-                const real by_f1 = by_0;
-                const real by_f2 = by_1;
-                const real by_f3 = C0 * by_1;
-                const real by_f4 = C1 * by_0;
-                const real by_f5 = C2 * by_1;
-                const real by_f6 = C1 * by_2;
+                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2944) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2944) + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz15[0], gz_1 = gz15[1], gz_2 = gz15[2], gz_3 = gz15[3], gz_4 = gz15[4], gz_5 = gz15[5], gz_6 = gz15[6];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real gz_0 = gz15[0], gz_1 = gz15[1], gz_2 = gz15[2], gz_3 = gz15[3];
+                const real gz_4 = gz15[4], gz_5 = gz15[5], gz_6 = gz15[6];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3];
+                const real ax_4 = ax2[4];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u0_3 = w_0 * ax_3;
-                const real u0_4 = w_0 * ax_4;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real u1_3 = cw_0 * x_3;
-                const real u1_4 = cw_0 * x_4;
                 const real u2_0 = w_0 * x_0;
                 const real u2_1 = w_0 * x_1;
                 const real u2_2 = w_0 * x_2;
                 const real u2_3 = w_0 * x_3;
                 const real u2_4 = w_0 * x_4;
-                const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 - by_f0 * gz_2 - by_f1 * gz_4 - by_f1 * gz_6;
-                const real l0_1 = by_f0 * gz_1 + by_f3 * gz_2 - by_f1 * gz_3 - by_f1 * gz_5;
+                const real l0_0 = by[3] * gz_0 + by[2] * gz_1 - by[3] * gz_2 - by[1] * gz_4
+                    - by[1] * gz_6;
+                const real l0_1 = by[3] * gz_1 + by_f3 * gz_2 - by[1] * gz_3 - by[1] * gz_5;
                 const real l0_2 = by_f4 * gz_2 + by_f5 * gz_3 + by_f6 * gz_4;
-                const real l0_3 = by_f1 * gz_1 - by_f0 * gz_3 + by_f3 * gz_4 + by_f0 * gz_5;
-                const real l0_4 = by_f1 * gz_0 + by_f1 * gz_2 - by_f0 * gz_4 + by_f2 * gz_5 + by_f0 * gz_6;
-                const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f0 * gz_2 - y_f1 * gz_4 - y_f1 * gz_6;
-                const real l1_1 = y_f0 * gz_1 + y_f3 * gz_2 - y_f1 * gz_3 - y_f1 * gz_5;
+                const real l0_3 = by[1] * gz_1 - by[3] * gz_3 + by_f3 * gz_4 + by[3] * gz_5;
+                const real l0_4 = by[1] * gz_0 + by[1] * gz_2 - by[3] * gz_4 + by[2] * gz_5
+                    + by[3] * gz_6;
+                const real l1_0 = y[3] * gz_0 + y[2] * gz_1 - y[3] * gz_2 - y[1] * gz_4
+                    - y[1] * gz_6;
+                const real l1_1 = y[3] * gz_1 + y_f3 * gz_2 - y[1] * gz_3 - y[1] * gz_5;
                 const real l1_2 = y_f4 * gz_2 + y_f5 * gz_3 + y_f6 * gz_4;
-                const real l1_3 = y_f1 * gz_1 - y_f0 * gz_3 + y_f3 * gz_4 + y_f0 * gz_5;
-                const real l1_4 = y_f1 * gz_0 + y_f1 * gz_2 - y_f0 * gz_4 + y_f2 * gz_5 + y_f0 * gz_6;
-                const real v0_0 = u0_0 + u1_0;
-                const real v0_1 = u0_1 + u1_1;
-                const real v0_2 = u0_2 + u1_2;
-                const real v0_3 = u0_3 + u1_3;
-                const real v0_4 = u0_4 + u1_4;
-                d_gz15[0] = d_gz15[0] + y_f0 * v0_0 + y_f1 * v0_4 + by_f0 * u2_0 + by_f1 * u2_4;
-                d_gz15[1] = d_gz15[1] + y_f2 * v0_0 + y_f0 * v0_1 + y_f1 * v0_3 + by_f2 * u2_0
-                    + by_f0 * u2_1 + by_f1 * u2_3;
-                d_gz15[2] = d_gz15[2] - y_f0 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + y_f1 * v0_4
-                    - by_f0 * u2_0 + by_f3 * u2_1 + by_f4 * u2_2 + by_f1 * u2_4;
-                d_gz15[3] = d_gz15[3] - y_f1 * v0_1 + y_f5 * v0_2 - y_f0 * v0_3 - by_f1 * u2_1
-                    + by_f5 * u2_2 - by_f0 * u2_3;
-                d_gz15[4] = d_gz15[4] - y_f1 * v0_0 + y_f6 * v0_2 + y_f3 * v0_3 - y_f0 * v0_4
-                    - by_f1 * u2_0 + by_f6 * u2_2 + by_f3 * u2_3 - by_f0 * u2_4;
-                d_gz15[5] = d_gz15[5] - y_f1 * v0_1 + y_f0 * v0_3 + y_f2 * v0_4 - by_f1 * u2_1
-                    + by_f0 * u2_3 + by_f2 * u2_4;
-                d_gz15[6] = d_gz15[6] - y_f1 * v0_0 + y_f0 * v0_4 - by_f1 * u2_0 + by_f0 * u2_4;
+                const real l1_3 = y[1] * gz_1 - y[3] * gz_3 + y_f3 * gz_4 + y[3] * gz_5;
+                const real l1_4 = y[1] * gz_0 + y[1] * gz_2 - y[3] * gz_4 + y[2] * gz_5
+                    + y[3] * gz_6;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+                const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+                const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
+                d_gz15[0] = d_gz15[0] + y[3] * v0_0 + y[1] * v0_4 + by[3] * u2_0 + by[1] * u2_4;
+                d_gz15[1] = d_gz15[1] + y[2] * v0_0 + y[3] * v0_1 + y[1] * v0_3 + by[2] * u2_0
+                    + by[3] * u2_1 + by[1] * u2_3;
+                d_gz15[2] = d_gz15[2] - y[3] * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + y[1] * v0_4
+                    - by[3] * u2_0 + by_f3 * u2_1 + by_f4 * u2_2 + by[1] * u2_4;
+                d_gz15[3] = d_gz15[3] - y[1] * v0_1 + y_f5 * v0_2 - y[3] * v0_3 - by[1] * u2_1
+                    + by_f5 * u2_2 - by[3] * u2_3;
+                d_gz15[4] = d_gz15[4] - y[1] * v0_0 + y_f6 * v0_2 + y_f3 * v0_3 - y[3] * v0_4
+                    - by[1] * u2_0 + by_f6 * u2_2 + by_f3 * u2_3 - by[3] * u2_4;
+                d_gz15[5] = d_gz15[5] - y[1] * v0_1 + y[3] * v0_3 + y[2] * v0_4 - by[1] * u2_1
+                    + by[3] * u2_3 + by[2] * u2_4;
+                d_gz15[6] = d_gz15[6] - y[1] * v0_0 + y[3] * v0_4 - by[1] * u2_0 + by[3] * u2_4;
                 d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
                 d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
                 d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
                 d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
                 const real q2_3 = v0_1 * gz_2 + v0_3 * gz_4;
-                const real q2_4 = v0_2 * gz_2;
-                const real q2_5 = v0_2 * gz_3;
-                const real q2_6 = v0_2 * gz_4;
-                d_y[1] = d_y[1] - v0_0 * gz_4 - v0_0 * gz_6 - v0_1 * gz_3 - v0_1 * gz_5 + v0_3 * gz_1
-                    + v0_4 * gz_0 + v0_4 * gz_2 + C1 * q2_4;
-                d_y[2] = d_y[2] + v0_0 * gz_1 + v0_4 * gz_5 + C0 * q2_3 + C2 * q2_5;
-                d_y[3] = d_y[3] + v0_0 * gz_0 - v0_0 * gz_2 + v0_1 * gz_1 - v0_3 * gz_3 + v0_3 * gz_5
-                    - v0_4 * gz_4 + v0_4 * gz_6 + C1 * q2_6;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
-                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+                d_y[1] = d_y[1] - v0_0 * gz_4 - v0_0 * gz_6 - v0_1 * gz_3 - v0_1 * gz_5
+                    + v0_3 * gz_1 + v0_4 * gz_0 + v0_4 * gz_2 + v0_2 * gz_2 * K12_1;
+                d_y[2] = d_y[2] + v0_0 * gz_1 + v0_4 * gz_5 + K16_1 * q2_3 + v0_2 * gz_3 * K3_1;
+                d_y[3] = d_y[3] + v0_0 * gz_0 - v0_0 * gz_2 + v0_1 * gz_1 - v0_3 * gz_3
+                    + v0_3 * gz_5 - v0_4 * gz_4 + v0_4 * gz_6 + v0_2 * gz_4 * K12_1;
+                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4
+                    + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
                 cgtp_store_stream<1>(d_w_row + 1920, d_w_v);
             }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
+            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/5);
+               * 36 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 704) + lane * 1);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
-                const real by_f3 = by_3;
-                const real by_f4 = by_4;
+                cgtp_load<1>(w_v, (const real *)(at + 704) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2304) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2304) + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz2[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3];
+                const real ax_4 = ax2[4];
                 const real cw_0 = cw_v[0];
-                const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-                const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-                const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-                d_gz2[0] = d_gz2[0] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
-                const real s0_0 = w_0 * gz_0;
-                const real s1_0 = cw_0 * gz_0;
-                d_x2[0] = d_x2[0] + s0_0 * by_f0 + s1_0 * y_f0;
-                d_x2[1] = d_x2[1] + s0_0 * by_f1 + s1_0 * y_f1;
-                d_x2[2] = d_x2[2] + s0_0 * by_f2 + s1_0 * y_f2;
-                d_x2[3] = d_x2[3] + s0_0 * by_f3 + s1_0 * y_f3;
-                d_x2[4] = d_x2[4] + s0_0 * by_f4 + s1_0 * y_f4;
-                d_y[4] = d_y[4] + s0_0 * ax_0 + s1_0 * x_0;
-                d_y[5] = d_y[5] + s0_0 * ax_1 + s1_0 * x_1;
-                d_y[6] = d_y[6] + s0_0 * ax_2 + s1_0 * x_2;
-                d_y[7] = d_y[7] + s0_0 * ax_3 + s1_0 * x_3;
-                d_y[8] = d_y[8] + s0_0 * ax_4 + s1_0 * x_4;
-                d_w_v[0] = gz_0 * t2_0 + gz_0 * t0_0;
+                const real s0_0 = y[4] * ax_0 + y[5] * ax_1 + y[6] * ax_2 + y[7] * ax_3
+                    + y[8] * ax_4;
+                const real s1_0 = y[4] * x_0 + y[5] * x_1 + y[6] * x_2 + y[7] * x_3 + y[8] * x_4;
+                const real s2_0 = by[4] * x_0 + by[5] * x_1 + by[6] * x_2 + by[7] * x_3
+                    + by[8] * x_4;
+                d_gz2[0] = d_gz2[0] + w_0 * s0_0 + cw_0 * s1_0 + w_0 * s2_0;
+                const real s3_0 = w_0 * gz_0;
+                const real s4_0 = cw_0 * gz_0;
+                d_x2[0] = d_x2[0] + s3_0 * by[4] + s4_0 * y[4];
+                d_x2[1] = d_x2[1] + s3_0 * by[5] + s4_0 * y[5];
+                d_x2[2] = d_x2[2] + s3_0 * by[6] + s4_0 * y[6];
+                d_x2[3] = d_x2[3] + s3_0 * by[7] + s4_0 * y[7];
+                d_x2[4] = d_x2[4] + s3_0 * by[8] + s4_0 * y[8];
+                d_y[4] = d_y[4] + s3_0 * ax_0 + s4_0 * x_0;
+                d_y[5] = d_y[5] + s3_0 * ax_1 + s4_0 * x_1;
+                d_y[6] = d_y[6] + s3_0 * ax_2 + s4_0 * x_2;
+                d_y[7] = d_y[7] + s3_0 * ax_3 + s4_0 * x_3;
+                d_y[8] = d_y[8] + s3_0 * ax_4 + s4_0 * x_4;
+                d_w_v[0] = gz_0 * s2_0 + gz_0 * s0_0;
                 cgtp_store_stream<1>(d_w_row + 256, d_w_v);
             }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1.bb67aep-1f; /* sqrt(3/4) */
-                const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C2 = 0x1p-1f; /* 1/2 */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_2;
-                const real y_f1 = C0 * y_3;
-                const real y_f2 = y_0;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = y_3;
-                const real y_f5 = C1 * y_2 - y_4;
-                const real y_f6 = C1 * y_1;
-                const real y_f7 = y_1;
-                const real y_f8 = C2 * y_1;
-                const real y_f9 = C2 * y_3;
-                const real y_f10 = y_4;
-                const real y_f11 = C1 * y_3;
-                const real y_f12 = C1 * y_2 + y_4;
+            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
+               * sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7);
+               * 129 fma, 29 mul, 2 add, 1 neg per channel; 14 mul, 4 add per item */
+                const real y_f1 = K3_4 * y[7];
+                const real y_f3 = K3_4 * y[5];
+                const real s0_0 = K1_3 * y[6];
+                const real y_f5 = s0_0 - y[8];
+                const real y_f6 = K1_3 * y[5];
+                const real y_f8 = K1_4 * y[5];
+                const real y_f9 = K1_4 * y[7];
+                const real y_f11 = K1_3 * y[7];
+                const real y_f12 = s0_0 + y[8];
+                const real by_f1 = K3_4 * by[7];
+                const real by_f3 = K3_4 * by[5];
+                const real s1_0 = K1_3 * by[6];
+                const real by_f5 = s1_0 - by[8];
+                const real by_f6 = K1_3 * by[5];
+                const real by_f8 = K1_4 * by[5];
+                const real by_f9 = K1_4 * by[7];
+                const real by_f11 = K1_3 * by[7];
+                const real by_f12 = s1_0 + by[8];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane * 1);
-                const real by_0 = by[4], by_1 = by[5], by_2 = by[6], by_3 = by[7], by_4 = by[8];
-                const real by_f0 = by_2;
-                const real by_f1 = C0 * by_3;
-                const real by_f2 = by_0;
-                const real by_f3 = C0 * by_1;
-                const real by_f4 = by_3;
-                const real by_f5 = C1 * by_2 - by_4;
-                const real by_f6 = C1 * by_1;
-                const real by_f7 = by_1;
-                const real by_f8 = C2 * by_1;
-                const real by_f9 = C2 * by_3;
-                const real by_f10 = by_4;
-                const real by_f11 = C1 * by_3;
-                const real by_f12 = C1 * by_2 + by_4;
+                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2816) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2816) + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz12[0], gz_1 = gz12[1], gz_2 = gz12[2], gz_3 = gz12[3], gz_4 = gz12[4];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real gz_0 = gz12[0], gz_1 = gz12[1], gz_2 = gz12[2], gz_3 = gz12[3];
+                const real gz_4 = gz12[4];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3];
+                const real ax_4 = ax2[4];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u0_3 = w_0 * ax_3;
-                const real u0_4 = w_0 * ax_4;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real u1_3 = cw_0 * x_3;
-                const real u1_4 = cw_0 * x_4;
                 const real u2_0 = w_0 * x_0;
                 const real u2_1 = w_0 * x_1;
                 const real u2_2 = w_0 * x_2;
                 const real u2_3 = w_0 * x_3;
                 const real u2_4 = w_0 * x_4;
-                const real l0_0 = -by_f0 * gz_0 + by_f4 * gz_1 - by_f2 * gz_2 + by_f7 * gz_3;
-                const real l0_1 = by_f1 * gz_0 + by_f5 * gz_1 + by_f8 * gz_2 + by_f2 * gz_3 - by_f3 * gz_4;
-                const real l0_2 = -by_f2 * gz_0 + by_f6 * gz_1 + by_f0 * gz_2 + by_f11 * gz_3
-                    - by_f10 * gz_4;
-                const real l0_3 = by_f3 * gz_0 + by_f2 * gz_1 + by_f9 * gz_2 + by_f12 * gz_3 + by_f1 * gz_4;
-                const real l0_4 = -by_f7 * gz_1 - by_f10 * gz_2 + by_f4 * gz_3 - by_f0 * gz_4;
-                const real l1_0 = -y_f0 * gz_0 + y_f4 * gz_1 - y_f2 * gz_2 + y_f7 * gz_3;
-                const real l1_1 = y_f1 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 + y_f2 * gz_3 - y_f3 * gz_4;
-                const real l1_2 = -y_f2 * gz_0 + y_f6 * gz_1 + y_f0 * gz_2 + y_f11 * gz_3 - y_f10 * gz_4;
-                const real l1_3 = y_f3 * gz_0 + y_f2 * gz_1 + y_f9 * gz_2 + y_f12 * gz_3 + y_f1 * gz_4;
-                const real l1_4 = -y_f7 * gz_1 - y_f10 * gz_2 + y_f4 * gz_3 - y_f0 * gz_4;
-                const real v0_0 = u0_0 + u1_0;
-                const real v0_1 = u0_1 + u1_1;
-                const real v0_2 = u0_2 + u1_2;
-                const real v0_3 = u0_3 + u1_3;
-                const real v0_4 = u0_4 + u1_4;
-                d_gz12[0] = d_gz12[0] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3
-                    - by_f0 * u2_0 + by_f1 * u2_1 - by_f2 * u2_2 + by_f3 * u2_3;
-                d_gz12[1] = d_gz12[1] + y_f4 * v0_0 + y_f5 * v0_1 + y_f6 * v0_2 + y_f2 * v0_3 - y_f7 * v0_4
-                    + by_f4 * u2_0 + by_f5 * u2_1 + by_f6 * u2_2 + by_f2 * u2_3 - by_f7 * u2_4;
-                d_gz12[2] = d_gz12[2] - y_f2 * v0_0 + y_f8 * v0_1 + y_f0 * v0_2 + y_f9 * v0_3
-                    - y_f10 * v0_4 - by_f2 * u2_0 + by_f8 * u2_1 + by_f0 * u2_2 + by_f9 * u2_3
-                    - by_f10 * u2_4;
-                d_gz12[3] = d_gz12[3] + y_f7 * v0_0 + y_f2 * v0_1 + y_f11 * v0_2 + y_f12 * v0_3
-                    + y_f4 * v0_4 + by_f7 * u2_0 + by_f2 * u2_1 + by_f11 * u2_2 + by_f12 * u2_3
-                    + by_f4 * u2_4;
-                d_gz12[4] = d_gz12[4] - y_f3 * v0_1 - y_f10 * v0_2 + y_f1 * v0_3 - y_f0 * v0_4
-                    - by_f3 * u2_1 - by_f10 * u2_2 + by_f1 * u2_3 - by_f0 * u2_4;
-                d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
+                const real l0_0 = by[6] * gz_0 - by[7] * gz_1 + by[4] * gz_2 - by[5] * gz_3;
+                const real l0_1 = by_f1 * gz_0 + by_f5 * gz_1 + by_f8 * gz_2 + by[4] * gz_3
+                    - by_f3 * gz_4;
+                const real l0_2 = by[4] * gz_0 - by_f6 * gz_1 - by[6] * gz_2 - by_f11 * gz_3
+                    + by[8] * gz_4;
+                const real l0_3 = by_f3 * gz_0 + by[4] * gz_1 + by_f9 * gz_2 + by_f12 * gz_3
+                    + by_f1 * gz_4;
+                const real l0_4 = by[5] * gz_1 + by[8] * gz_2 - by[7] * gz_3 + by[6] * gz_4;
+                const real l1_0 = y[6] * gz_0 - y[7] * gz_1 + y[4] * gz_2 - y[5] * gz_3;
+                const real l1_1 = y_f1 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 + y[4] * gz_3
+                    - y_f3 * gz_4;
+                const real l1_2 = y[4] * gz_0 - y_f6 * gz_1 - y[6] * gz_2 - y_f11 * gz_3
+                    + y[8] * gz_4;
+                const real l1_3 = y_f3 * gz_0 + y[4] * gz_1 + y_f9 * gz_2 + y_f12 * gz_3
+                    + y_f1 * gz_4;
+                const real l1_4 = y[5] * gz_1 + y[8] * gz_2 - y[7] * gz_3 + y[6] * gz_4;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+                const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+                const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
+                d_gz12[0] = d_gz12[0] - y[6] * v0_0 + y_f1 * v0_1 - y[4] * v0_2 + y_f3 * v0_3
+                    - by[6] * u2_0 + by_f1 * u2_1 - by[4] * u2_2 + by_f3 * u2_3;
+                d_gz12[1] = d_gz12[1] + y[7] * v0_0 + y_f5 * v0_1 + y_f6 * v0_2 + y[4] * v0_3
+                    - y[5] * v0_4 + by[7] * u2_0 + by_f5 * u2_1 + by_f6 * u2_2 + by[4] * u2_3
+                    - by[5] * u2_4;
+                d_gz12[2] = d_gz12[2] - y[4] * v0_0 + y_f8 * v0_1 + y[6] * v0_2 + y_f9 * v0_3
+                    - y[8] * v0_4 - by[4] * u2_0 + by_f8 * u2_1 + by[6] * u2_2 + by_f9 * u2_3
+                    - by[8] * u2_4;
+                d_gz12[3] = d_gz12[3] + y[5] * v0_0 + y[4] * v0_1 + y_f11 * v0_2 + y_f12 * v0_3
+                    + y[7] * v0_4 + by[5] * u2_0 + by[4] * u2_1 + by_f11 * u2_2 + by_f12 * u2_3
+                    + by[7] * u2_4;
+                d_gz12[4] = d_gz12[4] - y_f3 * v0_1 - y[8] * v0_2 + y_f1 * v0_3 - y[6] * v0_4
+                    - by_f3 * u2_1 - by[8] * u2_2 + by_f1 * u2_3 - by[6] * u2_4;
+                d_x2[0] = d_x2[0] - w_0 * l0_0 - cw_0 * l1_0;
                 d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
+                d_x2[2] = d_x2[2] - w_0 * l0_2 - cw_0 * l1_2;
                 d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
+                d_x2[4] = d_x2[4] - w_0 * l0_4 - cw_0 * l1_4;
                 const real q2_1 = v0_1 * gz_0 + v0_3 * gz_4;
-                const real q2_3 = -v0_1 * gz_4 + v0_3 * gz_0;
+                const real q2_3 = v0_1 * gz_4 - v0_3 * gz_0;
                 const real q2_5 = v0_1 * gz_1;
-                const real q2_6 = v0_2 * gz_1;
-                const real q2_8 = v0_1 * gz_2;
-                const real q2_9 = v0_3 * gz_2;
-                const real q2_11 = v0_2 * gz_3;
                 const real q2_12 = v0_3 * gz_3;
                 d_y[4] = d_y[4] - v0_0 * gz_2 + v0_1 * gz_3 - v0_2 * gz_0 + v0_3 * gz_1;
-                d_y[5] = d_y[5] + C0 * q2_3 + C1 * q2_6 + v0_0 * gz_3 - v0_4 * gz_1 + C2 * q2_8;
-                d_y[6] = d_y[6] - v0_0 * gz_0 + v0_2 * gz_2 - v0_4 * gz_4 + C1 * q2_5 + C1 * q2_12;
-                d_y[7] = d_y[7] + C0 * q2_1 + v0_0 * gz_1 + v0_4 * gz_3 + C2 * q2_9 + C1 * q2_11;
-                d_y[8] = d_y[8] - q2_5 - v0_2 * gz_4 - v0_4 * gz_2 + q2_12;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
-                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+                d_y[5] = d_y[5] - K3_4 * q2_3 + v0_2 * gz_1 * K1_3 + v0_0 * gz_3 - v0_4 * gz_1
+                    + v0_1 * gz_2 * K1_4;
+                d_y[6] = d_y[6] - v0_0 * gz_0 + v0_2 * gz_2 - v0_4 * gz_4 + K1_3 * q2_5
+                    + K1_3 * q2_12;
+                d_y[7] = d_y[7] + K3_4 * q2_1 + v0_0 * gz_1 + v0_4 * gz_3 + v0_3 * gz_2 * K1_4
+                    + v0_2 * gz_3 * K1_3;
+                d_y[8] = q2_12 + d_y[8] - q2_5 - v0_2 * gz_4 - v0_4 * gz_2;
+                d_w_v[0] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4
+                    - ax_0 * l1_0 + ax_1 * l1_1 - ax_2 * l1_2 + ax_3 * l1_3 - ax_4 * l1_4;
                 cgtp_store_stream<1>(d_w_row + 1536, d_w_v);
             }
-            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
-                const real C1 = 0x1.3988e2p+1f; /* sqrt(6) */
-                const real C2 = 0x1.94c584p+1f; /* sqrt(10) */
-                const real C3 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C4 = 0x1.43d136p+0f; /* sqrt(8/5) */
-                const real C5 = 0x1.5775c6p+0f; /* sqrt(9/5) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_4 + C0 * y_6;
-                const real y_f1 = C1 * y_3 + C2 * y_5;
-                const real y_f2 = C3 * y_2;
-                const real y_f3 = C2 * y_1;
-                const real y_f4 = C0 * y_0 + y_2;
-                const real y_f5 = y_1;
-                const real y_f6 = C4 * y_2;
-                const real y_f7 = C5 * y_3;
-                const real y_f8 = C4 * y_4;
-                const real y_f9 = y_5;
-                const real y_f10 = C0 * y_0 - y_2;
-                const real y_f11 = C3 * y_4;
-                const real y_f12 = C1 * y_3 - C2 * y_5;
-                const real y_f13 = y_4 - C0 * y_6;
+            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/70), sqrt(1/7), sqrt(1/70);
+               * 91 fma, 33 mul, 4 add, 1 neg per channel; 8 fma, 16 mul, 4 add per item */
+                const real y_f0 = y[13] + K15_1 * y[15];
+                const real s0_0 = K6_1 * y[12];
+                const real y_f1 = s0_0 + K10_1 * y[14];
+                const real y_f2 = K12_1 * y[11];
+                const real y_f3 = K10_1 * y[10];
+                const real s1_0 = K15_1 * y[9];
+                const real y_f4 = s1_0 + y[11];
+                const real y_f6 = K8_5 * y[11];
+                const real y_f7 = K9_5 * y[12];
+                const real y_f8 = K8_5 * y[13];
+                const real y_f10 = s1_0 - y[11];
+                const real y_f11 = K12_1 * y[13];
+                const real y_f12 = s0_0 - K10_1 * y[14];
+                const real y_f13 = y[13] - K15_1 * y[15];
+                const real by_f0 = by[13] + K15_1 * by[15];
+                const real s2_0 = K6_1 * by[12];
+                const real by_f1 = s2_0 + K10_1 * by[14];
+                const real by_f2 = K12_1 * by[11];
+                const real by_f3 = K10_1 * by[10];
+                const real s3_0 = K15_1 * by[9];
+                const real by_f4 = s3_0 + by[11];
+                const real by_f6 = K8_5 * by[11];
+                const real by_f7 = K9_5 * by[12];
+                const real by_f8 = K8_5 * by[13];
+                const real by_f10 = s3_0 - by[11];
+                const real by_f11 = K12_1 * by[13];
+                const real by_f12 = s2_0 - K10_1 * by[14];
+                const real by_f13 = by[13] - K15_1 * by[15];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 960) + lane * 1);
-                const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
-                const real by_f0 = by_4 + C0 * by_6;
-                const real by_f1 = C1 * by_3 + C2 * by_5;
-                const real by_f2 = C3 * by_2;
-                const real by_f3 = C2 * by_1;
-                const real by_f4 = C0 * by_0 + by_2;
-                const real by_f5 = by_1;
-                const real by_f6 = C4 * by_2;
-                const real by_f7 = C5 * by_3;
-                const real by_f8 = C4 * by_4;
-                const real by_f9 = by_5;
-                const real by_f10 = C0 * by_0 - by_2;
-                const real by_f11 = C3 * by_4;
-                const real by_f12 = C1 * by_3 - C2 * by_5;
-                const real by_f13 = by_4 - C0 * by_6;
+                cgtp_load<1>(w_v, (const real *)(at + 960) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2560) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 2560) + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz7[0], gz_1 = gz7[1], gz_2 = gz7[2];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3];
+                const real ax_4 = ax2[4];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u0_3 = w_0 * ax_3;
-                const real u0_4 = w_0 * ax_4;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real u1_3 = cw_0 * x_3;
-                const real u1_4 = cw_0 * x_4;
                 const real u2_0 = w_0 * x_0;
                 const real u2_1 = w_0 * x_1;
                 const real u2_2 = w_0 * x_2;
                 const real u2_3 = w_0 * x_3;
                 const real u2_4 = w_0 * x_4;
-                const real l0_0 = -by_f0 * gz_0 + by_f5 * gz_1 + by_f10 * gz_2;
-                const real l0_1 = -by_f1 * gz_0 + by_f6 * gz_1 + by_f3 * gz_2;
+                const real l0_0 = by_f0 * gz_0 - by[10] * gz_1 - by_f10 * gz_2;
+                const real l0_1 = by_f1 * gz_0 - by_f6 * gz_1 - by_f3 * gz_2;
                 const real l0_2 = by_f2 * gz_0 + by_f7 * gz_1 + by_f11 * gz_2;
                 const real l0_3 = by_f3 * gz_0 + by_f8 * gz_1 - by_f12 * gz_2;
-                const real l0_4 = by_f4 * gz_0 + by_f9 * gz_1 - by_f13 * gz_2;
-                const real l1_0 = -y_f0 * gz_0 + y_f5 * gz_1 + y_f10 * gz_2;
-                const real l1_1 = -y_f1 * gz_0 + y_f6 * gz_1 + y_f3 * gz_2;
+                const real l0_4 = by_f4 * gz_0 + by[14] * gz_1 - by_f13 * gz_2;
+                const real l1_0 = y_f0 * gz_0 - y[10] * gz_1 - y_f10 * gz_2;
+                const real l1_1 = y_f1 * gz_0 - y_f6 * gz_1 - y_f3 * gz_2;
                 const real l1_2 = y_f2 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2;
                 const real l1_3 = y_f3 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
-                const real l1_4 = y_f4 * gz_0 + y_f9 * gz_1 - y_f13 * gz_2;
-                const real v0_0 = u0_0 + u1_0;
-                const real v0_1 = u0_1 + u1_1;
-                const real v0_2 = u0_2 + u1_2;
-                const real v0_3 = u0_3 + u1_3;
-                const real v0_4 = u0_4 + u1_4;
-                d_gz7[0] = d_gz7[0] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3 + y_f4 * v0_4
-                    - by_f0 * u2_0 - by_f1 * u2_1 + by_f2 * u2_2 + by_f3 * u2_3 + by_f4 * u2_4;
-                d_gz7[1] = d_gz7[1] + y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f8 * v0_3 + y_f9 * v0_4
-                    + by_f5 * u2_0 + by_f6 * u2_1 + by_f7 * u2_2 + by_f8 * u2_3 + by_f9 * u2_4;
+                const real l1_4 = y_f4 * gz_0 + y[14] * gz_1 - y_f13 * gz_2;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+                const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+                const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
+                d_gz7[0] = d_gz7[0] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3
+                    + y_f4 * v0_4 - by_f0 * u2_0 - by_f1 * u2_1 + by_f2 * u2_2 + by_f3 * u2_3
+                    + by_f4 * u2_4;
+                d_gz7[1] = d_gz7[1] + y[10] * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f8 * v0_3
+                    + y[14] * v0_4 + by[10] * u2_0 + by_f6 * u2_1 + by_f7 * u2_2 + by_f8 * u2_3
+                    + by[14] * u2_4;
                 d_gz7[2] = d_gz7[2] + y_f10 * v0_0 + y_f3 * v0_1 + y_f11 * v0_2 - y_f12 * v0_3
                     - y_f13 * v0_4 + by_f10 * u2_0 + by_f3 * u2_1 + by_f11 * u2_2 - by_f12 * u2_3
                     - by_f13 * u2_4;
-                d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
+                d_x2[0] = d_x2[0] - w_0 * l0_0 - cw_0 * l1_0;
+                d_x2[1] = d_x2[1] - w_0 * l0_1 - cw_0 * l1_1;
                 d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
                 d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
                 d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
-                const real q2_0 = -v0_0 * gz_0;
-                const real q2_1 = -v0_1 * gz_0;
-                const real q2_2 = v0_2 * gz_0;
+                const real q2_0 = v0_0 * gz_0;
+                const real q2_1 = v0_1 * gz_0;
                 const real q2_3 = v0_1 * gz_2 + v0_3 * gz_0;
                 const real q2_4 = v0_4 * gz_0;
-                const real q2_6 = v0_1 * gz_1;
-                const real q2_7 = v0_2 * gz_1;
-                const real q2_8 = v0_3 * gz_1;
                 const real q2_10 = v0_0 * gz_2;
-                const real q2_11 = v0_2 * gz_2;
-                const real q2_12 = -v0_3 * gz_2;
-                const real q2_13 = -v0_4 * gz_2;
-                d_y[9] = d_y[9] + C0 * q2_4 + C0 * q2_10;
-                d_y[10] = d_y[10] + C2 * q2_3 + v0_0 * gz_1;
-                d_y[11] = d_y[11] + C3 * q2_2 + q2_4 + C4 * q2_6 - q2_10;
-                d_y[12] = d_y[12] + C1 * q2_1 + C5 * q2_7 + C1 * q2_12;
-                d_y[13] = d_y[13] + q2_0 + C4 * q2_8 + C3 * q2_11 + q2_13;
-                d_y[14] = d_y[14] + C2 * q2_1 + v0_4 * gz_1 - C2 * q2_12;
-                d_y[15] = d_y[15] + C0 * q2_0 - C0 * q2_13;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
-                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+                const real q2_12 = v0_3 * gz_2;
+                const real q2_13 = v0_4 * gz_2;
+                d_y[9] = d_y[9] + K15_1 * q2_4 + K15_1 * q2_10;
+                d_y[10] = d_y[10] + K10_1 * q2_3 + v0_0 * gz_1;
+                d_y[11] = d_y[11] - q2_10 + v0_2 * gz_0 * K12_1 + q2_4 + v0_1 * gz_1 * K8_5;
+                d_y[12] = d_y[12] - K6_1 * q2_1 + v0_2 * gz_1 * K9_5 - K6_1 * q2_12;
+                d_y[13] = d_y[13] - q2_13 - q2_0 + v0_3 * gz_1 * K8_5 + v0_2 * gz_2 * K12_1;
+                d_y[14] = d_y[14] - K10_1 * q2_1 + v0_4 * gz_1 + K10_1 * q2_12;
+                d_y[15] = d_y[15] - K15_1 * q2_0 + K15_1 * q2_13;
+                d_w_v[0] = -x_0 * l0_0 - x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4
+                    - ax_0 * l1_0 - ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
                 cgtp_store_stream<1>(d_w_row + 896, d_w_v);
             }
-            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1.94c584p+0f; /* sqrt(5/2) */
-                const real C1 = 0x1.1e377ap+1f; /* sqrt(5) */
-                const real C2 = 0x1.a20bd8p+0f; /* sqrt(8/3) */
-                const real C3 = 0x1.4a7e9cp+0f; /* sqrt(5/3) */
-                const real C4 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
-                const real C5 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
-                const real C6 = 0x1.94c584p-1f; /* sqrt(5/8) */
-                const real C7 = 0x1.bb67aep-1f; /* sqrt(3/4) */
-                const real C8 = 0x1.43d136p-2f; /* sqrt(1/10) */
-                const real C9 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_4;
-                const real y_f1 = C0 * y_5;
-                const real y_f2 = C1 * y_0;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = y_2;
-                const real y_f5 = C2 * y_3;
-                const real y_f6 = y_4 - C3 * y_6;
-                const real y_f7 = C3 * y_0 + y_2;
-                const real y_f8 = y_4 + C4 * y_6;
-                const real y_f9 = C5 * y_3 - C6 * y_5;
-                const real y_f10 = C7 * y_2;
-                const real y_f11 = C6 * y_1;
-                const real y_f12 = C4 * y_0 + y_2;
-                const real y_f13 = y_1;
-                const real y_f14 = C8 * y_2;
-                const real y_f15 = C9 * y_3;
-                const real y_f16 = C8 * y_4;
-                const real y_f17 = y_5;
-                const real y_f18 = C4 * y_0 - y_2;
-                const real y_f19 = C7 * y_4;
-                const real y_f20 = C5 * y_3 + C6 * y_5;
-                const real y_f21 = y_4 - C4 * y_6;
-                const real y_f22 = C3 * y_0 - y_2;
-                const real y_f23 = y_4 + C3 * y_6;
-                const real y_f24 = C1 * y_6;
+            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8), sqrt(1/12);
+               * 171 fma, 42 mul, 8 add, 1 neg per channel; 12 fma, 28 mul, 8 add per item */
+                const real y_f1 = K5_2 * y[14];
+                const real y_f2 = K5_1 * y[9];
+                const real y_f3 = K5_2 * y[10];
+                const real y_f5 = K8_3 * y[12];
+                const real y_f6 = y[13] - K5_3 * y[15];
+                const real s0_0 = K5_3 * y[9];
+                const real y_f7 = s0_0 + y[11];
+                const real y_f8 = y[13] + K5_12 * y[15];
+                const real s1_0 = K1_6 * y[12];
+                const real y_f9 = s1_0 - K5_8 * y[14];
+                const real y_f10 = K3_4 * y[11];
+                const real y_f11 = K5_8 * y[10];
+                const real s2_0 = K5_12 * y[9];
+                const real y_f12 = s2_0 + y[11];
+                const real y_f14 = K1_10 * y[11];
+                const real y_f15 = K4_5 * y[12];
+                const real y_f16 = K1_10 * y[13];
+                const real y_f18 = s2_0 - y[11];
+                const real y_f19 = K3_4 * y[13];
+                const real y_f20 = s1_0 + K5_8 * y[14];
+                const real y_f21 = y[13] - K5_12 * y[15];
+                const real y_f22 = s0_0 - y[11];
+                const real y_f23 = y[13] + K5_3 * y[15];
+                const real y_f24 = K5_1 * y[15];
+                const real by_f1 = K5_2 * by[14];
+                const real by_f2 = K5_1 * by[9];
+                const real by_f3 = K5_2 * by[10];
+                const real by_f5 = K8_3 * by[12];
+                const real by_f6 = by[13] - K5_3 * by[15];
+                const real s3_0 = K5_3 * by[9];
+                const real by_f7 = s3_0 + by[11];
+                const real by_f8 = by[13] + K5_12 * by[15];
+                const real s4_0 = K1_6 * by[12];
+                const real by_f9 = s4_0 - K5_8 * by[14];
+                const real by_f10 = K3_4 * by[11];
+                const real by_f11 = K5_8 * by[10];
+                const real s5_0 = K5_12 * by[9];
+                const real by_f12 = s5_0 + by[11];
+                const real by_f14 = K1_10 * by[11];
+                const real by_f15 = K4_5 * by[12];
+                const real by_f16 = K1_10 * by[13];
+                const real by_f18 = s5_0 - by[11];
+                const real by_f19 = K3_4 * by[13];
+                const real by_f20 = s4_0 + K5_8 * by[14];
+                const real by_f21 = by[13] - K5_12 * by[15];
+                const real by_f22 = s3_0 - by[11];
+                const real by_f23 = by[13] + K5_3 * by[15];
+                const real by_f24 = K5_1 * by[15];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane * 1);
-                const real by_0 = by[9], by_1 = by[10], by_2 = by[11], by_3 = by[12], by_4 = by[13], by_5 = by[14], by_6 = by[15];
-                const real by_f0 = by_4;
-                const real by_f1 = C0 * by_5;
-                const real by_f2 = C1 * by_0;
-                const real by_f3 = C0 * by_1;
-                const real by_f4 = by_2;
-                const real by_f5 = C2 * by_3;
-                const real by_f6 = by_4 - C3 * by_6;
-                const real by_f7 = C3 * by_0 + by_2;
-                const real by_f8 = by_4 + C4 * by_6;
-                const real by_f9 = C5 * by_3 - C6 * by_5;
-                const real by_f10 = C7 * by_2;
-                const real by_f11 = C6 * by_1;
-                const real by_f12 = C4 * by_0 + by_2;
-                const real by_f13 = by_1;
-                const real by_f14 = C8 * by_2;
-                const real by_f15 = C9 * by_3;
-                const real by_f16 = C8 * by_4;
-                const real by_f17 = by_5;
-                const real by_f18 = C4 * by_0 - by_2;
-                const real by_f19 = C7 * by_4;
-                const real by_f20 = C5 * by_3 + C6 * by_5;
-                const real by_f21 = by_4 - C4 * by_6;
-                const real by_f22 = C3 * by_0 - by_2;
-                const real by_f23 = by_4 + C3 * by_6;
-                const real by_f24 = C1 * by_6;
+                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3072) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3072) + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
-                const real gz_0 = gz16[0], gz_1 = gz16[1], gz_2 = gz16[2], gz_3 = gz16[3], gz_4 = gz16[4], gz_5 = gz16[5], gz_6 = gz16[6];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3], ax_4 = ax2[4];
+                const real gz_0 = gz16[0], gz_1 = gz16[1], gz_2 = gz16[2], gz_3 = gz16[3];
+                const real gz_4 = gz16[4], gz_5 = gz16[5], gz_6 = gz16[6];
+                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3];
+                const real ax_4 = ax2[4];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u0_3 = w_0 * ax_3;
-                const real u0_4 = w_0 * ax_4;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
-                const real u1_3 = cw_0 * x_3;
-                const real u1_4 = cw_0 * x_4;
                 const real u2_0 = w_0 * x_0;
                 const real u2_1 = w_0 * x_1;
                 const real u2_2 = w_0 * x_2;
                 const real u2_3 = w_0 * x_3;
                 const real u2_4 = w_0 * x_4;
-                const real l0_0 = -by_f0 * gz_0 - by_f5 * gz_1 + by_f8 * gz_2 - by_f13 * gz_3
-                    - by_f18 * gz_4 + by_f4 * gz_6;
+                const real l0_0 = by[13] * gz_0 + by_f5 * gz_1 - by_f8 * gz_2 + by[10] * gz_3
+                    + by_f18 * gz_4 - by[11] * gz_6;
                 const real l0_1 = by_f1 * gz_0 + by_f6 * gz_1 + by_f9 * gz_2 + by_f14 * gz_3
                     + by_f11 * gz_4 + by_f22 * gz_5 - by_f3 * gz_6;
-                const real l0_2 = -by_f2 * gz_0 + by_f10 * gz_2 + by_f15 * gz_3 + by_f19 * gz_4
-                    - by_f24 * gz_6;
+                const real l0_2 = by_f2 * gz_0 - by_f10 * gz_2 - by_f15 * gz_3 - by_f19 * gz_4
+                    + by_f24 * gz_6;
                 const real l0_3 = by_f3 * gz_0 + by_f7 * gz_1 + by_f11 * gz_2 + by_f16 * gz_3
                     + by_f20 * gz_4 + by_f23 * gz_5 + by_f1 * gz_6;
-                const real l0_4 = -by_f4 * gz_0 - by_f12 * gz_2 - by_f17 * gz_3 + by_f21 * gz_4
-                    - by_f5 * gz_5 - by_f0 * gz_6;
-                const real l1_0 = -y_f0 * gz_0 - y_f5 * gz_1 + y_f8 * gz_2 - y_f13 * gz_3 - y_f18 * gz_4
-                    + y_f4 * gz_6;
-                const real l1_1 = y_f1 * gz_0 + y_f6 * gz_1 + y_f9 * gz_2 + y_f14 * gz_3 + y_f11 * gz_4
-                    + y_f22 * gz_5 - y_f3 * gz_6;
-                const real l1_2 = -y_f2 * gz_0 + y_f10 * gz_2 + y_f15 * gz_3 + y_f19 * gz_4 - y_f24 * gz_6;
-                const real l1_3 = y_f3 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2 + y_f16 * gz_3 + y_f20 * gz_4
-                    + y_f23 * gz_5 + y_f1 * gz_6;
-                const real l1_4 = -y_f4 * gz_0 - y_f12 * gz_2 - y_f17 * gz_3 + y_f21 * gz_4 - y_f5 * gz_5
-                    - y_f0 * gz_6;
-                const real v0_0 = u0_0 + u1_0;
-                const real v0_1 = u0_1 + u1_1;
-                const real v0_2 = u0_2 + u1_2;
-                const real v0_3 = u0_3 + u1_3;
-                const real v0_4 = u0_4 + u1_4;
-                d_gz16[0] = d_gz16[0] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - y_f4 * v0_4
-                    - by_f0 * u2_0 + by_f1 * u2_1 - by_f2 * u2_2 + by_f3 * u2_3 - by_f4 * u2_4;
+                const real l0_4 = by[11] * gz_0 + by_f12 * gz_2 + by[14] * gz_3 - by_f21 * gz_4
+                    + by_f5 * gz_5 + by[13] * gz_6;
+                const real l1_0 = y[13] * gz_0 + y_f5 * gz_1 - y_f8 * gz_2 + y[10] * gz_3
+                    + y_f18 * gz_4 - y[11] * gz_6;
+                const real l1_1 = y_f1 * gz_0 + y_f6 * gz_1 + y_f9 * gz_2 + y_f14 * gz_3
+                    + y_f11 * gz_4 + y_f22 * gz_5 - y_f3 * gz_6;
+                const real l1_2 = y_f2 * gz_0 - y_f10 * gz_2 - y_f15 * gz_3 - y_f19 * gz_4
+                    + y_f24 * gz_6;
+                const real l1_3 = y_f3 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2 + y_f16 * gz_3
+                    + y_f20 * gz_4 + y_f23 * gz_5 + y_f1 * gz_6;
+                const real l1_4 = y[11] * gz_0 + y_f12 * gz_2 + y[14] * gz_3 - y_f21 * gz_4
+                    + y_f5 * gz_5 + y[13] * gz_6;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+                const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
+                const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
+                d_gz16[0] = d_gz16[0] - y[13] * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3
+                    - y[11] * v0_4 - by[13] * u2_0 + by_f1 * u2_1 - by_f2 * u2_2 + by_f3 * u2_3
+                    - by[11] * u2_4;
                 d_gz16[1] = d_gz16[1] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_3 - by_f5 * u2_0
                     + by_f6 * u2_1 + by_f7 * u2_3;
                 d_gz16[2] = d_gz16[2] + y_f8 * v0_0 + y_f9 * v0_1 + y_f10 * v0_2 + y_f11 * v0_3
                     - y_f12 * v0_4 + by_f8 * u2_0 + by_f9 * u2_1 + by_f10 * u2_2 + by_f11 * u2_3
                     - by_f12 * u2_4;
-                d_gz16[3] = d_gz16[3] - y_f13 * v0_0 + y_f14 * v0_1 + y_f15 * v0_2 + y_f16 * v0_3
-                    - y_f17 * v0_4 - by_f13 * u2_0 + by_f14 * u2_1 + by_f15 * u2_2 + by_f16 * u2_3
-                    - by_f17 * u2_4;
+                d_gz16[3] = d_gz16[3] - y[10] * v0_0 + y_f14 * v0_1 + y_f15 * v0_2 + y_f16 * v0_3
+                    - y[14] * v0_4 - by[10] * u2_0 + by_f14 * u2_1 + by_f15 * u2_2 + by_f16 * u2_3
+                    - by[14] * u2_4;
                 d_gz16[4] = d_gz16[4] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2 + y_f20 * v0_3
                     + y_f21 * v0_4 - by_f18 * u2_0 + by_f11 * u2_1 + by_f19 * u2_2 + by_f20 * u2_3
                     + by_f21 * u2_4;
                 d_gz16[5] = d_gz16[5] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4 + by_f22 * u2_1
                     + by_f23 * u2_3 - by_f5 * u2_4;
-                d_gz16[6] = d_gz16[6] + y_f4 * v0_0 - y_f3 * v0_1 - y_f24 * v0_2 + y_f1 * v0_3
-                    - y_f0 * v0_4 + by_f4 * u2_0 - by_f3 * u2_1 - by_f24 * u2_2 + by_f1 * u2_3
-                    - by_f0 * u2_4;
-                d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
+                d_gz16[6] = d_gz16[6] + y[11] * v0_0 - y_f3 * v0_1 - y_f24 * v0_2 + y_f1 * v0_3
+                    - y[13] * v0_4 + by[11] * u2_0 - by_f3 * u2_1 - by_f24 * u2_2 + by_f1 * u2_3
+                    - by[13] * u2_4;
+                d_x2[0] = d_x2[0] - w_0 * l0_0 - cw_0 * l1_0;
                 d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
+                d_x2[2] = d_x2[2] - w_0 * l0_2 - cw_0 * l1_2;
                 d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
+                d_x2[4] = d_x2[4] - w_0 * l0_4 - cw_0 * l1_4;
                 const real q2_1 = v0_1 * gz_0 + v0_3 * gz_6;
-                const real q2_2 = -v0_2 * gz_0;
-                const real q2_3 = -v0_1 * gz_6 + v0_3 * gz_0;
-                const real q2_5 = -v0_0 * gz_1 - v0_4 * gz_5;
+                const real q2_3 = v0_1 * gz_6 - v0_3 * gz_0;
+                const real q2_5 = v0_0 * gz_1 + v0_4 * gz_5;
                 const real q2_6 = v0_1 * gz_1;
                 const real q2_7 = v0_3 * gz_1;
                 const real q2_8 = v0_0 * gz_2;
                 const real q2_9 = v0_1 * gz_2;
-                const real q2_10 = v0_2 * gz_2;
                 const real q2_11 = v0_1 * gz_4 + v0_3 * gz_2;
-                const real q2_12 = -v0_4 * gz_2;
-                const real q2_14 = v0_1 * gz_3;
-                const real q2_15 = v0_2 * gz_3;
-                const real q2_16 = v0_3 * gz_3;
-                const real q2_18 = -v0_0 * gz_4;
-                const real q2_19 = v0_2 * gz_4;
+                const real q2_12 = v0_4 * gz_2;
+                const real q2_18 = v0_0 * gz_4;
                 const real q2_20 = v0_3 * gz_4;
                 const real q2_21 = v0_4 * gz_4;
                 const real q2_22 = v0_1 * gz_5;
                 const real q2_23 = v0_3 * gz_5;
-                const real q2_24 = -v0_2 * gz_6;
-                d_y[9] = d_y[9] + C1 * q2_2 + C3 * q2_7 + C4 * q2_12 + C4 * q2_18 + C3 * q2_22;
-                d_y[10] = d_y[10] + C0 * q2_3 + C6 * q2_11 - v0_0 * gz_3;
-                d_y[11] = d_y[11] + v0_0 * gz_6 - v0_4 * gz_0 + q2_7 + C7 * q2_10 + q2_12 + C8 * q2_14
-                    - q2_18 - q2_22;
-                d_y[12] = d_y[12] + C2 * q2_5 + C5 * q2_9 + C9 * q2_15 + C5 * q2_20;
-                d_y[13] = d_y[13] - v0_0 * gz_0 - v0_4 * gz_6 + q2_6 + q2_8 + C8 * q2_16 + C7 * q2_19
-                    + q2_21 + q2_23;
-                d_y[14] = d_y[14] + C0 * q2_1 - C6 * q2_9 - v0_4 * gz_3 + C6 * q2_20;
-                d_y[15] = d_y[15] - C3 * q2_6 + C4 * q2_8 - C4 * q2_21 + C3 * q2_23 + C1 * q2_24;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
-                    + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+                d_y[9] = d_y[9] - v0_2 * gz_0 * K5_1 + K5_3 * q2_7 - K5_12 * q2_12 - K5_12 * q2_18
+                    + K5_3 * q2_22;
+                d_y[10] = d_y[10] - K5_2 * q2_3 + K5_8 * q2_11 - v0_0 * gz_3;
+                d_y[11] = d_y[11] - q2_22 + v0_0 * gz_6 - v0_4 * gz_0 + q2_7 + v0_2 * gz_2 * K3_4
+                    - q2_12 + v0_1 * gz_3 * K1_10 + q2_18;
+                d_y[12] = d_y[12] - K8_3 * q2_5 + K1_6 * q2_9 + v0_2 * gz_3 * K4_5 + K1_6 * q2_20;
+                d_y[13] = q2_23 + d_y[13] - v0_0 * gz_0 - v0_4 * gz_6 + q2_6 + q2_8
+                    + v0_3 * gz_3 * K1_10 + v0_2 * gz_4 * K3_4 + q2_21;
+                d_y[14] = d_y[14] + K5_2 * q2_1 - K5_8 * q2_9 - v0_4 * gz_3 + K5_8 * q2_20;
+                d_y[15] = d_y[15] - K5_3 * q2_6 + K5_12 * q2_8 - K5_12 * q2_21 + K5_3 * q2_23
+                    - v0_2 * gz_6 * K5_1;
+                d_w_v[0] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4
+                    - ax_0 * l1_0 + ax_1 * l1_1 - ax_2 * l1_2 + ax_3 * l1_3 - ax_4 * l1_4;
                 cgtp_store_stream<1>(d_w_row + 2048, d_w_v);
             }
             cgtp_sums<16>(d_y);
@@ -1935,7 +1758,7 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
                              stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {912, 1239}, groups[] = {4, 4};
+        static const int work[] = {868, 1174}, groups[] = {4, 4};
         const auto division = cgtp_divide<2>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups, true);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? double_backward_convolution<CGTP_FEW_NODES> : double_backward_convolution<0>,

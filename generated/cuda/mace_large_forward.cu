@@ -9,14 +9,14 @@
  *               128x3o+128x3o+128x3o+128x3o
  */
 /* Plan for sm_90:
- *   kernel forward: 1 schedule, 55232 flops and at least 8768 bytes per item
- *     convolution: pipelined convolution, all paths; 55232 flops per item
+ *   kernel forward: 1 schedule, 53211 flops and at least 8768 bytes per item
+ *     convolution: pipelined convolution, all paths; 53211 flops per item
  *       z = Q_g(x, y, w); row with a fix-up
  *       stages 3, warps per block 4, blocks per multiprocessor 2, shared bytes per block 115200,
  *       registers most 255
  *       segment 0:
  *         paths 0, 4, 11, 3, 1, 9, 6, 15, 8, 5, 14, 2, 12, 13, 10, 7, 16, channels 128,
- *         channels per lane 2, groups 2, registers 220, stage bytes 6784, instructions per edge 723
+ *         channels per lane 2, groups 2, registers 220, stage bytes 6784, instructions per edge 740
  */
 #include "mace_large.h"
 
@@ -44,6 +44,33 @@ struct launch {
     unsigned *flag_convolution;
     real *partial_convolution;
 };
+
+constexpr real K4_1 = 0x1p+1f; /* 2 */
+constexpr real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
+constexpr real K4_3 = 0x1.279a74p+0f; /* sqrt(4/3) */
+constexpr real K16_1 = 0x1p+2f; /* 4 */
+constexpr real K12_1 = 0x1.bb67aep+1f; /* sqrt(12) */
+constexpr real K3_1 = 0x1.bb67aep+0f; /* sqrt(3) */
+constexpr real K3_4 = 0x1.bb67aep-1f; /* sqrt(3/4) */
+constexpr real K1_4 = 0x1p-1f; /* 1/2 */
+constexpr real K15_1 = 0x1.efbdecp+1f; /* sqrt(15) */
+constexpr real K10_1 = 0x1.94c584p+1f; /* sqrt(10) */
+constexpr real K3_5 = 0x1.8c97fp-1f; /* sqrt(3/5) */
+constexpr real K8_5 = 0x1.43d136p+0f; /* sqrt(8/5) */
+constexpr real K3_2 = 0x1.3988e2p+0f; /* sqrt(3/2) */
+constexpr real K1_15 = 0x1.08654ap-2f; /* sqrt(1/15) */
+constexpr real K2_3 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
+constexpr real K6_1 = 0x1.3988e2p+1f; /* sqrt(6) */
+constexpr real K9_5 = 0x1.5775c6p+0f; /* sqrt(9/5) */
+constexpr real K5_2 = 0x1.94c584p+0f; /* sqrt(5/2) */
+constexpr real K5_1 = 0x1.1e377ap+1f; /* sqrt(5) */
+constexpr real K8_3 = 0x1.a20bd8p+0f; /* sqrt(8/3) */
+constexpr real K5_3 = 0x1.4a7e9cp+0f; /* sqrt(5/3) */
+constexpr real K5_12 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
+constexpr real K1_6 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
+constexpr real K5_8 = 0x1.94c584p-1f; /* sqrt(5/8) */
+constexpr real K1_10 = 0x1.43d136p-2f; /* sqrt(1/10) */
+constexpr real K4_5 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
 
 enum { PARTIAL_convolution = 4544 }; /* elements that a warp puts aside for a receiver it shares */
 
@@ -375,612 +402,389 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             cgtp_load<10>(x2, (const real *)(at + 1024) + lane * 10);
             real y[16];
             cgtp_load_row<16>(y, (const real *)(at + 2304));
-            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
+               * 1 fma, 1 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 2368) + lane * 2);
-                {
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real s0_0 = w_0 * y_f0;
-                z0[0] = z0[0] + s0_0 * x_0;
-                }
-                {
-                const real x_0 = x0[1];
-                const real w_0 = w_v[1];
-                const real s0_0 = w_0 * y_f0;
-                z0[1] = z0[1] + s0_0 * x_0;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x0[u];
+                    const real w_0 = w_v[u];
+                    z0[u] = z0[u] + y[0] * w_0 * x_0;
                 }
             }
-            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 3 fma, 1 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 3392) + lane * 2);
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real s0_0 = w_0 * y_f0;
-                z4[0] = z4[0] + s0_0 * x_0;
-                z4[1] = z4[1] + s0_0 * x_1;
-                z4[2] = z4[2] + s0_0 * x_2;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real s0_0 = w_0 * y_f0;
-                z4[3] = z4[3] + s0_0 * x_0;
-                z4[4] = z4[4] + s0_0 * x_1;
-                z4[5] = z4[5] + s0_0 * x_2;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
+                    const real w_0 = w_v[u];
+                    const real s0_0 = y[0] * w_0;
+                    z4[u * 3] = z4[u * 3] + s0_0 * x_0;
+                    z4[u * 3 + 1] = z4[u * 3 + 1] + s0_0 * x_1;
+                    z4[u * 3 + 2] = z4[u * 3 + 2] + s0_0 * x_2;
                 }
             }
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
+               * 5 fma, 1 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 5184) + lane * 2);
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real s0_0 = w_0 * y_f0;
-                z11[0] = z11[0] + s0_0 * x_0;
-                z11[1] = z11[1] + s0_0 * x_1;
-                z11[2] = z11[2] + s0_0 * x_2;
-                z11[3] = z11[3] + s0_0 * x_3;
-                z11[4] = z11[4] + s0_0 * x_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real s0_0 = w_0 * y_f0;
-                z11[5] = z11[5] + s0_0 * x_0;
-                z11[6] = z11[6] + s0_0 * x_1;
-                z11[7] = z11[7] + s0_0 * x_2;
-                z11[8] = z11[8] + s0_0 * x_3;
-                z11[9] = z11[9] + s0_0 * x_4;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
+                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
+                    const real w_0 = w_v[u];
+                    const real s0_0 = y[0] * w_0;
+                    z11[u * 5] = z11[u * 5] + s0_0 * x_0;
+                    z11[u * 5 + 1] = z11[u * 5 + 1] + s0_0 * x_1;
+                    z11[u * 5 + 2] = z11[u * 5 + 2] + s0_0 * x_2;
+                    z11[u * 5 + 3] = z11[u * 5 + 3] + s0_0 * x_3;
+                    z11[u * 5 + 4] = z11[u * 5 + 4] + s0_0 * x_4;
                 }
             }
-            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 3 fma, 1 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 3136) + lane * 2);
-                {
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                z3[0] = z3[0] + y_f0 * u0_0;
-                z3[1] = z3[1] + y_f1 * u0_0;
-                z3[2] = z3[2] + y_f2 * u0_0;
-                }
-                {
-                const real x_0 = x0[1];
-                const real w_0 = w_v[1];
-                const real u0_0 = w_0 * x_0;
-                z3[3] = z3[3] + y_f0 * u0_0;
-                z3[4] = z3[4] + y_f1 * u0_0;
-                z3[5] = z3[5] + y_f2 * u0_0;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x0[u];
+                    const real w_0 = w_v[u];
+                    const real u0_0 = w_0 * x_0;
+                    z3[u * 3] = z3[u * 3] + u0_0 * y[1];
+                    z3[u * 3 + 1] = z3[u * 3 + 1] + u0_0 * y[2];
+                    z3[u * 3 + 2] = z3[u * 3 + 2] + u0_0 * y[3];
                 }
             }
-            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+               * 3 fma, 1 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 2624) + lane * 2);
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                z1[0] = z1[0] + w_0 * t0_0;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                z1[1] = z1[1] + w_0 * t0_0;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
+                    const real w_0 = w_v[u];
+                    const real r0_0 = y[1] * x_0 + y[2] * x_1 + y[3] * x_2;
+                    z1[u] = z1[u] + w_0 * r0_0;
                 }
             }
-            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1p+1f; /* 2 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_0;
-                const real y_f2 = y_1;
-                const real y_f3 = C0 * y_1;
+            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2) x2, sqrt(1/6), sqrt(1/2) x2; 11 fma, 3 mul per channel; 1 mul per item */
+                const real y_f3 = K4_1 * y[2];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 4672) + lane * 2);
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                z9[0] = z9[0] + y_f0 * u0_0 + y_f1 * u0_2;
-                z9[1] = z9[1] + y_f2 * u0_0 + y_f1 * u0_1;
-                z9[2] = z9[2] - y_f1 * u0_0 + y_f3 * u0_1 - y_f0 * u0_2;
-                z9[3] = z9[3] + y_f0 * u0_1 + y_f2 * u0_2;
-                z9[4] = z9[4] - y_f1 * u0_0 + y_f0 * u0_2;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                z9[5] = z9[5] + y_f0 * u0_0 + y_f1 * u0_2;
-                z9[6] = z9[6] + y_f2 * u0_0 + y_f1 * u0_1;
-                z9[7] = z9[7] - y_f1 * u0_0 + y_f3 * u0_1 - y_f0 * u0_2;
-                z9[8] = z9[8] + y_f0 * u0_1 + y_f2 * u0_2;
-                z9[9] = z9[9] - y_f1 * u0_0 + y_f0 * u0_2;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
+                    const real w_0 = w_v[u];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    z9[u * 5] = z9[u * 5] + y[3] * u0_0 + y[1] * u0_2;
+                    z9[u * 5 + 1] = z9[u * 5 + 1] + y[2] * u0_0 + y[1] * u0_1;
+                    z9[u * 5 + 2] = z9[u * 5 + 2] - y[1] * u0_0 + y_f3 * u0_1 - y[3] * u0_2;
+                    z9[u * 5 + 3] = z9[u * 5 + 3] + y[3] * u0_1 + y[2] * u0_2;
+                    z9[u * 5 + 4] = z9[u * 5 + 4] - y[1] * u0_0 + y[3] * u0_2;
                 }
             }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = C0 * y_0;
-                const real y_f3 = y_0;
-                const real y_f4 = C1 * y_1;
-                const real y_f5 = C0 * y_2;
+            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(3/10) x3; 11 fma, 3 mul per channel; 3 mul per item */
+                const real y_f2 = K1_3 * y[1];
+                const real y_f4 = K4_3 * y[2];
+                const real y_f5 = K1_3 * y[3];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 3904) + lane * 2);
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real r0_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_4;
-                const real r0_1 = y_f3 * x_1 + y_f4 * x_2 + y_f0 * x_3;
-                const real r0_2 = y_f3 * x_0 - y_f5 * x_2 + y_f1 * x_3 + y_f0 * x_4;
-                z6[0] = z6[0] + w_0 * r0_0;
-                z6[1] = z6[1] + w_0 * r0_1;
-                z6[2] = z6[2] + w_0 * r0_2;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real r0_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_4;
-                const real r0_1 = y_f3 * x_1 + y_f4 * x_2 + y_f0 * x_3;
-                const real r0_2 = y_f3 * x_0 - y_f5 * x_2 + y_f1 * x_3 + y_f0 * x_4;
-                z6[3] = z6[3] + w_0 * r0_0;
-                z6[4] = z6[4] + w_0 * r0_1;
-                z6[5] = z6[5] + w_0 * r0_2;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
+                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
+                    const real w_0 = w_v[u];
+                    const real r0_0 = y[3] * x_0 + y[2] * x_1 - y_f2 * x_2 - y[1] * x_4;
+                    const real r0_1 = y[1] * x_1 + y_f4 * x_2 + y[3] * x_3;
+                    const real r0_2 = y[1] * x_0 - y_f5 * x_2 + y[2] * x_3 + y[3] * x_4;
+                    z6[u * 3] = z6[u * 3] + w_0 * r0_0;
+                    z6[u * 3 + 1] = z6[u * 3 + 1] + w_0 * r0_1;
+                    z6[u * 3 + 2] = z6[u * 3 + 2] + w_0 * r0_2;
                 }
             }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1p+2f; /* 4 */
-                const real C1 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_0;
-                const real y_f2 = y_1;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = C1 * y_0;
-                const real y_f5 = C2 * y_1;
-                const real y_f6 = C1 * y_2;
+            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
+               * 21 fma, 5 mul per channel; 4 mul per item */
+                const real y_f3 = K16_1 * y[2];
+                const real y_f4 = K12_1 * y[1];
+                const real y_f5 = K3_1 * y[2];
+                const real y_f6 = K12_1 * y[3];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 6208) + lane * 2);
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                z15[0] = z15[0] + y_f0 * u0_0 + y_f1 * u0_4;
-                z15[1] = z15[1] + y_f2 * u0_0 + y_f0 * u0_1 + y_f1 * u0_3;
-                z15[2] = z15[2] - y_f0 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2 + y_f1 * u0_4;
-                z15[3] = z15[3] - y_f1 * u0_1 + y_f5 * u0_2 - y_f0 * u0_3;
-                z15[4] = z15[4] - y_f1 * u0_0 + y_f6 * u0_2 + y_f3 * u0_3 - y_f0 * u0_4;
-                z15[5] = z15[5] - y_f1 * u0_1 + y_f0 * u0_3 + y_f2 * u0_4;
-                z15[6] = z15[6] - y_f1 * u0_0 + y_f0 * u0_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                z15[7] = z15[7] + y_f0 * u0_0 + y_f1 * u0_4;
-                z15[8] = z15[8] + y_f2 * u0_0 + y_f0 * u0_1 + y_f1 * u0_3;
-                z15[9] = z15[9] - y_f0 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2 + y_f1 * u0_4;
-                z15[10] = z15[10] - y_f1 * u0_1 + y_f5 * u0_2 - y_f0 * u0_3;
-                z15[11] = z15[11] - y_f1 * u0_0 + y_f6 * u0_2 + y_f3 * u0_3 - y_f0 * u0_4;
-                z15[12] = z15[12] - y_f1 * u0_1 + y_f0 * u0_3 + y_f2 * u0_4;
-                z15[13] = z15[13] - y_f1 * u0_0 + y_f0 * u0_4;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
+                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
+                    const real w_0 = w_v[u];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    const real u0_3 = w_0 * x_3;
+                    const real u0_4 = w_0 * x_4;
+                    z15[u * 7] = z15[u * 7] + y[3] * u0_0 + y[1] * u0_4;
+                    z15[u * 7 + 1] = z15[u * 7 + 1] + y[2] * u0_0 + y[3] * u0_1 + y[1] * u0_3;
+                    z15[u * 7 + 2] = z15[u * 7 + 2] - y[3] * u0_0 + y_f3 * u0_1 + y_f4 * u0_2
+                        + y[1] * u0_4;
+                    z15[u * 7 + 3] = z15[u * 7 + 3] - y[1] * u0_1 + y_f5 * u0_2 - y[3] * u0_3;
+                    z15[u * 7 + 4] = z15[u * 7 + 4] - y[1] * u0_0 + y_f6 * u0_2 + y_f3 * u0_3
+                        - y[3] * u0_4;
+                    z15[u * 7 + 5] = z15[u * 7 + 5] - y[1] * u0_1 + y[3] * u0_3 + y[2] * u0_4;
+                    z15[u * 7 + 6] = z15[u * 7 + 6] - y[1] * u0_0 + y[3] * u0_4;
                 }
             }
-            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
+            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
+               * 5 fma, 1 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 4416) + lane * 2);
-                {
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                z8[0] = z8[0] + y_f0 * u0_0;
-                z8[1] = z8[1] + y_f1 * u0_0;
-                z8[2] = z8[2] + y_f2 * u0_0;
-                z8[3] = z8[3] + y_f3 * u0_0;
-                z8[4] = z8[4] + y_f4 * u0_0;
-                }
-                {
-                const real x_0 = x0[1];
-                const real w_0 = w_v[1];
-                const real u0_0 = w_0 * x_0;
-                z8[5] = z8[5] + y_f0 * u0_0;
-                z8[6] = z8[6] + y_f1 * u0_0;
-                z8[7] = z8[7] + y_f2 * u0_0;
-                z8[8] = z8[8] + y_f3 * u0_0;
-                z8[9] = z8[9] + y_f4 * u0_0;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x0[u];
+                    const real w_0 = w_v[u];
+                    const real u0_0 = w_0 * x_0;
+                    z8[u * 5] = z8[u * 5] + u0_0 * y[4];
+                    z8[u * 5 + 1] = z8[u * 5 + 1] + u0_0 * y[5];
+                    z8[u * 5 + 2] = z8[u * 5 + 2] + u0_0 * y[6];
+                    z8[u * 5 + 3] = z8[u * 5 + 3] + u0_0 * y[7];
+                    z8[u * 5 + 4] = z8[u * 5 + 4] + u0_0 * y[8];
                 }
             }
-            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C1 = 0x1.279a74p+0f; /* sqrt(4/3) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = C0 * y_2 + y_4;
-                const real y_f1 = y_1;
-                const real y_f2 = y_0;
-                const real y_f3 = C1 * y_2;
-                const real y_f4 = y_3;
-                const real y_f5 = C0 * y_2 - y_4;
+            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(3/10) x3; 9 fma, 3 mul per channel; 2 mul, 2 add per item */
+                const real s0_0 = K1_3 * y[6];
+                const real y_f0 = s0_0 + y[8];
+                const real y_f3 = K4_3 * y[6];
+                const real y_f5 = s0_0 - y[8];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 3648) + lane * 2);
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                z5[0] = z5[0] - y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
-                z5[1] = z5[1] + y_f1 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
-                z5[2] = z5[2] + y_f2 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                z5[3] = z5[3] - y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
-                z5[4] = z5[4] + y_f1 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
-                z5[5] = z5[5] + y_f2 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
+                    const real w_0 = w_v[u];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    z5[u * 3] = z5[u * 3] - y_f0 * u0_0 + y[5] * u0_1 + y[4] * u0_2;
+                    z5[u * 3 + 1] = z5[u * 3 + 1] + y[5] * u0_0 + y_f3 * u0_1 + y[7] * u0_2;
+                    z5[u * 3 + 2] = z5[u * 3 + 2] + y[4] * u0_0 + y[7] * u0_1 - y_f5 * u0_2;
                 }
             }
-            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C1 = 0x1p+2f; /* 4 */
-                const real C2 = 0x1.bb67aep+0f; /* sqrt(3) */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_4;
-                const real y_f1 = y_0;
-                const real y_f2 = y_3;
-                const real y_f3 = y_1;
-                const real y_f4 = C0 * y_2 + y_4;
-                const real y_f5 = C1 * y_1;
-                const real y_f6 = C2 * y_2;
-                const real y_f7 = C1 * y_3;
-                const real y_f8 = C0 * y_2 - y_4;
+            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
+               * 19 fma, 3 mul per channel; 4 mul, 2 add per item */
+                const real s0_0 = K12_1 * y[6];
+                const real y_f4 = s0_0 + y[8];
+                const real y_f5 = K16_1 * y[5];
+                const real y_f6 = K3_1 * y[6];
+                const real y_f7 = K16_1 * y[7];
+                const real y_f8 = s0_0 - y[8];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 5952) + lane * 2);
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                z14[0] = z14[0] + y_f0 * u0_0 + y_f1 * u0_2;
-                z14[1] = z14[1] + y_f2 * u0_0 + y_f1 * u0_1 + y_f3 * u0_2;
-                z14[2] = z14[2] + y_f4 * u0_0 + y_f5 * u0_1 - y_f1 * u0_2;
-                z14[3] = z14[3] - y_f3 * u0_0 + y_f6 * u0_1 - y_f2 * u0_2;
-                z14[4] = z14[4] - y_f1 * u0_0 + y_f7 * u0_1 + y_f8 * u0_2;
-                z14[5] = z14[5] - y_f3 * u0_0 + y_f0 * u0_1 + y_f2 * u0_2;
-                z14[6] = z14[6] - y_f1 * u0_0 + y_f0 * u0_2;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                z14[7] = z14[7] + y_f0 * u0_0 + y_f1 * u0_2;
-                z14[8] = z14[8] + y_f2 * u0_0 + y_f1 * u0_1 + y_f3 * u0_2;
-                z14[9] = z14[9] + y_f4 * u0_0 + y_f5 * u0_1 - y_f1 * u0_2;
-                z14[10] = z14[10] - y_f3 * u0_0 + y_f6 * u0_1 - y_f2 * u0_2;
-                z14[11] = z14[11] - y_f1 * u0_0 + y_f7 * u0_1 + y_f8 * u0_2;
-                z14[12] = z14[12] - y_f3 * u0_0 + y_f0 * u0_1 + y_f2 * u0_2;
-                z14[13] = z14[13] - y_f1 * u0_0 + y_f0 * u0_2;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
+                    const real w_0 = w_v[u];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    z14[u * 7] = z14[u * 7] + y[8] * u0_0 + y[4] * u0_2;
+                    z14[u * 7 + 1] = z14[u * 7 + 1] + y[7] * u0_0 + y[4] * u0_1 + y[5] * u0_2;
+                    z14[u * 7 + 2] = z14[u * 7 + 2] + y_f4 * u0_0 + y_f5 * u0_1 - y[4] * u0_2;
+                    z14[u * 7 + 3] = z14[u * 7 + 3] - y[5] * u0_0 + y_f6 * u0_1 - y[7] * u0_2;
+                    z14[u * 7 + 4] = z14[u * 7 + 4] - y[4] * u0_0 + y_f7 * u0_1 + y_f8 * u0_2;
+                    z14[u * 7 + 5] = z14[u * 7 + 5] - y[5] * u0_0 + y[8] * u0_1 + y[7] * u0_2;
+                    z14[u * 7 + 6] = z14[u * 7 + 6] - y[4] * u0_0 + y[8] * u0_2;
                 }
             }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
+            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/5);
+               * 5 fma, 1 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 2880) + lane * 2);
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-                z2[0] = z2[0] + w_0 * t0_0;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-                z2[1] = z2[1] + w_0 * t0_0;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
+                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
+                    const real w_0 = w_v[u];
+                    const real r0_0 = y[4] * x_0 + y[5] * x_1 + y[6] * x_2 + y[7] * x_3
+                        + y[8] * x_4;
+                    z2[u] = z2[u] + w_0 * r0_0;
                 }
             }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1.bb67aep-1f; /* sqrt(3/4) */
-                const real C1 = 0x1.279a74p-1f; /* sqrt(1/3) */
-                const real C2 = 0x1p-1f; /* 1/2 */
-                const real y_0 = y[4], y_1 = y[5], y_2 = y[6], y_3 = y[7], y_4 = y[8];
-                const real y_f0 = y_2;
-                const real y_f1 = C0 * y_3;
-                const real y_f2 = y_0;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = y_3;
-                const real y_f5 = C1 * y_2 - y_4;
-                const real y_f6 = C1 * y_1;
-                const real y_f7 = y_1;
-                const real y_f8 = C2 * y_1;
-                const real y_f9 = C2 * y_3;
-                const real y_f10 = y_4;
-                const real y_f11 = C1 * y_3;
-                const real y_f12 = C1 * y_2 + y_4;
+            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
+               * sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7);
+               * 23 fma, 5 mul per channel; 7 mul, 2 add per item */
+                const real y_f1 = K3_4 * y[7];
+                const real y_f3 = K3_4 * y[5];
+                const real s0_0 = K1_3 * y[6];
+                const real y_f5 = s0_0 - y[8];
+                const real y_f6 = K1_3 * y[5];
+                const real y_f8 = K1_4 * y[5];
+                const real y_f9 = K1_4 * y[7];
+                const real y_f11 = K1_3 * y[7];
+                const real y_f12 = s0_0 + y[8];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 5440) + lane * 2);
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                z12[0] = z12[0] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3;
-                z12[1] = z12[1] + y_f4 * u0_0 + y_f5 * u0_1 + y_f6 * u0_2 + y_f2 * u0_3 - y_f7 * u0_4;
-                z12[2] = z12[2] - y_f2 * u0_0 + y_f8 * u0_1 + y_f0 * u0_2 + y_f9 * u0_3 - y_f10 * u0_4;
-                z12[3] = z12[3] + y_f7 * u0_0 + y_f2 * u0_1 + y_f11 * u0_2 + y_f12 * u0_3 + y_f4 * u0_4;
-                z12[4] = z12[4] - y_f3 * u0_1 - y_f10 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                z12[5] = z12[5] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3;
-                z12[6] = z12[6] + y_f4 * u0_0 + y_f5 * u0_1 + y_f6 * u0_2 + y_f2 * u0_3 - y_f7 * u0_4;
-                z12[7] = z12[7] - y_f2 * u0_0 + y_f8 * u0_1 + y_f0 * u0_2 + y_f9 * u0_3 - y_f10 * u0_4;
-                z12[8] = z12[8] + y_f7 * u0_0 + y_f2 * u0_1 + y_f11 * u0_2 + y_f12 * u0_3 + y_f4 * u0_4;
-                z12[9] = z12[9] - y_f3 * u0_1 - y_f10 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
+                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
+                    const real w_0 = w_v[u];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    const real u0_3 = w_0 * x_3;
+                    const real u0_4 = w_0 * x_4;
+                    z12[u * 5] = z12[u * 5] - y[6] * u0_0 + y_f1 * u0_1 - y[4] * u0_2 + y_f3 * u0_3;
+                    z12[u * 5 + 1] = z12[u * 5 + 1] + y[7] * u0_0 + y_f5 * u0_1 + y_f6 * u0_2
+                        + y[4] * u0_3 - y[5] * u0_4;
+                    z12[u * 5 + 2] = z12[u * 5 + 2] - y[4] * u0_0 + y_f8 * u0_1 + y[6] * u0_2
+                        + y_f9 * u0_3 - y[8] * u0_4;
+                    z12[u * 5 + 3] = z12[u * 5 + 3] + y[5] * u0_0 + y[4] * u0_1 + y_f11 * u0_2
+                        + y_f12 * u0_3 + y[7] * u0_4;
+                    z12[u * 5 + 4] = z12[u * 5 + 4] - y_f3 * u0_1 - y[8] * u0_2 + y_f1 * u0_3
+                        - y[6] * u0_4;
                 }
             }
-            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
-                const real y_f3 = y_3;
-                const real y_f4 = y_4;
-                const real y_f5 = y_5;
-                const real y_f6 = y_6;
+            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column = 1 x7;
+               * 7 fma, 1 mul per channel */
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 5696) + lane * 2);
-                {
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                z13[0] = z13[0] + y_f0 * u0_0;
-                z13[1] = z13[1] + y_f1 * u0_0;
-                z13[2] = z13[2] + y_f2 * u0_0;
-                z13[3] = z13[3] + y_f3 * u0_0;
-                z13[4] = z13[4] + y_f4 * u0_0;
-                z13[5] = z13[5] + y_f5 * u0_0;
-                z13[6] = z13[6] + y_f6 * u0_0;
-                }
-                {
-                const real x_0 = x0[1];
-                const real w_0 = w_v[1];
-                const real u0_0 = w_0 * x_0;
-                z13[7] = z13[7] + y_f0 * u0_0;
-                z13[8] = z13[8] + y_f1 * u0_0;
-                z13[9] = z13[9] + y_f2 * u0_0;
-                z13[10] = z13[10] + y_f3 * u0_0;
-                z13[11] = z13[11] + y_f4 * u0_0;
-                z13[12] = z13[12] + y_f5 * u0_0;
-                z13[13] = z13[13] + y_f6 * u0_0;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x0[u];
+                    const real w_0 = w_v[u];
+                    const real u0_0 = w_0 * x_0;
+                    z13[u * 7] = z13[u * 7] + u0_0 * y[9];
+                    z13[u * 7 + 1] = z13[u * 7 + 1] + u0_0 * y[10];
+                    z13[u * 7 + 2] = z13[u * 7 + 2] + u0_0 * y[11];
+                    z13[u * 7 + 3] = z13[u * 7 + 3] + u0_0 * y[12];
+                    z13[u * 7 + 4] = z13[u * 7 + 4] + u0_0 * y[13];
+                    z13[u * 7 + 5] = z13[u * 7 + 5] + u0_0 * y[14];
+                    z13[u * 7 + 6] = z13[u * 7 + 6] + u0_0 * y[15];
                 }
             }
-            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5) */
-                const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
-                const real C1 = 0x1.94c584p+1f; /* sqrt(10) */
-                const real C2 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-                const real C3 = 0x1.43d136p+0f; /* sqrt(8/5) */
-                const real C4 = 0x1.3988e2p+0f; /* sqrt(3/2) */
-                const real C5 = 0x1.08654ap-2f; /* sqrt(1/15) */
-                const real C6 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_4 + C0 * y_6;
-                const real y_f1 = C1 * y_1;
-                const real y_f2 = C0 * y_0 - y_2;
-                const real y_f3 = C2 * y_3 + y_5;
-                const real y_f4 = C3 * y_2;
-                const real y_f5 = y_1;
-                const real y_f6 = y_2;
-                const real y_f7 = C4 * y_3;
-                const real y_f8 = y_4;
-                const real y_f9 = C3 * y_4;
-                const real y_f10 = C2 * y_3 - y_5;
-                const real y_f11 = y_0 + C5 * y_2;
-                const real y_f12 = C6 * y_5;
-                const real y_f13 = C5 * y_4 - y_6;
+            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14);
+               * 15 fma, 3 mul per channel; 4 fma, 6 mul, 2 add per item */
+                const real y_f0 = y[13] + K15_1 * y[15];
+                const real y_f1 = K10_1 * y[10];
+                const real y_f2 = y[11] - K15_1 * y[9];
+                const real s0_0 = K3_5 * y[12];
+                const real y_f3 = s0_0 + y[14];
+                const real y_f4 = K8_5 * y[11];
+                const real y_f7 = K3_2 * y[12];
+                const real y_f9 = K8_5 * y[13];
+                const real y_f10 = s0_0 - y[14];
+                const real y_f11 = y[9] + K1_15 * y[11];
+                const real y_f12 = K2_3 * y[14];
+                const real y_f13 = y[15] - K1_15 * y[13];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 4928) + lane * 2);
-                {
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                z10[0] = z10[0] - y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
-                z10[1] = z10[1] - y_f3 * u0_0 + y_f4 * u0_1 + y_f5 * u0_2;
-                z10[2] = z10[2] + y_f6 * u0_0 + y_f7 * u0_1 + y_f8 * u0_2;
-                z10[3] = z10[3] + y_f5 * u0_0 + y_f9 * u0_1 - y_f10 * u0_2;
-                z10[4] = z10[4] + y_f11 * u0_0 + y_f12 * u0_1 - y_f13 * u0_2;
-                }
-                {
-                const real x_0 = x1[3], x_1 = x1[4], x_2 = x1[5];
-                const real w_0 = w_v[1];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                z10[5] = z10[5] - y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
-                z10[6] = z10[6] - y_f3 * u0_0 + y_f4 * u0_1 + y_f5 * u0_2;
-                z10[7] = z10[7] + y_f6 * u0_0 + y_f7 * u0_1 + y_f8 * u0_2;
-                z10[8] = z10[8] + y_f5 * u0_0 + y_f9 * u0_1 - y_f10 * u0_2;
-                z10[9] = z10[9] + y_f11 * u0_0 + y_f12 * u0_1 - y_f13 * u0_2;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
+                    const real w_0 = w_v[u];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    z10[u * 5] = z10[u * 5] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2;
+                    z10[u * 5 + 1] = z10[u * 5 + 1] - y_f3 * u0_0 + y_f4 * u0_1 + y[10] * u0_2;
+                    z10[u * 5 + 2] = z10[u * 5 + 2] + y[11] * u0_0 + y_f7 * u0_1 + y[13] * u0_2;
+                    z10[u * 5 + 3] = z10[u * 5 + 3] + y[10] * u0_0 + y_f9 * u0_1 - y_f10 * u0_2;
+                    z10[u * 5 + 4] = z10[u * 5 + 4] + y_f11 * u0_0 + y_f12 * u0_1 + y_f13 * u0_2;
                 }
             }
-            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
-                const real C0 = 0x1.efbdecp+1f; /* sqrt(15) */
-                const real C1 = 0x1.3988e2p+1f; /* sqrt(6) */
-                const real C2 = 0x1.94c584p+1f; /* sqrt(10) */
-                const real C3 = 0x1.bb67aep+1f; /* sqrt(12) */
-                const real C4 = 0x1.43d136p+0f; /* sqrt(8/5) */
-                const real C5 = 0x1.5775c6p+0f; /* sqrt(9/5) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_4 + C0 * y_6;
-                const real y_f1 = C1 * y_3 + C2 * y_5;
-                const real y_f2 = C3 * y_2;
-                const real y_f3 = C2 * y_1;
-                const real y_f4 = C0 * y_0 + y_2;
-                const real y_f5 = y_1;
-                const real y_f6 = C4 * y_2;
-                const real y_f7 = C5 * y_3;
-                const real y_f8 = C4 * y_4;
-                const real y_f9 = y_5;
-                const real y_f10 = C0 * y_0 - y_2;
-                const real y_f11 = C3 * y_4;
-                const real y_f12 = C1 * y_3 - C2 * y_5;
-                const real y_f13 = y_4 - C0 * y_6;
+            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/70), sqrt(1/7), sqrt(1/70); 15 fma, 3 mul per channel; 4 fma, 8 mul, 2 add per item */
+                const real y_f0 = y[13] + K15_1 * y[15];
+                const real s0_0 = K6_1 * y[12];
+                const real y_f1 = s0_0 + K10_1 * y[14];
+                const real y_f2 = K12_1 * y[11];
+                const real y_f3 = K10_1 * y[10];
+                const real s1_0 = K15_1 * y[9];
+                const real y_f4 = s1_0 + y[11];
+                const real y_f6 = K8_5 * y[11];
+                const real y_f7 = K9_5 * y[12];
+                const real y_f8 = K8_5 * y[13];
+                const real y_f10 = s1_0 - y[11];
+                const real y_f11 = K12_1 * y[13];
+                const real y_f12 = s0_0 - K10_1 * y[14];
+                const real y_f13 = y[13] - K15_1 * y[15];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 4160) + lane * 2);
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real r0_0 = -y_f0 * x_0 - y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-                const real r0_1 = y_f5 * x_0 + y_f6 * x_1 + y_f7 * x_2 + y_f8 * x_3 + y_f9 * x_4;
-                const real r0_2 = y_f10 * x_0 + y_f3 * x_1 + y_f11 * x_2 - y_f12 * x_3 - y_f13 * x_4;
-                z7[0] = z7[0] + w_0 * r0_0;
-                z7[1] = z7[1] + w_0 * r0_1;
-                z7[2] = z7[2] + w_0 * r0_2;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real r0_0 = -y_f0 * x_0 - y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-                const real r0_1 = y_f5 * x_0 + y_f6 * x_1 + y_f7 * x_2 + y_f8 * x_3 + y_f9 * x_4;
-                const real r0_2 = y_f10 * x_0 + y_f3 * x_1 + y_f11 * x_2 - y_f12 * x_3 - y_f13 * x_4;
-                z7[3] = z7[3] + w_0 * r0_0;
-                z7[4] = z7[4] + w_0 * r0_1;
-                z7[5] = z7[5] + w_0 * r0_2;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
+                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
+                    const real w_0 = w_v[u];
+                    const real r0_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_3
+                        - y_f4 * x_4;
+                    const real r0_1 = y[10] * x_0 + y_f6 * x_1 + y_f7 * x_2 + y_f8 * x_3
+                        + y[14] * x_4;
+                    const real r0_2 = y_f10 * x_0 + y_f3 * x_1 + y_f11 * x_2 - y_f12 * x_3
+                        - y_f13 * x_4;
+                    z7[u * 3] = z7[u * 3] - w_0 * r0_0;
+                    z7[u * 3 + 1] = z7[u * 3 + 1] + w_0 * r0_1;
+                    z7[u * 3 + 2] = z7[u * 3 + 2] + w_0 * r0_2;
                 }
             }
-            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-                const real C0 = 0x1.94c584p+0f; /* sqrt(5/2) */
-                const real C1 = 0x1.1e377ap+1f; /* sqrt(5) */
-                const real C2 = 0x1.a20bd8p+0f; /* sqrt(8/3) */
-                const real C3 = 0x1.4a7e9cp+0f; /* sqrt(5/3) */
-                const real C4 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
-                const real C5 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
-                const real C6 = 0x1.94c584p-1f; /* sqrt(5/8) */
-                const real C7 = 0x1.bb67aep-1f; /* sqrt(3/4) */
-                const real C8 = 0x1.43d136p-2f; /* sqrt(1/10) */
-                const real C9 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
-                const real y_0 = y[9], y_1 = y[10], y_2 = y[11], y_3 = y[12], y_4 = y[13], y_5 = y[14], y_6 = y[15];
-                const real y_f0 = y_4;
-                const real y_f1 = C0 * y_5;
-                const real y_f2 = C1 * y_0;
-                const real y_f3 = C0 * y_1;
-                const real y_f4 = y_2;
-                const real y_f5 = C2 * y_3;
-                const real y_f6 = y_4 - C3 * y_6;
-                const real y_f7 = C3 * y_0 + y_2;
-                const real y_f8 = y_4 + C4 * y_6;
-                const real y_f9 = C5 * y_3 - C6 * y_5;
-                const real y_f10 = C7 * y_2;
-                const real y_f11 = C6 * y_1;
-                const real y_f12 = C4 * y_0 + y_2;
-                const real y_f13 = y_1;
-                const real y_f14 = C8 * y_2;
-                const real y_f15 = C9 * y_3;
-                const real y_f16 = C8 * y_4;
-                const real y_f17 = y_5;
-                const real y_f18 = C4 * y_0 - y_2;
-                const real y_f19 = C7 * y_4;
-                const real y_f20 = C5 * y_3 + C6 * y_5;
-                const real y_f21 = y_4 - C4 * y_6;
-                const real y_f22 = C3 * y_0 - y_2;
-                const real y_f23 = y_4 + C3 * y_6;
-                const real y_f24 = C1 * y_6;
+            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8), sqrt(1/12);
+               * 31 fma, 5 mul per channel; 6 fma, 14 mul, 4 add per item */
+                const real y_f1 = K5_2 * y[14];
+                const real y_f2 = K5_1 * y[9];
+                const real y_f3 = K5_2 * y[10];
+                const real y_f5 = K8_3 * y[12];
+                const real y_f6 = y[13] - K5_3 * y[15];
+                const real s0_0 = K5_3 * y[9];
+                const real y_f7 = s0_0 + y[11];
+                const real y_f8 = y[13] + K5_12 * y[15];
+                const real s1_0 = K1_6 * y[12];
+                const real y_f9 = s1_0 - K5_8 * y[14];
+                const real y_f10 = K3_4 * y[11];
+                const real y_f11 = K5_8 * y[10];
+                const real s2_0 = K5_12 * y[9];
+                const real y_f12 = s2_0 + y[11];
+                const real y_f14 = K1_10 * y[11];
+                const real y_f15 = K4_5 * y[12];
+                const real y_f16 = K1_10 * y[13];
+                const real y_f18 = s2_0 - y[11];
+                const real y_f19 = K3_4 * y[13];
+                const real y_f20 = s1_0 + K5_8 * y[14];
+                const real y_f21 = y[13] - K5_12 * y[15];
+                const real y_f22 = s0_0 - y[11];
+                const real y_f23 = y[13] + K5_3 * y[15];
+                const real y_f24 = K5_1 * y[15];
                 real w_v[2];
                 cgtp_load<2>(w_v, (const real *)(at + 6464) + lane * 2);
-                {
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                z16[0] = z16[0] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3 - y_f4 * u0_4;
-                z16[1] = z16[1] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
-                z16[2] = z16[2] + y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2 + y_f11 * u0_3 - y_f12 * u0_4;
-                z16[3] = z16[3] - y_f13 * u0_0 + y_f14 * u0_1 + y_f15 * u0_2 + y_f16 * u0_3 - y_f17 * u0_4;
-                z16[4] = z16[4] - y_f18 * u0_0 + y_f11 * u0_1 + y_f19 * u0_2 + y_f20 * u0_3 + y_f21 * u0_4;
-                z16[5] = z16[5] + y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
-                z16[6] = z16[6] + y_f4 * u0_0 - y_f3 * u0_1 - y_f24 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
-                }
-                {
-                const real x_0 = x2[5], x_1 = x2[6], x_2 = x2[7], x_3 = x2[8], x_4 = x2[9];
-                const real w_0 = w_v[1];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real u0_3 = w_0 * x_3;
-                const real u0_4 = w_0 * x_4;
-                z16[7] = z16[7] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3 - y_f4 * u0_4;
-                z16[8] = z16[8] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
-                z16[9] = z16[9] + y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2 + y_f11 * u0_3 - y_f12 * u0_4;
-                z16[10] = z16[10] - y_f13 * u0_0 + y_f14 * u0_1 + y_f15 * u0_2 + y_f16 * u0_3
-                    - y_f17 * u0_4;
-                z16[11] = z16[11] - y_f18 * u0_0 + y_f11 * u0_1 + y_f19 * u0_2 + y_f20 * u0_3
-                    + y_f21 * u0_4;
-                z16[12] = z16[12] + y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
-                z16[13] = z16[13] + y_f4 * u0_0 - y_f3 * u0_1 - y_f24 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
+                CGTP_UNROLL
+                for (int u = 0; u < 2; u++) {
+                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
+                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
+                    const real w_0 = w_v[u];
+                    const real u0_0 = w_0 * x_0;
+                    const real u0_1 = w_0 * x_1;
+                    const real u0_2 = w_0 * x_2;
+                    const real u0_3 = w_0 * x_3;
+                    const real u0_4 = w_0 * x_4;
+                    z16[u * 7] = z16[u * 7] - y[13] * u0_0 + y_f1 * u0_1 - y_f2 * u0_2
+                        + y_f3 * u0_3 - y[11] * u0_4;
+                    z16[u * 7 + 1] = z16[u * 7 + 1] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
+                    z16[u * 7 + 2] = z16[u * 7 + 2] + y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2
+                        + y_f11 * u0_3 - y_f12 * u0_4;
+                    z16[u * 7 + 3] = z16[u * 7 + 3] - y[10] * u0_0 + y_f14 * u0_1 + y_f15 * u0_2
+                        + y_f16 * u0_3 - y[14] * u0_4;
+                    z16[u * 7 + 4] = z16[u * 7 + 4] - y_f18 * u0_0 + y_f11 * u0_1 + y_f19 * u0_2
+                        + y_f20 * u0_3 + y_f21 * u0_4;
+                    z16[u * 7 + 5] = z16[u * 7 + 5] + y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
+                    z16[u * 7 + 6] = z16[u * 7 + 6] + y[11] * u0_0 - y_f3 * u0_1 - y_f24 * u0_2
+                        + y_f1 * u0_3 - y[13] * u0_4;
                 }
             }
         }
@@ -1108,7 +912,7 @@ extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *
                              stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {723}, groups[] = {2};
+        static const int work[] = {740}, groups[] = {2};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups, true);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? forward_convolution<CGTP_FEW_NODES> : forward_convolution<0>,

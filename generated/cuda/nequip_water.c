@@ -108,9 +108,9 @@ static cgtp_status double_backward_run(const void *graph, const void *const *inp
 }
 
 static const cgtp_kernel kernels[] = {
-    {"forward", 3, 1, forward_inputs, forward_outputs, 1296, 2732, forward_workspace, forward_run},
-    {"backward", 4, 3, backward_inputs, backward_outputs, 2592, 9068, backward_workspace, backward_run},
-    {"double_backward", 7, 4, double_backward_inputs, double_backward_outputs, 3888, 20844, double_backward_workspace, double_backward_run},
+    {"forward", 3, 1, forward_inputs, forward_outputs, 1296, 2496, forward_workspace, forward_run},
+    {"backward", 4, 3, backward_inputs, backward_outputs, 2592, 5824, backward_workspace, backward_run},
+    {"double_backward", 7, 4, double_backward_inputs, double_backward_outputs, 3888, 15488, double_backward_workspace, double_backward_run},
 };
 
 static const cgtp_path paths[] = {

@@ -8,8 +8,8 @@
  *   z receiver  32x0o+32x0o+32x0e+32x0e+32x1o+32x1o+32x1o+32x1e+32x1e+32x1e
  */
 /* Plan for sm_90:
- *   kernel backward: 1 schedule, 9068 flops and at least 2592 bytes per item
- *     convolution: pipelined convolution, all paths; 9068 flops per item
+ *   kernel backward: 1 schedule, 5824 flops and at least 2592 bytes per item
+ *     convolution: pipelined convolution, all paths; 5824 flops per item
  *       gx = Q_x(y, w, gz); edge buffer and gather
  *       gy = Q_y(x, w, gz); row of the item
  *       gw = Q_w(x, y, gz); row of the item
@@ -17,7 +17,7 @@
  *       registers most 128, edge buffer
  *       segment 0:
  *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 90,
- *         stage bytes 2432, instructions per edge 359
+ *         stage bytes 2432, instructions per edge 332
  */
 #include "nequip_water.h"
 
@@ -163,87 +163,78 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             real gx3[3] = {0};
             real gy[4] = {0};
             real *const gw_row = l.gw + edge * 320 + group * 32 + lane * 1;
-            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1 */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
+               * 2 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1040) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1040) + lane);
                 real gw_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz0[0];
-                const real s0_0 = w_0 * y_f0;
-                gx0[0] = gx0[0] + s0_0 * gz_0;
-                const real d0_0 = x_0 * gz_0;
-                gy[0] = gy[0] + w_0 * d0_0;
-                gw_v[0] = y_f0 * d0_0;
-                cgtp_store_stream<1>(gw_row + 0, gw_v);
+                gx0[0] = gx0[0] + w_0 * y[0] * gz_0;
+                const real s0_0 = gz_0 * x_0;
+                gy[0] = gy[0] + s0_0 * w_0;
+                gw_v[0] = s0_0 * y[0];
+                cgtp_store_stream<1>(gw_row, gw_v);
             }
-            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1 */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
+               * 2 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1296) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1296) + lane);
                 real gw_v[1];
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz2[0];
-                const real s0_0 = w_0 * y_f0;
-                gx1[0] = gx1[0] + s0_0 * gz_0;
-                const real d0_0 = x_0 * gz_0;
-                gy[0] = gy[0] + w_0 * d0_0;
-                gw_v[0] = y_f0 * d0_0;
+                gx1[0] = gx1[0] + w_0 * y[0] * gz_0;
+                const real s0_0 = gz_0 * x_0;
+                gy[0] = gy[0] + s0_0 * w_0;
+                gw_v[0] = s0_0 * y[0];
                 cgtp_store_stream<1>(gw_row + 64, gw_v);
             }
-            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 6 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1552) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1552) + lane);
                 real gw_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz5[0], gz_1 = gz5[1], gz_2 = gz5[2];
-                const real s0_0 = w_0 * y_f0;
+                const real s0_0 = w_0 * y[0];
                 gx2[0] = gx2[0] + s0_0 * gz_0;
                 gx2[1] = gx2[1] + s0_0 * gz_1;
                 gx2[2] = gx2[2] + s0_0 * gz_2;
-                const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-                gy[0] = gy[0] + w_0 * d0_0;
-                gw_v[0] = y_f0 * d0_0;
+                const real s1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+                gy[0] = gy[0] + w_0 * s1_0;
+                gw_v[0] = y[0] * s1_0;
                 cgtp_store_stream<1>(gw_row + 128, gw_v);
             }
-            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 6 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1936) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1936) + lane);
                 real gw_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2];
-                const real s0_0 = w_0 * y_f0;
+                const real s0_0 = w_0 * y[0];
                 gx3[0] = gx3[0] + s0_0 * gz_0;
                 gx3[1] = gx3[1] + s0_0 * gz_1;
                 gx3[2] = gx3[2] + s0_0 * gz_2;
-                const real d0_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-                gy[0] = gy[0] + w_0 * d0_0;
-                gw_v[0] = y_f0 * d0_0;
+                const real s1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+                gy[0] = gy[0] + w_0 * s1_0;
+                gw_v[0] = y[0] * s1_0;
                 cgtp_store_stream<1>(gw_row + 224, gw_v);
             }
-            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 6 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1168) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1168) + lane);
                 real gw_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz7[0], gz_1 = gz7[1], gz_2 = gz7[2];
                 const real u0_0 = w_0 * x_0;
-                const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
+                const real l0_0 = y[1] * gz_0 + y[2] * gz_1 + y[3] * gz_2;
                 gx0[0] = gx0[0] + w_0 * l0_0;
                 gy[1] = gy[1] + u0_0 * gz_0;
                 gy[2] = gy[2] + u0_0 * gz_1;
@@ -251,19 +242,16 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 gw_v[0] = x_0 * l0_0;
                 cgtp_store_stream<1>(gw_row + 32, gw_v);
             }
-            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 6 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1424) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1424) + lane);
                 real gw_v[1];
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
                 const real u0_0 = w_0 * x_0;
-                const real l0_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
+                const real l0_0 = y[1] * gz_0 + y[2] * gz_1 + y[3] * gz_2;
                 gx1[0] = gx1[0] + w_0 * l0_0;
                 gy[1] = gy[1] + u0_0 * gz_0;
                 gy[2] = gy[2] + u0_0 * gz_1;
@@ -271,35 +259,29 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 gw_v[0] = x_0 * l0_0;
                 cgtp_store_stream<1>(gw_row + 96, gw_v);
             }
-            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+               * 8 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1680) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1680) + lane);
                 real gw_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz3[0];
                 const real s0_0 = w_0 * gz_0;
-                gx2[0] = gx2[0] + s0_0 * y_f0;
-                gx2[1] = gx2[1] + s0_0 * y_f1;
-                gx2[2] = gx2[2] + s0_0 * y_f2;
+                gx2[0] = gx2[0] + s0_0 * y[1];
+                gx2[1] = gx2[1] + s0_0 * y[2];
+                gx2[2] = gx2[2] + s0_0 * y[3];
                 gy[1] = gy[1] + s0_0 * x_0;
                 gy[2] = gy[2] + s0_0 * x_1;
                 gy[3] = gy[3] + s0_0 * x_2;
-                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                gw_v[0] = gz_0 * t0_0;
+                const real s1_0 = x_0 * y[1] + x_1 * y[2] + x_2 * y[3];
+                gw_v[0] = gz_0 * s1_0;
                 cgtp_store_stream<1>(gw_row + 160, gw_v);
             }
-            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = y_0;
+            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2) x3; 14 fma, 7 mul, 1 neg per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1808) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1808) + lane);
                 real gw_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
@@ -307,47 +289,41 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 const real u0_0 = w_0 * x_0;
                 const real u0_1 = w_0 * x_1;
                 const real u0_2 = w_0 * x_2;
-                const real l0_0 = -y_f0 * gz_1 + y_f1 * gz_2;
-                const real l0_1 = y_f0 * gz_0 - y_f2 * gz_2;
-                const real l0_2 = -y_f1 * gz_0 + y_f2 * gz_1;
-                gx2[0] = gx2[0] + w_0 * l0_0;
+                const real l0_0 = y[3] * gz_1 - y[2] * gz_2;
+                const real l0_1 = y[3] * gz_0 - y[1] * gz_2;
+                const real l0_2 = y[2] * gz_0 - y[1] * gz_1;
+                gx2[0] = gx2[0] - w_0 * l0_0;
                 gx2[1] = gx2[1] + w_0 * l0_1;
-                gx2[2] = gx2[2] + w_0 * l0_2;
+                gx2[2] = gx2[2] - w_0 * l0_2;
                 gy[1] = gy[1] - u0_1 * gz_2 + u0_2 * gz_1;
                 gy[2] = gy[2] + u0_0 * gz_2 - u0_2 * gz_0;
                 gy[3] = gy[3] - u0_0 * gz_1 + u0_1 * gz_0;
-                gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+                gw_v[0] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2;
                 cgtp_store_stream<1>(gw_row + 192, gw_v);
             }
-            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+               * 8 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2064) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 2064) + lane);
                 real gw_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz1[0];
                 const real s0_0 = w_0 * gz_0;
-                gx3[0] = gx3[0] + s0_0 * y_f0;
-                gx3[1] = gx3[1] + s0_0 * y_f1;
-                gx3[2] = gx3[2] + s0_0 * y_f2;
+                gx3[0] = gx3[0] + s0_0 * y[1];
+                gx3[1] = gx3[1] + s0_0 * y[2];
+                gx3[2] = gx3[2] + s0_0 * y[3];
                 gy[1] = gy[1] + s0_0 * x_0;
                 gy[2] = gy[2] + s0_0 * x_1;
                 gy[3] = gy[3] + s0_0 * x_2;
-                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                gw_v[0] = gz_0 * t0_0;
+                const real s1_0 = x_0 * y[1] + x_1 * y[2] + x_2 * y[3];
+                gw_v[0] = gz_0 * s1_0;
                 cgtp_store_stream<1>(gw_row + 256, gw_v);
             }
-            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = y_0;
+            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2) x3; 14 fma, 7 mul, 1 neg per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2192) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 2192) + lane);
                 real gw_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
@@ -355,16 +331,16 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 const real u0_0 = w_0 * x_0;
                 const real u0_1 = w_0 * x_1;
                 const real u0_2 = w_0 * x_2;
-                const real l0_0 = -y_f0 * gz_1 + y_f1 * gz_2;
-                const real l0_1 = y_f0 * gz_0 - y_f2 * gz_2;
-                const real l0_2 = -y_f1 * gz_0 + y_f2 * gz_1;
-                gx3[0] = gx3[0] + w_0 * l0_0;
+                const real l0_0 = y[3] * gz_1 - y[2] * gz_2;
+                const real l0_1 = y[3] * gz_0 - y[1] * gz_2;
+                const real l0_2 = y[2] * gz_0 - y[1] * gz_1;
+                gx3[0] = gx3[0] - w_0 * l0_0;
                 gx3[1] = gx3[1] + w_0 * l0_1;
-                gx3[2] = gx3[2] + w_0 * l0_2;
+                gx3[2] = gx3[2] - w_0 * l0_2;
                 gy[1] = gy[1] - u0_1 * gz_2 + u0_2 * gz_1;
                 gy[2] = gy[2] + u0_0 * gz_2 - u0_2 * gz_0;
                 gy[3] = gy[3] - u0_0 * gz_1 + u0_1 * gz_0;
-                gw_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+                gw_v[0] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2;
                 cgtp_store_stream<1>(gw_row + 288, gw_v);
             }
             cgtp_sums<4>(gy);
@@ -511,7 +487,7 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
                              stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {359}, groups[] = {1};
+        static const int work[] = {332}, groups[] = {1};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups, false);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? backward_convolution<CGTP_FEW_NODES> : backward_convolution<0>,

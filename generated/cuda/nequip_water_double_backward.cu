@@ -8,8 +8,8 @@
  *   z receiver  32x0o+32x0o+32x0e+32x0e+32x1o+32x1o+32x1o+32x1e+32x1e+32x1e
  */
 /* Plan for sm_90:
- *   kernel double_backward: 1 schedule, 20844 flops and at least 3888 bytes per item
- *     convolution: pipelined convolution, all paths; 20844 flops per item
+ *   kernel double_backward: 1 schedule, 15488 flops and at least 3888 bytes per item
+ *     convolution: pipelined convolution, all paths; 15488 flops per item
  *       d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw); row with a fix-up
  *       d_x = Q_x(by, w, gz) + Q_x(y, cw, gz); edge buffer and gather
  *       d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz); row of the item
@@ -18,7 +18,7 @@
  *       registers most 168, edge buffer
  *       segment 0:
  *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 148,
- *         stage bytes 4736, instructions per edge 620
+ *         stage bytes 4736, instructions per edge 557
  */
 #include "nequip_water.h"
 
@@ -278,146 +278,123 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             real d_x3[3] = {0};
             real d_y[4] = {0};
             real *const d_w_row = l.d_w + edge * 320 + group * 32 + lane * 1;
-            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1 */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
+               * 8 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1040) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
+                cgtp_load<1>(w_v, (const real *)(at + 1040) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3360) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3360) + lane);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz0[0];
                 const real ax_0 = ax0[0];
                 const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * y_f0;
-                const real s1_0 = cw_0 * y_f0;
-                const real s2_0 = w_0 * by_f0;
-                d_gz0[0] = d_gz0[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-                d_x0[0] = d_x0[0] + s2_0 * gz_0 + s1_0 * gz_0;
-                const real d0_0 = ax_0 * gz_0;
-                const real d1_0 = x_0 * gz_0;
-                d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
-                cgtp_store_stream<1>(d_w_row + 0, d_w_v);
+                const real s0_0 = y[0] * cw_0;
+                const real s1_0 = by[0] * w_0;
+                d_gz0[0] = d_gz0[0] + y[0] * w_0 * ax_0 + s0_0 * x_0 + s1_0 * x_0;
+                d_x0[0] = d_x0[0] + s1_0 * gz_0 + s0_0 * gz_0;
+                const real s2_0 = gz_0 * ax_0;
+                const real s3_0 = gz_0 * x_0;
+                d_y[0] = d_y[0] + s2_0 * w_0 + s3_0 * cw_0;
+                d_w_v[0] = s3_0 * by[0] + s2_0 * y[0];
+                cgtp_store_stream<1>(d_w_row, d_w_v);
             }
-            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1 */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
+               * 8 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1296) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
+                cgtp_load<1>(w_v, (const real *)(at + 1296) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3616) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3616) + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz2[0];
                 const real ax_0 = ax1[0];
                 const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * y_f0;
-                const real s1_0 = cw_0 * y_f0;
-                const real s2_0 = w_0 * by_f0;
-                d_gz2[0] = d_gz2[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-                d_x1[0] = d_x1[0] + s2_0 * gz_0 + s1_0 * gz_0;
-                const real d0_0 = ax_0 * gz_0;
-                const real d1_0 = x_0 * gz_0;
-                d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
+                const real s0_0 = y[0] * cw_0;
+                const real s1_0 = by[0] * w_0;
+                d_gz2[0] = d_gz2[0] + y[0] * w_0 * ax_0 + s0_0 * x_0 + s1_0 * x_0;
+                d_x1[0] = d_x1[0] + s1_0 * gz_0 + s0_0 * gz_0;
+                const real s2_0 = gz_0 * ax_0;
+                const real s3_0 = gz_0 * x_0;
+                d_y[0] = d_y[0] + s2_0 * w_0 + s3_0 * cw_0;
+                d_w_v[0] = s3_0 * by[0] + s2_0 * y[0];
                 cgtp_store_stream<1>(d_w_row + 64, d_w_v);
             }
-            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 18 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1552) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
+                cgtp_load<1>(w_v, (const real *)(at + 1552) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3872) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3872) + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz5[0], gz_1 = gz5[1], gz_2 = gz5[2];
                 const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2];
                 const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * y_f0;
-                const real s1_0 = cw_0 * y_f0;
-                const real s2_0 = w_0 * by_f0;
-                d_gz5[0] = d_gz5[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-                d_gz5[1] = d_gz5[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
-                d_gz5[2] = d_gz5[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
-                d_x2[0] = d_x2[0] + s2_0 * gz_0 + s1_0 * gz_0;
-                d_x2[1] = d_x2[1] + s2_0 * gz_1 + s1_0 * gz_1;
-                d_x2[2] = d_x2[2] + s2_0 * gz_2 + s1_0 * gz_2;
-                const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
-                const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-                d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
+                const real s0_0 = y[0] * cw_0 + by[0] * w_0;
+                const real s1_0 = y[0] * w_0;
+                d_gz5[0] = d_gz5[0] + s1_0 * ax_0 + s0_0 * x_0;
+                d_gz5[1] = d_gz5[1] + s1_0 * ax_1 + s0_0 * x_1;
+                d_gz5[2] = d_gz5[2] + s1_0 * ax_2 + s0_0 * x_2;
+                const real s2_0 = w_0 * by[0] + cw_0 * y[0];
+                d_x2[0] = d_x2[0] + s2_0 * gz_0;
+                d_x2[1] = d_x2[1] + s2_0 * gz_1;
+                d_x2[2] = d_x2[2] + s2_0 * gz_2;
+                const real s3_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
+                const real s4_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+                d_y[0] = d_y[0] + w_0 * s3_0 + cw_0 * s4_0;
+                d_w_v[0] = by[0] * s4_0 + y[0] * s3_0;
                 cgtp_store_stream<1>(d_w_row + 128, d_w_v);
             }
-            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 18 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1936) + lane * 1);
-                const real by_0 = by[0];
-                const real by_f0 = by_0;
+                cgtp_load<1>(w_v, (const real *)(at + 1936) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4256) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 4256) + lane);
                 real d_w_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2];
                 const real ax_0 = ax3[0], ax_1 = ax3[1], ax_2 = ax3[2];
                 const real cw_0 = cw_v[0];
-                const real s0_0 = w_0 * y_f0;
-                const real s1_0 = cw_0 * y_f0;
-                const real s2_0 = w_0 * by_f0;
-                d_gz9[0] = d_gz9[0] + s0_0 * ax_0 + s1_0 * x_0 + s2_0 * x_0;
-                d_gz9[1] = d_gz9[1] + s0_0 * ax_1 + s1_0 * x_1 + s2_0 * x_1;
-                d_gz9[2] = d_gz9[2] + s0_0 * ax_2 + s1_0 * x_2 + s2_0 * x_2;
-                d_x3[0] = d_x3[0] + s2_0 * gz_0 + s1_0 * gz_0;
-                d_x3[1] = d_x3[1] + s2_0 * gz_1 + s1_0 * gz_1;
-                d_x3[2] = d_x3[2] + s2_0 * gz_2 + s1_0 * gz_2;
-                const real d0_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
-                const real d1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-                d_y[0] = d_y[0] + w_0 * d0_0 + cw_0 * d1_0;
-                d_w_v[0] = by_f0 * d1_0 + y_f0 * d0_0;
+                const real s0_0 = y[0] * cw_0 + by[0] * w_0;
+                const real s1_0 = y[0] * w_0;
+                d_gz9[0] = d_gz9[0] + s1_0 * ax_0 + s0_0 * x_0;
+                d_gz9[1] = d_gz9[1] + s1_0 * ax_1 + s0_0 * x_1;
+                d_gz9[2] = d_gz9[2] + s1_0 * ax_2 + s0_0 * x_2;
+                const real s2_0 = w_0 * by[0] + cw_0 * y[0];
+                d_x3[0] = d_x3[0] + s2_0 * gz_0;
+                d_x3[1] = d_x3[1] + s2_0 * gz_1;
+                d_x3[2] = d_x3[2] + s2_0 * gz_2;
+                const real s3_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
+                const real s4_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
+                d_y[0] = d_y[0] + w_0 * s3_0 + cw_0 * s4_0;
+                d_w_v[0] = by[0] * s4_0 + y[0] * s3_0;
                 cgtp_store_stream<1>(d_w_row + 224, d_w_v);
             }
-            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 17 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1168) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
+                cgtp_load<1>(w_v, (const real *)(at + 1168) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3488) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3488) + lane);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz7[0], gz_1 = gz7[1], gz_2 = gz7[2];
                 const real ax_0 = ax0[0];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u1_0 = cw_0 * x_0;
                 const real u2_0 = w_0 * x_0;
-                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
-                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-                const real v0_0 = u0_0 + u1_0;
-                d_gz7[0] = d_gz7[0] + y_f0 * v0_0 + by_f0 * u2_0;
-                d_gz7[1] = d_gz7[1] + y_f1 * v0_0 + by_f1 * u2_0;
-                d_gz7[2] = d_gz7[2] + y_f2 * v0_0 + by_f2 * u2_0;
+                const real l0_0 = by[1] * gz_0 + by[2] * gz_1 + by[3] * gz_2;
+                const real l1_0 = y[1] * gz_0 + y[2] * gz_1 + y[3] * gz_2;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                d_gz7[0] = d_gz7[0] + v0_0 * y[1] + u2_0 * by[1];
+                d_gz7[1] = d_gz7[1] + v0_0 * y[2] + u2_0 * by[2];
+                d_gz7[2] = d_gz7[2] + v0_0 * y[3] + u2_0 * by[3];
                 d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_y[1] = d_y[1] + v0_0 * gz_0;
                 d_y[2] = d_y[2] + v0_0 * gz_1;
@@ -425,34 +402,25 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
                 cgtp_store_stream<1>(d_w_row + 32, d_w_v);
             }
-            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 17 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1424) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
+                cgtp_load<1>(w_v, (const real *)(at + 1424) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3744) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 3744) + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
                 const real ax_0 = ax1[0];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u1_0 = cw_0 * x_0;
                 const real u2_0 = w_0 * x_0;
-                const real l0_0 = by_f0 * gz_0 + by_f1 * gz_1 + by_f2 * gz_2;
-                const real l1_0 = y_f0 * gz_0 + y_f1 * gz_1 + y_f2 * gz_2;
-                const real v0_0 = u0_0 + u1_0;
-                d_gz4[0] = d_gz4[0] + y_f0 * v0_0 + by_f0 * u2_0;
-                d_gz4[1] = d_gz4[1] + y_f1 * v0_0 + by_f1 * u2_0;
-                d_gz4[2] = d_gz4[2] + y_f2 * v0_0 + by_f2 * u2_0;
+                const real l0_0 = by[1] * gz_0 + by[2] * gz_1 + by[3] * gz_2;
+                const real l1_0 = y[1] * gz_0 + y[2] * gz_1 + y[3] * gz_2;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                d_gz4[0] = d_gz4[0] + v0_0 * y[1] + u2_0 * by[1];
+                d_gz4[1] = d_gz4[1] + v0_0 * y[2] + u2_0 * by[2];
+                d_gz4[2] = d_gz4[2] + v0_0 * y[3] + u2_0 * by[3];
                 d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
                 d_y[1] = d_y[1] + v0_0 * gz_0;
                 d_y[2] = d_y[2] + v0_0 * gz_1;
@@ -460,170 +428,132 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
                 cgtp_store_stream<1>(d_w_row + 96, d_w_v);
             }
-            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+               * 22 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1680) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
+                cgtp_load<1>(w_v, (const real *)(at + 1680) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4000) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 4000) + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz3[0];
                 const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2];
                 const real cw_0 = cw_v[0];
-                const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-                const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-                d_gz3[0] = d_gz3[0] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
-                const real s0_0 = w_0 * gz_0;
-                const real s1_0 = cw_0 * gz_0;
-                d_x2[0] = d_x2[0] + s0_0 * by_f0 + s1_0 * y_f0;
-                d_x2[1] = d_x2[1] + s0_0 * by_f1 + s1_0 * y_f1;
-                d_x2[2] = d_x2[2] + s0_0 * by_f2 + s1_0 * y_f2;
-                d_y[1] = d_y[1] + s0_0 * ax_0 + s1_0 * x_0;
-                d_y[2] = d_y[2] + s0_0 * ax_1 + s1_0 * x_1;
-                d_y[3] = d_y[3] + s0_0 * ax_2 + s1_0 * x_2;
-                d_w_v[0] = gz_0 * t2_0 + gz_0 * t0_0;
+                const real s0_0 = y[1] * ax_0 + y[2] * ax_1 + y[3] * ax_2;
+                const real s1_0 = y[1] * x_0 + y[2] * x_1 + y[3] * x_2;
+                const real s2_0 = by[1] * x_0 + by[2] * x_1 + by[3] * x_2;
+                d_gz3[0] = d_gz3[0] + w_0 * s0_0 + cw_0 * s1_0 + w_0 * s2_0;
+                const real s3_0 = w_0 * gz_0;
+                const real s4_0 = cw_0 * gz_0;
+                d_x2[0] = d_x2[0] + s3_0 * by[1] + s4_0 * y[1];
+                d_x2[1] = d_x2[1] + s3_0 * by[2] + s4_0 * y[2];
+                d_x2[2] = d_x2[2] + s3_0 * by[3] + s4_0 * y[3];
+                d_y[1] = d_y[1] + s3_0 * ax_0 + s4_0 * x_0;
+                d_y[2] = d_y[2] + s3_0 * ax_1 + s4_0 * x_1;
+                d_y[3] = d_y[3] + s3_0 * ax_2 + s4_0 * x_2;
+                d_w_v[0] = gz_0 * s2_0 + gz_0 * s0_0;
                 cgtp_store_stream<1>(d_w_row + 160, d_w_v);
             }
-            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = y_0;
+            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2) x3; 38 fma, 13 mul, 1 neg per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1808) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_2;
-                const real by_f1 = by_1;
-                const real by_f2 = by_0;
+                cgtp_load<1>(w_v, (const real *)(at + 1808) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4128) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 4128) + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz8[0], gz_1 = gz8[1], gz_2 = gz8[2];
                 const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
                 const real u2_0 = w_0 * x_0;
                 const real u2_1 = w_0 * x_1;
                 const real u2_2 = w_0 * x_2;
-                const real l0_0 = -by_f0 * gz_1 + by_f1 * gz_2;
-                const real l0_1 = by_f0 * gz_0 - by_f2 * gz_2;
-                const real l0_2 = -by_f1 * gz_0 + by_f2 * gz_1;
-                const real l1_0 = -y_f0 * gz_1 + y_f1 * gz_2;
-                const real l1_1 = y_f0 * gz_0 - y_f2 * gz_2;
-                const real l1_2 = -y_f1 * gz_0 + y_f2 * gz_1;
-                const real v0_0 = u0_0 + u1_0;
-                const real v0_1 = u0_1 + u1_1;
-                const real v0_2 = u0_2 + u1_2;
-                d_gz8[0] = d_gz8[0] + y_f0 * v0_1 - y_f1 * v0_2 + by_f0 * u2_1 - by_f1 * u2_2;
-                d_gz8[1] = d_gz8[1] - y_f0 * v0_0 + y_f2 * v0_2 - by_f0 * u2_0 + by_f2 * u2_2;
-                d_gz8[2] = d_gz8[2] + y_f1 * v0_0 - y_f2 * v0_1 + by_f1 * u2_0 - by_f2 * u2_1;
-                d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
+                const real l0_0 = by[3] * gz_1 - by[2] * gz_2;
+                const real l0_1 = by[3] * gz_0 - by[1] * gz_2;
+                const real l0_2 = by[2] * gz_0 - by[1] * gz_1;
+                const real l1_0 = y[3] * gz_1 - y[2] * gz_2;
+                const real l1_1 = y[3] * gz_0 - y[1] * gz_2;
+                const real l1_2 = y[2] * gz_0 - y[1] * gz_1;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+                d_gz8[0] = d_gz8[0] + y[3] * v0_1 - y[2] * v0_2 + by[3] * u2_1 - by[2] * u2_2;
+                d_gz8[1] = d_gz8[1] - y[3] * v0_0 + y[1] * v0_2 - by[3] * u2_0 + by[1] * u2_2;
+                d_gz8[2] = d_gz8[2] + y[2] * v0_0 - y[1] * v0_1 + by[2] * u2_0 - by[1] * u2_1;
+                d_x2[0] = d_x2[0] - w_0 * l0_0 - cw_0 * l1_0;
                 d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
+                d_x2[2] = d_x2[2] - w_0 * l0_2 - cw_0 * l1_2;
                 d_y[1] = d_y[1] - v0_1 * gz_2 + v0_2 * gz_1;
                 d_y[2] = d_y[2] + v0_0 * gz_2 - v0_2 * gz_0;
                 d_y[3] = d_y[3] - v0_0 * gz_1 + v0_1 * gz_0;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+                d_w_v[0] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 - ax_0 * l1_0 + ax_1 * l1_1
+                    - ax_2 * l1_2;
                 cgtp_store_stream<1>(d_w_row + 192, d_w_v);
             }
-            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+               * 22 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2064) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_0;
-                const real by_f1 = by_1;
-                const real by_f2 = by_2;
+                cgtp_load<1>(w_v, (const real *)(at + 2064) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4384) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 4384) + lane);
                 real d_w_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz1[0];
                 const real ax_0 = ax3[0], ax_1 = ax3[1], ax_2 = ax3[2];
                 const real cw_0 = cw_v[0];
-                const real t0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-                const real t1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                const real t2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-                d_gz1[0] = d_gz1[0] + w_0 * t0_0 + cw_0 * t1_0 + w_0 * t2_0;
-                const real s0_0 = w_0 * gz_0;
-                const real s1_0 = cw_0 * gz_0;
-                d_x3[0] = d_x3[0] + s0_0 * by_f0 + s1_0 * y_f0;
-                d_x3[1] = d_x3[1] + s0_0 * by_f1 + s1_0 * y_f1;
-                d_x3[2] = d_x3[2] + s0_0 * by_f2 + s1_0 * y_f2;
-                d_y[1] = d_y[1] + s0_0 * ax_0 + s1_0 * x_0;
-                d_y[2] = d_y[2] + s0_0 * ax_1 + s1_0 * x_1;
-                d_y[3] = d_y[3] + s0_0 * ax_2 + s1_0 * x_2;
-                d_w_v[0] = gz_0 * t2_0 + gz_0 * t0_0;
+                const real s0_0 = y[1] * ax_0 + y[2] * ax_1 + y[3] * ax_2;
+                const real s1_0 = y[1] * x_0 + y[2] * x_1 + y[3] * x_2;
+                const real s2_0 = by[1] * x_0 + by[2] * x_1 + by[3] * x_2;
+                d_gz1[0] = d_gz1[0] + w_0 * s0_0 + cw_0 * s1_0 + w_0 * s2_0;
+                const real s3_0 = w_0 * gz_0;
+                const real s4_0 = cw_0 * gz_0;
+                d_x3[0] = d_x3[0] + s3_0 * by[1] + s4_0 * y[1];
+                d_x3[1] = d_x3[1] + s3_0 * by[2] + s4_0 * y[2];
+                d_x3[2] = d_x3[2] + s3_0 * by[3] + s4_0 * y[3];
+                d_y[1] = d_y[1] + s3_0 * ax_0 + s4_0 * x_0;
+                d_y[2] = d_y[2] + s3_0 * ax_1 + s4_0 * x_1;
+                d_y[3] = d_y[3] + s3_0 * ax_2 + s4_0 * x_2;
+                d_w_v[0] = gz_0 * s2_0 + gz_0 * s0_0;
                 cgtp_store_stream<1>(d_w_row + 256, d_w_v);
             }
-            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = y_0;
+            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2) x3; 38 fma, 13 mul, 1 neg per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2192) + lane * 1);
-                const real by_0 = by[1], by_1 = by[2], by_2 = by[3];
-                const real by_f0 = by_2;
-                const real by_f1 = by_1;
-                const real by_f2 = by_0;
+                cgtp_load<1>(w_v, (const real *)(at + 2192) + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4512) + lane * 1);
+                cgtp_load<1>(cw_v, (const real *)(at + 4512) + lane);
                 real d_w_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
                 const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
                 const real ax_0 = ax3[0], ax_1 = ax3[1], ax_2 = ax3[2];
                 const real cw_0 = cw_v[0];
-                const real u0_0 = w_0 * ax_0;
-                const real u0_1 = w_0 * ax_1;
-                const real u0_2 = w_0 * ax_2;
-                const real u1_0 = cw_0 * x_0;
-                const real u1_1 = cw_0 * x_1;
-                const real u1_2 = cw_0 * x_2;
                 const real u2_0 = w_0 * x_0;
                 const real u2_1 = w_0 * x_1;
                 const real u2_2 = w_0 * x_2;
-                const real l0_0 = -by_f0 * gz_1 + by_f1 * gz_2;
-                const real l0_1 = by_f0 * gz_0 - by_f2 * gz_2;
-                const real l0_2 = -by_f1 * gz_0 + by_f2 * gz_1;
-                const real l1_0 = -y_f0 * gz_1 + y_f1 * gz_2;
-                const real l1_1 = y_f0 * gz_0 - y_f2 * gz_2;
-                const real l1_2 = -y_f1 * gz_0 + y_f2 * gz_1;
-                const real v0_0 = u0_0 + u1_0;
-                const real v0_1 = u0_1 + u1_1;
-                const real v0_2 = u0_2 + u1_2;
-                d_gz6[0] = d_gz6[0] + y_f0 * v0_1 - y_f1 * v0_2 + by_f0 * u2_1 - by_f1 * u2_2;
-                d_gz6[1] = d_gz6[1] - y_f0 * v0_0 + y_f2 * v0_2 - by_f0 * u2_0 + by_f2 * u2_2;
-                d_gz6[2] = d_gz6[2] + y_f1 * v0_0 - y_f2 * v0_1 + by_f1 * u2_0 - by_f2 * u2_1;
-                d_x3[0] = d_x3[0] + w_0 * l0_0 + cw_0 * l1_0;
+                const real l0_0 = by[3] * gz_1 - by[2] * gz_2;
+                const real l0_1 = by[3] * gz_0 - by[1] * gz_2;
+                const real l0_2 = by[2] * gz_0 - by[1] * gz_1;
+                const real l1_0 = y[3] * gz_1 - y[2] * gz_2;
+                const real l1_1 = y[3] * gz_0 - y[1] * gz_2;
+                const real l1_2 = y[2] * gz_0 - y[1] * gz_1;
+                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
+                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
+                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
+                d_gz6[0] = d_gz6[0] + y[3] * v0_1 - y[2] * v0_2 + by[3] * u2_1 - by[2] * u2_2;
+                d_gz6[1] = d_gz6[1] - y[3] * v0_0 + y[1] * v0_2 - by[3] * u2_0 + by[1] * u2_2;
+                d_gz6[2] = d_gz6[2] + y[2] * v0_0 - y[1] * v0_1 + by[2] * u2_0 - by[1] * u2_1;
+                d_x3[0] = d_x3[0] - w_0 * l0_0 - cw_0 * l1_0;
                 d_x3[1] = d_x3[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x3[2] = d_x3[2] + w_0 * l0_2 + cw_0 * l1_2;
+                d_x3[2] = d_x3[2] - w_0 * l0_2 - cw_0 * l1_2;
                 d_y[1] = d_y[1] - v0_1 * gz_2 + v0_2 * gz_1;
                 d_y[2] = d_y[2] + v0_0 * gz_2 - v0_2 * gz_0;
                 d_y[3] = d_y[3] - v0_0 * gz_1 + v0_1 * gz_0;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+                d_w_v[0] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 - ax_0 * l1_0 + ax_1 * l1_1
+                    - ax_2 * l1_2;
                 cgtp_store_stream<1>(d_w_row + 288, d_w_v);
             }
             cgtp_sums<4>(d_y);
@@ -817,7 +747,7 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
                              stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {620}, groups[] = {1};
+        static const int work[] = {557}, groups[] = {1};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups, true);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? double_backward_convolution<CGTP_FEW_NODES> : double_backward_convolution<0>,

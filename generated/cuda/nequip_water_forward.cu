@@ -8,14 +8,14 @@
  *   z receiver  32x0o+32x0o+32x0e+32x0e+32x1o+32x1o+32x1o+32x1e+32x1e+32x1e
  */
 /* Plan for sm_90:
- *   kernel forward: 1 schedule, 2732 flops and at least 1296 bytes per item
- *     convolution: pipelined convolution, all paths; 2732 flops per item
+ *   kernel forward: 1 schedule, 2496 flops and at least 1296 bytes per item
+ *     convolution: pipelined convolution, all paths; 2496 flops per item
  *       z = Q_g(x, y, w); row with a fix-up
  *       stages 4, warps per block 4, blocks per multiprocessor 4, shared bytes per block 56320,
  *       registers most 128
  *       segment 0:
  *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 78,
- *         stage bytes 2432, instructions per edge 179
+ *         stage bytes 2432, instructions per edge 181
  */
 #include "nequip_water.h"
 
@@ -203,133 +203,109 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             cgtp_load<3>(x3, (const real *)(at + 640) + lane * 3);
             real y[4];
             cgtp_load_row<4>(y, (const real *)(at + 1024));
-            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1 */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
+               * 1 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1040) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1040) + lane);
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
-                const real s0_0 = w_0 * y_f0;
-                z0[0] = z0[0] + s0_0 * x_0;
+                z0[0] = z0[0] + y[0] * w_0 * x_0;
             }
-            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1 */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
+               * 1 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1296) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1296) + lane);
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
-                const real s0_0 = w_0 * y_f0;
-                z2[0] = z2[0] + s0_0 * x_0;
+                z2[0] = z2[0] + y[0] * w_0 * x_0;
             }
-            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1552) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1552) + lane);
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
-                const real s0_0 = w_0 * y_f0;
+                const real s0_0 = y[0] * w_0;
                 z5[0] = z5[0] + s0_0 * x_0;
                 z5[1] = z5[1] + s0_0 * x_1;
                 z5[2] = z5[2] + s0_0 * x_2;
             }
-            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
-                const real y_0 = y[0];
-                const real y_f0 = y_0;
+            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1936) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1936) + lane);
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
-                const real s0_0 = w_0 * y_f0;
+                const real s0_0 = y[0] * w_0;
                 z9[0] = z9[0] + s0_0 * x_0;
                 z9[1] = z9[1] + s0_0 * x_1;
                 z9[2] = z9[2] + s0_0 * x_2;
             }
-            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1168) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1168) + lane);
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real u0_0 = w_0 * x_0;
-                z7[0] = z7[0] + y_f0 * u0_0;
-                z7[1] = z7[1] + y_f1 * u0_0;
-                z7[2] = z7[2] + y_f2 * u0_0;
+                z7[0] = z7[0] + u0_0 * y[1];
+                z7[1] = z7[1] + u0_0 * y[2];
+                z7[2] = z7[2] + u0_0 * y[3];
             }
-            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
+               * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1424) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1424) + lane);
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
                 const real u0_0 = w_0 * x_0;
-                z4[0] = z4[0] + y_f0 * u0_0;
-                z4[1] = z4[1] + y_f1 * u0_0;
-                z4[2] = z4[2] + y_f2 * u0_0;
+                z4[0] = z4[0] + u0_0 * y[1];
+                z4[1] = z4[1] + u0_0 * y[2];
+                z4[2] = z4[2] + u0_0 * y[3];
             }
-            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+               * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1680) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1680) + lane);
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
-                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                z3[0] = z3[0] + w_0 * t0_0;
+                const real r0_0 = y[1] * x_0 + y[2] * x_1 + y[3] * x_2;
+                z3[0] = z3[0] + w_0 * r0_0;
             }
-            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = y_0;
+            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2) x3; 6 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1808) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 1808) + lane);
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
                 const real u0_0 = w_0 * x_0;
                 const real u0_1 = w_0 * x_1;
                 const real u0_2 = w_0 * x_2;
-                z8[0] = z8[0] + y_f0 * u0_1 - y_f1 * u0_2;
-                z8[1] = z8[1] - y_f0 * u0_0 + y_f2 * u0_2;
-                z8[2] = z8[2] + y_f1 * u0_0 - y_f2 * u0_1;
+                z8[0] = z8[0] + y[3] * u0_1 - y[2] * u0_2;
+                z8[1] = z8[1] - y[3] * u0_0 + y[1] * u0_2;
+                z8[2] = z8[2] + y[2] * u0_0 - y[1] * u0_1;
             }
-            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_0;
-                const real y_f1 = y_1;
-                const real y_f2 = y_2;
+            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+               * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2064) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 2064) + lane);
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
-                const real t0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-                z1[0] = z1[0] + w_0 * t0_0;
+                const real r0_0 = y[1] * x_0 + y[2] * x_1 + y[3] * x_2;
+                z1[0] = z1[0] + w_0 * r0_0;
             }
-            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-                const real y_0 = y[1], y_1 = y[2], y_2 = y[3];
-                const real y_f0 = y_2;
-                const real y_f1 = y_1;
-                const real y_f2 = y_0;
+            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
+               * sqrt(1/2) x3; 6 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2192) + lane * 1);
+                cgtp_load<1>(w_v, (const real *)(at + 2192) + lane);
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
                 const real u0_0 = w_0 * x_0;
                 const real u0_1 = w_0 * x_1;
                 const real u0_2 = w_0 * x_2;
-                z6[0] = z6[0] + y_f0 * u0_1 - y_f1 * u0_2;
-                z6[1] = z6[1] - y_f0 * u0_0 + y_f2 * u0_2;
-                z6[2] = z6[2] + y_f1 * u0_0 - y_f2 * u0_1;
+                z6[0] = z6[0] + y[3] * u0_1 - y[2] * u0_2;
+                z6[1] = z6[1] - y[3] * u0_0 + y[1] * u0_2;
+                z6[2] = z6[2] + y[2] * u0_0 - y[1] * u0_1;
             }
         }
         if (piece.continued && node == piece.node) {
@@ -449,7 +425,7 @@ extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float
                              stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {179}, groups[] = {1};
+        static const int work[] = {181}, groups[] = {1};
         const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups, true);
         const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? forward_convolution<CGTP_FEW_NODES> : forward_convolution<0>,

@@ -6,6 +6,7 @@
 #define CGTPGEN_CONV_EMIT_H
 
 #include "schedule/convolution/conv_plan.h"
+#include "schedule/code_print.h"
 #include "schedule/path.h"
 #include "schedule/source.h"
 
@@ -16,7 +17,6 @@ struct conv {
     struct source *w;
     const struct gpu_segment *s;
     int number;     /* of the segment */
-    int v;          /* the channel of the lane that is written */
     int partial_at; /* element of a lane in a partial row */
     const struct path *path;
 };

@@ -1,41 +1,70 @@
-/* emit_cuda_path.c - the pipelined convolution, one edge: the arithmetic of a path. */
-#include "schedule/body.h"
+/* conv_path.c - the pipelined convolution, one edge: the arithmetic of a path. */
 #include "schedule/convolution/conv_emit.h"
 
-static const char *output_element(void *context, const struct recipe_output *o, int i)
+#include <string.h>
+
+/* Where a component of an operand stands, of an input or an output behind them: x and z in registers of the
+ * lane's channels, the whole of y, a number per channel of w. */
+static const char *place(void *context, int operand, int i)
 {
     struct conv *c = context;
-    struct source *w = c->w;
     const struct path *p = c->path;
-    struct arena *a = w->arena;
-    if (o->role == ROLE_G)
-        return arena_printf(a, "%s%d[%d]", o->name, p->z, c->v * (2 * p->l3 + 1) + i);
-    if (o->role == ROLE_B)
-        return arena_printf(a, "%s%d[%d]", o->name, p->x, c->v * (2 * p->l1 + 1) + i);
-    if (o->role == ROLE_A)
-        return arena_printf(a, "%s[%lld]", o->name, (long long)(w->problem->y.segment[p->y].offset + i));
-    return arena_printf(a, "%s_v[%d]", o->name, c->v);
+    const struct recipe *r = own(c->w)->code[p->number]->recipe;
+    struct arena *a = c->w->arena;
+    bool input = operand < r->inputs;
+    enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
+    const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
+    bool several = c->s->channels > 1;
+    if (role == ROLE_A)
+        return arena_printf(a, "%s[%lld]", name, (long long)(c->w->problem->y.segment[p->y].offset + i));
+    if (role == ROLE_W)
+        return arena_printf(a, several ? "%s_v[u]" : "%s_v[0]", name);
+    int segment = role == ROLE_G ? p->z : p->x, n = 2 * (role == ROLE_G ? p->l3 : p->l1) + 1;
+    if (!several)
+        return arena_printf(a, "%s%d[%d]", name, segment, i);
+    const char *channel = n == 1 ? "u" : arena_printf(a, "u * %d", n);
+    return i ? arena_printf(a, "%s%d[%s + %d]", name, segment, channel, i)
+             : arena_printf(a, "%s%d[%s]", name, segment, channel);
 }
 
-static void emit_channel_inputs(struct conv *c, const struct recipe *r)
+/* Adds words to a comment, beginning a new line where the current one would be too long. */
+static void comment_add(struct text *out, size_t *line, const char *words)
+{
+    if (out->n - *line + strlen(words) > 108) {
+        text_printf(out, "\n");
+        *line = out->n;
+        text_printf(out, "               *");
+    }
+    text_printf(out, " %s", words);
+}
+
+/* The path, what its code computes of the coefficient, and what that costs. */
+static void emit_comment(struct conv *c)
 {
     struct source *w = c->w;
-    const struct path *p = c->path;
-    for (int i = 0; i < r->inputs; i++) {
-        const struct recipe_input *in = &r->input[i];
-        if (!recipe_reads(r, i) || in->role == ROLE_A)
-            continue;
-        int n = in->role == ROLE_B ? 2 * p->l1 + 1 : in->role == ROLE_G ? 2 * p->l3 + 1 : 1;
-        struct text line = {.arena = w->arena};
-        for (int k = 0; k < n; k++) {
-            text_printf(&line, "%s%s_%d = ", k ? ", " : "", in->name, k);
-            if (in->role == ROLE_W)
-                text_printf(&line, "%s_v[%d]", in->name, c->v);
-            else
-                text_printf(&line, "%s%d[%d]", in->name, in->role == ROLE_B ? p->x : p->z, c->v * n + k);
-        }
-        text_printf(w->out, "                const real %s;\n", line.s);
+    struct text *out = w->out, words = {.arena = w->arena};
+    const struct matrix *m = own(w)->matrix[c->path->number];
+    size_t line = out->n;
+    text_printf(out, "            { /*");
+    source_path_line(&words, w->plan, c->path);
+    text_printf(&words, ";");
+    comment_add(out, &line, text_string(&words));
+    if (m->column)
+        comment_add(out, &line, "a C[i,j,k] = column[k] * form, column =");
+    for (int k = 0, next; m->column && k < m->columns; k = next) {
+        for (next = k; next < m->columns && surd_equal(m->column[next], m->column[k]);)
+            next++;
+        words = (struct text){.arena = w->arena};
+        surd_print(&words, m->column[k]);
+        if (next - k > 1)
+            text_printf(&words, " x%d", next - k);
+        text_printf(&words, next < m->columns ? "," : ";");
+        comment_add(out, &line, text_string(&words));
     }
+    words = (struct text){.arena = w->arena};
+    code_print_counts(&words, own(w)->code[c->path->number]);
+    comment_add(out, &line, text_string(&words));
+    text_printf(out, " */\n");
 }
 
 void conv_path(struct conv *c)
@@ -43,54 +72,45 @@ void conv_path(struct conv *c)
     struct source *w = c->w;
     struct text *out = w->out;
     const struct path *p = c->path;
-    const struct gpu_segment *s = c->s;
-    const struct demand *pass = w->demand;
-    const struct recipe *r = pass->variant[pass->variant_of[p->number]].product;
-    const char **stem = NEW_ARRAY(w->arena, const char *, r->inputs + 1);
+    int channels = c->s->channels;
+    const struct recipe *r = own(w)->code[p->number]->recipe;
+    bool *in_place = NEW_ARRAY(w->arena, bool, r->inputs + 1);
     for (int i = 0; i < r->inputs; i++)
-        stem[i] = r->input[i].name;
-    text_printf(out, "            { /* ");
-    source_path_line(out, w->plan, p);
-    text_printf(out, " */\n");
-    struct body body = {.out = out,
-                        .indent = 16,
-                        .recipe = r,
-                        .matrix = own(w)->matrix[p->number],
-                        .stem = stem,
-                        .is_float = w->spec->precision == PRECISION_FLOAT32,
-                        .output = output_element,
-                        .context = c};
-    body_begin(&body);
-    for (int i = 0; i < r->inputs; i++) {
-        if (r->input[i].role == ROLE_A && body_needs_forms(r, i)) {
-            const struct segment *y = &w->problem->y.segment[p->y];
-            struct text line = {.arena = w->arena};
-            for (int j = 0; j < 2 * p->l2 + 1; j++)
-                text_printf(&line, "%s%s_%d = %s[%lld]", j ? ", " : "", stem[i], j, stem[i],
-                            (long long)(y->offset + j));
-            text_printf(out, "                const real %s;\n", line.s);
-            body_forms(&body, i, "%s_%d");
-        }
+        in_place[i] = r->input[i].role == ROLE_A;
+    struct code_printer printer = {.out = out,
+                                   .code = own(w)->code[p->number],
+                                   .constants = w->constants,
+                                   .mutation = w->mutation,
+                                   .indent = 16,
+                                   .place = place,
+                                   .context = c,
+                                   .in_place = in_place};
+    emit_comment(c);
+    code_printer_begin(&printer);
+    code_print_item(&printer);
+    const char *lane = channels > 1 ? arena_printf(w->arena, "lane * %d", channels) : "lane";
+    for (int i = 0; i < r->inputs; i++)
         if (r->input[i].role == ROLE_W && recipe_reads(r, i))
+            text_printf(out,
+                        "                real %s_v[%d];\n                cgtp_load<%d>(%s_v, %s + %s);\n",
+                        r->input[i].name, channels, channels, r->input[i].name,
+                        conv_staged(c, r->input[i].source, p->number), lane);
+    for (int o = 0; o < r->outputs; o++)
+        if (r->output[o].role == ROLE_W)
+            text_printf(out, "                real %s_v[%d];\n", r->output[o].name, channels);
+    if (channels > 1) {
+        text_printf(out, "                CGTP_UNROLL\n                for (int u = 0; u < %d; u++) {\n",
+                    channels);
+        printer.indent += 4;
+    }
+    code_print_channel(&printer);
+    if (channels > 1)
+        text_printf(out, "                }\n");
+    for (int o = 0; o < r->outputs; o++)
+        if (r->output[o].role == ROLE_W)
             text_printf(
-                out, "                real %s_v[%d];\n                cgtp_load<%d>(%s_v, %s + lane * %d);\n",
-                stem[i], s->channels, s->channels, stem[i], conv_staged(c, r->input[i].source, p->number),
-                s->channels);
-    }
-    for (int o = 0; o < r->outputs; o++)
-        if (r->output[o].role == ROLE_W)
-            text_printf(out, "                real %s_v[%d];\n", r->output[o].name, s->channels);
-    for (c->v = 0; c->v < s->channels; c->v++) {
-        if (s->channels > 1)
-            text_printf(out, "                {\n");
-        emit_channel_inputs(c, r);
-        body_channel(&body);
-        if (s->channels > 1)
-            text_printf(out, "                }\n");
-    }
-    for (int o = 0; o < r->outputs; o++)
-        if (r->output[o].role == ROLE_W)
-            text_printf(out, "                cgtp_store_stream<%d>(%s_row + %lld, %s_v);\n", s->channels,
-                        r->output[o].name, (long long)p->weight_offset, r->output[o].name);
+                out, "                cgtp_store_stream<%d>(%s, %s_v);\n", channels,
+                plus_offset(w->arena, arena_printf(w->arena, "%s_row", r->output[o].name), p->weight_offset),
+                r->output[o].name);
     text_printf(out, "            }\n");
 }

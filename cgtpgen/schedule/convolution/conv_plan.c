@@ -113,7 +113,6 @@ static void measure(const struct plan *plan, const struct convolution *g, struct
     for (int i = 0; i < s->paths; i++) {
         const struct path *q = &p->path[s->path[i]];
         const struct matrix *m = g->matrix[s->path[i]];
-        const struct variant *a = &pass->variant[pass->variant_of[s->path[i]]];
         int at = 0;
         while (at < s->xs && s->x[at] != q->x)
             at++;
@@ -121,8 +120,7 @@ static void measure(const struct plan *plan, const struct convolution *g, struct
             s->x[s->xs++] = q->x;
             x += 2 * q->l1 + 1;
         }
-        arithmetic +=
-            recipe_cost(a->product, m->entries, m->rows, m->columns, m->form_terms).instructions * v;
+        arithmetic += code_instructions(g->code[s->path[i]]->channel) * v;
         form_terms += m->form_terms - m->forms;
     }
     find_zs(s, p);
@@ -144,9 +142,9 @@ static void measure(const struct plan *plan, const struct convolution *g, struct
     int ws_in = demand_inputs_of(pass, SLOT_W), ws_out = demand_outputs_of(pass, SLOT_W);
     int bytes_in = size * (g->device->lanes * v * (s->paths * ws_in + x * xs_in) + y * ys_in);
     s->bytes = bytes_in + size * (g->device->lanes * v * (s->paths * ws_out + x * xs_out) + y * ys_out);
-    /* fitted to the loops that ptxas makes (rms 2.4 %): the loop itself, products, forms, weights, the sums
+    /* fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, the sums
      * over lanes, copies of 512 bytes */
-    s->work = (int)(87 + 0.95 * arithmetic + 2.8 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
+    s->work = (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
                     69.0 * ys_out + 6.8 * bytes_in / 512);
 }
 
@@ -451,10 +449,17 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->demand = d;
     g->device = s->target->device;
     g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
-    for (int i = 0; i < p->paths; i++)
-        if (d->variant_of[i] >= 0)
-            g->matrix[i] =
-                shares_z(p, d, i) ? plan->path[i].matrix : matrix_scaled(scaled, &p->path[i], SLOT_Y);
+    g->code = NEW_ARRAY(a, const struct code *, p->paths + 1);
+    for (int i = 0; i < p->paths; i++) {
+        if (d->variant_of[i] < 0)
+            continue;
+        bool shared_z = shares_z(p, d, i);
+        g->matrix[i] = shared_z ? plan->path[i].matrix : matrix_scaled(scaled, &p->path[i], SLOT_Y);
+        g->code[i] = shared_z
+                         ? d->code[i].product
+                         : code_lower(a, d->variant[d->variant_of[i]].product, g->matrix[i], false, false);
+        g->flops += p->path[i].mul_x * code_flops(g->code[i]->channel) + code_flops(g->code[i]->item);
+    }
     g->g_outputs = demand_outputs_of(d, SLOT_G) > 0;
     g->a_outputs = demand_outputs_of(d, SLOT_Y) > 0;
     g->b_outputs = demand_outputs_of(d, SLOT_X) > 0;
@@ -475,6 +480,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
     choose_routes(s, g);
     s->own = g;
+    s->flops = g->flops;
     s->cost = g->cost;
     s->spills = g->spills;
     return NULL;

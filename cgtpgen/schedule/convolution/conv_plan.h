@@ -48,6 +48,8 @@ struct convolution {
     int segments;
     struct gpu_segment *segment;
     const struct matrix **matrix; /* [paths]; scaled where the path has its segment of z for itself */
+    const struct code **code;     /* [paths]: of the demand's recipe by that matrix */
+    double flops;                 /* per item, of that code */
     int stages, warps;            /* of a ring; of a block */
     int blocks;                   /* a multiprocessor must hold */
     int flush_bytes;              /* of each of a warp's buffers, one or two, through which rows of z leave */

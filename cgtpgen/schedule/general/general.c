@@ -61,6 +61,7 @@ static const char *plan(struct arena *a, struct schedule *s)
         if (!route_choose(spec, 1, &offered[spec->index[demand_output(d, o)->slot]], &s->route[o]))
             return "no way to sum as the spec asks";
     s->own = own;
+    s->flops = d->flops;
     s->cost = cost_of(d);
     return NULL;
 }

@@ -3,7 +3,7 @@
  */
 #include "schedule/general/general.h"
 
-#include "schedule/body.h"
+#include "schedule/code_print.h"
 #include "schedule/path.h"
 
 #include <string.h>
@@ -50,12 +50,17 @@ static const char *element(struct writer *c, const char *name, enum role role, i
     return i ? arena_printf(a, "%s[u * %d + %d]", name, d, i) : arena_printf(a, "%s[u * %d]", name, d);
 }
 
-static const char *output_element(void *context, const struct recipe_output *o, int i)
+/* Where a component of an operand stands: of an input, or an output behind them. */
+static const char *place(void *context, int operand, int i)
 {
     struct writer *c = context;
-    if (o->role == ROLE_A && !c->f->elementwise)
-        return arena_printf(c->w->arena, "%s_%d", o->name, i);
-    return element(c, o->name, o->role, i);
+    const struct recipe *r = c->f->recipe;
+    bool input = operand < r->inputs;
+    enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
+    const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
+    if (role == ROLE_A && !c->f->elementwise)
+        return arena_printf(c->w->arena, input ? "%s[%d]" : "%s_%d", name, i);
+    return element(c, name, role, i);
 }
 
 /* The slot's output rows may be compensated; T is not. */
@@ -74,61 +79,44 @@ static void emit_function(struct writer *c, const struct product_function *f)
     const struct recipe *r = f->recipe;
     const struct matrix *m = f->matrix;
     c->f = f;
-    text_printf(out, "/* (l1, l2, l3) = (%d, %d, %d), M from %s, a = ", m->l1, m->l2, m->l3, slot_name[m->a]);
+    struct code_printer p = {.out = out,
+                             .code = code_lower(w->arena, r, m, f->elementwise, compensates(w)),
+                             .constants = w->constants,
+                             .mutation = w->mutation,
+                             .indent = 4,
+                             .place = place,
+                             .context = c};
+    text_printf(out, "/* (l1, l2, l3) = (%d, %d, %d), a = ", m->l1, m->l2, m->l3);
     surd_print(out, m->scale);
-    text_printf(out, "; %d entries, %d forms. */\n", m->entries, m->forms);
+    text_printf(out, ", M from %s: ", slot_name[m->a]);
+    code_print_counts(out, p.code);
+    text_printf(out, ". */\n");
     text_printf(&line, "CGTP_DEVICE_CALL void %s(int n%s", f->name, f->weight_strided ? ", int ldw" : "");
     size_t open = strlen("CGTP_DEVICE_CALL void (") + strlen(f->name);
-    const char **stem = NEW_ARRAY(w->arena, const char *, r->inputs + 1);
     for (int i = 0; i < r->inputs + r->outputs; i++) {
-        if (i < r->inputs)
-            stem[i] = r->input[i].name;
         if (i < r->inputs && !recipe_reads(r, i))
             continue;
-        const char *p = i < r->inputs
-                            ? arena_printf(w->arena, "const real *%s", r->input[i].name)
-                            : arena_printf(w->arena, "%s%s", parameter_type(c, &r->output[i - r->inputs]),
-                                           r->output[i - r->inputs].name);
-        if (line.n + strlen(p) > 105) {
+        const char *parameter =
+            i < r->inputs ? arena_printf(w->arena, "const real *%s", r->input[i].name)
+                          : arena_printf(w->arena, "%s%s", parameter_type(c, &r->output[i - r->inputs]),
+                                         r->output[i - r->inputs].name);
+        if (line.n + strlen(parameter) > 105) {
             text_printf(out, "%s,\n", line.s);
             line.n = 0;
-            text_printf(&line, "%*s%s", (int)open, "", p);
+            text_printf(&line, "%*s%s", (int)open, "", parameter);
         } else {
-            text_printf(&line, ", %s", p);
+            text_printf(&line, ", %s", parameter);
         }
     }
     text_printf(out, "%s)\n{\n", line.s);
-    struct body body = {.out = out,
-                        .indent = 4,
-                        .recipe = r,
-                        .matrix = m,
-                        .stem = stem,
-                        .is_float = w->spec->precision == PRECISION_FLOAT32,
-                        .output = output_element,
-                        .context = c,
-                        .proxies = compensates(w)};
-    body_begin(&body);
-    for (int i = 0; i < r->inputs && !f->elementwise; i++)
-        if (r->input[i].role == ROLE_A && body_needs_forms(r, i))
-            body_forms(&body, i, "%s[%d]");
+    code_printer_begin(&p);
+    code_print_item(&p);
     for (int o = 0; o < r->outputs; o++)
         for (int j = 0; j < m->depth && r->output[o].role == ROLE_A && !f->elementwise; j++)
             text_printf(out, "    real %s_%d = 0;\n", r->output[o].name, j);
     text_printf(out, "    for (int u = cgtp_lane(); u < n; u += CGTP_LANES) {\n");
-    body.indent = 8;
-    for (int i = 0; i < r->inputs; i++) {
-        enum role role = r->input[i].role;
-        if (!recipe_reads(r, i) || (role == ROLE_A && !f->elementwise))
-            continue;
-        for (int k = 0; k < components(m, role); k++)
-            if (role == ROLE_A || role == ROLE_W || (role == ROLE_B ? body.row[k] : body.column[k]))
-                text_printf(out, "        const real %s_%d = %s;\n", stem[i], k,
-                            element(c, stem[i], role, k));
-    }
-    for (int i = 0; i < r->inputs && f->elementwise; i++)
-        if (r->input[i].role == ROLE_A && body_needs_forms(r, i))
-            body_forms(&body, i, "%s_%d");
-    body_channel(&body);
+    p.indent = 8;
+    code_print_channel(&p);
     text_printf(out, "    }\n");
     for (int o = 0; o < r->outputs; o++)
         for (int j = 0; j < m->depth && r->output[o].role == ROLE_A && !f->elementwise; j++)

@@ -115,7 +115,7 @@ static void device(struct source *w, const struct schedule *s)
     loops_pass(w);
     w->out = out;
     for (int i = 0; i < functions.n; i++)
-        loops_product(out, w->plan, &functions.function[i]);
+        loops_product(out, w->constants, w->mutation, &functions.function[i]);
     text_put(out, text_string(&body), body.n);
 }
 

@@ -2,8 +2,6 @@
  * which any compiler vectorises: every array is contiguous in the channel. */
 #include "schedule/loops/loops_product.h"
 
-#include "schedule/body.h"
-
 #include <string.h>
 
 struct writer {
@@ -11,7 +9,6 @@ struct writer {
     const struct product_function *f;
     const struct recipe *r;
     const struct matrix *m;
-    struct body body;
 };
 
 /* Component `i` of an array at channel u: name[u], name[ld + u], name[3 * ld + u]. */
@@ -45,57 +42,30 @@ bool product_takes_ld(const struct product_function *f, enum role role)
            ((role == ROLE_B && f->matrix->rows > 1) || (role == ROLE_G && f->matrix->columns > 1));
 }
 
-/* ---- the body for one channel ---- */
-
-static void load(struct writer *w, const struct recipe_input *in, int count, const bool *wanted)
+/* Where a component of an operand stands: of an input, or an output behind them. */
+static const char *place(void *context, int operand, int i)
 {
-    struct text line = {.arena = w->out->arena};
-    for (int i = 0; i < count; i++) {
-        if (wanted && !wanted[i])
-            continue;
-        if (line.n > 80) {
-            text_printf(w->out, "        const real %s;\n", line.s);
-            line.n = 0;
-        }
-        text_printf(&line, "%s%s_%d = %s", line.n ? ", " : "", in->name, i,
-                    element(w, in->name, ld_of(w, in->role), i));
-    }
-    if (line.n)
-        text_printf(w->out, "        const real %s;\n", line.s);
-}
-
-static void emit_loads(struct writer *w)
-{
-    for (int i = 0; i < w->r->inputs; i++) {
-        const struct recipe_input *in = &w->r->input[i];
-        if (!recipe_reads(w->r, i))
-            continue;
-        if (in->role == ROLE_B)
-            load(w, in, w->m->rows, w->body.row);
-        else if (in->role == ROLE_G)
-            load(w, in, w->m->columns, w->body.column);
-        else if (in->role == ROLE_W)
-            text_printf(w->out, "        const real %s_0 = %s[u%s];\n", in->name, in->name,
-                        w->f->weight_strided ? " * ldw" : "");
-        else if (w->f->elementwise)
-            load(w, in, w->m->depth, NULL);
-    }
+    struct writer *w = context;
+    bool input = operand < w->r->inputs;
+    enum role role = input ? w->r->input[operand].role : w->r->output[operand - w->r->inputs].role;
+    const char *name = input ? w->r->input[operand].name : w->r->output[operand - w->r->inputs].name;
+    if (role == ROLE_W)
+        return arena_printf(w->out->arena, "%s[u%s]", name, w->f->weight_strided ? " * ldw" : "");
+    if (role == ROLE_A && input && !w->f->elementwise)
+        return arena_printf(w->out->arena, "%s[%d]", name, i);
+    return element(w, name, ld_of(w, role), i);
 }
 
 /* ---- the function ---- */
 
-static void emit_comment(struct writer *w)
+static void emit_comment(struct writer *w, const struct code *code)
 {
     const struct matrix *m = w->m;
-    text_printf(w->out, "/* (l1, l2, l3) = (%d, %d, %d): M from ", m->l1, m->l2, m->l3);
-    int named = 0;
-    for (int i = 0; i < w->r->inputs; i++)
-        if (w->r->input[i].role == ROLE_A && body_needs_forms(w->r, i))
-            text_printf(w->out, "%s%s", named++ ? " and " : "", w->r->input[i].name);
-    text_printf(w->out, "%s, a = ", named ? "" : slot_name[m->a]);
+    text_printf(w->out, "/* (l1, l2, l3) = (%d, %d, %d), a = ", m->l1, m->l2, m->l3);
     surd_print(w->out, m->scale);
-    text_printf(w->out, "; %d entries, %d forms, %.0f flops a channel. */\n", m->entries, m->forms,
-                recipe_cost(w->r, m->entries, m->rows, m->columns, m->form_terms).flops);
+    text_printf(w->out, ", M from %s: ", slot_name[m->a]);
+    code_print_counts(w->out, code);
+    text_printf(w->out, ". */\n");
 }
 
 static void emit_signature(struct writer *w)
@@ -129,46 +99,23 @@ static void emit_signature(struct writer *w)
     text_printf(w->out, "%s)\n{\n", line.s);
 }
 
-/* Lvalue of component i of an output at channel u. */
-static const char *output_element(void *context, const struct recipe_output *o, int i)
+void loops_product(struct text *out, struct constants *constants, struct mutation *mutation,
+                   const struct product_function *f)
 {
-    struct writer *w = context;
-    if (o->role == ROLE_W)
-        return arena_printf(w->out->arena, "%s[u%s]", o->name, w->f->weight_strided ? " * ldw" : "");
-    return element(w, o->name, ld_of(w, o->role), i);
-}
-
-static void emit_all_forms(struct writer *w, const char *component)
-{
-    for (int i = 0; i < w->r->inputs; i++)
-        if (w->r->input[i].role == ROLE_A && body_needs_forms(w->r, i))
-            body_forms(&w->body, i, component);
-}
-
-void loops_product(struct text *out, const struct plan *plan, const struct product_function *f)
-{
-    const char **stem = NEW_ARRAY(out->arena, const char *, f->recipe->inputs + 1);
     struct writer w = {.out = out, .f = f, .r = f->recipe, .m = f->matrix};
-    for (int i = 0; i < f->recipe->inputs; i++)
-        stem[i] = f->recipe->input[i].name;
-    w.body = (struct body){.out = out,
-                           .indent = 4,
-                           .recipe = f->recipe,
-                           .matrix = f->matrix,
-                           .stem = stem,
-                           .is_float = plan->problem->spec->precision == PRECISION_FLOAT32,
-                           .output = output_element,
-                           .context = &w};
-    emit_comment(&w);
+    struct code_printer p = {.out = out,
+                             .code = code_lower(out->arena, f->recipe, f->matrix, f->elementwise, false),
+                             .constants = constants,
+                             .mutation = mutation,
+                             .indent = 4,
+                             .place = place,
+                             .context = &w};
+    emit_comment(&w, p.code);
     emit_signature(&w);
-    body_begin(&w.body);
-    if (!f->elementwise)
-        emit_all_forms(&w, "%s[%d]");
+    code_printer_begin(&p);
+    code_print_item(&p);
     text_printf(out, "    for (int64_t u = 0; u < n; u++) {\n");
-    w.body.indent = 8;
-    emit_loads(&w);
-    if (f->elementwise)
-        emit_all_forms(&w, "%s_%d");
-    body_channel(&w.body);
+    p.indent = 8;
+    code_print_channel(&p);
     text_printf(out, "    }\n}\n\n");
 }

@@ -3,6 +3,7 @@
 #ifndef CGTPGEN_LOOPS_PRODUCT_H
 #define CGTPGEN_LOOPS_PRODUCT_H
 
+#include "schedule/code_print.h"
 #include "schedule/path.h"
 
 /* Has the function a parameter for the stride between components of its A, B or G arrays? (Otherwise it is n,
@@ -15,6 +16,6 @@ bool product_takes_ld(const struct product_function *, enum role);
  *   ldw           weight_strided: elements from one channel's weight to the next
  *   lda           stride of the component arrays of A outputs
  *   inputs that recipe_reads, then outputs, in the recipe's order */
-void loops_product(struct text *, const struct plan *, const struct product_function *);
+void loops_product(struct text *, struct constants *, struct mutation *, const struct product_function *);
 
 #endif

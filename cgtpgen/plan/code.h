@@ -1,0 +1,104 @@
+/* code.h - the arithmetic of one path for one channel, as a DAG of operations in static single assignment.
+ *
+ * A value is an int: 0 is the number zero, n + 1 is what node n computes and -(n + 1) its negative. Signs
+ * belong to uses, so that x and -x are computed once and a negation costs nothing where it meets an addition.
+ * Equal operations are one node. Nodes stand in the order in which they are computed.
+ */
+#ifndef CGTPGEN_CODE_H
+#define CGTPGEN_CODE_H
+
+#include "plan/matrix.h"
+#include "plan/recipe.h"
+
+enum code_op {
+    CODE_LOAD,     /* component b of operand a: a recipe input, or (inputs + o) what output o holds already */
+    CODE_CONSTANT, /* constant number a */
+    CODE_MUL,      /* a * b */
+    CODE_ADD,      /* c + a */
+    CODE_FMA       /* c + a * b */
+};
+
+struct code_node {
+    enum code_op op;
+    int a, b, c; /* values, but for loads and constants */
+    bool item;   /* the same for all channels: made of A and of constants only */
+    int uses;    /* by nodes and results that are needed; 0: not needed itself */
+    char letter; /* what it is named by: u, r and l of a recipe, v, q, f; 0: a passing value */
+    int number, component;
+    int next; /* in its list of the table of equal nodes; -1: the last */
+};
+
+/* An output's component gets a value: that alone, or (adds) on top of what it holds, which cannot be read. */
+struct code_result {
+    int output, component, value;
+    bool adds;
+    int before; /* nodes from this one on are computed after it */
+};
+
+/* Operations, a use of a negative result among them only as a negation. */
+struct code_count {
+    int fma, mul, add, neg;
+};
+
+struct code {
+    struct arena *arena;
+    const struct recipe *recipe;
+    int nodes, capacity;
+    struct code_node *node;
+    int constants, constant_capacity;
+    struct surd *constant; /* positive, distinct */
+    int results, result_capacity;
+    struct code_result *result;
+    struct code_count item, channel; /* once for all channels; for each */
+    int *table;                      /* the first node of each list of nodes with equal hashes; -1: none */
+};
+
+/* ---- building ---- */
+
+struct code *code_begin(struct arena *, const struct recipe *);
+int code_load(struct code *, int operand, int component, bool item);
+int code_constant(struct code *, struct surd); /* of either sign */
+int code_mul(struct code *, int a, int b);
+int code_add(struct code *, int c, int a);
+int code_fma(struct code *, int a, int b, int c); /* c + a * b */
+
+/* Is the value one or minus one? */
+bool code_is_unit(const struct code *, int value);
+
+/* What the value is to be named by, unless it has a name or needs none. */
+void code_name(struct code *, int value, char letter, int number, int component);
+
+void code_result(struct code *, int output, int component, int value, bool adds);
+
+/* Joins sums to the chains that they are added to, drops what nobody needs, and counts. */
+struct code *code_finish(struct code *);
+
+/* ---- reading ---- */
+
+static inline int code_number(int value)
+{
+    return (value < 0 ? -value : value) - 1;
+}
+
+double code_flops(struct code_count);
+int code_instructions(struct code_count);
+
+/* ---- wrong on purpose (mutate.c) ---- */
+
+/* Mutants are numbered from 1 on in the order in which the files' codes are written. */
+struct mutation {
+    int wanted; /* the one to be made; 0: none, only list them */
+    int seen;
+    struct text list; /* "NUMBER KIND" of the one, or of all */
+};
+
+/* The code as it is, or its mutant where that is wanted. */
+struct code *code_mutate(const struct code *, struct mutation *);
+
+/* ---- from recipes (lower.c) ---- */
+
+/* The recipe by the matrix. tied: A has the channels of B. blind: what outputs hold cannot be read, only
+ * added to. */
+struct code *code_lower(struct arena *, const struct recipe *, const struct matrix *, bool tied, bool blind);
+
+#endif

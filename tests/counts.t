@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Printed numbers of operations are those of the code: multiply-adds, multiplications, additions and negations in
+the text of every product function and every path of a convolution, of all layers of specs/ and both backends, and
+the flops of an item in the header.
+
+A sum of products is a chain of multiply-adds: in a * b + c * d the second product and the addition are one.
+TEST_ALL adds the products of tests/golden and tests/simt/specs.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from tap import done, ok  # noqa: E402
+
+GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
+SPECS = sorted(glob.glob('specs/*.yaml'))
+if os.environ.get('TEST_ALL'):
+    SPECS += sorted(glob.glob('tests/golden/*.yaml') + glob.glob('tests/simt/specs/*.yaml'))
+FUNCTION = re.compile(r'^/\* (\(l1, [^\n]*(?:\n \*[^\n]*)*?)\. \*/\n(?:static|CGTP_DEVICE_CALL) void (\w+)'
+                      r'\(([^{;]*)\)\n\{\n(.*?)^\}\n', re.M | re.S)
+PATH = re.compile(r'^            \{ /\* (\d+: .*?) \*/\n(.*?)^            \}\n', re.M | re.S)
+COUNTED = re.compile(r'(?:const real )?(.*?) (\+?=) (.*)')
+NAMES = ('fma', 'mul', 'add', 'neg')
+
+
+def add(a, b):
+    return [p + q for p, q in zip(a, b)]
+
+
+def count_sum(text):
+    """fma, mul, add, neg of a sum of products."""
+    count = [0, 0, 0, 0]
+    for number, (sign, term) in enumerate(re.findall(r'(^-?|[+-]) ?([^+-]+)', text.strip())):
+        products = term.count('*')
+        if number == 0:
+            count = add(count, [0, products, 0, sign == '-'])
+        elif products:
+            count = add(count, [1, products - 1, 0, 0])
+        else:
+            count = add(count, [0, 0, 1, 0])
+    return count
+
+
+def count_text(text):
+    """Of all constants and assignments in the text; index arithmetic and calls are none of it."""
+    count = [0, 0, 0, 0]
+    for statement in re.split(r'[;{}]', re.sub(r'/\*.*?\*/', '', text, flags=re.S)):
+        statement = re.sub(r'\[[^\]]*\]', '', ' '.join(statement.split()))
+        match = COUNTED.fullmatch(statement.replace('CGTP_UNROLL ', ''))
+        if not match or '(' in statement or ')' in statement or statement.startswith('real '):
+            continue
+        declared = statement.split(', ') if statement.startswith('const real ') else [statement]
+        for one in declared:
+            count = add(count, count_sum(one.split('= ', 1)[1]))
+        count[2] += match.group(2) == '+='
+    return count
+
+
+def printed(comment, per):
+    found = re.search(r'((?:\d+ \w+,?\s)+)per %s' % per, comment)
+    count = dict((name, int(n)) for n, name in re.findall(r'(\d+) (\w+)', found.group(1) if found else ''))
+    return [count.pop(name, 0) for name in NAMES] + sorted(count)
+
+
+def flops(count):
+    return 2 * count[0] + count[1] + count[2]
+
+
+def check_block(where, comment, text, loop, wrong):
+    """The block's printed numbers: (channel, item). The loop over channels begins with `loop`; where there is none,
+    only the sum of both can be told."""
+    comment = ' '.join(comment.replace('\n *', ' ').split())
+    comment = re.sub(r' \* (?=sqrt|\d+ (?:fma|mul|add|neg))', ' ', comment)
+    channel, item = printed(comment, 'channel'), printed(comment, 'item')
+    at = text.find(loop)
+    if at >= 0:
+        end = text.find('\n    }\n', at)
+        found = count_text(text[at:end if end >= 0 else None]), count_text(text[:at])
+        expected = channel, item
+    else:
+        found, expected = count_text(text), add(channel, item)
+    if found != expected:
+        wrong.append('%s: printed %s, in the text %s' % (where, expected, found))
+    return flops(channel), flops(item)
+
+
+def item_flops(text, functions):
+    """Flops of all calls in the functions that do an item's work."""
+    total = 0
+    for body in re.findall(r'^static void item_\w+\([^{;]*\)\n\{\n(.*?)^\}\n', text, re.M | re.S):
+        times = 1
+        for line in re.findall(r'^    for \(int64_t a[^\n]*|^    (?:    )?\w[^;{]*;|^    \}', body, re.M):
+            line = ' '.join(line.split())
+            loop = re.match(r'for \(int64_t a = 0; a < (\d+); a\+\+\)', line)
+            call = re.match(r'(\w+)\((.*)\);', line)
+            if loop or line == '}':
+                times = int(loop.group(1)) if loop else 1
+            if not call:
+                continue
+            name, arguments = call.group(1), call.group(2).split(', ')
+            for a in range(times):
+                numbers = [eval(n, {'a': a}) for n in arguments if re.fullmatch(r'[\d a-]+', n)]
+                if name in functions:
+                    total += functions[name][0] * numbers[0] + functions[name][1]
+                elif name.startswith('cgtp_weights'):
+                    total += 2 * numbers[0] * numbers[1] * numbers[2]
+                elif name == 'cgtp_ones_z':
+                    total += numbers[0] * numbers[1]
+    return total
+
+
+def check(spec):
+    wrong, blocks = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        for backend in ('c', 'cuda'):
+            made = subprocess.run([GENERATOR, '--backend=' + backend, '-o', folder, spec], stderr=subprocess.PIPE)
+            if made.returncode:
+                return ok(False, '%s is generated' % spec, made.stderr.decode())
+            if backend == 'c':
+                with open(glob.glob(folder + '/*.h')[0][:-1] + 'c') as file:
+                    descriptor = file.read()
+        for path in sorted(glob.glob(folder + '/*_*.c*')):
+            with open(path) as file:
+                text = file.read()
+            functions = {}
+            for match in FUNCTION.finditer(text):
+                comment, name, _, body = match.groups()
+                where = '%s: %s' % (os.path.basename(path), name)
+                functions[name] = check_block(where, comment, body, 'for (int', wrong)
+            paths = PATH.findall(text)
+            for comment, body in paths:
+                where = '%s: path %s' % (os.path.basename(path), comment.split(':')[0])
+                check_block(where, comment, body, 'for (int', wrong)
+            blocks += len(functions) + len(paths)
+            kernel = re.search(r'^/\* (\w+): (\w+), portable C', text)
+            if kernel:
+                said = re.search(r'\{"%s", \d+, \d+, \w+, \w+, \d+, (\d+),' % kernel.group(2), descriptor)
+                total = item_flops(text, functions)
+                if not said or int(said.group(1)) != total:
+                    wrong.append('%s: the descriptor says %s flops, the calls make %d' %
+                                 (os.path.basename(path), said and said.group(1), total))
+    return ok(blocks and not wrong, '%s: %d functions and paths' % (spec, blocks), *wrong)
+
+
+for spec in SPECS:
+    check(spec)
+done()
