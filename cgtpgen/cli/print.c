@@ -196,7 +196,7 @@ static void json_gpu_pass(struct text *out, const struct kernel_form *form, int 
 {
     bool general = g->evaluation == GPU_GENERAL;
     json_pass(out, form, g->pass);
-    text_printf(out, ", \"paths\": [");
+    text_printf(out, ", \"name\": \"%s\", \"paths\": [", g->name);
     for (int i = 0, n = 0; i < paths; i++)
         if (g->pass->variant_of[i] >= 0)
             text_printf(out, "%s%d", n++ ? ", " : "", i);
@@ -217,7 +217,7 @@ static void json_gpu_pass(struct text *out, const struct kernel_form *form, int 
         out,
         ", \"stages\": %d, \"warps_per_block\": %d, \"blocks_per_multiprocessor\": %d,\n       "
         "\"shared_bytes_per_block\": %d, \"registers_most\": %d, \"edge_buffer\": %s, \"segments\": [",
-        g->stages, g->warps, g->blocks, g->block_bytes, registers_most(g->blocks * g->warps * 32),
+        g->stages, g->warps, g->blocks, g->block->bytes, registers_most(g->blocks * g->warps * 32),
         g->edge_buffer ? "true" : "false");
     for (int s = 0; s < g->segments; s++) {
         const struct gpu_segment *q = &g->segment[s];
@@ -227,7 +227,7 @@ static void json_gpu_pass(struct text *out, const struct kernel_form *form, int 
         text_printf(out,
                     "], \"channels\": %d, \"channels_per_lane\": %d, \"groups\": %d, \"registers\": %d, "
                     "\"stage_bytes\": %d, \"instructions_per_edge\": %d}",
-                    q->mul, q->channels, q->groups, q->registers, q->stage_bytes, q->work);
+                    q->mul, q->channels, q->groups, q->registers, q->stage.bytes, q->work);
     }
     text_printf(out, "]}");
 }

@@ -39,6 +39,9 @@ void emit_workspace_prototype(struct text *, const struct plan *, const struct k
 /* Number of rows of arrays with this index, as a C expression in a launcher. */
 const char *emit_rows(const struct plan *, enum index_kind);
 
+/* Does the kernel have an operand with this index? */
+bool emit_uses(const struct spec *, const struct kernel_form *, enum index_kind);
+
 /* The beginning of a launcher: checks of sizes and pointers, which declare `status`. receiver_row, by_sender:
  * whether the kernel reads those arrays of the graph. */
 void emit_checks(struct text *, const struct plan *, const struct kernel_plan *, bool receiver_row,

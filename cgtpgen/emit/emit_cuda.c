@@ -5,17 +5,13 @@
  * assembly nor launch syntax: those are in runtime/cgtp_cuda.h.
  */
 #include "emit/emit_cuda.h"
+#include "util/out.h"
 
 #include <string.h>
 
 const char *cuda_owner(const struct gpu_pass *g)
 {
-    static const char *const word[] = {"items", "senders", "receivers", "shared"}, *const added[] = {
-                                                                                       "general_items",
-                                                                                       "general_senders",
-                                                                                       "general_receivers",
-                                                                                       "general_shared"};
-    return (g->before ? added : word)[g->pass->owner];
+    return g->name;
 }
 
 const char *cuda_plus(struct cuda_writer *w, const char *name, int64_t offset)
@@ -40,21 +36,6 @@ struct area {
     const char *type, *name, *count;
     long long each;
 };
-
-/* Places for partial sums of a launch of the convolution, as a C expression (see cgtp_slots). */
-static const char *partial_slots(struct cuda_writer *w, const struct gpu_pass *g)
-{
-    int least = 0; /* blocks that it takes to give each segment's channels a warp */
-    for (int s = 0; s < g->segments; s++)
-        least += (g->segment[s].groups + g->warps - 1) / g->warps;
-    return arena_printf(w->arena, "cgtp_slots(%d, %d, %d)", g->blocks, g->warps, least);
-}
-
-static const char *counters(struct cuda_writer *w, const struct gpu_pass *g)
-{
-    return arena_printf(w->arena, "cgtp_counters(%d, %d, cgtp_multiprocessors())", g->segments,
-                        cuda_takers(g));
-}
 
 static struct area *areas(struct cuda_writer *w, int *count)
 {
@@ -86,15 +67,15 @@ static struct area *areas(struct cuda_writer *w, int *count)
             continue;
         }
         area[n++] =
-            (struct area){"unsigned", arena_printf(w->arena, "counters_%s", owner), counters(w, g), 1};
+            (struct area){"unsigned", arena_printf(w->arena, "counters_%s", owner), conv_counters(w, g), 1};
         if (g->g_outputs) {
             int longest = 0;
             for (int s = 0; s < g->segments; s++)
                 longest = longest > g->segment[s].g_length ? longest : g->segment[s].g_length;
-            const char *slots = partial_slots(w, g);
-            area[n++] = (struct area){"unsigned", arena_printf(w->arena, "flag_%s", owner), slots, 1};
+            const char *rows = conv_partial_rows(w, g);
+            area[n++] = (struct area){"unsigned", arena_printf(w->arena, "flag_%s", owner), rows, 1};
             area[n++] =
-                (struct area){"real", arena_printf(w->arena, "partial_%s", owner), slots, 32LL * longest};
+                (struct area){"real", arena_printf(w->arena, "partial_%s", owner), rows, 32LL * longest};
         }
         for (int o = 0; o < g->pass->outputs; o++) {
             const struct form_output *f = &w->form->output[g->pass->output[o]];
@@ -127,7 +108,7 @@ static void emit_launch_struct(struct cuda_writer *w)
     }
     text_printf(
         out,
-        "/* A launch: the caller's arrays and the parts of the workspace. */\nstruct launch {\n    %s;\n",
+        "/* A launch: the caller's arrays and the areas of the workspace. */\nstruct launch {\n    %s;\n",
         w->graph ? "graph_arrays graph" : "int64_t items");
     for (int i = 0; i < w->form->inputs; i++)
         text_printf(out, "    const real *%s;\n", w->form->input[i].name);
@@ -142,131 +123,73 @@ static void emit_launch_struct(struct cuda_writer *w)
 
 static void emit_workspace(struct cuda_writer *w)
 {
-    struct text *out = w->out;
+    struct out out = {.text = w->out}, *o = &out;
     int n;
     const struct area *area = areas(w, &n);
-    const char *graph = w->spec->index64 ? "const cgtp_graph64 *graph" : "const cgtp_graph *graph";
+    const char *graph = w->spec->index64 ? "const cgtp_graph64 *" : "const cgtp_graph *";
     bool sized = false;
     for (int i = 0; i < n; i++)
         sized |= strstr(area[i].count, "graph->") || strcmp(area[i].count, "items") == 0;
-    text_printf(out,
-                "/* Lays out the workspace; returns its bytes. With l, sets l's pointers into it. */\n"
-                "static size_t lay_out(%s, launch *l, char *base)\n{\n    size_t at = 0;\n",
-                w->graph ? graph : "int64_t items");
-    if (!sized)
-        text_printf(out, "    (void)%s;\n", w->graph ? "graph" : "items");
-    if (n == 0)
-        text_printf(out, "    (void)l;\n    (void)base;\n");
-    for (int i = 0; i < n; i++)
-        text_printf(out,
-                    "    if (l)\n        l->%s = (%s *)(base + at);\n    at += cgtp_round_up((size_t)(%s) * "
-                    "%lld * sizeof(%s));\n",
-                    area[i].name, area[i].type, area[i].count, area[i].each, area[i].type);
-    text_printf(out, "    return at ? at : 16;\n}\n\n");
-    text_printf(out, "extern \"C\" ");
-    emit_workspace_prototype(out, w->gpu->plan, w->kernel->kernel);
-    text_printf(out, w->graph ? "\n{\n    return graph ? lay_out(graph, NULL, NULL) : 0;\n}\n\n"
-                              : "\n{\n    return items >= 0 ? lay_out(items, NULL, NULL) : 0;\n}\n\n");
-}
-
-static void emit_step(struct cuda_writer *w, const char *call)
-{
-    text_printf(w->out, "    if ((status = %s))\n        return status;\n", call);
-}
-
-/* Arrays that one launch fills with zeros: C expressions of where and how many bytes. */
-struct cleared {
-    int n;
-    const char **at, **bytes;
-};
-
-static void add_cleared(struct cuda_writer *w, struct cleared *c, const char *array, const char *count,
-                        long long each, const char *type)
-{
-    c->at[c->n] = array;
-    c->bytes[c->n++] = arena_printf(w->arena, "(size_t)(%s) * %lld * sizeof(%s)", count, each, type);
-}
-
-static void emit_clear(struct cuda_writer *w, const struct cleared *c)
-{
-    if (c->n == 0)
-        return;
-    text_printf(w->out, "    if ((status = cgtp_clear(cgtp_areas<%d>{{", c->n);
-    for (int i = 0; i < c->n; i++)
-        text_printf(w->out, "%s%s", i ? ", " : "", c->at[i]);
-    text_printf(w->out, "},\n");
-    for (int i = 0; i < c->n; i++)
-        text_printf(w->out, "%*s%s%s\n", 44, i ? "" : "{", c->bytes[i], i + 1 < c->n ? "," : "}},");
-    text_printf(w->out, "                             stream)))\n        return status;\n");
-}
-
-static void launch_convolution(struct cuda_writer *w)
-{
-    struct text *out = w->out;
-    const struct gpu_pass *g = w->pass;
-    const char *owner = cuda_owner(g);
-    int most = w->form->outputs + 2;
-    struct cleared clear = {0, NEW_ARRAY(w->arena, const char *, most),
-                            NEW_ARRAY(w->arena, const char *, most)};
-    for (int o = 0; o < g->pass->outputs; o++) {
-        const struct form_output *f = &w->form->output[g->pass->output[o]];
-        if (f->slot == SLOT_G) {
-            int64_t written = 0;
-            for (int s = 0; s < g->segments; s++)
-                for (int i = 0; i < g->segment[s].zs; i++) {
-                    const struct path *p = &w->problem->path[g->segment[s].z[i]];
-                    written += (int64_t)p->mul_z * (2 * p->l3 + 1);
-                }
-            /* does the kernel write every element? */
-            bool covered = written == w->problem->dim[SLOT_G];
-            add_cleared(w, &clear, f->name,
-                        covered ? "graph->items ? 0 : graph->receivers" : "graph->receivers", dim(w, SLOT_G),
-                        "real");
-        } else if (f->slot == SLOT_X && !g->edge_buffer) {
-            add_cleared(w, &clear, f->name, "graph->senders", dim(w, SLOT_X), "real");
-        } else if (f->slot == SLOT_Y && g->parts > 1 && !g->part_buffer) {
-            add_cleared(w, &clear, f->name, "graph->items", dim(w, SLOT_Y), "real");
-        }
+    line(o, "/* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */");
+    line(o, "static size_t lay_out(%s%s, launch &%s, void *base)", w->graph ? graph : "int64_t ",
+         !sized     ? ""
+         : w->graph ? "graph"
+                    : "items",
+         n ? "l" : "");
+    line(o, "{");
+    line(o, "cgtp_workspace space(base);");
+    for (int i = 0; i < n; i++) {
+        line(o, "l.%s = space.area<%s>(%s%s);", area[i].name, area[i].type, area[i].count,
+             area[i].each > 1 ? arena_printf(w->arena, ", %lld", area[i].each) : "");
     }
-    add_cleared(w, &clear, arena_printf(w->arena, "l.counters_%s", owner), counters(w, g), 1, "unsigned");
-    if (g->g_outputs) {
-        add_cleared(w, &clear, arena_printf(w->arena, "l.flag_%s", owner), partial_slots(w, g), 1,
-                    "unsigned");
+    line(o, "return space.bytes();");
+    line(o, "}");
+    blank(o);
+    text_printf(w->out, "} // namespace\n");
+    blank(o);
+    text_printf(w->out, "extern \"C\" ");
+    emit_workspace_prototype(w->out, w->gpu->plan, w->kernel->kernel);
+    text_printf(w->out, "\n");
+    line(o, "{");
+    line(o, "launch l;");
+    line(o, w->graph ? "return graph ? lay_out(graph, l, NULL) : 0;"
+                     : "return items >= 0 ? lay_out(items, l, NULL) : 0;");
+    line(o, "}");
+    blank(o);
+}
+
+/* Checks of the graph and the arrays. */
+static void emit_cuda_checks(struct cuda_writer *w, bool receiver_row, bool by_sender)
+{
+    struct out out = {.text = w->out, .depth = 1}, *o = &out;
+    if (w->graph) {
+        const bool needed[] = {emit_uses(w->spec, w->form, INDEX_SENDER),
+                               emit_uses(w->spec, w->form, INDEX_RECEIVER), receiver_row, by_sender};
+        static const char *const word[] = {"CGTP_NEEDS_SENDER", "CGTP_NEEDS_RECEIVER",
+                                           "CGTP_NEEDS_RECEIVER_ROW", "CGTP_NEEDS_BY_SENDER"};
+        struct text list = {.arena = w->arena};
+        for (int i = 0; i < 4; i++)
+            if (needed[i])
+                text_printf(&list, "%s%s", list.n ? " | " : "", word[i]);
+        line(o, "cgtp_status status = cgtp_check_graph(graph, %s);", list.n ? list.s : "0");
+        line(o, "if (status)");
+        line(o, "return status;");
+    } else {
+        line(o, "cgtp_status status;");
+        line(o, "if (items < 0)");
+        line(o, "return CGTP_BAD_SIZE;");
     }
-    emit_clear(w, &clear);
-    text_printf(out, "    if (graph->items) {\n        static const int work[] = {");
-    for (int s = 0; s < g->segments; s++)
-        text_printf(out, "%s%d", s ? ", " : "", g->segment[s].work);
-    text_printf(out, "}, groups[] = {");
-    for (int s = 0; s < g->segments; s++)
-        text_printf(out, "%s%d", s ? ", " : "", g->segment[s].groups);
-    text_printf(
-        out,
-        "};\n        const auto division = cgtp_divide<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "
-        "work, groups, %s);\n"
-        "        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);\n"
-        "        if ((status = cgtp_launch_early(nodes ? %s_kernel<CGTP_FEW_NODES> : %s_kernel<0>,\n"
-        "                                        cgtp_division_blocks(division), %d, %d, stream, l, "
-        "division)))\n"
-        "            return status;\n    }\n",
-        g->segments, g->blocks, g->warps, g->g_outputs ? "true" : "false", owner, owner, g->warps * 32,
-        g->block_bytes);
-    for (int o = 0; o < g->pass->outputs; o++) {
-        const struct form_output *f = &w->form->output[g->pass->output[o]];
-        if (f->slot == SLOT_X && g->edge_buffer) {
-            long long pieces = dim(w, SLOT_X) * (w->spec->precision == PRECISION_FLOAT64 ? 8 : 4) / 16;
-            emit_step(w,
-                      arena_printf(w->arena,
-                                   "cgtp_launch_early(%s_gather, graph->senders * %lld, 128, 0, stream, l)",
-                                   f->name, (pieces + 127) / 128));
-        }
-        if (f->slot == SLOT_Y && g->part_buffer)
-            emit_step(w,
-                      arena_printf(
-                          w->arena,
-                          "cgtp_launch_early(%s_sum, (graph->items * %lld + 255) / 256, 256, 0, stream, l)",
-                          f->name, dim(w, SLOT_Y)));
+    struct text list = {.arena = w->arena};
+    for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
+        bool input = i < w->form->inputs;
+        enum slot slot = input ? w->form->input[i].slot : w->form->output[i - w->form->inputs].slot;
+        text_printf(&list, "%s{%s, %s, %lld}", i ? ", " : "",
+                    input ? w->form->input[i].name : w->form->output[i - w->form->inputs].name,
+                    emit_rows(w->gpu->plan, index_of(w, slot)), dim(w, slot));
     }
+    line(o, "const cgtp_array arrays[] = {%s};", text_string(&list));
+    line(o, "if ((status = cgtp_check_arrays(arrays)))");
+    line(o, "return status;");
 }
 
 static void emit_launcher(struct cuda_writer *w)
@@ -281,13 +204,13 @@ static void emit_launcher(struct cuda_writer *w)
         row |= g->evaluation == GPU_CONVOLUTION || g->pass->owner == INDEX_RECEIVER;
         by_sender |= g->edge_buffer || (g->evaluation == GPU_GENERAL && g->pass->owner == INDEX_SENDER);
     }
-    emit_checks(out, w->gpu->plan, w->kernel->kernel, row, by_sender);
-    text_printf(
-        out,
-        "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n"
-        "    if (!workspace || workspace_bytes < lay_out(%s, NULL, NULL))\n        return CGTP_WORKSPACE;\n",
-        w->graph ? "graph" : "items");
-    text_printf(out, "    launch l = {};\n");
+    emit_cuda_checks(w, row, by_sender);
+    text_printf(out, "    launch l = {};\n"
+                     "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n");
+    text_printf(out,
+                "    if (!workspace || workspace_bytes < lay_out(%s, l, workspace))\n"
+                "        return CGTP_WORKSPACE;\n",
+                w->graph ? "graph" : "items");
     if (w->graph)
         text_printf(out, "    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, "
                          "graph->receiver, graph->receiver_row,\n"
@@ -299,15 +222,31 @@ static void emit_launcher(struct cuda_writer *w)
             i < w->form->inputs ? w->form->input[i].name : w->form->output[i - w->form->inputs].name;
         text_printf(out, "    l.%s = %s;\n", name, name);
     }
-    text_printf(out, "    lay_out(%s, &l, (char *)workspace);\n", w->graph ? "graph" : "items");
     for (int p = 0; p < w->kernel->passes; p++) {
         w->pass = &w->kernel->pass[p];
         if (w->pass->evaluation == GPU_CONVOLUTION)
-            launch_convolution(w);
+            emit_cuda_conv_launch(w);
         else
             emit_cuda_general_launch(w);
     }
     text_printf(out, "    return CGTP_OK;\n}\n");
+}
+
+/* The headers of the evaluations that the kernel has. */
+static void emit_includes(struct cuda_writer *w)
+{
+    static const char *const header[] = {
+        [GPU_CONVOLUTION] = "cgtp_convolution.h", [GPU_GENERAL] = "cgtp_general.h"};
+    bool has[] = {false, false};
+    for (int p = 0; p < w->kernel->passes; p++)
+        has[w->kernel->pass[p].evaluation] = true;
+    for (int e = 0; e < 2; e++)
+        if (has[e])
+            text_printf(w->out, "#include \"%s\"\n", header[e]);
+    text_printf(w->out,
+                "#include \"cgtp_launch.h\"\n\n"
+                "static_assert(CGTP_DEVICE_ABI == 2, \"made for other headers of the runtime\");\n"
+                "static_assert(CGTP_LANES == 32, \"made for warps of 32 lanes\");\n\nnamespace\n{\n\n");
 }
 
 static struct output_file kernel_file(struct arena *a, const struct gpu_plan *gpu,
@@ -325,17 +264,25 @@ static struct output_file kernel_file(struct arena *a, const struct gpu_plan *gp
                             .form = kernel->kernel->form,
                             .graph = spec_is_graph(spec)};
     emit_banner(&out, plan, arena_printf(a, "%s, CUDA", w.form->name));
+    const struct kernel_plan *k = kernel->kernel;
+    text_printf(&table, "%.0f flops and at least %.0f bytes per item (%.1f flops per byte)", k->flops,
+                k->bytes_least, k->bytes_least > 0 ? k->flops / k->bytes_least : 0);
+    for (int i = 0; i < INDEX_COUNT; i++)
+        if (k->bytes_row[i] > 0)
+            text_printf(&table, ", %.0f per row of %s", k->bytes_row[i], index_name[i]);
+    text_printf(
+        &table,
+        ";\nfloor: the longer of these bytes at the device's bandwidth and these flops at its peak\n");
     plan_cuda_print_kernel(&table, plan, kernel);
-    text_printf(&out, "/* Plan for %s:\n", gpu->arch);
+    text_printf(&out, "/* Cost, and the plan for %s:\n", gpu->arch);
     for (const char *line = text_string(&table); *line;) {
         size_t n = strcspn(line, "\n");
         text_printf(&out, " *   %.*s\n", (int)n, line);
         line += n + (line[n] == '\n');
     }
-    text_printf(
-        &out,
-        " */\n#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n#include \"cgtp_gpu.h\"\n\n",
-        spec->name, emit_real(plan));
+    text_printf(&out, " */\n#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n", spec->name,
+                emit_real(plan));
+    emit_includes(&w);
     emit_launch_struct(&w);
     for (int p = 0; p < kernel->passes; p++) {
         w.pass = &kernel->pass[p];

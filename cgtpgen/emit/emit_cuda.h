@@ -22,11 +22,10 @@ struct cuda_writer {
     bool graph;
 };
 
-/* receivers, senders, items, shared; general_receivers and so on where a convolution comes before: what the
- * kernels and the workspace of a pass are named by. */
+/* What the kernels and the workspace of a pass are named by. */
 const char *cuda_owner(const struct gpu_pass *);
 
-/* Counters of ranges that its warps take. */
+/* Queues of tiles that its warps take from. */
 int cuda_takers(const struct gpu_pass *);
 
 /* name + offset */
@@ -35,6 +34,11 @@ const char *cuda_plus(struct cuda_writer *, const char *name, int64_t offset);
 /* The device code of a pass by the pipelined convolution (emit_cuda_conv.c), and of the kernels that finish
  * its outputs. */
 void emit_cuda_conv(struct cuda_writer *);
+
+/* Its launches; C expressions of how many partial rows and counters they need. */
+void emit_cuda_conv_launch(struct cuda_writer *);
+const char *conv_partial_rows(struct cuda_writer *, const struct gpu_pass *);
+const char *conv_counters(struct cuda_writer *, const struct gpu_pass *);
 
 /* Kernels that sum what a convolution's warps left for an output of x (a buffer of edges) or of y (shares of
  * edges). */

@@ -1,38 +1,37 @@
-/* emit_cuda_conv.h - the pipelined convolution: what its two parts share. emit_cuda_edge.c writes what
- * happens for an edge, emit_cuda_conv.c what happens for a receiver, a range of edges and a kernel.
+/* emit_cuda_conv.h - the pipelined convolution: what its parts share. emit_cuda_edge.c writes what happens
+ * per edge, emit_cuda_conv.c what happens per receiver and tile, and the kernel.
  */
 #ifndef CGTPGEN_EMIT_CUDA_CONV_H
 #define CGTPGEN_EMIT_CUDA_CONV_H
 
 #include "emit/emit_cuda.h"
+#include "util/out.h"
 
-enum { LANES = 32 };
-
-/* A segment while it is written. */
+/* A path set while it is written. */
 struct conv {
     struct cuda_writer *w;
+    struct out *o;
     const struct gpu_segment *s;
-    int number;     /* of the segment */
-    int v;          /* the channel of the lane that is written */
-    int partial_at; /* element of a lane in a partial row */
+    int number; /* of the set in its pass */
+    int label;  /* of the set in the file: what its structs and function end in */
+    int v;      /* the channel of the lane that is written */
     const struct path *path;
 };
 
 /* Does the current pass read the kernel's input? */
 bool conv_reads(const struct cuda_writer *, int input);
 
-/* Does the segment sum A outputs over the warps of a team? */
-bool conv_in_team(const struct conv *);
+/* The kernel's inputs or outputs of a slot that the pass has, by number: returns their number. */
+int conv_operands(const struct cuda_writer *, enum slot, bool outputs, int *number);
+const char *conv_name(const struct cuda_writer *, bool output, int number);
 
-/* Writes pointers to the lane's first 16 bytes of the segment's part of a row of slot X or G, which begins at
- * `row`. In a group of several, vectors of d components have a pointer for each d. */
-void conv_rows(struct conv *, const char *indent, const char *type, const char *name, const char *row,
-               enum slot);
-const char *conv_row(const struct conv *, const char *name, int d);
+/* Where the set's irreps segments and weights are in rows, as structs. */
+void conv_tables(struct conv *);
 
-/* The function `load`, which starts the copies of an edge; `add_up`, which sums A outputs over the team. */
+/* The function `load`, which starts the copies of an edge; `reduce`, which sums outputs of slot y over the
+ * warp group. */
 void conv_load(struct conv *);
-void conv_add_up(struct conv *);
+void conv_reduce(struct conv *);
 
 /* The numbers of a kernel input in the current edge's stage, as a C expression: a path's weights, a segment
  * of x, or (number 0) y. */
@@ -41,7 +40,7 @@ const char *conv_staged(const struct conv *, int input, int number);
 /* The arithmetic of c->path for the current edge. */
 void conv_path(struct conv *);
 
-/* The loop over the edges of a receiver; what is left to do after the last edge of a range. */
+/* The loop over the edges of a receiver; what is left to do after the last edge of a tile. */
 void conv_edges(struct conv *);
 void conv_end_edges(struct conv *);
 

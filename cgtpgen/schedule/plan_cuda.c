@@ -4,14 +4,12 @@
 #include <string.h>
 
 enum {
-    LANES = 32,
     REGISTERS = 65536,   /* of a multiprocessor */
     FORM_REGISTERS = 24, /* forms of each operand A beyond the first */
     ADDED_PARTS = 4,     /* from so many parts on atomics are faster than a buffer and a second kernel */
-    PIECE_BYTES =
-        256, /* struct cgtp_piece of the runtime, in whole 128 bytes: copies are fastest to such places */
-    FLUSH_BYTES = 4096, /* most of a buffer through which rows of z leave */
-    OWN_REGISTERS = 44  /* addresses, counters, temporaries; fitted to what ptxas reports */
+    TILE_BYTES = 256,    /* struct cgtp_tile of the runtime and the padding of a warp's memory to 128 bytes */
+    BUFFER_BYTES = 4096, /* most of a buffer through which rows of z leave */
+    OWN_REGISTERS = 44   /* addresses, counters, temporaries; fitted to what ptxas reports */
 };
 
 /* What a thread may use at this many warps a multiprocessor, the choices that are useful; and how fast
@@ -98,11 +96,6 @@ static int shared_bytes(const char *arch)
         if (strcmp(known[i].arch, arch) == 0)
             kib = known[i].kib;
     return kib << 10;
-}
-
-static int round_up(int n, int to)
-{
-    return (n + to - 1) / to * to;
 }
 
 /* ---- what can the convolution compute? ---- */
@@ -269,47 +262,6 @@ static void sort_paths(struct gpu_segment *s, const struct problem *p)
         }
 }
 
-/* The segment's paths by the place of their weights, so that one copy takes neighbours. */
-static int *by_weights(struct arena *a, const struct problem *p, const struct gpu_segment *s)
-{
-    int *path = NEW_ARRAY(a, int, s->paths + 1);
-    for (int i = 0; i < s->paths; i++) {
-        int j = i;
-        for (; j > 0 && p->path[path[j - 1]].weight_offset > p->path[s->path[i]].weight_offset; j--)
-            path[j] = path[j - 1];
-        path[j] = s->path[i];
-    }
-    return path;
-}
-
-static void lay_out_stage(struct arena *a, const struct plan *plan, const struct kernel_form *k,
-                          const struct pass *pass, struct gpu_segment *s)
-{
-    const struct problem *p = plan->problem;
-    int size = element_size(plan), at = 0, slice = LANES * s->channels * size;
-    const int *path = by_weights(a, p, s);
-    s->pieces = 0;
-    s->piece = NEW_ARRAY(a, struct stage_piece, k->inputs * (s->paths + s->xs + 1) + 1);
-    for (int i = 0; i < k->inputs; i++) {
-        if (!pass->raw[i] && !pass->vector[i])
-            continue;
-        enum slot slot = k->input[i].slot;
-        int n = slot == SLOT_W ? s->paths : slot == SLOT_X ? s->xs : slot == SLOT_Y ? 1 : 0;
-        for (int j = 0; j < n; j++) {
-            int number = slot == SLOT_W ? path[j] : slot == SLOT_X ? s->x[j] : 0;
-            if (slot == SLOT_W && !p->path[number].weighted)
-                continue;
-            int bytes = slot == SLOT_W   ? slice
-                        : slot == SLOT_X ? slice * (2 * p->x.segment[number].ir.l + 1)
-                                         : round_up((int)p->dim[SLOT_Y] * size, 16);
-            s->piece[s->pieces++] = (struct stage_piece){i, number, at, bytes};
-            at += bytes;
-        }
-    }
-    s->sender_at = at;
-    s->stage_bytes = round_up(at + 16, 128);
-}
-
 /* Has the path's segment of z other paths of the pass? */
 static bool shares_z(const struct problem *p, const struct pass *pass, int number)
 {
@@ -472,8 +424,8 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     }
     for (int i = 0; i < g->segments; i++) {
         struct gpu_segment *s = &g->segment[i];
-        lay_out_stage(a, plan, k, g->pass, s);
-        stage = stage > s->stage_bytes ? stage : s->stage_bytes;
+        conv_layout_stage(a, plan, k, g, s);
+        stage = stage > s->stage.bytes ? stage : s->stage.bytes;
         longest = longest > s->longest ? longest : s->longest;
         x_out = x_out > s->x_bytes ? x_out : s->x_bytes;
         all = all > s->g_length ? all : s->g_length;
@@ -490,27 +442,24 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     g->exchange = g->team && (several || (g->parts > 1 && !g->part_buffer));
     int exchange = g->exchange ? 2 * TEAM_ITEMS * g->a_length * element_size(plan) : 0;
     int leave = g->g_outputs && 2 * longest > x_out ? 2 * longest : x_out;
-    int room = shared / g->blocks - 1024 - g->warps * (leave + PIECE_BYTES + exchange);
+    int room = shared / g->blocks - 1024 - g->warps * (leave + TILE_BYTES + exchange);
     g->stages = c->knob[KNOB_STAGES] ? c->knob[KNOB_STAGES] : 4;
     while (g->stages > 2 && g->stages * stage * g->warps > room)
         g->stages--;
     while (g->blocks > 1 && g->stages * stage * g->warps > room) {
         g->blocks--;
-        room = shared / g->blocks - 1024 - g->warps * (leave + PIECE_BYTES + exchange);
+        room = shared / g->blocks - 1024 - g->warps * (leave + TILE_BYTES + exchange);
     }
     /* what is left goes to the flush, up to some KiB: rows leave several paths at a time */
     all *= LANES * element_size(plan);
     if (g->g_outputs) {
         int spare = leave / 2 + (room / g->warps - g->stages * stage) / 2;
-        spare = spare < FLUSH_BYTES ? spare : FLUSH_BYTES;
-        g->flush_bytes = all < spare ? all : spare > longest ? spare / 128 * 128 : longest;
-        bool once = g->flush_bytes >= all && slot_count(k, g->pass, SLOT_G, true) == 1;
-        int buffers = g->flush_bytes * (once ? 1 : 2);
-        leave = x_out > buffers ? x_out : buffers;
+        spare = spare < BUFFER_BYTES ? spare : BUFFER_BYTES;
+        g->buffer_bytes = all < spare ? all : spare > longest ? spare / 128 * 128 : longest;
+        bool once = g->buffer_bytes >= all && slot_count(k, g->pass, SLOT_G, true) == 1;
+        g->buffers = once ? 1 : 2;
     }
-    g->piece_at = g->stages * stage + round_up(leave, 128);
-    g->warp_bytes = g->piece_at + PIECE_BYTES;
-    g->block_bytes = g->warps * (g->warp_bytes + exchange) + (g->exchange ? 16 : 0); /* mail of four teams */
+    conv_layout_block(a, plan, k, g);
 }
 
 static void plan_convolution(struct arena *a, struct plan *plan, const struct kernel_form *k,
@@ -532,7 +481,7 @@ static void plan_convolution(struct arena *a, struct plan *plan, const struct ke
     g->blocks = occupancy[point].warps / g->warps;
     g->team = g->a_outputs;
     lay_out_block(a, plan, k, g, c, shared);
-    if (g->block_bytes > shared && g->exchange) { /* without an exchange, then */
+    if (g->block->bytes > shared && g->exchange) { /* without an exchange, then */
         g->blocks = occupancy[point].warps / g->warps;
         g->team = false;
         lay_out_block(a, plan, k, g, c, shared);
@@ -576,7 +525,7 @@ static void plan_pass_cuda(struct arena *a, struct plan *plan, const struct choi
             general.reason = "paths for the convolution have fewer than half of the flops";
         else
             plan_convolution(a, plan, form, &convolution, c, shared);
-        if (!general.reason && convolution.block_bytes > shared)
+        if (!general.reason && convolution.block->bytes > shared)
             general.reason = "a stage larger than shared memory";
     }
     if (!general.reason) {
@@ -617,7 +566,7 @@ static void plan_together(struct arena *a, struct plan *plan, struct gpu_kernel 
     struct gpu_pass together = {.pass = pass, .evaluation = GPU_CONVOLUTION};
     plan_convolution(a, plan, form, &together, c, shared);
     bool pays = c->knob[KNOB_PASSES] ? c->knob[KNOB_PASSES] == 1 : !together.spills && together.cost <= apart;
-    if (!pays || together.block_bytes > shared)
+    if (!pays || together.block->bytes > shared)
         return;
     int passes = 1;
     for (int p = 0; p < k->passes; p++)
@@ -627,6 +576,21 @@ static void plan_together(struct arena *a, struct plan *plan, struct gpu_kernel 
         }
     k->pass[0] = together;
     k->passes = passes;
+}
+
+/* backward_convolution, backward_general; a second one of its kind: backward_general_2. */
+static void name_passes(struct arena *a, struct gpu_kernel *k)
+{
+    static const char *const word[] = {[GPU_CONVOLUTION] = "convolution", [GPU_GENERAL] = "general"};
+    int count[] = {0, 0}, sets = 0;
+    for (int p = 0; p < k->passes; p++) {
+        struct gpu_pass *g = &k->pass[p];
+        g->name = arena_printf(a, "%s_%s", k->kernel->form->name, word[g->evaluation]);
+        if (count[g->evaluation]++)
+            g->name = arena_printf(a, "%s_%d", g->name, count[g->evaluation]);
+        conv_layout_name(a, g, g->name, sets);
+        sets += g->segments;
+    }
 }
 
 struct gpu_plan *plan_cuda(struct arena *a, struct plan *plan, const char *arch)
@@ -644,6 +608,7 @@ struct gpu_plan *plan_cuda(struct arena *a, struct plan *plan, const char *arch)
             plan_pass_cuda(a, plan, &c, shared_bytes(arch), k, &k->kernel->pass[p]);
         if (k->kernel->passes > 1)
             plan_together(a, plan, k, &c, shared_bytes(arch));
+        name_passes(a, k);
     }
     return gpu;
 }

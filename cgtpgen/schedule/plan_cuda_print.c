@@ -61,24 +61,28 @@ static void print_pass(struct text *out, const struct plan *plan, const struct g
         text_printf(out, " of ");
         print_numbers(out, paths, own);
     }
-    text_printf(out,
-                "%s\n  %d stages, %d warps a block, %d blocks a multiprocessor, %d bytes shared a block\n",
-                g->edge_buffer ? ", gradients of x through a buffer of edges" : "", g->stages, g->warps,
-                g->blocks, g->block_bytes);
+    text_printf(
+        out, "%s\n  %d stages, %d warps per block, %d blocks per multiprocessor, %d bytes shared per block\n",
+        g->edge_buffer ? ", gradients of x through a buffer of edges" : "", g->stages, g->warps, g->blocks,
+        g->block->bytes);
     for (int s = 0; s < g->segments; s++) {
         const struct gpu_segment *q = &g->segment[s];
-        text_printf(out,
-                    "  segment %d: %d paths, %d channels, %d a lane in %d groups; %d registers; stage %d "
-                    "bytes; %d instructions an edge\n",
-                    s, q->paths, q->mul, q->channels, q->groups, q->registers, q->stage_bytes, q->work);
+        text_printf(
+            out,
+            "  path set %d: %s of %s, %d per lane in %s; %d registers; stage %d bytes; %d instructions per "
+            "edge\n",
+            s, plural(out->arena, q->paths, "path"), plural(out->arena, q->mul, "channel"), q->channels,
+            plural(out->arena, q->groups, "channel block"), q->registers, q->stage.bytes, q->work);
     }
 }
 
 void plan_cuda_print_kernel(struct text *out, const struct plan *plan, const struct gpu_kernel *k)
 {
     for (int p = 0; p < k->passes; p++) {
-        text_printf(out, "kernel %s, pass over %s: ", k->kernel->form->name,
-                    index_name[k->pass[p].pass->owner]);
+        const struct gpu_pass *g = &k->pass[p];
+        text_printf(out, "kernel %s, ", g->name);
+        if (g->evaluation == GPU_GENERAL)
+            text_printf(out, "by %s, ", index_name[g->pass->owner]);
         print_pass(out, plan, &k->pass[p]);
     }
 }
