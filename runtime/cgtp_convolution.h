@@ -1,9 +1,10 @@
-/* cgtp_convolution.h - the pipelined convolution: how rows come into the stages of a ring and how sums leave a warp.
- * Included after cgtp_cuda.h.
+/* cgtp_convolution.h - the pipelined convolution: how rows come into the stages of a ring and how sums leave
+ * a warp. Included after cgtp_cuda.h.
  *
- * A generated kernel describes a path set S by a struct: S::channels, neighbouring channels per lane; S::blocks,
- * channel blocks, each of 32 S::channels channels and computed by a warp of its own. Structs derived from it add
- * where the set's irreps segments are in a row (S::segment) or where its weights are (S::offset).
+ * A generated kernel describes a path set S by a struct: S::channels, neighbouring channels per lane;
+ * S::blocks, channel blocks, each of 32 S::channels channels and computed by a warp of its own. Structs
+ * derived from it add where the set's irreps segments are in a row (S::segment) or where its weights are
+ * (S::offset).
  */
 #ifndef CGTP_CONVOLUTION_H
 #define CGTP_CONVOLUTION_H
@@ -84,36 +85,11 @@ template <typename T, typename S> struct cgtp_row {
     }
 };
 
-/* ---- senders, 32 edges ahead ---- */
-
-/* Each lane has the sender of one of 32 edges of the tile, and of one of the 32 after them. */
-template <typename Index> struct cgtp_senders {
-    Index now, ahead;
-
-    template <typename Graph>
-    CGTP_MEMBER cgtp_senders(const Graph &graph, int64_t first, int count, int lane)
-        : now(0), ahead(lane < count ? graph.sender[first + lane] : 0)
-    {
-    }
-
-    /* Of edge `number` of the tile; asked for in ascending order. */
-    template <typename Graph>
-    CGTP_MEMBER Index of(const Graph &graph, int64_t first, int count, int number, int lane)
-    {
-        if (number % CGTP_LANES == 0) {
-            now = ahead;
-            const int next = number + CGTP_LANES + lane;
-            ahead = next < count ? graph.sender[first + next] : 0;
-        }
-        return (Index)cgtp_shuffle(now, number % CGTP_LANES);
-    }
-};
-
 /* ---- the ring of stages ---- */
 
-/* A warp's ring: the copies of an edge's rows start stages - 1 edges before they are needed. load(number, to, lane)
- * starts those of an edge of the tile; `to` is the stage moved on by the lane's 16 bytes, so that each of its
- * fields begins where the lane copies to.
+/* A warp's ring: the copies of an edge's rows start stages - 1 edges before they are needed. load(number, to,
+ * lane) starts those of an edge of the tile; `to` is the stage moved on by the lane's 16 bytes, so that each
+ * of its fields begins where the lane copies to.
  *
  * The next stage is an address that goes round, not a number: ptxas 13.0 encodes a copy wrongly (an illegal
  * instruction) where it can split its address into a lane's part and one that all lanes share. */
@@ -149,8 +125,8 @@ template <typename Stage, int stages> struct cgtp_ring {
         }
     }
 
-    /* The stage of edge `number`, once its copies have landed. Starts those of a later edge, into the stage that
-     * the edge before had. */
+    /* The stage of edge `number`, once its copies have landed. Starts those of a later edge, into the stage
+     * that the edge before had. */
     template <typename Load> CGTP_MEMBER const Stage &turn(int number, int count, int lane, Load &load)
     {
         cgtp_copies_wait<stages - 2>();
@@ -163,7 +139,8 @@ template <typename Stage, int stages> struct cgtp_ring {
     }
 };
 
-/* ---- copies into a stage: slices are those of the lane's own stage, addresses of rows those of the lane ---- */
+/* ---- copies into a stage: slices are those of the lane's own stage, addresses of rows those of the lane
+ * ---- */
 
 /* n elements, in chunks of 16 bytes. */
 template <int n>
@@ -179,7 +156,8 @@ CGTP_DEVICE void cgtp_copy_slice(real (&slice)[n], const real *from, int lane, c
 
 /* A row of n elements, whatever its alignment: in chunks of 16 bytes, if it has whole ones, or element by
  * element. */
-template <int n> CGTP_DEVICE void cgtp_copy_row(real (&slice)[n], const real *row, int lane, cgtp_policy policy)
+template <int n>
+CGTP_DEVICE void cgtp_copy_row(real (&slice)[n], const real *row, int lane, cgtp_policy policy)
 {
     if constexpr (n % CGTP_WIDE == 0) {
         cgtp_copy_slice(slice, row + lane * CGTP_WIDE, lane, policy);
@@ -211,8 +189,8 @@ CGTP_DEVICE void cgtp_copy_segments(const real *row, int channel_block, int lane
     cgtp_copy_from<0>(cgtp_row<const real, S>(row, channel_block, lane), lane, policy, slice...);
 }
 
-/* Elements between the weights of neighbouring paths, as most copies have it, if each takes those of `together`
- * paths. */
+/* Elements between the weights of neighbouring paths, as most copies have it, if each takes those of
+ * `together` paths. */
 template <typename S> CGTP_BOTH constexpr int64_t cgtp_usual_distance(int together)
 {
     const int n = (int)(sizeof S::offset / sizeof *S::offset);
@@ -232,7 +210,8 @@ template <typename S> CGTP_BOTH constexpr int64_t cgtp_usual_distance(int togeth
 
 /* The channel block's weights of all paths, to neighbouring slices: those of several paths in a copy. */
 template <typename S>
-CGTP_DEVICE void cgtp_copy_weights(real *slices, const real *row, int channel_block, int lane, cgtp_policy policy)
+CGTP_DEVICE void cgtp_copy_weights(real *slices, const real *row, int channel_block, int lane,
+                                   cgtp_policy policy)
 {
     constexpr int n = (int)(sizeof S::offset / sizeof *S::offset), slice = CGTP_LANES * S::channels;
     constexpr int chunks = slice / CGTP_WIDE, together = CGTP_LANES / chunks;
@@ -274,7 +253,8 @@ template <cgtp_how how, int i, typename Row> CGTP_DEVICE void cgtp_write_to(cons
 {
 }
 template <cgtp_how how, int i, typename Row, int n, int... more>
-CGTP_DEVICE void cgtp_write_to(const Row &row, int lane, const real (&slice)[n], const real (&...others)[more])
+CGTP_DEVICE void cgtp_write_to(const Row &row, int lane, const real (&slice)[n],
+                               const real (&...others)[more])
 {
     constexpr int chunks = n / CGTP_WIDE;
     CGTP_UNROLL

@@ -23,8 +23,8 @@ namespace
 enum { CGTP_LANES = 32 };
 #define CGTP_ALL_LANES 0xffffffffu
 
-/* Kernel and device function qualifiers. CGTP_KERNEL(threads, blocks): threads per block, blocks that must fit
- * on a multiprocessor (bounds the registers). */
+/* Kernel and device function qualifiers. CGTP_KERNEL(threads, blocks): threads per block, blocks that must
+ * fit on a multiprocessor (bounds the registers). */
 #define CGTP_KERNEL(threads, blocks) static __global__ void __launch_bounds__(threads, blocks)
 #define CGTP_DEVICE static __device__ __forceinline__
 #define CGTP_MEMBER __device__ __forceinline__
@@ -42,8 +42,8 @@ CGTP_DEVICE int cgtp_lane(void)
 {
     return (int)(threadIdx.x % CGTP_LANES);
 }
-/* The lane, read again: what follows from it is computed where it is used, as the compiler does not know that it
- * is the same lane as elsewhere, instead of kept in registers. */
+/* The lane, read again: what follows from it is computed where it is used, as the compiler does not know that
+ * it is the same lane as elsewhere, instead of kept in registers. */
 CGTP_DEVICE int cgtp_reload_lane(void)
 {
     int lane;
@@ -143,8 +143,8 @@ CGTP_DEVICE unsigned char *cgtp_opaque_shared(unsigned char *shared)
     return cgtp_pointer(at);
 }
 
-/* The same address in global memory, hidden from the compiler: it adds offsets to it in loads, stores and copies,
- * instead of computing each address from what this one was made of. */
+/* The same address in global memory, hidden from the compiler: it adds offsets to it in loads, stores and
+ * copies, instead of computing each address from what this one was made of. */
 template <typename T> CGTP_DEVICE T *cgtp_opaque_global(T *global)
 {
     asm("" : "+l"(global));

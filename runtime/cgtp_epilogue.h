@@ -1,5 +1,5 @@
-/* cgtp_epilogue.h - the pipelined convolution: what a warp does with its sums of a receiver or an item. Included by
- * cgtp_convolution.h.
+/* cgtp_epilogue.h - the pipelined convolution: what a warp does with its sums of a receiver or an item.
+ * Included by cgtp_convolution.h.
  */
 #ifndef CGTP_EPILOGUE_H
 #define CGTP_EPILOGUE_H
@@ -10,7 +10,8 @@ namespace
 /* ---- a lane's channels of all segments of a path set, one after the other: r[channels * components] ---- */
 
 /* From a row. */
-template <typename S> CGTP_DEVICE void cgtp_load_segments(real *r, const real *row, int channel_block, int lane)
+template <typename S>
+CGTP_DEVICE void cgtp_load_segments(real *r, const real *row, int channel_block, int lane)
 {
     cgtp_each<cgtp_segments<S>()>([&](auto i) {
         constexpr cgtp_segment s = S::segment[decltype(i)::value];
@@ -46,8 +47,8 @@ template <typename S> CGTP_BOTH constexpr int cgtp_batch_end(int first, int leng
 }
 
 template <typename S, int first, int buffer, int buffers, int length>
-CGTP_DEVICE void cgtp_store_batches(real (&staging)[buffers][length], const real *r, const cgtp_row<real, S> &row,
-                                    int lane)
+CGTP_DEVICE void cgtp_store_batches(real (&staging)[buffers][length], const real *r,
+                                    const cgtp_row<real, S> &row, int lane)
 {
     constexpr int end = cgtp_batch_end<S>(first, length);
     static_assert(end > first, "a buffer holds a segment");
@@ -72,11 +73,11 @@ CGTP_DEVICE void cgtp_store_batches(real (&staging)[buffers][length], const real
         cgtp_store_batches<S, end, 1 - buffer>(staging, r, row, lane);
 }
 
-/* To a row: through staging buffers, as whole lines; as many segments at a time as a buffer holds, through two
- * buffers in turn. */
+/* To a row: through staging buffers, as whole lines; as many segments at a time as a buffer holds, through
+ * two buffers in turn. */
 template <typename S, int buffers, int length>
-CGTP_DEVICE void cgtp_store_segments(real (&staging)[buffers][length], const real *r, real *row, int channel_block,
-                                     int lane)
+CGTP_DEVICE void cgtp_store_segments(real (&staging)[buffers][length], const real *r, real *row,
+                                     int channel_block, int lane)
 {
     cgtp_store_batches<S, 0, 0>(staging, r, cgtp_row<real, S>(row, channel_block, lane), lane);
     cgtp_sync_warp();
@@ -100,8 +101,8 @@ template <int n> CGTP_DEVICE void cgtp_add_partial(real *r, const real *row)
 
 /* ---- sums over the warps of a group, over the edges of a node ---- */
 
-/* Vectors of `dim` numbers, one from each warp of a group and item: sums over the group, in the order of its warps.
- * Item i's go to to + i * stride. All lanes of the group share the work. */
+/* Vectors of `dim` numbers, one from each warp of a group and item: sums over the group, in the order of its
+ * warps. Item i's go to to + i * stride. All lanes of the group share the work. */
 template <int dim, int warps, cgtp_how how>
 CGTP_DEVICE void cgtp_reduce_across_warps(real *to, int64_t stride, const real *from, int items)
 {
@@ -109,7 +110,8 @@ CGTP_DEVICE void cgtp_reduce_across_warps(real *to, int64_t stride, const real *
         for (int at = cgtp_lane() * CGTP_WIDE; at < items * dim; at += CGTP_LANES * CGTP_WIDE)
             cgtp_add16(to + at / dim * stride + at % dim, from + at);
     } else
-        for (int at = cgtp_warp() % warps * CGTP_LANES + cgtp_lane(); at < items * dim; at += warps * CGTP_LANES) {
+        for (int at = cgtp_warp() % warps * CGTP_LANES + cgtp_lane(); at < items * dim;
+             at += warps * CGTP_LANES) {
             const int i = at / dim, j = at % dim;
             real sum = from[i * warps * dim + j];
             CGTP_UNROLL
@@ -122,9 +124,11 @@ CGTP_DEVICE void cgtp_reduce_across_warps(real *to, int64_t stride, const real *
         }
 }
 
-/* sum += 16 bytes of the row of each of a sender's edges, in their order: row e begins at rows + e * length. */
+/* sum += 16 bytes of the row of each of a sender's edges, in their order: row e begins at rows + e * length.
+ */
 template <typename Graph>
-CGTP_DEVICE void cgtp_gather_rows(real *sum, const real *rows, int64_t length, const Graph &graph, int64_t sender)
+CGTP_DEVICE void cgtp_gather_rows(real *sum, const real *rows, int64_t length, const Graph &graph,
+                                  int64_t sender)
 {
     const int64_t end = graph.sender_row[sender + 1];
     _Pragma("unroll 8") for (int64_t i = graph.sender_row[sender]; i < end; i++)
@@ -137,7 +141,8 @@ CGTP_DEVICE void cgtp_gather_rows(real *sum, const real *rows, int64_t length, c
     }
 }
 
-/* The sum of an element's parts, in order: element `at` of rows of `dim`, of which `parts` follow each other. */
+/* The sum of an element's parts, in order: element `at` of rows of `dim`, of which `parts` follow each other.
+ */
 template <int parts, int dim> CGTP_DEVICE real cgtp_sum_parts(const real *row, int64_t at)
 {
     const real *const from = row + at / dim * (parts * dim) + at % dim;

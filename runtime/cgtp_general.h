@@ -1,5 +1,5 @@
-/* cgtp_general.h - the general evaluation: a warp does the work of an item, its lanes share the channels. Included
- * after cgtp_cuda.h.
+/* cgtp_general.h - the general evaluation: a warp does the work of an item, its lanes share the channels.
+ * Included after cgtp_cuda.h.
  */
 #ifndef CGTP_GENERAL_H
 #define CGTP_GENERAL_H

@@ -1,5 +1,5 @@
-/* cgtp_launch.h - what launchers of generated kernels do on the host: checks of arguments, areas of the workspace,
- * arrays cleared. Included after cgtp_cuda.h.
+/* cgtp_launch.h - what launchers of generated kernels do on the host: checks of arguments, areas of the
+ * workspace, arrays cleared. Included after cgtp_cuda.h.
  */
 #ifndef CGTP_LAUNCH_H
 #define CGTP_LAUNCH_H
@@ -10,7 +10,12 @@ namespace
 /* ---- checks, as in cgtp_c.h ---- */
 
 /* Arrays of a graph that a kernel reads. */
-enum { CGTP_NEEDS_SENDER = 1, CGTP_NEEDS_RECEIVER = 2, CGTP_NEEDS_RECEIVER_ROW = 4, CGTP_NEEDS_BY_SENDER = 8 };
+enum {
+    CGTP_NEEDS_SENDER = 1,
+    CGTP_NEEDS_RECEIVER = 2,
+    CGTP_NEEDS_RECEIVER_ROW = 4,
+    CGTP_NEEDS_BY_SENDER = 8
+};
 
 template <typename Graph> static inline cgtp_status cgtp_check_graph(const Graph *graph, int needed)
 {
@@ -28,7 +33,8 @@ template <typename Graph> static inline cgtp_status cgtp_check_graph(const Graph
         return CGTP_BAD_SIZE;
     if (graph->receivers && needed & CGTP_NEEDS_RECEIVER_ROW && !graph->receiver_row)
         return CGTP_NULL_POINTER;
-    if (graph->senders && needed & CGTP_NEEDS_BY_SENDER && (!graph->sender_row || (graph->items && !graph->by_sender)))
+    if (graph->senders && needed & CGTP_NEEDS_BY_SENDER &&
+        (!graph->sender_row || (graph->items && !graph->by_sender)))
         return CGTP_NULL_POINTER;
     return CGTP_OK;
 }
@@ -58,7 +64,10 @@ template <int n> static inline cgtp_status cgtp_check_arrays(const cgtp_array (&
 /* ---- the workspace and arrays cleared ---- */
 
 /* Fills n arrays with zeros in one launch. They begin at multiples of 16 bytes; bytes are a multiple of 4. */
-enum { CGTP_CLEAR_BLOCK = 256, CGTP_CLEAR_CHUNKS = 4 }; /* threads; 16 bytes per thread, where blocks suffice */
+enum {
+    CGTP_CLEAR_BLOCK = 256,
+    CGTP_CLEAR_CHUNKS = 4
+}; /* threads; 16 bytes per thread, where blocks suffice */
 template <int n> struct cgtp_areas {
     void *at[n];
     size_t bytes[n];

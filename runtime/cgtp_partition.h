@@ -1,5 +1,5 @@
-/* cgtp_partition.h - how the blocks of a launch of the convolution are divided among the path sets of a kernel.
- * Included after cgtp_cuda.h.
+/* cgtp_partition.h - how the blocks of a launch of the convolution are divided among the path sets of a
+ * kernel. Included after cgtp_cuda.h.
  */
 #ifndef CGTP_PARTITION_H
 #define CGTP_PARTITION_H
@@ -32,9 +32,9 @@ CGTP_DEVICE int cgtp_block_order(unsigned *counter)
     return (int)cgtp_of_first_thread(cgtp_thread() == 0 ? cgtp_ticket(counter) : 0) & 0x7fffffff;
 }
 
-/* The path set of the block, and its number among the blocks of that set in the order of starting. A block takes a
- * slot of the multiprocessor that it runs on, wherever there is one left: which that is the hardware decides, and
- * differs from launch to launch. All threads call. */
+/* The path set of the block, and its number among the blocks of that set in the order of starting. A block
+ * takes a slot of the multiprocessor that it runs on, wherever there is one left: which that is the hardware
+ * decides, and differs from launch to launch. All threads call. */
 template <int sets>
 CGTP_DEVICE int cgtp_block_slot(const cgtp_partition<sets> &p, unsigned *counters, int queues, int &order)
 {
@@ -60,8 +60,8 @@ CGTP_DEVICE int cgtp_block_slot(const cgtp_partition<sets> &p, unsigned *counter
 
 /* ---- on the host ---- */
 
-/* Partial rows of a launch that cgtp_make_partition divides: two per warp of the blocks that fill the device or,
- * on a small one, of `least` blocks in as many waves as they need. */
+/* Partial rows of a launch that cgtp_make_partition divides: two per warp of the blocks that fill the device
+ * or, on a small one, of `least` blocks in as many waves as they need. */
 static inline int64_t cgtp_partial_rows(int per_multiprocessor, int warps, int least)
 {
     const int multiprocessors = cgtp_multiprocessors();
@@ -69,9 +69,9 @@ static inline int64_t cgtp_partial_rows(int per_multiprocessor, int warps, int l
     return 2 * (int64_t)multiprocessors * (waves > per_multiprocessor ? waves : per_multiprocessor) * warps;
 }
 
-/* Edges per warp from which on there are short tiles besides. Where tiles wait for each other, the receivers that
- * they share have to be added up: that pays only for many edges, and where several path sets make multiprocessors
- * differ. */
+/* Edges per warp from which on there are short tiles besides. Where tiles wait for each other, the receivers
+ * that they share have to be added up: that pays only for many edges, and where several path sets make
+ * multiprocessors differ. */
 #ifndef CGTP_SHORT_FROM /* at least 2; tests have smaller graphs */
 #define CGTP_SHORT_FROM 32
 #endif
@@ -85,8 +85,8 @@ static inline int64_t cgtp_partial_rows(int per_multiprocessor, int warps, int l
 /* Neighbouring multiprocessors that share a cache for instructions. */
 enum { CGTP_NEIGHBOURS = 2 };
 
-/* Shares `units` among path sets in proportion to their work, at least least[s] each; returns the most work per
- * unit. Gives more than there are where the least together are more. */
+/* Shares `units` among path sets in proportion to their work, at least least[s] each; returns the most work
+ * per unit. Gives more than there are where the least together are more. */
 template <int sets>
 static inline double cgtp_share(int units, const double *work, const int *least, int *count)
 {
@@ -120,14 +120,14 @@ static inline double cgtp_share(int units, const double *work, const int *least,
     return most;
 }
 
-/* Divides the blocks that fill the device among path sets in proportion to their work (issue cost per edge); each
- * gets at least what its channel blocks need, and no more long tiles than there are edges. Whole pairs of
- * multiprocessors, or single ones, where there are enough: the code of two sets slows both down. waits: see
- * cgtp_tile_scheduler. */
+/* Divides the blocks that fill the device among path sets in proportion to their work (issue cost per edge);
+ * each gets at least what its channel blocks need, and no more long tiles than there are edges. Whole pairs
+ * of multiprocessors, or single ones, where there are enough: the code of two sets slows both down. waits:
+ * see cgtp_tile_scheduler. */
 template <int sets>
 static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int per_multiprocessor, int warps,
-                                                  int64_t items, const int *work, const int *channel_blocks,
-                                                  bool waits)
+                                                       int64_t items, const int *work,
+                                                       const int *channel_blocks, bool waits)
 {
     cgtp_partition<sets> d = {};
     const int unit[3] = {CGTP_NEIGHBOURS * per_multiprocessor, per_multiprocessor, 1};

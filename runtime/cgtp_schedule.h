@@ -1,5 +1,5 @@
-/* cgtp_schedule.h - which edges a warp of the convolution has: tiles of the edge list, in the order in which warps
- * take them. Included after cgtp_cuda.h.
+/* cgtp_schedule.h - which edges a warp of the convolution has: tiles of the edge list, in the order in which
+ * warps take them. Included after cgtp_cuda.h.
  */
 #ifndef CGTP_SCHEDULE_H
 #define CGTP_SCHEDULE_H
@@ -15,14 +15,15 @@ struct cgtp_tile {
     int64_t node, node_end; /* its receivers: node .. node_end - 1 */
     int number;
     int continued; /* does its first receiver have edges in the tile before? */
-    /* Where the edges of receivers end, relative to the tile's first edge: of the CGTP_LANES receivers, aligned,
-     * that the current one is among. Those before `node` mean nothing; an end beyond int is beyond every tile. */
+    /* Where the edges of receivers end, relative to the tile's first edge: of the CGTP_LANES receivers,
+     * aligned, that the current one is among. Those before `node` mean nothing; an end beyond int is beyond
+     * every tile. */
     int end[CGTP_LANES];
 };
 
-/* What is found out about a tile before its first edge: it has `count` edges from `first` on, and receivers from
- * `node` on as far as these edges reach. That takes three loads, each of which needs what the one before brings
- * (begin, resolve, commit); other work goes between them. */
+/* What is found out about a tile before its first edge: it has `count` edges from `first` on, and receivers
+ * from `node` on as far as these edges reach. That takes three loads, each of which needs what the one before
+ * brings (begin, resolve, commit); other work goes between them. */
 struct cgtp_tile_prologue {
     int64_t first, node;
     int count;
@@ -33,12 +34,12 @@ struct cgtp_tile_prologue {
  *
  * Where receivers have many edges (nodes == 0), a tile is a range of the edge list: first a long one for each
  * warp; then, maybe, short ones for warps that have nothing to do, as some multiprocessors are slower than
- * others. Neighbouring tiles may share a receiver. They are taken from the end of the list on: a warp waits only
- * for tiles after its own, which belong to blocks that started before or, where there are short ones, were taken
- * before.
+ * others. Neighbouring tiles may share a receiver. They are taken from the end of the list on: a warp waits
+ * only for tiles after its own, which belong to blocks that started before or, where there are short ones,
+ * were taken before.
  *
- * Where they have few, a tile is `nodes` whole receivers. Warps take them in turn, so that the rows of senders in
- * use at one time are near each other and stay in L2.
+ * Where they have few, a tile is `nodes` whole receivers. Warps take them in turn, so that the rows of
+ * senders in use at one time are near each other and stay in L2.
  *
  * group: warps of the block that take tiles together; 0: each for itself. waits: do tiles wait for others?
  */
@@ -52,8 +53,8 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     /* Of path set s. */
     template <int sets>
     CGTP_MEMBER cgtp_tile_scheduler(const cgtp_partition<sets> &p, int s, cgtp_tile *tile_)
-        : tile(tile_), step(p.warps[s]), tiles(p.tiles[s]), short_tiles(p.short_tiles[s]), length(p.length[s]),
-          short_length(p.short_length[s])
+        : tile(tile_), step(p.warps[s]), tiles(p.tiles[s]), short_tiles(p.short_tiles[s]),
+          length(p.length[s]), short_length(p.short_length[s])
     {
     }
 
@@ -72,8 +73,8 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
         return t < tiles && first_edge(graph.items, t) < graph.receiver_row[receiver + 1];
     }
 
-    /* How many tiles were fetched before from the queue. slot: a number in shared memory through which a group's
-     * first warp tells the others. */
+    /* How many tiles were fetched before from the queue. slot: a number in shared memory through which a
+     * group's first warp tells the others. */
     static CGTP_MEMBER int fetch(unsigned *queue, int *slot)
     {
         if constexpr (group > 1) {
@@ -89,7 +90,8 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
 
     /* The number of a warp's first tile; negative: there is none. own: number of the warp, in the order of
      * starting. All lanes of the warp or group call this and what follows. */
-    template <typename Graph> CGTP_MEMBER int start(const Graph &graph, int own, unsigned *queue, int *slot) const
+    template <typename Graph>
+    CGTP_MEMBER int start(const Graph &graph, int own, unsigned *queue, int *slot) const
     {
         if constexpr (nodes == 0)
             return tiles - 1 - (waits && short_tiles ? fetch(queue, slot) : cgtp_uniform(own));
@@ -193,6 +195,31 @@ CGTP_DEVICE int cgtp_row_end(const cgtp_tile &tile, int64_t node)
 {
     return tile.end[(unsigned)node % CGTP_LANES];
 }
+
+/* ---- senders, 32 edges ahead ---- */
+
+/* Each lane has the sender of one of 32 edges of the tile, and of one of the 32 after them. */
+template <typename Index> struct cgtp_senders {
+    Index now, ahead;
+
+    template <typename Graph>
+    CGTP_MEMBER cgtp_senders(const Graph &graph, int64_t first, int count, int lane)
+        : now(0), ahead(lane < count ? graph.sender[first + lane] : 0)
+    {
+    }
+
+    /* Of edge `number` of the tile; asked for in ascending order. */
+    template <typename Graph>
+    CGTP_MEMBER Index of(const Graph &graph, int64_t first, int count, int number, int lane)
+    {
+        if (number % CGTP_LANES == 0) {
+            now = ahead;
+            const int next = number + CGTP_LANES + lane;
+            ahead = next < count ? graph.sender[first + next] : 0;
+        }
+        return (Index)cgtp_shuffle(now, number % CGTP_LANES);
+    }
+};
 
 } // namespace
 

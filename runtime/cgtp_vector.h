@@ -1,8 +1,8 @@
-/* cgtp_vector.h - sums over the lanes of a warp, vectors of consecutive elements, loops at compile time: what all
- * evaluations on a GPU share, made of the operations of cgtp_cuda.h (included before this).
+/* cgtp_vector.h - sums over the lanes of a warp, vectors of consecutive elements, loops at compile time: what
+ * all evaluations on a GPU share, made of the operations of cgtp_cuda.h (included before this).
  *
- * `real` is the type of the product's numbers. It differs between files, so everything that depends on it is in
- * an anonymous namespace, here and in the other headers of generated kernels.
+ * `real` is the type of the product's numbers. It differs between files, so everything that depends on it is
+ * in an anonymous namespace, here and in the other headers of generated kernels.
  */
 #ifndef CGTP_VECTOR_H
 #define CGTP_VECTOR_H
@@ -30,7 +30,8 @@ template <int n, int i = 0, typename Body> CGTP_DEVICE void cgtp_each(Body body)
 
 /* ---- lanes ---- */
 
-/* A value that is the same in all lanes, in a register of the warp instead of one per lane. All lanes call. */
+/* A value that is the same in all lanes, in a register of the warp instead of one per lane. All lanes call.
+ */
 template <typename T> CGTP_DEVICE T cgtp_uniform(T value)
 {
     return cgtp_shuffle(value, 0);

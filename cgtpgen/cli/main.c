@@ -99,6 +99,11 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
             product->gpu = plan_cuda(a, plan, options->arch ? options->arch : "sm_90");
             if (has(options->dump, DUMP_PLAN))
                 plan_cuda_print(&dump, product->gpu);
+            if (product->gpu->fault) {
+                text_printf(&dump, "%s: internal error: %s\n", product->shown, product->gpu->fault);
+                put_error(&dump);
+                return EXIT_SPEC;
+            }
         }
         if (options->write)
             product->files = options->cuda ? emit_cuda(a, product->gpu, options->emit, &file)

@@ -275,10 +275,14 @@ static struct output_file kernel_file(struct arena *a, const struct gpu_plan *gp
         ";\nfloor: the longer of these bytes at the device's bandwidth and these flops at its peak\n");
     plan_cuda_print_kernel(&table, plan, kernel);
     text_printf(&out, "/* Cost, and the plan for %s:\n", gpu->arch);
-    for (const char *line = text_string(&table); *line;) {
-        size_t n = strcspn(line, "\n");
-        text_printf(&out, " *   %.*s\n", (int)n, line);
-        line += n + (line[n] == '\n');
+    for (const char *at = text_string(&table); *at;) {
+        size_t n = strcspn(at, "\n"), indent = strspn(at, " "), more = n;
+        for (size_t most = 100; n > most && (more > most || at[more] != ' ');)
+            more = more > most ? most : more - 1;
+        text_printf(&out, " *   %.*s\n", (int)more, at);
+        if (more < n)
+            text_printf(&out, " *   %*s    %.*s\n", (int)indent, "", (int)(n - more - 1), at + more + 1);
+        at += n + (at[n] == '\n');
     }
     text_printf(&out, " */\n#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n", spec->name,
                 emit_real(plan));

@@ -26,7 +26,7 @@ struct cuda_writer {
 const char *cuda_owner(const struct gpu_pass *);
 
 /* Queues of tiles that its warps take from. */
-int cuda_takers(const struct gpu_pass *);
+int conv_queues(const struct gpu_pass *);
 
 /* name + offset */
 const char *cuda_plus(struct cuda_writer *, const char *name, int64_t offset);

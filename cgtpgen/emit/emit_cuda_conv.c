@@ -259,7 +259,8 @@ static void emit_set(struct conv *c)
     line(o, "cgtp_tile_prologue prologue = tiles.begin(graph, number);");
     line(o, "const int64_t first = prologue.first;");
     line(o, "const int count = prologue.count;");
-    line(o, "cgtp_senders<%s> senders(graph, first, count, lane);", index);
+    if (conv_needs_senders(w))
+        line(o, "cgtp_senders<%s> senders(graph, first, count, lane);", index);
     line(o, "tiles.resolve(graph, prologue);");
     line(o, "%s node = (%s)prologue.node;", index, index);
     line(o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->label, g->stages);
@@ -291,7 +292,7 @@ static void emit_set(struct conv *c)
 /* ---- kernels ---- */
 
 /* Queues of tiles: warp groups share those of a path set, otherwise each channel block has its own. */
-int cuda_takers(const struct gpu_pass *g)
+int conv_queues(const struct gpu_pass *g)
 {
     int n = 0;
     for (int s = 0; s < g->segments; s++)
@@ -309,6 +310,9 @@ static void emit_block_of_set(struct conv *c, int queue)
     const char *divided = blocks > 1 ? arena_printf(w->arena, "warp / %d", blocks) : "warp";
     const char *member = g->segments > 1 ? arena_printf(w->arena, ".set%d", c->number) : "";
     const char *own_group = blocks > 1 ? arena_printf(w->arena, "cgtp_warp() / %d", blocks) : "cgtp_warp()";
+    /* an end of its own: joined with the test of the set, ptxas 13.0 takes lanes to diverge at shuffles */
+    line(o, "if (%s >= partition.warps[%d])", divided, c->number);
+    line(o, "return;");
     if (blocks > 1)
         line(o, "const int channel_block = warp %% %d;", blocks);
     line(o, "warp_%d &own = block.warp[cgtp_warp()]%s;", c->label, member);
@@ -362,7 +366,7 @@ static void emit_kernel(struct conv *first)
     if (g->segments > 1) {
         line(o, "int order;");
         line(o, "const int set = cgtp_block_slot(partition, l.counters_%s, %d, order);", g->name,
-             cuda_takers(g));
+             conv_queues(g));
         line(o, "const int warp = order * %d + cgtp_warp();", g->warps);
     } else {
         line(o, "const int warp = cgtp_block_order(l.counters_%s) * %d + cgtp_warp();", g->name, g->warps);
@@ -373,15 +377,13 @@ static void emit_kernel(struct conv *first)
         c.number = s;
         c.label = first->label + s;
         c.s = &g->segment[s];
-        const char *own = c.s->groups > 1 ? arena_printf(w->arena, "warp / %d", c.s->groups) : "warp";
         if (g->segments > 1)
-            line(o, "%sif (set == %d && %s < partition.warps[%d]) {", s ? "} else " : "", s, own, s);
-        else
-            line(o, "if (%s < partition.warps[%d]) {", own, s);
+            line(o, "%sif (set == %d) {", s ? "} else " : "", s);
         emit_block_of_set(&c, queue);
         queue += g->exchange ? 1 : c.s->groups;
     }
-    line(o, "}");
+    if (g->segments > 1)
+        line(o, "}");
     line(o, "}");
     blank(o);
 }

@@ -23,6 +23,9 @@ bool conv_reads(const struct cuda_writer *, int input);
 
 /* The kernel's inputs or outputs of a slot that the pass has, by number: returns their number. */
 int conv_operands(const struct cuda_writer *, enum slot, bool outputs, int *number);
+/* Does a stage hold what depends on the edge's sender? */
+bool conv_needs_senders(const struct cuda_writer *);
+
 const char *conv_name(const struct cuda_writer *, bool output, int number);
 
 /* Where the set's irreps segments and weights are in rows, as structs. */

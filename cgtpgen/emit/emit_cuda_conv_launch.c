@@ -14,7 +14,7 @@ const char *conv_partial_rows(struct cuda_writer *w, const struct gpu_pass *g)
 const char *conv_counters(struct cuda_writer *w, const struct gpu_pass *g)
 {
     return arena_printf(w->arena, "cgtp_counters(%d, %d, cgtp_multiprocessors())", g->segments,
-                        cuda_takers(g));
+                        conv_queues(g));
 }
 
 /* Arrays that one launch fills with zeros: C expressions of where, and how many bytes. */

@@ -27,6 +27,12 @@ int conv_operands(const struct cuda_writer *w, enum slot slot, bool outputs, int
     return n;
 }
 
+bool conv_needs_senders(const struct cuda_writer *w)
+{
+    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1);
+    return conv_operands(w, SLOT_X, false, number) || (w->pass->b_outputs && !w->pass->edge_buffer);
+}
+
 const char *conv_name(const struct cuda_writer *w, bool output, int number)
 {
     return output ? w->form->output[number].name : w->form->input[number].name;
@@ -86,17 +92,14 @@ static void emit_copies(struct conv *c, int input)
 void conv_load(struct conv *c)
 {
     struct cuda_writer *w = c->w;
-    bool keeps_sender = w->pass->b_outputs && !w->pass->edge_buffer;
-    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1);
     line(c->o, "/* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */");
     line(c->o, "auto load = [&](int edge, stage_%d &to, int lane) {", c->label);
-    line(c->o, "const auto sender = senders.of(graph, first, count, edge, lane);");
-    if (!keeps_sender && !conv_operands(w, SLOT_X, false, number))
-        line(c->o, "(void)sender;");
+    if (conv_needs_senders(w))
+        line(c->o, "const auto sender = senders.of(graph, first, count, edge, lane);");
     for (int i = 0; i < w->form->inputs; i++)
         if (conv_reads(w, i))
             emit_copies(c, i);
-    if (keeps_sender) {
+    if (w->pass->b_outputs && !w->pass->edge_buffer) {
         line(c->o, "if (lane == 0)");
         line(c->o, "to.sender = sender;");
     }

@@ -609,6 +609,9 @@ struct gpu_plan *plan_cuda(struct arena *a, struct plan *plan, const char *arch)
         if (k->kernel->passes > 1)
             plan_together(a, plan, k, &c, shared_bytes(arch));
         name_passes(a, k);
+        for (int p = 0; p < k->passes && !gpu->fault; p++)
+            if (k->pass[p].evaluation == GPU_CONVOLUTION)
+                gpu->fault = layout_check(a, k->pass[p].block);
     }
     return gpu;
 }

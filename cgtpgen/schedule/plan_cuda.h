@@ -100,6 +100,7 @@ struct gpu_plan {
     const struct plan *plan;
     const char *arch; /* sm_90, ..: the architecture the knobs are for */
     struct gpu_kernel *kernel;
+    const char *fault; /* of the planner: what is wrong in a layout; NULL: nothing */
 };
 
 /* Reports planner knobs that do not exist or are out of range, of any architecture. */

@@ -9,11 +9,13 @@
  *               128x3o+128x3o+128x3o+128x3o
  */
 /* Cost, and the plan for sm_90:
- *   173504 flops and at least 17536 bytes per item (9.9 flops per byte), 9216 per row of sender, 36352 per row of receiver;
+ *   173504 flops and at least 17536 bytes per item (9.9 flops per byte), 9216 per row of sender, 36352
+ *       per row of receiver;
  *   floor: the longer of these bytes at the device's bandwidth and these flops at its peak
  *   kernel backward_convolution, pipelined convolution, gradients of x through a buffer of edges
  *     3 stages, 4 warps per block, 2 blocks per multiprocessor, 95760 bytes shared per block
- *     path set 0: 17 paths of 128 channels, 2 per lane in 2 channel blocks; 254 registers; stage 6784 bytes; 1695 instructions per edge
+ *     path set 0: 17 paths of 128 channels, 2 per lane in 2 channel blocks; 254 registers; stage 6784
+ *         bytes; 1695 instructions per edge
  */
 #include "mace_large.h"
 
@@ -1317,16 +1319,16 @@ CGTP_KERNEL(128, 2) backward_convolution(const launch l, const cgtp_partition<1>
     cgtp_launch_wait();
     const int warp = cgtp_block_order(l.counters_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (warp / 2 < partition.warps[0]) {
-        const int channel_block = warp % 2;
-        warp_0 &own = block.warp[cgtp_warp()];
-        unsigned *const queue = l.counters_backward_convolution + 1;
-        const cgtp_tile_scheduler<nodes, 2, false> tiles(partition, 0, &own.tile);
-        for (int t = tiles.start(l.graph, warp / 2, queue, block.broadcast + cgtp_warp() / 2);
-            t >= 0; t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 2))
-            backward_convolution_0(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 2],
-                stream, keep);
-    }
+    if (warp / 2 >= partition.warps[0])
+        return;
+    const int channel_block = warp % 2;
+    warp_0 &own = block.warp[cgtp_warp()];
+    unsigned *const queue = l.counters_backward_convolution + 1;
+    const cgtp_tile_scheduler<nodes, 2, false> tiles(partition, 0, &own.tile);
+    for (int t = tiles.start(l.graph, warp / 2, queue, block.broadcast + cgtp_warp() / 2); t >= 0;
+        t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 2))
+        backward_convolution_0(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 2],
+            stream, keep);
 }
 
 /* gx: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */

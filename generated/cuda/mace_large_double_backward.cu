@@ -9,12 +9,15 @@
  *               128x3o+128x3o+128x3o+128x3o
  */
 /* Cost, and the plan for sm_90:
- *   390400 flops and at least 26304 bytes per item (14.8 flops per byte), 13824 per row of sender, 72704 per row of receiver;
+ *   390400 flops and at least 26304 bytes per item (14.8 flops per byte), 13824 per row of sender, 72704
+ *       per row of receiver;
  *   floor: the longer of these bytes at the device's bandwidth and these flops at its peak
  *   kernel double_backward_convolution, pipelined convolution, gradients of x through a buffer of edges
  *     4 stages, 4 warps per block, 2 blocks per multiprocessor, 97296 bytes shared per block
- *     path set 0: 10 paths of 128 channels, 1 per lane in 4 channel blocks; 208 registers; stage 3712 bytes; 912 instructions per edge
- *     path set 1: 7 paths of 128 channels, 1 per lane in 4 channel blocks; 193 registers; stage 3200 bytes; 1239 instructions per edge
+ *     path set 0: 10 paths of 128 channels, 1 per lane in 4 channel blocks; 208 registers; stage 3712
+ *         bytes; 912 instructions per edge
+ *     path set 1: 7 paths of 128 channels, 1 per lane in 4 channel blocks; 193 registers; stage 3200
+ *         bytes; 1239 instructions per edge
  */
 #include "mace_large.h"
 
@@ -1624,7 +1627,9 @@ CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_parti
     const int set = cgtp_block_slot(partition, l.counters_double_backward_convolution, 2, order);
     const int warp = order * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (set == 0 && warp / 4 < partition.warps[0]) {
+    if (set == 0) {
+        if (warp / 4 >= partition.warps[0])
+            return;
         const int channel_block = warp % 4;
         warp_0 &own = block.warp[cgtp_warp()].set0;
         unsigned *const queue = l.counters_double_backward_convolution + 2;
@@ -1633,7 +1638,9 @@ CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_parti
             t >= 0; t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 4))
             double_backward_convolution_0(l, tiles, t, channel_block, own,
                 block.reduce.set0[cgtp_warp() / 4], partition.partial_row[0], stream, keep);
-    } else if (set == 1 && warp / 4 < partition.warps[1]) {
+    } else if (set == 1) {
+        if (warp / 4 >= partition.warps[1])
+            return;
         const int channel_block = warp % 4;
         warp_1 &own = block.warp[cgtp_warp()].set1;
         unsigned *const queue = l.counters_double_backward_convolution + 3;

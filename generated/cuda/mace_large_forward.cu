@@ -9,11 +9,13 @@
  *               128x3o+128x3o+128x3o+128x3o
  */
 /* Cost, and the plan for sm_90:
- *   55232 flops and at least 8768 bytes per item (6.3 flops per byte), 4608 per row of sender, 36352 per row of receiver;
+ *   55232 flops and at least 8768 bytes per item (6.3 flops per byte), 4608 per row of sender, 36352 per
+ *       row of receiver;
  *   floor: the longer of these bytes at the device's bandwidth and these flops at its peak
  *   kernel forward_convolution, pipelined convolution
  *     3 stages, 4 warps per block, 2 blocks per multiprocessor, 115200 bytes shared per block
- *     path set 0: 17 paths of 128 channels, 2 per lane in 2 channel blocks; 220 registers; stage 6784 bytes; 723 instructions per edge
+ *     path set 0: 17 paths of 128 channels, 2 per lane in 2 channel blocks; 220 registers; stage 6784
+ *         bytes; 723 instructions per edge
  */
 #include "mace_large.h"
 
@@ -824,16 +826,16 @@ CGTP_KERNEL(128, 2) forward_convolution(const launch l, const cgtp_partition<1> 
     cgtp_launch_wait();
     const int warp = cgtp_block_order(l.counters_forward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (warp / 2 < partition.warps[0]) {
-        const int channel_block = warp % 2;
-        warp_0 &own = block.warp[cgtp_warp()];
-        unsigned *const queue = l.counters_forward_convolution + 1 + channel_block;
-        const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile);
-        for (int t = tiles.start(l.graph, warp / 2, queue, NULL); t >= 0;
-            t = tiles.next(l.graph, queue, NULL))
-            forward_convolution_0(l, tiles, t, channel_block, own, partition.partial_row[0], stream,
-                keep);
-    }
+    if (warp / 2 >= partition.warps[0])
+        return;
+    const int channel_block = warp % 2;
+    warp_0 &own = block.warp[cgtp_warp()];
+    unsigned *const queue = l.counters_forward_convolution + 1 + channel_block;
+    const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile);
+    for (int t = tiles.start(l.graph, warp / 2, queue, NULL); t >= 0;
+        t = tiles.next(l.graph, queue, NULL))
+        forward_convolution_0(l, tiles, t, channel_block, own, partition.partial_row[0], stream,
+            keep);
 }
 
 /* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */

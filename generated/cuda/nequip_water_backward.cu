@@ -8,11 +8,13 @@
  *   z receiver  32x0o+32x0o+32x0e+32x0e+32x1o+32x1o+32x1o+32x1e+32x1e+32x1e
  */
 /* Cost, and the plan for sm_90:
- *   9068 flops and at least 2592 bytes per item (3.5 flops per byte), 2048 per row of sender, 2816 per row of receiver;
+ *   9068 flops and at least 2592 bytes per item (3.5 flops per byte), 2048 per row of sender, 2816 per
+ *       row of receiver;
  *   floor: the longer of these bytes at the device's bandwidth and these flops at its peak
  *   kernel backward_convolution, pipelined convolution, gradients of x through a buffer of edges
  *     4 stages, 4 warps per block, 4 blocks per multiprocessor, 44032 bytes shared per block
- *     path set 0: 10 paths of 32 channels, 1 per lane in 1 channel block; 90 registers; stage 2432 bytes; 359 instructions per edge
+ *     path set 0: 10 paths of 32 channels, 1 per lane in 1 channel block; 90 registers; stage 2432
+ *         bytes; 359 instructions per edge
  */
 #include "nequip_water.h"
 
@@ -404,14 +406,14 @@ CGTP_KERNEL(128, 4) backward_convolution(const launch l, const cgtp_partition<1>
     cgtp_launch_wait();
     const int warp = cgtp_block_order(l.counters_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (warp < partition.warps[0]) {
-        warp_0 &own = block.warp[cgtp_warp()];
-        unsigned *const queue = l.counters_backward_convolution + 1;
-        const cgtp_tile_scheduler<nodes, 0, false> tiles(partition, 0, &own.tile);
-        for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0;
-            t = tiles.next(l.graph, queue, NULL))
-            backward_convolution_0(l, tiles, t, 0, own, stream, keep);
-    }
+    if (warp >= partition.warps[0])
+        return;
+    warp_0 &own = block.warp[cgtp_warp()];
+    unsigned *const queue = l.counters_backward_convolution + 1;
+    const cgtp_tile_scheduler<nodes, 0, false> tiles(partition, 0, &own.tile);
+    for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0;
+        t = tiles.next(l.graph, queue, NULL))
+        backward_convolution_0(l, tiles, t, 0, own, stream, keep);
 }
 
 /* gx: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */

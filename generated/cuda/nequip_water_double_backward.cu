@@ -8,11 +8,13 @@
  *   z receiver  32x0o+32x0o+32x0e+32x0e+32x1o+32x1o+32x1o+32x1e+32x1e+32x1e
  */
 /* Cost, and the plan for sm_90:
- *   22296 flops and at least 3888 bytes per item (5.7 flops per byte), 3072 per row of sender, 5632 per row of receiver;
+ *   22296 flops and at least 3888 bytes per item (5.7 flops per byte), 3072 per row of sender, 5632 per
+ *       row of receiver;
  *   floor: the longer of these bytes at the device's bandwidth and these flops at its peak
  *   kernel double_backward_convolution, pipelined convolution, gradients of x through a buffer of edges
  *     3 stages, 4 warps per block, 3 blocks per multiprocessor, 76288 bytes shared per block
- *     path set 0: 10 paths of 32 channels, 1 per lane in 1 channel block; 148 registers; stage 4736 bytes; 620 instructions per edge
+ *     path set 0: 10 paths of 32 channels, 1 per lane in 1 channel block; 148 registers; stage 4736
+ *         bytes; 620 instructions per edge
  */
 #include "nequip_water.h"
 
@@ -601,15 +603,14 @@ CGTP_KERNEL(128, 3) double_backward_convolution(const launch l, const cgtp_parti
     cgtp_launch_wait();
     const int warp = cgtp_block_order(l.counters_double_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (warp < partition.warps[0]) {
-        warp_0 &own = block.warp[cgtp_warp()];
-        unsigned *const queue = l.counters_double_backward_convolution + 1;
-        const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile);
-        for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0;
-            t = tiles.next(l.graph, queue, NULL))
-            double_backward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], stream,
-                keep);
-    }
+    if (warp >= partition.warps[0])
+        return;
+    warp_0 &own = block.warp[cgtp_warp()];
+    unsigned *const queue = l.counters_double_backward_convolution + 1;
+    const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile);
+    for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0;
+        t = tiles.next(l.graph, queue, NULL))
+        double_backward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], stream, keep);
 }
 
 /* d_x: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */

@@ -8,11 +8,13 @@
  *   z receiver  32x0o+32x0o+32x0e+32x0e+32x1o+32x1o+32x1o+32x1e+32x1e+32x1e
  */
 /* Cost, and the plan for sm_90:
- *   2732 flops and at least 1296 bytes per item (2.1 flops per byte), 1024 per row of sender, 2816 per row of receiver;
+ *   2732 flops and at least 1296 bytes per item (2.1 flops per byte), 1024 per row of sender, 2816 per
+ *       row of receiver;
  *   floor: the longer of these bytes at the device's bandwidth and these flops at its peak
  *   kernel forward_convolution, pipelined convolution
  *     4 stages, 4 warps per block, 4 blocks per multiprocessor, 56320 bytes shared per block
- *     path set 0: 10 paths of 32 channels, 1 per lane in 1 channel block; 78 registers; stage 2432 bytes; 179 instructions per edge
+ *     path set 0: 10 paths of 32 channels, 1 per lane in 1 channel block; 78 registers; stage 2432
+ *         bytes; 179 instructions per edge
  */
 #include "nequip_water.h"
 
@@ -324,14 +326,14 @@ CGTP_KERNEL(128, 4) forward_convolution(const launch l, const cgtp_partition<1> 
     cgtp_launch_wait();
     const int warp = cgtp_block_order(l.counters_forward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (warp < partition.warps[0]) {
-        warp_0 &own = block.warp[cgtp_warp()];
-        unsigned *const queue = l.counters_forward_convolution + 1;
-        const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile);
-        for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0;
-            t = tiles.next(l.graph, queue, NULL))
-            forward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], stream, keep);
-    }
+    if (warp >= partition.warps[0])
+        return;
+    warp_0 &own = block.warp[cgtp_warp()];
+    unsigned *const queue = l.counters_forward_convolution + 1;
+    const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile);
+    for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0;
+        t = tiles.next(l.graph, queue, NULL))
+        forward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], stream, keep);
 }
 
 /* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */
