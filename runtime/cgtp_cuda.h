@@ -15,12 +15,16 @@
 
 #include <cuda_runtime.h>
 
+/* `real` differs between files: everything that depends on it is each file's own. */
+namespace
+{
+
 /* Lanes of a warp, and the mask of all of them. */
 enum { CGTP_LANES = 32 };
 #define CGTP_ALL_LANES 0xffffffffu
 
-/* Kernel and device function qualifiers. CGTP_KERNEL(threads, blocks): threads a block, blocks that must fit
- * on a multiprocessor (bounds the registers). */
+/* Kernel and device function qualifiers. CGTP_KERNEL(threads, blocks): threads per block, blocks that must
+ * fit on a multiprocessor (bounds the registers). */
 #define CGTP_KERNEL(threads, blocks) static __global__ void __launch_bounds__(threads, blocks)
 #define CGTP_DEVICE static __device__ __forceinline__
 #define CGTP_MEMBER __device__ __forceinline__
@@ -38,9 +42,9 @@ CGTP_DEVICE int cgtp_lane(void)
 {
     return (int)(threadIdx.x % CGTP_LANES);
 }
-/* The lane, of which the compiler does not know that it is the same as elsewhere: what follows from it is
- * computed where it is used, instead of kept in registers from somewhere before. */
-CGTP_DEVICE int cgtp_lane_anew(void)
+/* The lane, read again: what follows from it is computed where it is used, as the compiler does not know that
+ * it is the same lane as elsewhere, instead of kept in registers. */
+CGTP_DEVICE int cgtp_reload_lane(void)
 {
     int lane;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
@@ -57,14 +61,10 @@ CGTP_DEVICE void cgtp_sync_warp(void)
 {
     __syncwarp();
 }
-CGTP_DEVICE void cgtp_sync_block(void)
-{
-    __syncthreads();
-}
 
-/* A team of a block's warps: those whose number divided by `warps` is the same. All its lanes arrive; memory
- * written before is seen by the others after. At most 15 teams a block. */
-template <int warps> CGTP_DEVICE void cgtp_sync_team(void)
+/* A warp group: the block's warps whose number divided by `warps` is the same. All its lanes arrive; memory
+ * written before is seen by the others after. At most 15 groups per block. */
+template <int warps> CGTP_DEVICE void cgtp_sync_group(void)
 {
     if constexpr (warps == 1)
         __syncwarp();
@@ -103,15 +103,6 @@ CGTP_DEVICE int cgtp_lowest(unsigned bits)
     return __ffs((int)bits) - 1;
 }
 
-CGTP_DEVICE float cgtp_fma(float a, float b, float c)
-{
-    return fmaf(a, b, c);
-}
-CGTP_DEVICE double cgtp_fma(double a, double b, double c)
-{
-    return fma(a, b, c);
-}
-
 /* ---- asynchronous copies, global to shared memory, ordered by groups of the calling thread ---- */
 
 /* How long a line should stay in L2. */
@@ -144,18 +135,17 @@ CGTP_DEVICE unsigned char *cgtp_pointer(cgtp_address address)
     return (unsigned char *)__cvta_shared_to_generic(address);
 }
 
-/* The same place in shared memory, of which the compiler knows nothing: see cgtp_base, and cgtp_stage_after
- * for what copies go to. */
-CGTP_DEVICE unsigned char *cgtp_hide(unsigned char *shared)
+/* The same address in shared memory, hidden from the compiler: see cgtp_opaque_global. */
+CGTP_DEVICE unsigned char *cgtp_opaque_shared(unsigned char *shared)
 {
     cgtp_address at = cgtp_address_of(shared);
     asm volatile("" : "+r"(at));
     return cgtp_pointer(at);
 }
 
-/* The same address in global memory, of which the compiler knows nothing: offsets from it go into loads,
- * stores and copies, instead of each of them computing an address from what this one was made of. */
-template <typename T> CGTP_DEVICE T *cgtp_base(T *global)
+/* The same address in global memory, hidden from the compiler: it adds offsets to it in loads, stores and
+ * copies, instead of computing each address from what this one was made of. */
+template <typename T> CGTP_DEVICE T *cgtp_opaque_global(T *global)
 {
     asm("" : "+l"(global));
     return global;
@@ -270,7 +260,7 @@ CGTP_DEVICE long long cgtp_of_first_thread(long long value)
     return first;
 }
 
-/* The multiprocessor that the block runs on: a hint, for places near each other. */
+/* The multiprocessor that the block runs on: a hint, for slots near each other. */
 CGTP_DEVICE int cgtp_multiprocessor(void)
 {
     unsigned number;
@@ -291,8 +281,8 @@ CGTP_DEVICE int cgtp_blocks(void)
     return (int)gridDim.x;
 }
 
-/* Everything that the warp wrote before is seen by whoever sees the flag. All lanes arrive. */
-CGTP_DEVICE void cgtp_flag_raise(unsigned *flag)
+/* Sets a flag: everything that the warp wrote before is seen by whoever sees it set. All lanes arrive. */
+CGTP_DEVICE void cgtp_signal(unsigned *flag)
 {
     __threadfence();
     __syncwarp();
@@ -300,9 +290,8 @@ CGTP_DEVICE void cgtp_flag_raise(unsigned *flag)
         *(volatile unsigned *)flag = 1;
 }
 
-/* Waits for a flag that a warp raises which is sure to go on: of a block that started before. All lanes
- * arrive. */
-CGTP_DEVICE void cgtp_flag_wait(const unsigned *flag)
+/* Waits for a flag of a warp that is sure to go on: one of a block that started before. All lanes arrive. */
+CGTP_DEVICE void cgtp_wait(const unsigned *flag)
 {
     if (cgtp_lane() == 0)
         while (*(const volatile unsigned *)flag == 0)
@@ -316,129 +305,6 @@ CGTP_DEVICE real cgtp_read_other(const real *p)
 {
     return __ldcg(p);
 }
-
-/* ---- counters in shared memory; barriers and bulk operations (sm_90) ---- */
-
-/* The number of calls before: adds one to a counter in shared memory. What a caller did before is seen by
- * later ones. */
-CGTP_DEVICE unsigned cgtp_count(unsigned *counter)
-{
-    unsigned before;
-    asm volatile("atom.acq_rel.cta.shared::cta.add.u32 %0, [%1], 1;"
-                 : "=r"(before)
-                 : "r"((unsigned)__cvta_generic_to_shared(counter))
-                 : "memory");
-    return before;
-}
-
-#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
-
-/* In shared memory. A phase is over when all arrivals are there and all bytes that they announced have
- * landed; phases are numbered from 0, and waits name the parity of that number. */
-struct __align__(8) cgtp_barrier
-{
-    unsigned long long bits;
-};
-
-/* One thread calls, then cgtp_fence_async(), then the block synchronises. `arrivals` are those of one phase.
- */
-CGTP_DEVICE void cgtp_barrier_init(cgtp_barrier *barrier, unsigned arrivals)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(cgtp_address_of(barrier)), "r"(arrivals)
-                 : "memory");
-}
-
-/* One arrival: what the thread did before is seen by those who wait. */
-CGTP_DEVICE void cgtp_barrier_arrive(cgtp_barrier *barrier)
-{
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(cgtp_address_of(barrier)) : "memory");
-}
-
-/* One arrival that announces bytes of bulk loads in this phase. */
-CGTP_DEVICE void cgtp_barrier_expect(cgtp_barrier *barrier, unsigned bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(cgtp_address_of(barrier)),
-                 "r"(bytes)
-                 : "memory");
-}
-
-/* Until the phase of that parity is over; of a new barrier the phase before the first, of parity 1, is. */
-CGTP_DEVICE void cgtp_barrier_wait(cgtp_barrier *barrier, unsigned parity)
-{
-    unsigned over;
-    do
-        asm volatile("{\n"
-                     ".reg .pred over;\n"
-                     "mbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n"
-                     "selp.u32 %0, 1, 0, over;\n"
-                     "}"
-                     : "=r"(over)
-                     : "r"(cgtp_address_of(barrier)), "r"(parity)
-                     : "memory");
-    while (!over);
-}
-
-/* What the thread wrote to shared memory, and barriers it initialised, are seen by bulk operations issued
- * after. */
-CGTP_DEVICE void cgtp_fence_async(void)
-{
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
-/* Addresses and bytes of bulk operations are multiples of 16. A load lands before the phase in which it was
- * announced is over. */
-CGTP_DEVICE void cgtp_bulk_load(void *shared, const void *global, unsigned bytes, cgtp_barrier *barrier,
-                                cgtp_policy policy)
-{
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
-                 "[%1], %2, [%3], %4;" ::"r"(cgtp_address_of(shared)),
-                 "l"(global), "r"(bytes), "r"(cgtp_address_of(barrier)), "l"(policy.bits)
-                 : "memory");
-}
-
-/* Stores and sums form groups of the calling thread, as copies do. */
-CGTP_DEVICE void cgtp_bulk_store(void *global, const void *shared, unsigned bytes, cgtp_policy policy)
-{
-    asm volatile(
-        "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;" ::"l"(global),
-        "r"(cgtp_address_of(shared)), "r"(bytes), "l"(policy.bits)
-        : "memory");
-}
-
-/* Adds reals at `shared` to those at `global`, each atomically. */
-CGTP_DEVICE void cgtp_bulk_add(real *global, const real *shared, unsigned bytes, cgtp_policy policy)
-{
-    if constexpr (sizeof(real) == 4)
-        asm volatile(
-            "cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.f32 [%0], [%1], %2, %3;" ::
-                "l"(global),
-            "r"(cgtp_address_of(shared)), "r"(bytes), "l"(policy.bits)
-            : "memory");
-    else
-        asm volatile(
-            "cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.f64 [%0], [%1], %2, %3;" ::
-                "l"(global),
-            "r"(cgtp_address_of(shared)), "r"(bytes), "l"(policy.bits)
-            : "memory");
-}
-
-CGTP_DEVICE void cgtp_bulk_commit(void)
-{
-    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-}
-
-/* Waits until at most `pending` of the thread's latest groups have not yet read shared memory; are not yet
- * complete. */
-template <int pending> CGTP_DEVICE void cgtp_bulk_wait_read(void)
-{
-    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
-}
-template <int pending> CGTP_DEVICE void cgtp_bulk_wait(void)
-{
-    asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory");
-}
-
-#endif
 
 /* ---- launches that overlap (sm_90) ---- */
 
@@ -516,5 +382,7 @@ static inline int cgtp_multiprocessors(void)
     cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
     return count;
 }
+
+} // namespace
 
 #endif

@@ -119,11 +119,12 @@ def reported(log):
     """What ptxas says of each kernel (named without its types), and the lines that are not of this report."""
     kernels, other, now = {}, [], None
     for line in log.splitlines():
-        name = re.search(r"Compiling entry function '_Z\d+(\w+?)(?:6launch|10cgtp_areas)\w*' for", line)
+        name = re.search(r"Compiling entry function '\w+_cu_[0-9a-f]{8}\d+([a-z]\w*?)(?:ILi(\d+)E)?E+v?NS_", line)
         spill = re.search(r'(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads', line)
         used = re.search(r'Used (\d+) registers', line)
         if name:
-            now = kernels.setdefault(name.group(1), {'shared': 0})
+            variant = f'{name.group(1)}<{name.group(2)}>' if name.group(2) else name.group(1)
+            now = kernels.setdefault(variant, {'shared': 0})
         elif spill and now is not None:
             now['stack'], now['stores'], now['loads'] = map(int, spill.groups())
         elif used and now is not None:
@@ -147,7 +148,7 @@ def spilled(kernel, function, registers):
     with open(f'{stem}.cu', 'w') as f:
         f.write(bounded)
     log = run(NVCC, *FLAGS, CODE, f'-arch={arch}', '-o', f'{stem}.cubin', f'{stem}.cu').stdout
-    return reported(log)[0][f'{function}ILi0EEv']['stores']
+    return reported(log)[0][f'{function}<0>']['stores']
 
 
 def check_registers(kernel, function, predicted):
@@ -172,7 +173,7 @@ def check_plan(kernel, plan, log):
            f'{k["stores"]} bytes of spill stores, {k["loads"]} of loads, a stack of {k["stack"]}')
     for gpu, nodes in [(gpu, nodes) for gpu in plan['schedules'] for nodes in (0, 2)]:
         function = f'{kernel}_{gpu["name"]}'
-        name = f'{function}ILi{nodes}EEv'
+        name = f'{function}<{nodes}>'
         if not ok(gpu['evaluation'] == 'convolution' and name in kernels,
                   f'{product} {kernel}: {name} is the pipelined convolution', gpu, sorted(kernels)):
             continue
@@ -188,9 +189,12 @@ def check_plan(kernel, plan, log):
         bounds = re.search(rf'CGTP_KERNEL\((\d+), (\d+)\) {function}\(', source)
         equal(bounds and bounds.groups(), (str(threads), str(blocks)),
               f'{product} {kernel}: {name}, launch bounds')
-        launch = re.search(rf'cgtp_launch_early\(nodes \? {function}<[^,]*,\s*[^,]*, (\d+), (\d+), stream,', source)
+        launch = re.search(rf'cgtp_launch_early\(nodes \? {function}<.*?, (\d+),\s+sizeof\({function}_block\), stream,',
+                           source, re.S)
+        size = re.search(rf'sizeof\({function}_block\) == (\d+)', source)
         static, dynamic = kernels[name]['shared'], gpu['shared_bytes_per_block']
-        equal(launch and launch.groups(), (str(threads), str(dynamic)), f'{product} {kernel}: {name}, launch')
+        equal((launch and launch.group(1), size and size.group(1)), (str(threads), str(dynamic)),
+              f'{product} {kernel}: {name}, launch')
         together = (dynamic + static + 1024) * blocks
         print(f'# {product} {kernel}, {name}: {static} bytes of shared memory beside the {dynamic} planned; '
               f'{together} of {SHARED_BYTES} in use')
@@ -218,7 +222,7 @@ def check_spills(arch):
 
     with ThreadPoolExecutor(JOBS) as pool:
         for (layer, more, kernel), result in zip(jobs, pool.map(compiled, jobs)):
-            kernels = {name: k for name, k in reported(result.stdout)[0].items() if '_convolutionILi' in name}
+            kernels = {name: k for name, k in reported(result.stdout)[0].items() if '_convolution<' in name}
             spills = {name: k for name, k in kernels.items() if k['stack'] or k['stores'] or k['loads']}
             some = kernels or (os.environ.get('TEST_ALL') and layer not in TIGHT + ATOMIC)
             ok(result.returncode == 0 and some and not spills,

@@ -22,13 +22,8 @@ FORMATTER = '14'  # the version of clang-format; others lay some things out diff
 
 # What breaks a rule today, and by how much. Numbers may only fall and rows only go: a row that is no longer
 # true is a failure too.
-KNOWN_FILES = {
-    'runtime/cgtp_gpu.h': 712,
-}
-KNOWN_FUNCTIONS = {
-    'cgtpgen/schedule/convolution/conv_kernel.c: emit_segment': 99,
-    'cgtpgen/schedule/convolution/conv_edge.c: emit_edge_outputs': 81,
-}
+KNOWN_FILES = {}
+KNOWN_FUNCTIONS = {}
 KNOWN_CIRCLES = [{'schedule/convolution/conv_path', 'schedule/convolution/conv_edge'}]
 
 

@@ -16,19 +16,22 @@ FOLDER = BUILD + "/simt/mutants"
 DRIVERS = ["tests/%s.c" % name for name in """check_main check check_golden check_paths check_calls check_laws
     driver reference reference_kernels reference_wigner golden_case""".split()]
 
-# What is replaced, by what (None: the whole statement goes), what that is.
+# The headers of the runtime that are changed like the kernels.
+HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h"]
+
+# What is replaced, by what, what that is.
 MUTATIONS = [
-    (r"cgtp_sync_warp\(\);", "", "no cgtp_sync_warp"),
-    (r"cgtp_sync_team<\d+>\(\);", "", "no cgtp_sync_team"),
+    (r"cgtp_sync_warp\(\);", ";", "no cgtp_sync_warp"),
+    (r"cgtp_sync_group<\d+>\(\);", ";", "no cgtp_sync_group"),
     (r"cgtp_launch_wait\(\);", "", "no cgtp_launch_wait"),
-    (r"cgtp_copies_wait<STAGES - 2>", "cgtp_copies_wait<STAGES - 1>", "waits for one group less"),
+    (r"cgtp_copies_wait<stages - 2>", "cgtp_copies_wait<stages - 1>", "waits for one group less"),
     (r"cgtp_copies_commit\(\);", "", "no cgtp_copies_commit"),
-    (r"cgtp_flag_raise\([^;]*\);", "", "no flag raised"),
-    (r"cgtp_flag_wait\([^;]*\);", ";", "no wait for a flag"),
-    (r"load\(done \+ STAGES - 1, stage, lane\)",
-     "load(done + STAGES - 1, cgtp_stage_after<STAGES, STAGE>(stage, ring), lane)", "a stage refilled too early"),
-    (r"(?<=, 128, )[1-9]\d*(?=, stream)", lambda m: str(int(m.group()) - 128), "128 bytes of shared memory less"),
-    (r"\(size_t\)\([^\n]*\) \* \d+ \* sizeof\(unsigned\)(?=[,}])", "(size_t)0",
+    (r"cgtp_signal\([^;]*\);", "", "no signal"),
+    (r"cgtp_wait\([^;]*\);", ";", "no wait for a signal"),
+    (r"(if \(number \+ stages - 1 < count\)\s+load\([^;]*;\s+cgtp_copies_commit\(\);)\s+advance\(\);",
+     r"advance();\n\1", "a stage refilled too early"),
+    (r"sizeof\(\w+_block\)(?=,\s+stream)", r"\g<0> - 128", "128 bytes of shared memory less"),
+    (r"\(size_t\)\((?:[^()]|\((?:[^()]|\(\))*\))*\)\s\*\ssizeof\(unsigned\)", "(size_t)0",
      "counter or flags not cleared"),
 ]
 
@@ -37,9 +40,10 @@ def run(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def build(name, kernel, text):
-    with open("%s/%s_%s.cu" % (FOLDER, name, kernel), "w") as file:
-        file.write(text)
+def build(name, kernel, files):
+    for file, text in files.items():
+        with open(f"{FOLDER}/{file}", "w") as out:
+            out.write(text)
     sources = ["%s/%s_%s.cu" % (FOLDER, name, kernel), "%s/%s.c" % (FOLDER, name),
                "%s/%s_products.c" % (FOLDER, name), "tests/simt/memory_simt.c",
                "tests/simt/check_sizes_simt.c", "runtime/cgtp.c"]
@@ -49,13 +53,29 @@ def build(name, kernel, text):
     return run("tests/simt/build.sh", program, *(sources + DRIVERS))
 
 
-def needless(text, match):
-    """Rows leave through two buffers in turn, with a cgtp_sync_warp() after each store and one at the
-    end: that keeps the next row off the last buffer, and nothing needs it where an even number of stores ends
-    with the other buffer."""
-    function = text[text.rfind("auto ", 0, match.start()):match.end()]
-    return ("sync_warp" in match.group() and text[match.end():].lstrip().startswith("};") and
-            function.count("/* through buffer ") % 2 == 0)
+def batches(kernel):
+    """How many times each path set of a kernel writes to a staging buffer for a row of z."""
+    length = int(re.search(r"real rows\[\d+\]\[(\d+)\]", kernel).group(1))
+    for channels, table in re.findall(r"channels = (\d+),.*?_z : .*?segment\[\] = \{(.*?)\};", kernel, re.S):
+        count, filled = 0, length
+        for components in re.findall(r"\{(\d+),", table):
+            elements = 32 * int(channels) * int(components)
+            if filled + elements > length:
+                count, filled = count + 1, 0
+            filled += elements
+        yield count
+
+
+def needless(file, text, match, kernel):
+    """In the headers: what this kernel does not use. Rows leave through two buffers in turn, with a cgtp_sync_warp()
+    after each store and one at the end: that keeps the next row off the last buffer, and nothing needs it where
+    an even number of stores ends with the other buffer."""
+    if file != "cgtp_epilogue.h" or "sync_warp" not in match.group():
+        return False
+    if "cgtp_store_segments<" not in kernel:
+        return True
+    last = text[match.end():].startswith("\n}")
+    return last and all(count % 2 == 0 for count in batches(kernel))
 
 
 def mutants(name, kernel):
@@ -73,25 +93,29 @@ def mutants(name, kernel):
     if made.returncode:
         tap.ok(False, "%s is generated" % name, made.stdout)
         return
-    with open(path) as file:
-        text = file.read()
+    files = {}
+    for file in [path] + ["runtime/" + header for header in HEADERS]:
+        with open(file) as lines:
+            files[os.path.basename(file)] = lines.read()
+    source = files[os.path.basename(path)]
     program = "%s/%s_%s.check" % (FOLDER, name, kernel)
-    built = build(name, kernel, text)
+    built = build(name, kernel, files)
     right = built.returncode == 0 and run(program, "sizes")
     if not tap.ok(right and right.returncode == 0, "%s %s: unchanged, right" % (name, kernel),
                   built.stdout, right and right.stdout):
         return
     for pattern, replacement, what in MUTATIONS:
-        for match in re.finditer(pattern, text):
-            if needless(text, match):
-                continue
-            new = replacement(match) if callable(replacement) else replacement
-            line = text.count("\n", 0, match.start()) + 1
-            built = build(name, kernel, text[:match.start()] + new + text[match.end():])
-            seen = run("timeout", "60", program, "sizes").stdout if built.returncode == 0 else ""
-            findings = re.findall(r"^# simt: ([^:]*)", seen, re.M)
-            title = "%s %s: %s in line %d" % (name, kernel, what, line)
-            tap.ok(findings, title + (": " + findings[0] if findings else ""), built.stdout, seen)
+        for file, text in files.items():
+            for match in re.finditer(pattern, text):
+                if needless(file, text, match, source):
+                    continue
+                line = text.count("\n", 0, match.start()) + 1
+                changed = text[:match.start()] + match.expand(replacement) + text[match.end():]
+                built = build(name, kernel, {**files, file: changed})
+                seen = run("timeout", "60", program, "sizes").stdout if built.returncode == 0 else ""
+                findings = re.findall(r"^# simt: ([^:]*)", seen, re.M)
+                title = "%s %s: %s in %s, line %d" % (name, kernel, what, file, line)
+                tap.ok(findings, title + (": " + findings[0] if findings else ""), built.stdout, seen)
 
 
 os.makedirs(FOLDER, exist_ok=True)

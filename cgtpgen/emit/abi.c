@@ -164,7 +164,7 @@ void emit_workspace_prototype(struct text *out, const struct plan *plan, const s
 
 /* ---- launchers ---- */
 
-static bool kernel_uses(const struct spec *s, const struct kernel_form *f, enum index_kind index)
+bool emit_uses(const struct spec *s, const struct kernel_form *f, enum index_kind index)
 {
     for (int i = 0; i < f->inputs; i++)
         if (s->index[f->input[i].slot] == index)
@@ -189,7 +189,7 @@ void emit_checks(struct text *out, const struct plan *plan, const struct kernel_
                          "        return CGTP_BAD_SIZE;\n");
         for (int side = 0; side < 2; side++) {
             const char *name = side ? "receiver" : "sender";
-            if (kernel_uses(s, f, side ? INDEX_RECEIVER : INDEX_SENDER))
+            if (emit_uses(s, f, side ? INDEX_RECEIVER : INDEX_SENDER))
                 text_printf(out,
                             "    if (graph->items && !graph->%s)\n        return CGTP_NULL_POINTER;\n"
                             "    if (graph->items && !graph->%ss)\n        return CGTP_BAD_SIZE;\n",

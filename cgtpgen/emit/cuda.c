@@ -8,6 +8,7 @@
 #include "emit/emit.h"
 #include "schedule/evaluations.h"
 #include "schedule/print.h"
+#include "util/out.h"
 
 #include <string.h>
 
@@ -23,7 +24,7 @@ static void emit_launch_struct(struct source *w)
                     index, index);
     text_printf(
         w->out,
-        "/* A launch: the caller's arrays and the parts of the workspace. */\nstruct launch {\n    %s;\n",
+        "/* A launch: the caller's arrays and the areas of the workspace. */\nstruct launch {\n    %s;\n",
         w->graph ? "graph_arrays graph" : "int64_t items");
     emit_launch_fields(w);
     text_printf(w->out, "};\n\n");
@@ -31,20 +32,70 @@ static void emit_launch_struct(struct source *w)
 
 static void emit_workspace(struct source *w)
 {
+    struct out out = {.text = w->out}, *o = &out;
     const char *items = w->graph ? "graph" : "items";
-    text_printf(w->out,
-                "/* Lays out the workspace; returns its bytes. With l, sets l's pointers into it. */\n"
-                "static size_t lay_out(%s, launch *l, char *base)\n{\n",
-                emit_items_parameter(w->plan));
-    if (!emit_sized(w))
-        text_printf(w->out, "    (void)%s;\n", items);
-    emit_lay_out(w);
-    text_printf(w->out, "}\n\nextern \"C\" ");
+    const struct areas all = emit_areas(w);
+    bool sized = emit_sized(w);
+    line(o, "/* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */");
+    line(o, "static size_t lay_out(%s%s, launch &%s, void *base)",
+         !w->graph          ? "int64_t "
+         : w->spec->index64 ? "const cgtp_graph64 *"
+                            : "const cgtp_graph *",
+         sized ? items : "", all.n ? "l" : "");
+    line(o, "{");
+    line(o, "cgtp_workspace space(base);");
+    for (int i = 0; i < all.n; i++) {
+        const struct area *q = &all.area[i];
+        line(o, "l.%s = space.area<%s>(%s%s);", q->name, q->type,
+             q->count ? q->count : source_rows(w->plan, q->rows),
+             q->each > 1 ? arena_printf(w->arena, ", %lld", (long long)q->each) : "");
+    }
+    line(o, "return space.bytes();");
+    line(o, "}");
+    blank(o);
+    text_printf(w->out, "} // namespace\n\nextern \"C\" ");
     emit_workspace_prototype(w->out, w->plan, w->form);
-    text_printf(w->out,
-                "\n{\n    const size_t bytes = %s ? lay_out(%s, NULL, NULL) : 0;\n"
-                "    return bytes ? bytes : 16;\n}\n\n",
-                w->graph ? "graph" : "items >= 0", items);
+    text_printf(w->out, "\n");
+    line(o, "{");
+    line(o, "launch l;");
+    line(o, "return %s ? lay_out(%s, l, NULL) : 0;", w->graph ? "graph" : "items >= 0", items);
+    line(o, "}");
+    blank(o);
+}
+
+/* Checks of the graph and the arrays. */
+static void emit_cuda_checks(struct source *w)
+{
+    struct out out = {.text = w->out, .depth = 1}, *o = &out;
+    struct text needs = {.arena = w->arena}, arrays = {.arena = w->arena};
+    if (w->graph) {
+        bool needed[] = {emit_uses(w->spec, w->form, INDEX_SENDER),
+                         emit_uses(w->spec, w->form, INDEX_RECEIVER), false, false};
+        static const char *const word[] = {"CGTP_NEEDS_SENDER", "CGTP_NEEDS_RECEIVER",
+                                           "CGTP_NEEDS_RECEIVER_ROW", "CGTP_NEEDS_BY_SENDER"};
+        for (int s = 0; s < w->kernel->schedules; s++)
+            w->kernel->schedule[s].evaluation->reads_graph(&w->kernel->schedule[s], &needed[2], &needed[3]);
+        for (int i = 0; i < 4; i++)
+            if (needed[i])
+                text_printf(&needs, "%s%s", needs.n ? " | " : "", word[i]);
+        line(o, "cgtp_status status = cgtp_check_graph(graph, %s);", needs.n ? needs.s : "0");
+        line(o, "if (status)");
+        line(o, "return status;");
+    } else {
+        line(o, "cgtp_status status;");
+        line(o, "if (items < 0)");
+        line(o, "return CGTP_BAD_SIZE;");
+    }
+    for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
+        bool input = i < w->form->inputs;
+        enum slot slot = input ? w->form->input[i].slot : w->form->output[i - w->form->inputs].slot;
+        text_printf(&arrays, "%s{%s, %s, %lld}", i ? ", " : "",
+                    input ? w->form->input[i].name : w->form->output[i - w->form->inputs].name,
+                    source_rows(w->plan, source_index(w, slot)), source_dim(w, slot));
+    }
+    line(o, "const cgtp_array arrays[] = {%s};", text_string(&arrays));
+    line(o, "if ((status = cgtp_check_arrays(arrays)))");
+    line(o, "return status;");
 }
 
 static void emit_launcher(struct source *w)
@@ -53,13 +104,13 @@ static void emit_launcher(struct source *w)
     text_printf(w->out, "extern \"C\" ");
     emit_prototype(w->out, w->plan, w->form);
     text_printf(w->out, "\n{\n");
-    emit_checks(w->out, w->plan, w->kernel);
-    text_printf(
-        w->out,
-        "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n"
-        "    if (!workspace || workspace_bytes < lay_out(%s, NULL, NULL))\n        return CGTP_WORKSPACE;\n"
-        "    launch l = {};\n",
-        items);
+    emit_cuda_checks(w);
+    text_printf(w->out,
+                "    launch l = {};\n"
+                "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n"
+                "    if (!workspace || workspace_bytes < lay_out(%s, l, workspace))\n"
+                "        return CGTP_WORKSPACE;\n",
+                items);
     if (w->graph)
         text_printf(w->out, "    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, "
                             "graph->receiver,\n               graph->receiver_row, graph->by_sender, "
@@ -71,23 +122,52 @@ static void emit_launcher(struct source *w)
             i < w->form->inputs ? w->form->input[i].name : w->form->output[i - w->form->inputs].name;
         text_printf(w->out, "    l.%s = %s;\n", name, name);
     }
-    text_printf(w->out, "    lay_out(%s, &l, (char *)workspace);\n", items);
     emit_launches(w);
     text_printf(w->out, "    return CGTP_OK;\n}\n");
 }
 
-/* The plan of the kernel, as lines of a comment. */
+/* Cost and plan of the kernel, as a comment. */
 static void emit_plan(struct source *w)
 {
     struct text table = {.arena = w->arena};
+    const struct kernel_plan *k = w->kernel->kernel;
+    text_printf(&table, "%.0f flops and at least %.0f bytes per item (%.1f flops per byte)", w->kernel->flops,
+                k->bytes_least, k->bytes_least > 0 ? w->kernel->flops / k->bytes_least : 0);
+    for (int i = 0; i < INDEX_COUNT; i++)
+        if (k->bytes_row[i] > 0)
+            text_printf(&table, ", %.0f per row of %s", k->bytes_row[i], index_name[i]);
+    text_printf(
+        &table,
+        ";\nfloor: the longer of these bytes at the device's bandwidth and these flops at its peak\n");
     kernel_schedule_print(&table, w->kernel);
-    text_printf(w->out, "/* Plan for %s:\n", w->kernel->schedule[0].target->device->name);
-    for (const char *line = text_string(&table); *line;) {
-        size_t n = strcspn(line, "\n");
-        text_printf(w->out, " *   %.*s\n", (int)n, line);
-        line += n + (line[n] == '\n');
+    text_printf(w->out, "/* Cost, and the plan for %s:\n", w->kernel->schedule[0].target->device->name);
+    for (const char *at = text_string(&table); *at;) {
+        size_t n = strcspn(at, "\n"), indent = strspn(at, " "), more = n;
+        for (size_t most = 100; n > most && (more > most || at[more] != ' ');)
+            more = more > most ? most : more - 1;
+        text_printf(w->out, " *   %.*s\n", (int)more, at);
+        if (more < n)
+            text_printf(w->out, " *   %*s    %.*s\n", (int)indent, "", (int)(n - more - 1), at + more + 1);
+        at += n + (at[n] == '\n');
     }
     text_printf(w->out, " */\n");
+}
+
+/* The runtime's headers that the kernel's schedules need. */
+static void emit_includes(struct source *w)
+{
+    text_printf(w->out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n", w->spec->name,
+                source_real(w->plan));
+    for (int s = 0; s < w->kernel->schedules; s++) {
+        const char *header = w->kernel->schedule[s].evaluation->header;
+        if (source_once(w, header))
+            text_printf(w->out, "#include \"%s\"\n", header);
+    }
+    text_printf(w->out,
+                "#include \"cgtp_launch.h\"\n\n"
+                "static_assert(CGTP_DEVICE_ABI == 2, \"made for other headers of the runtime\");\n"
+                "static_assert(CGTP_LANES == %d, \"made for warps of %d lanes\");\n\nnamespace\n{\n\n",
+                w->kernel->schedule[0].target->device->lanes, w->kernel->schedule[0].target->device->lanes);
 }
 
 static void emit_kernel(struct text *out, const struct schedules *all, const struct kernel_schedule *kernel)
@@ -107,9 +187,7 @@ static void emit_kernel(struct text *out, const struct schedules *all, const str
                        .graph = spec_is_graph(spec)};
     emit_banner(out, plan, arena_printf(a, "%s, CUDA", form->name));
     emit_plan(&w);
-    text_printf(
-        out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n#include \"cgtp_gpu.h\"\n\n",
-        spec->name, source_real(plan));
+    emit_includes(&w);
     emit_launch_struct(&w);
     emit_schedules(&w, "constexpr");
     emit_workspace(&w);

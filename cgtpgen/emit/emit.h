@@ -20,6 +20,9 @@ void emit_workspace_prototype(struct text *, const struct plan *, const struct k
 /* "const cgtp_graph *graph" or "int64_t items" */
 const char *emit_items_parameter(const struct plan *);
 
+/* Does the kernel have an operand with this index? */
+bool emit_uses(const struct spec *, const struct kernel_form *, enum index_kind);
+
 /* The beginning of a launcher: checks of sizes and pointers, which declare `status`. */
 void emit_checks(struct text *, const struct plan *, const struct kernel_schedule *);
 
@@ -36,6 +39,9 @@ void emit_selftest(struct text *, const struct plan *);
 
 /* The fields of struct launch after the graph: the caller's arrays, the areas of the workspace. */
 void emit_launch_fields(struct source *);
+
+/* The areas of the workspace. */
+struct areas emit_areas(struct source *);
 
 /* The body of lay_out(..): sets l's pointers into the workspace, where there is an l; returns its bytes. */
 void emit_lay_out(struct source *);

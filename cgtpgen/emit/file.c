@@ -2,7 +2,7 @@
 #include "emit/emit.h"
 #include "schedule/code_print.h"
 
-static struct areas areas_of(struct source *w)
+struct areas emit_areas(struct source *w)
 {
     struct areas all = {.arena = w->arena};
     for (int s = 0; s < w->kernel->schedules; s++)
@@ -12,7 +12,7 @@ static struct areas areas_of(struct source *w)
 
 void emit_launch_fields(struct source *w)
 {
-    const struct areas all = areas_of(w);
+    const struct areas all = emit_areas(w);
     for (int i = 0; i < w->form->inputs; i++)
         text_printf(w->out, "    const real *%s;\n", w->form->input[i].name);
     for (int o = 0; o < w->form->outputs; o++)
@@ -23,7 +23,7 @@ void emit_launch_fields(struct source *w)
 
 bool emit_sized(struct source *w)
 {
-    const struct areas all = areas_of(w);
+    const struct areas all = emit_areas(w);
     bool sized = false;
     for (int i = 0; i < all.n; i++)
         sized |= !all.area[i].count && all.area[i].rows != INDEX_SHARED;
@@ -32,7 +32,7 @@ bool emit_sized(struct source *w)
 
 void emit_lay_out(struct source *w)
 {
-    const struct areas all = areas_of(w);
+    const struct areas all = emit_areas(w);
     text_printf(w->out, "    size_t at = 0;\n");
     for (int i = 0; i < all.n; i++) {
         const struct area *area = &all.area[i];

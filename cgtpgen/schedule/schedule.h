@@ -60,8 +60,9 @@ struct schedule {
 };
 
 struct evaluation {
-    const char *name;  /* one word, a part of C names: convolution */
-    const char *words; /* for people: pipelined convolution */
+    const char *name;   /* one word, a part of C names: convolution */
+    const char *words;  /* for people: pipelined convolution */
+    const char *header; /* of the runtime, that its code includes */
     /* Writes every block of an output of weights, also those of paths that are not its own; otherwise a
      * schedule that adds does. */
     bool writes_all_weights;

@@ -63,24 +63,3 @@ void source_step(struct source *s, const char *call)
 {
     text_printf(s->out, "    if ((status = %s))\n        return status;\n", call);
 }
-
-void cleared_add(struct cleared *c, const char *array, const char *count, int64_t each, const char *type)
-{
-    c->array = arena_grow(c->arena, c->array, c->n, &c->capacity, sizeof *c->array);
-    const char *bytes =
-        arena_printf(c->arena, "(size_t)(%s) * %lld * sizeof(%s)", count, (long long)each, type);
-    c->array[c->n++] = (struct cleared_array){array, bytes};
-}
-
-void source_clear(struct source *s, const struct cleared *c)
-{
-    if (c->n == 0)
-        return;
-    text_printf(s->out, "    if ((status = cgtp_clear(cgtp_areas<%d>{{", c->n);
-    for (int i = 0; i < c->n; i++)
-        text_printf(s->out, "%s%s", i ? ", " : "", c->array[i].at);
-    text_printf(s->out, "},\n");
-    for (int i = 0; i < c->n; i++)
-        text_printf(s->out, "%*s%s%s\n", 44, i ? "" : "{", c->array[i].bytes, i + 1 < c->n ? "," : "}},");
-    text_printf(s->out, "                             stream)))\n        return status;\n");
-}

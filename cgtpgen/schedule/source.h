@@ -50,15 +50,4 @@ long long source_dim(const struct source *, enum slot);
 /* A step of a launcher that returns a status: `    if ((status = call)) return status;`. */
 void source_step(struct source *, const char *call);
 
-/* Arrays that one step fills with zeros: C expressions of where, and of how many bytes. */
-struct cleared {
-    struct arena *arena;
-    int n, capacity;
-    struct cleared_array {
-        const char *at, *bytes;
-    } * array;
-};
-void cleared_add(struct cleared *, const char *array, const char *count, int64_t each, const char *type);
-void source_clear(struct source *, const struct cleared *);
-
 #endif

@@ -8,7 +8,10 @@
  *   z receiver  128x0e+128x0e+128x0e+128x1o+128x1o+128x1o+128x1o+128x1o+128x2e+128x2e+128x2e+128x2e+128x2e+
  *               128x3o+128x3o+128x3o+128x3o
  */
-/* Plan for sm_90:
+/* Cost, and the plan for sm_90:
+ *   131035 flops and at least 17536 bytes per item (7.5 flops per byte), 9216 per row of sender, 36352
+ *       per row of receiver;
+ *   floor: the longer of these bytes at the device's bandwidth and these flops at its peak
  *   kernel backward: 1 schedule, 131035 flops and at least 17536 bytes per item
  *     convolution: pipelined convolution, all paths; 131035 flops per item
  *       gx = Q_x(y, w, gz); edge buffer and gather
@@ -16,7 +19,7 @@
  *       gw = Q_w(x, y, gz); row of the item
  *       stages 3, warps per block 4, blocks per multiprocessor 2, shared bytes per block 95760,
  *       registers most 255, edge buffer
- *       segment 0:
+ *       path set 0:
  *         paths 0, 4, 11, 3, 1, 9, 6, 15, 8, 5, 14, 2, 12, 13, 10, 7, 16, channels 128,
  *         channels per lane 2, groups 2, registers 254, stage bytes 6784, instructions per edge 1652
  */
@@ -24,7 +27,14 @@
 
 typedef float real;
 #include "cgtp_cuda.h"
-#include "cgtp_gpu.h"
+#include "cgtp_convolution.h"
+#include "cgtp_launch.h"
+
+static_assert(CGTP_DEVICE_ABI == 2, "made for other headers of the runtime");
+static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
+
+namespace
+{
 
 /* The caller's graph: arrays of the device. */
 struct graph_arrays {
@@ -35,7 +45,7 @@ struct graph_arrays {
     const int64_t *sender_row;
 };
 
-/* A launch: the caller's arrays and the parts of the workspace. */
+/* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
     graph_arrays graph;
     const real *x;
@@ -45,7 +55,7 @@ struct launch {
     real *gx;
     real *gy;
     real *gw;
-    unsigned *counters_convolution;
+    unsigned *counters_backward_convolution;
     real *gx_edges;
 };
 
@@ -76,237 +86,169 @@ constexpr real K5_8 = 0x1.94c584p-1f; /* sqrt(5/8) */
 constexpr real K1_10 = 0x1.43d136p-2f; /* sqrt(1/10) */
 constexpr real K4_5 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
 
-/* Segment 0: 17 paths, 2 channels a lane, warp `group` of 2; one piece of work. */
+/* What a warp brings in for an edge: its channels' slices of rows. */
+struct alignas(16) stage_0 {
+    real x0[64], x1[192], x2[320]; /* x, by irreps segment */
+    real y[16];
+    real w0[64], w1[64], w2[64], w3[64], w4[64], w5[64], w6[64], w7[64], w8[64], w9[64], w10[64],
+        w11[64], w12[64], w13[64], w14[64], w15[64], w16[64]; /* w, by path */
+    unsigned char padding0[64]; /* to whole lines */
+};
+static_assert(sizeof(stage_0) == 6784 && offsetof(stage_0, y) == 2304
+    && offsetof(stage_0, w0) == 2368, "as planned");
+
+/* A warp's sums of an edge on their way to memory. */
+struct alignas(16) edge_0 {
+    real gx0[64], gx1[192], gx2[320]; /* gx, by irreps segment */
+};
+static_assert(sizeof(edge_0) == 2304, "as planned");
+
+/* Through which rows leave a warp, so that lanes write whole lines. */
+union alignas(16) staging_0 {
+    edge_0 edge;
+};
+static_assert(sizeof(staging_0) == 2304, "as planned");
+
+/* The shared memory of a warp. */
+struct alignas(16) warp_0 {
+    stage_0 ring[3];
+    staging_0 staging;
+    cgtp_tile tile;
+    unsigned char padding0[104]; /* to whole lines */
+};
+static_assert(sizeof(warp_0) == 22912 && offsetof(warp_0, staging) == 20352
+    && offsetof(warp_0, tile) == 22656, "as planned");
+
+/* Sums of a warp group's warps: [item in turn][channel block][component]. */
+struct alignas(16) reduce_0 {
+    real gy[16][2][16];
+};
+static_assert(sizeof(reduce_0) == 2048, "as planned");
+
+/* The shared memory of a block. */
+struct alignas(16) backward_convolution_block {
+    warp_0 warp[4];
+    reduce_0 reduce[2];
+    int broadcast[4];
+};
+static_assert(sizeof(backward_convolution_block) == 95760
+    && offsetof(backward_convolution_block, reduce) == 91648
+    && offsetof(backward_convolution_block, broadcast) == 95744, "as planned");
+
+/* Path set 0: 17 paths, 2 channels per lane, 2 channel blocks; where its parts are in rows. */
+struct set_0 {
+    static constexpr int channels = 2, blocks = 2;
+};
+struct set_0_x : set_0 {
+    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}};
+};
+struct set_0_edge : set_0 {
+    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}};
+};
+struct set_0_w : set_0 {
+    static constexpr int64_t offset[] = {0, 128, 256, 384, 512, 640, 768, 896, 1024, 1152, 1280,
+        1408, 1536, 1664, 1792, 1920, 2048};
+};
+struct set_0_z : set_0 {
+    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {5, 4224}, {3, 384}, {1, 128},
+        {5, 2944}, {3, 1536}, {7, 7296}, {5, 2304}, {3, 1152}, {7, 6400}, {1, 256}, {5, 4864},
+        {7, 5504}, {5, 3584}, {3, 1920}, {7, 8192}};
+    static constexpr real factor[] = {
+        1, /* z0: 1 */
+        1, 1, 1, /* z4: 1 */
+        1, 1, 1, 1, 1, /* z11: 1 */
+        1, 1, 1, /* z3: 1 */
+        0x1.279a74p-1f, /* z1: sqrt(1/3) */
+        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.a20bd8p-2f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f,
+            /* z9: sqrt(1/2), sqrt(1/2), sqrt(1/6), sqrt(1/2), sqrt(1/2) */
+        0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z6: sqrt(3/10) */
+        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
+            0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
+            sqrt(1/30), sqrt(1/3), sqrt(1/2) */
+        1, 1, 1, 1, 1, /* z8: 1 */
+        0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z5: sqrt(3/10) */
+        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
+            0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
+            sqrt(1/30), sqrt(1/3), sqrt(1/2) */
+        0x1.c9f25cp-2f, /* z2: sqrt(1/5) */
+        0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f,
+            /* z12: sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7) */
+        1, 1, 1, 1, 1, 1, 1, /* z13: 1 */
+        0x1.3c0366p-3f, 0x1.f3a92cp-2f, 0x1.11aceep-1f, 0x1.f3a92cp-2f, 0x1.31fa8p-1f,
+            /* z10: sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14) */
+        0x1.e990cep-4f, 0x1.83091ep-2f, 0x1.e990cep-4f, /* z7: sqrt(1/70), sqrt(1/7), sqrt(1/70) */
+        0x1.279a74p-2f, 0x1.6a09e6p-2f, 0x1.c9f25cp-2f, 0x1.279a74p-1f, 0x1.c9f25cp-2f,
+            0x1.6a09e6p-2f, 0x1.279a74p-2f, /* z16: sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3),
+            sqrt(1/5), sqrt(1/8), sqrt(1/12) */
+    };
+};
+
+/* Path set 0: the edges of tile `number`, for one channel block. */
 template <int nodes>
-CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2, false> &work, int number, int group, unsigned char *ring, real *exchange,
-                  cgtp_policy stream, cgtp_policy keep)
+CGTP_DEVICE void backward_convolution_0(const launch &l,
+    const cgtp_tile_scheduler<nodes, 2, false> &tiles, int number, int channel_block, warp_0 &own,
+    reduce_0 &sums, cgtp_policy stream, cgtp_policy keep)
 {
-    enum { STAGES = 3, STAGE = 6784 };
     const graph_arrays &graph = l.graph;
-    const cgtp_piece &piece = *work.piece;
-    const int lane = cgtp_lane_kept();
-    cgtp_opening opening = work.open(graph, number);
-    const int64_t first = opening.first;
-    const int count = opening.count;
-    int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    work.find(graph, opening);
-    int32_t node = (int32_t)opening.node;
-    cgtp_address stage = cgtp_address_of(ring); /* the one that is loaded next */
-    int done = 0;
-    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
-    /* Starts the copies of edge number `next` of the range into a stage of the ring. */
-    auto load = [&](int next, cgtp_address stage, int lane) {
-        if (next % CGTP_LANES == 0) {
-            senders = next_senders;
-            const int ahead = next + CGTP_LANES + lane;
-            next_senders = ahead < count ? graph.sender[first + ahead] : 0;
-        }
-        const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(cgtp_pointer(stage) + lane * 16);
-        const real *const x_row1 = cgtp_base(l.x + from * (int64_t)1152 + group * 64 + lane * 4);
-        const real *const x_row3 = cgtp_base(l.x + from * (int64_t)1152 + group * 192 + lane * 4);
-        const real *const x_row5 = cgtp_base(l.x + from * (int64_t)1152 + group * 320 + lane * 4);
-        if (lane < 16)
-            cgtp_copy16(to + 0, x_row1, keep);
-        cgtp_copy16(to + 256, x_row3 + 128, keep);
-        if (lane < 16)
-            cgtp_copy16(to + 768, x_row3 + 128 + 128, keep);
-        cgtp_copy16(to + 1024, x_row5 + 512, keep);
-        cgtp_copy16(to + 1536, x_row5 + 512 + 128, keep);
-        if (lane < 16)
-            cgtp_copy16(to + 2048, x_row5 + 512 + 256, keep);
-        const real *const y_row = l.y + (first + next) * 16 + lane * 4;
-        if (lane < 4)
-            cgtp_copy16(to + 2304, y_row, stream);
-        const real *const w_row = cgtp_base(l.w + (first + next) * 2176 + group * 64 + lane / 16 * 128 + lane % 16 * 4);
-        cgtp_copy16(to + 2368, w_row + 0, stream);
-        cgtp_copy16(to + 2880, w_row + 256, stream);
-        cgtp_copy16(to + 3392, w_row + 512, stream);
-        cgtp_copy16(to + 3904, w_row + 768, stream);
-        cgtp_copy16(to + 4416, w_row + 1024, stream);
-        cgtp_copy16(to + 4928, w_row + 1280, stream);
-        cgtp_copy16(to + 5440, w_row + 1536, stream);
-        cgtp_copy16(to + 5952, w_row + 1792, stream);
-        if (lane < 16)
-            cgtp_copy16(to + 6464, w_row + 2048, stream);
+    const cgtp_tile &tile = own.tile;
+    const int lane = cgtp_pinned_lane();
+    cgtp_tile_prologue prologue = tiles.begin(graph, number);
+    const int64_t first = prologue.first;
+    const int count = prologue.count;
+    cgtp_senders<int32_t> senders(graph, first, count, lane);
+    tiles.resolve(graph, prologue);
+    int32_t node = (int32_t)prologue.node;
+    cgtp_ring<stage_0, 3> ring(own.ring);
+    int done = 0; /* edges of the tile */
+    /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
+    auto load = [&](int edge, stage_0 &to, int lane) {
+        const auto sender = senders.of(graph, first, count, edge, lane);
+        cgtp_copy_segments<set_0_x>(l.x + sender * (int64_t)1152, channel_block, lane, keep, to.x0,
+            to.x1, to.x2);
+        cgtp_copy_row(to.y, l.y + (first + edge) * 16, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.w0, l.w + (first + edge) * 2176, channel_block, lane, stream);
     };
-    /* Sums the gradients of `items` edges from number `begin` of the range on over the team. */
-    auto add_up = [&](int begin, int items) {
-        cgtp_sync_team<2>();
-        cgtp_sum_team<16, 2, false>(l.gy + (first + begin) * 16, 16,
-            exchange + begin % 16 * 32, items);
+    /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
+    auto reduce = [&](int begin, int items) {
+        cgtp_sync_group<2>();
+        cgtp_reduce_across_warps<16, 2, CGTP_STORE>(l.gy + (first + begin) * 16, 16,
+            sums.gy[begin % 16][0], items);
     };
-    real gz0[2] = {0};
-    real gz4[6] = {0};
-    real gz11[10] = {0};
-    real gz3[6] = {0};
-    real gz1[2] = {0};
-    real gz9[10] = {0};
-    real gz6[6] = {0};
-    real gz15[14] = {0};
-    real gz8[10] = {0};
-    real gz5[6] = {0};
-    real gz14[14] = {0};
-    real gz2[2] = {0};
-    real gz12[10] = {0};
-    real gz13[14] = {0};
-    real gz10[10] = {0};
-    real gz7[6] = {0};
-    real gz16[14] = {0};
+    ring.fill(count, load);
+    tiles.commit(prologue, number);
     CGTP_LOOP
-    for (int i = 0; i < STAGES - 1; i++) {
-        if (i < count)
-            load(i, stage, cgtp_lane_anew());
-        cgtp_copies_commit();
-        stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
-    }
-    work.keep(opening, number);
-    CGTP_LOOP
-    for (; node < cgtp_uniform(piece.node_end); node++) {
+    for (; node < cgtp_uniform(tile.node_end); node++) {
         if (node % CGTP_LANES == 0)
-            work.go_on(graph, node, first);
-        const int full = cgtp_uniform(cgtp_row_end(piece, node)), end = full < count ? full : count;
+            tiles.advance(graph, node, first);
+        const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
         if (end == done)
             continue;
-        const real *const gz_row = cgtp_base(l.gz + (int64_t)node * 9088);
-        cgtp_load<2>(gz0, gz_row + (group * 32 + lane) * 2);
-        cgtp_load<6>(gz4, gz_row + (group * 32 + lane) * 6 + 768);
-        cgtp_load<10>(gz11, gz_row + (group * 32 + lane) * 10 + 4224);
-        cgtp_load<6>(gz3, gz_row + (group * 32 + lane) * 6 + 384);
-        cgtp_load<2>(gz1, gz_row + (group * 32 + lane) * 2 + 128);
-        gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz1[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<10>(gz9, gz_row + (group * 32 + lane) * 10 + 2944);
-        gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[5] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[2] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
-        gz9[7] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
-        gz9[3] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[8] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[9] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<6>(gz6, gz_row + (group * 32 + lane) * 6 + 1536);
-        gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz6[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz6[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz6[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_load<14>(gz15, gz_row + (group * 32 + lane) * 14 + 7296);
-        gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz15[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz15[8] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz15[9] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz15[10] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz15[11] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz15[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz15[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<10>(gz8, gz_row + (group * 32 + lane) * 10 + 2304);
-        cgtp_load<6>(gz5, gz_row + (group * 32 + lane) * 6 + 1152);
-        gz5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz5[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz5[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz5[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz5[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz5[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_load<14>(gz14, gz_row + (group * 32 + lane) * 14 + 6400);
-        gz14[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz14[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz14[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz14[8] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz14[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz14[9] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz14[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz14[10] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz14[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz14[11] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz14[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz14[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz14[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<2>(gz2, gz_row + (group * 32 + lane) * 2 + 256);
-        gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz2[1] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        cgtp_load<10>(gz12, gz_row + (group * 32 + lane) * 10 + 4864);
-        gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz12[5] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        gz12[6] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        gz12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz12[7] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        gz12[8] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz12[9] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        cgtp_load<14>(gz13, gz_row + (group * 32 + lane) * 14 + 5504);
-        cgtp_load<10>(gz10, gz_row + (group * 32 + lane) * 10 + 3584);
-        gz10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
-        gz10[5] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
-        gz10[1] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
-        gz10[6] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
-        gz10[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz10[7] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz10[3] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
-        gz10[8] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
-        gz10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        gz10[9] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        cgtp_load<6>(gz7, gz_row + (group * 32 + lane) * 6 + 1920);
-        gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        gz7[3] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
-        gz7[4] *= 0x1.83091ep-2f; /* sqrt(1/7) */
-        gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        gz7[5] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        cgtp_load<14>(gz16, gz_row + (group * 32 + lane) * 14 + 8192);
-        gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        gz16[7] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        gz16[8] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        gz16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz16[9] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz16[10] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz16[11] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        gz16[12] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        gz16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        gz16[13] *= 0x1.279a74p-2f; /* sqrt(1/12) */
+        real gz[142];
+        cgtp_load_segments<set_0_z>(gz, cgtp_opaque_global(l.gz + (int64_t)node * 9088),
+            channel_block, lane);
+        cgtp_scale_segments<set_0_z>(gz);
+        real *const gz0 = gz, *const gz4 = gz + 2, *const gz11 = gz + 8, *const gz3 = gz + 18,
+            *const gz1 = gz + 24, *const gz9 = gz + 26, *const gz6 = gz + 36, *const gz15 = gz + 42,
+            *const gz8 = gz + 56, *const gz5 = gz + 66, *const gz14 = gz + 72, *const gz2 = gz + 86,
+            *const gz12 = gz + 88, *const gz13 = gz + 98, *const gz10 = gz + 112,
+            *const gz7 = gz + 122, *const gz16 = gz + 128;
         CGTP_LOOP
         for (; done < end; done++) {
-            cgtp_copies_wait<STAGES - 2>();
-            cgtp_sync_warp();
-            if (done + STAGES - 1 < count) /* into the stage that the edge before had */
-                load(done + STAGES - 1, stage, lane);
-            cgtp_copies_commit();
-            stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
-            const unsigned char *const at = cgtp_pointer(stage);
+            const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x0[2];
-            cgtp_load<2>(x0, (const real *)(at + 0) + lane * 2);
-            real x1[6];
-            cgtp_load<6>(x1, (const real *)(at + 256) + lane * 6);
-            real x2[10];
-            cgtp_load<10>(x2, (const real *)(at + 1024) + lane * 10);
+            real x0[2], x1[6], x2[10];
+            cgtp_load_lane(x0, at.x0, lane);
+            cgtp_load_lane(x1, at.x1, lane);
+            cgtp_load_lane(x2, at.x2, lane);
             real y[16];
-            cgtp_load_row<16>(y, (const real *)(at + 2304));
-            real gx0[2] = {0};
-            real gx1[6] = {0};
-            real gx2[10] = {0};
-            real gy[16] = {0};
-            real *const gw_row = l.gw + edge * 2176 + group * 64 + lane * 2;
+            cgtp_load_row<16>(y, at.y);
+            real gx0[2] = {0}, gx1[6] = {0}, gx2[10] = {0};
+            real gy[cgtp_sums_length(16)] = {0};
+            real *const gw_row = l.gw + edge * 2176 + channel_block * 64 + lane * 2;
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 2 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2368) + lane * 2);
+                cgtp_load<2>(w_v, at.w0 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -323,7 +265,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
             { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 6 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3392) + lane * 2);
+                cgtp_load<2>(w_v, at.w4 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -343,7 +285,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
             { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
                * 10 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 5184) + lane * 2);
+                cgtp_load<2>(w_v, at.w11 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -368,7 +310,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
             { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 6 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3136) + lane * 2);
+                cgtp_load<2>(w_v, at.w3 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -388,7 +330,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
             { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 8 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2624) + lane * 2);
+                cgtp_load<2>(w_v, at.w1 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -411,7 +353,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
                * sqrt(1/2) x2, sqrt(1/6), sqrt(1/2) x2; 24 fma, 8 mul per channel; 1 mul per item */
                 const real y_f3 = K4_1 * y[2];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 4672) + lane * 2);
+                cgtp_load<2>(w_v, at.w9 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -441,7 +383,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
                 const real y_f4 = K4_3 * y[2];
                 const real y_f5 = K1_3 * y[3];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3904) + lane * 2);
+                cgtp_load<2>(w_v, at.w6 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -479,7 +421,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
                 const real y_f5 = K3_1 * y[2];
                 const real y_f6 = K12_1 * y[3];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 6208) + lane * 2);
+                cgtp_load<2>(w_v, at.w15 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -519,7 +461,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
             { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
                * 10 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 4416) + lane * 2);
+                cgtp_load<2>(w_v, at.w8 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -547,7 +489,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
                 const real y_f3 = K4_3 * y[6];
                 const real y_f5 = s0_0 - y[8];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3648) + lane * 2);
+                cgtp_load<2>(w_v, at.w5 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -584,7 +526,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
                 const real y_f7 = K16_1 * y[7];
                 const real y_f8 = s0_0 - y[8];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 5952) + lane * 2);
+                cgtp_load<2>(w_v, at.w14 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -620,7 +562,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
             { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/5);
                * 14 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2880) + lane * 2);
+                cgtp_load<2>(w_v, at.w2 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -658,7 +600,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
                 const real y_f11 = K1_3 * y[7];
                 const real y_f12 = s0_0 + y[8];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 5440) + lane * 2);
+                cgtp_load<2>(w_v, at.w12 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -704,7 +646,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
             { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column = 1 x7;
                * 14 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 5696) + lane * 2);
+                cgtp_load<2>(w_v, at.w13 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -744,7 +686,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
                 const real y_f12 = K2_3 * y[14];
                 const real y_f13 = y[15] - K1_15 * y[13];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 4928) + lane * 2);
+                cgtp_load<2>(w_v, at.w10 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -799,7 +741,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
                 const real y_f12 = s0_0 - K10_1 * y[14];
                 const real y_f13 = y[13] - K15_1 * y[15];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 4160) + lane * 2);
+                cgtp_load<2>(w_v, at.w7 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -868,7 +810,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
                 const real y_f23 = y[13] + K5_3 * y[15];
                 const real y_f24 = K5_1 * y[15];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 6464) + lane * 2);
+                cgtp_load<2>(w_v, at.w16 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
@@ -927,137 +869,96 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 2
                 }
                 cgtp_store_stream<2>(gw_row + 2048, gw_v);
             }
-            cgtp_sums<16>(gy);
-            if (lane < 16 && cgtp_sums_index<16>() < 16)
-                *(exchange + (done % 16 * 2 + group) * 16 + cgtp_sums_index<16>()) = gy[0];
+            cgtp_reduce_lanes<16, CGTP_STORE>(sums.gy[done % 16][channel_block], gy);
             if (done % 8 == 7)
-                add_up(done - 7, 8);
-            cgtp_store<2>((real *)(leave + 0) + lane * 2, gx0);
-            cgtp_store<6>((real *)(leave + 256) + lane * 6, gx1);
-            cgtp_store<10>((real *)(leave + 1024) + lane * 10, gx2);
+                reduce(done - 7, 8);
+            cgtp_store_lane(own.staging.edge.gx0, gx0, lane);
+            cgtp_store_lane(own.staging.edge.gx1, gx1, lane);
+            cgtp_store_lane(own.staging.edge.gx2, gx2, lane);
             cgtp_sync_warp();
-            real *const gx_row1 = cgtp_base(l.gx_edges + edge * (int64_t)1152 + group * 64 + lane * 4);
-            real *const gx_row3 = cgtp_base(l.gx_edges + edge * (int64_t)1152 + group * 192 + lane * 4);
-            real *const gx_row5 = cgtp_base(l.gx_edges + edge * (int64_t)1152 + group * 320 + lane * 4);
-            if (lane < 16)
-                cgtp_put16(gx_row1, leave + 0 + lane * 16);
-            cgtp_put16(gx_row3 + 128, leave + 256 + lane * 16);
-            if (lane < 16)
-                cgtp_put16(gx_row3 + 256, leave + 768 + lane * 16);
-            cgtp_put16(gx_row5 + 512, leave + 1024 + lane * 16);
-            cgtp_put16(gx_row5 + 640, leave + 1536 + lane * 16);
-            if (lane < 16)
-                cgtp_put16(gx_row5 + 768, leave + 2048 + lane * 16);
+            cgtp_write_segments<set_0_edge, CGTP_STORE>(l.gx_edges + edge * (int64_t)1152,
+                channel_block, lane, own.staging.edge.gx0, own.staging.edge.gx1,
+                own.staging.edge.gx2);
         }
     }
     if (done % 8)
-        add_up(done - done % 8, done % 8);
+        reduce(done - done % 8, done % 8);
 }
 
-/* nodes: receivers a piece of work (see cgtp_work) */
+/* backward_convolution: blocks of 128 threads, 2 per multiprocessor, each with 95760 bytes of
+ * dynamic shared memory; as many as the device holds at a time, on small ones in several waves. 254
+ * registers per thread are predicted. No wait lasts for ever: a warp waits for its own copies, for
+ * the warps of its group, which take the same tiles, and for no other warp. nodes: receivers per
+ * tile (see cgtp_tile_scheduler). */
 template <int nodes>
-CGTP_KERNEL(128, 2) backward_convolution(const launch l, const cgtp_division<1> division)
+CGTP_KERNEL(128, 2) backward_convolution(const launch l, const cgtp_partition<1> partition)
 {
     CGTP_SHARED(shared);
+    backward_convolution_block &block = *(backward_convolution_block *)shared;
     cgtp_launch_wait();
-    int index;
-    const int segment = cgtp_place(division, l.counters_convolution, 1, index);
-    const int warp = index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 22912;
+    const int warp = cgtp_block_order(l.counters_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (segment == 0 && warp / 2 < division.warps[0]) {
-        const int group = warp % 2;
-        cgtp_work<nodes, 2, false> work(division, 0, (cgtp_piece *)(ring + 22656));
-        for (int number = work.start(l.graph, warp / 2, l.counters_convolution + 1, (int *)(shared + 95744) + cgtp_warp() / 2); number >= 0;
-             number = work.next(l.graph, l.counters_convolution + 1, (int *)(shared + 95744) + cgtp_warp() / 2))
-            convolution_segment_0(l, work, number, group, ring, (real *)(shared + 91648) + cgtp_warp() / 2 * 512, stream, keep);
-    }
+    if (warp / 2 >= partition.warps[0])
+        return;
+    const int channel_block = warp % 2;
+    warp_0 &own = block.warp[cgtp_warp()];
+    unsigned *const queue = l.counters_backward_convolution + 1;
+    const cgtp_tile_scheduler<nodes, 2, false> tiles(partition, 0, &own.tile);
+    for (int t = tiles.start(l.graph, warp / 2, queue, block.broadcast + cgtp_warp() / 2); t >= 0;
+        t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 2))
+        backward_convolution_0(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 2],
+            stream, keep);
 }
 
-/* gx: rows of the edges of each sender, added in the order of by_sender; 16 bytes a thread. */
-CGTP_KERNEL(128, 8) gx_gather(const launch l)
+/* gx: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */
+CGTP_KERNEL(128, 8) backward_gather_gx(const launch l)
 {
-    enum { PIECES = 288, BLOCKS = (PIECES + 127) / 128 };
-    const int64_t node = cgtp_block() / BLOCKS;
-    const int at = ((int)(cgtp_block() % BLOCKS) * 128 + cgtp_thread()) * 4;
+    const int64_t node = cgtp_block() / 3;
+    const int at = ((int)(cgtp_block() % 3) * 128 + cgtp_thread()) * 4;
     cgtp_launch_wait();
     if (at >= 1152)
         return;
     real sum[4] = {0};
-    if (at >= 0 && at < 128) {
-        cgtp_gather(sum, l.gx_edges + 0 + at, 1152, l.graph.by_sender, l.graph.sender_row[node],
-                    l.graph.sender_row[node + 1]);
-    }
-    if (at >= 128 && at < 512) {
-        cgtp_gather(sum, l.gx_edges + 0 + at, 1152, l.graph.by_sender, l.graph.sender_row[node],
-                    l.graph.sender_row[node + 1]);
-    }
-    if (at >= 512 && at < 1152) {
-        cgtp_gather(sum, l.gx_edges + 0 + at, 1152, l.graph.by_sender, l.graph.sender_row[node],
-                    l.graph.sender_row[node + 1]);
-    }
+    cgtp_gather_rows(sum, l.gx_edges + at, 1152, l.graph, node);
     cgtp_store<4>(l.gx + node * 1152 + at, sum);
 }
 
-/* Lays out the workspace; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
+/* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */
+static size_t lay_out(const cgtp_graph *graph, launch &l, void *base)
 {
-    size_t at = 0;
-    if (l)
-        l->counters_convolution = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)cgtp_counters(1, 1, cgtp_multiprocessors()) * 1 * sizeof(unsigned));
-    if (l)
-        l->gx_edges = (real *)(base + at);
-    at += cgtp_round_up((size_t)graph->items * 1152 * sizeof(real));
-    return at;
+    cgtp_workspace space(base);
+    l.counters_backward_convolution = space.area<unsigned>(cgtp_counters(1, 1,
+        cgtp_multiprocessors()));
+    l.gx_edges = space.area<real>(graph->items, 1152);
+    return space.bytes();
 }
+
+} // namespace
 
 extern "C" size_t mace_large_backward_workspace(const cgtp_graph *graph)
 {
-    const size_t bytes = graph ? lay_out(graph, NULL, NULL) : 0;
-    return bytes ? bytes : 16;
+    launch l;
+    return graph ? lay_out(graph, l, NULL) : 0;
 }
 
 extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
                                 const float *gz, float *gx, float *gy, float *gw, void *workspace,
                                 size_t workspace_bytes, cgtp_stream stream)
 {
-    cgtp_status status;
-    if (!graph)
-        return CGTP_NULL_POINTER;
-    if (graph->items < 0 || graph->senders < 0 || graph->receivers < 0)
-        return CGTP_BAD_SIZE;
-    if (graph->items && !graph->sender)
-        return CGTP_NULL_POINTER;
-    if (graph->items && !graph->senders)
-        return CGTP_BAD_SIZE;
-    if (graph->items && !graph->receiver)
-        return CGTP_NULL_POINTER;
-    if (graph->items && !graph->receivers)
-        return CGTP_BAD_SIZE;
-    if (graph->receivers && !graph->receiver_row)
-        return CGTP_NULL_POINTER;
-    if (graph->senders && (!graph->sender_row || (graph->items && !graph->by_sender)))
-        return CGTP_NULL_POINTER;
-    if ((status = cgtp_check_array(x, graph->senders, 1152)))
+    cgtp_status status = cgtp_check_graph(graph,
+        CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW | CGTP_NEEDS_BY_SENDER);
+    if (status)
         return status;
-    if ((status = cgtp_check_array(y, graph->items, 16)))
+    const cgtp_array arrays[] = {{x, graph->senders, 1152}, {y, graph->items, 16},
+        {w, graph->items, 2176}, {gz, graph->receivers, 9088}, {gx, graph->senders, 1152},
+        {gy, graph->items, 16}, {gw, graph->items, 2176}};
+    if ((status = cgtp_check_arrays(arrays)))
         return status;
-    if ((status = cgtp_check_array(w, graph->items, 2176)))
-        return status;
-    if ((status = cgtp_check_array(gz, graph->receivers, 9088)))
-        return status;
-    if ((status = cgtp_check_array(gx, graph->senders, 1152)))
-        return status;
-    if ((status = cgtp_check_array(gy, graph->items, 16)))
-        return status;
-    if ((status = cgtp_check_array(gw, graph->items, 2176)))
-        return status;
+    launch l = {};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, NULL, NULL))
+    if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
         return CGTP_WORKSPACE;
-    launch l = {};
     l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
                graph->receiver_row, graph->by_sender, graph->sender_row};
     l.x = x;
@@ -1067,20 +968,21 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
     l.gx = gx;
     l.gy = gy;
     l.gw = gw;
-    lay_out(graph, &l, (char *)workspace);
-    if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_convolution},
-                                           {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned)}},
-                             stream)))
+    if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_backward_convolution},
+        {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {1652}, groups[] = {2};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups, false);
-        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? backward_convolution<CGTP_FEW_NODES> : backward_convolution<0>,
-                                        cgtp_division_blocks(division), 128, 95760, stream, l, division)))
+        /* by path set: instructions per edge and channel block; channel blocks */
+        static const int cost[] = {1652}, channel_blocks[] = {2};
+        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
+            cost, channel_blocks, false);
+        const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
+        if ((status = cgtp_launch_early(nodes ? backward_convolution<CGTP_FEW_NODES>
+            : backward_convolution<0>, cgtp_partition_blocks(partition), 128,
+            sizeof(backward_convolution_block), stream, l, partition)))
             return status;
     }
-    if ((status = cgtp_launch_early(gx_gather, graph->senders * 3, 128, 0, stream, l)))
+    if ((status = cgtp_launch_early(backward_gather_gx, graph->senders * 3, 128, 0, stream, l)))
         return status;
     return CGTP_OK;
 }

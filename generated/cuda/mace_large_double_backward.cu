@@ -8,27 +8,37 @@
  *   z receiver  128x0e+128x0e+128x0e+128x1o+128x1o+128x1o+128x1o+128x1o+128x2e+128x2e+128x2e+128x2e+128x2e+
  *               128x3o+128x3o+128x3o+128x3o
  */
-/* Plan for sm_90:
+/* Cost, and the plan for sm_90:
+ *   312758 flops and at least 26304 bytes per item (11.9 flops per byte), 13824 per row of sender, 72704
+ *       per row of receiver;
+ *   floor: the longer of these bytes at the device's bandwidth and these flops at its peak
  *   kernel double_backward: 1 schedule, 312758 flops and at least 26304 bytes per item
  *     convolution: pipelined convolution, all paths; 312758 flops per item
  *       d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw); row with a fix-up
  *       d_x = Q_x(by, w, gz) + Q_x(y, cw, gz); edge buffer and gather
  *       d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz); partial rows and their sum
  *       d_w = Q_w(ax, y, gz) + Q_w(x, by, gz); row of the item
- *       stages 4, warps per block 4, blocks per multiprocessor 2, shared bytes per block 99344,
+ *       stages 4, warps per block 4, blocks per multiprocessor 2, shared bytes per block 97296,
  *       registers most 255, edge buffer
- *       segment 0:
+ *       path set 0:
  *         paths 0, 4, 3, 1, 9, 8, 5, 14, 13, 10, channels 128, channels per lane 1, groups 4,
- *         registers 208, stage bytes 3840, instructions per edge 868
- *       segment 1:
+ *         registers 208, stage bytes 3712, instructions per edge 868
+ *       path set 1:
  *         paths 11, 6, 15, 2, 12, 7, 16, channels 128, channels per lane 1, groups 4, registers 193,
- *         stage bytes 3328, instructions per edge 1174
+ *         stage bytes 3200, instructions per edge 1174
  */
 #include "mace_large.h"
 
 typedef float real;
 #include "cgtp_cuda.h"
-#include "cgtp_gpu.h"
+#include "cgtp_convolution.h"
+#include "cgtp_launch.h"
+
+static_assert(CGTP_DEVICE_ABI == 2, "made for other headers of the runtime");
+static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
+
+namespace
+{
 
 /* The caller's graph: arrays of the device. */
 struct graph_arrays {
@@ -39,7 +49,7 @@ struct graph_arrays {
     const int64_t *sender_row;
 };
 
-/* A launch: the caller's arrays and the parts of the workspace. */
+/* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
     graph_arrays graph;
     const real *x;
@@ -53,9 +63,9 @@ struct launch {
     real *d_x;
     real *d_y;
     real *d_w;
-    unsigned *counters_convolution;
-    unsigned *flag_convolution;
-    real *partial_convolution;
+    unsigned *counters_double_backward_convolution;
+    unsigned *flag_double_backward_convolution;
+    real *partial_double_backward_convolution;
     real *d_x_edges;
     real *d_y_parts;
 };
@@ -87,259 +97,231 @@ constexpr real K5_8 = 0x1.94c584p-1f; /* sqrt(5/8) */
 constexpr real K1_10 = 0x1.43d136p-2f; /* sqrt(1/10) */
 constexpr real K4_5 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
 
-enum { PARTIAL_convolution = 1280 }; /* elements that a warp puts aside for a receiver it shares */
+/* What a warp brings in for an edge: its channels' slices of rows. */
+struct alignas(16) stage_0 {
+    real x0[32], x1[96]; /* x, by irreps segment */
+    real y[16];
+    real w0[32], w1[32], w3[32], w4[32], w5[32], w8[32], w9[32], w10[32], w13[32], w14[32];
+        /* w, by path */
+    real ax0[32], ax1[96]; /* ax, by irreps segment */
+    real by[16];
+    real cw0[32], cw1[32], cw3[32], cw4[32], cw5[32], cw8[32], cw9[32], cw10[32], cw13[32],
+        cw14[32]; /* cw, by path */
+};
+static_assert(sizeof(stage_0) == 3712 && offsetof(stage_0, y) == 512 && offsetof(stage_0, w0) == 576
+    && offsetof(stage_0, ax0) == 1856 && offsetof(stage_0, by) == 2368
+    && offsetof(stage_0, cw0) == 2432, "as planned");
 
-/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 4; one piece of work. slots: where the segment's partial sums begin. */
+/* A warp's sums of an edge on their way to memory. */
+struct alignas(16) edge_0 {
+    real d_x0[32], d_x1[96]; /* d_x, by irreps segment */
+};
+static_assert(sizeof(edge_0) == 512, "as planned");
+
+/* Through which rows leave a warp, so that lanes write whole lines. */
+union alignas(16) staging_0 {
+    real rows[2][1024];
+    edge_0 edge;
+};
+static_assert(sizeof(staging_0) == 8192, "as planned");
+
+/* The shared memory of a warp. */
+struct alignas(16) warp_0 {
+    stage_0 ring[4];
+    staging_0 staging;
+    cgtp_tile tile;
+    unsigned char padding0[104]; /* to whole lines */
+};
+static_assert(sizeof(warp_0) == 23296 && offsetof(warp_0, staging) == 14848
+    && offsetof(warp_0, tile) == 23040, "as planned");
+
+/* Sums of a warp group's warps: [item in turn][channel block][component]. */
+struct alignas(16) reduce_0 {
+    real d_y[16][4][16];
+};
+static_assert(sizeof(reduce_0) == 4096, "as planned");
+
+/* What a warp brings in for an edge: its channels' slices of rows. */
+struct alignas(16) stage_1 {
+    real x2[160]; /* x, by irreps segment */
+    real y[16];
+    real w2[32], w6[32], w7[32], w11[32], w12[32], w15[32], w16[32]; /* w, by path */
+    real ax2[160]; /* ax, by irreps segment */
+    real by[16];
+    real cw2[32], cw6[32], cw7[32], cw11[32], cw12[32], cw15[32], cw16[32]; /* cw, by path */
+};
+static_assert(sizeof(stage_1) == 3200 && offsetof(stage_1, y) == 640 && offsetof(stage_1, w2) == 704
+    && offsetof(stage_1, ax2) == 1600 && offsetof(stage_1, by) == 2240
+    && offsetof(stage_1, cw2) == 2304, "as planned");
+
+/* A warp's sums of an edge on their way to memory. */
+struct alignas(16) edge_1 {
+    real d_x2[160]; /* d_x, by irreps segment */
+};
+static_assert(sizeof(edge_1) == 640, "as planned");
+
+/* Through which rows leave a warp, so that lanes write whole lines. */
+union alignas(16) staging_1 {
+    real rows[2][1024];
+    edge_1 edge;
+};
+static_assert(sizeof(staging_1) == 8192, "as planned");
+
+/* The shared memory of a warp. */
+struct alignas(16) warp_1 {
+    stage_1 ring[4];
+    staging_1 staging;
+    cgtp_tile tile;
+    unsigned char padding0[104]; /* to whole lines */
+};
+static_assert(sizeof(warp_1) == 21248 && offsetof(warp_1, staging) == 12800
+    && offsetof(warp_1, tile) == 20992, "as planned");
+
+/* Sums of a warp group's warps: [item in turn][channel block][component]. */
+struct alignas(16) reduce_1 {
+    real d_y[16][4][16];
+};
+static_assert(sizeof(reduce_1) == 4096, "as planned");
+
+/* A warp's memory, whichever path set it has. */
+union alignas(16) double_backward_convolution_warp {
+    warp_0 set0;
+    warp_1 set1;
+};
+static_assert(sizeof(double_backward_convolution_warp) == 23296, "as planned");
+
+/* The warp groups' sums, whichever path set the block has. */
+union alignas(16) double_backward_convolution_reduce {
+    reduce_0 set0[1];
+    reduce_1 set1[1];
+};
+static_assert(sizeof(double_backward_convolution_reduce) == 4096, "as planned");
+
+/* The shared memory of a block. */
+struct alignas(16) double_backward_convolution_block {
+    double_backward_convolution_warp warp[4];
+    double_backward_convolution_reduce reduce;
+    int broadcast[4];
+};
+static_assert(sizeof(double_backward_convolution_block) == 97296
+    && offsetof(double_backward_convolution_block, reduce) == 93184
+    && offsetof(double_backward_convolution_block, broadcast) == 97280, "as planned");
+
+/* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */
+enum { PARTIAL_double_backward_convolution = 1280 };
+
+/* Path set 0: 10 paths, 1 channel per lane, 4 channel blocks; where its parts are in rows. */
+struct set_0 {
+    static constexpr int channels = 1, blocks = 4;
+};
+struct set_0_x : set_0 {
+    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}};
+};
+struct set_0_edge : set_0 {
+    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}};
+};
+struct set_0_w : set_0 {
+    static constexpr int64_t offset[] = {0, 128, 384, 512, 640, 1024, 1152, 1280, 1664, 1792};
+};
+struct set_0_z : set_0 {
+    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {3, 384}, {1, 128}, {5, 2944},
+        {5, 2304}, {3, 1152}, {7, 6400}, {7, 5504}, {5, 3584}};
+    static constexpr real factor[] = {
+        1, /* z0: 1 */
+        1, 1, 1, /* z4: 1 */
+        1, 1, 1, /* z3: 1 */
+        0x1.279a74p-1f, /* z1: sqrt(1/3) */
+        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.a20bd8p-2f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f,
+            /* z9: sqrt(1/2), sqrt(1/2), sqrt(1/6), sqrt(1/2), sqrt(1/2) */
+        1, 1, 1, 1, 1, /* z8: 1 */
+        0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z5: sqrt(3/10) */
+        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
+            0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
+            sqrt(1/30), sqrt(1/3), sqrt(1/2) */
+        1, 1, 1, 1, 1, 1, 1, /* z13: 1 */
+        0x1.3c0366p-3f, 0x1.f3a92cp-2f, 0x1.11aceep-1f, 0x1.f3a92cp-2f, 0x1.31fa8p-1f,
+            /* z10: sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14) */
+    };
+};
+
+/* Path set 0: the edges of tile `number`, for one channel block. partial_row: the set's first. */
 template <int nodes>
-CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4, true> &work, int number, int group, int64_t slots, unsigned char *ring, real *exchange,
-                  cgtp_policy stream, cgtp_policy keep)
+CGTP_DEVICE void double_backward_convolution_0(const launch &l,
+    const cgtp_tile_scheduler<nodes, 4, true> &tiles, int number, int channel_block, warp_0 &own,
+    reduce_0 &sums, int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
 {
-    enum { STAGES = 4, STAGE = 3840 };
     const graph_arrays &graph = l.graph;
-    const cgtp_piece &piece = *work.piece;
-    const int lane = cgtp_lane_kept();
-    cgtp_opening opening = work.open(graph, number);
-    const int64_t first = opening.first;
-    const int count = opening.count;
-    int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    work.find(graph, opening);
-    int32_t node = (int32_t)opening.node;
-    cgtp_address stage = cgtp_address_of(ring); /* the one that is loaded next */
-    int done = 0;
-    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
-    /* Starts the copies of edge number `next` of the range into a stage of the ring. */
-    auto load = [&](int next, cgtp_address stage, int lane) {
-        if (next % CGTP_LANES == 0) {
-            senders = next_senders;
-            const int ahead = next + CGTP_LANES + lane;
-            next_senders = ahead < count ? graph.sender[first + ahead] : 0;
-        }
-        const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(cgtp_pointer(stage) + lane * 16);
-        const real *const x_row1 = cgtp_base(l.x + from * (int64_t)1152 + group * 32 + lane * 4);
-        const real *const x_row3 = cgtp_base(l.x + from * (int64_t)1152 + group * 96 + lane * 4);
-        if (lane < 8)
-            cgtp_copy16(to + 0, x_row1, keep);
-        if (lane < 24)
-            cgtp_copy16(to + 128, x_row3 + 128, keep);
-        const real *const y_row = l.y + (first + next) * 16 + lane * 4;
-        if (lane < 4)
-            cgtp_copy16(to + 512, y_row, stream);
-        const real *const w_row = cgtp_base(l.w + (first + next) * 2176 + group * 32 + lane / 8 * 128 + lane % 8 * 4);
-        cgtp_copy16(to + 576, w_row + 0 + (lane < 8 ? 0 : lane < 16 ? 0 : lane < 24 ? 128 : 128), stream);
-        cgtp_copy16(to + 1088, w_row + 640 + (lane < 8 ? 0 : lane < 16 ? 256 : lane < 24 ? 256 : 256), stream);
-        if (lane < 16)
-            cgtp_copy16(to + 1600, w_row + 1664, stream);
-        const real *const ax_row1 = cgtp_base(l.ax + from * (int64_t)1152 + group * 32 + lane * 4);
-        const real *const ax_row3 = cgtp_base(l.ax + from * (int64_t)1152 + group * 96 + lane * 4);
-        if (lane < 8)
-            cgtp_copy16(to + 1856, ax_row1, keep);
-        if (lane < 24)
-            cgtp_copy16(to + 1984, ax_row3 + 128, keep);
-        const real *const by_row = l.by + (first + next) * 16 + lane * 4;
-        if (lane < 4)
-            cgtp_copy16(to + 2368, by_row, stream);
-        const real *const cw_row = cgtp_base(l.cw + (first + next) * 2176 + group * 32 + lane / 8 * 128 + lane % 8 * 4);
-        cgtp_copy16(to + 2432, cw_row + 0 + (lane < 8 ? 0 : lane < 16 ? 0 : lane < 24 ? 128 : 128), stream);
-        cgtp_copy16(to + 2944, cw_row + 640 + (lane < 8 ? 0 : lane < 16 ? 256 : lane < 24 ? 256 : 256), stream);
-        if (lane < 16)
-            cgtp_copy16(to + 3456, cw_row + 1664, stream);
+    const cgtp_tile &tile = own.tile;
+    const int lane = cgtp_pinned_lane();
+    cgtp_tile_prologue prologue = tiles.begin(graph, number);
+    const int64_t first = prologue.first;
+    const int count = prologue.count;
+    cgtp_senders<int32_t> senders(graph, first, count, lane);
+    tiles.resolve(graph, prologue);
+    int32_t node = (int32_t)prologue.node;
+    cgtp_ring<stage_0, 4> ring(own.ring);
+    int done = 0; /* edges of the tile */
+    /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
+    auto load = [&](int edge, stage_0 &to, int lane) {
+        const auto sender = senders.of(graph, first, count, edge, lane);
+        cgtp_copy_segments<set_0_x>(l.x + sender * (int64_t)1152, channel_block, lane, keep, to.x0,
+            to.x1);
+        cgtp_copy_row(to.y, l.y + (first + edge) * 16, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.w0, l.w + (first + edge) * 2176, channel_block, lane, stream);
+        cgtp_copy_segments<set_0_x>(l.ax + sender * (int64_t)1152, channel_block, lane, keep,
+            to.ax0, to.ax1);
+        cgtp_copy_row(to.by, l.by + (first + edge) * 16, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.cw0, l.cw + (first + edge) * 2176, channel_block, lane,
+            stream);
     };
-    /* Sums the gradients of `items` edges from number `begin` of the range on over the team. */
-    auto add_up = [&](int begin, int items) {
-        cgtp_sync_team<4>();
-        cgtp_sum_team<16, 4, false>(l.d_y_parts + ((first + begin) * 2 + 0) * 16, 32,
-            exchange + begin % 16 * 64, items);
+    /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
+    auto reduce = [&](int begin, int items) {
+        cgtp_sync_group<4>();
+        cgtp_reduce_across_warps<16, 4, CGTP_STORE>(l.d_y_parts + ((first + begin) * 2) * 16, 32,
+            sums.d_y[begin % 16][0], items);
     };
-    real d_gz0[1] = {0};
-    real d_gz4[3] = {0};
-    real d_gz3[3] = {0};
-    real d_gz1[1] = {0};
-    real d_gz9[5] = {0};
-    real d_gz8[5] = {0};
-    real d_gz5[3] = {0};
-    real d_gz14[7] = {0};
-    real d_gz13[7] = {0};
-    real d_gz10[5] = {0};
-    real gz0[1] = {0};
-    real gz4[3] = {0};
-    real gz3[3] = {0};
-    real gz1[1] = {0};
-    real gz9[5] = {0};
-    real gz8[5] = {0};
-    real gz5[3] = {0};
-    real gz14[7] = {0};
-    real gz13[7] = {0};
-    real gz10[5] = {0};
-    /* Writes the sums as row `row` of the output. */
-    auto flush = [&](int64_t row, int lane) {
-        cgtp_sync_warp(); /* what the last edge adds has left */
-        real *const d_gz_row1 = cgtp_base(l.d_gz + row * 9088 + group * 32 + lane * 4);
-        real *const d_gz_row3 = cgtp_base(l.d_gz + row * 9088 + group * 96 + lane * 4);
-        real *const d_gz_row5 = cgtp_base(l.d_gz + row * 9088 + group * 160 + lane * 4);
-        real *const d_gz_row7 = cgtp_base(l.d_gz + row * 9088 + group * 224 + lane * 4);
-        /* through buffer 0 */
-        cgtp_store<1>((real *)(leave + 0) + lane * 1, d_gz0);
-        cgtp_store<3>((real *)(leave + 128) + lane * 3, d_gz4);
-        cgtp_store<3>((real *)(leave + 512) + lane * 3, d_gz3);
-        d_gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_store<1>((real *)(leave + 896) + lane * 1, d_gz1);
-        d_gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        d_gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        d_gz9[2] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
-        d_gz9[3] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        d_gz9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_store<5>((real *)(leave + 1024) + lane * 5, d_gz9);
-        cgtp_store<5>((real *)(leave + 1664) + lane * 5, d_gz8);
-        d_gz5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        d_gz5[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        d_gz5[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_store<3>((real *)(leave + 2304) + lane * 3, d_gz5);
-        d_gz14[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        d_gz14[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        d_gz14[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        d_gz14[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        d_gz14[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        d_gz14[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        d_gz14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_store<7>((real *)(leave + 2688) + lane * 7, d_gz14);
-        cgtp_sync_warp();
-        if (lane < 8)
-            cgtp_put16(d_gz_row1, leave + 0 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row3 + 768, leave + 128 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row3 + 384, leave + 512 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(d_gz_row1 + 128, leave + 896 + lane * 16);
-        cgtp_put16(d_gz_row5 + 2944, leave + 1024 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(d_gz_row5 + 3072, leave + 1536 + lane * 16);
-        cgtp_put16(d_gz_row5 + 2304, leave + 1664 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(d_gz_row5 + 2432, leave + 2176 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row3 + 1152, leave + 2304 + lane * 16);
-        cgtp_put16(d_gz_row7 + 6400, leave + 2688 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row7 + 6528, leave + 3200 + lane * 16);
-        /* through buffer 1 */
-        cgtp_store<7>((real *)(leave + 4096) + lane * 7, d_gz13);
-        d_gz10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
-        d_gz10[1] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
-        d_gz10[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        d_gz10[3] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
-        d_gz10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        cgtp_store<5>((real *)(leave + 4992) + lane * 5, d_gz10);
-        cgtp_sync_warp();
-        cgtp_put16(d_gz_row7 + 5504, leave + 4096 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row7 + 5632, leave + 4608 + lane * 16);
-        cgtp_put16(d_gz_row5 + 3584, leave + 4992 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(d_gz_row5 + 3712, leave + 5504 + lane * 16);
-        cgtp_sync_warp();
-    };
-    /* Keeps the sums in the workspace. */
-    auto put_aside = [&](real *to) {
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(0 + i) * CGTP_LANES] = d_gz0[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(1 + i) * CGTP_LANES] = d_gz4[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(4 + i) * CGTP_LANES] = d_gz3[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(7 + i) * CGTP_LANES] = d_gz1[i];
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(8 + i) * CGTP_LANES] = d_gz9[i];
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(13 + i) * CGTP_LANES] = d_gz8[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(18 + i) * CGTP_LANES] = d_gz5[i];
-        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(21 + i) * CGTP_LANES] = d_gz14[i];
-        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(28 + i) * CGTP_LANES] = d_gz13[i];
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(35 + i) * CGTP_LANES] = d_gz10[i];
-    };
+    ring.fill(count, load);
+    tiles.commit(prologue, number);
     CGTP_LOOP
-    for (int i = 0; i < STAGES - 1; i++) {
-        if (i < count)
-            load(i, stage, cgtp_lane_anew());
-        cgtp_copies_commit();
-        stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
-    }
-    work.keep(opening, number);
-    CGTP_LOOP
-    for (; node < cgtp_uniform(piece.node_end); node++) {
+    for (; node < cgtp_uniform(tile.node_end); node++) {
         if (node % CGTP_LANES == 0)
-            work.go_on(graph, node, first);
-        const int full = cgtp_uniform(cgtp_row_end(piece, node)), end = full < count ? full : count;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz9[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz8[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz14[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz13[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz10[i] = 0;
-        const real *const gz_row = cgtp_base(l.gz + (int64_t)node * 9088);
-        cgtp_load<1>(gz0, gz_row + (group * 32 + lane) * 1);
-        cgtp_load<3>(gz4, gz_row + (group * 32 + lane) * 3 + 768);
-        cgtp_load<3>(gz3, gz_row + (group * 32 + lane) * 3 + 384);
-        cgtp_load<1>(gz1, gz_row + (group * 32 + lane) * 1 + 128);
-        gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<5>(gz9, gz_row + (group * 32 + lane) * 5 + 2944);
-        gz9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[2] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
-        gz9[3] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<5>(gz8, gz_row + (group * 32 + lane) * 5 + 2304);
-        cgtp_load<3>(gz5, gz_row + (group * 32 + lane) * 3 + 1152);
-        gz5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz5[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz5[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_load<7>(gz14, gz_row + (group * 32 + lane) * 7 + 6400);
-        gz14[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz14[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz14[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz14[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz14[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz14[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<7>(gz13, gz_row + (group * 32 + lane) * 7 + 5504);
-        cgtp_load<5>(gz10, gz_row + (group * 32 + lane) * 5 + 3584);
-        gz10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
-        gz10[1] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
-        gz10[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz10[3] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
-        gz10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
+            tiles.advance(graph, node, first);
+        const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
+        real d_gz[40] = {0};
+        real *const d_gz0 = d_gz, *const d_gz4 = d_gz + 1, *const d_gz3 = d_gz + 4,
+            *const d_gz1 = d_gz + 7, *const d_gz9 = d_gz + 8, *const d_gz8 = d_gz + 13,
+            *const d_gz5 = d_gz + 18, *const d_gz14 = d_gz + 21, *const d_gz13 = d_gz + 28,
+            *const d_gz10 = d_gz + 35;
+        real gz[40];
+        cgtp_load_segments<set_0_z>(gz, cgtp_opaque_global(l.gz + (int64_t)node * 9088),
+            channel_block, lane);
+        cgtp_scale_segments<set_0_z>(gz);
+        real *const gz0 = gz, *const gz4 = gz + 1, *const gz3 = gz + 4, *const gz1 = gz + 7,
+            *const gz9 = gz + 8, *const gz8 = gz + 13, *const gz5 = gz + 18, *const gz14 = gz + 21,
+            *const gz13 = gz + 28, *const gz10 = gz + 35;
         CGTP_LOOP
         for (; done < end; done++) {
-            cgtp_copies_wait<STAGES - 2>();
-            cgtp_sync_warp();
-            if (done + STAGES - 1 < count) /* into the stage that the edge before had */
-                load(done + STAGES - 1, stage, lane);
-            cgtp_copies_commit();
-            stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
-            const unsigned char *const at = cgtp_pointer(stage);
+            const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x0[1];
-            cgtp_load<1>(x0, (const real *)(at + 0) + lane * 1);
-            real x1[3];
-            cgtp_load<3>(x1, (const real *)(at + 128) + lane * 3);
+            real x0[1], x1[3];
+            cgtp_load_lane(x0, at.x0, lane);
+            cgtp_load_lane(x1, at.x1, lane);
             real y[16];
-            cgtp_load_row<16>(y, (const real *)(at + 512));
-            real ax0[1];
-            cgtp_load<1>(ax0, (const real *)(at + 1856) + lane * 1);
-            real ax1[3];
-            cgtp_load<3>(ax1, (const real *)(at + 1984) + lane * 3);
+            cgtp_load_row<16>(y, at.y);
+            real ax0[1], ax1[3];
+            cgtp_load_lane(ax0, at.ax0, lane);
+            cgtp_load_lane(ax1, at.ax1, lane);
             real by[16];
-            cgtp_load_row<16>(by, (const real *)(at + 2368));
-            real d_x0[1] = {0};
-            real d_x1[3] = {0};
-            real d_y[16] = {0};
-            real *const d_w_row = l.d_w + edge * 2176 + group * 32 + lane * 1;
+            cgtp_load_row<16>(by, at.by);
+            real d_x0[1] = {0}, d_x1[3] = {0};
+            real d_y[cgtp_sums_length(16)] = {0};
+            real *const d_w_row = l.d_w + edge * 2176 + channel_block * 32 + lane * 1;
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 8 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 576) + lane);
+                cgtp_load<1>(w_v, at.w0 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2432) + lane);
+                cgtp_load<1>(cw_v, at.cw0 + lane);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
@@ -359,9 +341,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4
             { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 18 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 960) + lane);
+                cgtp_load<1>(w_v, at.w4 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2816) + lane);
+                cgtp_load<1>(cw_v, at.cw4 + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -386,9 +368,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4
             { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 17 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 832) + lane);
+                cgtp_load<1>(w_v, at.w3 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2688) + lane);
+                cgtp_load<1>(cw_v, at.cw3 + lane);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
@@ -412,9 +394,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4
             { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 22 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 704) + lane);
+                cgtp_load<1>(w_v, at.w1 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2560) + lane);
+                cgtp_load<1>(cw_v, at.cw1 + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -441,9 +423,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4
                 const real y_f3 = K4_1 * y[2];
                 const real by_f3 = K4_1 * by[2];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane);
+                cgtp_load<1>(w_v, at.w9 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3200) + lane);
+                cgtp_load<1>(cw_v, at.cw9 + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -482,9 +464,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4
             { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
                * 27 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane);
+                cgtp_load<1>(w_v, at.w8 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3072) + lane);
+                cgtp_load<1>(cw_v, at.cw8 + lane);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
@@ -523,9 +505,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4
                 const real by_f3 = K4_3 * by[6];
                 const real by_f5 = s1_0 - by[8];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1088) + lane);
+                cgtp_load<1>(w_v, at.w5 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2944) + lane);
+                cgtp_load<1>(cw_v, at.cw5 + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -580,9 +562,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4
                 const real by_f7 = K16_1 * by[7];
                 const real by_f8 = s1_0 - by[8];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1728) + lane);
+                cgtp_load<1>(w_v, at.w14 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3584) + lane);
+                cgtp_load<1>(cw_v, at.cw14 + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -638,9 +620,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4
             { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column = 1 x7;
                * 37 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1600) + lane);
+                cgtp_load<1>(w_v, at.w13 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3456) + lane);
+                cgtp_load<1>(cw_v, at.cw13 + lane);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
@@ -700,9 +682,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4
                 const real by_f12 = K2_3 * by[14];
                 const real by_f13 = by[15] - K1_15 * by[13];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane);
+                cgtp_load<1>(w_v, at.w10 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3328) + lane);
+                cgtp_load<1>(cw_v, at.cw10 + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
                 const real w_0 = w_v[0];
@@ -758,275 +740,147 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 4
                     - ax_2 * l1_2;
                 cgtp_store_stream<1>(d_w_row + 1280, d_w_v);
             }
-            cgtp_sums<16>(d_y);
-            if (lane < 16 && cgtp_sums_index<16>() < 16)
-                *(exchange + (done % 16 * 4 + group) * 16 + cgtp_sums_index<16>()) = d_y[0];
+            cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y[done % 16][channel_block], d_y);
             if (done % 8 == 7)
-                add_up(done - 7, 8);
-            cgtp_store<1>((real *)(leave + 0) + lane * 1, d_x0);
-            cgtp_store<3>((real *)(leave + 128) + lane * 3, d_x1);
+                reduce(done - 7, 8);
+            cgtp_store_lane(own.staging.edge.d_x0, d_x0, lane);
+            cgtp_store_lane(own.staging.edge.d_x1, d_x1, lane);
             cgtp_sync_warp();
-            real *const d_x_row1 = cgtp_base(l.d_x_edges + edge * (int64_t)1152 + group * 32 + lane * 4);
-            real *const d_x_row3 = cgtp_base(l.d_x_edges + edge * (int64_t)1152 + group * 96 + lane * 4);
-            if (lane < 8)
-                cgtp_put16(d_x_row1, leave + 0 + lane * 16);
-            if (lane < 24)
-                cgtp_put16(d_x_row3 + 128, leave + 128 + lane * 16);
+            cgtp_write_segments<set_0_edge, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152,
+                channel_block, lane, own.staging.edge.d_x0, own.staging.edge.d_x1);
         }
-        if (piece.continued && node == piece.node) {
-            /* the range that began it adds this up */
-            const int64_t slot = slots + piece.range * 4 + group;
-            put_aside(l.partial_convolution + slot * PARTIAL_convolution + lane);
-            cgtp_flag_raise(l.flag_convolution + slot);
+        if (tile.continued && node == tile.node) {
+            /* the receiver begins in an earlier tile, whose warp adds these sums */
+            const int64_t row = partial_row + tile.number * 4 + channel_block;
+            cgtp_spill_partial<40>(l.partial_double_backward_convolution
+                + row * PARTIAL_double_backward_convolution + lane, d_gz);
+            cgtp_signal(l.flag_double_backward_convolution + row);
             continue;
         }
-        if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, in their order */
+        if (cgtp_row_end(tile, node) > count) {
+            /* it has edges in the tiles after: adds their sums, in order */
             CGTP_LOOP
-            for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {
-                const int64_t slot = slots + r * 4 + group;
-                cgtp_flag_wait(l.flag_convolution + slot);
-                const real *const from = l.partial_convolution + slot * PARTIAL_convolution + lane;
-                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz3[i] += cgtp_read_other(from + (4 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] += cgtp_read_other(from + (7 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz9[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz8[i] += cgtp_read_other(from + (13 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz14[i] += cgtp_read_other(from + (21 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz13[i] += cgtp_read_other(from + (28 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz10[i] += cgtp_read_other(from + (35 + i) * CGTP_LANES);
+            for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
+                const int64_t row = partial_row + t * 4 + channel_block;
+                cgtp_wait(l.flag_double_backward_convolution + row);
+                cgtp_add_partial<40>(d_gz, l.partial_double_backward_convolution
+                    + row * PARTIAL_double_backward_convolution + lane);
             }
         }
-        flush(node, cgtp_lane_anew());
+        cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
+        cgtp_scale_segments<set_0_z>(d_gz);
+        cgtp_store_segments<set_0_z>(own.staging.rows, d_gz, l.d_gz + (int64_t)node * 9088,
+            channel_block, cgtp_reload_lane());
     }
     if (done % 8)
-        add_up(done - done % 8, done % 8);
+        reduce(done - done % 8, done % 8);
 }
 
-/* Segment 1: 7 paths, 1 channels a lane, warp `group` of 4; one piece of work. slots: where the segment's partial sums begin. */
+/* Path set 1: 7 paths, 1 channel per lane, 4 channel blocks; where its parts are in rows. */
+struct set_1 {
+    static constexpr int channels = 1, blocks = 4;
+};
+struct set_1_x : set_1 {
+    static constexpr cgtp_segment segment[] = {{5, 512}};
+};
+struct set_1_edge : set_1 {
+    static constexpr cgtp_segment segment[] = {{5, 512}};
+};
+struct set_1_w : set_1 {
+    static constexpr int64_t offset[] = {256, 768, 896, 1408, 1536, 1920, 2048};
+};
+struct set_1_z : set_1 {
+    static constexpr cgtp_segment segment[] = {{5, 4224}, {3, 1536}, {7, 7296}, {1, 256}, {5, 4864},
+        {3, 1920}, {7, 8192}};
+    static constexpr real factor[] = {
+        1, 1, 1, 1, 1, /* z11: 1 */
+        0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z6: sqrt(3/10) */
+        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
+            0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
+            sqrt(1/30), sqrt(1/3), sqrt(1/2) */
+        0x1.c9f25cp-2f, /* z2: sqrt(1/5) */
+        0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f,
+            /* z12: sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7) */
+        0x1.e990cep-4f, 0x1.83091ep-2f, 0x1.e990cep-4f, /* z7: sqrt(1/70), sqrt(1/7), sqrt(1/70) */
+        0x1.279a74p-2f, 0x1.6a09e6p-2f, 0x1.c9f25cp-2f, 0x1.279a74p-1f, 0x1.c9f25cp-2f,
+            0x1.6a09e6p-2f, 0x1.279a74p-2f, /* z16: sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3),
+            sqrt(1/5), sqrt(1/8), sqrt(1/12) */
+    };
+};
+
+/* Path set 1: the edges of tile `number`, for one channel block. partial_row: the set's first. */
 template <int nodes>
-CGTP_DEVICE void convolution_segment_1(const launch &l, const cgtp_work<nodes, 4, true> &work, int number, int group, int64_t slots, unsigned char *ring, real *exchange,
-                  cgtp_policy stream, cgtp_policy keep)
+CGTP_DEVICE void double_backward_convolution_1(const launch &l,
+    const cgtp_tile_scheduler<nodes, 4, true> &tiles, int number, int channel_block, warp_1 &own,
+    reduce_1 &sums, int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
 {
-    enum { STAGES = 4, STAGE = 3328 };
     const graph_arrays &graph = l.graph;
-    const cgtp_piece &piece = *work.piece;
-    const int lane = cgtp_lane_kept();
-    cgtp_opening opening = work.open(graph, number);
-    const int64_t first = opening.first;
-    const int count = opening.count;
-    int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    work.find(graph, opening);
-    int32_t node = (int32_t)opening.node;
-    cgtp_address stage = cgtp_address_of(ring); /* the one that is loaded next */
-    int done = 0;
-    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
-    /* Starts the copies of edge number `next` of the range into a stage of the ring. */
-    auto load = [&](int next, cgtp_address stage, int lane) {
-        if (next % CGTP_LANES == 0) {
-            senders = next_senders;
-            const int ahead = next + CGTP_LANES + lane;
-            next_senders = ahead < count ? graph.sender[first + ahead] : 0;
-        }
-        const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(cgtp_pointer(stage) + lane * 16);
-        const real *const x_row5 = cgtp_base(l.x + from * (int64_t)1152 + group * 160 + lane * 4);
-        cgtp_copy16(to + 0, x_row5 + 512, keep);
-        if (lane < 8)
-            cgtp_copy16(to + 512, x_row5 + 512 + 128, keep);
-        const real *const y_row = l.y + (first + next) * 16 + lane * 4;
-        if (lane < 4)
-            cgtp_copy16(to + 640, y_row, stream);
-        const real *const w_row = cgtp_base(l.w + (first + next) * 2176 + group * 32 + lane / 8 * 512 + lane % 8 * 4);
-        cgtp_copy16(to + 704, w_row + 256 + (lane < 8 ? 0 : lane < 16 ? 0 : lane < 24 ? -384 : -384), stream);
-        if (lane < 24)
-            cgtp_copy16(to + 1216, w_row + 1536 + (lane < 8 ? 0 : lane < 16 ? -128 : -512), stream);
-        const real *const ax_row5 = cgtp_base(l.ax + from * (int64_t)1152 + group * 160 + lane * 4);
-        cgtp_copy16(to + 1600, ax_row5 + 512, keep);
-        if (lane < 8)
-            cgtp_copy16(to + 2112, ax_row5 + 512 + 128, keep);
-        const real *const by_row = l.by + (first + next) * 16 + lane * 4;
-        if (lane < 4)
-            cgtp_copy16(to + 2240, by_row, stream);
-        const real *const cw_row = cgtp_base(l.cw + (first + next) * 2176 + group * 32 + lane / 8 * 512 + lane % 8 * 4);
-        cgtp_copy16(to + 2304, cw_row + 256 + (lane < 8 ? 0 : lane < 16 ? 0 : lane < 24 ? -384 : -384), stream);
-        if (lane < 24)
-            cgtp_copy16(to + 2816, cw_row + 1536 + (lane < 8 ? 0 : lane < 16 ? -128 : -512), stream);
+    const cgtp_tile &tile = own.tile;
+    const int lane = cgtp_pinned_lane();
+    cgtp_tile_prologue prologue = tiles.begin(graph, number);
+    const int64_t first = prologue.first;
+    const int count = prologue.count;
+    cgtp_senders<int32_t> senders(graph, first, count, lane);
+    tiles.resolve(graph, prologue);
+    int32_t node = (int32_t)prologue.node;
+    cgtp_ring<stage_1, 4> ring(own.ring);
+    int done = 0; /* edges of the tile */
+    /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
+    auto load = [&](int edge, stage_1 &to, int lane) {
+        const auto sender = senders.of(graph, first, count, edge, lane);
+        cgtp_copy_segments<set_1_x>(l.x + sender * (int64_t)1152, channel_block, lane, keep, to.x2);
+        cgtp_copy_row(to.y, l.y + (first + edge) * 16, lane, stream);
+        cgtp_copy_weights<set_1_w>(to.w2, l.w + (first + edge) * 2176, channel_block, lane, stream);
+        cgtp_copy_segments<set_1_x>(l.ax + sender * (int64_t)1152, channel_block, lane, keep,
+            to.ax2);
+        cgtp_copy_row(to.by, l.by + (first + edge) * 16, lane, stream);
+        cgtp_copy_weights<set_1_w>(to.cw2, l.cw + (first + edge) * 2176, channel_block, lane,
+            stream);
     };
-    /* Sums the gradients of `items` edges from number `begin` of the range on over the team. */
-    auto add_up = [&](int begin, int items) {
-        cgtp_sync_team<4>();
-        cgtp_sum_team<16, 4, false>(l.d_y_parts + ((first + begin) * 2 + 1) * 16, 32,
-            exchange + begin % 16 * 64, items);
+    /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
+    auto reduce = [&](int begin, int items) {
+        cgtp_sync_group<4>();
+        cgtp_reduce_across_warps<16, 4, CGTP_STORE>(l.d_y_parts + ((first + begin) * 2 + 1) * 16,
+            32, sums.d_y[begin % 16][0], items);
     };
-    real d_gz11[5] = {0};
-    real d_gz6[3] = {0};
-    real d_gz15[7] = {0};
-    real d_gz2[1] = {0};
-    real d_gz12[5] = {0};
-    real d_gz7[3] = {0};
-    real d_gz16[7] = {0};
-    real gz11[5] = {0};
-    real gz6[3] = {0};
-    real gz15[7] = {0};
-    real gz2[1] = {0};
-    real gz12[5] = {0};
-    real gz7[3] = {0};
-    real gz16[7] = {0};
-    /* Writes the sums as row `row` of the output. */
-    auto flush = [&](int64_t row, int lane) {
-        cgtp_sync_warp(); /* what the last edge adds has left */
-        real *const d_gz_row1 = cgtp_base(l.d_gz + row * 9088 + group * 32 + lane * 4);
-        real *const d_gz_row3 = cgtp_base(l.d_gz + row * 9088 + group * 96 + lane * 4);
-        real *const d_gz_row5 = cgtp_base(l.d_gz + row * 9088 + group * 160 + lane * 4);
-        real *const d_gz_row7 = cgtp_base(l.d_gz + row * 9088 + group * 224 + lane * 4);
-        /* through buffer 0 */
-        cgtp_store<5>((real *)(leave + 0) + lane * 5, d_gz11);
-        d_gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        d_gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        d_gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_store<3>((real *)(leave + 640) + lane * 3, d_gz6);
-        d_gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        d_gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        d_gz15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        d_gz15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        d_gz15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        d_gz15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        d_gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_store<7>((real *)(leave + 1024) + lane * 7, d_gz15);
-        d_gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        cgtp_store<1>((real *)(leave + 1920) + lane * 1, d_gz2);
-        d_gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        d_gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        d_gz12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        d_gz12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        d_gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        cgtp_store<5>((real *)(leave + 2048) + lane * 5, d_gz12);
-        d_gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        d_gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
-        d_gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        cgtp_store<3>((real *)(leave + 2688) + lane * 3, d_gz7);
-        d_gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        d_gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        d_gz16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        d_gz16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        d_gz16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        d_gz16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        d_gz16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        cgtp_store<7>((real *)(leave + 3072) + lane * 7, d_gz16);
-        cgtp_sync_warp();
-        cgtp_put16(d_gz_row5 + 4224, leave + 0 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(d_gz_row5 + 4352, leave + 512 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row3 + 1536, leave + 640 + lane * 16);
-        cgtp_put16(d_gz_row7 + 7296, leave + 1024 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row7 + 7424, leave + 1536 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(d_gz_row1 + 256, leave + 1920 + lane * 16);
-        cgtp_put16(d_gz_row5 + 4864, leave + 2048 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(d_gz_row5 + 4992, leave + 2560 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row3 + 1920, leave + 2688 + lane * 16);
-        cgtp_put16(d_gz_row7 + 8192, leave + 3072 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row7 + 8320, leave + 3584 + lane * 16);
-        cgtp_sync_warp();
-    };
-    /* Keeps the sums in the workspace. */
-    auto put_aside = [&](real *to) {
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(0 + i) * CGTP_LANES] = d_gz11[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(5 + i) * CGTP_LANES] = d_gz6[i];
-        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(8 + i) * CGTP_LANES] = d_gz15[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(15 + i) * CGTP_LANES] = d_gz2[i];
-        CGTP_UNROLL for (int i = 0; i < 5; i++) to[(16 + i) * CGTP_LANES] = d_gz12[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(21 + i) * CGTP_LANES] = d_gz7[i];
-        CGTP_UNROLL for (int i = 0; i < 7; i++) to[(24 + i) * CGTP_LANES] = d_gz16[i];
-    };
+    ring.fill(count, load);
+    tiles.commit(prologue, number);
     CGTP_LOOP
-    for (int i = 0; i < STAGES - 1; i++) {
-        if (i < count)
-            load(i, stage, cgtp_lane_anew());
-        cgtp_copies_commit();
-        stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
-    }
-    work.keep(opening, number);
-    CGTP_LOOP
-    for (; node < cgtp_uniform(piece.node_end); node++) {
+    for (; node < cgtp_uniform(tile.node_end); node++) {
         if (node % CGTP_LANES == 0)
-            work.go_on(graph, node, first);
-        const int full = cgtp_uniform(cgtp_row_end(piece, node)), end = full < count ? full : count;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz12[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz16[i] = 0;
-        const real *const gz_row = cgtp_base(l.gz + (int64_t)node * 9088);
-        cgtp_load<5>(gz11, gz_row + (group * 32 + lane) * 5 + 4224);
-        cgtp_load<3>(gz6, gz_row + (group * 32 + lane) * 3 + 1536);
-        gz6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        gz6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_load<7>(gz15, gz_row + (group * 32 + lane) * 7 + 7296);
-        gz15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        gz15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<1>(gz2, gz_row + (group * 32 + lane) * 1 + 256);
-        gz2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        cgtp_load<5>(gz12, gz_row + (group * 32 + lane) * 5 + 4864);
-        gz12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        gz12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        gz12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        gz12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        cgtp_load<3>(gz7, gz_row + (group * 32 + lane) * 3 + 1920);
-        gz7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        gz7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
-        gz7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        cgtp_load<7>(gz16, gz_row + (group * 32 + lane) * 7 + 8192);
-        gz16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        gz16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        gz16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        gz16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        gz16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        gz16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
+            tiles.advance(graph, node, first);
+        const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
+        real d_gz[31] = {0};
+        real *const d_gz11 = d_gz, *const d_gz6 = d_gz + 5, *const d_gz15 = d_gz + 8,
+            *const d_gz2 = d_gz + 15, *const d_gz12 = d_gz + 16, *const d_gz7 = d_gz + 21,
+            *const d_gz16 = d_gz + 24;
+        real gz[31];
+        cgtp_load_segments<set_1_z>(gz, cgtp_opaque_global(l.gz + (int64_t)node * 9088),
+            channel_block, lane);
+        cgtp_scale_segments<set_1_z>(gz);
+        real *const gz11 = gz, *const gz6 = gz + 5, *const gz15 = gz + 8, *const gz2 = gz + 15,
+            *const gz12 = gz + 16, *const gz7 = gz + 21, *const gz16 = gz + 24;
         CGTP_LOOP
         for (; done < end; done++) {
-            cgtp_copies_wait<STAGES - 2>();
-            cgtp_sync_warp();
-            if (done + STAGES - 1 < count) /* into the stage that the edge before had */
-                load(done + STAGES - 1, stage, lane);
-            cgtp_copies_commit();
-            stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
-            const unsigned char *const at = cgtp_pointer(stage);
+            const stage_1 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
             real x2[5];
-            cgtp_load<5>(x2, (const real *)(at + 0) + lane * 5);
+            cgtp_load_lane(x2, at.x2, lane);
             real y[16];
-            cgtp_load_row<16>(y, (const real *)(at + 640));
+            cgtp_load_row<16>(y, at.y);
             real ax2[5];
-            cgtp_load<5>(ax2, (const real *)(at + 1600) + lane * 5);
+            cgtp_load_lane(ax2, at.ax2, lane);
             real by[16];
-            cgtp_load_row<16>(by, (const real *)(at + 2240));
+            cgtp_load_row<16>(by, at.by);
             real d_x2[5] = {0};
-            real d_y[16] = {0};
-            real *const d_w_row = l.d_w + edge * 2176 + group * 32 + lane * 1;
+            real d_y[cgtp_sums_length(16)] = {0};
+            real *const d_w_row = l.d_w + edge * 2176 + channel_block * 32 + lane * 1;
             { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
                * 28 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1088) + lane);
+                cgtp_load<1>(w_v, at.w11 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2688) + lane);
+                cgtp_load<1>(cw_v, at.cw11 + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -1064,9 +918,9 @@ CGTP_DEVICE void convolution_segment_1(const launch &l, const cgtp_work<nodes, 4
                 const real by_f4 = K4_3 * by[2];
                 const real by_f5 = K1_3 * by[3];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 832) + lane);
+                cgtp_load<1>(w_v, at.w6 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2432) + lane);
+                cgtp_load<1>(cw_v, at.cw6 + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -1124,9 +978,9 @@ CGTP_DEVICE void convolution_segment_1(const launch &l, const cgtp_work<nodes, 4
                 const real by_f5 = K3_1 * by[2];
                 const real by_f6 = K12_1 * by[3];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1344) + lane);
+                cgtp_load<1>(w_v, at.w15 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2944) + lane);
+                cgtp_load<1>(cw_v, at.cw15 + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -1189,9 +1043,9 @@ CGTP_DEVICE void convolution_segment_1(const launch &l, const cgtp_work<nodes, 4
             { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/5);
                * 36 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 704) + lane);
+                cgtp_load<1>(w_v, at.w2 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2304) + lane);
+                cgtp_load<1>(cw_v, at.cw2 + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -1242,9 +1096,9 @@ CGTP_DEVICE void convolution_segment_1(const launch &l, const cgtp_work<nodes, 4
                 const real by_f11 = K1_3 * by[7];
                 const real by_f12 = s1_0 + by[8];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1216) + lane);
+                cgtp_load<1>(w_v, at.w12 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2816) + lane);
+                cgtp_load<1>(cw_v, at.cw12 + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -1345,9 +1199,9 @@ CGTP_DEVICE void convolution_segment_1(const launch &l, const cgtp_work<nodes, 4
                 const real by_f12 = s2_0 - K10_1 * by[14];
                 const real by_f13 = by[13] - K15_1 * by[15];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 960) + lane);
+                cgtp_load<1>(w_v, at.w7 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 2560) + lane);
+                cgtp_load<1>(cw_v, at.cw7 + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -1459,9 +1313,9 @@ CGTP_DEVICE void convolution_segment_1(const launch &l, const cgtp_work<nodes, 4
                 const real by_f23 = by[13] + K5_3 * by[15];
                 const real by_f24 = K5_1 * by[15];
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1472) + lane);
+                cgtp_load<1>(w_v, at.w16 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3072) + lane);
+                cgtp_load<1>(cw_v, at.cw16 + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
                 const real w_0 = w_v[0];
@@ -1553,139 +1407,124 @@ CGTP_DEVICE void convolution_segment_1(const launch &l, const cgtp_work<nodes, 4
                     - ax_0 * l1_0 + ax_1 * l1_1 - ax_2 * l1_2 + ax_3 * l1_3 - ax_4 * l1_4;
                 cgtp_store_stream<1>(d_w_row + 2048, d_w_v);
             }
-            cgtp_sums<16>(d_y);
-            if (lane < 16 && cgtp_sums_index<16>() < 16)
-                *(exchange + (done % 16 * 4 + group) * 16 + cgtp_sums_index<16>()) = d_y[0];
+            cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y[done % 16][channel_block], d_y);
             if (done % 8 == 7)
-                add_up(done - 7, 8);
-            cgtp_store<5>((real *)(leave + 0) + lane * 5, d_x2);
+                reduce(done - 7, 8);
+            cgtp_store_lane(own.staging.edge.d_x2, d_x2, lane);
             cgtp_sync_warp();
-            real *const d_x_row5 = cgtp_base(l.d_x_edges + edge * (int64_t)1152 + group * 160 + lane * 4);
-            cgtp_put16(d_x_row5 + 512, leave + 0 + lane * 16);
-            if (lane < 8)
-                cgtp_put16(d_x_row5 + 640, leave + 512 + lane * 16);
+            cgtp_write_segments<set_1_edge, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152,
+                channel_block, lane, own.staging.edge.d_x2);
         }
-        if (piece.continued && node == piece.node) {
-            /* the range that began it adds this up */
-            const int64_t slot = slots + piece.range * 4 + group;
-            put_aside(l.partial_convolution + slot * PARTIAL_convolution + lane);
-            cgtp_flag_raise(l.flag_convolution + slot);
+        if (tile.continued && node == tile.node) {
+            /* the receiver begins in an earlier tile, whose warp adds these sums */
+            const int64_t row = partial_row + tile.number * 4 + channel_block;
+            cgtp_spill_partial<31>(l.partial_double_backward_convolution
+                + row * PARTIAL_double_backward_convolution + lane, d_gz);
+            cgtp_signal(l.flag_double_backward_convolution + row);
             continue;
         }
-        if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, in their order */
+        if (cgtp_row_end(tile, node) > count) {
+            /* it has edges in the tiles after: adds their sums, in order */
             CGTP_LOOP
-            for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {
-                const int64_t slot = slots + r * 4 + group;
-                cgtp_flag_wait(l.flag_convolution + slot);
-                const real *const from = l.partial_convolution + slot * PARTIAL_convolution + lane;
-                CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz11[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz15[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] += cgtp_read_other(from + (15 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 5; i++) d_gz12[i] += cgtp_read_other(from + (16 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] += cgtp_read_other(from + (21 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 7; i++) d_gz16[i] += cgtp_read_other(from + (24 + i) * CGTP_LANES);
+            for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
+                const int64_t row = partial_row + t * 4 + channel_block;
+                cgtp_wait(l.flag_double_backward_convolution + row);
+                cgtp_add_partial<31>(d_gz, l.partial_double_backward_convolution
+                    + row * PARTIAL_double_backward_convolution + lane);
             }
         }
-        flush(node, cgtp_lane_anew());
+        cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
+        cgtp_scale_segments<set_1_z>(d_gz);
+        cgtp_store_segments<set_1_z>(own.staging.rows, d_gz, l.d_gz + (int64_t)node * 9088,
+            channel_block, cgtp_reload_lane());
     }
     if (done % 8)
-        add_up(done - done % 8, done % 8);
+        reduce(done - done % 8, done % 8);
 }
 
-/* nodes: receivers a piece of work (see cgtp_work) */
+/* double_backward_convolution: blocks of 128 threads, 2 per multiprocessor, each with 97296 bytes
+ * of dynamic shared memory; as many as the device holds at a time, on small ones in several waves.
+ * 208 registers per thread are predicted. No wait lasts for ever: a warp waits for its own copies,
+ * for the warps of its group, which take the same tiles, and for signals of tiles after its own,
+ * which were taken before by warps that run or have ended; the last tile waits for none. nodes:
+ * receivers per tile (see cgtp_tile_scheduler). */
 template <int nodes>
-CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_division<2> division)
+CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_partition<2> partition)
 {
     CGTP_SHARED(shared);
+    double_backward_convolution_block &block = *(double_backward_convolution_block *)shared;
     cgtp_launch_wait();
-    int index;
-    const int segment = cgtp_place(division, l.counters_convolution, 2, index);
-    const int warp = index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 23808;
+    int order;
+    const int set = cgtp_block_slot(partition, l.counters_double_backward_convolution, 2, order);
+    const int warp = order * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (segment == 0 && warp / 4 < division.warps[0]) {
-        const int group = warp % 4;
-        cgtp_work<nodes, 4, true> work(division, 0, (cgtp_piece *)(ring + 23552));
-        for (int number = work.start(l.graph, warp / 4, l.counters_convolution + 2, (int *)(shared + 99328) + cgtp_warp() / 4); number >= 0;
-             number = work.next(l.graph, l.counters_convolution + 2, (int *)(shared + 99328) + cgtp_warp() / 4))
-            convolution_segment_0(l, work, number, group, division.slot[0], ring, (real *)(shared + 95232) + cgtp_warp() / 4 * 1024, stream, keep);
-    }
-    else if (segment == 1 && warp / 4 < division.warps[1]) {
-        const int group = warp % 4;
-        cgtp_work<nodes, 4, true> work(division, 1, (cgtp_piece *)(ring + 23552));
-        for (int number = work.start(l.graph, warp / 4, l.counters_convolution + 3, (int *)(shared + 99328) + cgtp_warp() / 4); number >= 0;
-             number = work.next(l.graph, l.counters_convolution + 3, (int *)(shared + 99328) + cgtp_warp() / 4))
-            convolution_segment_1(l, work, number, group, division.slot[1], ring, (real *)(shared + 95232) + cgtp_warp() / 4 * 1024, stream, keep);
+    if (set == 0) {
+        if (warp / 4 >= partition.warps[0])
+            return;
+        const int channel_block = warp % 4;
+        warp_0 &own = block.warp[cgtp_warp()].set0;
+        unsigned *const queue = l.counters_double_backward_convolution + 2;
+        const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 0, &own.tile);
+        for (int t = tiles.start(l.graph, warp / 4, queue, block.broadcast + cgtp_warp() / 4);
+            t >= 0; t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 4))
+            double_backward_convolution_0(l, tiles, t, channel_block, own,
+                block.reduce.set0[cgtp_warp() / 4], partition.partial_row[0], stream, keep);
+    } else if (set == 1) {
+        if (warp / 4 >= partition.warps[1])
+            return;
+        const int channel_block = warp % 4;
+        warp_1 &own = block.warp[cgtp_warp()].set1;
+        unsigned *const queue = l.counters_double_backward_convolution + 3;
+        const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 1, &own.tile);
+        for (int t = tiles.start(l.graph, warp / 4, queue, block.broadcast + cgtp_warp() / 4);
+            t >= 0; t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 4))
+            double_backward_convolution_1(l, tiles, t, channel_block, own,
+                block.reduce.set1[cgtp_warp() / 4], partition.partial_row[1], stream, keep);
     }
 }
 
-/* d_x: rows of the edges of each sender, added in the order of by_sender; 16 bytes a thread. */
-CGTP_KERNEL(128, 8) d_x_gather(const launch l)
+/* d_x: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */
+CGTP_KERNEL(128, 8) double_backward_gather_d_x(const launch l)
 {
-    enum { PIECES = 288, BLOCKS = (PIECES + 127) / 128 };
-    const int64_t node = cgtp_block() / BLOCKS;
-    const int at = ((int)(cgtp_block() % BLOCKS) * 128 + cgtp_thread()) * 4;
+    const int64_t node = cgtp_block() / 3;
+    const int at = ((int)(cgtp_block() % 3) * 128 + cgtp_thread()) * 4;
     cgtp_launch_wait();
     if (at >= 1152)
         return;
     real sum[4] = {0};
-    if (at >= 0 && at < 128) {
-        cgtp_gather(sum, l.d_x_edges + 0 + at, 1152, l.graph.by_sender, l.graph.sender_row[node],
-                    l.graph.sender_row[node + 1]);
-    }
-    if (at >= 128 && at < 512) {
-        cgtp_gather(sum, l.d_x_edges + 0 + at, 1152, l.graph.by_sender, l.graph.sender_row[node],
-                    l.graph.sender_row[node + 1]);
-    }
-    if (at >= 512 && at < 1152) {
-        cgtp_gather(sum, l.d_x_edges + 0 + at, 1152, l.graph.by_sender, l.graph.sender_row[node],
-                    l.graph.sender_row[node + 1]);
-    }
+    cgtp_gather_rows(sum, l.d_x_edges + at, 1152, l.graph, node);
     cgtp_store<4>(l.d_x + node * 1152 + at, sum);
 }
 
-/* d_y: the shares of each edge, one a segment or warp, added in order; an element a thread. */
-CGTP_KERNEL(256, 4) d_y_sum(const launch l)
+/* d_y: the parts of each edge's row, one per path set or warp, added in order; an element per
+ * thread. */
+CGTP_KERNEL(256, 4) double_backward_sum_d_y(const launch l)
 {
     const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();
     cgtp_launch_wait();
-    if (at >= l.graph.items * 16)
-        return;
-    const real *const from = l.d_y_parts + at / 16 * 32 + at % 16;
-    real sum = from[0];
-    CGTP_UNROLL
-    for (int i = 1; i < 2; i++)
-        sum += from[i * 16];
-    l.d_y[at] = sum;
+    if (at < l.graph.items * 16)
+        l.d_y[at] = cgtp_sum_parts<2, 16>(l.d_y_parts, at);
 }
 
-/* Lays out the workspace; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
+/* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */
+static size_t lay_out(const cgtp_graph *graph, launch &l, void *base)
 {
-    size_t at = 0;
-    if (l)
-        l->counters_convolution = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)cgtp_counters(2, 2, cgtp_multiprocessors()) * 1 * sizeof(unsigned));
-    if (l)
-        l->flag_convolution = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)cgtp_slots(2, 4, 2) * 1 * sizeof(unsigned));
-    if (l)
-        l->partial_convolution = (real *)(base + at);
-    at += cgtp_round_up((size_t)cgtp_slots(2, 4, 2) * 1280 * sizeof(real));
-    if (l)
-        l->d_x_edges = (real *)(base + at);
-    at += cgtp_round_up((size_t)graph->items * 1152 * sizeof(real));
-    if (l)
-        l->d_y_parts = (real *)(base + at);
-    at += cgtp_round_up((size_t)graph->items * 32 * sizeof(real));
-    return at;
+    cgtp_workspace space(base);
+    l.counters_double_backward_convolution = space.area<unsigned>(cgtp_counters(2, 2,
+        cgtp_multiprocessors()));
+    l.flag_double_backward_convolution = space.area<unsigned>(cgtp_partial_rows(2, 4, 2));
+    l.partial_double_backward_convolution = space.area<real>(cgtp_partial_rows(2, 4, 2), 1280);
+    l.d_x_edges = space.area<real>(graph->items, 1152);
+    l.d_y_parts = space.area<real>(graph->items, 32);
+    return space.bytes();
 }
+
+} // namespace
 
 extern "C" size_t mace_large_double_backward_workspace(const cgtp_graph *graph)
 {
-    const size_t bytes = graph ? lay_out(graph, NULL, NULL) : 0;
-    return bytes ? bytes : 16;
+    launch l;
+    return graph ? lay_out(graph, l, NULL) : 0;
 }
 
 extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x, const float *y,
@@ -1693,50 +1532,21 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
                                        const float *cw, float *d_gz, float *d_x, float *d_y, float *d_w,
                                        void *workspace, size_t workspace_bytes, cgtp_stream stream)
 {
-    cgtp_status status;
-    if (!graph)
-        return CGTP_NULL_POINTER;
-    if (graph->items < 0 || graph->senders < 0 || graph->receivers < 0)
-        return CGTP_BAD_SIZE;
-    if (graph->items && !graph->sender)
-        return CGTP_NULL_POINTER;
-    if (graph->items && !graph->senders)
-        return CGTP_BAD_SIZE;
-    if (graph->items && !graph->receiver)
-        return CGTP_NULL_POINTER;
-    if (graph->items && !graph->receivers)
-        return CGTP_BAD_SIZE;
-    if (graph->receivers && !graph->receiver_row)
-        return CGTP_NULL_POINTER;
-    if (graph->senders && (!graph->sender_row || (graph->items && !graph->by_sender)))
-        return CGTP_NULL_POINTER;
-    if ((status = cgtp_check_array(x, graph->senders, 1152)))
+    cgtp_status status = cgtp_check_graph(graph,
+        CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW | CGTP_NEEDS_BY_SENDER);
+    if (status)
         return status;
-    if ((status = cgtp_check_array(y, graph->items, 16)))
+    const cgtp_array arrays[] = {{x, graph->senders, 1152}, {y, graph->items, 16},
+        {w, graph->items, 2176}, {gz, graph->receivers, 9088}, {ax, graph->senders, 1152},
+        {by, graph->items, 16}, {cw, graph->items, 2176}, {d_gz, graph->receivers, 9088},
+        {d_x, graph->senders, 1152}, {d_y, graph->items, 16}, {d_w, graph->items, 2176}};
+    if ((status = cgtp_check_arrays(arrays)))
         return status;
-    if ((status = cgtp_check_array(w, graph->items, 2176)))
-        return status;
-    if ((status = cgtp_check_array(gz, graph->receivers, 9088)))
-        return status;
-    if ((status = cgtp_check_array(ax, graph->senders, 1152)))
-        return status;
-    if ((status = cgtp_check_array(by, graph->items, 16)))
-        return status;
-    if ((status = cgtp_check_array(cw, graph->items, 2176)))
-        return status;
-    if ((status = cgtp_check_array(d_gz, graph->receivers, 9088)))
-        return status;
-    if ((status = cgtp_check_array(d_x, graph->senders, 1152)))
-        return status;
-    if ((status = cgtp_check_array(d_y, graph->items, 16)))
-        return status;
-    if ((status = cgtp_check_array(d_w, graph->items, 2176)))
-        return status;
+    launch l = {};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, NULL, NULL))
+    if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
         return CGTP_WORKSPACE;
-    launch l = {};
     l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
                graph->receiver_row, graph->by_sender, graph->sender_row};
     l.x = x;
@@ -1750,24 +1560,28 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
     l.d_x = d_x;
     l.d_y = d_y;
     l.d_w = d_w;
-    lay_out(graph, &l, (char *)workspace);
-    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.counters_convolution, l.flag_convolution},
-                                           {(size_t)(graph->items ? 0 : graph->receivers) * 9088 * sizeof(real),
-                                            (size_t)(cgtp_counters(2, 2, cgtp_multiprocessors())) * 1 * sizeof(unsigned),
-                                            (size_t)(cgtp_slots(2, 4, 2)) * 1 * sizeof(unsigned)}},
-                             stream)))
+    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.counters_double_backward_convolution,
+        l.flag_double_backward_convolution}, {(size_t)(graph->items ? 0
+        : graph->receivers) * 9088 * sizeof(real), (size_t)(cgtp_counters(2, 2,
+        cgtp_multiprocessors())) * sizeof(unsigned), (size_t)(cgtp_partial_rows(2, 4,
+        2)) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {868, 1174}, groups[] = {4, 4};
-        const auto division = cgtp_divide<2>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups, true);
-        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? double_backward_convolution<CGTP_FEW_NODES> : double_backward_convolution<0>,
-                                        cgtp_division_blocks(division), 128, 99344, stream, l, division)))
+        /* by path set: instructions per edge and channel block; channel blocks */
+        static const int cost[] = {868, 1174}, channel_blocks[] = {4, 4};
+        const auto partition = cgtp_make_partition<2>(cgtp_multiprocessors(), 2, 4, graph->items,
+            cost, channel_blocks, true);
+        const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
+        if ((status = cgtp_launch_early(nodes ? double_backward_convolution<CGTP_FEW_NODES>
+            : double_backward_convolution<0>, cgtp_partition_blocks(partition), 128,
+            sizeof(double_backward_convolution_block), stream, l, partition)))
             return status;
     }
-    if ((status = cgtp_launch_early(d_x_gather, graph->senders * 3, 128, 0, stream, l)))
+    if ((status = cgtp_launch_early(double_backward_gather_d_x, graph->senders * 3, 128, 0, stream,
+        l)))
         return status;
-    if ((status = cgtp_launch_early(d_y_sum, (graph->items * 16 + 255) / 256, 256, 0, stream, l)))
+    if ((status = cgtp_launch_early(double_backward_sum_d_y, (graph->items * 16 + 255) / 256, 256,
+        0, stream, l)))
         return status;
     return CGTP_OK;
 }

@@ -8,13 +8,16 @@
  *   z receiver  128x0e+128x0e+128x0e+128x1o+128x1o+128x1o+128x1o+128x1o+128x2e+128x2e+128x2e+128x2e+128x2e+
  *               128x3o+128x3o+128x3o+128x3o
  */
-/* Plan for sm_90:
+/* Cost, and the plan for sm_90:
+ *   53211 flops and at least 8768 bytes per item (6.1 flops per byte), 4608 per row of sender, 36352 per
+ *       row of receiver;
+ *   floor: the longer of these bytes at the device's bandwidth and these flops at its peak
  *   kernel forward: 1 schedule, 53211 flops and at least 8768 bytes per item
  *     convolution: pipelined convolution, all paths; 53211 flops per item
  *       z = Q_g(x, y, w); row with a fix-up
  *       stages 3, warps per block 4, blocks per multiprocessor 2, shared bytes per block 115200,
  *       registers most 255
- *       segment 0:
+ *       path set 0:
  *         paths 0, 4, 11, 3, 1, 9, 6, 15, 8, 5, 14, 2, 12, 13, 10, 7, 16, channels 128,
  *         channels per lane 2, groups 2, registers 220, stage bytes 6784, instructions per edge 740
  */
@@ -22,7 +25,14 @@
 
 typedef float real;
 #include "cgtp_cuda.h"
-#include "cgtp_gpu.h"
+#include "cgtp_convolution.h"
+#include "cgtp_launch.h"
+
+static_assert(CGTP_DEVICE_ABI == 2, "made for other headers of the runtime");
+static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
+
+namespace
+{
 
 /* The caller's graph: arrays of the device. */
 struct graph_arrays {
@@ -33,16 +43,16 @@ struct graph_arrays {
     const int64_t *sender_row;
 };
 
-/* A launch: the caller's arrays and the parts of the workspace. */
+/* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
     graph_arrays graph;
     const real *x;
     const real *y;
     const real *w;
     real *z;
-    unsigned *counters_convolution;
-    unsigned *flag_convolution;
-    real *partial_convolution;
+    unsigned *counters_forward_convolution;
+    unsigned *flag_forward_convolution;
+    real *partial_forward_convolution;
 };
 
 constexpr real K4_1 = 0x1p+1f; /* 2 */
@@ -72,340 +82,138 @@ constexpr real K5_8 = 0x1.94c584p-1f; /* sqrt(5/8) */
 constexpr real K1_10 = 0x1.43d136p-2f; /* sqrt(1/10) */
 constexpr real K4_5 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
 
-enum { PARTIAL_convolution = 4544 }; /* elements that a warp puts aside for a receiver it shares */
+/* What a warp brings in for an edge: its channels' slices of rows. */
+struct alignas(16) stage_0 {
+    real x0[64], x1[192], x2[320]; /* x, by irreps segment */
+    real y[16];
+    real w0[64], w1[64], w2[64], w3[64], w4[64], w5[64], w6[64], w7[64], w8[64], w9[64], w10[64],
+        w11[64], w12[64], w13[64], w14[64], w15[64], w16[64]; /* w, by path */
+    unsigned char padding0[64]; /* to whole lines */
+};
+static_assert(sizeof(stage_0) == 6784 && offsetof(stage_0, y) == 2304
+    && offsetof(stage_0, w0) == 2368, "as planned");
 
-/* Segment 0: 17 paths, 2 channels a lane, warp `group` of 2; one piece of work. slots: where the segment's partial sums begin. */
+/* Through which rows leave a warp, so that lanes write whole lines. */
+union alignas(16) staging_0 {
+    real rows[2][1024];
+};
+static_assert(sizeof(staging_0) == 8192, "as planned");
+
+/* The shared memory of a warp. */
+struct alignas(16) warp_0 {
+    stage_0 ring[3];
+    staging_0 staging;
+    cgtp_tile tile;
+    unsigned char padding0[104]; /* to whole lines */
+};
+static_assert(sizeof(warp_0) == 28800 && offsetof(warp_0, staging) == 20352
+    && offsetof(warp_0, tile) == 28544, "as planned");
+
+/* The shared memory of a block. */
+struct alignas(16) forward_convolution_block {
+    warp_0 warp[4];
+};
+static_assert(sizeof(forward_convolution_block) == 115200, "as planned");
+
+/* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */
+enum { PARTIAL_forward_convolution = 4544 };
+
+/* Path set 0: 17 paths, 2 channels per lane, 2 channel blocks; where its parts are in rows. */
+struct set_0 {
+    static constexpr int channels = 2, blocks = 2;
+};
+struct set_0_x : set_0 {
+    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}};
+};
+struct set_0_w : set_0 {
+    static constexpr int64_t offset[] = {0, 128, 256, 384, 512, 640, 768, 896, 1024, 1152, 1280,
+        1408, 1536, 1664, 1792, 1920, 2048};
+};
+struct set_0_z : set_0 {
+    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {5, 4224}, {3, 384}, {1, 128},
+        {5, 2944}, {3, 1536}, {7, 7296}, {5, 2304}, {3, 1152}, {7, 6400}, {1, 256}, {5, 4864},
+        {7, 5504}, {5, 3584}, {3, 1920}, {7, 8192}};
+    static constexpr real factor[] = {
+        1, /* z0: 1 */
+        1, 1, 1, /* z4: 1 */
+        1, 1, 1, 1, 1, /* z11: 1 */
+        1, 1, 1, /* z3: 1 */
+        0x1.279a74p-1f, /* z1: sqrt(1/3) */
+        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.a20bd8p-2f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f,
+            /* z9: sqrt(1/2), sqrt(1/2), sqrt(1/6), sqrt(1/2), sqrt(1/2) */
+        0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z6: sqrt(3/10) */
+        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
+            0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
+            sqrt(1/30), sqrt(1/3), sqrt(1/2) */
+        1, 1, 1, 1, 1, /* z8: 1 */
+        0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z5: sqrt(3/10) */
+        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
+            0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
+            sqrt(1/30), sqrt(1/3), sqrt(1/2) */
+        0x1.c9f25cp-2f, /* z2: sqrt(1/5) */
+        0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f,
+            /* z12: sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7) */
+        1, 1, 1, 1, 1, 1, 1, /* z13: 1 */
+        0x1.3c0366p-3f, 0x1.f3a92cp-2f, 0x1.11aceep-1f, 0x1.f3a92cp-2f, 0x1.31fa8p-1f,
+            /* z10: sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14) */
+        0x1.e990cep-4f, 0x1.83091ep-2f, 0x1.e990cep-4f, /* z7: sqrt(1/70), sqrt(1/7), sqrt(1/70) */
+        0x1.279a74p-2f, 0x1.6a09e6p-2f, 0x1.c9f25cp-2f, 0x1.279a74p-1f, 0x1.c9f25cp-2f,
+            0x1.6a09e6p-2f, 0x1.279a74p-2f, /* z16: sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3),
+            sqrt(1/5), sqrt(1/8), sqrt(1/12) */
+    };
+};
+
+/* Path set 0: the edges of tile `number`, for one channel block. partial_row: the set's first. */
 template <int nodes>
-CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0, true> &work, int number, int group, int64_t slots, unsigned char *ring,
-                  cgtp_policy stream, cgtp_policy keep)
+CGTP_DEVICE void forward_convolution_0(const launch &l,
+    const cgtp_tile_scheduler<nodes, 0, true> &tiles, int number, int channel_block, warp_0 &own,
+    int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
 {
-    enum { STAGES = 3, STAGE = 6784 };
     const graph_arrays &graph = l.graph;
-    const cgtp_piece &piece = *work.piece;
-    const int lane = cgtp_lane_kept();
-    cgtp_opening opening = work.open(graph, number);
-    const int64_t first = opening.first;
-    const int count = opening.count;
-    int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    work.find(graph, opening);
-    int32_t node = (int32_t)opening.node;
-    cgtp_address stage = cgtp_address_of(ring); /* the one that is loaded next */
-    int done = 0;
-    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
-    /* Starts the copies of edge number `next` of the range into a stage of the ring. */
-    auto load = [&](int next, cgtp_address stage, int lane) {
-        if (next % CGTP_LANES == 0) {
-            senders = next_senders;
-            const int ahead = next + CGTP_LANES + lane;
-            next_senders = ahead < count ? graph.sender[first + ahead] : 0;
-        }
-        const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(cgtp_pointer(stage) + lane * 16);
-        const real *const x_row1 = cgtp_base(l.x + from * (int64_t)1152 + group * 64 + lane * 4);
-        const real *const x_row3 = cgtp_base(l.x + from * (int64_t)1152 + group * 192 + lane * 4);
-        const real *const x_row5 = cgtp_base(l.x + from * (int64_t)1152 + group * 320 + lane * 4);
-        if (lane < 16)
-            cgtp_copy16(to + 0, x_row1, keep);
-        cgtp_copy16(to + 256, x_row3 + 128, keep);
-        if (lane < 16)
-            cgtp_copy16(to + 768, x_row3 + 128 + 128, keep);
-        cgtp_copy16(to + 1024, x_row5 + 512, keep);
-        cgtp_copy16(to + 1536, x_row5 + 512 + 128, keep);
-        if (lane < 16)
-            cgtp_copy16(to + 2048, x_row5 + 512 + 256, keep);
-        const real *const y_row = l.y + (first + next) * 16 + lane * 4;
-        if (lane < 4)
-            cgtp_copy16(to + 2304, y_row, stream);
-        const real *const w_row = cgtp_base(l.w + (first + next) * 2176 + group * 64 + lane / 16 * 128 + lane % 16 * 4);
-        cgtp_copy16(to + 2368, w_row + 0, stream);
-        cgtp_copy16(to + 2880, w_row + 256, stream);
-        cgtp_copy16(to + 3392, w_row + 512, stream);
-        cgtp_copy16(to + 3904, w_row + 768, stream);
-        cgtp_copy16(to + 4416, w_row + 1024, stream);
-        cgtp_copy16(to + 4928, w_row + 1280, stream);
-        cgtp_copy16(to + 5440, w_row + 1536, stream);
-        cgtp_copy16(to + 5952, w_row + 1792, stream);
-        if (lane < 16)
-            cgtp_copy16(to + 6464, w_row + 2048, stream);
+    const cgtp_tile &tile = own.tile;
+    const int lane = cgtp_pinned_lane();
+    cgtp_tile_prologue prologue = tiles.begin(graph, number);
+    const int64_t first = prologue.first;
+    const int count = prologue.count;
+    cgtp_senders<int32_t> senders(graph, first, count, lane);
+    tiles.resolve(graph, prologue);
+    int32_t node = (int32_t)prologue.node;
+    cgtp_ring<stage_0, 3> ring(own.ring);
+    int done = 0; /* edges of the tile */
+    /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
+    auto load = [&](int edge, stage_0 &to, int lane) {
+        const auto sender = senders.of(graph, first, count, edge, lane);
+        cgtp_copy_segments<set_0_x>(l.x + sender * (int64_t)1152, channel_block, lane, keep, to.x0,
+            to.x1, to.x2);
+        cgtp_copy_row(to.y, l.y + (first + edge) * 16, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.w0, l.w + (first + edge) * 2176, channel_block, lane, stream);
     };
-    real z0[2] = {0};
-    real z4[6] = {0};
-    real z11[10] = {0};
-    real z3[6] = {0};
-    real z1[2] = {0};
-    real z9[10] = {0};
-    real z6[6] = {0};
-    real z15[14] = {0};
-    real z8[10] = {0};
-    real z5[6] = {0};
-    real z14[14] = {0};
-    real z2[2] = {0};
-    real z12[10] = {0};
-    real z13[14] = {0};
-    real z10[10] = {0};
-    real z7[6] = {0};
-    real z16[14] = {0};
-    /* Writes the sums as row `row` of the output. */
-    auto flush = [&](int64_t row, int lane) {
-        real *const z_row1 = cgtp_base(l.z + row * 9088 + group * 64 + lane * 4);
-        real *const z_row3 = cgtp_base(l.z + row * 9088 + group * 192 + lane * 4);
-        real *const z_row5 = cgtp_base(l.z + row * 9088 + group * 320 + lane * 4);
-        real *const z_row7 = cgtp_base(l.z + row * 9088 + group * 448 + lane * 4);
-        /* through buffer 0 */
-        cgtp_store<2>((real *)(leave + 0) + lane * 2, z0);
-        cgtp_store<6>((real *)(leave + 256) + lane * 6, z4);
-        cgtp_store<10>((real *)(leave + 1024) + lane * 10, z11);
-        cgtp_store<6>((real *)(leave + 2304) + lane * 6, z3);
-        z1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z1[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_store<2>((real *)(leave + 3072) + lane * 2, z1);
-        cgtp_sync_warp();
-        if (lane < 16)
-            cgtp_put16(z_row1, leave + 0 + lane * 16);
-        cgtp_put16(z_row3 + 768, leave + 256 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row3 + 896, leave + 768 + lane * 16);
-        cgtp_put16(z_row5 + 4224, leave + 1024 + lane * 16);
-        cgtp_put16(z_row5 + 4352, leave + 1536 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row5 + 4480, leave + 2048 + lane * 16);
-        cgtp_put16(z_row3 + 384, leave + 2304 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row3 + 512, leave + 2816 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row1 + 128, leave + 3072 + lane * 16);
-        /* through buffer 1 */
-        z9[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z9[5] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z9[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z9[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z9[2] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
-        z9[7] *= 0x1.a20bd8p-2f; /* sqrt(1/6) */
-        z9[3] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z9[8] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z9[4] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z9[9] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_store<10>((real *)(leave + 4096) + lane * 10, z9);
-        z6[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z6[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z6[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z6[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z6[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z6[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_store<6>((real *)(leave + 5376) + lane * 6, z6);
-        z15[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z15[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z15[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z15[8] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z15[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        z15[9] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        z15[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z15[10] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z15[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        z15[11] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        z15[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z15[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z15[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z15[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_store<14>((real *)(leave + 6144) + lane * 14, z15);
-        cgtp_sync_warp();
-        cgtp_put16(z_row5 + 2944, leave + 4096 + lane * 16);
-        cgtp_put16(z_row5 + 3072, leave + 4608 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row5 + 3200, leave + 5120 + lane * 16);
-        cgtp_put16(z_row3 + 1536, leave + 5376 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row3 + 1664, leave + 5888 + lane * 16);
-        cgtp_put16(z_row7 + 7296, leave + 6144 + lane * 16);
-        cgtp_put16(z_row7 + 7424, leave + 6656 + lane * 16);
-        cgtp_put16(z_row7 + 7552, leave + 7168 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row7 + 7680, leave + 7680 + lane * 16);
-        /* through buffer 0 */
-        cgtp_store<10>((real *)(leave + 0) + lane * 10, z8);
-        z5[0] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z5[3] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z5[1] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z5[4] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z5[2] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        z5[5] *= 0x1.186f18p-1f; /* sqrt(3/10) */
-        cgtp_store<6>((real *)(leave + 1280) + lane * 6, z5);
-        z14[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z14[7] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z14[1] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z14[8] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z14[2] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        z14[9] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        z14[3] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z14[10] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z14[4] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        z14[11] *= 0x1.75e974p-3f; /* sqrt(1/30) */
-        z14[5] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z14[12] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z14[6] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z14[13] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_store<14>((real *)(leave + 2048) + lane * 14, z14);
-        z2[0] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z2[1] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        cgtp_store<2>((real *)(leave + 3840) + lane * 2, z2);
-        cgtp_sync_warp();
-        cgtp_put16(z_row5 + 2304, leave + 0 + lane * 16);
-        cgtp_put16(z_row5 + 2432, leave + 512 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row5 + 2560, leave + 1024 + lane * 16);
-        cgtp_put16(z_row3 + 1152, leave + 1280 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row3 + 1280, leave + 1792 + lane * 16);
-        cgtp_put16(z_row7 + 6400, leave + 2048 + lane * 16);
-        cgtp_put16(z_row7 + 6528, leave + 2560 + lane * 16);
-        cgtp_put16(z_row7 + 6656, leave + 3072 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row7 + 6784, leave + 3584 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row1 + 256, leave + 3840 + lane * 16);
-        /* through buffer 1 */
-        z12[0] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        z12[5] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        z12[1] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        z12[6] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        z12[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        z12[7] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        z12[3] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        z12[8] *= 0x1.da0518p-2f; /* sqrt(3/14) */
-        z12[4] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        z12[9] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        cgtp_store<10>((real *)(leave + 4096) + lane * 10, z12);
-        cgtp_store<14>((real *)(leave + 5376) + lane * 14, z13);
-        cgtp_sync_warp();
-        cgtp_put16(z_row5 + 4864, leave + 4096 + lane * 16);
-        cgtp_put16(z_row5 + 4992, leave + 4608 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row5 + 5120, leave + 5120 + lane * 16);
-        cgtp_put16(z_row7 + 5504, leave + 5376 + lane * 16);
-        cgtp_put16(z_row7 + 5632, leave + 5888 + lane * 16);
-        cgtp_put16(z_row7 + 5760, leave + 6400 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row7 + 5888, leave + 6912 + lane * 16);
-        /* through buffer 0 */
-        z10[0] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
-        z10[5] *= 0x1.3c0366p-3f; /* sqrt(1/42) */
-        z10[1] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
-        z10[6] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
-        z10[2] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        z10[7] *= 0x1.11aceep-1f; /* sqrt(2/7) */
-        z10[3] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
-        z10[8] *= 0x1.f3a92cp-2f; /* sqrt(5/21) */
-        z10[4] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        z10[9] *= 0x1.31fa8p-1f; /* sqrt(5/14) */
-        cgtp_store<10>((real *)(leave + 0) + lane * 10, z10);
-        z7[0] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        z7[3] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        z7[1] *= 0x1.83091ep-2f; /* sqrt(1/7) */
-        z7[4] *= 0x1.83091ep-2f; /* sqrt(1/7) */
-        z7[2] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        z7[5] *= 0x1.e990cep-4f; /* sqrt(1/70) */
-        cgtp_store<6>((real *)(leave + 1280) + lane * 6, z7);
-        z16[0] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        z16[7] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        z16[1] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        z16[8] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        z16[2] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z16[9] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z16[3] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z16[10] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        z16[4] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z16[11] *= 0x1.c9f25cp-2f; /* sqrt(1/5) */
-        z16[5] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        z16[12] *= 0x1.6a09e6p-2f; /* sqrt(1/8) */
-        z16[6] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        z16[13] *= 0x1.279a74p-2f; /* sqrt(1/12) */
-        cgtp_store<14>((real *)(leave + 2048) + lane * 14, z16);
-        cgtp_sync_warp();
-        cgtp_put16(z_row5 + 3584, leave + 0 + lane * 16);
-        cgtp_put16(z_row5 + 3712, leave + 512 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row5 + 3840, leave + 1024 + lane * 16);
-        cgtp_put16(z_row3 + 1920, leave + 1280 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row3 + 2048, leave + 1792 + lane * 16);
-        cgtp_put16(z_row7 + 8192, leave + 2048 + lane * 16);
-        cgtp_put16(z_row7 + 8320, leave + 2560 + lane * 16);
-        cgtp_put16(z_row7 + 8448, leave + 3072 + lane * 16);
-        if (lane < 16)
-            cgtp_put16(z_row7 + 8576, leave + 3584 + lane * 16);
-        cgtp_sync_warp();
-    };
-    /* Keeps the sums in the workspace. */
-    auto put_aside = [&](real *to) {
-        CGTP_UNROLL for (int i = 0; i < 2; i++) to[(0 + i) * CGTP_LANES] = z0[i];
-        CGTP_UNROLL for (int i = 0; i < 6; i++) to[(2 + i) * CGTP_LANES] = z4[i];
-        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(8 + i) * CGTP_LANES] = z11[i];
-        CGTP_UNROLL for (int i = 0; i < 6; i++) to[(18 + i) * CGTP_LANES] = z3[i];
-        CGTP_UNROLL for (int i = 0; i < 2; i++) to[(24 + i) * CGTP_LANES] = z1[i];
-        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(26 + i) * CGTP_LANES] = z9[i];
-        CGTP_UNROLL for (int i = 0; i < 6; i++) to[(36 + i) * CGTP_LANES] = z6[i];
-        CGTP_UNROLL for (int i = 0; i < 14; i++) to[(42 + i) * CGTP_LANES] = z15[i];
-        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(56 + i) * CGTP_LANES] = z8[i];
-        CGTP_UNROLL for (int i = 0; i < 6; i++) to[(66 + i) * CGTP_LANES] = z5[i];
-        CGTP_UNROLL for (int i = 0; i < 14; i++) to[(72 + i) * CGTP_LANES] = z14[i];
-        CGTP_UNROLL for (int i = 0; i < 2; i++) to[(86 + i) * CGTP_LANES] = z2[i];
-        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(88 + i) * CGTP_LANES] = z12[i];
-        CGTP_UNROLL for (int i = 0; i < 14; i++) to[(98 + i) * CGTP_LANES] = z13[i];
-        CGTP_UNROLL for (int i = 0; i < 10; i++) to[(112 + i) * CGTP_LANES] = z10[i];
-        CGTP_UNROLL for (int i = 0; i < 6; i++) to[(122 + i) * CGTP_LANES] = z7[i];
-        CGTP_UNROLL for (int i = 0; i < 14; i++) to[(128 + i) * CGTP_LANES] = z16[i];
-    };
+    ring.fill(count, load);
+    tiles.commit(prologue, number);
     CGTP_LOOP
-    for (int i = 0; i < STAGES - 1; i++) {
-        if (i < count)
-            load(i, stage, cgtp_lane_anew());
-        cgtp_copies_commit();
-        stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
-    }
-    work.keep(opening, number);
-    CGTP_LOOP
-    for (; node < cgtp_uniform(piece.node_end); node++) {
+    for (; node < cgtp_uniform(tile.node_end); node++) {
         if (node % CGTP_LANES == 0)
-            work.go_on(graph, node, first);
-        const int full = cgtp_uniform(cgtp_row_end(piece, node)), end = full < count ? full : count;
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z0[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z4[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z11[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z3[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z1[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z9[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z6[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z15[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z8[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z5[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z14[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 2; i++) z2[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z12[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z13[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 10; i++) z10[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 6; i++) z7[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 14; i++) z16[i] = 0;
+            tiles.advance(graph, node, first);
+        const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
+        real z[142] = {0};
+        real *const z0 = z, *const z4 = z + 2, *const z11 = z + 8, *const z3 = z + 18,
+            *const z1 = z + 24, *const z9 = z + 26, *const z6 = z + 36, *const z15 = z + 42,
+            *const z8 = z + 56, *const z5 = z + 66, *const z14 = z + 72, *const z2 = z + 86,
+            *const z12 = z + 88, *const z13 = z + 98, *const z10 = z + 112, *const z7 = z + 122,
+            *const z16 = z + 128;
         CGTP_LOOP
         for (; done < end; done++) {
-            cgtp_copies_wait<STAGES - 2>();
-            cgtp_sync_warp();
-            if (done + STAGES - 1 < count) /* into the stage that the edge before had */
-                load(done + STAGES - 1, stage, lane);
-            cgtp_copies_commit();
-            stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
-            const unsigned char *const at = cgtp_pointer(stage);
-            real x0[2];
-            cgtp_load<2>(x0, (const real *)(at + 0) + lane * 2);
-            real x1[6];
-            cgtp_load<6>(x1, (const real *)(at + 256) + lane * 6);
-            real x2[10];
-            cgtp_load<10>(x2, (const real *)(at + 1024) + lane * 10);
+            const stage_0 &at = ring.turn(done, count, lane, load);
+            real x0[2], x1[6], x2[10];
+            cgtp_load_lane(x0, at.x0, lane);
+            cgtp_load_lane(x1, at.x1, lane);
+            cgtp_load_lane(x2, at.x2, lane);
             real y[16];
-            cgtp_load_row<16>(y, (const real *)(at + 2304));
+            cgtp_load_row<16>(y, at.y);
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 1 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2368) + lane * 2);
+                cgtp_load<2>(w_v, at.w0 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x0[u];
@@ -416,7 +224,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 3 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3392) + lane * 2);
+                cgtp_load<2>(w_v, at.w4 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
@@ -430,7 +238,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
                * 5 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 5184) + lane * 2);
+                cgtp_load<2>(w_v, at.w11 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
@@ -447,7 +255,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 3 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3136) + lane * 2);
+                cgtp_load<2>(w_v, at.w3 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x0[u];
@@ -461,7 +269,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 3 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2624) + lane * 2);
+                cgtp_load<2>(w_v, at.w1 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
@@ -474,7 +282,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                * sqrt(1/2) x2, sqrt(1/6), sqrt(1/2) x2; 11 fma, 3 mul per channel; 1 mul per item */
                 const real y_f3 = K4_1 * y[2];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 4672) + lane * 2);
+                cgtp_load<2>(w_v, at.w9 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
@@ -495,7 +303,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 const real y_f4 = K4_3 * y[2];
                 const real y_f5 = K1_3 * y[3];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3904) + lane * 2);
+                cgtp_load<2>(w_v, at.w6 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
@@ -517,7 +325,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 const real y_f5 = K3_1 * y[2];
                 const real y_f6 = K12_1 * y[3];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 6208) + lane * 2);
+                cgtp_load<2>(w_v, at.w15 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
@@ -542,7 +350,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
                * 5 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 4416) + lane * 2);
+                cgtp_load<2>(w_v, at.w8 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x0[u];
@@ -562,7 +370,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 const real y_f3 = K4_3 * y[6];
                 const real y_f5 = s0_0 - y[8];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 3648) + lane * 2);
+                cgtp_load<2>(w_v, at.w5 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
@@ -585,7 +393,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 const real y_f7 = K16_1 * y[7];
                 const real y_f8 = s0_0 - y[8];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 5952) + lane * 2);
+                cgtp_load<2>(w_v, at.w14 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
@@ -605,7 +413,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/5);
                * 5 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 2880) + lane * 2);
+                cgtp_load<2>(w_v, at.w2 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
@@ -629,7 +437,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 const real y_f11 = K1_3 * y[7];
                 const real y_f12 = s0_0 + y[8];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 5440) + lane * 2);
+                cgtp_load<2>(w_v, at.w12 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
@@ -654,7 +462,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column = 1 x7;
                * 7 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 5696) + lane * 2);
+                cgtp_load<2>(w_v, at.w13 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x0[u];
@@ -685,7 +493,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 const real y_f12 = K2_3 * y[14];
                 const real y_f13 = y[15] - K1_15 * y[13];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 4928) + lane * 2);
+                cgtp_load<2>(w_v, at.w10 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
@@ -717,7 +525,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 const real y_f12 = s0_0 - K10_1 * y[14];
                 const real y_f13 = y[13] - K15_1 * y[15];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 4160) + lane * 2);
+                cgtp_load<2>(w_v, at.w7 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
@@ -762,7 +570,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 const real y_f23 = y[13] + K5_3 * y[15];
                 const real y_f24 = K5_1 * y[15];
                 real w_v[2];
-                cgtp_load<2>(w_v, (const real *)(at + 6464) + lane * 2);
+                cgtp_load<2>(w_v, at.w16 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
@@ -788,135 +596,112 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 }
             }
         }
-        if (piece.continued && node == piece.node) {
-            /* the range that began it adds this up */
-            const int64_t slot = slots + piece.range * 2 + group;
-            put_aside(l.partial_convolution + slot * PARTIAL_convolution + lane);
-            cgtp_flag_raise(l.flag_convolution + slot);
+        if (tile.continued && node == tile.node) {
+            /* the receiver begins in an earlier tile, whose warp adds these sums */
+            const int64_t row = partial_row + tile.number * 2 + channel_block;
+            cgtp_spill_partial<142>(l.partial_forward_convolution
+                + row * PARTIAL_forward_convolution + lane, z);
+            cgtp_signal(l.flag_forward_convolution + row);
             continue;
         }
-        if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, in their order */
+        if (cgtp_row_end(tile, node) > count) {
+            /* it has edges in the tiles after: adds their sums, in order */
             CGTP_LOOP
-            for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {
-                const int64_t slot = slots + r * 2 + group;
-                cgtp_flag_wait(l.flag_convolution + slot);
-                const real *const from = l.partial_convolution + slot * PARTIAL_convolution + lane;
-                CGTP_UNROLL for (int i = 0; i < 2; i++) z0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 6; i++) z4[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 10; i++) z11[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 6; i++) z3[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 2; i++) z1[i] += cgtp_read_other(from + (24 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 10; i++) z9[i] += cgtp_read_other(from + (26 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 6; i++) z6[i] += cgtp_read_other(from + (36 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 14; i++) z15[i] += cgtp_read_other(from + (42 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 10; i++) z8[i] += cgtp_read_other(from + (56 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 6; i++) z5[i] += cgtp_read_other(from + (66 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 14; i++) z14[i] += cgtp_read_other(from + (72 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 2; i++) z2[i] += cgtp_read_other(from + (86 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 10; i++) z12[i] += cgtp_read_other(from + (88 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 14; i++) z13[i] += cgtp_read_other(from + (98 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 10; i++) z10[i] += cgtp_read_other(from + (112 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 6; i++) z7[i] += cgtp_read_other(from + (122 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 14; i++) z16[i] += cgtp_read_other(from + (128 + i) * CGTP_LANES);
+            for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
+                const int64_t row = partial_row + t * 2 + channel_block;
+                cgtp_wait(l.flag_forward_convolution + row);
+                cgtp_add_partial<142>(z, l.partial_forward_convolution
+                    + row * PARTIAL_forward_convolution + lane);
             }
         }
-        flush(node, cgtp_lane_anew());
+        cgtp_scale_segments<set_0_z>(z);
+        cgtp_store_segments<set_0_z>(own.staging.rows, z, l.z + (int64_t)node * 9088, channel_block,
+            cgtp_reload_lane());
     }
 }
 
-/* nodes: receivers a piece of work (see cgtp_work) */
+/* forward_convolution: blocks of 128 threads, 2 per multiprocessor, each with 115200 bytes of
+ * dynamic shared memory; as many as the device holds at a time, on small ones in several waves. 220
+ * registers per thread are predicted. No wait lasts for ever: a warp waits for its own copies, for
+ * the warps of its group, which take the same tiles, and for signals of tiles after its own, which
+ * were taken before by warps that run or have ended; the last tile waits for none. nodes: receivers
+ * per tile (see cgtp_tile_scheduler). */
 template <int nodes>
-CGTP_KERNEL(128, 2) forward_convolution(const launch l, const cgtp_division<1> division)
+CGTP_KERNEL(128, 2) forward_convolution(const launch l, const cgtp_partition<1> partition)
 {
     CGTP_SHARED(shared);
+    forward_convolution_block &block = *(forward_convolution_block *)shared;
     cgtp_launch_wait();
-    int index;
-    const int segment = cgtp_place(division, l.counters_convolution, 2, index);
-    const int warp = index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 28800;
+    const int warp = cgtp_block_order(l.counters_forward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (segment == 0 && warp / 2 < division.warps[0]) {
-        const int group = warp % 2;
-        cgtp_work<nodes, 0, true> work(division, 0, (cgtp_piece *)(ring + 28544));
-        for (int number = work.start(l.graph, warp / 2, l.counters_convolution + 1 + group, NULL); number >= 0;
-             number = work.next(l.graph, l.counters_convolution + 1 + group, NULL))
-            convolution_segment_0(l, work, number, group, division.slot[0], ring, stream, keep);
-    }
+    if (warp / 2 >= partition.warps[0])
+        return;
+    const int channel_block = warp % 2;
+    warp_0 &own = block.warp[cgtp_warp()];
+    unsigned *const queue = l.counters_forward_convolution + 1 + channel_block;
+    const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile);
+    for (int t = tiles.start(l.graph, warp / 2, queue, NULL); t >= 0;
+        t = tiles.next(l.graph, queue, NULL))
+        forward_convolution_0(l, tiles, t, channel_block, own, partition.partial_row[0], stream,
+            keep);
 }
 
-/* Lays out the workspace; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
+/* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */
+static size_t lay_out(const cgtp_graph *, launch &l, void *base)
 {
-    (void)graph;
-    size_t at = 0;
-    if (l)
-        l->counters_convolution = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)cgtp_counters(1, 2, cgtp_multiprocessors()) * 1 * sizeof(unsigned));
-    if (l)
-        l->flag_convolution = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)cgtp_slots(2, 4, 1) * 1 * sizeof(unsigned));
-    if (l)
-        l->partial_convolution = (real *)(base + at);
-    at += cgtp_round_up((size_t)cgtp_slots(2, 4, 1) * 4544 * sizeof(real));
-    return at;
+    cgtp_workspace space(base);
+    l.counters_forward_convolution = space.area<unsigned>(cgtp_counters(1, 2,
+        cgtp_multiprocessors()));
+    l.flag_forward_convolution = space.area<unsigned>(cgtp_partial_rows(2, 4, 1));
+    l.partial_forward_convolution = space.area<real>(cgtp_partial_rows(2, 4, 1), 4544);
+    return space.bytes();
 }
+
+} // namespace
 
 extern "C" size_t mace_large_forward_workspace(const cgtp_graph *graph)
 {
-    const size_t bytes = graph ? lay_out(graph, NULL, NULL) : 0;
-    return bytes ? bytes : 16;
+    launch l;
+    return graph ? lay_out(graph, l, NULL) : 0;
 }
 
 extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
                                float *z, void *workspace, size_t workspace_bytes, cgtp_stream stream)
 {
-    cgtp_status status;
-    if (!graph)
-        return CGTP_NULL_POINTER;
-    if (graph->items < 0 || graph->senders < 0 || graph->receivers < 0)
-        return CGTP_BAD_SIZE;
-    if (graph->items && !graph->sender)
-        return CGTP_NULL_POINTER;
-    if (graph->items && !graph->senders)
-        return CGTP_BAD_SIZE;
-    if (graph->items && !graph->receiver)
-        return CGTP_NULL_POINTER;
-    if (graph->items && !graph->receivers)
-        return CGTP_BAD_SIZE;
-    if (graph->receivers && !graph->receiver_row)
-        return CGTP_NULL_POINTER;
-    if ((status = cgtp_check_array(x, graph->senders, 1152)))
+    cgtp_status status = cgtp_check_graph(graph,
+        CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW);
+    if (status)
         return status;
-    if ((status = cgtp_check_array(y, graph->items, 16)))
+    const cgtp_array arrays[] = {{x, graph->senders, 1152}, {y, graph->items, 16},
+        {w, graph->items, 2176}, {z, graph->receivers, 9088}};
+    if ((status = cgtp_check_arrays(arrays)))
         return status;
-    if ((status = cgtp_check_array(w, graph->items, 2176)))
-        return status;
-    if ((status = cgtp_check_array(z, graph->receivers, 9088)))
-        return status;
+    launch l = {};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, NULL, NULL))
+    if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
         return CGTP_WORKSPACE;
-    launch l = {};
     l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
                graph->receiver_row, graph->by_sender, graph->sender_row};
     l.x = x;
     l.y = y;
     l.w = w;
     l.z = z;
-    lay_out(graph, &l, (char *)workspace);
-    if ((status = cgtp_clear(cgtp_areas<3>{{z, l.counters_convolution, l.flag_convolution},
-                                           {(size_t)(graph->items ? 0 : graph->receivers) * 9088 * sizeof(real),
-                                            (size_t)(cgtp_counters(1, 2, cgtp_multiprocessors())) * 1 * sizeof(unsigned),
-                                            (size_t)(cgtp_slots(2, 4, 1)) * 1 * sizeof(unsigned)}},
-                             stream)))
+    if ((status = cgtp_clear(cgtp_areas<3>{{z, l.counters_forward_convolution,
+        l.flag_forward_convolution}, {(size_t)(graph->items ? 0
+        : graph->receivers) * 9088 * sizeof(real), (size_t)(cgtp_counters(1, 2,
+        cgtp_multiprocessors())) * sizeof(unsigned), (size_t)(cgtp_partial_rows(2, 4,
+        1)) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {740}, groups[] = {2};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 2, 4, graph->items, work, groups, true);
-        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? forward_convolution<CGTP_FEW_NODES> : forward_convolution<0>,
-                                        cgtp_division_blocks(division), 128, 115200, stream, l, division)))
+        /* by path set: instructions per edge and channel block; channel blocks */
+        static const int cost[] = {740}, channel_blocks[] = {2};
+        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
+            cost, channel_blocks, true);
+        const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
+        if ((status = cgtp_launch_early(nodes ? forward_convolution<CGTP_FEW_NODES>
+            : forward_convolution<0>, cgtp_partition_blocks(partition), 128,
+            sizeof(forward_convolution_block), stream, l, partition)))
             return status;
     }
     return CGTP_OK;

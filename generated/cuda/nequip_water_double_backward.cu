@@ -7,7 +7,10 @@
  *   w item      320 weights of 10 paths
  *   z receiver  32x0o+32x0o+32x0e+32x0e+32x1o+32x1o+32x1o+32x1e+32x1e+32x1e
  */
-/* Plan for sm_90:
+/* Cost, and the plan for sm_90:
+ *   15488 flops and at least 3888 bytes per item (4.0 flops per byte), 3072 per row of sender, 5632 per
+ *       row of receiver;
+ *   floor: the longer of these bytes at the device's bandwidth and these flops at its peak
  *   kernel double_backward: 1 schedule, 15488 flops and at least 3888 bytes per item
  *     convolution: pipelined convolution, all paths; 15488 flops per item
  *       d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw); row with a fix-up
@@ -16,7 +19,7 @@
  *       d_w = Q_w(ax, y, gz) + Q_w(x, by, gz); row of the item
  *       stages 3, warps per block 4, blocks per multiprocessor 3, shared bytes per block 76288,
  *       registers most 168, edge buffer
- *       segment 0:
+ *       path set 0:
  *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 148,
  *         stage bytes 4736, instructions per edge 557
  */
@@ -24,7 +27,14 @@
 
 typedef float real;
 #include "cgtp_cuda.h"
-#include "cgtp_gpu.h"
+#include "cgtp_convolution.h"
+#include "cgtp_launch.h"
+
+static_assert(CGTP_DEVICE_ABI == 2, "made for other headers of the runtime");
+static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
+
+namespace
+{
 
 /* The caller's graph: arrays of the device. */
 struct graph_arrays {
@@ -35,7 +45,7 @@ struct graph_arrays {
     const int64_t *sender_row;
 };
 
-/* A launch: the caller's arrays and the parts of the workspace. */
+/* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
     graph_arrays graph;
     const real *x;
@@ -49,241 +59,166 @@ struct launch {
     real *d_x;
     real *d_y;
     real *d_w;
-    unsigned *counters_convolution;
-    unsigned *flag_convolution;
-    real *partial_convolution;
+    unsigned *counters_double_backward_convolution;
+    unsigned *flag_double_backward_convolution;
+    real *partial_double_backward_convolution;
     real *d_x_edges;
 };
 
-enum { PARTIAL_convolution = 704 }; /* elements that a warp puts aside for a receiver it shares */
+/* What a warp brings in for an edge: its channels' slices of rows. */
+struct alignas(16) stage_0 {
+    real x0[32], x1[32], x2[96], x3[96]; /* x, by irreps segment */
+    real y[4];
+    real w0[32], w1[32], w2[32], w3[32], w4[32], w5[32], w6[32], w7[32], w8[32], w9[32];
+        /* w, by path */
+    real ax0[32], ax1[32], ax2[96], ax3[96]; /* ax, by irreps segment */
+    real by[4];
+    real cw0[32], cw1[32], cw2[32], cw3[32], cw4[32], cw5[32], cw6[32], cw7[32], cw8[32], cw9[32];
+        /* cw, by path */
+    unsigned char padding0[96]; /* to whole lines */
+};
+static_assert(sizeof(stage_0) == 4736 && offsetof(stage_0, y) == 1024
+    && offsetof(stage_0, w0) == 1040 && offsetof(stage_0, ax0) == 2320
+    && offsetof(stage_0, by) == 3344 && offsetof(stage_0, cw0) == 3360, "as planned");
 
-/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. slots: where the segment's partial sums begin. */
+/* A warp's sums of an edge on their way to memory. */
+struct alignas(16) edge_0 {
+    real d_x0[32], d_x1[32], d_x2[96], d_x3[96]; /* d_x, by irreps segment */
+};
+static_assert(sizeof(edge_0) == 1024, "as planned");
+
+/* Through which rows leave a warp, so that lanes write whole lines. */
+union alignas(16) staging_0 {
+    real rows[2][576];
+    edge_0 edge;
+};
+static_assert(sizeof(staging_0) == 4608, "as planned");
+
+/* The shared memory of a warp. */
+struct alignas(16) warp_0 {
+    stage_0 ring[3];
+    staging_0 staging;
+    cgtp_tile tile;
+    unsigned char padding0[104]; /* to whole lines */
+};
+static_assert(sizeof(warp_0) == 19072 && offsetof(warp_0, staging) == 14208
+    && offsetof(warp_0, tile) == 18816, "as planned");
+
+/* The shared memory of a block. */
+struct alignas(16) double_backward_convolution_block {
+    warp_0 warp[4];
+};
+static_assert(sizeof(double_backward_convolution_block) == 76288, "as planned");
+
+/* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */
+enum { PARTIAL_double_backward_convolution = 704 };
+
+/* Path set 0: 10 paths, 1 channel per lane, 1 channel block; where its parts are in rows. */
+struct set_0 {
+    static constexpr int channels = 1, blocks = 1;
+};
+struct set_0_x : set_0 {
+    static constexpr cgtp_segment segment[] = {{1, 0}, {1, 32}, {3, 64}, {3, 160}};
+};
+struct set_0_edge : set_0 {
+    static constexpr cgtp_segment segment[] = {{1, 0}, {1, 32}, {3, 64}, {3, 160}};
+};
+struct set_0_w : set_0 {
+    static constexpr int64_t offset[] = {0, 32, 64, 96, 128, 160, 192, 224, 256, 288};
+};
+struct set_0_z : set_0 {
+    static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416},
+        {3, 128}, {1, 96}, {3, 512}, {1, 32}, {3, 320}};
+    static constexpr real factor[] = {
+        1, /* z0: 1 */
+        1, /* z2: 1 */
+        1, 1, 1, /* z5: 1 */
+        1, 1, 1, /* z9: 1 */
+        1, 1, 1, /* z7: 1 */
+        1, 1, 1, /* z4: 1 */
+        0x1.279a74p-1f, /* z3: sqrt(1/3) */
+        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f, /* z8: sqrt(1/2) */
+        0x1.279a74p-1f, /* z1: sqrt(1/3) */
+        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f, /* z6: sqrt(1/2) */
+    };
+};
+
+/* Path set 0: the edges of tile `number`, for one channel block. partial_row: the set's first. */
 template <int nodes>
-CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0, true> &work, int number, int group, int64_t slots, unsigned char *ring,
-                  cgtp_policy stream, cgtp_policy keep)
+CGTP_DEVICE void double_backward_convolution_0(const launch &l,
+    const cgtp_tile_scheduler<nodes, 0, true> &tiles, int number, int channel_block, warp_0 &own,
+    int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
 {
-    enum { STAGES = 3, STAGE = 4736 };
     const graph_arrays &graph = l.graph;
-    const cgtp_piece &piece = *work.piece;
-    const int lane = cgtp_lane_kept();
-    cgtp_opening opening = work.open(graph, number);
-    const int64_t first = opening.first;
-    const int count = opening.count;
-    int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    work.find(graph, opening);
-    int32_t node = (int32_t)opening.node;
-    cgtp_address stage = cgtp_address_of(ring); /* the one that is loaded next */
-    int done = 0;
-    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
-    /* Starts the copies of edge number `next` of the range into a stage of the ring. */
-    auto load = [&](int next, cgtp_address stage, int lane) {
-        if (next % CGTP_LANES == 0) {
-            senders = next_senders;
-            const int ahead = next + CGTP_LANES + lane;
-            next_senders = ahead < count ? graph.sender[first + ahead] : 0;
-        }
-        const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(cgtp_pointer(stage) + lane * 16);
-        const real *const x_row = cgtp_base(l.x + from * (int64_t)256 + lane * 4);
-        if (lane < 8)
-            cgtp_copy16(to + 0, x_row, keep);
-        if (lane < 8)
-            cgtp_copy16(to + 128, x_row + 32, keep);
-        if (lane < 24)
-            cgtp_copy16(to + 256, x_row + 64, keep);
-        if (lane < 24)
-            cgtp_copy16(to + 640, x_row + 160, keep);
-        const real *const y_row = l.y + (first + next) * 4 + lane * 4;
-        if (lane < 1)
-            cgtp_copy16(to + 1024, y_row, stream);
-        const real *const w_row = cgtp_base(l.w + (first + next) * 320 + group * 32 + lane / 8 * 32 + lane % 8 * 4);
-        cgtp_copy16(to + 1040, w_row + 0, stream);
-        cgtp_copy16(to + 1552, w_row + 128, stream);
-        if (lane < 16)
-            cgtp_copy16(to + 2064, w_row + 256, stream);
-        const real *const ax_row = cgtp_base(l.ax + from * (int64_t)256 + lane * 4);
-        if (lane < 8)
-            cgtp_copy16(to + 2320, ax_row, keep);
-        if (lane < 8)
-            cgtp_copy16(to + 2448, ax_row + 32, keep);
-        if (lane < 24)
-            cgtp_copy16(to + 2576, ax_row + 64, keep);
-        if (lane < 24)
-            cgtp_copy16(to + 2960, ax_row + 160, keep);
-        const real *const by_row = l.by + (first + next) * 4 + lane * 4;
-        if (lane < 1)
-            cgtp_copy16(to + 3344, by_row, stream);
-        const real *const cw_row = cgtp_base(l.cw + (first + next) * 320 + group * 32 + lane / 8 * 32 + lane % 8 * 4);
-        cgtp_copy16(to + 3360, cw_row + 0, stream);
-        cgtp_copy16(to + 3872, cw_row + 128, stream);
-        if (lane < 16)
-            cgtp_copy16(to + 4384, cw_row + 256, stream);
+    const cgtp_tile &tile = own.tile;
+    const int lane = cgtp_pinned_lane();
+    cgtp_tile_prologue prologue = tiles.begin(graph, number);
+    const int64_t first = prologue.first;
+    const int count = prologue.count;
+    cgtp_senders<int32_t> senders(graph, first, count, lane);
+    tiles.resolve(graph, prologue);
+    int32_t node = (int32_t)prologue.node;
+    cgtp_ring<stage_0, 3> ring(own.ring);
+    int done = 0; /* edges of the tile */
+    /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
+    auto load = [&](int edge, stage_0 &to, int lane) {
+        const auto sender = senders.of(graph, first, count, edge, lane);
+        cgtp_copy_segments<set_0_x>(l.x + sender * (int64_t)256, channel_block, lane, keep, to.x0,
+            to.x1, to.x2, to.x3);
+        cgtp_copy_row(to.y, l.y + (first + edge) * 4, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.w0, l.w + (first + edge) * 320, channel_block, lane, stream);
+        cgtp_copy_segments<set_0_x>(l.ax + sender * (int64_t)256, channel_block, lane, keep, to.ax0,
+            to.ax1, to.ax2, to.ax3);
+        cgtp_copy_row(to.by, l.by + (first + edge) * 4, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.cw0, l.cw + (first + edge) * 320, channel_block, lane,
+            stream);
     };
-    real d_gz0[1] = {0};
-    real d_gz2[1] = {0};
-    real d_gz5[3] = {0};
-    real d_gz9[3] = {0};
-    real d_gz7[3] = {0};
-    real d_gz4[3] = {0};
-    real d_gz3[1] = {0};
-    real d_gz8[3] = {0};
-    real d_gz1[1] = {0};
-    real d_gz6[3] = {0};
-    real gz0[1] = {0};
-    real gz2[1] = {0};
-    real gz5[3] = {0};
-    real gz9[3] = {0};
-    real gz7[3] = {0};
-    real gz4[3] = {0};
-    real gz3[1] = {0};
-    real gz8[3] = {0};
-    real gz1[1] = {0};
-    real gz6[3] = {0};
-    /* Writes the sums as row `row` of the output. */
-    auto flush = [&](int64_t row, int lane) {
-        cgtp_sync_warp(); /* what the last edge adds has left */
-        real *const d_gz_row = cgtp_base(l.d_gz + row * 704 + lane * 4);
-        /* through buffer 0 */
-        cgtp_store<1>((real *)(leave + 0) + lane * 1, d_gz0);
-        cgtp_store<1>((real *)(leave + 128) + lane * 1, d_gz2);
-        cgtp_store<3>((real *)(leave + 256) + lane * 3, d_gz5);
-        cgtp_store<3>((real *)(leave + 640) + lane * 3, d_gz9);
-        cgtp_store<3>((real *)(leave + 1024) + lane * 3, d_gz7);
-        cgtp_store<3>((real *)(leave + 1408) + lane * 3, d_gz4);
-        d_gz3[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_store<1>((real *)(leave + 1792) + lane * 1, d_gz3);
-        d_gz8[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        d_gz8[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        d_gz8[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_store<3>((real *)(leave + 1920) + lane * 3, d_gz8);
-        cgtp_sync_warp();
-        if (lane < 8)
-            cgtp_put16(d_gz_row, leave + 0 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(d_gz_row + 64, leave + 128 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row + 224, leave + 256 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row + 608, leave + 640 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row + 416, leave + 1024 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row + 128, leave + 1408 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(d_gz_row + 96, leave + 1792 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row + 512, leave + 1920 + lane * 16);
-        /* through buffer 1 */
-        d_gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_store<1>((real *)(leave + 2304) + lane * 1, d_gz1);
-        d_gz6[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        d_gz6[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        d_gz6[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_store<3>((real *)(leave + 2432) + lane * 3, d_gz6);
-        cgtp_sync_warp();
-        if (lane < 8)
-            cgtp_put16(d_gz_row + 32, leave + 2304 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(d_gz_row + 320, leave + 2432 + lane * 16);
-        cgtp_sync_warp();
-    };
-    /* Keeps the sums in the workspace. */
-    auto put_aside = [&](real *to) {
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(0 + i) * CGTP_LANES] = d_gz0[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(1 + i) * CGTP_LANES] = d_gz2[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(2 + i) * CGTP_LANES] = d_gz5[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(5 + i) * CGTP_LANES] = d_gz9[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(8 + i) * CGTP_LANES] = d_gz7[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(11 + i) * CGTP_LANES] = d_gz4[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(14 + i) * CGTP_LANES] = d_gz3[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(15 + i) * CGTP_LANES] = d_gz8[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(18 + i) * CGTP_LANES] = d_gz1[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(19 + i) * CGTP_LANES] = d_gz6[i];
-    };
+    ring.fill(count, load);
+    tiles.commit(prologue, number);
     CGTP_LOOP
-    for (int i = 0; i < STAGES - 1; i++) {
-        if (i < count)
-            load(i, stage, cgtp_lane_anew());
-        cgtp_copies_commit();
-        stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
-    }
-    work.keep(opening, number);
-    CGTP_LOOP
-    for (; node < cgtp_uniform(piece.node_end); node++) {
+    for (; node < cgtp_uniform(tile.node_end); node++) {
         if (node % CGTP_LANES == 0)
-            work.go_on(graph, node, first);
-        const int full = cgtp_uniform(cgtp_row_end(piece, node)), end = full < count ? full : count;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz9[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz3[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz8[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] = 0;
-        const real *const gz_row = cgtp_base(l.gz + (int64_t)node * 704);
-        cgtp_load<1>(gz0, gz_row + (group * 32 + lane) * 1);
-        cgtp_load<1>(gz2, gz_row + (group * 32 + lane) * 1 + 64);
-        cgtp_load<3>(gz5, gz_row + (group * 32 + lane) * 3 + 224);
-        cgtp_load<3>(gz9, gz_row + (group * 32 + lane) * 3 + 608);
-        cgtp_load<3>(gz7, gz_row + (group * 32 + lane) * 3 + 416);
-        cgtp_load<3>(gz4, gz_row + (group * 32 + lane) * 3 + 128);
-        cgtp_load<1>(gz3, gz_row + (group * 32 + lane) * 1 + 96);
-        gz3[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<3>(gz8, gz_row + (group * 32 + lane) * 3 + 512);
-        gz8[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz8[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz8[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_load<1>(gz1, gz_row + (group * 32 + lane) * 1 + 32);
-        gz1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_load<3>(gz6, gz_row + (group * 32 + lane) * 3 + 320);
-        gz6[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz6[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        gz6[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
+            tiles.advance(graph, node, first);
+        const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
+        real d_gz[22] = {0};
+        real *const d_gz0 = d_gz, *const d_gz2 = d_gz + 1, *const d_gz5 = d_gz + 2,
+            *const d_gz9 = d_gz + 5, *const d_gz7 = d_gz + 8, *const d_gz4 = d_gz + 11,
+            *const d_gz3 = d_gz + 14, *const d_gz8 = d_gz + 15, *const d_gz1 = d_gz + 18,
+            *const d_gz6 = d_gz + 19;
+        real gz[22];
+        cgtp_load_segments<set_0_z>(gz, cgtp_opaque_global(l.gz + (int64_t)node * 704),
+            channel_block, lane);
+        cgtp_scale_segments<set_0_z>(gz);
+        real *const gz0 = gz, *const gz2 = gz + 1, *const gz5 = gz + 2, *const gz9 = gz + 5,
+            *const gz7 = gz + 8, *const gz4 = gz + 11, *const gz3 = gz + 14, *const gz8 = gz + 15,
+            *const gz1 = gz + 18, *const gz6 = gz + 19;
         CGTP_LOOP
         for (; done < end; done++) {
-            cgtp_copies_wait<STAGES - 2>();
-            cgtp_sync_warp();
-            if (done + STAGES - 1 < count) /* into the stage that the edge before had */
-                load(done + STAGES - 1, stage, lane);
-            cgtp_copies_commit();
-            stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
-            const unsigned char *const at = cgtp_pointer(stage);
+            const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x0[1];
-            cgtp_load<1>(x0, (const real *)(at + 0) + lane * 1);
-            real x1[1];
-            cgtp_load<1>(x1, (const real *)(at + 128) + lane * 1);
-            real x2[3];
-            cgtp_load<3>(x2, (const real *)(at + 256) + lane * 3);
-            real x3[3];
-            cgtp_load<3>(x3, (const real *)(at + 640) + lane * 3);
+            real x0[1], x1[1], x2[3], x3[3];
+            cgtp_load_lane(x0, at.x0, lane);
+            cgtp_load_lane(x1, at.x1, lane);
+            cgtp_load_lane(x2, at.x2, lane);
+            cgtp_load_lane(x3, at.x3, lane);
             real y[4];
-            cgtp_load_row<4>(y, (const real *)(at + 1024));
-            real ax0[1];
-            cgtp_load<1>(ax0, (const real *)(at + 2320) + lane * 1);
-            real ax1[1];
-            cgtp_load<1>(ax1, (const real *)(at + 2448) + lane * 1);
-            real ax2[3];
-            cgtp_load<3>(ax2, (const real *)(at + 2576) + lane * 3);
-            real ax3[3];
-            cgtp_load<3>(ax3, (const real *)(at + 2960) + lane * 3);
+            cgtp_load_row<4>(y, at.y);
+            real ax0[1], ax1[1], ax2[3], ax3[3];
+            cgtp_load_lane(ax0, at.ax0, lane);
+            cgtp_load_lane(ax1, at.ax1, lane);
+            cgtp_load_lane(ax2, at.ax2, lane);
+            cgtp_load_lane(ax3, at.ax3, lane);
             real by[4];
-            cgtp_load_row<4>(by, (const real *)(at + 3344));
-            real d_x0[1] = {0};
-            real d_x1[1] = {0};
-            real d_x2[3] = {0};
-            real d_x3[3] = {0};
-            real d_y[4] = {0};
-            real *const d_w_row = l.d_w + edge * 320 + group * 32 + lane * 1;
+            cgtp_load_row<4>(by, at.by);
+            real d_x0[1] = {0}, d_x1[1] = {0}, d_x2[3] = {0}, d_x3[3] = {0};
+            real d_y[cgtp_sums_length(4)] = {0};
+            real *const d_w_row = l.d_w + edge * 320 + lane * 1;
             { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 8 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1040) + lane);
+                cgtp_load<1>(w_v, at.w0 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3360) + lane);
+                cgtp_load<1>(cw_v, at.cw0 + lane);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
@@ -303,9 +238,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 8 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1296) + lane);
+                cgtp_load<1>(w_v, at.w2 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3616) + lane);
+                cgtp_load<1>(cw_v, at.cw2 + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
@@ -325,9 +260,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 18 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1552) + lane);
+                cgtp_load<1>(w_v, at.w4 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3872) + lane);
+                cgtp_load<1>(cw_v, at.cw4 + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
@@ -352,9 +287,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 18 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1936) + lane);
+                cgtp_load<1>(w_v, at.w7 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4256) + lane);
+                cgtp_load<1>(cw_v, at.cw7 + lane);
                 real d_w_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
@@ -379,9 +314,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 17 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1168) + lane);
+                cgtp_load<1>(w_v, at.w1 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3488) + lane);
+                cgtp_load<1>(cw_v, at.cw1 + lane);
                 real d_w_v[1];
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
@@ -405,9 +340,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 17 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1424) + lane);
+                cgtp_load<1>(w_v, at.w3 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 3744) + lane);
+                cgtp_load<1>(cw_v, at.cw3 + lane);
                 real d_w_v[1];
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
@@ -431,9 +366,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 22 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1680) + lane);
+                cgtp_load<1>(w_v, at.w5 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4000) + lane);
+                cgtp_load<1>(cw_v, at.cw5 + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
@@ -458,9 +393,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2) x3; 38 fma, 13 mul, 1 neg per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1808) + lane);
+                cgtp_load<1>(w_v, at.w6 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4128) + lane);
+                cgtp_load<1>(cw_v, at.cw6 + lane);
                 real d_w_v[1];
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
@@ -495,9 +430,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 22 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2064) + lane);
+                cgtp_load<1>(w_v, at.w8 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4384) + lane);
+                cgtp_load<1>(cw_v, at.cw8 + lane);
                 real d_w_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
@@ -522,9 +457,9 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2) x3; 38 fma, 13 mul, 1 neg per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2192) + lane);
+                cgtp_load<1>(w_v, at.w9 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, (const real *)(at + 4512) + lane);
+                cgtp_load<1>(cw_v, at.cw9 + lane);
                 real d_w_v[1];
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
@@ -556,125 +491,96 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                     - ax_2 * l1_2;
                 cgtp_store_stream<1>(d_w_row + 288, d_w_v);
             }
-            cgtp_sums<4>(d_y);
-            if (lane < 4 && cgtp_sums_index<4>() < 4)
-                *(l.d_y + edge * 4 + cgtp_sums_index<4>()) = d_y[0];
-            cgtp_store<1>((real *)(leave + 0) + lane * 1, d_x0);
-            cgtp_store<1>((real *)(leave + 128) + lane * 1, d_x1);
-            cgtp_store<3>((real *)(leave + 256) + lane * 3, d_x2);
-            cgtp_store<3>((real *)(leave + 640) + lane * 3, d_x3);
+            cgtp_reduce_lanes<4, CGTP_STORE>(l.d_y + edge * 4, d_y);
+            cgtp_store_lane(own.staging.edge.d_x0, d_x0, lane);
+            cgtp_store_lane(own.staging.edge.d_x1, d_x1, lane);
+            cgtp_store_lane(own.staging.edge.d_x2, d_x2, lane);
+            cgtp_store_lane(own.staging.edge.d_x3, d_x3, lane);
             cgtp_sync_warp();
-            real *const d_x_row = cgtp_base(l.d_x_edges + edge * (int64_t)256 + lane * 4);
-            if (lane < 8)
-                cgtp_put16(d_x_row, leave + 0 + lane * 16);
-            if (lane < 8)
-                cgtp_put16(d_x_row + 32, leave + 128 + lane * 16);
-            if (lane < 24)
-                cgtp_put16(d_x_row + 64, leave + 256 + lane * 16);
-            if (lane < 24)
-                cgtp_put16(d_x_row + 160, leave + 640 + lane * 16);
+            cgtp_write_segments<set_0_edge, CGTP_STORE>(l.d_x_edges + edge * (int64_t)256,
+                channel_block, lane, own.staging.edge.d_x0, own.staging.edge.d_x1,
+                own.staging.edge.d_x2, own.staging.edge.d_x3);
         }
-        if (piece.continued && node == piece.node) {
-            /* the range that began it adds this up */
-            const int64_t slot = slots + piece.range * 1 + group;
-            put_aside(l.partial_convolution + slot * PARTIAL_convolution + lane);
-            cgtp_flag_raise(l.flag_convolution + slot);
+        if (tile.continued && node == tile.node) {
+            /* the receiver begins in an earlier tile, whose warp adds these sums */
+            const int64_t row = partial_row + tile.number;
+            cgtp_spill_partial<22>(l.partial_double_backward_convolution
+                + row * PARTIAL_double_backward_convolution + lane, d_gz);
+            cgtp_signal(l.flag_double_backward_convolution + row);
             continue;
         }
-        if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, in their order */
+        if (cgtp_row_end(tile, node) > count) {
+            /* it has edges in the tiles after: adds their sums, in order */
             CGTP_LOOP
-            for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {
-                const int64_t slot = slots + r * 1 + group;
-                cgtp_flag_wait(l.flag_convolution + slot);
-                const real *const from = l.partial_convolution + slot * PARTIAL_convolution + lane;
-                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz2[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz5[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz9[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz7[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz4[i] += cgtp_read_other(from + (11 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz3[i] += cgtp_read_other(from + (14 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz8[i] += cgtp_read_other(from + (15 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 1; i++) d_gz1[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) d_gz6[i] += cgtp_read_other(from + (19 + i) * CGTP_LANES);
+            for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
+                const int64_t row = partial_row + t;
+                cgtp_wait(l.flag_double_backward_convolution + row);
+                cgtp_add_partial<22>(d_gz, l.partial_double_backward_convolution
+                    + row * PARTIAL_double_backward_convolution + lane);
             }
         }
-        flush(node, cgtp_lane_anew());
+        cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
+        cgtp_scale_segments<set_0_z>(d_gz);
+        cgtp_store_segments<set_0_z>(own.staging.rows, d_gz, l.d_gz + (int64_t)node * 704,
+            channel_block, cgtp_reload_lane());
     }
 }
 
-/* nodes: receivers a piece of work (see cgtp_work) */
+/* double_backward_convolution: blocks of 128 threads, 3 per multiprocessor, each with 76288 bytes
+ * of dynamic shared memory; as many as the device holds at a time, on small ones in several waves.
+ * 148 registers per thread are predicted. No wait lasts for ever: a warp waits for its own copies,
+ * for the warps of its group, which take the same tiles, and for signals of tiles after its own,
+ * which were taken before by warps that run or have ended; the last tile waits for none. nodes:
+ * receivers per tile (see cgtp_tile_scheduler). */
 template <int nodes>
-CGTP_KERNEL(128, 3) double_backward_convolution(const launch l, const cgtp_division<1> division)
+CGTP_KERNEL(128, 3) double_backward_convolution(const launch l, const cgtp_partition<1> partition)
 {
     CGTP_SHARED(shared);
+    double_backward_convolution_block &block = *(double_backward_convolution_block *)shared;
     cgtp_launch_wait();
-    int index;
-    const int segment = cgtp_place(division, l.counters_convolution, 1, index);
-    const int warp = index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 19072;
+    const int warp = cgtp_block_order(l.counters_double_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (segment == 0 && warp / 1 < division.warps[0]) {
-        const int group = warp % 1;
-        cgtp_work<nodes, 0, true> work(division, 0, (cgtp_piece *)(ring + 18816));
-        for (int number = work.start(l.graph, warp / 1, l.counters_convolution + 1, NULL); number >= 0;
-             number = work.next(l.graph, l.counters_convolution + 1, NULL))
-            convolution_segment_0(l, work, number, group, division.slot[0], ring, stream, keep);
-    }
+    if (warp >= partition.warps[0])
+        return;
+    warp_0 &own = block.warp[cgtp_warp()];
+    unsigned *const queue = l.counters_double_backward_convolution + 1;
+    const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile);
+    for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0;
+        t = tiles.next(l.graph, queue, NULL))
+        double_backward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], stream, keep);
 }
 
-/* d_x: rows of the edges of each sender, added in the order of by_sender; 16 bytes a thread. */
-CGTP_KERNEL(128, 8) d_x_gather(const launch l)
+/* d_x: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */
+CGTP_KERNEL(128, 8) double_backward_gather_d_x(const launch l)
 {
-    enum { PIECES = 64, BLOCKS = (PIECES + 127) / 128 };
-    const int64_t node = cgtp_block() / BLOCKS;
-    const int at = ((int)(cgtp_block() % BLOCKS) * 128 + cgtp_thread()) * 4;
+    const int64_t node = cgtp_block();
+    const int at = cgtp_thread() * 4;
     cgtp_launch_wait();
     if (at >= 256)
         return;
     real sum[4] = {0};
-    if (at >= 0 && at < 32) {
-        cgtp_gather(sum, l.d_x_edges + 0 + at, 256, l.graph.by_sender, l.graph.sender_row[node],
-                    l.graph.sender_row[node + 1]);
-    }
-    if (at >= 32 && at < 64) {
-        cgtp_gather(sum, l.d_x_edges + 0 + at, 256, l.graph.by_sender, l.graph.sender_row[node],
-                    l.graph.sender_row[node + 1]);
-    }
-    if (at >= 64 && at < 160) {
-        cgtp_gather(sum, l.d_x_edges + 0 + at, 256, l.graph.by_sender, l.graph.sender_row[node],
-                    l.graph.sender_row[node + 1]);
-    }
-    if (at >= 160 && at < 256) {
-        cgtp_gather(sum, l.d_x_edges + 0 + at, 256, l.graph.by_sender, l.graph.sender_row[node],
-                    l.graph.sender_row[node + 1]);
-    }
+    cgtp_gather_rows(sum, l.d_x_edges + at, 256, l.graph, node);
     cgtp_store<4>(l.d_x + node * 256 + at, sum);
 }
 
-/* Lays out the workspace; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
+/* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */
+static size_t lay_out(const cgtp_graph *graph, launch &l, void *base)
 {
-    size_t at = 0;
-    if (l)
-        l->counters_convolution = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)cgtp_counters(1, 1, cgtp_multiprocessors()) * 1 * sizeof(unsigned));
-    if (l)
-        l->flag_convolution = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)cgtp_slots(3, 4, 1) * 1 * sizeof(unsigned));
-    if (l)
-        l->partial_convolution = (real *)(base + at);
-    at += cgtp_round_up((size_t)cgtp_slots(3, 4, 1) * 704 * sizeof(real));
-    if (l)
-        l->d_x_edges = (real *)(base + at);
-    at += cgtp_round_up((size_t)graph->items * 256 * sizeof(real));
-    return at;
+    cgtp_workspace space(base);
+    l.counters_double_backward_convolution = space.area<unsigned>(cgtp_counters(1, 1,
+        cgtp_multiprocessors()));
+    l.flag_double_backward_convolution = space.area<unsigned>(cgtp_partial_rows(3, 4, 1));
+    l.partial_double_backward_convolution = space.area<real>(cgtp_partial_rows(3, 4, 1), 704);
+    l.d_x_edges = space.area<real>(graph->items, 256);
+    return space.bytes();
 }
+
+} // namespace
 
 extern "C" size_t nequip_water_double_backward_workspace(const cgtp_graph *graph)
 {
-    const size_t bytes = graph ? lay_out(graph, NULL, NULL) : 0;
-    return bytes ? bytes : 16;
+    launch l;
+    return graph ? lay_out(graph, l, NULL) : 0;
 }
 
 extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x, const float *y,
@@ -682,50 +588,21 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
                                          const float *cw, float *d_gz, float *d_x, float *d_y, float *d_w,
                                          void *workspace, size_t workspace_bytes, cgtp_stream stream)
 {
-    cgtp_status status;
-    if (!graph)
-        return CGTP_NULL_POINTER;
-    if (graph->items < 0 || graph->senders < 0 || graph->receivers < 0)
-        return CGTP_BAD_SIZE;
-    if (graph->items && !graph->sender)
-        return CGTP_NULL_POINTER;
-    if (graph->items && !graph->senders)
-        return CGTP_BAD_SIZE;
-    if (graph->items && !graph->receiver)
-        return CGTP_NULL_POINTER;
-    if (graph->items && !graph->receivers)
-        return CGTP_BAD_SIZE;
-    if (graph->receivers && !graph->receiver_row)
-        return CGTP_NULL_POINTER;
-    if (graph->senders && (!graph->sender_row || (graph->items && !graph->by_sender)))
-        return CGTP_NULL_POINTER;
-    if ((status = cgtp_check_array(x, graph->senders, 256)))
+    cgtp_status status = cgtp_check_graph(graph,
+        CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW | CGTP_NEEDS_BY_SENDER);
+    if (status)
         return status;
-    if ((status = cgtp_check_array(y, graph->items, 4)))
+    const cgtp_array arrays[] = {{x, graph->senders, 256}, {y, graph->items, 4},
+        {w, graph->items, 320}, {gz, graph->receivers, 704}, {ax, graph->senders, 256},
+        {by, graph->items, 4}, {cw, graph->items, 320}, {d_gz, graph->receivers, 704},
+        {d_x, graph->senders, 256}, {d_y, graph->items, 4}, {d_w, graph->items, 320}};
+    if ((status = cgtp_check_arrays(arrays)))
         return status;
-    if ((status = cgtp_check_array(w, graph->items, 320)))
-        return status;
-    if ((status = cgtp_check_array(gz, graph->receivers, 704)))
-        return status;
-    if ((status = cgtp_check_array(ax, graph->senders, 256)))
-        return status;
-    if ((status = cgtp_check_array(by, graph->items, 4)))
-        return status;
-    if ((status = cgtp_check_array(cw, graph->items, 320)))
-        return status;
-    if ((status = cgtp_check_array(d_gz, graph->receivers, 704)))
-        return status;
-    if ((status = cgtp_check_array(d_x, graph->senders, 256)))
-        return status;
-    if ((status = cgtp_check_array(d_y, graph->items, 4)))
-        return status;
-    if ((status = cgtp_check_array(d_w, graph->items, 320)))
-        return status;
+    launch l = {};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, NULL, NULL))
+    if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
         return CGTP_WORKSPACE;
-    launch l = {};
     l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
                graph->receiver_row, graph->by_sender, graph->sender_row};
     l.x = x;
@@ -739,22 +616,24 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
     l.d_x = d_x;
     l.d_y = d_y;
     l.d_w = d_w;
-    lay_out(graph, &l, (char *)workspace);
-    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.counters_convolution, l.flag_convolution},
-                                           {(size_t)(graph->items ? 0 : graph->receivers) * 704 * sizeof(real),
-                                            (size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned),
-                                            (size_t)(cgtp_slots(3, 4, 1)) * 1 * sizeof(unsigned)}},
-                             stream)))
+    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.counters_double_backward_convolution,
+        l.flag_double_backward_convolution}, {(size_t)(graph->items ? 0
+        : graph->receivers) * 704 * sizeof(real), (size_t)(cgtp_counters(1, 1,
+        cgtp_multiprocessors())) * sizeof(unsigned), (size_t)(cgtp_partial_rows(3, 4,
+        1)) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {557}, groups[] = {1};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 3, 4, graph->items, work, groups, true);
-        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? double_backward_convolution<CGTP_FEW_NODES> : double_backward_convolution<0>,
-                                        cgtp_division_blocks(division), 128, 76288, stream, l, division)))
+        /* by path set: instructions per edge and channel block; channel blocks */
+        static const int cost[] = {557}, channel_blocks[] = {1};
+        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 3, 4, graph->items,
+            cost, channel_blocks, true);
+        const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
+        if ((status = cgtp_launch_early(nodes ? double_backward_convolution<CGTP_FEW_NODES>
+            : double_backward_convolution<0>, cgtp_partition_blocks(partition), 128,
+            sizeof(double_backward_convolution_block), stream, l, partition)))
             return status;
     }
-    if ((status = cgtp_launch_early(d_x_gather, graph->senders * 1, 128, 0, stream, l)))
+    if ((status = cgtp_launch_early(double_backward_gather_d_x, graph->senders, 128, 0, stream, l)))
         return status;
     return CGTP_OK;
 }

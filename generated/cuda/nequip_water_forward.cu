@@ -7,13 +7,16 @@
  *   w item      320 weights of 10 paths
  *   z receiver  32x0o+32x0o+32x0e+32x0e+32x1o+32x1o+32x1o+32x1e+32x1e+32x1e
  */
-/* Plan for sm_90:
+/* Cost, and the plan for sm_90:
+ *   2496 flops and at least 1296 bytes per item (1.9 flops per byte), 1024 per row of sender, 2816 per
+ *       row of receiver;
+ *   floor: the longer of these bytes at the device's bandwidth and these flops at its peak
  *   kernel forward: 1 schedule, 2496 flops and at least 1296 bytes per item
  *     convolution: pipelined convolution, all paths; 2496 flops per item
  *       z = Q_g(x, y, w); row with a fix-up
  *       stages 4, warps per block 4, blocks per multiprocessor 4, shared bytes per block 56320,
  *       registers most 128
- *       segment 0:
+ *       path set 0:
  *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 78,
  *         stage bytes 2432, instructions per edge 181
  */
@@ -21,7 +24,14 @@
 
 typedef float real;
 #include "cgtp_cuda.h"
-#include "cgtp_gpu.h"
+#include "cgtp_convolution.h"
+#include "cgtp_launch.h"
+
+static_assert(CGTP_DEVICE_ABI == 2, "made for other headers of the runtime");
+static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
+
+namespace
+{
 
 /* The caller's graph: arrays of the device. */
 struct graph_arrays {
@@ -32,181 +42,131 @@ struct graph_arrays {
     const int64_t *sender_row;
 };
 
-/* A launch: the caller's arrays and the parts of the workspace. */
+/* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
     graph_arrays graph;
     const real *x;
     const real *y;
     const real *w;
     real *z;
-    unsigned *counters_convolution;
-    unsigned *flag_convolution;
-    real *partial_convolution;
+    unsigned *counters_forward_convolution;
+    unsigned *flag_forward_convolution;
+    real *partial_forward_convolution;
 };
 
-enum { PARTIAL_convolution = 704 }; /* elements that a warp puts aside for a receiver it shares */
+/* What a warp brings in for an edge: its channels' slices of rows. */
+struct alignas(16) stage_0 {
+    real x0[32], x1[32], x2[96], x3[96]; /* x, by irreps segment */
+    real y[4];
+    real w0[32], w1[32], w2[32], w3[32], w4[32], w5[32], w6[32], w7[32], w8[32], w9[32];
+        /* w, by path */
+    unsigned char padding0[112]; /* to whole lines */
+};
+static_assert(sizeof(stage_0) == 2432 && offsetof(stage_0, y) == 1024
+    && offsetof(stage_0, w0) == 1040, "as planned");
 
-/* Segment 0: 10 paths, 1 channels a lane, warp `group` of 1; one piece of work. slots: where the segment's partial sums begin. */
+/* Through which rows leave a warp, so that lanes write whole lines. */
+union alignas(16) staging_0 {
+    real rows[2][512];
+};
+static_assert(sizeof(staging_0) == 4096, "as planned");
+
+/* The shared memory of a warp. */
+struct alignas(16) warp_0 {
+    stage_0 ring[4];
+    staging_0 staging;
+    cgtp_tile tile;
+    unsigned char padding0[104]; /* to whole lines */
+};
+static_assert(sizeof(warp_0) == 14080 && offsetof(warp_0, staging) == 9728
+    && offsetof(warp_0, tile) == 13824, "as planned");
+
+/* The shared memory of a block. */
+struct alignas(16) forward_convolution_block {
+    warp_0 warp[4];
+};
+static_assert(sizeof(forward_convolution_block) == 56320, "as planned");
+
+/* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */
+enum { PARTIAL_forward_convolution = 704 };
+
+/* Path set 0: 10 paths, 1 channel per lane, 1 channel block; where its parts are in rows. */
+struct set_0 {
+    static constexpr int channels = 1, blocks = 1;
+};
+struct set_0_x : set_0 {
+    static constexpr cgtp_segment segment[] = {{1, 0}, {1, 32}, {3, 64}, {3, 160}};
+};
+struct set_0_w : set_0 {
+    static constexpr int64_t offset[] = {0, 32, 64, 96, 128, 160, 192, 224, 256, 288};
+};
+struct set_0_z : set_0 {
+    static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416},
+        {3, 128}, {1, 96}, {3, 512}, {1, 32}, {3, 320}};
+    static constexpr real factor[] = {
+        1, /* z0: 1 */
+        1, /* z2: 1 */
+        1, 1, 1, /* z5: 1 */
+        1, 1, 1, /* z9: 1 */
+        1, 1, 1, /* z7: 1 */
+        1, 1, 1, /* z4: 1 */
+        0x1.279a74p-1f, /* z3: sqrt(1/3) */
+        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f, /* z8: sqrt(1/2) */
+        0x1.279a74p-1f, /* z1: sqrt(1/3) */
+        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f, /* z6: sqrt(1/2) */
+    };
+};
+
+/* Path set 0: the edges of tile `number`, for one channel block. partial_row: the set's first. */
 template <int nodes>
-CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0, true> &work, int number, int group, int64_t slots, unsigned char *ring,
-                  cgtp_policy stream, cgtp_policy keep)
+CGTP_DEVICE void forward_convolution_0(const launch &l,
+    const cgtp_tile_scheduler<nodes, 0, true> &tiles, int number, int channel_block, warp_0 &own,
+    int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
 {
-    enum { STAGES = 4, STAGE = 2432 };
     const graph_arrays &graph = l.graph;
-    const cgtp_piece &piece = *work.piece;
-    const int lane = cgtp_lane_kept();
-    cgtp_opening opening = work.open(graph, number);
-    const int64_t first = opening.first;
-    const int count = opening.count;
-    int32_t senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;
-    work.find(graph, opening);
-    int32_t node = (int32_t)opening.node;
-    cgtp_address stage = cgtp_address_of(ring); /* the one that is loaded next */
-    int done = 0;
-    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */
-    /* Starts the copies of edge number `next` of the range into a stage of the ring. */
-    auto load = [&](int next, cgtp_address stage, int lane) {
-        if (next % CGTP_LANES == 0) {
-            senders = next_senders;
-            const int ahead = next + CGTP_LANES + lane;
-            next_senders = ahead < count ? graph.sender[first + ahead] : 0;
-        }
-        const auto from = cgtp_shuffle(senders, next % CGTP_LANES);
-        unsigned char *const to = cgtp_hide(cgtp_pointer(stage) + lane * 16);
-        const real *const x_row = cgtp_base(l.x + from * (int64_t)256 + lane * 4);
-        if (lane < 8)
-            cgtp_copy16(to + 0, x_row, keep);
-        if (lane < 8)
-            cgtp_copy16(to + 128, x_row + 32, keep);
-        if (lane < 24)
-            cgtp_copy16(to + 256, x_row + 64, keep);
-        if (lane < 24)
-            cgtp_copy16(to + 640, x_row + 160, keep);
-        const real *const y_row = l.y + (first + next) * 4 + lane * 4;
-        if (lane < 1)
-            cgtp_copy16(to + 1024, y_row, stream);
-        const real *const w_row = cgtp_base(l.w + (first + next) * 320 + group * 32 + lane / 8 * 32 + lane % 8 * 4);
-        cgtp_copy16(to + 1040, w_row + 0, stream);
-        cgtp_copy16(to + 1552, w_row + 128, stream);
-        if (lane < 16)
-            cgtp_copy16(to + 2064, w_row + 256, stream);
+    const cgtp_tile &tile = own.tile;
+    const int lane = cgtp_pinned_lane();
+    cgtp_tile_prologue prologue = tiles.begin(graph, number);
+    const int64_t first = prologue.first;
+    const int count = prologue.count;
+    cgtp_senders<int32_t> senders(graph, first, count, lane);
+    tiles.resolve(graph, prologue);
+    int32_t node = (int32_t)prologue.node;
+    cgtp_ring<stage_0, 4> ring(own.ring);
+    int done = 0; /* edges of the tile */
+    /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
+    auto load = [&](int edge, stage_0 &to, int lane) {
+        const auto sender = senders.of(graph, first, count, edge, lane);
+        cgtp_copy_segments<set_0_x>(l.x + sender * (int64_t)256, channel_block, lane, keep, to.x0,
+            to.x1, to.x2, to.x3);
+        cgtp_copy_row(to.y, l.y + (first + edge) * 4, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.w0, l.w + (first + edge) * 320, channel_block, lane, stream);
     };
-    real z0[1] = {0};
-    real z2[1] = {0};
-    real z5[3] = {0};
-    real z9[3] = {0};
-    real z7[3] = {0};
-    real z4[3] = {0};
-    real z3[1] = {0};
-    real z8[3] = {0};
-    real z1[1] = {0};
-    real z6[3] = {0};
-    /* Writes the sums as row `row` of the output. */
-    auto flush = [&](int64_t row, int lane) {
-        real *const z_row = cgtp_base(l.z + row * 704 + lane * 4);
-        /* through buffer 0 */
-        cgtp_store<1>((real *)(leave + 0) + lane * 1, z0);
-        cgtp_store<1>((real *)(leave + 128) + lane * 1, z2);
-        cgtp_store<3>((real *)(leave + 256) + lane * 3, z5);
-        cgtp_store<3>((real *)(leave + 640) + lane * 3, z9);
-        cgtp_store<3>((real *)(leave + 1024) + lane * 3, z7);
-        cgtp_store<3>((real *)(leave + 1408) + lane * 3, z4);
-        z3[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_store<1>((real *)(leave + 1792) + lane * 1, z3);
-        cgtp_sync_warp();
-        if (lane < 8)
-            cgtp_put16(z_row, leave + 0 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(z_row + 64, leave + 128 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(z_row + 224, leave + 256 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(z_row + 608, leave + 640 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(z_row + 416, leave + 1024 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(z_row + 128, leave + 1408 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(z_row + 96, leave + 1792 + lane * 16);
-        /* through buffer 1 */
-        z8[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z8[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z8[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_store<3>((real *)(leave + 2048) + lane * 3, z8);
-        z1[0] *= 0x1.279a74p-1f; /* sqrt(1/3) */
-        cgtp_store<1>((real *)(leave + 2432) + lane * 1, z1);
-        z6[0] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z6[1] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        z6[2] *= 0x1.6a09e6p-1f; /* sqrt(1/2) */
-        cgtp_store<3>((real *)(leave + 2560) + lane * 3, z6);
-        cgtp_sync_warp();
-        if (lane < 24)
-            cgtp_put16(z_row + 512, leave + 2048 + lane * 16);
-        if (lane < 8)
-            cgtp_put16(z_row + 32, leave + 2432 + lane * 16);
-        if (lane < 24)
-            cgtp_put16(z_row + 320, leave + 2560 + lane * 16);
-        cgtp_sync_warp();
-    };
-    /* Keeps the sums in the workspace. */
-    auto put_aside = [&](real *to) {
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(0 + i) * CGTP_LANES] = z0[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(1 + i) * CGTP_LANES] = z2[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(2 + i) * CGTP_LANES] = z5[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(5 + i) * CGTP_LANES] = z9[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(8 + i) * CGTP_LANES] = z7[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(11 + i) * CGTP_LANES] = z4[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(14 + i) * CGTP_LANES] = z3[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(15 + i) * CGTP_LANES] = z8[i];
-        CGTP_UNROLL for (int i = 0; i < 1; i++) to[(18 + i) * CGTP_LANES] = z1[i];
-        CGTP_UNROLL for (int i = 0; i < 3; i++) to[(19 + i) * CGTP_LANES] = z6[i];
-    };
+    ring.fill(count, load);
+    tiles.commit(prologue, number);
     CGTP_LOOP
-    for (int i = 0; i < STAGES - 1; i++) {
-        if (i < count)
-            load(i, stage, cgtp_lane_anew());
-        cgtp_copies_commit();
-        stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
-    }
-    work.keep(opening, number);
-    CGTP_LOOP
-    for (; node < cgtp_uniform(piece.node_end); node++) {
+    for (; node < cgtp_uniform(tile.node_end); node++) {
         if (node % CGTP_LANES == 0)
-            work.go_on(graph, node, first);
-        const int full = cgtp_uniform(cgtp_row_end(piece, node)), end = full < count ? full : count;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) z0[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) z2[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z5[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z9[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z7[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z4[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) z3[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z8[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 1; i++) z1[i] = 0;
-        CGTP_UNROLL for (int i = 0; i < 3; i++) z6[i] = 0;
+            tiles.advance(graph, node, first);
+        const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
+        real z[22] = {0};
+        real *const z0 = z, *const z2 = z + 1, *const z5 = z + 2, *const z9 = z + 5,
+            *const z7 = z + 8, *const z4 = z + 11, *const z3 = z + 14, *const z8 = z + 15,
+            *const z1 = z + 18, *const z6 = z + 19;
         CGTP_LOOP
         for (; done < end; done++) {
-            cgtp_copies_wait<STAGES - 2>();
-            cgtp_sync_warp();
-            if (done + STAGES - 1 < count) /* into the stage that the edge before had */
-                load(done + STAGES - 1, stage, lane);
-            cgtp_copies_commit();
-            stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);
-            const unsigned char *const at = cgtp_pointer(stage);
-            real x0[1];
-            cgtp_load<1>(x0, (const real *)(at + 0) + lane * 1);
-            real x1[1];
-            cgtp_load<1>(x1, (const real *)(at + 128) + lane * 1);
-            real x2[3];
-            cgtp_load<3>(x2, (const real *)(at + 256) + lane * 3);
-            real x3[3];
-            cgtp_load<3>(x3, (const real *)(at + 640) + lane * 3);
+            const stage_0 &at = ring.turn(done, count, lane, load);
+            real x0[1], x1[1], x2[3], x3[3];
+            cgtp_load_lane(x0, at.x0, lane);
+            cgtp_load_lane(x1, at.x1, lane);
+            cgtp_load_lane(x2, at.x2, lane);
+            cgtp_load_lane(x3, at.x3, lane);
             real y[4];
-            cgtp_load_row<4>(y, (const real *)(at + 1024));
+            cgtp_load_row<4>(y, at.y);
             { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 1 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1040) + lane);
+                cgtp_load<1>(w_v, at.w0 + lane);
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 z0[0] = z0[0] + y[0] * w_0 * x_0;
@@ -214,7 +174,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 1 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1296) + lane);
+                cgtp_load<1>(w_v, at.w2 + lane);
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
                 z2[0] = z2[0] + y[0] * w_0 * x_0;
@@ -222,7 +182,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1552) + lane);
+                cgtp_load<1>(w_v, at.w4 + lane);
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
                 const real s0_0 = y[0] * w_0;
@@ -233,7 +193,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1936) + lane);
+                cgtp_load<1>(w_v, at.w7 + lane);
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
                 const real s0_0 = y[0] * w_0;
@@ -244,7 +204,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1168) + lane);
+                cgtp_load<1>(w_v, at.w1 + lane);
                 const real x_0 = x0[0];
                 const real w_0 = w_v[0];
                 const real u0_0 = w_0 * x_0;
@@ -255,7 +215,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1424) + lane);
+                cgtp_load<1>(w_v, at.w3 + lane);
                 const real x_0 = x1[0];
                 const real w_0 = w_v[0];
                 const real u0_0 = w_0 * x_0;
@@ -266,7 +226,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1680) + lane);
+                cgtp_load<1>(w_v, at.w5 + lane);
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
                 const real r0_0 = y[1] * x_0 + y[2] * x_1 + y[3] * x_2;
@@ -275,7 +235,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2) x3; 6 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 1808) + lane);
+                cgtp_load<1>(w_v, at.w6 + lane);
                 const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
                 const real w_0 = w_v[0];
                 const real u0_0 = w_0 * x_0;
@@ -288,7 +248,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2064) + lane);
+                cgtp_load<1>(w_v, at.w8 + lane);
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
                 const real r0_0 = y[1] * x_0 + y[2] * x_1 + y[3] * x_2;
@@ -297,7 +257,7 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
             { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2) x3; 6 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, (const real *)(at + 2192) + lane);
+                cgtp_load<1>(w_v, at.w9 + lane);
                 const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
                 const real w_0 = w_v[0];
                 const real u0_0 = w_0 * x_0;
@@ -308,128 +268,110 @@ CGTP_DEVICE void convolution_segment_0(const launch &l, const cgtp_work<nodes, 0
                 z6[2] = z6[2] + y[2] * u0_0 - y[1] * u0_1;
             }
         }
-        if (piece.continued && node == piece.node) {
-            /* the range that began it adds this up */
-            const int64_t slot = slots + piece.range * 1 + group;
-            put_aside(l.partial_convolution + slot * PARTIAL_convolution + lane);
-            cgtp_flag_raise(l.flag_convolution + slot);
+        if (tile.continued && node == tile.node) {
+            /* the receiver begins in an earlier tile, whose warp adds these sums */
+            const int64_t row = partial_row + tile.number;
+            cgtp_spill_partial<22>(l.partial_forward_convolution + row * PARTIAL_forward_convolution
+                + lane, z);
+            cgtp_signal(l.flag_forward_convolution + row);
             continue;
         }
-        if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, in their order */
+        if (cgtp_row_end(tile, node) > count) {
+            /* it has edges in the tiles after: adds their sums, in order */
             CGTP_LOOP
-            for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {
-                const int64_t slot = slots + r * 1 + group;
-                cgtp_flag_wait(l.flag_convolution + slot);
-                const real *const from = l.partial_convolution + slot * PARTIAL_convolution + lane;
-                CGTP_UNROLL for (int i = 0; i < 1; i++) z0[i] += cgtp_read_other(from + (0 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 1; i++) z2[i] += cgtp_read_other(from + (1 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) z5[i] += cgtp_read_other(from + (2 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) z9[i] += cgtp_read_other(from + (5 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) z7[i] += cgtp_read_other(from + (8 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) z4[i] += cgtp_read_other(from + (11 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 1; i++) z3[i] += cgtp_read_other(from + (14 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) z8[i] += cgtp_read_other(from + (15 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 1; i++) z1[i] += cgtp_read_other(from + (18 + i) * CGTP_LANES);
-                CGTP_UNROLL for (int i = 0; i < 3; i++) z6[i] += cgtp_read_other(from + (19 + i) * CGTP_LANES);
+            for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
+                const int64_t row = partial_row + t;
+                cgtp_wait(l.flag_forward_convolution + row);
+                cgtp_add_partial<22>(z, l.partial_forward_convolution
+                    + row * PARTIAL_forward_convolution + lane);
             }
         }
-        flush(node, cgtp_lane_anew());
+        cgtp_scale_segments<set_0_z>(z);
+        cgtp_store_segments<set_0_z>(own.staging.rows, z, l.z + (int64_t)node * 704, channel_block,
+            cgtp_reload_lane());
     }
 }
 
-/* nodes: receivers a piece of work (see cgtp_work) */
+/* forward_convolution: blocks of 128 threads, 4 per multiprocessor, each with 56320 bytes of
+ * dynamic shared memory; as many as the device holds at a time, on small ones in several waves. 78
+ * registers per thread are predicted. No wait lasts for ever: a warp waits for its own copies, for
+ * the warps of its group, which take the same tiles, and for signals of tiles after its own, which
+ * were taken before by warps that run or have ended; the last tile waits for none. nodes: receivers
+ * per tile (see cgtp_tile_scheduler). */
 template <int nodes>
-CGTP_KERNEL(128, 4) forward_convolution(const launch l, const cgtp_division<1> division)
+CGTP_KERNEL(128, 4) forward_convolution(const launch l, const cgtp_partition<1> partition)
 {
     CGTP_SHARED(shared);
+    forward_convolution_block &block = *(forward_convolution_block *)shared;
     cgtp_launch_wait();
-    int index;
-    const int segment = cgtp_place(division, l.counters_convolution, 1, index);
-    const int warp = index * 4 + cgtp_warp();
-    unsigned char *const ring = shared + cgtp_warp() * 14080;
+    const int warp = cgtp_block_order(l.counters_forward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (segment == 0 && warp / 1 < division.warps[0]) {
-        const int group = warp % 1;
-        cgtp_work<nodes, 0, true> work(division, 0, (cgtp_piece *)(ring + 13824));
-        for (int number = work.start(l.graph, warp / 1, l.counters_convolution + 1, NULL); number >= 0;
-             number = work.next(l.graph, l.counters_convolution + 1, NULL))
-            convolution_segment_0(l, work, number, group, division.slot[0], ring, stream, keep);
-    }
+    if (warp >= partition.warps[0])
+        return;
+    warp_0 &own = block.warp[cgtp_warp()];
+    unsigned *const queue = l.counters_forward_convolution + 1;
+    const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile);
+    for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0;
+        t = tiles.next(l.graph, queue, NULL))
+        forward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], stream, keep);
 }
 
-/* Lays out the workspace; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const cgtp_graph *graph, launch *l, char *base)
+/* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */
+static size_t lay_out(const cgtp_graph *, launch &l, void *base)
 {
-    (void)graph;
-    size_t at = 0;
-    if (l)
-        l->counters_convolution = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)cgtp_counters(1, 1, cgtp_multiprocessors()) * 1 * sizeof(unsigned));
-    if (l)
-        l->flag_convolution = (unsigned *)(base + at);
-    at += cgtp_round_up((size_t)cgtp_slots(4, 4, 1) * 1 * sizeof(unsigned));
-    if (l)
-        l->partial_convolution = (real *)(base + at);
-    at += cgtp_round_up((size_t)cgtp_slots(4, 4, 1) * 704 * sizeof(real));
-    return at;
+    cgtp_workspace space(base);
+    l.counters_forward_convolution = space.area<unsigned>(cgtp_counters(1, 1,
+        cgtp_multiprocessors()));
+    l.flag_forward_convolution = space.area<unsigned>(cgtp_partial_rows(4, 4, 1));
+    l.partial_forward_convolution = space.area<real>(cgtp_partial_rows(4, 4, 1), 704);
+    return space.bytes();
 }
+
+} // namespace
 
 extern "C" size_t nequip_water_forward_workspace(const cgtp_graph *graph)
 {
-    const size_t bytes = graph ? lay_out(graph, NULL, NULL) : 0;
-    return bytes ? bytes : 16;
+    launch l;
+    return graph ? lay_out(graph, l, NULL) : 0;
 }
 
 extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
                                  float *z, void *workspace, size_t workspace_bytes, cgtp_stream stream)
 {
-    cgtp_status status;
-    if (!graph)
-        return CGTP_NULL_POINTER;
-    if (graph->items < 0 || graph->senders < 0 || graph->receivers < 0)
-        return CGTP_BAD_SIZE;
-    if (graph->items && !graph->sender)
-        return CGTP_NULL_POINTER;
-    if (graph->items && !graph->senders)
-        return CGTP_BAD_SIZE;
-    if (graph->items && !graph->receiver)
-        return CGTP_NULL_POINTER;
-    if (graph->items && !graph->receivers)
-        return CGTP_BAD_SIZE;
-    if (graph->receivers && !graph->receiver_row)
-        return CGTP_NULL_POINTER;
-    if ((status = cgtp_check_array(x, graph->senders, 256)))
+    cgtp_status status = cgtp_check_graph(graph,
+        CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW);
+    if (status)
         return status;
-    if ((status = cgtp_check_array(y, graph->items, 4)))
+    const cgtp_array arrays[] = {{x, graph->senders, 256}, {y, graph->items, 4},
+        {w, graph->items, 320}, {z, graph->receivers, 704}};
+    if ((status = cgtp_check_arrays(arrays)))
         return status;
-    if ((status = cgtp_check_array(w, graph->items, 320)))
-        return status;
-    if ((status = cgtp_check_array(z, graph->receivers, 704)))
-        return status;
+    launch l = {};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, NULL, NULL))
+    if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
         return CGTP_WORKSPACE;
-    launch l = {};
     l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
                graph->receiver_row, graph->by_sender, graph->sender_row};
     l.x = x;
     l.y = y;
     l.w = w;
     l.z = z;
-    lay_out(graph, &l, (char *)workspace);
-    if ((status = cgtp_clear(cgtp_areas<3>{{z, l.counters_convolution, l.flag_convolution},
-                                           {(size_t)(graph->items ? 0 : graph->receivers) * 704 * sizeof(real),
-                                            (size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * 1 * sizeof(unsigned),
-                                            (size_t)(cgtp_slots(4, 4, 1)) * 1 * sizeof(unsigned)}},
-                             stream)))
+    if ((status = cgtp_clear(cgtp_areas<3>{{z, l.counters_forward_convolution,
+        l.flag_forward_convolution}, {(size_t)(graph->items ? 0
+        : graph->receivers) * 704 * sizeof(real), (size_t)(cgtp_counters(1, 1,
+        cgtp_multiprocessors())) * sizeof(unsigned), (size_t)(cgtp_partial_rows(4, 4,
+        1)) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        static const int work[] = {181}, groups[] = {1};
-        const auto division = cgtp_divide<1>(cgtp_multiprocessors(), 4, 4, graph->items, work, groups, true);
-        const int nodes = cgtp_piece_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? forward_convolution<CGTP_FEW_NODES> : forward_convolution<0>,
-                                        cgtp_division_blocks(division), 128, 56320, stream, l, division)))
+        /* by path set: instructions per edge and channel block; channel blocks */
+        static const int cost[] = {181}, channel_blocks[] = {1};
+        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items,
+            cost, channel_blocks, true);
+        const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
+        if ((status = cgtp_launch_early(nodes ? forward_convolution<CGTP_FEW_NODES>
+            : forward_convolution<0>, cgtp_partition_blocks(partition), 128,
+            sizeof(forward_convolution_block), stream, l, partition)))
             return status;
     }
     return CGTP_OK;

@@ -32,12 +32,11 @@ enum { CGTP_LANES = 32 };
 #define gridDim (simt_grid_dim())
 
 CGTP_DEVICE int cgtp_lane(void) { return (int)(threadIdx.x % CGTP_LANES); }
-CGTP_DEVICE int cgtp_lane_anew(void) { return cgtp_lane(); }
+CGTP_DEVICE int cgtp_reload_lane(void) { return cgtp_lane(); }
 CGTP_DEVICE int cgtp_warp(void) { return (int)(threadIdx.x / CGTP_LANES); }
 
 CGTP_DEVICE void cgtp_sync_warp(void) { simt_sync_warp(); }
-CGTP_DEVICE void cgtp_sync_block(void) { simt_sync_block(); }
-template <int warps> CGTP_DEVICE void cgtp_sync_team(void) { simt_sync_team(warps); }
+template <int warps> CGTP_DEVICE void cgtp_sync_group(void) { simt_sync_group(warps); }
 
 CGTP_DEVICE int cgtp_shuffle(int value, int from)
 {
@@ -64,9 +63,6 @@ CGTP_DEVICE real cgtp_shuffle_xor(real value, int mask)
 CGTP_DEVICE unsigned cgtp_vote(bool condition) { return simt_vote(condition); }
 CGTP_DEVICE int cgtp_lowest(unsigned bits) { return __builtin_ffs((int)bits) - 1; }
 
-CGTP_DEVICE float cgtp_fma(float a, float b, float c) { return fmaf(a, b, c); }
-CGTP_DEVICE double cgtp_fma(double a, double b, double c) { return fma(a, b, c); }
-
 /* ---- asynchronous copies ---- */
 
 struct cgtp_policy {
@@ -76,8 +72,8 @@ struct cgtp_policy {
 typedef uintptr_t cgtp_address;
 CGTP_DEVICE cgtp_address cgtp_address_of(const void *shared) { return (cgtp_address)shared; }
 CGTP_DEVICE unsigned char *cgtp_pointer(cgtp_address address) { return (unsigned char *)address; }
-CGTP_DEVICE unsigned char *cgtp_hide(unsigned char *shared) { return shared; }
-template <typename T> CGTP_DEVICE T *cgtp_base(T *global) { return global; }
+CGTP_DEVICE unsigned char *cgtp_opaque_shared(unsigned char *shared) { return shared; }
+template <typename T> CGTP_DEVICE T *cgtp_opaque_global(T *global) { return global; }
 CGTP_DEVICE cgtp_policy cgtp_policy_stream(void) { return {0}; }
 CGTP_DEVICE cgtp_policy cgtp_policy_keep(void) { return {0}; }
 
@@ -142,10 +138,10 @@ CGTP_DEVICE void cgtp_add16(real *global, const real *shared)
 CGTP_DEVICE unsigned cgtp_ticket(unsigned *counter) { return simt_atomic_add(counter, 1u); }
 CGTP_DEVICE long long cgtp_of_first_thread(long long value)
 {
-    cgtp_sync_block();
+    simt_sync_block();
     if (threadIdx.x == 0)
         simt_set_first(value);
-    cgtp_sync_block();
+    simt_sync_block();
     return simt_first();
 }
 CGTP_DEVICE int cgtp_multiprocessor(void) { return simt_multiprocessor(); }
@@ -154,8 +150,8 @@ CGTP_DEVICE int cgtp_block(void) { return (int)blockIdx.x; }
 CGTP_DEVICE int cgtp_thread(void) { return (int)threadIdx.x; }
 CGTP_DEVICE int cgtp_blocks(void) { return (int)gridDim.x; }
 
-CGTP_DEVICE void cgtp_flag_raise(unsigned *flag) { simt_flag_raise(flag); }
-CGTP_DEVICE void cgtp_flag_wait(const unsigned *flag) { simt_flag_wait(flag); }
+CGTP_DEVICE void cgtp_signal(unsigned *flag) { simt_signal(flag); }
+CGTP_DEVICE void cgtp_wait(const unsigned *flag) { simt_wait(flag); }
 
 CGTP_DEVICE real cgtp_read_other(const real *p)
 {
@@ -219,39 +215,5 @@ static inline cgtp_status cgtp_launch_as(bool early, const char *text, void (*ke
 #define cgtp_launch_early(...) cgtp_launch_as(true, #__VA_ARGS__, __VA_ARGS__)
 
 static inline int cgtp_multiprocessors(void) { return simt_get_multiprocessors(); }
-
-/* ---- counters and bulk operations ---- */
-
-CGTP_DEVICE unsigned cgtp_count(unsigned *counter) { return simt_count(counter); }
-
-struct alignas(8) cgtp_barrier {
-    unsigned long long bits;
-};
-
-CGTP_DEVICE void cgtp_barrier_init(cgtp_barrier *b, unsigned arrivals) { simt_barrier_init(b, arrivals); }
-CGTP_DEVICE void cgtp_barrier_arrive(cgtp_barrier *b) { simt_barrier_arrive(b, 0); }
-CGTP_DEVICE void cgtp_barrier_expect(cgtp_barrier *b, unsigned bytes) { simt_barrier_arrive(b, bytes); }
-CGTP_DEVICE void cgtp_barrier_wait(cgtp_barrier *b, unsigned parity) { simt_barrier_wait(b, parity); }
-
-CGTP_DEVICE void cgtp_bulk_load(void *shared, const void *global, unsigned bytes, cgtp_barrier *b,
-                                cgtp_policy)
-{
-    simt_bulk_load(shared, global, bytes, b);
-}
-
-CGTP_DEVICE void cgtp_bulk_store(void *global, const void *shared, unsigned bytes, cgtp_policy)
-{
-    simt_bulk_store(global, shared, bytes, 0);
-}
-
-CGTP_DEVICE void cgtp_bulk_add(real *global, const real *shared, unsigned bytes, cgtp_policy)
-{
-    simt_bulk_store(global, shared, bytes, (int)sizeof(real));
-}
-
-CGTP_DEVICE void cgtp_bulk_commit(void) { simt_bulk_commit(); }
-template <int pending> CGTP_DEVICE void cgtp_bulk_wait_read(void) { simt_bulk_wait(pending, true); }
-template <int pending> CGTP_DEVICE void cgtp_bulk_wait(void) { simt_bulk_wait(pending, false); }
-CGTP_DEVICE void cgtp_fence_async(void) { simt_fence_async(); }
 
 #endif

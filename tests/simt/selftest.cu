@@ -8,7 +8,8 @@
  */
 typedef float real;
 #include "cgtp_cuda.h"
-#include "cgtp_gpu.h"
+#include "cgtp_convolution.h"
+#include "cgtp_launch.h"
 #include "simt.h"
 
 #include <stdio.h>
@@ -24,20 +25,11 @@ enum bug {
     TAIL_NOT_WAITED,    /* ring: the last stages, when no more copies follow */
     NEVER_WAITED,       /* ring: copies beyond the last edge */
     MISALIGNED_COPY,    /* ring */
-    WRONG_PHASE,        /* bulk: the parity never flips */
-    WRONG_COUNT,        /* bulk: refilled by the last warp but one */
-    NO_FENCE,           /* bulk: before the store of what threads wrote */
-    NO_INIT_FENCE,      /* bulk: after the initialisation of barriers */
-    NO_WAIT_READ,       /* bulk: refilled while a store still reads */
-    NO_BLOCK_SYNC,      /* bulk: barriers used while they are initialised */
-    EXPECT_TOO_MUCH,    /* bulk: bytes that never come */
-    ARRIVE_TWICE,       /* bulk */
-    OVER_BARRIER,       /* bulk: data written over a barrier */
-    NO_FLAG_WAIT,       /* chain: the sum of the block before is read too soon */
-    NO_FLAG_RAISE,      /* chain */
+    NO_WAIT,       /* chain: the sum of the block before is read too soon */
+    NO_SIGNAL,      /* chain */
     LATER_BLOCK,        /* chain: waits for the block after */
     PLAIN_WRITE,        /* chain: all blocks write one counter */
-    NO_SYNC_BLOCK,      /* transpose */
+    NO_SYNC_GROUP_4,    /* transpose */
     SHARED_BOUNDS,      /* transpose */
     NOT_WRITTEN,        /* transpose: a part of shared memory */
     DIVERGENT,          /* transpose: half a warp at another operation */
@@ -47,9 +39,9 @@ enum bug {
     WILD,               /* transpose: a pointer to the host */
     BETWEEN_BLOCKS,     /* transpose: blocks write the same row */
     MISALIGNED_LOAD,    /* transpose */
-    NO_SYNC_TEAM,       /* teams */
-    TOO_LARGE_TEAM,     /* teams: warps that take another number of turns */
-    NO_LAUNCH_WAIT,     /* teams: begins early, and writes at once */
+    NO_SYNC_GROUP,       /* groups */
+    TOO_LARGE_GROUP,     /* groups: warps that take another number of turns */
+    NO_LAUNCH_WAIT,     /* groups: begins early, and writes at once */
 };
 
 /* ---- ring: each warp sums rows of 128 numbers through a private ring of asynchronous copies ---- */
@@ -114,70 +106,6 @@ template <int bug> CGTP_KERNEL(64, 4) ring_kernel(const real *rows, const int *l
         cgtp_copies_wait<0>();
 }
 
-/* ---- bulk: rows come through a ring of the block, are doubled in place, and are stored and summed in bulk
- * ---- */
-
-enum { BULK_WARPS = 3, BULK_STAGES = 2 };
-
-struct bulk_arguments {
-    const real *rows;
-    int n;
-    real *twice, *sum;
-};
-
-template <int bug> CGTP_KERNEL(96, 2) bulk_kernel(bulk_arguments a)
-{
-    CGTP_SHARED(shared);
-    const cgtp_policy stream = cgtp_policy_stream();
-    cgtp_barrier *const full = (cgtp_barrier *)(shared + BULK_STAGES * ROW_BYTES);
-    unsigned *const count = (unsigned *)(full + BULK_STAGES);
-    const int first = part_of(a.n, cgtp_block(), cgtp_blocks()),
-              last = part_of(a.n, cgtp_block() + 1, cgtp_blocks());
-    auto load = [&](int row) {
-        const int stage = (row - first) % BULK_STAGES;
-        cgtp_barrier_expect(full + stage, ROW_BYTES + (bug == EXPECT_TOO_MUCH ? 16 : 0));
-        if (bug == ARRIVE_TWICE)
-            cgtp_barrier_arrive(full + stage);
-        cgtp_bulk_load(shared + stage * ROW_BYTES, a.rows + (int64_t)row * ROW, ROW_BYTES, full + stage,
-                       stream);
-    };
-    if (cgtp_thread() == 0) {
-        for (int i = 0; i < BULK_STAGES; i++) {
-            cgtp_barrier_init(full + i, 1);
-            count[i] = 0;
-        }
-        if (bug != NO_INIT_FENCE)
-            cgtp_fence_async();
-    }
-    if (bug != NO_BLOCK_SYNC)
-        cgtp_sync_block();
-    if (cgtp_thread() == 0)
-        for (int i = first; i < first + BULK_STAGES && i < last; i++)
-            load(i);
-    for (int i = first; i < last; i++) {
-        const int stage = (i - first) % BULK_STAGES, round = (i - first) / BULK_STAGES;
-        cgtp_barrier_wait(full + stage, bug == WRONG_PHASE ? 0 : round & 1);
-        real *const row = (real *)(shared + stage * ROW_BYTES);
-        for (int j = cgtp_thread(); j < ROW; j += BULK_WARPS * CGTP_LANES)
-            row[j + (bug == OVER_BARRIER && stage == 1 && j >= ROW - 2 ? 2 : 0)] = 2 * row[j];
-        if (bug != NO_FENCE)
-            cgtp_fence_async();
-        cgtp_sync_warp();
-        if (cgtp_lane() == 0 && cgtp_count(count + stage) == BULK_WARPS - (bug == WRONG_COUNT ? 2 : 1)) {
-            count[stage] = 0;
-            cgtp_bulk_store(a.twice + (int64_t)i * ROW, row, ROW_BYTES, stream);
-            cgtp_bulk_add(a.sum, row, ROW_BYTES, stream);
-            cgtp_bulk_commit();
-            if (bug != NO_WAIT_READ)
-                cgtp_bulk_wait_read<0>();
-            if (i + BULK_STAGES < last)
-                load(i + BULK_STAGES);
-        }
-    }
-    if (cgtp_lane() == 0)
-        cgtp_bulk_wait<0>();
-}
-
 /* ---- chain: blocks in the order of their tickets add their number to what the one before has ---- */
 
 template <int bug>
@@ -193,17 +121,17 @@ chain_kernel(unsigned *counter, unsigned *flag, real *partial, real *last)
         *last = (real)ticket;
     if (bug == LATER_BLOCK) {
         if (ticket + 1 < cgtp_blocks())
-            cgtp_flag_wait(flag + ticket + 1);
+            cgtp_wait(flag + ticket + 1);
     } else if (ticket > 0) {
-        if (bug != NO_FLAG_WAIT)
-            cgtp_flag_wait(flag + ticket - 1);
+        if (bug != NO_WAIT)
+            cgtp_wait(flag + ticket - 1);
         before = cgtp_read_other(partial + (ticket - 1) * CGTP_LANES + lane);
     }
     partial[ticket * CGTP_LANES + lane] = before + (real)(ticket + lane);
     if (ticket == cgtp_blocks() - 1 && lane == 0)
         *last = (real)ticket;
-    if (bug != NO_FLAG_RAISE)
-        cgtp_flag_raise(flag + ticket);
+    if (bug != NO_SIGNAL)
+        cgtp_signal(flag + ticket);
 }
 
 /* ---- transpose: a block transposes a 32 by 32 tile in shared memory ---- */
@@ -226,8 +154,8 @@ transpose_kernel(const real *from, real *to, int tiles, const real *host)
         return;
     if (bug == DIVERGENT && warp == 1 && lane < 16)
         cgtp_sync_warp();
-    if (bug != NO_SYNC_BLOCK)
-        cgtp_sync_block();
+    if (bug != NO_SYNC_GROUP_4)
+        cgtp_sync_group<4>();
     for (int i = warp; i < TILE; i += 4)
         if (bug != GLOBAL_NOT_WRITTEN || i != 9)
             to[i * TILE + lane] = tile[lane * PITCH + i];
@@ -242,24 +170,24 @@ transpose_kernel(const real *from, real *to, int tiles, const real *host)
     }
 }
 
-/* ---- teams: pairs of warps add up what both have, turn by turn; each pair has its own number of turns
+/* ---- groups: pairs of warps add up what both have, turn by turn; each pair has its own number of turns
  * ---- */
 
-template <int bug> CGTP_KERNEL(128, 1) team_kernel(real *to)
+template <int bug> CGTP_KERNEL(128, 1) group_kernel(real *to)
 {
     CGTP_SHARED(shared);
-    const int lane = cgtp_lane(), team = cgtp_warp() / 2;
+    const int lane = cgtp_lane(), group = cgtp_warp() / 2;
     if (bug != NO_LAUNCH_WAIT)
         cgtp_launch_wait();
-    real *const exchange = (real *)shared + team * 4 * CGTP_LANES; /* [turn % 2][warp][lane] */
-    for (int turn = 0; turn < 3 + team; turn++) {
-        exchange[(turn % 2 * 2 + cgtp_warp() % 2) * CGTP_LANES + lane] = (real)(turn + cgtp_warp() * lane);
-        if (bug == TOO_LARGE_TEAM)
-            cgtp_sync_team<4>();
-        else if (bug != NO_SYNC_TEAM)
-            cgtp_sync_team<2>();
-        cgtp_sum_team<CGTP_LANES, 2, false>(to + (team * 4 + turn) * CGTP_LANES, CGTP_LANES,
-                                     exchange + turn % 2 * 2 * CGTP_LANES, 1);
+    real *const shared_sums = (real *)shared + group * 4 * CGTP_LANES; /* [turn % 2][warp][lane] */
+    for (int turn = 0; turn < 3 + group; turn++) {
+        shared_sums[(turn % 2 * 2 + cgtp_warp() % 2) * CGTP_LANES + lane] = (real)(turn + cgtp_warp() * lane);
+        if (bug == TOO_LARGE_GROUP)
+            cgtp_sync_group<4>();
+        else if (bug != NO_SYNC_GROUP)
+            cgtp_sync_group<2>();
+        cgtp_reduce_across_warps<CGTP_LANES, 2, CGTP_STORE>(to + (group * 4 + turn) * CGTP_LANES, CGTP_LANES,
+                                     shared_sums + turn % 2 * 2 * CGTP_LANES, 1);
     }
 }
 
@@ -314,22 +242,6 @@ template <int bug> static bool ring(void)
     return status == CGTP_OK && sum.get() == expected;
 }
 
-template <int bug> static bool bulk(void)
-{
-    enum { ROWS = 31 };
-    std::vector<real> rows = numbers(ROWS * ROW), twice(rows.size()), expected(ROW);
-    for (size_t i = 0; i < rows.size(); i++) {
-        twice[i] = 2 * rows[i];
-        expected[i % ROW] += twice[i];
-    }
-    device_array<real> x("rows", rows), t("twice", rows.size()), sum("sum", ROW);
-    clear(sum);
-    bulk_arguments a = {x.p, ROWS, t.p, sum.p};
-    size_t shared = BULK_STAGES * (ROW_BYTES + sizeof(cgtp_barrier) + sizeof(unsigned));
-    cgtp_status status = cgtp_launch(bulk_kernel<bug>, 4, BULK_WARPS * 32, shared, NULL, a);
-    return status == CGTP_OK && t.get() == twice && sum.get() == expected;
-}
-
 template <int bug> static bool chain(void)
 {
     enum { BLOCKS = 9 };
@@ -364,17 +276,17 @@ template <int bug> static bool transpose(void)
     return status == CGTP_OK && to.get() == expected;
 }
 
-template <int bug> static bool teams(void)
+template <int bug> static bool groups(void)
 {
     device_array<real> to("to", 8 * 32);
     clear(to);
-    if (cgtp_launch_early(team_kernel<bug>, 1, 128, 8 * 32 * sizeof(real), NULL, to.p) != CGTP_OK)
+    if (cgtp_launch_early(group_kernel<bug>, 1, 128, 8 * 32 * sizeof(real), NULL, to.p) != CGTP_OK)
         return false;
     std::vector<real> t = to.get();
     bool right = true;
     for (int i = 0; i < 8 * 32; i++) {
-        int team = i / 128, turn = i / 32 % 4;
-        right &= t[(size_t)i] == (turn < 3 + team ? (real)(2 * turn + (4 * team + 1) * (i % 32)) : 0);
+        int group = i / 128, turn = i / 32 % 4;
+        right &= t[(size_t)i] == (turn < 3 + group ? (real)(2 * turn + (4 * group + 1) * (i % 32)) : 0);
     }
     return right;
 }
@@ -425,36 +337,36 @@ static bool lanes(void)
     return right;
 }
 
-/* ---- places: every block of a divided launch has a place of its own ---- */
+/* ---- slots: every block of a divided launch has a slot of its own ---- */
 
-enum { SEGMENTS = 4, PLACES = 200 };
+enum { SETS = 4, SLOTS = 200 };
 
-CGTP_KERNEL(32, 1) places_kernel(const cgtp_division<SEGMENTS> division, unsigned *counters, int *taken)
+CGTP_KERNEL(32, 1) slots_kernel(const cgtp_partition<SETS> partition, unsigned *counters, int *taken)
 {
     int index;
-    const int segment = cgtp_place(division, counters, 0, index);
+    const int set = cgtp_block_slot(partition, counters, 0, index);
     if (cgtp_lane() == 0)
-        taken[segment * PLACES + index] = 1;
+        taken[set * SLOTS + index] = 1;
 }
 
-/* On devices that have more multiprocessors than there are segments, fewer, or fewer blocks than segments. */
-static bool places(void)
+/* On devices that have more multiprocessors than there are path sets, fewer, or fewer blocks than path sets. */
+static bool slots(void)
 {
-    const int work[SEGMENTS] = {1, 7, 2, 3}, groups[SEGMENTS] = {1, 1, 2, 1};
+    const int work[SETS] = {1, 7, 2, 3}, channel_blocks[SETS] = {1, 1, 2, 1};
     bool right = true;
     for (int multiprocessors : {1, 2, 3, 4, 5, 66})
         for (int per = 1; per <= 3; per++) {
-            const auto d = cgtp_divide<SEGMENTS>(multiprocessors, per, 4, 1000, work, groups, true);
-            device_array<int> taken("taken", std::vector<int>(SEGMENTS * PLACES, 0));
-            device_array<unsigned> counters("counters", (size_t)cgtp_counters(SEGMENTS, 0, multiprocessors));
+            const auto d = cgtp_make_partition<SETS>(multiprocessors, per, 4, 1000, work, channel_blocks, true);
+            device_array<int> taken("taken", std::vector<int>(SETS * SLOTS, 0));
+            device_array<unsigned> counters("counters", (size_t)cgtp_counters(SETS, 0, multiprocessors));
             clear(counters);
-            if (cgtp_launch(places_kernel, cgtp_division_blocks(d), 32, 0, NULL, d, counters.p, taken.p) !=
+            if (cgtp_launch(slots_kernel, cgtp_partition_blocks(d), 32, 0, NULL, d, counters.p, taken.p) !=
                 CGTP_OK)
                 return false;
             std::vector<int> t = taken.get();
-            for (int s = 0; s < SEGMENTS; s++)
-                for (int i = 0; i < PLACES; i++)
-                    right &= t[(size_t)(s * PLACES + i)] == (i < d.first[s + 1] - d.first[s]);
+            for (int s = 0; s < SETS; s++)
+                for (int i = 0; i < SLOTS; i++)
+                    right &= t[(size_t)(s * SLOTS + i)] == (i < d.first[s + 1] - d.first[s]);
         }
     return right;
 }
@@ -558,13 +470,12 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "exit") == 0)
         return transpose<GLOBAL_BOUNDS>();
     right("ring of asynchronous copies", ring<NONE>);
-    right("ring of bulk copies, bulk stores and sums", bulk<NONE>);
     right("chain of blocks by tickets and flags", chain<NONE>);
     right("transposition in shared memory", transpose<NONE>);
     right("shuffles, sums over lanes, atomic sums", lanes);
-    right("teams of warps", teams<NONE>);
+    right("groups of warps", groups<NONE>);
     right("arrays cleared", clears);
-    right("places of blocks", places);
+    right("slots of blocks", slots);
     simt_resident(1);
     right("chain of blocks, one at a time", chain<NONE>);
     simt_resident(0);
@@ -574,26 +485,15 @@ int main(int argc, char **argv)
     wrong("ring: tail of the copies not waited for", ring<TAIL_NOT_WAITED>, 1 << SIMT_IN_FLIGHT, "shared");
     wrong("ring: copies never waited for", ring<NEVER_WAITED>, 1 << SIMT_UNFINISHED, "shared");
     wrong("ring: misaligned copy", ring<MISALIGNED_COPY>, 1 << SIMT_MISALIGNED, "shared");
-    wrong("bulk: wrong phase", bulk<WRONG_PHASE>, 1 << SIMT_IN_FLIGHT, "shared");
-    wrong("bulk: stage reused too early", bulk<WRONG_COUNT>,
-          1 << SIMT_RACE | 1 << SIMT_IN_FLIGHT | 1 << SIMT_DEADLOCK);
-    wrong("bulk: no fence before a store", bulk<NO_FENCE>, 1 << SIMT_NOT_FENCED, "shared");
-    wrong("bulk: no fence after initialisation", bulk<NO_INIT_FENCE>, 1 << SIMT_NOT_FENCED, "shared");
-    wrong("bulk: refilled while stored from", bulk<NO_WAIT_READ>, 1 << SIMT_IN_FLIGHT, "shared");
-    wrong("bulk: barrier used before it is there", bulk<NO_BLOCK_SYNC>, 1 << SIMT_RACE | 1 << SIMT_BARRIER,
-          "shared");
-    wrong("bulk: bytes that never come", bulk<EXPECT_TOO_MUCH>, 1 << SIMT_DEADLOCK, "");
-    wrong("bulk: one arrival too many", bulk<ARRIVE_TWICE>, 1 << SIMT_BARRIER, "shared");
-    wrong("bulk: data over a barrier", bulk<OVER_BARRIER>, 1 << SIMT_BARRIER, "shared");
     simt_resident(4);
-    wrong("chain: no wait for the flag", chain<NO_FLAG_WAIT>, 1 << SIMT_RACE, "partial");
+    wrong("chain: no wait for the flag", chain<NO_WAIT>, 1 << SIMT_RACE, "partial");
     simt_resident(0);
-    wrong("chain: flag never raised", chain<NO_FLAG_RAISE>, 1 << SIMT_DEADLOCK, "");
+    wrong("chain: flag never set", chain<NO_SIGNAL>, 1 << SIMT_DEADLOCK, "");
     simt_resident(2);
     wrong("chain: waits for a block that starts later", chain<LATER_BLOCK>, 1 << SIMT_DEADLOCK, "");
     simt_resident(0);
     wrong("chain: racing write", chain<PLAIN_WRITE>, 1 << SIMT_RACE, "last");
-    wrong("transpose: no cgtp_sync_block", transpose<NO_SYNC_BLOCK>, 1 << SIMT_RACE, "shared");
+    wrong("transpose: no cgtp_sync_group", transpose<NO_SYNC_GROUP_4>, 1 << SIMT_RACE, "shared");
     wrong("transpose: outside of shared memory", transpose<SHARED_BOUNDS>, 1 << SIMT_OUT_OF_BOUNDS, "shared");
     wrong("transpose: shared memory not written", transpose<NOT_WRITTEN>, 1 << SIMT_UNINITIALISED, "shared");
     wrong("transpose: divergent warp", transpose<DIVERGENT>, 1 << SIMT_DIVERGENCE, "");
@@ -603,9 +503,9 @@ int main(int argc, char **argv)
     wrong("transpose: pointer to host memory", transpose<WILD>, 1 << SIMT_OUT_OF_BOUNDS, "");
     wrong("transpose: blocks write the same", transpose<BETWEEN_BLOCKS>, 1 << SIMT_RACE, "to");
     wrong("transpose: misaligned load", transpose<MISALIGNED_LOAD>, 1 << SIMT_MISALIGNED, "from");
-    wrong("teams: no cgtp_sync_team", teams<NO_SYNC_TEAM>, 1 << SIMT_RACE, "shared");
-    wrong("teams: of warps with different turns", teams<TOO_LARGE_TEAM>, 1 << SIMT_DEADLOCK, "");
-    wrong("teams: no cgtp_launch_wait", teams<NO_LAUNCH_WAIT>, 1 << SIMT_RACE, "to");
+    wrong("groups: no cgtp_sync_group", groups<NO_SYNC_GROUP>, 1 << SIMT_RACE, "shared");
+    wrong("groups: of warps with different turns", groups<TOO_LARGE_GROUP>, 1 << SIMT_DEADLOCK, "");
+    wrong("groups: no cgtp_launch_wait", groups<NO_LAUNCH_WAIT>, 1 << SIMT_RACE, "to");
     wrong("host reads device memory", host_reads, 1 << SIMT_HOST_ACCESS, "x");
     wrong("freed array read", freed, 1 << SIMT_OUT_OF_BOUNDS, "freed gone");
     printf("1..%d\n", line);

@@ -131,41 +131,24 @@ static void pass_on(void)
     simt_switch(&own->stack_pointer, next->stack_pointer);
 }
 
-void block_lane(void)
-{
-    Lane *l = current;
-    l->warp->ready &= ~(1u << l->number);
-    l->warp->blocked |= 1u << l->number;
-    pass_on();
-}
-
-/* ---- warps and blocks in time ---- */
-
 void release(Clock *into)
 {
     Warp *w = current->warp;
     into->join(w->known);
-    for (const Snapshot &s : current->seen)
-        into->join(*s);
     if (into->full.size() < launch->slots)
         into->full.resize(launch->slots, launch->base);
     into->full[w->slot] = std::max(into->full[w->slot], w->synced);
     into->add(w->slot * LANES + (uint32_t)current->number, w->now++);
 }
 
-/* What one lane has acquired and done all lanes know. */
+/* What one lane has done all lanes know. */
 static void sync_clocks(Warp *w)
 {
-    for (Lane &l : w->lane) {
-        for (const Snapshot &s : l.seen)
-            w->known.join(*s);
-        l.seen.clear();
-    }
     w->synced = w->now++;
 }
 
-/* Waits at a barrier of `team`: of the block, or of its warps team.first to team.first + team.warps - 1. */
-struct Team {
+/* Waits at a barrier of `group`: of the block, or of its warps group.first to group.first + group.warps - 1. */
+struct Group {
     int first, warps;
     bool waits(const Warp *w) const
     {
@@ -173,17 +156,17 @@ struct Team {
     }
 };
 
-static void leave_barrier(Block *b, Team team)
+static void leave_barrier(Block *b, Group group)
 {
     Clock all;
     all.full.resize(launch->slots, launch->base);
     for (Warp *w : b->warps)
-        if (team.waits(w)) {
+        if (group.waits(w)) {
             all.join(w->known);
             all.full[w->slot] = std::max(all.full[w->slot], w->synced);
         }
     for (Warp *w : b->warps)
-        if (team.waits(w)) {
+        if (group.waits(w)) {
             w->known = all;
             w->at_barrier = 0;
             w->ready = ~w->done;
@@ -199,8 +182,8 @@ static void leave_block_barrier(Block *b)
 static const char *operation_name(int operation)
 {
     static const char *const name[] = {
-        "",          "cgtp_sync_warp",  "cgtp_sync_block", "cgtp_shuffle", "cgtp_shuffle_xor",
-        "cgtp_vote", "cgtp_flag_raise", "cgtp_flag_wait",  "cgtp_sync_team"};
+        "",          "cgtp_sync_warp",  "a barrier", "cgtp_shuffle", "cgtp_shuffle_xor",
+        "cgtp_vote", "cgtp_signal",     "cgtp_wait",       "cgtp_sync_group"};
     return name[operation];
 }
 
@@ -241,13 +224,6 @@ static bool poll(Warp *w)
         w->flag = NULL;
         w->ready = UINT32_MAX;
     }
-    for (uint32_t left = w->blocked; left; left &= left - 1) {
-        Lane *l = &w->lane[__builtin_ctz(left)];
-        if (barrier_through(l)) {
-            w->blocked &= ~(1u << l->number);
-            w->ready |= 1u << l->number;
-        }
-    }
     return w->ready;
 }
 
@@ -271,8 +247,6 @@ static void lane_main(void)
         b->live--;
         if (b->waiting && b->waiting == b->live)
             leave_block_barrier(b);
-        if (b->live == 0)
-            block_ends(b);
     }
     pass_on();
     abort();
@@ -286,8 +260,6 @@ static void start_block(Block *b, int64_t number, size_t started)
     b->live = (int)(launch->threads / LANES);
     b->waiting = 0;
     b->multiprocessor = (int)(seed ? draw() % 8 : (uint64_t)number % 8);
-    b->barriers.clear();
-    b->counters.clear();
     b->shared = (unsigned char *)b->space.base + red;
     space_reset(&b->space, red, (launch->shared + 3) / 4 * 4);
     memset(b->shared, 0xff, launch->shared);
@@ -300,7 +272,7 @@ static void start_block(Block *b, int64_t number, size_t started)
         w->number = i;
         w->slot = launch->reuse ? w->place : (unsigned)(started * b->warps.size() + (size_t)i);
         w->ready = UINT32_MAX;
-        w->arrived = w->blocked = w->done = 0;
+        w->arrived = w->done = 0;
         w->order = (int)(seed ? draw() % 16 * 2 + 1 : 1);
         w->known = Clock();
         w->start = w->now = std::max(w->now, launch->base) + 1;
@@ -313,13 +285,8 @@ static void start_block(Block *b, int64_t number, size_t started)
             l->number = n;
             l->stack = stacks + ((size_t)w->place * LANES + (size_t)n) * STACK;
             l->stack_pointer = fiber(l->stack, lane_main);
-            l->seen.clear();
-            l->fenced = 0;
             l->open.clear();
             l->groups.clear();
-            l->bulk_open.clear();
-            l->bulk_groups.clear();
-            l->waits = NULL;
             l->waited = false;
             w->turn[n] = 0;
         }
@@ -338,7 +305,6 @@ static void report_deadlock(const std::vector<Block *> &blocks, int64_t waiting)
             snprintf(line, sizeof line, "; block %lld warp %d at %s", (long long)b->number, w->number,
                      w->flag         ? "a flag"
                      : w->at_barrier ? operation_name(w->operation)
-                     : w->blocked    ? "a barrier's phase"
                                      : operation_name(w->operation));
             text += line;
         }
@@ -521,18 +487,18 @@ void simt_sync_block(void)
     });
 }
 
-void simt_sync_team(int warps)
+void simt_sync_group(int warps)
 {
     Warp *w = current->warp;
-    meet(SIMT_SYNC_TEAM, __builtin_return_address(0), [w, warps] {
-        const Team team = {w->number / warps * warps, warps};
+    meet(SIMT_SYNC_GROUP, __builtin_return_address(0), [w, warps] {
+        const Group group = {w->number / warps * warps, warps};
         int waiting = 0;
         sync_clocks(w);
         w->at_barrier = warps;
         for (const Warp *other : w->block->warps)
-            waiting += team.waits(other);
+            waiting += group.waits(other);
         if (waiting == warps)
-            leave_barrier(w->block, team);
+            leave_barrier(w->block, group);
         return w->ready != 0;
     });
 }
@@ -560,12 +526,12 @@ unsigned simt_vote(bool condition)
     return bits;
 }
 
-void simt_flag_raise(unsigned *flag)
+void simt_signal(unsigned *flag)
 {
     Lane *l = current;
     Warp *w = l->warp;
     /* One lane of the warp writes; the shim lets that be the last to come. */
-    meet(SIMT_FLAG_RAISE, __builtin_return_address(0), [=] {
+    meet(SIMT_SIGNAL, __builtin_return_address(0), [=] {
         sync_clocks(w);
         check(flag, sizeof *flag, FLAG, NULL);
         release(&launch->flags[flag]);
@@ -574,10 +540,10 @@ void simt_flag_raise(unsigned *flag)
     });
 }
 
-void simt_flag_wait(const unsigned *flag)
+void simt_wait(const unsigned *flag)
 {
     Warp *w = current->warp;
-    meet(SIMT_FLAG_WAIT, __builtin_return_address(0), [=] {
+    meet(SIMT_WAIT, __builtin_return_address(0), [=] {
         check(flag, sizeof *flag, FLAG, NULL);
         w->flag = flag;
         return poll(w);

@@ -11,8 +11,7 @@
  *
  * (tests/simt/build.sh has all options.) What is checked: bounds of shared and device memory, reads of bytes
  * never written, races between threads (by happens-before, not by luck of the interleaving), bytes used while
- * an asynchronous copy or a bulk operation still owns them, lanes that diverge at a warp operation, arrivals
- * and phases of barriers, waits that nobody ends. Which block and lane runs when depends on the seed only.
+ * an asynchronous copy still owns them, lanes that diverge at a warp operation, waits that nobody ends. Which block and lane runs when depends on the seed only.
  */
 #ifndef SIMT_H
 #define SIMT_H
@@ -31,9 +30,7 @@ enum simt_kind {
     SIMT_RACE,          /* two threads, at least one writing, nothing that orders them */
     SIMT_IN_FLIGHT,     /* bytes that an asynchronous operation has not finished with */
     SIMT_UNFINISHED,    /* an asynchronous operation that the thread never waited for */
-    SIMT_NOT_FENCED,    /* bulk operation on bytes or a barrier written without a fence */
     SIMT_DIVERGENCE,    /* the lanes of a warp are not all at the same operation */
-    SIMT_BARRIER,       /* a barrier used wrongly: more arrivals than its count, not initialised */
     SIMT_DEADLOCK,      /* every thread waits */
     SIMT_MISALIGNED,    /* a wide access at an odd place */
     SIMT_HOST_ACCESS,   /* a launcher touches device memory, or a kernel the host's */

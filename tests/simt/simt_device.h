@@ -16,9 +16,9 @@ enum simt_operation {
     SIMT_SHUFFLE,
     SIMT_SHUFFLE_XOR,
     SIMT_VOTE,
-    SIMT_FLAG_RAISE,
-    SIMT_FLAG_WAIT,
-    SIMT_SYNC_TEAM
+    SIMT_SIGNAL,
+    SIMT_WAIT,
+    SIMT_SYNC_GROUP
 };
 
 simt_index simt_thread_index(void), simt_block_index(void), simt_block_dim(void), simt_grid_dim(void);
@@ -27,8 +27,8 @@ unsigned char *simt_shared(void);
 /* All lanes of the warp meet and then see what was written before. */
 void simt_sync_warp(void);
 void simt_sync_block(void);
-/* The warps team * warps .. of the block, as many as it says, team = own / warps. */
-void simt_sync_team(int warps);
+/* The warps group * warps .. of the block, as many as it says, group = own / warps. */
+void simt_sync_group(int warps);
 /* All lanes give a value and get that of a lane; nothing is said about memory. */
 unsigned simt_vote(bool condition);
 uint64_t simt_exchange(enum simt_operation, uint64_t value, int from);
@@ -41,7 +41,6 @@ void simt_assign(void *to, const void *from, size_t bytes);
 void simt_atomic_add(float *, float);
 void simt_atomic_add(double *, double);
 unsigned simt_atomic_add(unsigned *, unsigned);
-unsigned simt_count(unsigned *);
 
 /* A number that a block keeps for its threads. */
 void simt_set_first(long long);
@@ -49,21 +48,12 @@ long long simt_first(void);
 /* Any number: blocks run on multiprocessors in no particular order. */
 int simt_multiprocessor(void);
 
-void simt_flag_raise(unsigned *);
-void simt_flag_wait(const unsigned *);
+void simt_signal(unsigned *);
+void simt_wait(const unsigned *);
 
 void simt_copy(void *shared, const void *global, size_t bytes);
 void simt_copies_commit(void);
 void simt_copies_wait(int pending);
-
-void simt_barrier_init(void *, unsigned arrivals);
-void simt_barrier_arrive(void *, unsigned bytes);
-void simt_barrier_wait(void *, unsigned parity);
-void simt_bulk_load(void *shared, const void *global, unsigned bytes, void *barrier);
-void simt_bulk_store(void *global, const void *shared, unsigned bytes, int add_scalar);
-void simt_bulk_commit(void);
-void simt_bulk_wait(int pending, bool only_read);
-void simt_fence_async(void);
 
 /* Of a launch that is `early`: memory may be used from here on. */
 void simt_launch_wait(void);

@@ -2,7 +2,7 @@
  *
  * Order in time. A warp has a clock of ticks: an access carries the tick at which it happened,
  * cgtp_sync_warp() starts a new one, and so does everything by which a single lane publishes its work (an
- * arrival at a barrier). What a warp knows of the others is one tick a warp, up to which it has seen
+ * flag that is set). What a warp knows of the others is one tick a warp, up to which it has seen
  * everything of all lanes ("full"), plus single lanes that are seen further. An access is ordered after an
  * earlier one when its thread knows the tick of that.
  */
@@ -35,44 +35,26 @@ struct Clock {
     void add(uint32_t thread, tick t);
 };
 
-typedef std::shared_ptr<const Clock> Snapshot;
-
-struct Copy { /* global to shared, by cgtp_copy16 or cgtp_bulk_load */
+struct Copy { /* global to shared */
     unsigned char *to;
     const unsigned char *from;
     size_t bytes;
-};
-
-struct Bulk { /* shared to global */
-    unsigned char *to;
-    const unsigned char *from;
-    size_t bytes;
-    int scalar;                      /* 4, 8: adds floats, doubles; 0: a store */
-    std::vector<unsigned char> data; /* of the source, once that was read */
-    bool read;
 };
 
 struct Warp;
 struct Block;
-struct Barrier;
 
 struct Lane {
     void *stack_pointer; /* of the fiber while it does not run */
     unsigned char *stack;
     Warp *warp;
     int number;
-    std::vector<Snapshot> seen; /* acquired since the last sync of the warp */
-    tick fenced;                /* tick of the last cgtp_fence_async */
     std::vector<Copy> open;     /* copies not yet in a group */
     std::deque<std::vector<Copy>> groups;
-    std::vector<Bulk> bulk_open;
-    std::deque<std::vector<Bulk>> bulk_groups;
-    bool waited;    /* has called cgtp_launch_wait */
-    Barrier *waits; /* blocked until its phase of this parity is over */
-    unsigned parity;
+    bool waited; /* has called cgtp_launch_wait */
 };
 
-/* Lanes are in one of the masks ready, arrived, blocked, done; those of a warp that waits for other warps or
+/* Lanes are in one of the masks ready, arrived, done; those of a warp that waits for other warps or
  * a flag in none. */
 struct Warp {
     Block *block;
@@ -80,7 +62,7 @@ struct Warp {
     unsigned place; /* among the resident warps */
     unsigned slot;  /* its number in clocks */
     Lane lane[LANES];
-    uint32_t ready, arrived, blocked, done;
+    uint32_t ready, arrived, done;
     int operation; /* at which lanes have arrived */
     uint64_t value[2][LANES];
     int turn[LANES]; /* which of the two this lane uses next */
@@ -88,24 +70,7 @@ struct Warp {
     Clock known;
     tick now, synced, start;
     const unsigned *flag; /* waits for it */
-    int at_barrier;       /* waits for the other warps of its team, of so many; 0: does not */
-};
-
-struct Barrier {
-    const unsigned char *at;
-    int64_t count, pending, bytes;
-    uint64_t phase;
-    bool fenced;
-    int initialiser; /* thread */
-    Clock gathering; /* of the arrivals in this phase */
-    Snapshot last;   /* of those that completed the phase before */
-    struct Load {
-        Copy copy;
-        Snapshot issued;
-        uint32_t warp, lane;
-        tick when;
-    };
-    std::vector<Load> loads;
+    int at_barrier;       /* waits for the other warps of its group, of so many; 0: does not */
 };
 
 /* Shadow of 4 bytes. Masks have a bit a byte. */
@@ -116,7 +81,7 @@ struct Word {
     uint8_t flags;
     uint8_t valid, initialised, mask; /* inside of an allocation; written at all; written at `written` */
 };
-enum { IN_FLIGHT = 1, BEING_READ = 2, ATOMIC = 4, IS_BARRIER = 8 };
+enum { IN_FLIGHT = 1, ATOMIC = 2 };
 
 struct Reader {
     tick when; /* 0: none */
@@ -143,8 +108,6 @@ struct Block {
     int multiprocessor;
     Space space;           /* its shared memory, with red zones around */
     unsigned char *shared; /* first byte that the kernel owns */
-    std::map<const void *, std::unique_ptr<Barrier>> barriers;
-    std::map<const void *, Clock> counters;
 };
 
 enum access { READ, WRITE, ATOMIC_ADD, FLAG };
@@ -190,12 +153,9 @@ std::string describe_thread(unsigned warp, unsigned lane);
 /* ---- simt.cc ---- */
 [[noreturn]] void abandon(void); /* ends the launch from inside of a thread */
 void release(Clock *into);       /* the current lane publishes its work */
-void block_lane(void);           /* until poll() finds that the lane's barrier is through */
 
 /* ---- simt_async.cc ---- */
-bool barrier_through(Lane *);
 void lane_ends(Lane *);
-void block_ends(Block *);
 
 } // namespace simt
 

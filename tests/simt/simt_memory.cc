@@ -92,9 +92,6 @@ bool known(const Warp *w, const Lane *l, unsigned warp, unsigned lane, tick t)
     } else if (w->known.knows(warp, lane, t)) {
         return true;
     }
-    for (const Snapshot &s : l->seen)
-        if (s->knows(warp, lane, t))
-            return true;
     return false;
 }
 
@@ -178,9 +175,8 @@ void stamp(const void *p, size_t bytes, unsigned warp, unsigned lane, tick when)
 /* ---- findings ---- */
 
 const char *simt_names[SIMT_KINDS] = {
-    "out of bounds",    "uninitialised read", "race",       "copy under way",
-    "never waited for", "no fence",           "divergence", "barrier",
-    "deadlock",         "misaligned",         "wrong side",
+    "out of bounds", "uninitialised read", "race",       "copy under way", "never waited for",
+    "divergence",    "deadlock",           "misaligned", "wrong side",
 };
 
 static int thread_number(const Lane *l) { return l->warp->number * LANES + l->number; }
@@ -299,16 +295,9 @@ static inline bool check_word(Space *s, uintptr_t i, unsigned mask, access kind,
         return false;
     }
     bool fine = true;
-    if (w.flags & (IN_FLIGHT | BEING_READ | IS_BARRIER)) {
-        if (w.flags & IS_BARRIER)
-            report(SIMT_BARRIER, p, where, "a barrier is %s as if it were data", verb(kind)), fine = false;
-        else if (w.flags & IN_FLIGHT)
-            report(SIMT_IN_FLIGHT, p, where, "%s before the copy that fills it was waited for", verb(kind)),
-                fine = false;
-        else if (kind != READ)
-            report(SIMT_IN_FLIGHT, p, where, "%s before a bulk operation that reads it was waited for",
-                   verb(kind)),
-                fine = false;
+    if (w.flags & IN_FLIGHT) {
+        report(SIMT_IN_FLIGHT, p, where, "%s before the copy that fills it was waited for", verb(kind));
+        fine = false;
     } else if (kind != WRITE && (w.initialised & mask) != mask) {
         report(SIMT_UNINITIALISED, p, where, "%s, but nobody wrote it", verb(kind));
         fine = false;

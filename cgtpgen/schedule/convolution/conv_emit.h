@@ -1,23 +1,23 @@
 /* conv_emit.h - the pipelined convolution: what the files that write it share. conv_edge.c writes what
- * happens for an edge, conv_path.c the arithmetic of a path, conv_kernel.c what happens for a receiver, a
- * range of edges and a kernel, conv_sums.c the kernels that finish outputs.
+ * happens per edge, conv_path.c the arithmetic of a path, conv_kernel.c what happens per receiver and tile,
+ * and the kernel, conv_sums.c the kernels that finish outputs, conv_launch.c the launches.
  */
 #ifndef CGTPGEN_CONV_EMIT_H
 #define CGTPGEN_CONV_EMIT_H
 
-#include "schedule/convolution/conv_plan.h"
 #include "schedule/code_print.h"
+#include "schedule/convolution/conv_plan.h"
 #include "schedule/path.h"
 #include "schedule/source.h"
+#include "util/out.h"
 
-enum { LANES = 32 };
-
-/* A segment while it is written. */
+/* A path set while it is written. */
 struct conv {
     struct source *w;
+    struct out *o;
     const struct gpu_segment *s;
-    int number;     /* of the segment */
-    int partial_at; /* element of a lane in a partial row */
+    int number; /* of the set in its schedule */
+    int label;  /* of the set in the file: what its structs and function end in */
     const struct path *path;
 };
 
@@ -30,8 +30,13 @@ static inline const struct convolution *own(const struct source *w)
 /* Writes the kernel, with its functions, and the kernels that finish its outputs. */
 void conv_kernels(struct source *);
 
-/* Counters of ranges that its warps take. */
-int conv_takers(const struct convolution *);
+/* Its launches; C expressions of how many partial rows and counters they need. */
+void conv_launch(struct source *, const struct schedule *);
+const char *conv_partial_rows(struct arena *, const struct convolution *);
+const char *conv_counters(struct arena *, const struct convolution *);
+
+/* Queues of tiles that its warps take from. */
+int conv_queues(const struct convolution *);
 
 /* Kernels that sum what warps left for an output of x (a buffer of edges) or of y (shares of edges). */
 void conv_gather(struct source *, const struct form_output *);
@@ -40,18 +45,20 @@ void conv_parts_sum(struct source *, const struct form_output *);
 /* Components of a segment of x. */
 int conv_components_x(const struct source *, int x);
 
-/* Does the segment sum A outputs over the warps of a team? */
-bool conv_in_team(const struct conv *);
+/* The kernel's inputs or outputs of a slot that the demand has, by number: returns their number. */
+int conv_operands(const struct source *, enum slot, bool outputs, int *number);
+/* Does a stage hold what depends on the edge's sender? */
+bool conv_needs_senders(const struct source *);
 
-/* Writes pointers to the lane's first 16 bytes of the segment's part of a row of slot X or G, which begins at
- * `row`. In a group of several, vectors of d components have a pointer for each d. */
-void conv_rows(struct conv *, const char *indent, const char *type, const char *name, const char *row,
-               enum slot);
-const char *conv_row(const struct conv *, const char *name, int d);
+const char *conv_name(const struct source *, bool output, int number);
 
-/* The function `load`, which starts the copies of an edge; `add_up`, which sums A outputs over the team. */
+/* Where the set's irreps segments and weights are in rows, as structs. */
+void conv_tables(struct conv *);
+
+/* The function `load`, which starts the copies of an edge; `reduce`, which sums outputs of slot y over the
+ * warp group. */
 void conv_load(struct conv *);
-void conv_add_up(struct conv *);
+void conv_reduce(struct conv *);
 
 /* The numbers of a kernel input in the current edge's stage, as a C expression: a path's weights, a segment
  * of x, or (number 0) y. */
@@ -60,7 +67,7 @@ const char *conv_staged(const struct conv *, int input, int number);
 /* The arithmetic of c->path for the current edge. */
 void conv_path(struct conv *);
 
-/* The loop over the edges of a receiver; what is left to do after the last edge of a range. */
+/* The loop over the edges of a receiver; what is left to do after the last edge of a tile. */
 void conv_edges(struct conv *);
 void conv_end_edges(struct conv *);
 

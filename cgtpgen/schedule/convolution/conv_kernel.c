@@ -1,254 +1,298 @@
-/* emit_cuda_conv.c - the pipelined convolution: one device function a segment, which visits receivers and
- * keeps their rows, the kernel that divides blocks among segments, and the small kernels that finish outputs.
- * See plan_cuda.h for who owns what.
+/* conv_kernel.c - the pipelined convolution: for each path set a function that visits the receivers of a
+ * tile and keeps their rows; the kernel that gives blocks to path sets; the small kernels that finish
+ * outputs. See plan_cuda.h for who owns what.
  */
 #include "schedule/convolution/conv_emit.h"
 
 #include <string.h>
 
+/* ---- tables ---- */
+
+/* struct set_N_what: irreps segments in a row. offset: of segment i. */
+static void emit_segments(struct conv *c, const char *what, int n, const int *components,
+                          const int64_t *offset)
+{
+    struct text list = {.arena = c->w->arena};
+    for (int i = 0; i < n; i++)
+        text_printf(&list, "%s{%d, %lld}", i ? ", " : "", components[i], (long long)offset[i]);
+    line(c->o, "struct set_%d_%s : set_%d {", c->label, what, c->label);
+    line(c->o, "static constexpr cgtp_segment segment[] = {%s};", text_string(&list));
+}
+
+/* The factors of slot z's components: those that matrices leave out. */
+static void emit_factors(struct conv *c)
+{
+    struct source *w = c->w;
+    bool is_float = w->spec->precision == PRECISION_FLOAT32;
+    line(c->o, "static constexpr real factor[] = {");
+    for (int i = 0; i < c->s->zs; i++) {
+        const struct path *p = &w->problem->path[c->s->z[i]];
+        const struct matrix *m = own(w)->matrix[p->number];
+        struct text values = {.arena = w->arena}, exact = {.arena = w->arena};
+        bool scales = m->column, same = true;
+        for (int k = 1; k < m->columns && scales; k++)
+            same &= surd_equal(m->column[k], m->column[0]);
+        for (int k = 0; k < 2 * p->l3 + 1; k++) {
+            bool scaled = m->column && m->column[k].sign;
+            double value = !scaled    ? 1
+                           : is_float ? (double)surd_float(m->column[k])
+                                      : surd_double(m->column[k]);
+            if (scales && (k == 0 || !same)) {
+                text_printf(&exact, k ? ", " : ": ");
+                if (scaled)
+                    surd_print(&exact, m->column[k]);
+                else
+                    text_printf(&exact, "1");
+            }
+            if (value == 1)
+                text_printf(&values, "1");
+            else
+                hex_print(&values, value, is_float);
+            text_printf(&values, ", ");
+        }
+        line(c->o, "%s/* z%d%s */", text_string(&values), p->z, text_string(&exact));
+    }
+    line(c->o, "};");
+}
+
+static bool has_factors(const struct conv *c)
+{
+    for (int i = 0; i < c->s->zs; i++)
+        if (own(c->w)->matrix[c->s->z[i]]->column)
+            return true;
+    return false;
+}
+
+static int z_components(const struct conv *c, int i)
+{
+    return 2 * c->w->problem->path[c->s->z[i]].l3 + 1;
+}
+
+static void emit_z_table(struct conv *c)
+{
+    const struct problem *p = c->w->problem;
+    int *components = NEW_ARRAY(c->w->arena, int, c->s->zs + 1);
+    int64_t *offset = NEW_ARRAY(c->w->arena, int64_t, c->s->zs + 1);
+    for (int i = 0; i < c->s->zs; i++) {
+        components[i] = z_components(c, i);
+        offset[i] = p->z.segment[p->path[c->s->z[i]].z].offset;
+    }
+    emit_segments(c, "z", c->s->zs, components, offset);
+    if (has_factors(c))
+        emit_factors(c);
+    line(c->o, "};");
+}
+
+/* Of x, in its own rows or in those of the buffer of edges. */
+static void emit_x_table(struct conv *c, bool edges)
+{
+    const struct problem *p = c->w->problem;
+    int *components = NEW_ARRAY(c->w->arena, int, c->s->xs + 1);
+    int64_t *offset = NEW_ARRAY(c->w->arena, int64_t, c->s->xs + 1), at = c->s->edge_at;
+    for (int i = 0; i < c->s->xs; i++) {
+        components[i] = conv_components_x(c->w, c->s->x[i]);
+        offset[i] = edges ? at : p->x.segment[c->s->x[i]].offset;
+        at += (int64_t)c->s->mul * components[i];
+    }
+    emit_segments(c, edges ? "edge" : "x", c->s->xs, components, offset);
+    line(c->o, "};");
+}
+
+static void emit_w_table(struct conv *c, int input)
+{
+    const struct problem *p = c->w->problem;
+    struct text list = {.arena = c->w->arena};
+    for (int i = 0; i < c->s->stage.fields; i++) /* in the order of the stage */
+        for (int j = 0; j < c->s->paths; j++) {
+            const struct path *q = &p->path[c->s->path[j]];
+            const char *name = conv_field(c->w->arena, c->w->form->input[input].name, SLOT_W, q->number);
+            if (strcmp(c->s->stage.field[i].name, name) == 0)
+                text_printf(&list, "%s%lld", list.n ? ", " : "", (long long)q->weight_offset);
+        }
+    if (!list.n)
+        return;
+    line(c->o, "struct set_%d_w : set_%d {", c->label, c->label);
+    line(c->o, "static constexpr int64_t offset[] = {%s};", text_string(&list));
+    line(c->o, "};");
+}
+
+void conv_tables(struct conv *c)
+{
+    struct source *w = c->w;
+    const struct convolution *g = own(w);
+    int n[SLOT_COUNT], *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1);
+    line(c->o, "/* Path set %d: %s, %s per lane, %s; where its parts are in rows. */", c->number,
+         plural(w->arena, c->s->paths, "path"), plural(w->arena, c->s->channels, "channel"),
+         plural(w->arena, c->s->groups, "channel block"));
+    line(c->o, "struct set_%d {", c->label);
+    line(c->o, "static constexpr int channels = %d, blocks = %d;", c->s->channels, c->s->groups);
+    line(c->o, "};");
+    for (int s = 0; s < SLOT_COUNT; s++)
+        n[s] = conv_operands(w, (enum slot)s, false, number);
+    if (n[SLOT_X] || (g->b_outputs && !g->edge_buffer))
+        emit_x_table(c, false);
+    if (g->edge_buffer)
+        emit_x_table(c, true);
+    if (conv_operands(w, SLOT_W, false, number))
+        emit_w_table(c, number[0]);
+    if (n[SLOT_G] || g->g_outputs)
+        emit_z_table(c);
+    blank(c->o);
+}
+
 /* ---- receivers ---- */
 
-/* Calls body for each array of slot g of the segment, outputs or inputs; the path is the first into it. */
-static void each_g(struct conv *c, bool outputs,
-                   void (*body)(struct conv *, const char *name, const struct path *, int length))
+/* Names of the segments of a lane's array of slot z, by which paths call them. */
+static void emit_views(struct conv *c, const char *name)
+{
+    struct text list = {.arena = c->w->arena};
+    for (int i = 0; i < c->s->lane.fields; i++) {
+        const struct layout_field *f = &c->s->lane.field[i];
+        text_printf(&list, "%s*const %s%s = %s", i ? ", " : "", name, f->name, name);
+        if (f->at)
+            text_printf(&list, " + %d", f->at / f->element);
+    }
+    line(c->o, "real %s;", text_string(&list));
+}
+
+static int lane_elements(const struct conv *c)
+{
+    return c->s->lane.bytes / source_size(c->w->plan);
+}
+
+/* The receiver's rows of inputs, and its sums, in registers. */
+static void emit_receiver_begin(struct conv *c)
 {
     struct source *w = c->w;
-    int n = outputs ? w->demand->outputs : w->form->inputs;
+    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1);
+    int n = conv_operands(w, SLOT_G, true, number);
     for (int i = 0; i < n; i++) {
-        const char *name = outputs ? w->form->output[w->demand->output[i]].name : w->form->input[i].name;
-        enum slot slot = outputs ? w->form->output[w->demand->output[i]].slot : w->form->input[i].slot;
-        if (slot != SLOT_G || (!outputs && !demand_reads(w->demand, i)))
-            continue;
-        for (int z = 0; z < c->s->zs; z++) {
-            const struct path *path = &w->problem->path[c->s->z[z]];
-            body(c, name, path, c->s->channels * (2 * path->l3 + 1));
-        }
+        const char *name = conv_name(w, true, number[i]);
+        line(c->o, "real %s[%d] = {0};", name, lane_elements(c));
+        emit_views(c, name);
+    }
+    n = conv_operands(w, SLOT_G, false, number);
+    for (int i = 0; i < n; i++) {
+        const char *name = conv_name(w, false, number[i]);
+        line(c->o, "real %s[%d];", name, lane_elements(c));
+        line(c->o,
+             "cgtp_load_segments<set_%d_z>(%s, cgtp_opaque_global(l.%s + (int64_t)node * %lld), "
+             "channel_block, lane);",
+             c->label, name, name, (long long)w->problem->dim[SLOT_G]);
+        if (has_factors(c))
+            line(c->o, "cgtp_scale_segments<set_%d_z>(%s);", c->label, name);
+        emit_views(c, name);
     }
 }
 
-static void declare_g(struct conv *c, const char *name, const struct path *p, int n)
-{
-    text_printf(c->w->out, "    real %s%d[%d] = {0};\n", name, p->z, n);
-}
-
-static void zero_g(struct conv *c, const char *name, const struct path *p, int n)
-{
-    text_printf(c->w->out, "        CGTP_UNROLL for (int i = 0; i < %d; i++) %s%d[i] = 0;\n", n, name, p->z);
-}
-
-/* The columns' factors, applied to an array of slot g. */
-static void scale_g(struct conv *c, const char *name, const struct path *p, const char *indent)
+/* What becomes of the receiver's sums. */
+static void emit_receiver_end(struct conv *c)
 {
     struct source *w = c->w;
-    const struct matrix *m = own(w)->matrix[p->number];
-    for (int k = 0; k < m->columns && m->column; k++) {
-        if (m->column[k].sign == 0)
-            continue;
-        struct text value = {.arena = w->arena}, exact = {.arena = w->arena};
-        bool is_float = w->spec->precision == PRECISION_FLOAT32;
-        double factor = is_float ? (double)surd_float(m->column[k]) : surd_double(m->column[k]);
-        hex_print(&value, factor, is_float);
-        surd_print(&exact, m->column[k]);
-        if (factor == 1)
-            continue;
-        for (int v = 0; v < c->s->channels; v++)
-            text_printf(w->out, "%s%s%d[%d] *= %s; /* %s */\n", indent, name, p->z, v * m->columns + k,
-                        value.s, exact.s);
+    struct out *o = c->o;
+    const char *pass = own(w)->name;
+    int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_G, true, output);
+    int length = lane_elements(c);
+    const char *each = c->s->groups > 1 ? arena_printf(w->arena, " * %d + channel_block", c->s->groups) : "";
+    line(o, "if (tile.continued && node == tile.node) {");
+    line(o, "/* the receiver begins in an earlier tile, whose warp adds these sums */");
+    line(o, "const int64_t row = partial_row + tile.number%s;", each);
+    for (int i = 0; i < n; i++)
+        line(o, "cgtp_spill_partial<%d>(l.partial_%s + row * PARTIAL_%s + %slane, %s);", length, pass, pass,
+             i ? arena_printf(w->arena, "%d * CGTP_LANES + ", i * length) : "",
+             conv_name(w, true, output[i]));
+    line(o, "cgtp_signal(l.flag_%s + row);", pass);
+    line(o, "continue;");
+    line(o, "}");
+    line(o, "if (cgtp_row_end(tile, node) > count) {");
+    line(o, "/* it has edges in the tiles after: adds their sums, in order */");
+    line(o, "CGTP_LOOP");
+    line(o, "for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {");
+    line(o, "const int64_t row = partial_row + t%s;", each);
+    line(o, "cgtp_wait(l.flag_%s + row);", pass);
+    for (int i = 0; i < n; i++)
+        line(o, "cgtp_add_partial<%d>(%s, l.partial_%s + row * PARTIAL_%s + %slane);", length,
+             conv_name(w, true, output[i]), pass, pass,
+             i ? arena_printf(w->arena, "%d * CGTP_LANES + ", i * length) : "");
+    line(o, "}");
+    line(o, "}");
+    if (own(w)->b_outputs)
+        line(o, "cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */");
+    for (int i = 0; i < n; i++) {
+        const char *name = conv_name(w, true, output[i]);
+        if (has_factors(c))
+            line(o, "cgtp_scale_segments<set_%d_z>(%s);", c->label, name);
+        line(
+            o,
+            "cgtp_store_segments<set_%d_z>(own.staging.rows, %s, l.%s + (int64_t)node * %lld, channel_block, "
+            "cgtp_reload_lane());",
+            c->label, name, name, (long long)w->problem->dim[SLOT_G]);
     }
 }
 
-static void load_g(struct conv *c, const char *name, const struct path *p, int n)
+static void emit_set_head(struct conv *c)
+{
+    const struct convolution *g = own(c->w);
+    line(c->o, "/* Path set %d: the edges of tile `number`, for one channel block.%s */", c->number,
+         g->g_outputs ? " partial_row: the set's first." : "");
+    line(c->o, "template <int nodes>");
+    line(c->o,
+         "CGTP_DEVICE void %s_%d(const launch &l, const cgtp_tile_scheduler<nodes, %d, %s> &tiles, int "
+         "number, "
+         "int channel_block, warp_%d &own, %s%scgtp_policy stream, cgtp_policy keep)",
+         g->name, c->number, g->exchange ? c->s->groups : 0, g->g_outputs ? "true" : "false", c->label,
+         g->exchange ? arena_printf(c->w->arena, "reduce_%d &sums, ", c->label) : "",
+         g->g_outputs ? "int64_t partial_row, " : "");
+    line(c->o, "{");
+}
+
+static void emit_set(struct conv *c)
 {
     struct source *w = c->w;
-    const char *at = arena_printf(w->arena, "%s_row + (group * %d + lane) * %d", name, LANES, n);
-    text_printf(w->out, "        cgtp_load<%d>(%s%d, %s);\n", n, name, p->z,
-                plus_offset(w->arena, at, w->problem->z.segment[p->z].offset));
-    scale_g(c, name, p, "        ");
-}
-
-static void keep_g(struct conv *c, const char *name, const struct path *p, int n)
-{
-    text_printf(c->w->out,
-                "        CGTP_UNROLL for (int i = 0; i < %d; i++) to[(%d + i) * CGTP_LANES] = %s%d[i];\n", n,
-                c->partial_at, name, p->z);
-    c->partial_at += n;
-}
-
-static void gather_g(struct conv *c, const char *name, const struct path *p, int n)
-{
-    text_printf(
-        c->w->out,
-        "                CGTP_UNROLL for (int i = 0; i < %d; i++) %s%d[i] += cgtp_read_other(from + (%d + i) "
-        "* CGTP_LANES);\n",
-        n, name, p->z, c->partial_at);
-    c->partial_at += n;
-}
-
-/* Bytes of the segment's array of slot g number `number` in a buffer of the flush. */
-static int flushed_bytes(const struct conv *c, int number)
-{
-    const struct path *p = &c->w->problem->path[c->s->z[number]];
-    return LANES * c->s->channels * (2 * p->l3 + 1) * source_size(c->w->plan);
-}
-
-/* The output's arrays first .. last - 1 leave through one buffer. */
-static void flush_together(struct conv *c, const char *name, int first, int last, int buffer)
-{
-    struct source *w = c->w;
-    int per = 16 / source_size(w->plan), at = buffer * own(w)->flush_bytes;
-    text_printf(w->out, "        /* through buffer %d */\n", buffer);
-    for (int i = first; i < last; i++) {
-        const struct path *p = &w->problem->path[c->s->z[i]];
-        int n = c->s->channels * (2 * p->l3 + 1);
-        scale_g(c, name, p, "        ");
-        text_printf(w->out, "        cgtp_store<%d>((real *)(leave + %d) + lane * %d, %s%d);\n", n, at, n,
-                    name, p->z);
-        at += flushed_bytes(c, i);
-    }
-    text_printf(w->out, "        cgtp_sync_warp();\n");
-    at = buffer * own(w)->flush_bytes;
-    for (int i = first; i < last; i++) {
-        const struct path *p = &w->problem->path[c->s->z[i]];
-        int pieces = flushed_bytes(c, i) / 16;
-        for (int k = 0; k * LANES < pieces; k++) {
-            text_printf(w->out, "        ");
-            if (pieces - k * LANES < LANES)
-                text_printf(w->out, "if (lane < %d)\n            ", pieces - k * LANES);
-            text_printf(w->out, "cgtp_put16(%s, leave + %d + lane * 16);\n",
-                        plus_offset(w->arena, conv_row(c, name, 2 * p->l3 + 1),
-                                    w->problem->z.segment[p->z].offset + k * LANES * per),
-                        at + k * LANES * 16);
-        }
-        at += flushed_bytes(c, i);
-    }
-}
-
-/* As many arrays at a time as a buffer holds. */
-static void emit_flush(struct conv *c)
-{
-    const struct demand *pass = c->w->demand;
-    int buffer = 0;
-    for (int o = 0; o < pass->outputs; o++) {
-        const struct form_output *f = &c->w->form->output[pass->output[o]];
-        if (f->slot == SLOT_G)
-            conv_rows(c, "        ", "real", f->name,
-                      arena_printf(c->w->arena, "l.%s + row * %lld", f->name,
-                                   (long long)c->w->problem->dim[SLOT_G]),
-                      SLOT_G);
-        for (int first = 0, last = 0; f->slot == SLOT_G && first < c->s->zs; first = last) {
-            int bytes = 0;
-            while (last < c->s->zs && bytes + flushed_bytes(c, last) <= own(c->w)->flush_bytes)
-                bytes += flushed_bytes(c, last++);
-            flush_together(c, f->name, first, last, buffer);
-            buffer = !buffer;
-        }
-    }
-}
-
-static void emit_segment(struct conv *c)
-{
-    struct source *w = c->w;
-    struct text *out = w->out;
+    struct out *o = c->o;
     const struct convolution *g = own(w);
-    const char *owner = w->schedule->name, *index = w->spec->index64 ? "int64_t" : "int32_t";
-    text_printf(out,
-                "/* Segment %d: %d paths, %d channels a lane, warp `group` of %d; one piece of work.%s */\n",
-                c->number, c->s->paths, c->s->channels, c->s->groups,
-                g->g_outputs ? " slots: where the segment's partial sums begin." : "");
-    text_printf(out,
-                "template <int nodes>\n"
-                "CGTP_DEVICE void %s_segment_%d(const launch &l, const cgtp_work<nodes, %d, %s> &work, "
-                "int number, int group, "
-                "%sunsigned char *ring,%s\n"
-                "                  cgtp_policy stream, cgtp_policy keep)\n{\n",
-                owner, c->number, conv_in_team(c) ? c->s->groups : 0, g->g_outputs ? "true" : "false",
-                g->g_outputs ? "int64_t slots, " : "", conv_in_team(c) ? " real *exchange," : "");
-    text_printf(out,
-                "    enum { STAGES = %d, STAGE = %d };\n"
-                "    const graph_arrays &graph = l.graph;\n"
-                "    const cgtp_piece &piece = *work.piece;\n"
-                "    const int lane = cgtp_lane_kept();\n"
-                "    cgtp_opening opening = work.open(graph, number);\n"
-                "    const int64_t first = opening.first;\n"
-                "    const int count = opening.count;\n"
-                "    %s senders = 0, next_senders = lane < count ? graph.sender[first + lane] : 0;\n"
-                "    work.find(graph, opening);\n"
-                "    %s node = (%s)opening.node;\n"
-                "    cgtp_address stage = cgtp_address_of(ring); /* the one that is loaded next */\n"
-                "    int done = 0;\n",
-                g->stages, c->s->stage_bytes, index, index, index);
-    if (g->b_outputs || g->g_outputs)
-        text_printf(out,
-                    "    unsigned char *const leave = ring + STAGES * STAGE; /* rows on their way out */\n");
+    const char *index = w->spec->index64 ? "int64_t" : "int32_t";
+    emit_set_head(c);
+    line(o, "const graph_arrays &graph = l.graph;");
+    line(o, "const cgtp_tile &tile = own.tile;");
+    line(o, "const int lane = cgtp_pinned_lane();");
+    line(o, "cgtp_tile_prologue prologue = tiles.begin(graph, number);");
+    line(o, "const int64_t first = prologue.first;");
+    line(o, "const int count = prologue.count;");
+    if (conv_needs_senders(w))
+        line(o, "cgtp_senders<%s> senders(graph, first, count, lane);", index);
+    line(o, "tiles.resolve(graph, prologue);");
+    line(o, "%s node = (%s)prologue.node;", index, index);
+    line(o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->label, g->stages);
+    line(o, "int done = 0; /* edges of the tile */");
     conv_load(c);
-    if (conv_in_team(c))
-        conv_add_up(c);
-    each_g(c, true, declare_g);
-    each_g(c, false, declare_g);
-    if (g->g_outputs) {
-        text_printf(out, "    /* Writes the sums as row `row` of the output. */\n    auto flush = "
-                         "[&](int64_t row, int lane) {\n");
-        if (g->b_outputs)
-            text_printf(out, "        cgtp_sync_warp(); /* what the last edge adds has left */\n");
-        emit_flush(c);
-        text_printf(out,
-                    "        cgtp_sync_warp();\n    };\n"
-                    "    /* Keeps the sums in the workspace. */\n    auto put_aside = [&](real *to) {\n");
-        c->partial_at = 0;
-        each_g(c, true, keep_g);
-        text_printf(out, "    };\n");
+    if (g->exchange)
+        conv_reduce(c);
+    line(o, "ring.fill(count, load);");
+    line(o, "tiles.commit(prologue, number);");
+    line(o, "CGTP_LOOP");
+    line(o, "for (; node < cgtp_uniform(tile.node_end); node++) {");
+    line(o, "if (node %% CGTP_LANES == 0)");
+    line(o, "tiles.advance(graph, node, first);");
+    line(o, "const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;");
+    if (!g->g_outputs) {
+        line(o, "if (end == done)");
+        line(o, "continue;");
     }
-    text_printf(out, "    CGTP_LOOP\n    for (int i = 0; i < STAGES - 1; i++) {\n        if (i < count)\n    "
-                     "        load(i, stage, cgtp_lane_anew());\n"
-                     "        cgtp_copies_commit();\n"
-                     "        stage = cgtp_stage_after<STAGES, STAGE>(stage, ring);\n    }\n"
-                     "    work.keep(opening, number);\n");
-    text_printf(out, "    CGTP_LOOP\n    for (; node < cgtp_uniform(piece.node_end); node++) {\n"
-                     "        if (node %% CGTP_LANES == 0)\n"
-                     "            work.go_on(graph, node, first);\n"
-                     "        const int full = cgtp_uniform(cgtp_row_end(piece, node)), end = full < count ? "
-                     "full : count;\n");
-    if (!g->g_outputs)
-        text_printf(out, "        if (end == done)\n            continue;\n");
-    each_g(c, true, zero_g);
-    for (int i = 0; i < w->form->inputs; i++)
-        if (w->form->input[i].slot == SLOT_G && demand_reads(w->demand, i))
-            text_printf(out, "        const real *const %s_row = cgtp_base(l.%s + (int64_t)node * %lld);\n",
-                        w->form->input[i].name, w->form->input[i].name, (long long)w->problem->dim[SLOT_G]);
-    each_g(c, false, load_g);
+    emit_receiver_begin(c);
     conv_edges(c);
-    if (g->g_outputs) {
-        text_printf(out,
-                    "        if (piece.continued && node == piece.node) {\n"
-                    "            /* the range that began it adds this up */\n"
-                    "            const int64_t slot = slots + piece.range * %d + group;\n"
-                    "            put_aside(l.partial_%s + slot * PARTIAL_%s + lane);\n"
-                    "            cgtp_flag_raise(l.flag_%s + slot);\n"
-                    "            continue;\n        }\n"
-                    "        if (cgtp_row_end(piece, node) > count) { /* add what the ranges after have, "
-                    "in their order */\n"
-                    "            CGTP_LOOP\n"
-                    "            for (int r = piece.range + 1; work.reaches(graph, node, r); r++) {\n"
-                    "                const int64_t slot = slots + r * %d + group;\n"
-                    "                cgtp_flag_wait(l.flag_%s + slot);\n"
-                    "                const real *const from = l.partial_%s + slot * PARTIAL_%s + lane;\n",
-                    c->s->groups, owner, owner, owner, c->s->groups, owner, owner, owner);
-        c->partial_at = 0;
-        each_g(c, true, gather_g);
-        text_printf(out, "            }\n        }\n        flush(node, cgtp_lane_anew());\n    }\n");
-        conv_end_edges(c);
-        text_printf(out, "}\n\n");
-    } else {
-        text_printf(out, "    }\n");
-        conv_end_edges(c);
-        text_printf(out, "}\n\n");
-    }
+    if (g->g_outputs)
+        emit_receiver_end(c);
+    line(o, "}");
+    conv_end_edges(c);
+    line(o, "}");
+    blank(o);
 }
 
 /* ---- kernels ---- */
 
-/* Counters of ranges taken: a team takes them together, otherwise each group of channels has its own. */
-int conv_takers(const struct convolution *g)
+/* Queues of tiles: warp groups share those of a path set, otherwise each channel block has its own. */
+int conv_queues(const struct convolution *g)
 {
     int n = 0;
     for (int s = 0; s < g->segments; s++)
@@ -256,70 +300,139 @@ int conv_takers(const struct convolution *g)
     return n;
 }
 
-static void emit_kernel(struct source *w)
+/* The body of the kernel for a block of path set s; its first queue is counter `queue`. */
+static void emit_block_of_set(struct conv *c, int queue)
 {
-    struct text *out = w->out;
+    struct source *w = c->w;
+    struct out *o = c->o;
     const struct convolution *g = own(w);
-    const char *owner = w->schedule->name;
-    int taker = g->segments;
-    text_printf(
-        out,
-        "/* nodes: receivers a piece of work (see cgtp_work) */\ntemplate <int nodes>\nCGTP_KERNEL(%d, %d) "
-        "%s_%s(const launch l, const cgtp_division<%d> division)\n{\n    CGTP_SHARED(shared);\n"
-        "    cgtp_launch_wait();\n"
-        "    int index;\n    const int segment = cgtp_place(division, l.counters_%s, %d, index);\n"
-        "    const int warp = index * %d + cgtp_warp();\n"
-        "    unsigned char *const ring = shared + cgtp_warp() * %d;\n"
-        "    const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();\n",
-        g->warps * LANES, g->blocks, w->form->name, owner, g->segments, owner, conv_takers(g), g->warps,
-        g->warp_bytes);
-    for (int s = 0; s < g->segments; s++) {
-        int groups = g->segment[s].groups;
-        const char *mail = "NULL", *exchange = "";
-        const char *taken = arena_printf(w->arena, "l.counters_%s + %d%s", owner, taker,
-                                         g->exchange || groups == 1 ? "" : " + group");
-        if (g->exchange) {
-            mail = arena_printf(w->arena, "(int *)(shared + %d) + cgtp_warp() / %d", g->block_bytes - 16,
-                                groups);
-            exchange = arena_printf(w->arena, "(real *)(shared + %d) + cgtp_warp() / %d * %d, ",
-                                    g->warps * g->warp_bytes, groups, groups * 2 * TEAM_ITEMS * g->a_length);
-        }
-        text_printf(out,
-                    "    %sif (segment == %d && warp / %d < division.warps[%d]) {\n"
-                    "        const int group = warp %% %d;\n"
-                    "        cgtp_work<nodes, %d, %s> work(division, %d, (cgtp_piece *)(ring + %d));\n"
-                    "        for (int number = work.start(l.graph, warp / %d, %s, %s); number >= 0;\n"
-                    "             number = work.next(l.graph, %s, %s))\n"
-                    "            %s_segment_%d(l, work, number, group, ",
-                    s ? "else " : "", s, groups, s, groups, g->exchange ? groups : 0,
-                    g->g_outputs ? "true" : "false", s, g->piece_at, groups, taken, mail, taken, mail, owner,
-                    s);
-        taker += g->exchange ? 1 : groups;
-        if (g->g_outputs)
-            text_printf(out, "division.slot[%d], ", s);
-        text_printf(out, "ring, %sstream, keep);\n    }\n", exchange);
+    int blocks = c->s->groups;
+    const char *divided = blocks > 1 ? arena_printf(w->arena, "warp / %d", blocks) : "warp";
+    const char *member = g->segments > 1 ? arena_printf(w->arena, ".set%d", c->number) : "";
+    const char *own_group = blocks > 1 ? arena_printf(w->arena, "cgtp_warp() / %d", blocks) : "cgtp_warp()";
+    /* an end of its own: joined with the test of the set, ptxas 13.0 takes lanes to diverge at shuffles */
+    line(o, "if (%s >= partition.warps[%d])", divided, c->number);
+    line(o, "return;");
+    if (blocks > 1)
+        line(o, "const int channel_block = warp %% %d;", blocks);
+    line(o, "warp_%d &own = block.warp[cgtp_warp()]%s;", c->label, member);
+    line(o, "unsigned *const queue = l.counters_%s + %d%s;", g->name, queue,
+         g->exchange || blocks == 1 ? "" : " + channel_block");
+    const char *slot = g->exchange ? arena_printf(w->arena, "block.broadcast + %s", own_group) : "NULL";
+    line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %d, &own.tile);",
+         g->exchange ? blocks : 0, g->g_outputs ? "true" : "false", c->number);
+    line(o, "for (int t = tiles.start(l.graph, %s, queue, %s); t >= 0; t = tiles.next(l.graph, queue, %s))",
+         divided, slot, slot);
+    line(o, "%s_%d(l, tiles, t, %s, own, %s%sstream, keep);", g->name, c->number,
+         blocks > 1 ? "channel_block" : "0",
+         g->exchange ? arena_printf(w->arena, "block.reduce%s[%s], ", member, own_group) : "",
+         g->g_outputs ? arena_printf(w->arena, "partition.partial_row[%d], ", c->number) : "");
+}
+
+static int most_registers(const struct convolution *g)
+{
+    int most = 0;
+    for (int s = 0; s < g->segments; s++)
+        most = most > g->segment[s].registers ? most : g->segment[s].registers;
+    return most;
+}
+
+static void emit_kernel(struct conv *first)
+{
+    struct source *w = first->w;
+    struct out *o = first->o;
+    const struct convolution *g = own(w);
+    int queue = g->segments;
+    line(o,
+         "/* %s: blocks of %d threads, %d per multiprocessor, each with %d bytes of dynamic shared memory; "
+         "as many as the "
+         "device holds at a time, on small ones in several waves. %d registers per thread are predicted. No "
+         "wait lasts "
+         "for ever: a warp waits for its own copies, for the warps of its group, which take the same tiles, "
+         "and for "
+         "%s. nodes: receivers per tile (see cgtp_tile_scheduler). */",
+         g->name, g->warps * LANES, g->blocks, g->block->bytes, most_registers(g),
+         g->g_outputs
+             ? "signals of tiles after its own, which were taken before by warps that run or have ended; the "
+               "last tile waits for none"
+             : "no other warp");
+    line(o, "template <int nodes>");
+    line(o, "CGTP_KERNEL(%d, %d) %s(const launch l, const cgtp_partition<%d> partition)", g->warps * LANES,
+         g->blocks, g->name, g->segments);
+    line(o, "{");
+    line(o, "CGTP_SHARED(shared);");
+    line(o, "%s &block = *(%s *)shared;", g->block->name, g->block->name);
+    line(o, "cgtp_launch_wait();");
+    if (g->segments > 1) {
+        line(o, "int order;");
+        line(o, "const int set = cgtp_block_slot(partition, l.counters_%s, %d, order);", g->name,
+             conv_queues(g));
+        line(o, "const int warp = order * %d + cgtp_warp();", g->warps);
+    } else {
+        line(o, "const int warp = cgtp_block_order(l.counters_%s) * %d + cgtp_warp();", g->name, g->warps);
     }
-    text_printf(out, "}\n\n");
+    line(o, "const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();");
+    for (int s = 0; s < g->segments; s++) {
+        struct conv c = *first;
+        c.number = s;
+        c.label = first->label + s;
+        c.s = &g->segment[s];
+        if (g->segments > 1)
+            line(o, "%sif (set == %d) {", s ? "} else " : "", s);
+        emit_block_of_set(&c, queue);
+        queue += g->exchange ? 1 : c.s->groups;
+    }
+    if (g->segments > 1)
+        line(o, "}");
+    line(o, "}");
+    blank(o);
+}
+
+static void emit_layouts(struct out *o, const struct convolution *g)
+{
+    for (int i = 0; i < g->segments; i++) {
+        const struct gpu_segment *s = &g->segment[i];
+        layout_print(o, &s->stage);
+        if (s->edge.fields)
+            layout_print(o, &s->edge);
+        if (s->staging.fields)
+            layout_print(o, &s->staging);
+        layout_print(o, &s->warp);
+        if (g->exchange)
+            layout_print(o, &s->reduce);
+    }
+    if (g->segments > 1) {
+        layout_print(o, g->warp);
+        if (g->exchange)
+            layout_print(o, g->reduce);
+    }
+    layout_print(o, g->block);
 }
 
 void conv_kernels(struct source *w)
 {
     const struct convolution *g = own(w);
+    struct out o = {.text = w->out};
+    struct conv c = {.w = w, .o = &o, .s = &g->segment[0], .label = g->label};
     int longest = 0;
     for (int s = 0; s < g->segments; s++)
         longest = longest > g->segment[s].g_length ? longest : g->segment[s].g_length;
-    if (g->g_outputs)
-        text_printf(
-            w->out,
-            "enum { PARTIAL_%s = %d }; /* elements that a warp puts aside for a receiver it shares */\n\n",
-            w->schedule->name, longest * LANES);
-    for (int s = 0; s < g->segments; s++) {
-        struct conv c = {.w = w, .s = &g->segment[s], .number = s};
-        emit_segment(&c);
+    emit_layouts(&o, g);
+    if (g->g_outputs) {
+        line(
+            &o,
+            "/* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */");
+        line(&o, "enum { PARTIAL_%s = %d };", g->name, longest * LANES);
+        blank(&o);
     }
-    emit_kernel(w);
-    for (int o = 0; o < w->demand->outputs; o++) {
-        const struct form_output *f = &w->form->output[w->demand->output[o]];
+    for (int s = 0; s < g->segments; s++) {
+        struct conv set = {.w = w, .o = &o, .s = &g->segment[s], .number = s, .label = c.label + s};
+        conv_tables(&set);
+        emit_set(&set);
+    }
+    emit_kernel(&c);
+    for (int i = 0; i < w->demand->outputs; i++) {
+        const struct form_output *f = &w->form->output[w->demand->output[i]];
         if (f->slot == SLOT_X && g->edge_buffer)
             conv_gather(w, f);
         if (f->slot == SLOT_Y && g->part_buffer)

@@ -6,10 +6,9 @@
 enum {
     FORM_REGISTERS = 24, /* forms of each operand A beyond the first */
     ADDED_PARTS = 4,     /* from so many parts on atomics are faster than a buffer and a second kernel */
-    PIECE_BYTES =
-        256, /* struct cgtp_piece of the runtime, in whole 128 bytes: copies are fastest to such places */
-    FLUSH_BYTES = 4096, /* most of a buffer through which rows of z leave */
-    OWN_REGISTERS = 44  /* addresses, counters, temporaries; fitted to what ptxas reports */
+    TILE_BYTES = 256,    /* struct cgtp_tile of the runtime and the padding of a warp's memory to 128 bytes */
+    BUFFER_BYTES = 4096, /* most of a buffer through which rows of z leave */
+    OWN_REGISTERS = 44   /* addresses, counters, temporaries; fitted to what ptxas reports */
 };
 
 /* Planner knobs; 0: chosen by the planner. */
@@ -23,11 +22,6 @@ struct choice {
 static int element_size(const struct plan *plan)
 {
     return precision_table[plan->problem->spec->precision].bytes;
-}
-
-static int round_up(int n, int to)
-{
-    return (n + to - 1) / to * to;
 }
 
 /* ---- what can the convolution compute? ---- */
@@ -165,47 +159,6 @@ static void sort_paths(struct gpu_segment *s, const struct problem *p)
             s->path[j] = s->path[j - 1];
             s->path[j - 1] = t;
         }
-}
-
-/* The segment's paths by the place of their weights, so that one copy takes neighbours. */
-static int *by_weights(struct arena *a, const struct problem *p, const struct gpu_segment *s)
-{
-    int *path = NEW_ARRAY(a, int, s->paths + 1);
-    for (int i = 0; i < s->paths; i++) {
-        int j = i;
-        for (; j > 0 && p->path[path[j - 1]].weight_offset > p->path[s->path[i]].weight_offset; j--)
-            path[j] = path[j - 1];
-        path[j] = s->path[i];
-    }
-    return path;
-}
-
-static void lay_out_stage(struct arena *a, const struct plan *plan, const struct kernel_form *k,
-                          const struct demand *pass, const struct device *device, struct gpu_segment *s)
-{
-    const struct problem *p = plan->problem;
-    int size = element_size(plan), at = 0, slice = device->lanes * s->channels * size;
-    const int *path = by_weights(a, p, s);
-    s->pieces = 0;
-    s->piece = NEW_ARRAY(a, struct stage_piece, k->inputs * (s->paths + s->xs + 1) + 1);
-    for (int i = 0; i < k->inputs; i++) {
-        if (!pass->raw[i] && !pass->vector[i])
-            continue;
-        enum slot slot = k->input[i].slot;
-        int n = slot == SLOT_W ? s->paths : slot == SLOT_X ? s->xs : slot == SLOT_Y ? 1 : 0;
-        for (int j = 0; j < n; j++) {
-            int number = slot == SLOT_W ? path[j] : slot == SLOT_X ? s->x[j] : 0;
-            if (slot == SLOT_W && !p->path[number].weighted)
-                continue;
-            int bytes = slot == SLOT_W   ? slice
-                        : slot == SLOT_X ? slice * (2 * p->x.segment[number].ir.l + 1)
-                                         : round_up((int)p->dim[SLOT_Y] * size, 16);
-            s->piece[s->pieces++] = (struct stage_piece){i, number, at, bytes};
-            at += bytes;
-        }
-    }
-    s->sender_at = at;
-    s->stage_bytes = round_up(at + 16, 128);
 }
 
 /* Has the path's segment of z other paths of the pass? */
@@ -383,8 +336,8 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     }
     for (int i = 0; i < g->segments; i++) {
         struct gpu_segment *s = &g->segment[i];
-        lay_out_stage(a, plan, k, g->demand, g->device, s);
-        stage = stage > s->stage_bytes ? stage : s->stage_bytes;
+        conv_layout_stage(a, g, s);
+        stage = stage > s->stage.bytes ? stage : s->stage.bytes;
         longest = longest > s->longest ? longest : s->longest;
         x_out = x_out > s->x_bytes ? x_out : s->x_bytes;
         all = all > s->g_length ? all : s->g_length;
@@ -401,27 +354,24 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     g->exchange = g->team && (several || (g->parts > 1 && !g->part_buffer));
     int exchange = g->exchange ? 2 * TEAM_ITEMS * g->a_length * element_size(plan) : 0;
     int leave = g->g_outputs && 2 * longest > x_out ? 2 * longest : x_out;
-    int room = shared / g->blocks - 1024 - g->warps * (leave + PIECE_BYTES + exchange);
+    int room = shared / g->blocks - 1024 - g->warps * (leave + TILE_BYTES + exchange);
     g->stages = c->stages ? c->stages : 4;
     while (g->stages > 2 && g->stages * stage * g->warps > room)
         g->stages--;
     while (g->blocks > 1 && g->stages * stage * g->warps > room) {
         g->blocks--;
-        room = shared / g->blocks - 1024 - g->warps * (leave + PIECE_BYTES + exchange);
+        room = shared / g->blocks - 1024 - g->warps * (leave + TILE_BYTES + exchange);
     }
     /* what is left goes to the flush, up to some KiB: rows leave several paths at a time */
     all *= g->device->lanes * element_size(plan);
     if (g->g_outputs) {
         int spare = leave / 2 + (room / g->warps - g->stages * stage) / 2;
-        spare = spare < FLUSH_BYTES ? spare : FLUSH_BYTES;
-        g->flush_bytes = all < spare ? all : spare > longest ? spare / 128 * 128 : longest;
-        bool once = g->flush_bytes >= all && demand_outputs_of(g->demand, SLOT_G) == 1;
-        int buffers = g->flush_bytes * (once ? 1 : 2);
-        leave = x_out > buffers ? x_out : buffers;
+        spare = spare < BUFFER_BYTES ? spare : BUFFER_BYTES;
+        g->buffer_bytes = all < spare ? all : spare > longest ? spare / 128 * 128 : longest;
+        bool once = g->buffer_bytes >= all && demand_outputs_of(g->demand, SLOT_G) == 1;
+        g->buffers = once ? 1 : 2;
     }
-    g->piece_at = g->stages * stage + round_up(leave, 128);
-    g->warp_bytes = g->piece_at + PIECE_BYTES;
-    g->block_bytes = g->warps * (g->warp_bytes + exchange) + (g->exchange ? 16 : 0); /* mail of four teams */
+    conv_layout_block(a, g);
 }
 
 static void choose_routes(struct schedule *s, const struct convolution *g)
@@ -470,12 +420,12 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->blocks = g->device->occupancy[point].warps / g->warps;
     g->team = g->a_outputs;
     lay_out_block(a, plan, k, g, &c, shared);
-    if (g->block_bytes > shared && g->exchange) { /* without an exchange, then */
+    if (g->block->bytes > shared && g->exchange) { /* without an exchange, then */
         g->blocks = g->device->occupancy[point].warps / g->warps;
         g->team = false;
         lay_out_block(a, plan, k, g, &c, shared);
     }
-    if (g->block_bytes > shared)
+    if (g->block->bytes > shared)
         return "a stage larger than shared memory";
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
     choose_routes(s, g);

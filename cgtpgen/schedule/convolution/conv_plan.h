@@ -8,39 +8,41 @@
 #ifndef CGTPGEN_CONV_PLAN_H
 #define CGTPGEN_CONV_PLAN_H
 
+#include "schedule/layout.h"
 #include "schedule/schedule.h"
 
 /* Items whose A outputs a team exchanges before it sums them. */
 enum { TEAM_ITEMS = 8 };
 
-/* A slice of rows in a stage: bytes from `at` on. */
-struct stage_piece {
-    int input;  /* kernel input */
-    int number; /* path (weights), segment of x, or 0 (y) */
-    int at, bytes;
-};
+/* Neighbouring lanes of a warp. */
+enum { LANES = 32 };
 
 /* Paths computed together by a warp; all of the convolution's into a segment of z, where there is one. */
 struct gpu_segment {
-    int paths, *path; /* numbers, in the order of computation */
-    int xs, *x;       /* segments of x they read */
-    int zs, *z;       /* of the paths, the first into each segment of z, in the same order */
-    int mul;          /* channels of all of them */
-    int channels;     /* V: neighbouring channels of a lane */
-    int groups;       /* warps that share the channels: mul / (32 V) */
-    int registers;    /* predicted, of a thread */
-    int g_length;     /* elements of outputs of slot z that a lane holds */
-    int pieces;
-    struct stage_piece *piece;
-    int stage_bytes, sender_at; /* of one stage; where the edge's sender is kept in it */
-    int longest, x_bytes;       /* of the longest segment of z, of the gradients of x */
-    int bytes;                  /* moved an edge, from and to L2 or beyond */
-    int work;                   /* instructions an edge, to divide the multiprocessors */
-    int part_at;                /* its first among the parts of an item's A output */
+    int paths, *path;      /* numbers, in the order of computation */
+    int xs, *x;            /* segments of x they read */
+    int zs, *z;            /* of the paths, the first into each segment of z, in the same order */
+    int mul;               /* channels of all of them */
+    int channels;          /* V: neighbouring channels of a lane */
+    int groups;            /* warps that share the channels: mul / (32 V) */
+    int registers;         /* predicted, of a thread */
+    int g_length;          /* elements of outputs of slot z that a lane holds */
+    struct layout stage;   /* what a warp brings in for an edge */
+    struct layout edge;    /* gradients of x on their way out: a slice per segment of x and output */
+    struct layout staging; /* through which rows leave: of z in batches, of x by edge */
+    struct layout warp;    /* of a warp: its ring of stages, the staging, its tile */
+    struct layout reduce;  /* of a warp group: outputs of slot y, which its warps sum */
+    struct layout lane;    /* a lane's elements of an operand of slot z */
+    int longest, x_bytes;  /* of the longest segment of z, of the gradients of x */
+    int bytes;             /* moved an edge, from and to L2 or beyond */
+    int work;              /* instructions an edge, to divide the multiprocessors */
+    int part_at;           /* its first among the parts of an item's A output */
     int edge_at; /* gradients of x go through a buffer of edges: where this segment's begin in its row */
 };
 
 struct convolution {
+    const char *name; /* kernel and schedule: backward_convolution; what its device code is called */
+    int label;        /* number of its first path set in the file */
     const struct demand *demand;
     const struct device *device;
     double cost; /* an edge, in instructions; weighted by occupancy and division */
@@ -52,9 +54,9 @@ struct convolution {
     double flops;                 /* per item, of that code */
     int stages, warps;            /* of a ring; of a block */
     int blocks;                   /* a multiprocessor must hold */
-    int flush_bytes;              /* of each of a warp's buffers, one or two, through which rows of z leave */
-    int piece_at;                 /* in a warp's shared memory, after them: its piece of work */
-    int warp_bytes, block_bytes;  /* shared memory of a warp's ring and buffers, of a block */
+    int buffers, buffer_bytes;    /* of a warp, through which rows of z leave */
+    struct layout *warp, *reduce; /* those of the path sets: unions, where there are several */
+    struct layout *block;         /* shared memory */
     bool g_outputs, a_outputs, b_outputs, w_outputs;
     bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */
     int edge_row;     /* elements of a row of that buffer, for each B output */
@@ -65,6 +67,17 @@ struct convolution {
     int parts;        /* sums of one item's A output: a segment, or a warp where there are no teams */
     bool part_buffer; /* several are summed by a second kernel, in a fixed order; otherwise by atomics */
 };
+
+/* The name of an input's or output's part in layouts: of a path (slots w, z) or a segment of x; for slot y
+ * its own. */
+const char *conv_field(struct arena *, const char *name, enum slot, int number);
+
+/* Lays out a stage and a lane's elements; and, once the ring and the buffers are chosen, shared memory. */
+void conv_layout_stage(struct arena *, const struct convolution *, struct gpu_segment *);
+void conv_layout_block(struct arena *, struct convolution *);
+
+/* Names the device code of a schedule, and its structs. */
+void conv_layout_name(struct arena *, const struct schedule *, int label);
 
 /* Why the convolution computes nothing of a demand, or not a path of it; NULL: it may. */
 const char *conv_refuses(const struct target *, const struct demand *);

@@ -1,64 +1,120 @@
-/* emit_cuda_sums.c - the small kernels that finish outputs of a pipelined convolution: sums in a fixed order
+/* conv_sums.c - the small kernels that finish outputs of a pipelined convolution: sums in a fixed order
  * of what its warps left in buffers.
  */
 #include "schedule/convolution/conv_emit.h"
+#include "util/out.h"
 
-/* Sums the buffer of edges: a thread owns 16 bytes of a sender's row. */
-void conv_gather(struct source *w, const struct form_output *f)
+#include <string.h>
+
+/* Elements `from` .. `to` - 1 of a row of x are elsewhere in the rows of the buffer of edges. */
+struct moved {
+    int64_t from, to;
+    const char *add; /* the calls that add them */
+};
+
+/* The calls that add the edges' rows of segment x of a sender; "" where no path reads it. */
+static const char *calls_of(struct source *w, const struct form_output *f, int x)
 {
-    struct text *out = w->out;
-    const struct convolution *g = own(w);
-    int per = 16 / source_size(w->plan);
-    long long dim = (long long)w->problem->dim[SLOT_X];
-    text_printf(
-        out,
-        "/* %s: rows of the edges of each sender, added in the order of by_sender; 16 bytes a thread. */\n"
-        "CGTP_KERNEL(128, 8) %s_gather(const launch l)\n{\n"
-        "    enum { PIECES = %lld, BLOCKS = (PIECES + 127) / 128 };\n"
-        "    const int64_t node = cgtp_block() / BLOCKS;\n"
-        "    const int at = ((int)(cgtp_block() %% BLOCKS) * 128 + cgtp_thread()) * %d;\n"
-        "    cgtp_launch_wait();\n    if (at >= %lld)\n        return;\n    real sum[%d] = {0};\n",
-        f->name, f->name, dim / per, per, dim, per);
+    struct text calls = {.arena = w->arena};
+    for (int s = 0; s < own(w)->segments; s++) {
+        const struct gpu_segment *q = &own(w)->segment[s];
+        int64_t at = q->edge_at;
+        for (int i = 0; i < q->xs; i++) {
+            int64_t moved = at - w->problem->x.segment[x].offset;
+            if (q->x[i] == x && moved)
+                text_printf(&calls, "cgtp_gather_rows(sum, l.%s_edges + at %c %lld, %d, l.graph, node);\n",
+                            f->name, moved < 0 ? '-' : '+', (long long)(moved < 0 ? -moved : moved),
+                            own(w)->edge_row);
+            else if (q->x[i] == x)
+                text_printf(&calls, "cgtp_gather_rows(sum, l.%s_edges + at, %d, l.graph, node);\n", f->name,
+                            own(w)->edge_row);
+            at += q->mul * conv_components_x(w, q->x[i]);
+        }
+    }
+    return text_string(&calls);
+}
+
+/* Divides the row where other calls begin. Returns the number of divisions. */
+static int divide_row(struct source *w, const struct form_output *f, struct moved *part)
+{
+    int n = 0;
     for (int x = 0; x < w->problem->x.n; x++) {
         const struct segment *q = &w->problem->x.segment[x];
-        long long from = (long long)q->offset, to = from + (long long)q->mul * (2 * q->ir.l + 1);
-        if (to == from)
+        int64_t end = q->offset + (int64_t)q->mul * (2 * q->ir.l + 1);
+        const char *calls = calls_of(w, f, x);
+        if (end == q->offset)
             continue;
-        bool any = false;
-        for (int s = 0; s < g->segments; s++) {
-            int edge_at = g->segment[s].edge_at;
-            for (int i = 0; i < g->segment[s].xs; i++) {
-                if (g->segment[s].x[i] == x) {
-                    if (!any)
-                        text_printf(out, "    if (at >= %lld && at < %lld) {\n", from, to);
-                    any = true;
-                    text_printf(out,
-                                "        cgtp_gather(sum, l.%s_edges + %lld + at, %d, l.graph.by_sender, "
-                                "l.graph.sender_row[node],\n"
-                                "                    l.graph.sender_row[node + 1]);\n",
-                                f->name, edge_at - from, g->edge_row);
-                }
-                edge_at += g->segment[s].mul * conv_components_x(w, g->segment[s].x[i]);
-            }
-        }
-        if (any)
-            text_printf(out, "    }\n");
+        if (n && strcmp(part[n - 1].add, calls) == 0)
+            part[n - 1].to = end;
+        else
+            part[n++] = (struct moved){q->offset, end, calls};
     }
-    text_printf(out, "    cgtp_store<%d>(l.%s + node * %lld + at, sum);\n}\n\n", per, f->name, dim);
+    return n;
+}
+
+static void emit_calls(struct out *o, const char *calls)
+{
+    for (const char *at = calls; *at; at += strcspn(at, "\n") + 1)
+        line(o, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+void conv_gather(struct source *w, const struct form_output *f)
+{
+    struct out out = {.text = w->out}, *o = &out;
+    int per = 16 / source_size(w->plan);
+    long long dim = (long long)w->problem->dim[SLOT_X], chunks = dim / per, blocks = (chunks + 127) / 128;
+    struct moved *part = NEW_ARRAY(w->arena, struct moved, w->problem->x.n + 1);
+    int parts = divide_row(w, f, part);
+    line(o,
+         "/* %s: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */",
+         f->name);
+    line(o, "CGTP_KERNEL(128, 8) %s_gather_%s(const launch l)", w->form->name, f->name);
+    line(o, "{");
+    if (blocks == 1) {
+        line(o, "const int64_t node = cgtp_block();");
+        line(o, "const int at = cgtp_thread() * %d;", per);
+    } else {
+        line(o, "const int64_t node = cgtp_block() / %lld;", blocks);
+        line(o, "const int at = ((int)(cgtp_block() %% %lld) * 128 + cgtp_thread()) * %d;", blocks, per);
+    }
+    line(o, "cgtp_launch_wait();");
+    if (chunks % 128) {
+        line(o, "if (at >= %lld)", dim);
+        line(o, "return;");
+    }
+    line(o, "real sum[%d] = {0};", per);
+    for (int i = 0; i < parts; i++) {
+        if (!*part[i].add)
+            continue;
+        if (parts == 1) {
+            emit_calls(o, part[i].add);
+            continue;
+        }
+        const char *from = part[i].from ? arena_printf(w->arena, "at >= %lld", (long long)part[i].from) : "";
+        const char *to = part[i].to < dim ? arena_printf(w->arena, "at < %lld", (long long)part[i].to) : "";
+        line(o, "if (%s%s%s) {", from, *from && *to ? " && " : "", to);
+        emit_calls(o, part[i].add);
+        line(o, "}");
+    }
+    line(o, "cgtp_store<%d>(l.%s + node * %lld + at, sum);", per, f->name, dim);
+    line(o, "}");
+    blank(o);
 }
 
 void conv_parts_sum(struct source *w, const struct form_output *f)
 {
+    struct out out = {.text = w->out}, *o = &out;
     long long dim = (long long)w->problem->dim[SLOT_Y];
-    text_printf(
-        w->out,
-        "/* %s: the shares of each edge, one a segment or warp, added in order; an element a thread. */\n"
-        "CGTP_KERNEL(256, 4) %s_sum(const launch l)\n{\n"
-        "    const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();\n"
-        "    cgtp_launch_wait();\n    if (at >= l.graph.items * %lld)\n        return;\n"
-        "    const real *const from = l.%s_parts + at / %lld * %lld + at %% %lld;\n"
-        "    real sum = from[0];\n    CGTP_UNROLL\n    for (int i = 1; i < %d; i++)\n        sum += "
-        "from[i * %lld];\n"
-        "    l.%s[at] = sum;\n}\n\n",
-        f->name, f->name, dim, f->name, dim, dim * own(w)->parts, dim, own(w)->parts, dim, f->name);
+    line(o,
+         "/* %s: the parts of each edge's row, one per path set or warp, added in order; an element per "
+         "thread. */",
+         f->name);
+    line(o, "CGTP_KERNEL(256, 4) %s_sum_%s(const launch l)", w->form->name, f->name);
+    line(o, "{");
+    line(o, "const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();");
+    line(o, "cgtp_launch_wait();");
+    line(o, "if (at < l.graph.items * %lld)", dim);
+    line(o, "l.%s[at] = cgtp_sum_parts<%d, %lld>(l.%s_parts, at);", f->name, own(w)->parts, dim, f->name);
+    line(o, "}");
+    blank(o);
 }

@@ -137,6 +137,7 @@ static void report(struct report *r, const struct schedule *s)
 const struct evaluation general_evaluation = {
     .name = "general",
     .words = "general evaluation",
+    .header = "cgtp_general.h",
     .writes_all_weights = true,
     .refuses = refuses,
     .refuses_path = refuses_path,

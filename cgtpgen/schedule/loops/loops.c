@@ -202,6 +202,7 @@ static void report(struct report *r, const struct schedule *s)
 const struct evaluation loops_evaluation = {
     .name = "loops",
     .words = "loops over rows",
+    .header = "cgtp_c.h",
     .writes_all_weights = true,
     .refuses = refuses,
     .refuses_path = refuses_path,

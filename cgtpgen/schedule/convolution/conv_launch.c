@@ -1,0 +1,130 @@
+/* conv_launch.c - the pipelined convolution on the host: what is cleared, how blocks are divided
+ * among path sets, the launches.
+ */
+#include "schedule/convolution/conv_emit.h"
+
+const char *conv_partial_rows(struct arena *a, const struct convolution *g)
+{
+    int least = 0; /* blocks that it takes to give each path set's channel blocks a warp */
+    for (int s = 0; s < g->segments; s++)
+        least += (g->segment[s].groups + g->warps - 1) / g->warps;
+    return arena_printf(a, "cgtp_partial_rows(%d, %d, %d)", g->blocks, g->warps, least);
+}
+
+const char *conv_counters(struct arena *a, const struct convolution *g)
+{
+    return arena_printf(a, "cgtp_counters(%d, %d, cgtp_multiprocessors())", g->segments, conv_queues(g));
+}
+
+/* Arrays that one launch fills with zeros: C expressions of where, and how many bytes. */
+struct cleared {
+    int n;
+    struct text at, bytes;
+};
+
+static void clear(struct cleared *c, const char *array, const char *count, long long each, const char *type)
+{
+    const char *comma = c->n++ ? ", " : "";
+    text_printf(&c->at, "%s%s", comma, array);
+    text_printf(&c->bytes, "%s(size_t)(%s) * ", comma, count);
+    if (each > 1)
+        text_printf(&c->bytes, "%lld * ", each);
+    text_printf(&c->bytes, "sizeof(%s)", type);
+}
+
+/* Do the path sets write every element of a row of z? */
+static bool covers_z(const struct source *w, const struct convolution *g)
+{
+    int64_t written = 0;
+    for (int s = 0; s < g->segments; s++)
+        for (int i = 0; i < g->segment[s].zs; i++) {
+            const struct path *p = &w->problem->path[g->segment[s].z[i]];
+            written += (int64_t)p->mul_z * (2 * p->l3 + 1);
+        }
+    return written == w->problem->dim[SLOT_G];
+}
+
+static void emit_clear(struct source *w, struct out *o)
+{
+    const struct convolution *g = own(w);
+    struct cleared c = {.at = {.arena = w->arena}, .bytes = {.arena = w->arena}};
+    for (int i = 0; i < w->demand->outputs; i++) {
+        const struct form_output *f = &w->form->output[w->demand->output[i]];
+        long long dim = (long long)w->problem->dim[f->slot];
+        if (f->slot == SLOT_G)
+            clear(&c, f->name, covers_z(w, g) ? "graph->items ? 0 : graph->receivers" : "graph->receivers",
+                  dim, "real");
+        if (f->slot == SLOT_X && !g->edge_buffer)
+            clear(&c, f->name, "graph->senders", dim, "real");
+        if (f->slot == SLOT_Y && g->parts > 1 && !g->part_buffer)
+            clear(&c, f->name, "graph->items", dim, "real");
+    }
+    clear(&c, arena_printf(w->arena, "l.counters_%s", g->name), conv_counters(w->arena, g), 1, "unsigned");
+    if (g->g_outputs)
+        clear(&c, arena_printf(w->arena, "l.flag_%s", g->name), conv_partial_rows(w->arena, g), 1,
+              "unsigned");
+    line(o, "if ((status = cgtp_clear(cgtp_areas<%d>{{%s}, {%s}}, stream)))", c.n, text_string(&c.at),
+         text_string(&c.bytes));
+    line(o, "return status;");
+}
+
+static void emit_step(struct out *o, const char *call)
+{
+    line(o, "if ((status = %s))", call);
+    line(o, "return status;");
+}
+
+static void emit_main_launch(struct source *w, struct out *o)
+{
+    const struct convolution *g = own(w);
+    struct text cost = {.arena = w->arena}, blocks = {.arena = w->arena};
+    for (int s = 0; s < g->segments; s++) {
+        text_printf(&cost, "%s%d", s ? ", " : "", g->segment[s].work);
+        text_printf(&blocks, "%s%d", s ? ", " : "", g->segment[s].groups);
+    }
+    line(o, "if (graph->items) {");
+    line(o, "/* by path set: instructions per edge and channel block; channel blocks */");
+    line(o, "static const int cost[] = {%s}, channel_blocks[] = {%s};", text_string(&cost),
+         text_string(&blocks));
+    line(o,
+         "const auto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, graph->items, cost, "
+         "channel_blocks, %s);",
+         g->segments, g->blocks, g->warps, g->g_outputs ? "true" : "false");
+    line(o, "const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);");
+    emit_step(o,
+              arena_printf(
+                  w->arena,
+                  "cgtp_launch_early(nodes ? %s<CGTP_FEW_NODES> : %s<0>, cgtp_partition_blocks(partition), "
+                  "%d, sizeof(%s), stream, l, partition)",
+                  g->name, g->name, g->warps * LANES, g->block->name));
+    line(o, "}");
+}
+
+void conv_launch(struct source *w, const struct schedule *schedule)
+{
+    source_set(w, schedule);
+    const struct convolution *g = own(w);
+    struct out out = {.text = w->out, .depth = 1}, *o = &out;
+    emit_clear(w, o);
+    emit_main_launch(w, o);
+    for (int i = 0; i < w->demand->outputs; i++) {
+        const struct form_output *f = &w->form->output[w->demand->output[i]];
+        long long dim = (long long)w->problem->dim[f->slot], chunks = dim * source_size(w->plan) / 16;
+        const char *kernel = w->form->name;
+        if (f->slot == SLOT_X && g->edge_buffer && chunks > 128)
+            emit_step(
+                o, arena_printf(w->arena,
+                                "cgtp_launch_early(%s_gather_%s, graph->senders * %lld, 128, 0, stream, l)",
+                                kernel, f->name, (chunks + 127) / 128));
+        else if (f->slot == SLOT_X && g->edge_buffer)
+            emit_step(o, arena_printf(w->arena,
+                                      "cgtp_launch_early(%s_gather_%s, graph->senders, 128, 0, stream, l)",
+                                      kernel, f->name));
+        if (f->slot == SLOT_Y && g->part_buffer)
+            emit_step(
+                o, arena_printf(
+                       w->arena,
+                       "cgtp_launch_early(%s_sum_%s, (graph->items * %lld + 255) / 256, 256, 0, stream, l)",
+                       kernel, f->name, dim));
+    }
+}

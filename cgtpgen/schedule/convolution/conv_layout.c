@@ -1,0 +1,184 @@
+/* conv_layout.c - where everything of a pipelined convolution is: a stage, a warp's and a block's shared
+ * memory, a lane's elements of slot z; see plan_cuda.h.
+ */
+#include "schedule/convolution/conv_plan.h"
+
+enum {
+    STAGE_ALIGN = 128, /* copies are fastest to multiples of it */
+    SLICE_ALIGN = 16,  /* of what a lane copies at a time */
+    TILE_BYTES = 152   /* struct cgtp_tile of the runtime */
+};
+
+static int element_size(const struct plan *plan)
+{
+    return precision_table[plan->problem->spec->precision].bytes;
+}
+
+const char *conv_field(struct arena *a, const char *name, enum slot slot, int number)
+{
+    return slot == SLOT_Y ? name : arena_printf(a, "%s%d", name, number);
+}
+
+/* The segment's paths with weights by the place of those, so that one copy takes neighbours. */
+static int by_weights(struct arena *a, const struct problem *p, const struct gpu_segment *s, int **sorted)
+{
+    int *path = *sorted = NEW_ARRAY(a, int, s->paths + 1), n = 0;
+    for (int i = 0; i < s->paths; i++) {
+        int j = n;
+        if (!p->path[s->path[i]].weighted)
+            continue;
+        for (; j > 0 && p->path[path[j - 1]].weight_offset > p->path[s->path[i]].weight_offset; j--)
+            path[j] = path[j - 1];
+        path[j] = s->path[i];
+        n++;
+    }
+    return n;
+}
+
+static int components_x(const struct problem *p, int x)
+{
+    return 2 * p->x.segment[x].ir.l + 1;
+}
+
+static void add_input(struct arena *a, const struct plan *plan, const struct form_argument *in,
+                      struct gpu_segment *s)
+{
+    const struct problem *p = plan->problem;
+    static const char *const by[SLOT_COUNT] = {[SLOT_X] = ", by irreps segment", [SLOT_W] = ", by path"};
+    const char *owner = arena_printf(a, "%s%s", in->name, by[in->slot] ? by[in->slot] : "");
+    int size = element_size(plan), *path = NULL, n = 0;
+    if (in->slot == SLOT_Y)
+        layout_add(a, &s->stage, in->name, "real", size, SLICE_ALIGN, (int)p->dim[SLOT_Y], NULL);
+    if (in->slot == SLOT_X)
+        n = s->xs;
+    if (in->slot == SLOT_W)
+        n = by_weights(a, p, s, &path);
+    for (int i = 0; i < n; i++) {
+        int number = in->slot == SLOT_X ? s->x[i] : path[i];
+        int components = in->slot == SLOT_X ? components_x(p, number) : 1;
+        layout_add(a, &s->stage, conv_field(a, in->name, in->slot, number), "real", size, SLICE_ALIGN,
+                   LANES * s->channels * components, owner);
+    }
+}
+
+void conv_layout_stage(struct arena *a, const struct convolution *g, struct gpu_segment *s)
+{
+    const struct plan *plan = g->demand->plan;
+    const struct kernel_form *k = g->demand->kernel->form;
+    int size = element_size(plan);
+    s->stage = (struct layout){.note = "What a warp brings in for an edge: its channels' slices of rows.",
+                               .align = SLICE_ALIGN};
+    s->lane = (struct layout){.align = 1};
+    for (int i = 0; i < k->inputs; i++)
+        if (demand_reads(g->demand, i))
+            add_input(a, plan, &k->input[i], s);
+    if (g->b_outputs && !g->edge_buffer)
+        layout_add(a, &s->stage, "sender", "int64_t", 8, 8, 0, NULL);
+    layout_pad(a, &s->stage, STAGE_ALIGN);
+    for (int i = 0; i < s->zs; i++) {
+        const struct path *p = &plan->problem->path[s->z[i]];
+        layout_add(a, &s->lane, arena_printf(a, "%d", p->z), "real", size, size,
+                   s->channels * (2 * p->l3 + 1), NULL);
+    }
+}
+
+/* A warp's memory. */
+static void lay_out_warp(struct arena *a, const struct plan *plan, const struct kernel_form *k,
+                         const struct convolution *g, struct gpu_segment *s)
+{
+    int size = element_size(plan);
+    s->edge =
+        (struct layout){.note = "A warp's sums of an edge on their way to memory.", .align = SLICE_ALIGN};
+    s->staging = (struct layout){.note = "Through which rows leave a warp, so that lanes write whole lines.",
+                                 .align = SLICE_ALIGN,
+                                 .alternatives = true};
+    s->warp = (struct layout){.note = "The shared memory of a warp.", .align = SLICE_ALIGN};
+    layout_nest(a, &s->warp, "ring", &s->stage, g->stages, NULL);
+    for (int o = 0; o < g->demand->outputs; o++) {
+        const struct form_output *f = &k->output[g->demand->output[o]];
+        const char *owner = arena_printf(a, "%s, by irreps segment", f->name);
+        for (int i = 0; i < s->xs && f->slot == SLOT_X; i++)
+            layout_add(a, &s->edge, conv_field(a, f->name, SLOT_X, s->x[i]), "real", size, SLICE_ALIGN,
+                       LANES * s->channels * components_x(plan->problem, s->x[i]), owner);
+    }
+    if (g->g_outputs) {
+        layout_add(a, &s->staging, "rows", "real", size, SLICE_ALIGN, g->buffer_bytes / size, NULL);
+        layout_repeat(&s->staging, g->buffers);
+    }
+    if (s->edge.bytes)
+        layout_nest(a, &s->staging, "edge", &s->edge, 0, NULL);
+    if (s->staging.bytes)
+        layout_nest(a, &s->warp, "staging", &s->staging, 0, NULL);
+    layout_add(a, &s->warp, "tile", "cgtp_tile", TILE_BYTES, 8, 0, NULL);
+    layout_pad(a, &s->warp, STAGE_ALIGN);
+}
+
+/* What a warp group's warps hand each other: of each output, the sums of twice as many items as they add up
+ * at a time. */
+static void lay_out_reduce(struct arena *a, const struct plan *plan, const struct kernel_form *k,
+                           const struct convolution *g, struct gpu_segment *s)
+{
+    s->reduce =
+        (struct layout){.note = "Sums of a warp group's warps: [item in turn][channel block][component].",
+                        .align = SLICE_ALIGN};
+    for (int o = 0; o < g->demand->outputs; o++) {
+        const struct form_output *f = &k->output[g->demand->output[o]];
+        if (f->slot != SLOT_Y)
+            continue;
+        layout_add(a, &s->reduce, f->name, "real", element_size(plan), element_size(plan),
+                   (int)plan->problem->dim[SLOT_Y], NULL);
+        layout_repeat(&s->reduce, s->groups);
+        layout_repeat(&s->reduce, 2 * TEAM_ITEMS);
+    }
+}
+
+void conv_layout_block(struct arena *a, struct convolution *g)
+{
+    const struct plan *plan = g->demand->plan;
+    const struct kernel_form *k = g->demand->kernel->form;
+    bool several = g->segments > 1;
+    struct gpu_segment *first = &g->segment[0];
+    g->warp = NEW(a, struct layout);
+    g->reduce = NEW(a, struct layout);
+    g->block = NEW(a, struct layout);
+    *g->warp = (struct layout){
+        .note = "A warp's memory, whichever path set it has.", .align = SLICE_ALIGN, .alternatives = true};
+    *g->reduce = (struct layout){.note = "The warp groups' sums, whichever path set the block has.",
+                                 .align = SLICE_ALIGN,
+                                 .alternatives = true};
+    *g->block = (struct layout){.note = "The shared memory of a block.", .align = SLICE_ALIGN};
+    for (int i = 0; i < g->segments; i++) {
+        struct gpu_segment *s = &g->segment[i];
+        const char *name = arena_printf(a, "set%d", i);
+        lay_out_warp(a, plan, k, g, s);
+        layout_nest(a, g->warp, name, &s->warp, 0, NULL);
+        if (!g->exchange)
+            continue;
+        lay_out_reduce(a, plan, k, g, s);
+        layout_nest(a, g->reduce, name, &s->reduce, g->warps / s->groups, NULL);
+    }
+    layout_nest(a, g->block, "warp", several ? g->warp : &first->warp, g->warps, NULL);
+    if (!g->exchange)
+        return;
+    layout_nest(a, g->block, "reduce", several ? g->reduce : &first->reduce,
+                several ? 0 : g->warps / first->groups, NULL);
+    layout_add(a, g->block, "broadcast", "int", 4, 4, g->warps, NULL); /* at most a slot per warp */
+}
+
+void conv_layout_name(struct arena *a, const struct schedule *schedule, int label)
+{
+    struct convolution *g = schedule->own;
+    g->name = arena_printf(a, "%s_%s", schedule->demand->kernel->form->name, schedule->name);
+    g->label = label;
+    for (int i = 0; i < g->segments; i++) {
+        struct gpu_segment *s = &g->segment[i];
+        s->stage.name = arena_printf(a, "stage_%d", label + i);
+        s->edge.name = arena_printf(a, "edge_%d", label + i);
+        s->staging.name = arena_printf(a, "staging_%d", label + i);
+        s->warp.name = arena_printf(a, "warp_%d", label + i);
+        s->reduce.name = arena_printf(a, "reduce_%d", label + i);
+    }
+    g->warp->name = arena_printf(a, "%s_warp", g->name);
+    g->reduce->name = arena_printf(a, "%s_reduce", g->name);
+    g->block->name = arena_printf(a, "%s_block", g->name);
+}

@@ -1,0 +1,284 @@
+/* cgtp_convolution.h - the pipelined convolution: how rows come into the stages of a ring and how sums leave
+ * a warp. Included after cgtp_cuda.h.
+ *
+ * A generated kernel describes a path set S by a struct: S::channels, neighbouring channels per lane;
+ * S::blocks, channel blocks, each of 32 S::channels channels and computed by a warp of its own. Structs
+ * derived from it add where the set's irreps segments are in a row (S::segment) or where its weights are
+ * (S::offset).
+ */
+#ifndef CGTP_CONVOLUTION_H
+#define CGTP_CONVOLUTION_H
+
+#include "cgtp_schedule.h"
+#include "cgtp_vector.h"
+
+namespace
+{
+
+enum { CGTP_WIDE = 16 / (int)sizeof(real) }; /* elements of the 16 bytes that a lane moves at a time */
+
+/* ---- tables ---- */
+
+/* An irreps segment: channels of `components` elements each, the first at element `offset` of a row. */
+struct cgtp_segment {
+    int components;
+    int64_t offset;
+};
+
+template <typename S> CGTP_BOTH constexpr int cgtp_segments(void)
+{
+    return (int)(sizeof S::segment / sizeof *S::segment);
+}
+
+/* Components of all segments before segment i; of the longest; is there one of so many? */
+template <typename S> CGTP_BOTH constexpr int cgtp_components_before(int i)
+{
+    int sum = 0;
+    for (int j = 0; j < i; j++)
+        sum += S::segment[j].components;
+    return sum;
+}
+template <typename S> CGTP_BOTH constexpr int cgtp_longest(void)
+{
+    int longest = 0;
+    for (int i = 0; i < cgtp_segments<S>(); i++)
+        longest = longest < S::segment[i].components ? S::segment[i].components : longest;
+    return longest;
+}
+template <typename S> CGTP_BOTH constexpr bool cgtp_has(int components)
+{
+    for (int i = 0; i < cgtp_segments<S>(); i++)
+        if (S::segment[i].components == components)
+            return true;
+    return false;
+}
+
+/* Elements of a channel block in segment i; of all segments first .. last - 1. */
+template <typename S> CGTP_BOTH constexpr int cgtp_block_elements(int first, int last)
+{
+    return CGTP_LANES * S::channels * (cgtp_components_before<S>(last) - cgtp_components_before<S>(first));
+}
+
+/* Pointers to the lane's first 16 bytes of a channel block's part of a row: one for all segments of the same
+ * number of components; one for all where there is one channel block. */
+template <typename T, typename S> struct cgtp_row {
+    T *by_l[S::blocks > 1 ? cgtp_longest<S>() / 2 + 1 : 1]; /* components: 2 l + 1 */
+
+    CGTP_MEMBER cgtp_row(T *row, int channel_block, int lane)
+    {
+        if constexpr (S::blocks == 1)
+            by_l[0] = cgtp_opaque_global(row + lane * CGTP_WIDE);
+        else
+            cgtp_each<cgtp_longest<S>() / 2 + 1>([&](auto l) {
+                constexpr int d = 2 * decltype(l)::value + 1;
+                if constexpr (cgtp_has<S>(d))
+                    by_l[d / 2] = cgtp_opaque_global(row + channel_block * (CGTP_LANES * S::channels * d) +
+                                                     lane * CGTP_WIDE);
+            });
+    }
+
+    /* Of segment i. */
+    template <int i> CGTP_MEMBER T *segment(void) const
+    {
+        constexpr cgtp_segment s = S::segment[i];
+        return by_l[S::blocks > 1 ? s.components / 2 : 0] + s.offset;
+    }
+};
+
+/* ---- the ring of stages ---- */
+
+/* A warp's ring: the copies of an edge's rows start stages - 1 edges before they are needed. load(number, to,
+ * lane) starts those of an edge of the tile; `to` is the stage moved on by the lane's 16 bytes, so that each
+ * of its fields begins where the lane copies to.
+ *
+ * The next stage is an address that goes round, not a number: ptxas 13.0 encodes a copy wrongly (an illegal
+ * instruction) where it can split its address into a lane's part and one that all lanes share. */
+template <typename Stage, int stages> struct cgtp_ring {
+    cgtp_address first, next; /* next: the one that is loaded next */
+
+    CGTP_MEMBER cgtp_ring(Stage (&ring)[stages]) : first(cgtp_address_of(ring)), next(first)
+    {
+    }
+
+    CGTP_MEMBER void advance(void)
+    {
+        constexpr int bytes = (int)sizeof(Stage);
+        next = next - first == (stages - 1) * bytes ? first : next + bytes;
+    }
+
+    CGTP_MEMBER Stage &lanes_own(int lane) const
+    {
+        return *(Stage *)cgtp_opaque_shared(cgtp_pointer(next) + lane * 16);
+    }
+
+    /* Starts the copies of the first edges. */
+    template <typename Load> CGTP_MEMBER void fill(int count, Load &load)
+    {
+        CGTP_LOOP
+        for (int i = 0; i < stages - 1; i++) {
+            if (i < count) {
+                const int lane = cgtp_reload_lane();
+                load(i, lanes_own(lane), lane);
+            }
+            cgtp_copies_commit();
+            advance();
+        }
+    }
+
+    /* The stage of edge `number`, once its copies have landed. Starts those of a later edge, into the stage
+     * that the edge before had. */
+    template <typename Load> CGTP_MEMBER const Stage &turn(int number, int count, int lane, Load &load)
+    {
+        cgtp_copies_wait<stages - 2>();
+        cgtp_sync_warp();
+        if (number + stages - 1 < count)
+            load(number + stages - 1, lanes_own(lane), lane);
+        cgtp_copies_commit();
+        advance();
+        return *(const Stage *)cgtp_pointer(next);
+    }
+};
+
+/* ---- copies into a stage: slices are those of the lane's own stage, addresses of rows those of the lane
+ * ---- */
+
+/* n elements, in chunks of 16 bytes. */
+template <int n>
+CGTP_DEVICE void cgtp_copy_slice(real (&slice)[n], const real *from, int lane, cgtp_policy policy)
+{
+    constexpr int chunks = n / CGTP_WIDE;
+    static_assert(n % CGTP_WIDE == 0, "whole chunks");
+    CGTP_UNROLL
+    for (int k = 0; k < chunks; k += CGTP_LANES)
+        if (chunks - k >= CGTP_LANES || lane < chunks - k)
+            cgtp_copy16(slice + k * CGTP_WIDE, from + k * CGTP_WIDE, policy);
+}
+
+/* A row of n elements, whatever its alignment: in chunks of 16 bytes, if it has whole ones, or element by
+ * element. */
+template <int n>
+CGTP_DEVICE void cgtp_copy_row(real (&slice)[n], const real *row, int lane, cgtp_policy policy)
+{
+    if constexpr (n % CGTP_WIDE == 0) {
+        cgtp_copy_slice(slice, row + lane * CGTP_WIDE, lane, policy);
+    } else {
+        CGTP_UNROLL
+        for (int k = 0; k < n; k += CGTP_LANES)
+            if (n - k >= CGTP_LANES || lane < n - k)
+                cgtp_copy_element(slice + k - lane * (CGTP_WIDE - 1), row + lane + k);
+    }
+}
+
+template <int i, typename Row> CGTP_DEVICE void cgtp_copy_from(const Row &, int, cgtp_policy)
+{
+}
+template <int i, typename Row, int n, int... more>
+CGTP_DEVICE void cgtp_copy_from(const Row &row, int lane, cgtp_policy policy, real (&slice)[n],
+                                real (&...others)[more])
+{
+    cgtp_copy_slice(slice, row.template segment<i>(), lane, policy);
+    cgtp_copy_from<i + 1>(row, lane, policy, others...);
+}
+
+/* The channel block's part of each segment of a row. */
+template <typename S, int... n>
+CGTP_DEVICE void cgtp_copy_segments(const real *row, int channel_block, int lane, cgtp_policy policy,
+                                    real (&...slice)[n])
+{
+    static_assert(sizeof...(n) == cgtp_segments<S>(), "a slice per segment");
+    cgtp_copy_from<0>(cgtp_row<const real, S>(row, channel_block, lane), lane, policy, slice...);
+}
+
+/* Elements between the weights of neighbouring paths, as most copies have it, if each takes those of
+ * `together` paths. */
+template <typename S> CGTP_BOTH constexpr int64_t cgtp_usual_distance(int together)
+{
+    const int n = (int)(sizeof S::offset / sizeof *S::offset);
+    int64_t best = 0;
+    int most = 0;
+    for (int i = 0; i + 1 < n; i += together) {
+        int same = 0;
+        for (int j = 0; j + 1 < n; j += together)
+            same += S::offset[j + 1] - S::offset[j] == S::offset[i + 1] - S::offset[i];
+        if (same > most) {
+            most = same;
+            best = S::offset[i + 1] - S::offset[i];
+        }
+    }
+    return best;
+}
+
+/* The channel block's weights of all paths, to neighbouring slices: those of several paths in a copy. */
+template <typename S>
+CGTP_DEVICE void cgtp_copy_weights(real *slices, const real *row, int channel_block, int lane,
+                                   cgtp_policy policy)
+{
+    constexpr int n = (int)(sizeof S::offset / sizeof *S::offset), slice = CGTP_LANES * S::channels;
+    constexpr int chunks = slice / CGTP_WIDE, together = CGTP_LANES / chunks;
+    constexpr int64_t distance = together > 1 ? cgtp_usual_distance<S>(together) : 0;
+    const real *const from = cgtp_opaque_global(row + channel_block * slice + lane / chunks * distance +
+                                                lane % chunks * CGTP_WIDE);
+    cgtp_each<(n + together - 1) / together>([&](auto copy) {
+        constexpr int i = decltype(copy)::value * together, here = n - i < together ? n - i : together;
+        if (here * chunks == CGTP_LANES || lane < here * chunks) {
+            constexpr int64_t offset = S::offset[i];
+            int64_t more = 0; /* where the distance is another one */
+            cgtp_each<here - 1>([&](auto other) {
+                constexpr int j = decltype(other)::value + 1;
+                constexpr int64_t is = S::offset[i + j] - S::offset[i] - j * distance;
+                constexpr int64_t was = S::offset[i + j - 1] - S::offset[i] - (j - 1) * distance;
+                if constexpr (is != was)
+                    more = lane < j * chunks ? more : is;
+            });
+            cgtp_copy16(slices + i * slice, from + offset + more, policy);
+        }
+    });
+}
+
+/* ---- between slices and a lane's registers ---- */
+
+/* The lane's channels of a slice. */
+template <int n, int m> CGTP_DEVICE void cgtp_load_lane(real (&r)[n], const real (&slice)[m], int lane)
+{
+    static_assert(m == n * CGTP_LANES, "a slice of these channels");
+    cgtp_load<n>(r, slice + lane * n);
+}
+template <int n, int m> CGTP_DEVICE void cgtp_store_lane(real (&slice)[m], const real (&r)[n], int lane)
+{
+    static_assert(m == n * CGTP_LANES, "a slice of these channels");
+    cgtp_store<n>(slice + lane * n, r);
+}
+
+template <cgtp_how how, int i, typename Row> CGTP_DEVICE void cgtp_write_to(const Row &, int)
+{
+}
+template <cgtp_how how, int i, typename Row, int n, int... more>
+CGTP_DEVICE void cgtp_write_to(const Row &row, int lane, const real (&slice)[n],
+                               const real (&...others)[more])
+{
+    constexpr int chunks = n / CGTP_WIDE;
+    CGTP_UNROLL
+    for (int k = 0; k < chunks; k += CGTP_LANES)
+        if (chunks - k >= CGTP_LANES || lane < chunks - k) {
+            real *const to = row.template segment<i>() + k * CGTP_WIDE;
+            if constexpr (how == CGTP_ADD)
+                cgtp_add16(to, slice + k * CGTP_WIDE + lane * CGTP_WIDE);
+            else
+                cgtp_put16(to, slice + k * CGTP_WIDE + lane * CGTP_WIDE);
+        }
+    cgtp_write_to<how, i + 1>(row, lane, others...);
+}
+
+/* The channel block's part of each segment, from slices to a row. */
+template <typename S, cgtp_how how, int... n>
+CGTP_DEVICE void cgtp_write_segments(real *row, int channel_block, int lane, const real (&...slice)[n])
+{
+    static_assert(sizeof...(n) == cgtp_segments<S>(), "a slice per segment");
+    cgtp_write_to<how, 0>(cgtp_row<real, S>(row, channel_block, lane), lane, slice...);
+}
+
+} // namespace
+
+#include "cgtp_epilogue.h"
+
+#endif

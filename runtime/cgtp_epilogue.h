@@ -1,0 +1,158 @@
+/* cgtp_epilogue.h - the pipelined convolution: what a warp does with its sums of a receiver or an item.
+ * Included by cgtp_convolution.h.
+ */
+#ifndef CGTP_EPILOGUE_H
+#define CGTP_EPILOGUE_H
+
+namespace
+{
+
+/* ---- a lane's channels of all segments of a path set, one after the other: r[channels * components] ---- */
+
+/* From a row. */
+template <typename S>
+CGTP_DEVICE void cgtp_load_segments(real *r, const real *row, int channel_block, int lane)
+{
+    cgtp_each<cgtp_segments<S>()>([&](auto i) {
+        constexpr cgtp_segment s = S::segment[decltype(i)::value];
+        constexpr int begin = cgtp_components_before<S>(decltype(i)::value) * S::channels;
+        constexpr int n = S::channels * s.components;
+        cgtp_load<n>(r + begin, row + (channel_block * CGTP_LANES + lane) * n + s.offset);
+    });
+}
+
+/* Multiplies each component by its factor, S::factor. */
+template <typename S> CGTP_DEVICE void cgtp_scale_segments(real *r)
+{
+    cgtp_each<cgtp_segments<S>()>([&](auto i) {
+        constexpr int d = S::segment[decltype(i)::value].components;
+        constexpr int before = cgtp_components_before<S>(decltype(i)::value);
+        cgtp_each<d>([&](auto k) {
+            constexpr real factor = S::factor[before + decltype(k)::value];
+            CGTP_UNROLL
+            for (int v = 0; v < S::channels; v++)
+                if constexpr (factor != 1)
+                    r[before * S::channels + v * d + decltype(k)::value] *= factor;
+        });
+    });
+}
+
+/* The end of the segments from `first` on that fit into a buffer of `length` elements. */
+template <typename S> CGTP_BOTH constexpr int cgtp_batch_end(int first, int length)
+{
+    int end = first;
+    while (end < cgtp_segments<S>() && cgtp_block_elements<S>(first, end + 1) <= length)
+        end++;
+    return end;
+}
+
+template <typename S, int first, int buffer, int buffers, int length>
+CGTP_DEVICE void cgtp_store_batches(real (&staging)[buffers][length], const real *r,
+                                    const cgtp_row<real, S> &row, int lane)
+{
+    constexpr int end = cgtp_batch_end<S>(first, length);
+    static_assert(end > first, "a buffer holds a segment");
+    static_assert(buffers > 1 || end == cgtp_segments<S>(), "a second buffer");
+    cgtp_each<end - first>([&](auto number) {
+        constexpr int i = first + decltype(number)::value;
+        constexpr int n = S::channels * S::segment[i].components;
+        cgtp_store<n>(staging[buffer] + cgtp_block_elements<S>(first, i) + lane * n,
+                      r + cgtp_components_before<S>(i) * S::channels);
+    });
+    cgtp_sync_warp();
+    cgtp_each<end - first>([&](auto number) {
+        constexpr int i = first + decltype(number)::value;
+        constexpr int chunks = cgtp_block_elements<S>(i, i + 1) / CGTP_WIDE;
+        const real *const from = staging[buffer] + cgtp_block_elements<S>(first, i);
+        CGTP_UNROLL
+        for (int k = 0; k < chunks; k += CGTP_LANES)
+            if (chunks - k >= CGTP_LANES || lane < chunks - k)
+                cgtp_put16(row.template segment<i>() + k * CGTP_WIDE, from + (k + lane) * CGTP_WIDE);
+    });
+    if constexpr (end < cgtp_segments<S>())
+        cgtp_store_batches<S, end, 1 - buffer>(staging, r, row, lane);
+}
+
+/* To a row: through staging buffers, as whole lines; as many segments at a time as a buffer holds, through
+ * two buffers in turn. */
+template <typename S, int buffers, int length>
+CGTP_DEVICE void cgtp_store_segments(real (&staging)[buffers][length], const real *r, real *row,
+                                     int channel_block, int lane)
+{
+    cgtp_store_batches<S, 0, 0>(staging, r, cgtp_row<real, S>(row, channel_block, lane), lane);
+    cgtp_sync_warp();
+}
+
+/* ---- partial rows: sums of a receiver whose edges are in several tiles ---- */
+
+/* Spills the lane's n sums into a partial row, and adds those of one. `row` is the lane's. */
+template <int n> CGTP_DEVICE void cgtp_spill_partial(real *row, const real *r)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        row[i * CGTP_LANES] = r[i];
+}
+template <int n> CGTP_DEVICE void cgtp_add_partial(real *r, const real *row)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        r[i] += cgtp_read_other(row + i * CGTP_LANES);
+}
+
+/* ---- sums over the warps of a group, over the edges of a node ---- */
+
+/* Vectors of `dim` numbers, one from each warp of a group and item: sums over the group, in the order of its
+ * warps. Item i's go to to + i * stride. All lanes of the group share the work. */
+template <int dim, int warps, cgtp_how how>
+CGTP_DEVICE void cgtp_reduce_across_warps(real *to, int64_t stride, const real *from, int items)
+{
+    if constexpr (how == CGTP_ADD && warps == 1 && dim % CGTP_WIDE == 0) {
+        for (int at = cgtp_lane() * CGTP_WIDE; at < items * dim; at += CGTP_LANES * CGTP_WIDE)
+            cgtp_add16(to + at / dim * stride + at % dim, from + at);
+    } else
+        for (int at = cgtp_warp() % warps * CGTP_LANES + cgtp_lane(); at < items * dim;
+             at += warps * CGTP_LANES) {
+            const int i = at / dim, j = at % dim;
+            real sum = from[i * warps * dim + j];
+            CGTP_UNROLL
+            for (int member = 1; member < warps; member++)
+                sum += from[(i * warps + member) * dim + j];
+            if constexpr (how == CGTP_ADD)
+                cgtp_add(to + i * stride + j, sum);
+            else
+                to[i * stride + j] = sum;
+        }
+}
+
+/* sum += 16 bytes of the row of each of a sender's edges, in their order: row e begins at rows + e * length.
+ */
+template <typename Graph>
+CGTP_DEVICE void cgtp_gather_rows(real *sum, const real *rows, int64_t length, const Graph &graph,
+                                  int64_t sender)
+{
+    const int64_t end = graph.sender_row[sender + 1];
+    _Pragma("unroll 8") for (int64_t i = graph.sender_row[sender]; i < end; i++)
+    {
+        real row[CGTP_WIDE];
+        cgtp_read16_stream(row, rows + graph.by_sender[i] * length);
+        CGTP_UNROLL
+        for (int j = 0; j < CGTP_WIDE; j++)
+            sum[j] += row[j];
+    }
+}
+
+/* The sum of an element's parts, in order: element `at` of rows of `dim`, of which `parts` follow each other.
+ */
+template <int parts, int dim> CGTP_DEVICE real cgtp_sum_parts(const real *row, int64_t at)
+{
+    const real *const from = row + at / dim * (parts * dim) + at % dim;
+    real sum = from[0];
+    CGTP_UNROLL
+    for (int i = 1; i < parts; i++)
+        sum += from[i * dim];
+    return sum;
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,125 @@
+/* cgtp_launch.h - what launchers of generated kernels do on the host: checks of arguments, areas of the
+ * workspace, arrays cleared. Included after cgtp_cuda.h.
+ */
+#ifndef CGTP_LAUNCH_H
+#define CGTP_LAUNCH_H
+
+namespace
+{
+
+/* ---- checks, as in cgtp_c.h ---- */
+
+/* Arrays of a graph that a kernel reads. */
+enum {
+    CGTP_NEEDS_SENDER = 1,
+    CGTP_NEEDS_RECEIVER = 2,
+    CGTP_NEEDS_RECEIVER_ROW = 4,
+    CGTP_NEEDS_BY_SENDER = 8
+};
+
+template <typename Graph> static inline cgtp_status cgtp_check_graph(const Graph *graph, int needed)
+{
+    if (!graph)
+        return CGTP_NULL_POINTER;
+    if (graph->items < 0 || graph->senders < 0 || graph->receivers < 0)
+        return CGTP_BAD_SIZE;
+    if (graph->items && needed & CGTP_NEEDS_SENDER && !graph->sender)
+        return CGTP_NULL_POINTER;
+    if (graph->items && needed & CGTP_NEEDS_SENDER && !graph->senders)
+        return CGTP_BAD_SIZE;
+    if (graph->items && needed & CGTP_NEEDS_RECEIVER && !graph->receiver)
+        return CGTP_NULL_POINTER;
+    if (graph->items && needed & CGTP_NEEDS_RECEIVER && !graph->receivers)
+        return CGTP_BAD_SIZE;
+    if (graph->receivers && needed & CGTP_NEEDS_RECEIVER_ROW && !graph->receiver_row)
+        return CGTP_NULL_POINTER;
+    if (graph->senders && needed & CGTP_NEEDS_BY_SENDER &&
+        (!graph->sender_row || (graph->items && !graph->by_sender)))
+        return CGTP_NULL_POINTER;
+    return CGTP_OK;
+}
+
+/* An array of the caller: rows of `elements` reals. */
+struct cgtp_array {
+    const void *array;
+    int64_t rows, elements;
+};
+
+static inline cgtp_status cgtp_check_array(const cgtp_array &a)
+{
+    if (a.rows < 0 || (a.elements > 0 && a.rows > PTRDIFF_MAX / (int64_t)sizeof(real) / a.elements))
+        return CGTP_BAD_SIZE;
+    if (!a.array)
+        return a.rows && a.elements ? CGTP_NULL_POINTER : CGTP_OK;
+    return (uintptr_t)a.array % 16 ? CGTP_MISALIGNED : CGTP_OK;
+}
+template <int n> static inline cgtp_status cgtp_check_arrays(const cgtp_array (&arrays)[n])
+{
+    cgtp_status status = CGTP_OK;
+    for (int i = 0; i < n && !status; i++)
+        status = cgtp_check_array(arrays[i]);
+    return status;
+}
+
+/* ---- the workspace and arrays cleared ---- */
+
+/* Fills n arrays with zeros in one launch. They begin at multiples of 16 bytes; bytes are a multiple of 4. */
+enum {
+    CGTP_CLEAR_BLOCK = 256,
+    CGTP_CLEAR_CHUNKS = 4
+}; /* threads; 16 bytes per thread, where blocks suffice */
+template <int n> struct cgtp_areas {
+    void *at[n];
+    size_t bytes[n];
+};
+
+template <int n> CGTP_KERNEL(CGTP_CLEAR_BLOCK, 4) cgtp_clear_kernel(const cgtp_areas<n> areas)
+{
+    const int64_t first = cgtp_block() * (int64_t)CGTP_CLEAR_BLOCK + cgtp_thread();
+    cgtp_launch_next();
+    CGTP_UNROLL
+    for (int a = 0; a < n; a++) {
+        const int64_t chunks = (int64_t)(areas.bytes[a] / 16);
+        for (int64_t i = first; i < chunks; i += (int64_t)cgtp_blocks() * CGTP_CLEAR_BLOCK)
+            ((float4 *)areas.at[a])[i] = make_float4(0, 0, 0, 0);
+        if (first < (int64_t)(areas.bytes[a] % 16 / 4))
+            ((unsigned *)areas.at[a])[chunks * 4 + first] = 0;
+    }
+}
+
+template <int n> static inline cgtp_status cgtp_clear(const cgtp_areas<n> &areas, cgtp_stream stream)
+{
+    size_t most = 0;
+    for (int a = 0; a < n; a++)
+        most = areas.bytes[a] > most ? areas.bytes[a] : most;
+    const int64_t each = CGTP_CLEAR_BLOCK * CGTP_CLEAR_CHUNKS * 16, fit = cgtp_multiprocessors() * (int64_t)8;
+    const int64_t blocks = (int64_t)(most / (size_t)each) + 1;
+    return most == 0 ? CGTP_OK
+                     : cgtp_launch(cgtp_clear_kernel<n>, blocks < fit ? blocks : fit, CGTP_CLEAR_BLOCK, 0,
+                                   stream, areas);
+}
+
+/* Areas of the workspace, one after the other, in whole cache lines. */
+struct cgtp_workspace {
+    char *base; /* NULL: only the bytes are asked for */
+    size_t end;
+
+    cgtp_workspace(void *base_) : base((char *)base_), end(0)
+    {
+    }
+    template <typename T> T *area(int64_t rows, int64_t elements = 1)
+    {
+        T *const here = base ? (T *)(base + end) : NULL;
+        end += ((size_t)rows * (size_t)elements * sizeof(T) + 127) / 128 * 128;
+        return here;
+    }
+    /* At least 16: callers allocate it, whatever it is. */
+    size_t bytes(void) const
+    {
+        return end ? end : 16;
+    }
+};
+
+} // namespace
+
+#endif

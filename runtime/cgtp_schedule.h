@@ -1,0 +1,226 @@
+/* cgtp_schedule.h - which edges a warp of the convolution has: tiles of the edge list, in the order in which
+ * warps take them. Included after cgtp_cuda.h.
+ */
+#ifndef CGTP_SCHEDULE_H
+#define CGTP_SCHEDULE_H
+
+#include "cgtp_partition.h"
+#include "cgtp_vector.h"
+
+namespace
+{
+
+/* The tile of a warp: what it needs once per receiver. In shared memory, so that it takes no registers. */
+struct cgtp_tile {
+    int64_t node, node_end; /* its receivers: node .. node_end - 1 */
+    int number;
+    int continued; /* does its first receiver have edges in the tile before? */
+    /* Where the edges of receivers end, relative to the tile's first edge: of the CGTP_LANES receivers,
+     * aligned, that the current one is among. Those before `node` mean nothing; an end beyond int is beyond
+     * every tile. */
+    int end[CGTP_LANES];
+};
+
+/* What is found out about a tile before its first edge: it has `count` edges from `first` on, and receivers
+ * from `node` on as far as these edges reach. That takes three loads, each of which needs what the one before
+ * brings (begin, resolve, commit); other work goes between them. */
+struct cgtp_tile_prologue {
+    int64_t first, node;
+    int count;
+    int64_t edge, at, row, end; /* the lane's own */
+};
+
+/* Tiles: the units of work that warps take.
+ *
+ * Where receivers have many edges (nodes == 0), a tile is a range of the edge list: first a long one for each
+ * warp; then, maybe, short ones for warps that have nothing to do, as some multiprocessors are slower than
+ * others. Neighbouring tiles may share a receiver. They are taken from the end of the list on: a warp waits
+ * only for tiles after its own, which belong to blocks that started before or, where there are short ones,
+ * were taken before.
+ *
+ * Where they have few, a tile is `nodes` whole receivers. Warps take them in turn, so that the rows of
+ * senders in use at one time are near each other and stay in L2.
+ *
+ * group: warps of the block that take tiles together; 0: each for itself. waits: do tiles wait for others?
+ */
+template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
+    cgtp_tile *tile;              /* of this warp */
+    int step;                     /* nodes > 0: from one tile of a warp to its next */
+    int tiles;                    /* nodes == 0: how many there are, */
+    int short_tiles;              /* of which the first are short, */
+    int64_t length, short_length; /* and their edges */
+
+    /* Of path set s. */
+    template <int sets>
+    CGTP_MEMBER cgtp_tile_scheduler(const cgtp_partition<sets> &p, int s, cgtp_tile *tile_)
+        : tile(tile_), step(p.warps[s]), tiles(p.tiles[s]), short_tiles(p.short_tiles[s]),
+          length(p.length[s]), short_length(p.short_length[s])
+    {
+    }
+
+    /* The first edge of tile t. */
+    CGTP_MEMBER int64_t first_edge(int64_t items, int t) const
+    {
+        const int long_before = t - short_tiles;
+        const int64_t edge =
+            long_before < 0 ? t * short_length : short_tiles * short_length + long_before * length;
+        return edge < items ? edge : items;
+    }
+
+    /* Does tile t have edges of a receiver that an earlier tile begins? */
+    template <typename Graph> CGTP_MEMBER bool reaches(const Graph &graph, int64_t receiver, int t) const
+    {
+        return t < tiles && first_edge(graph.items, t) < graph.receiver_row[receiver + 1];
+    }
+
+    /* How many tiles were fetched before from the queue. slot: a number in shared memory through which a
+     * group's first warp tells the others. */
+    static CGTP_MEMBER int fetch(unsigned *queue, int *slot)
+    {
+        if constexpr (group > 1) {
+            cgtp_sync_group<group>();
+            if (cgtp_warp() % group == 0 && cgtp_lane() == 0)
+                *slot = (int)cgtp_ticket(queue);
+            cgtp_sync_group<group>();
+            return cgtp_uniform(*slot);
+        }
+        cgtp_sync_warp();
+        return cgtp_shuffle(cgtp_lane() == 0 ? (int)cgtp_ticket(queue) : 0, 0);
+    }
+
+    /* The number of a warp's first tile; negative: there is none. own: number of the warp, in the order of
+     * starting. All lanes of the warp or group call this and what follows. */
+    template <typename Graph>
+    CGTP_MEMBER int start(const Graph &graph, int own, unsigned *queue, int *slot) const
+    {
+        if constexpr (nodes == 0)
+            return tiles - 1 - (waits && short_tiles ? fetch(queue, slot) : cgtp_uniform(own));
+        return checked(graph, cgtp_uniform(own));
+    }
+
+    /* Of the one after tile->number. */
+    template <typename Graph> CGTP_MEMBER int next(const Graph &graph, unsigned *queue, int *slot) const
+    {
+        if constexpr (nodes == 0)
+            return short_tiles ? (waits ? tiles : short_tiles) - 1 - fetch(queue, slot) : -1;
+        const int t = cgtp_uniform(tile->number) + step;
+        if constexpr (group > 1)
+            cgtp_sync_group<group>();
+        else
+            cgtp_sync_warp();
+        return checked(graph, t);
+    }
+    template <typename Graph> static CGTP_MEMBER int checked(const Graph &graph, int t)
+    {
+        return t * (int64_t)nodes < graph.receivers ? t : -1;
+    }
+
+    /* Tile t: its edges. */
+    template <typename Graph> CGTP_MEMBER cgtp_tile_prologue begin(const Graph &graph, int t) const
+    {
+        cgtp_tile_prologue o = {};
+        if constexpr (nodes == 0) {
+            o.first = first_edge(graph.items, t);
+            o.count = (int)(first_edge(graph.items, t + 1) - o.first);
+            /* lanes 0 to 15: where it begins; the others: where it ends */
+            o.edge = o.first + (cgtp_lane() < 16 ? 0 : o.count);
+            o.at = o.edge == 0 ? 0 : o.edge < graph.items ? (int64_t)graph.receiver[o.edge] : graph.receivers;
+        } else {
+            o.node = t * (int64_t)nodes;
+            o.at = o.node + nodes < graph.receivers ? o.node + nodes : graph.receivers;
+            o.end = ends(graph, o.node);
+            const int64_t row = graph.receiver_row[cgtp_lane() < 16 ? o.node : o.at];
+            o.first = cgtp_shuffle(row, 0);
+            o.count = (int)(cgtp_shuffle(row, 16) - o.first);
+        }
+        return o;
+    }
+
+    /* Its receivers. */
+    template <typename Graph> CGTP_MEMBER void resolve(const Graph &graph, cgtp_tile_prologue &o) const
+    {
+        if constexpr (nodes == 0) {
+            o.node = cgtp_shuffle(o.at, 0);
+            o.row = graph.receiver_row[o.at];
+            o.end = ends(graph, o.node);
+        }
+    }
+
+    /* Makes it the warp's tile. */
+    CGTP_MEMBER void commit(const cgtp_tile_prologue &o, int t) const
+    {
+        int64_t node_end = o.at;
+        int continued = 0;
+        if constexpr (nodes == 0) {
+            const int inside = o.row < o.edge;
+            node_end = cgtp_shuffle(o.at, 16) + cgtp_shuffle(inside, 16);
+            continued = cgtp_shuffle(inside, 0);
+        }
+        tile->end[cgtp_lane()] = relative(o.end, o.first);
+        if (cgtp_lane() == 0)
+            tile->node = o.node, tile->node_end = node_end, tile->number = t, tile->continued = continued;
+        cgtp_sync_warp();
+    }
+
+    /* Where the edges of the lane's receiver end, of the CGTP_LANES that `node` is among. */
+    template <typename Graph> static CGTP_MEMBER int64_t ends(const Graph &graph, int64_t node)
+    {
+        const int64_t row = node - (unsigned)node % CGTP_LANES + cgtp_lane() + 1;
+        return graph.receiver_row[row < graph.receivers ? row : graph.receivers];
+    }
+    static CGTP_MEMBER int relative(int64_t end, int64_t first)
+    {
+        return end - first > 0x7fffffff ? 0x7fffffff : (int)(end - first);
+    }
+
+    /* `node` is a multiple of CGTP_LANES: brings in where the edges of the receivers from it on end. */
+    template <typename Graph> CGTP_MEMBER void advance(const Graph &graph, int64_t node, int64_t first) const
+    {
+        const int64_t end = ends(graph, node);
+        cgtp_sync_warp();
+        tile->end[cgtp_lane()] = relative(end, first);
+        cgtp_sync_warp();
+    }
+};
+
+/* Receivers per tile for a graph: 0 from a mean of 16 edges on. */
+enum { CGTP_FEW_NODES = 2 };
+static inline int cgtp_tile_nodes(int64_t items, int64_t receivers)
+{
+    return receivers == 0 || items / receivers >= 16 ? 0 : CGTP_FEW_NODES;
+}
+
+/* The end of the edges of `node`, relative to the tile's first edge. */
+CGTP_DEVICE int cgtp_row_end(const cgtp_tile &tile, int64_t node)
+{
+    return tile.end[(unsigned)node % CGTP_LANES];
+}
+
+/* ---- senders, 32 edges ahead ---- */
+
+/* Each lane has the sender of one of 32 edges of the tile, and of one of the 32 after them. */
+template <typename Index> struct cgtp_senders {
+    Index now, ahead;
+
+    template <typename Graph>
+    CGTP_MEMBER cgtp_senders(const Graph &graph, int64_t first, int count, int lane)
+        : now(0), ahead(lane < count ? graph.sender[first + lane] : 0)
+    {
+    }
+
+    /* Of edge `number` of the tile; asked for in ascending order. */
+    template <typename Graph>
+    CGTP_MEMBER Index of(const Graph &graph, int64_t first, int count, int number, int lane)
+    {
+        if (number % CGTP_LANES == 0) {
+            now = ahead;
+            const int next = number + CGTP_LANES + lane;
+            ahead = next < count ? graph.sender[first + next] : 0;
+        }
+        return (Index)cgtp_shuffle(now, number % CGTP_LANES);
+    }
+};
+
+} // namespace
+
+#endif

@@ -1,0 +1,189 @@
+/* cgtp_vector.h - sums over the lanes of a warp, vectors of consecutive elements, loops at compile time: what
+ * all evaluations on a GPU share, made of the operations of cgtp_cuda.h (included before this).
+ *
+ * `real` is the type of the product's numbers. It differs between files, so everything that depends on it is
+ * in an anonymous namespace, here and in the other headers of generated kernels.
+ */
+#ifndef CGTP_VECTOR_H
+#define CGTP_VECTOR_H
+
+/* Of cgtp_cuda.h and the headers that stand on it: generated files say which version they are made for. */
+#define CGTP_DEVICE_ABI 2
+
+namespace
+{
+
+/* ---- loops at compile time ---- */
+
+template <int i> struct cgtp_number {
+    static constexpr int value = i;
+};
+
+/* Calls body(cgtp_number<i>()) for i = 0 .. n - 1. */
+template <int n, int i = 0, typename Body> CGTP_DEVICE void cgtp_each(Body body)
+{
+    if constexpr (i < n) {
+        body(cgtp_number<i>());
+        cgtp_each<n, i + 1>(body);
+    }
+}
+
+/* ---- lanes ---- */
+
+/* A value that is the same in all lanes, in a register of the warp instead of one per lane. All lanes call.
+ */
+template <typename T> CGTP_DEVICE T cgtp_uniform(T value)
+{
+    return cgtp_shuffle(value, 0);
+}
+
+/* The lane, in a register for as long as it is used: ptxas may otherwise read it again for each edge, which
+ * takes long. All lanes call. */
+CGTP_DEVICE int cgtp_pinned_lane(void)
+{
+    const int lane = cgtp_reload_lane();
+    return (int)((unsigned)cgtp_shuffle(lane, lane) % CGTP_LANES);
+}
+
+/* ---- sums over lanes ---- */
+
+/* Sum over the lanes, in every lane, in a fixed order. */
+CGTP_DEVICE real cgtp_sum_lanes(real value)
+{
+    CGTP_UNROLL
+    for (int mask = CGTP_LANES / 2; mask; mask /= 2)
+        value += cgtp_shuffle_xor(value, mask);
+    return value;
+}
+
+/* Sums of n (1, 2, 4, 8, 16 or 32) values over the lanes: afterwards value[0] of lane i < n is the sum of
+ * value[cgtp_sums_index<n>()]. The order of additions is fixed. */
+template <int n, int half, int bit> CGTP_DEVICE void cgtp_sums_step(real *value)
+{
+    if constexpr (half > 0) {
+        const bool upper = cgtp_lane() >> bit & 1;
+        CGTP_UNROLL
+        for (int i = 0; i < half; i++) {
+            const real keep = upper ? value[i + half] : value[i], send = upper ? value[i] : value[i + half];
+            value[i] = keep + cgtp_shuffle_xor(send, 1 << bit);
+        }
+        cgtp_sums_step<n, half / 2, bit + 1>(value);
+    } else {
+        CGTP_UNROLL
+        for (int mask = n; mask < CGTP_LANES; mask *= 2)
+            value[0] += cgtp_shuffle_xor(value[0], mask);
+    }
+}
+template <int n> CGTP_DEVICE void cgtp_sums(real *value)
+{
+    cgtp_sums_step<n, n / 2, 0>(value);
+}
+template <int n> CGTP_DEVICE int cgtp_sums_index(void)
+{
+    int index = 0;
+    CGTP_UNROLL
+    for (int bit = 0; 1 << bit < n; bit++)
+        index |= (cgtp_lane() >> bit & 1) * (n >> (bit + 1));
+    return index;
+}
+
+/* Elements of the array that sums over lanes of n values need: whole warps, then a power of two. */
+CGTP_BOTH constexpr int cgtp_sums_length(int n)
+{
+    const int rest = n % CGTP_LANES;
+    int power = rest ? 1 : 0;
+    while (power < rest)
+        power *= 2;
+    return n - rest + power;
+}
+
+enum cgtp_how { CGTP_STORE, CGTP_ADD }; /* CGTP_ADD: atomically */
+
+/* Sums n values over the lanes and stores them at `to`, or adds them there. `value` has cgtp_sums_length(n)
+ * elements and is used up. All lanes call. */
+template <int n, cgtp_how how> CGTP_DEVICE void cgtp_reduce_lanes(real *to, real *value)
+{
+    constexpr int here = n < CGTP_LANES ? n : CGTP_LANES, width = cgtp_sums_length(here);
+    CGTP_UNROLL
+    for (int i = here; i < width; i++)
+        value[i] = 0;
+    cgtp_sums<width>(value);
+    const int index = cgtp_sums_index<width>();
+    if (cgtp_lane() < width && (here == width || index < here)) {
+        if constexpr (how == CGTP_ADD)
+            cgtp_add(to + index, value[0]);
+        else
+            to[index] = value[0];
+    }
+    if constexpr (n > CGTP_LANES)
+        cgtp_reduce_lanes<n - CGTP_LANES, how>(to + CGTP_LANES, value + CGTP_LANES);
+}
+
+/* ---- vectors of consecutive elements ---- */
+
+/* r[0 .. n-1] from / to memory in the widest pieces that n allows; the address is a multiple of n elements or
+ * 16 bytes. */
+template <int n> CGTP_DEVICE void cgtp_load(real *r, const real *p)
+{
+    constexpr int wide = 16 / (int)sizeof(real);
+    if constexpr (n % wide == 0) {
+        CGTP_UNROLL
+        for (int i = 0; i < n; i += wide) {
+            float4 v = *(const float4 *)(p + i);
+            const real *q = (const real *)&v;
+            CGTP_UNROLL
+            for (int j = 0; j < wide; j++)
+                r[i + j] = q[j];
+        }
+    } else if constexpr (n % 2 == 0 && sizeof(real) == 4) {
+        CGTP_UNROLL
+        for (int i = 0; i < n; i += 2) {
+            float2 v = *(const float2 *)(p + i);
+            r[i] = v.x;
+            r[i + 1] = v.y;
+        }
+    } else {
+        CGTP_UNROLL
+        for (int i = 0; i < n; i++)
+            r[i] = p[i];
+    }
+}
+
+/* The same for an address that is a multiple of 16 bytes, whatever n is. */
+template <int n> CGTP_DEVICE void cgtp_load_row(real *r, const real *p)
+{
+    constexpr int wide = 16 / (int)sizeof(real), whole = n / wide * wide;
+    if constexpr (whole > 0)
+        cgtp_load<whole>(r, p);
+    CGTP_UNROLL
+    for (int i = whole; i < n; i++)
+        r[i] = p[i];
+}
+
+template <int n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
+{
+    constexpr int wide = 16 / (int)sizeof(real);
+    if constexpr (n % wide == 0) {
+        CGTP_UNROLL
+        for (int i = 0; i < n; i += wide) {
+            float4 v;
+            real *q = (real *)&v;
+            CGTP_UNROLL
+            for (int j = 0; j < wide; j++)
+                q[j] = r[i + j];
+            *(float4 *)(p + i) = v;
+        }
+    } else if constexpr (n % 2 == 0 && sizeof(real) == 4) {
+        CGTP_UNROLL
+        for (int i = 0; i < n; i += 2)
+            *(float2 *)(p + i) = make_float2((float)r[i], (float)r[i + 1]);
+    } else {
+        CGTP_UNROLL
+        for (int i = 0; i < n; i++)
+            p[i] = r[i];
+    }
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Every operation of the device headers is used by some emitted file: nothing is kept for kernels that are gone."""
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from tap import done, ok  # noqa: E402
+
+GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
+HEADERS = ['runtime/' + name for name in ('cgtp_cuda.h', 'cgtp_vector.h', 'cgtp_partition.h', 'cgtp_schedule.h',
+                                          'cgtp_convolution.h', 'cgtp_epilogue.h', 'cgtp_general.h', 'cgtp_launch.h')]
+NAME = r'\b(?:cgtp|CGTP)_\w+'
+
+
+def definitions(text):
+    """(names defined, names used) of each piece of a header that stands between blank lines at depth 0."""
+    text = re.sub(r'/\*.*?\*/|//[^\n]*|"[^"\n]*"', ' ', text, flags=re.S)
+    text = re.sub(r'^#(?:ifndef|endif|include|if|else).*$|^namespace\s*\{|^\}\s*$(?=\s*(?:#endif)?\s*\Z)', '', text,
+                  flags=re.M)
+    pieces, depth, piece = [], 0, ''
+    for line in text.splitlines():
+        piece += line + '\n'
+        depth += line.count('{') - line.count('}')
+        whole = line.startswith('#define') or line.rstrip().endswith((';', '}'))
+        if depth == 0 and whole and not line.rstrip().endswith('\\'):
+            pieces.append(piece)
+            piece = ''
+    for piece in pieces + [piece]:
+        names = set(re.findall(rf'^\s*#define\s+({NAME})', piece, re.M))
+        names |= set(re.findall(rf'\b(?:struct|typedef\s+\w+)\s+({NAME})', piece.split('{')[0]))
+        if re.match(r'\s*enum', piece):
+            names |= set(re.findall(NAME, piece))
+        head = piece.split('{')[0].split(';')[0]
+        called = re.findall(rf'({NAME})\s*\(', re.sub(r'CGTP_KERNEL\([^)]*\)', '', head))
+        if called and not names:
+            names.add(called[0])
+        if names:
+            yield names, set(re.findall(NAME, piece)) - names
+
+
+pieces = []
+for header in HEADERS:
+    with open(header) as file:
+        pieces += [(header, names, uses) for names, uses in definitions(file.read())]
+with tempfile.TemporaryDirectory() as folder:
+    specs = sorted(glob.glob('specs/*.yaml') + glob.glob('tests/simt/specs/*.yaml') + glob.glob('tests/golden/*.yaml'))
+    with open('tests/simt/specs/conv_mixed.yaml') as file, open(f'{folder}/unsorted.yaml', 'w') as out:
+        out.write(file.read().replace('name: ', 'name: unsorted_').replace(
+            'kernels: ', 'edges: any\nreduction: atomic\nkernels: '))
+    made = subprocess.run([GENERATOR, '--backend=cuda', '-o', folder, f'{folder}/unsorted.yaml', *specs],
+                          capture_output=True, text=True)
+    ok(made.returncode == 0, 'all specs are generated', made.stderr)
+    used = set()
+    for path in glob.glob(f'{folder}/*.cu'):
+        with open(path) as file:
+            used |= set(re.findall(NAME, file.read()))
+grows = True
+while grows:
+    before = len(used)
+    for _, names, uses in pieces:
+        if names & used:
+            used |= uses
+    grows = len(used) > before
+for header in HEADERS:
+    names = set().union(*(names for where, names, _ in pieces if where == header))
+    guards = {name for name in names if name.endswith('_H')}
+    ok(names - guards and not names - guards - used, f'{header}: {len(names - guards)} names, each used',
+       sorted(names - guards - used))
+done()
