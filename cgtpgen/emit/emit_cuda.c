@@ -91,32 +91,34 @@ static struct area *areas(struct cuda_writer *w, int *count)
     return area;
 }
 
+/* ", *b": the names of inputs or outputs. */
+static const char *pointers(const struct cuda_writer *w, bool outputs)
+{
+    struct text list = {.arena = w->arena};
+    int n = outputs ? w->form->outputs : w->form->inputs;
+    for (int i = 0; i < n; i++)
+        text_printf(&list, "%s*%s", i ? ", " : "",
+                    outputs ? w->form->output[i].name : w->form->input[i].name);
+    return text_string(&list);
+}
+
 static void emit_launch_struct(struct cuda_writer *w)
 {
-    struct text *out = w->out;
+    struct out out = {.text = w->out}, *o = &out;
     int n;
     const struct area *area = areas(w, &n);
-    if (w->graph) {
-        const char *index = w->spec->index64 ? "int64_t" : "int32_t";
-        text_printf(
-            out,
-            "/* The caller's graph: arrays of the device. */\nstruct graph_arrays {\n    int64_t items, "
-            "senders, receivers;\n"
-            "    const %s *sender, *receiver;\n    const int64_t *receiver_row;\n    const %s *by_sender;\n"
-            "    const int64_t *sender_row;\n};\n\n",
-            index, index);
-    }
-    text_printf(
-        out,
-        "/* A launch: the caller's arrays and the areas of the workspace. */\nstruct launch {\n    %s;\n",
-        w->graph ? "graph_arrays graph" : "int64_t items");
-    for (int i = 0; i < w->form->inputs; i++)
-        text_printf(out, "    const real *%s;\n", w->form->input[i].name);
-    for (int o = 0; o < w->form->outputs; o++)
-        text_printf(out, "    real *%s;\n", w->form->output[o].name);
+    line(o, "/* A launch: the caller's arrays and the areas of the workspace. */");
+    line(o, "struct launch {");
+    if (w->graph)
+        line(o, "cgtp_graph_arrays<%s> graph;", w->spec->index64 ? "int64_t" : "int32_t");
+    else
+        line(o, "int64_t items;");
+    line(o, "const real %s;", pointers(w, false));
+    line(o, "real %s;", pointers(w, true));
     for (int i = 0; i < n; i++)
-        text_printf(out, "    %s *%s;\n", area[i].type, area[i].name);
-    text_printf(out, "};\n\n");
+        line(o, "%s *%s = NULL;", area[i].type, area[i].name);
+    line(o, "};");
+    blank(o);
 }
 
 /* ---- workspace and launcher ---- */
@@ -205,23 +207,16 @@ static void emit_launcher(struct cuda_writer *w)
         by_sender |= g->edge_buffer || (g->evaluation == GPU_GENERAL && g->pass->owner == INDEX_SENDER);
     }
     emit_cuda_checks(w, row, by_sender);
-    text_printf(out, "    launch l = {};\n"
-                     "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n");
-    text_printf(out,
-                "    if (!workspace || workspace_bytes < lay_out(%s, l, workspace))\n"
-                "        return CGTP_WORKSPACE;\n",
-                w->graph ? "graph" : "items");
-    if (w->graph)
-        text_printf(out, "    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, "
-                         "graph->receiver, graph->receiver_row,\n"
-                         "               graph->by_sender, graph->sender_row};\n");
-    else
-        text_printf(out, "    l.items = items;\n");
-    for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
-        const char *name =
-            i < w->form->inputs ? w->form->input[i].name : w->form->output[i - w->form->inputs].name;
-        text_printf(out, "    l.%s = %s;\n", name, name);
-    }
+    struct text list = {.arena = w->arena};
+    for (int i = 0; i < w->form->inputs + w->form->outputs; i++)
+        text_printf(&list, ", %s",
+                    i < w->form->inputs ? w->form->input[i].name : w->form->output[i - w->form->inputs].name);
+    struct out writer = {.text = out, .depth = 1}, *o = &writer;
+    line(o, "launch l = {%s%s};", w->graph ? "*graph" : "items", text_string(&list));
+    line(o, "if ((uintptr_t)workspace %% 16)");
+    line(o, "return CGTP_MISALIGNED;");
+    line(o, "if (!workspace || workspace_bytes < lay_out(%s, l, workspace))", w->graph ? "graph" : "items");
+    line(o, "return CGTP_WORKSPACE;");
     for (int p = 0; p < w->kernel->passes; p++) {
         w->pass = &w->kernel->pass[p];
         if (w->pass->evaluation == GPU_CONVOLUTION)
