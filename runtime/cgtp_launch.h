@@ -61,7 +61,24 @@ template <int n> static inline cgtp_status cgtp_check_arrays(const cgtp_array (&
     return status;
 }
 
-/* ---- the workspace and arrays cleared ---- */
+/* ---- a launch ---- */
+
+/* The caller's graph: arrays of the device. */
+template <typename Index> struct cgtp_graph_arrays {
+    int64_t items, senders, receivers;
+    const Index *sender, *receiver;
+    const int64_t *receiver_row;
+    const Index *by_sender;
+    const int64_t *sender_row;
+
+    cgtp_graph_arrays() = default;
+    template <typename Graph>
+    cgtp_graph_arrays(const Graph &g)
+        : items(g.items), senders(g.senders), receivers(g.receivers), sender(g.sender), receiver(g.receiver),
+          receiver_row(g.receiver_row), by_sender(g.by_sender), sender_row(g.sender_row)
+    {
+    }
+};
 
 /* Fills n arrays with zeros in one launch. They begin at multiples of 16 bytes; bytes are a multiple of 4. */
 enum {

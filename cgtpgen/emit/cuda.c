@@ -12,22 +12,34 @@
 
 #include <string.h>
 
+/* "*x, *y": the names of inputs or outputs. */
+static const char *pointers(const struct source *w, bool outputs)
+{
+    struct text list = {.arena = w->arena};
+    int n = outputs ? w->form->outputs : w->form->inputs;
+    for (int i = 0; i < n; i++)
+        text_printf(&list, "%s*%s", i ? ", " : "",
+                    outputs ? w->form->output[i].name : w->form->input[i].name);
+    return text_string(&list);
+}
+
 static void emit_launch_struct(struct source *w)
 {
-    const char *index = w->spec->index64 ? "int64_t" : "int32_t";
+    struct out out = {.text = w->out}, *o = &out;
+    const struct areas all = emit_areas(w);
+    line(o, "/* A launch: the caller's arrays and the areas of the workspace. */");
+    line(o, "struct launch {");
     if (w->graph)
-        text_printf(w->out,
-                    "/* The caller's graph: arrays of the device. */\nstruct graph_arrays {\n"
-                    "    int64_t items, senders, receivers;\n"
-                    "    const %s *sender, *receiver;\n    const int64_t *receiver_row;\n"
-                    "    const %s *by_sender;\n    const int64_t *sender_row;\n};\n\n",
-                    index, index);
-    text_printf(
-        w->out,
-        "/* A launch: the caller's arrays and the areas of the workspace. */\nstruct launch {\n    %s;\n",
-        w->graph ? "graph_arrays graph" : "int64_t items");
-    emit_launch_fields(w);
-    text_printf(w->out, "};\n\n");
+        line(o, "cgtp_graph_arrays<%s> graph;", w->spec->index64 ? "int64_t" : "int32_t");
+    else
+        line(o, "int64_t items;");
+    if (w->form->inputs)
+        line(o, "const real %s;", pointers(w, false));
+    line(o, "real %s;", pointers(w, true));
+    for (int i = 0; i < all.n; i++)
+        line(o, "%s *%s = NULL;", all.area[i].type, all.area[i].name);
+    line(o, "};");
+    blank(o);
 }
 
 static void emit_workspace(struct source *w)
@@ -105,23 +117,16 @@ static void emit_launcher(struct source *w)
     emit_prototype(w->out, w->plan, w->form);
     text_printf(w->out, "\n{\n");
     emit_cuda_checks(w);
-    text_printf(w->out,
-                "    launch l = {};\n"
-                "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n"
-                "    if (!workspace || workspace_bytes < lay_out(%s, l, workspace))\n"
-                "        return CGTP_WORKSPACE;\n",
-                items);
-    if (w->graph)
-        text_printf(w->out, "    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, "
-                            "graph->receiver,\n               graph->receiver_row, graph->by_sender, "
-                            "graph->sender_row};\n");
-    else
-        text_printf(w->out, "    l.items = items;\n");
-    for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
-        const char *name =
-            i < w->form->inputs ? w->form->input[i].name : w->form->output[i - w->form->inputs].name;
-        text_printf(w->out, "    l.%s = %s;\n", name, name);
-    }
+    struct text list = {.arena = w->arena};
+    for (int i = 0; i < w->form->inputs + w->form->outputs; i++)
+        text_printf(&list, ", %s",
+                    i < w->form->inputs ? w->form->input[i].name : w->form->output[i - w->form->inputs].name);
+    struct out out = {.text = w->out, .depth = 1}, *o = &out;
+    line(o, "launch l = {%s%s};", w->graph ? "*graph" : "items", text_string(&list));
+    line(o, "if ((uintptr_t)workspace %% 16)");
+    line(o, "return CGTP_MISALIGNED;");
+    line(o, "if (!workspace || workspace_bytes < lay_out(%s, l, workspace))", items);
+    line(o, "return CGTP_WORKSPACE;");
     emit_launches(w);
     text_printf(w->out, "    return CGTP_OK;\n}\n");
 }

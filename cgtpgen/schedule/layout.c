@@ -100,7 +100,7 @@ static const char *type_of(const struct layout_field *f)
 
 static bool declared_together(const struct layout_field *f, const struct layout_field *g)
 {
-    return f->owner && f->owner == g->owner && strcmp(type_of(f), type_of(g)) == 0;
+    return f->owner && f->owner == g->owner && type_of(f) && strcmp(type_of(f), type_of(g)) == 0;
 }
 
 /* Does the compiler, unasked, put a field elsewhere? It aligns elements of basic types to their size. */
@@ -112,6 +112,8 @@ static bool needs_alignas(const struct layout *l, int i)
     return round_up(end, basic ? f->element : f->align) != f->at;
 }
 
+static void print_all(struct out *, const struct layout *, struct text *checks);
+
 static void print_fields(struct out *o, const struct layout *l, int first, int last)
 {
     const struct layout_field *f = &l->field[first];
@@ -122,10 +124,28 @@ static void print_fields(struct out *o, const struct layout *l, int first, int l
             text_printf(&names, "[%d]", l->field[i].count[k]);
     }
     const char *align = needs_alignas(l, first) ? arena_printf(o->text->arena, "alignas(%d) ", f->align) : "";
-    if (f->owner)
-        line(o, "%s%s %s; /* %s */", align, type_of(f), text_string(&names), f->owner);
-    else
-        line(o, "%s%s %s;", align, type_of(f), text_string(&names));
+    const char *comment = f->owner ? arena_printf(o->text->arena, " /* %s */", f->owner) : "";
+    if (type_of(f)) {
+        line(o, "%s%s %s;%s", align, type_of(f), text_string(&names), comment);
+        return;
+    }
+    line(o, "%s%s {%s", align, f->of->alternatives ? "union" : "struct", comment);
+    print_all(o, f->of, NULL);
+    line(o, "} %s;", text_string(&names));
+}
+
+/* All fields; adds to `checks` where each owner's begin. */
+static void print_all(struct out *o, const struct layout *l, struct text *checks)
+{
+    for (int first = 0, last = 0; first < l->fields; first = last) {
+        const struct layout_field *f = &l->field[first];
+        for (last = first + 1; last < l->fields; last++)
+            if (!declared_together(f, &l->field[last]) || needs_alignas(l, last))
+                break;
+        print_fields(o, l, first, last);
+        if (checks && f->at && f->owner != layout_padding)
+            text_printf(checks, " && offsetof(%s, %s) == %d", l->name, f->name, f->at);
+    }
 }
 
 void layout_print(struct out *o, const struct layout *l)
@@ -137,15 +157,7 @@ void layout_print(struct out *o, const struct layout *l)
         line(o, "%s alignas(%d) %s {", l->alternatives ? "union" : "struct", l->align, l->name);
     else
         line(o, "%s %s {", l->alternatives ? "union" : "struct", l->name);
-    for (int first = 0, last = 0; first < l->fields; first = last) {
-        for (last = first + 1; last < l->fields; last++)
-            if (!declared_together(&l->field[first], &l->field[last]) || needs_alignas(l, last))
-                break;
-        print_fields(o, l, first, last);
-        if (l->field[first].at && l->field[first].owner != layout_padding)
-            text_printf(&checks, " && offsetof(%s, %s) == %d", l->name, l->field[first].name,
-                        l->field[first].at);
-    }
+    print_all(o, l, &checks);
     line(o, "};");
     line(o, "static_assert(sizeof(%s) == %d%s, \"as planned\");", l->name, l->bytes, text_string(&checks));
     blank(o);

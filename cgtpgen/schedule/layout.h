@@ -22,7 +22,7 @@ struct layout_field {
 };
 
 struct layout {
-    const char *name;  /* of the struct */
+    const char *name;  /* of the struct; NULL: it is declared where a field has it */
     const char *note;  /* what it holds: the comment above it */
     bool alternatives; /* a union: every field begins at 0 */
     int fields, capacity;

@@ -36,27 +36,13 @@ static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
 namespace
 {
 
-/* The caller's graph: arrays of the device. */
-struct graph_arrays {
-    int64_t items, senders, receivers;
-    const int32_t *sender, *receiver;
-    const int64_t *receiver_row;
-    const int32_t *by_sender;
-    const int64_t *sender_row;
-};
-
 /* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
-    graph_arrays graph;
-    const real *x;
-    const real *y;
-    const real *w;
-    const real *gz;
-    real *gx;
-    real *gy;
-    real *gw;
-    unsigned *counters_backward_convolution;
-    real *gx_edges;
+    cgtp_graph_arrays<int32_t> graph;
+    const real *x, *y, *w, *gz;
+    real *gx, *gy, *gw;
+    unsigned *counters_backward_convolution = NULL;
+    real *gx_edges = NULL;
 };
 
 constexpr real K4_1 = 0x1p+1f; /* 2 */
@@ -97,22 +83,14 @@ struct alignas(16) stage_0 {
 static_assert(sizeof(stage_0) == 6784 && offsetof(stage_0, y) == 2304
     && offsetof(stage_0, w0) == 2368, "as planned");
 
-/* A warp's sums of an edge on their way to memory. */
-struct alignas(16) edge_0 {
-    real gx0[64], gx1[192], gx2[320]; /* gx, by irreps segment */
-};
-static_assert(sizeof(edge_0) == 2304, "as planned");
-
-/* Through which rows leave a warp, so that lanes write whole lines. */
-union alignas(16) staging_0 {
-    edge_0 edge;
-};
-static_assert(sizeof(staging_0) == 2304, "as planned");
-
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
     stage_0 ring[3];
-    staging_0 staging;
+    union { /* rows on their way to memory */
+        struct {
+            real gx0[64], gx1[192], gx2[320]; /* gx, by irreps segment */
+        } edge;
+    } staging;
     cgtp_tile tile;
     unsigned char padding0[104]; /* to whole lines */
 };
@@ -142,9 +120,6 @@ struct set_0 {
 struct set_0_x : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}};
 };
-struct set_0_edge : set_0 {
-    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}};
-};
 struct set_0_w : set_0 {
     static constexpr int64_t offset[] = {0, 128, 256, 384, 512, 640, 768, 896, 1024, 1152, 1280,
         1408, 1536, 1664, 1792, 1920, 2048};
@@ -154,10 +129,7 @@ struct set_0_z : set_0 {
         {5, 2944}, {3, 1536}, {7, 7296}, {5, 2304}, {3, 1152}, {7, 6400}, {1, 256}, {5, 4864},
         {7, 5504}, {5, 3584}, {3, 1920}, {7, 8192}};
     static constexpr real factor[] = {
-        1, /* z0: 1 */
-        1, 1, 1, /* z4: 1 */
-        1, 1, 1, 1, 1, /* z11: 1 */
-        1, 1, 1, /* z3: 1 */
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z4, z11, z3 */
         0x1.279a74p-1f, /* z1: sqrt(1/3) */
         0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.a20bd8p-2f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f,
             /* z9: sqrt(1/2), sqrt(1/2), sqrt(1/6), sqrt(1/2), sqrt(1/2) */
@@ -165,7 +137,7 @@ struct set_0_z : set_0 {
         0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
             0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
             sqrt(1/30), sqrt(1/3), sqrt(1/2) */
-        1, 1, 1, 1, 1, /* z8: 1 */
+        1, 1, 1, 1, 1, /* z8 */
         0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z5: sqrt(3/10) */
         0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
             0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
@@ -173,7 +145,7 @@ struct set_0_z : set_0 {
         0x1.c9f25cp-2f, /* z2: sqrt(1/5) */
         0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f,
             /* z12: sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7) */
-        1, 1, 1, 1, 1, 1, 1, /* z13: 1 */
+        1, 1, 1, 1, 1, 1, 1, /* z13 */
         0x1.3c0366p-3f, 0x1.f3a92cp-2f, 0x1.11aceep-1f, 0x1.f3a92cp-2f, 0x1.31fa8p-1f,
             /* z10: sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14) */
         0x1.e990cep-4f, 0x1.83091ep-2f, 0x1.e990cep-4f, /* z7: sqrt(1/70), sqrt(1/7), sqrt(1/70) */
@@ -189,7 +161,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
     const cgtp_tile_scheduler<nodes, 2, false> &tiles, int number, int channel_block, warp_0 &own,
     reduce_0 &sums, cgtp_policy stream, cgtp_policy keep)
 {
-    const graph_arrays &graph = l.graph;
+    const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
     const int lane = cgtp_pinned_lane();
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
@@ -876,7 +848,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
             cgtp_store_lane(own.staging.edge.gx1, gx1, lane);
             cgtp_store_lane(own.staging.edge.gx2, gx2, lane);
             cgtp_sync_warp();
-            cgtp_write_segments<set_0_edge, CGTP_STORE>(l.gx_edges + edge * (int64_t)1152,
+            cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + edge * (int64_t)1152,
                 channel_block, lane, own.staging.edge.gx0, own.staging.edge.gx1,
                 own.staging.edge.gx2);
         }
@@ -954,20 +926,11 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
         {gy, graph->items, 16}, {gw, graph->items, 2176}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
-    launch l = {};
+    launch l = {*graph, x, y, w, gz, gx, gy, gw};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
     if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
         return CGTP_WORKSPACE;
-    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
-               graph->receiver_row, graph->by_sender, graph->sender_row};
-    l.x = x;
-    l.y = y;
-    l.w = w;
-    l.gz = gz;
-    l.gx = gx;
-    l.gy = gy;
-    l.gw = gw;
     if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_backward_convolution},
         {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned)}}, stream)))
         return status;

@@ -40,34 +40,16 @@ static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
 namespace
 {
 
-/* The caller's graph: arrays of the device. */
-struct graph_arrays {
-    int64_t items, senders, receivers;
-    const int32_t *sender, *receiver;
-    const int64_t *receiver_row;
-    const int32_t *by_sender;
-    const int64_t *sender_row;
-};
-
 /* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
-    graph_arrays graph;
-    const real *x;
-    const real *y;
-    const real *w;
-    const real *gz;
-    const real *ax;
-    const real *by;
-    const real *cw;
-    real *d_gz;
-    real *d_x;
-    real *d_y;
-    real *d_w;
-    unsigned *counters_double_backward_convolution;
-    unsigned *flag_double_backward_convolution;
-    real *partial_double_backward_convolution;
-    real *d_x_edges;
-    real *d_y_parts;
+    cgtp_graph_arrays<int32_t> graph;
+    const real *x, *y, *w, *gz, *ax, *by, *cw;
+    real *d_gz, *d_x, *d_y, *d_w;
+    unsigned *counters_double_backward_convolution = NULL;
+    unsigned *flag_double_backward_convolution = NULL;
+    real *partial_double_backward_convolution = NULL;
+    real *d_x_edges = NULL;
+    real *d_y_parts = NULL;
 };
 
 constexpr real K4_1 = 0x1p+1f; /* 2 */
@@ -112,23 +94,15 @@ static_assert(sizeof(stage_0) == 3712 && offsetof(stage_0, y) == 512 && offsetof
     && offsetof(stage_0, ax0) == 1856 && offsetof(stage_0, by) == 2368
     && offsetof(stage_0, cw0) == 2432, "as planned");
 
-/* A warp's sums of an edge on their way to memory. */
-struct alignas(16) edge_0 {
-    real d_x0[32], d_x1[96]; /* d_x, by irreps segment */
-};
-static_assert(sizeof(edge_0) == 512, "as planned");
-
-/* Through which rows leave a warp, so that lanes write whole lines. */
-union alignas(16) staging_0 {
-    real rows[2][1024];
-    edge_0 edge;
-};
-static_assert(sizeof(staging_0) == 8192, "as planned");
-
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
     stage_0 ring[4];
-    staging_0 staging;
+    union { /* rows on their way to memory */
+        real rows[2][1024];
+        struct {
+            real d_x0[32], d_x1[96]; /* d_x, by irreps segment */
+        } edge;
+    } staging;
     cgtp_tile tile;
     unsigned char padding0[104]; /* to whole lines */
 };
@@ -154,23 +128,15 @@ static_assert(sizeof(stage_1) == 3200 && offsetof(stage_1, y) == 640 && offsetof
     && offsetof(stage_1, ax2) == 1600 && offsetof(stage_1, by) == 2240
     && offsetof(stage_1, cw2) == 2304, "as planned");
 
-/* A warp's sums of an edge on their way to memory. */
-struct alignas(16) edge_1 {
-    real d_x2[160]; /* d_x, by irreps segment */
-};
-static_assert(sizeof(edge_1) == 640, "as planned");
-
-/* Through which rows leave a warp, so that lanes write whole lines. */
-union alignas(16) staging_1 {
-    real rows[2][1024];
-    edge_1 edge;
-};
-static_assert(sizeof(staging_1) == 8192, "as planned");
-
 /* The shared memory of a warp. */
 struct alignas(16) warp_1 {
     stage_1 ring[4];
-    staging_1 staging;
+    union { /* rows on their way to memory */
+        real rows[2][1024];
+        struct {
+            real d_x2[160]; /* d_x, by irreps segment */
+        } edge;
+    } staging;
     cgtp_tile tile;
     unsigned char padding0[104]; /* to whole lines */
 };
@@ -217,9 +183,6 @@ struct set_0 {
 struct set_0_x : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}};
 };
-struct set_0_edge : set_0 {
-    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}};
-};
 struct set_0_w : set_0 {
     static constexpr int64_t offset[] = {0, 128, 384, 512, 640, 1024, 1152, 1280, 1664, 1792};
 };
@@ -227,18 +190,16 @@ struct set_0_z : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {3, 384}, {1, 128}, {5, 2944},
         {5, 2304}, {3, 1152}, {7, 6400}, {7, 5504}, {5, 3584}};
     static constexpr real factor[] = {
-        1, /* z0: 1 */
-        1, 1, 1, /* z4: 1 */
-        1, 1, 1, /* z3: 1 */
+        1, 1, 1, 1, 1, 1, 1, /* z0, z4, z3 */
         0x1.279a74p-1f, /* z1: sqrt(1/3) */
         0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.a20bd8p-2f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f,
             /* z9: sqrt(1/2), sqrt(1/2), sqrt(1/6), sqrt(1/2), sqrt(1/2) */
-        1, 1, 1, 1, 1, /* z8: 1 */
+        1, 1, 1, 1, 1, /* z8 */
         0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z5: sqrt(3/10) */
         0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
             0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
             sqrt(1/30), sqrt(1/3), sqrt(1/2) */
-        1, 1, 1, 1, 1, 1, 1, /* z13: 1 */
+        1, 1, 1, 1, 1, 1, 1, /* z13 */
         0x1.3c0366p-3f, 0x1.f3a92cp-2f, 0x1.11aceep-1f, 0x1.f3a92cp-2f, 0x1.31fa8p-1f,
             /* z10: sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14) */
     };
@@ -250,7 +211,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     const cgtp_tile_scheduler<nodes, 4, true> &tiles, int number, int channel_block, warp_0 &own,
     reduce_0 &sums, int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
 {
-    const graph_arrays &graph = l.graph;
+    const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
     const int lane = cgtp_pinned_lane();
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
@@ -746,7 +707,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             cgtp_store_lane(own.staging.edge.d_x0, d_x0, lane);
             cgtp_store_lane(own.staging.edge.d_x1, d_x1, lane);
             cgtp_sync_warp();
-            cgtp_write_segments<set_0_edge, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152,
+            cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152,
                 channel_block, lane, own.staging.edge.d_x0, own.staging.edge.d_x1);
         }
         if (tile.continued && node == tile.node) {
@@ -783,9 +744,6 @@ struct set_1 {
 struct set_1_x : set_1 {
     static constexpr cgtp_segment segment[] = {{5, 512}};
 };
-struct set_1_edge : set_1 {
-    static constexpr cgtp_segment segment[] = {{5, 512}};
-};
 struct set_1_w : set_1 {
     static constexpr int64_t offset[] = {256, 768, 896, 1408, 1536, 1920, 2048};
 };
@@ -793,7 +751,7 @@ struct set_1_z : set_1 {
     static constexpr cgtp_segment segment[] = {{5, 4224}, {3, 1536}, {7, 7296}, {1, 256}, {5, 4864},
         {3, 1920}, {7, 8192}};
     static constexpr real factor[] = {
-        1, 1, 1, 1, 1, /* z11: 1 */
+        1, 1, 1, 1, 1, /* z11 */
         0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z6: sqrt(3/10) */
         0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
             0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
@@ -814,7 +772,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
     const cgtp_tile_scheduler<nodes, 4, true> &tiles, int number, int channel_block, warp_1 &own,
     reduce_1 &sums, int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
 {
-    const graph_arrays &graph = l.graph;
+    const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
     const int lane = cgtp_pinned_lane();
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
@@ -1412,7 +1370,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 reduce(done - 7, 8);
             cgtp_store_lane(own.staging.edge.d_x2, d_x2, lane);
             cgtp_sync_warp();
-            cgtp_write_segments<set_1_edge, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152,
+            cgtp_write_segments<set_1_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152,
                 channel_block, lane, own.staging.edge.d_x2);
         }
         if (tile.continued && node == tile.node) {
@@ -1542,24 +1500,11 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
         {d_x, graph->senders, 1152}, {d_y, graph->items, 16}, {d_w, graph->items, 2176}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
-    launch l = {};
+    launch l = {*graph, x, y, w, gz, ax, by, cw, d_gz, d_x, d_y, d_w};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
     if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
         return CGTP_WORKSPACE;
-    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
-               graph->receiver_row, graph->by_sender, graph->sender_row};
-    l.x = x;
-    l.y = y;
-    l.w = w;
-    l.gz = gz;
-    l.ax = ax;
-    l.by = by;
-    l.cw = cw;
-    l.d_gz = d_gz;
-    l.d_x = d_x;
-    l.d_y = d_y;
-    l.d_w = d_w;
     if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.counters_double_backward_convolution,
         l.flag_double_backward_convolution}, {(size_t)(graph->items ? 0
         : graph->receivers) * 9088 * sizeof(real), (size_t)(cgtp_counters(2, 2,

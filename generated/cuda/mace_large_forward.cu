@@ -34,25 +34,14 @@ static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
 namespace
 {
 
-/* The caller's graph: arrays of the device. */
-struct graph_arrays {
-    int64_t items, senders, receivers;
-    const int32_t *sender, *receiver;
-    const int64_t *receiver_row;
-    const int32_t *by_sender;
-    const int64_t *sender_row;
-};
-
 /* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
-    graph_arrays graph;
-    const real *x;
-    const real *y;
-    const real *w;
+    cgtp_graph_arrays<int32_t> graph;
+    const real *x, *y, *w;
     real *z;
-    unsigned *counters_forward_convolution;
-    unsigned *flag_forward_convolution;
-    real *partial_forward_convolution;
+    unsigned *counters_forward_convolution = NULL;
+    unsigned *flag_forward_convolution = NULL;
+    real *partial_forward_convolution = NULL;
 };
 
 constexpr real K4_1 = 0x1p+1f; /* 2 */
@@ -93,16 +82,12 @@ struct alignas(16) stage_0 {
 static_assert(sizeof(stage_0) == 6784 && offsetof(stage_0, y) == 2304
     && offsetof(stage_0, w0) == 2368, "as planned");
 
-/* Through which rows leave a warp, so that lanes write whole lines. */
-union alignas(16) staging_0 {
-    real rows[2][1024];
-};
-static_assert(sizeof(staging_0) == 8192, "as planned");
-
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
     stage_0 ring[3];
-    staging_0 staging;
+    union { /* rows on their way to memory */
+        real rows[2][1024];
+    } staging;
     cgtp_tile tile;
     unsigned char padding0[104]; /* to whole lines */
 };
@@ -134,10 +119,7 @@ struct set_0_z : set_0 {
         {5, 2944}, {3, 1536}, {7, 7296}, {5, 2304}, {3, 1152}, {7, 6400}, {1, 256}, {5, 4864},
         {7, 5504}, {5, 3584}, {3, 1920}, {7, 8192}};
     static constexpr real factor[] = {
-        1, /* z0: 1 */
-        1, 1, 1, /* z4: 1 */
-        1, 1, 1, 1, 1, /* z11: 1 */
-        1, 1, 1, /* z3: 1 */
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z4, z11, z3 */
         0x1.279a74p-1f, /* z1: sqrt(1/3) */
         0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.a20bd8p-2f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f,
             /* z9: sqrt(1/2), sqrt(1/2), sqrt(1/6), sqrt(1/2), sqrt(1/2) */
@@ -145,7 +127,7 @@ struct set_0_z : set_0 {
         0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
             0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
             sqrt(1/30), sqrt(1/3), sqrt(1/2) */
-        1, 1, 1, 1, 1, /* z8: 1 */
+        1, 1, 1, 1, 1, /* z8 */
         0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z5: sqrt(3/10) */
         0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
             0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
@@ -153,7 +135,7 @@ struct set_0_z : set_0 {
         0x1.c9f25cp-2f, /* z2: sqrt(1/5) */
         0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f,
             /* z12: sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7) */
-        1, 1, 1, 1, 1, 1, 1, /* z13: 1 */
+        1, 1, 1, 1, 1, 1, 1, /* z13 */
         0x1.3c0366p-3f, 0x1.f3a92cp-2f, 0x1.11aceep-1f, 0x1.f3a92cp-2f, 0x1.31fa8p-1f,
             /* z10: sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14) */
         0x1.e990cep-4f, 0x1.83091ep-2f, 0x1.e990cep-4f, /* z7: sqrt(1/70), sqrt(1/7), sqrt(1/70) */
@@ -169,7 +151,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
     const cgtp_tile_scheduler<nodes, 0, true> &tiles, int number, int channel_block, warp_0 &own,
     int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
 {
-    const graph_arrays &graph = l.graph;
+    const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
     const int lane = cgtp_pinned_lane();
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
@@ -676,17 +658,11 @@ extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *
         {w, graph->items, 2176}, {z, graph->receivers, 9088}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
-    launch l = {};
+    launch l = {*graph, x, y, w, z};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
     if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
         return CGTP_WORKSPACE;
-    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
-               graph->receiver_row, graph->by_sender, graph->sender_row};
-    l.x = x;
-    l.y = y;
-    l.w = w;
-    l.z = z;
     if ((status = cgtp_clear(cgtp_areas<3>{{z, l.counters_forward_convolution,
         l.flag_forward_convolution}, {(size_t)(graph->items ? 0
         : graph->receivers) * 9088 * sizeof(real), (size_t)(cgtp_counters(1, 2,

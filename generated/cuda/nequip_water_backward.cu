@@ -35,27 +35,13 @@ static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
 namespace
 {
 
-/* The caller's graph: arrays of the device. */
-struct graph_arrays {
-    int64_t items, senders, receivers;
-    const int32_t *sender, *receiver;
-    const int64_t *receiver_row;
-    const int32_t *by_sender;
-    const int64_t *sender_row;
-};
-
 /* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
-    graph_arrays graph;
-    const real *x;
-    const real *y;
-    const real *w;
-    const real *gz;
-    real *gx;
-    real *gy;
-    real *gw;
-    unsigned *counters_backward_convolution;
-    real *gx_edges;
+    cgtp_graph_arrays<int32_t> graph;
+    const real *x, *y, *w, *gz;
+    real *gx, *gy, *gw;
+    unsigned *counters_backward_convolution = NULL;
+    real *gx_edges = NULL;
 };
 
 /* What a warp brings in for an edge: its channels' slices of rows. */
@@ -69,22 +55,14 @@ struct alignas(16) stage_0 {
 static_assert(sizeof(stage_0) == 2432 && offsetof(stage_0, y) == 1024
     && offsetof(stage_0, w0) == 1040, "as planned");
 
-/* A warp's sums of an edge on their way to memory. */
-struct alignas(16) edge_0 {
-    real gx0[32], gx1[32], gx2[96], gx3[96]; /* gx, by irreps segment */
-};
-static_assert(sizeof(edge_0) == 1024, "as planned");
-
-/* Through which rows leave a warp, so that lanes write whole lines. */
-union alignas(16) staging_0 {
-    edge_0 edge;
-};
-static_assert(sizeof(staging_0) == 1024, "as planned");
-
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
     stage_0 ring[4];
-    staging_0 staging;
+    union { /* rows on their way to memory */
+        struct {
+            real gx0[32], gx1[32], gx2[96], gx3[96]; /* gx, by irreps segment */
+        } edge;
+    } staging;
     cgtp_tile tile;
     unsigned char padding0[104]; /* to whole lines */
 };
@@ -104,9 +82,6 @@ struct set_0 {
 struct set_0_x : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {1, 32}, {3, 64}, {3, 160}};
 };
-struct set_0_edge : set_0 {
-    static constexpr cgtp_segment segment[] = {{1, 0}, {1, 32}, {3, 64}, {3, 160}};
-};
 struct set_0_w : set_0 {
     static constexpr int64_t offset[] = {0, 32, 64, 96, 128, 160, 192, 224, 256, 288};
 };
@@ -114,12 +89,7 @@ struct set_0_z : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416},
         {3, 128}, {1, 96}, {3, 512}, {1, 32}, {3, 320}};
     static constexpr real factor[] = {
-        1, /* z0: 1 */
-        1, /* z2: 1 */
-        1, 1, 1, /* z5: 1 */
-        1, 1, 1, /* z9: 1 */
-        1, 1, 1, /* z7: 1 */
-        1, 1, 1, /* z4: 1 */
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z2, z5, z9, z7, z4 */
         0x1.279a74p-1f, /* z3: sqrt(1/3) */
         0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f, /* z8: sqrt(1/2) */
         0x1.279a74p-1f, /* z1: sqrt(1/3) */
@@ -133,7 +103,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
     const cgtp_tile_scheduler<nodes, 0, false> &tiles, int number, int channel_block, warp_0 &own,
     cgtp_policy stream, cgtp_policy keep)
 {
-    const graph_arrays &graph = l.graph;
+    const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
     const int lane = cgtp_pinned_lane();
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
@@ -368,7 +338,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
             cgtp_store_lane(own.staging.edge.gx2, gx2, lane);
             cgtp_store_lane(own.staging.edge.gx3, gx3, lane);
             cgtp_sync_warp();
-            cgtp_write_segments<set_0_edge, CGTP_STORE>(l.gx_edges + edge * (int64_t)256,
+            cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + edge * (int64_t)256,
                 channel_block, lane, own.staging.edge.gx0, own.staging.edge.gx1,
                 own.staging.edge.gx2, own.staging.edge.gx3);
         }
@@ -442,20 +412,11 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
         {gy, graph->items, 4}, {gw, graph->items, 320}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
-    launch l = {};
+    launch l = {*graph, x, y, w, gz, gx, gy, gw};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
     if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
         return CGTP_WORKSPACE;
-    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
-               graph->receiver_row, graph->by_sender, graph->sender_row};
-    l.x = x;
-    l.y = y;
-    l.w = w;
-    l.gz = gz;
-    l.gx = gx;
-    l.gy = gy;
-    l.gw = gw;
     if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_backward_convolution},
         {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned)}}, stream)))
         return status;

@@ -36,33 +36,15 @@ static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
 namespace
 {
 
-/* The caller's graph: arrays of the device. */
-struct graph_arrays {
-    int64_t items, senders, receivers;
-    const int32_t *sender, *receiver;
-    const int64_t *receiver_row;
-    const int32_t *by_sender;
-    const int64_t *sender_row;
-};
-
 /* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
-    graph_arrays graph;
-    const real *x;
-    const real *y;
-    const real *w;
-    const real *gz;
-    const real *ax;
-    const real *by;
-    const real *cw;
-    real *d_gz;
-    real *d_x;
-    real *d_y;
-    real *d_w;
-    unsigned *counters_double_backward_convolution;
-    unsigned *flag_double_backward_convolution;
-    real *partial_double_backward_convolution;
-    real *d_x_edges;
+    cgtp_graph_arrays<int32_t> graph;
+    const real *x, *y, *w, *gz, *ax, *by, *cw;
+    real *d_gz, *d_x, *d_y, *d_w;
+    unsigned *counters_double_backward_convolution = NULL;
+    unsigned *flag_double_backward_convolution = NULL;
+    real *partial_double_backward_convolution = NULL;
+    real *d_x_edges = NULL;
 };
 
 /* What a warp brings in for an edge: its channels' slices of rows. */
@@ -81,23 +63,15 @@ static_assert(sizeof(stage_0) == 4736 && offsetof(stage_0, y) == 1024
     && offsetof(stage_0, w0) == 1040 && offsetof(stage_0, ax0) == 2320
     && offsetof(stage_0, by) == 3344 && offsetof(stage_0, cw0) == 3360, "as planned");
 
-/* A warp's sums of an edge on their way to memory. */
-struct alignas(16) edge_0 {
-    real d_x0[32], d_x1[32], d_x2[96], d_x3[96]; /* d_x, by irreps segment */
-};
-static_assert(sizeof(edge_0) == 1024, "as planned");
-
-/* Through which rows leave a warp, so that lanes write whole lines. */
-union alignas(16) staging_0 {
-    real rows[2][576];
-    edge_0 edge;
-};
-static_assert(sizeof(staging_0) == 4608, "as planned");
-
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
     stage_0 ring[3];
-    staging_0 staging;
+    union { /* rows on their way to memory */
+        real rows[2][576];
+        struct {
+            real d_x0[32], d_x1[32], d_x2[96], d_x3[96]; /* d_x, by irreps segment */
+        } edge;
+    } staging;
     cgtp_tile tile;
     unsigned char padding0[104]; /* to whole lines */
 };
@@ -120,9 +94,6 @@ struct set_0 {
 struct set_0_x : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {1, 32}, {3, 64}, {3, 160}};
 };
-struct set_0_edge : set_0 {
-    static constexpr cgtp_segment segment[] = {{1, 0}, {1, 32}, {3, 64}, {3, 160}};
-};
 struct set_0_w : set_0 {
     static constexpr int64_t offset[] = {0, 32, 64, 96, 128, 160, 192, 224, 256, 288};
 };
@@ -130,12 +101,7 @@ struct set_0_z : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416},
         {3, 128}, {1, 96}, {3, 512}, {1, 32}, {3, 320}};
     static constexpr real factor[] = {
-        1, /* z0: 1 */
-        1, /* z2: 1 */
-        1, 1, 1, /* z5: 1 */
-        1, 1, 1, /* z9: 1 */
-        1, 1, 1, /* z7: 1 */
-        1, 1, 1, /* z4: 1 */
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z2, z5, z9, z7, z4 */
         0x1.279a74p-1f, /* z3: sqrt(1/3) */
         0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f, /* z8: sqrt(1/2) */
         0x1.279a74p-1f, /* z1: sqrt(1/3) */
@@ -149,7 +115,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     const cgtp_tile_scheduler<nodes, 0, true> &tiles, int number, int channel_block, warp_0 &own,
     int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
 {
-    const graph_arrays &graph = l.graph;
+    const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
     const int lane = cgtp_pinned_lane();
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
@@ -497,7 +463,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             cgtp_store_lane(own.staging.edge.d_x2, d_x2, lane);
             cgtp_store_lane(own.staging.edge.d_x3, d_x3, lane);
             cgtp_sync_warp();
-            cgtp_write_segments<set_0_edge, CGTP_STORE>(l.d_x_edges + edge * (int64_t)256,
+            cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)256,
                 channel_block, lane, own.staging.edge.d_x0, own.staging.edge.d_x1,
                 own.staging.edge.d_x2, own.staging.edge.d_x3);
         }
@@ -598,24 +564,11 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
         {d_x, graph->senders, 256}, {d_y, graph->items, 4}, {d_w, graph->items, 320}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
-    launch l = {};
+    launch l = {*graph, x, y, w, gz, ax, by, cw, d_gz, d_x, d_y, d_w};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
     if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
         return CGTP_WORKSPACE;
-    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
-               graph->receiver_row, graph->by_sender, graph->sender_row};
-    l.x = x;
-    l.y = y;
-    l.w = w;
-    l.gz = gz;
-    l.ax = ax;
-    l.by = by;
-    l.cw = cw;
-    l.d_gz = d_gz;
-    l.d_x = d_x;
-    l.d_y = d_y;
-    l.d_w = d_w;
     if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.counters_double_backward_convolution,
         l.flag_double_backward_convolution}, {(size_t)(graph->items ? 0
         : graph->receivers) * 704 * sizeof(real), (size_t)(cgtp_counters(1, 1,

@@ -33,25 +33,14 @@ static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
 namespace
 {
 
-/* The caller's graph: arrays of the device. */
-struct graph_arrays {
-    int64_t items, senders, receivers;
-    const int32_t *sender, *receiver;
-    const int64_t *receiver_row;
-    const int32_t *by_sender;
-    const int64_t *sender_row;
-};
-
 /* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
-    graph_arrays graph;
-    const real *x;
-    const real *y;
-    const real *w;
+    cgtp_graph_arrays<int32_t> graph;
+    const real *x, *y, *w;
     real *z;
-    unsigned *counters_forward_convolution;
-    unsigned *flag_forward_convolution;
-    real *partial_forward_convolution;
+    unsigned *counters_forward_convolution = NULL;
+    unsigned *flag_forward_convolution = NULL;
+    real *partial_forward_convolution = NULL;
 };
 
 /* What a warp brings in for an edge: its channels' slices of rows. */
@@ -65,16 +54,12 @@ struct alignas(16) stage_0 {
 static_assert(sizeof(stage_0) == 2432 && offsetof(stage_0, y) == 1024
     && offsetof(stage_0, w0) == 1040, "as planned");
 
-/* Through which rows leave a warp, so that lanes write whole lines. */
-union alignas(16) staging_0 {
-    real rows[2][512];
-};
-static_assert(sizeof(staging_0) == 4096, "as planned");
-
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
     stage_0 ring[4];
-    staging_0 staging;
+    union { /* rows on their way to memory */
+        real rows[2][512];
+    } staging;
     cgtp_tile tile;
     unsigned char padding0[104]; /* to whole lines */
 };
@@ -104,12 +89,7 @@ struct set_0_z : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416},
         {3, 128}, {1, 96}, {3, 512}, {1, 32}, {3, 320}};
     static constexpr real factor[] = {
-        1, /* z0: 1 */
-        1, /* z2: 1 */
-        1, 1, 1, /* z5: 1 */
-        1, 1, 1, /* z9: 1 */
-        1, 1, 1, /* z7: 1 */
-        1, 1, 1, /* z4: 1 */
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z2, z5, z9, z7, z4 */
         0x1.279a74p-1f, /* z3: sqrt(1/3) */
         0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f, /* z8: sqrt(1/2) */
         0x1.279a74p-1f, /* z1: sqrt(1/3) */
@@ -123,7 +103,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
     const cgtp_tile_scheduler<nodes, 0, true> &tiles, int number, int channel_block, warp_0 &own,
     int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
 {
-    const graph_arrays &graph = l.graph;
+    const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
     const int lane = cgtp_pinned_lane();
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
@@ -346,17 +326,11 @@ extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float
         {w, graph->items, 320}, {z, graph->receivers, 704}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
-    launch l = {};
+    launch l = {*graph, x, y, w, z};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
     if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
         return CGTP_WORKSPACE;
-    l.graph = {graph->items, graph->senders, graph->receivers, graph->sender, graph->receiver,
-               graph->receiver_row, graph->by_sender, graph->sender_row};
-    l.x = x;
-    l.y = y;
-    l.w = w;
-    l.z = z;
     if ((status = cgtp_clear(cgtp_areas<3>{{z, l.counters_forward_convolution,
         l.flag_forward_convolution}, {(size_t)(graph->items ? 0
         : graph->receivers) * 704 * sizeof(real), (size_t)(cgtp_counters(1, 1,

@@ -174,9 +174,9 @@ static void emit_x_outputs(struct conv *c)
         const char *name = conv_name(w, true, output[i]);
         if (own(w)->edge_buffer)
             line(c->o,
-                 "cgtp_write_segments<set_%d_edge, CGTP_STORE>(l.%s_edges + edge * (int64_t)%d, "
+                 "cgtp_write_segments<set_%d_%s, CGTP_STORE>(l.%s_edges + edge * (int64_t)%d, "
                  "channel_block, lane%s);",
-                 c->label, name, own(w)->edge_row, x_fields(c, "own.staging.edge", name));
+                 c->label, conv_x_out(c), name, own(w)->edge_row, x_fields(c, "own.staging.edge", name));
         else
             line(c->o,
                  "cgtp_write_segments<set_%d_x, CGTP_ADD>(l.%s + at.sender * %lld, channel_block, lane%s);",

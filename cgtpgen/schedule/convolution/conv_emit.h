@@ -55,6 +55,10 @@ const char *conv_name(const struct source *, bool output, int number);
 /* Where the set's irreps segments and weights are in rows, as structs. */
 void conv_tables(struct conv *);
 
+/* Whose segments a gradient of x has where it is written: "x", or "edge" where they are elsewhere in the rows
+ * of the buffer of edges. */
+const char *conv_x_out(const struct conv *);
+
 /* The function `load`, which starts the copies of an edge; `reduce`, which sums outputs of slot y over the
  * warp group. */
 void conv_load(struct conv *);

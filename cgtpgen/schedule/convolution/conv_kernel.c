@@ -19,6 +19,48 @@ static void emit_segments(struct conv *c, const char *what, int n, const int *co
     line(c->o, "static constexpr cgtp_segment segment[] = {%s};", text_string(&list));
 }
 
+/* The factors of a segment of z; NULL: they are all 1. */
+static const struct surd *column_of(const struct conv *c, int i)
+{
+    const struct matrix *m = own(c->w)->matrix[c->s->z[i]];
+    for (int k = 0; k < m->columns && m->column; k++)
+        if (m->column[k].sign && surd_double(m->column[k]) != 1)
+            return m->column;
+    return NULL;
+}
+
+static void print_factors(const struct conv *c, int i, bool is_float, struct text *values)
+{
+    const struct surd *column = column_of(c, i);
+    for (int k = 0; k < 2 * c->w->problem->path[c->s->z[i]].l3 + 1; k++) {
+        double value = 1;
+        if (column && column[k].sign)
+            value = is_float ? (double)surd_float(column[k]) : surd_double(column[k]);
+        if (value == 1)
+            text_printf(values, "1");
+        else
+            hex_print(values, value, is_float);
+        text_printf(values, ", ");
+    }
+}
+
+/* The same as roots: once, where they are equal. */
+static void print_exact(const struct conv *c, int i, struct text *out)
+{
+    const struct surd *column = column_of(c, i);
+    int n = 2 * c->w->problem->path[c->s->z[i]].l3 + 1;
+    bool same = true;
+    for (int k = 1; k < n && column; k++)
+        same &= surd_equal(column[k], column[0]);
+    for (int k = 0; k < (same ? 1 : n) && column; k++) {
+        text_printf(out, k ? ", " : ": ");
+        if (column[k].sign)
+            surd_print(out, column[k]);
+        else
+            text_printf(out, "1");
+    }
+}
+
 /* The factors of slot z's components: those that matrices leave out. */
 static void emit_factors(struct conv *c)
 {
@@ -26,31 +68,16 @@ static void emit_factors(struct conv *c)
     bool is_float = w->spec->precision == PRECISION_FLOAT32;
     line(c->o, "static constexpr real factor[] = {");
     for (int i = 0; i < c->s->zs; i++) {
-        const struct path *p = &w->problem->path[c->s->z[i]];
-        const struct matrix *m = own(w)->matrix[p->number];
-        struct text values = {.arena = w->arena}, exact = {.arena = w->arena};
-        bool scales = m->column, same = true;
-        for (int k = 1; k < m->columns && scales; k++)
-            same &= surd_equal(m->column[k], m->column[0]);
-        for (int k = 0; k < 2 * p->l3 + 1; k++) {
-            bool scaled = m->column && m->column[k].sign;
-            double value = !scaled    ? 1
-                           : is_float ? (double)surd_float(m->column[k])
-                                      : surd_double(m->column[k]);
-            if (scales && (k == 0 || !same)) {
-                text_printf(&exact, k ? ", " : ": ");
-                if (scaled)
-                    surd_print(&exact, m->column[k]);
-                else
-                    text_printf(&exact, "1");
-            }
-            if (value == 1)
-                text_printf(&values, "1");
-            else
-                hex_print(&values, value, is_float);
-            text_printf(&values, ", ");
+        struct text values = {.arena = w->arena}, names = {.arena = w->arena};
+        int first = i; /* paths that are alike, but for the number of components, stand in one line */
+        for (; i < c->s->zs && (i == first || (!column_of(c, i) && !column_of(c, first))) && names.n < 30;
+             i++) {
+            text_printf(&names, "%sz%d", i > first ? ", " : "", w->problem->path[c->s->z[i]].z);
+            print_factors(c, i, is_float, &values);
         }
-        line(c->o, "%s/* z%d%s */", text_string(&values), p->z, text_string(&exact));
+        i--;
+        print_exact(c, first, &names);
+        line(c->o, "%s/* %s */", text_string(&values), text_string(&names));
     }
     line(c->o, "};");
 }
@@ -58,7 +85,7 @@ static void emit_factors(struct conv *c)
 static bool has_factors(const struct conv *c)
 {
     for (int i = 0; i < c->s->zs; i++)
-        if (own(c->w)->matrix[c->s->z[i]]->column)
+        if (column_of(c, i))
             return true;
     return false;
 }
@@ -98,6 +125,17 @@ static void emit_x_table(struct conv *c, bool edges)
     line(c->o, "};");
 }
 
+const char *conv_x_out(const struct conv *c)
+{
+    int64_t at = c->s->edge_at;
+    bool same = true;
+    for (int i = 0; i < c->s->xs; i++) {
+        same &= at == c->w->problem->x.segment[c->s->x[i]].offset;
+        at += (int64_t)c->s->mul * conv_components_x(c->w, c->s->x[i]);
+    }
+    return own(c->w)->edge_buffer && !same ? "edge" : "x";
+}
+
 static void emit_w_table(struct conv *c, int input)
 {
     const struct problem *p = c->w->problem;
@@ -129,9 +167,9 @@ void conv_tables(struct conv *c)
     line(c->o, "};");
     for (int s = 0; s < SLOT_COUNT; s++)
         n[s] = conv_operands(w, (enum slot)s, false, number);
-    if (n[SLOT_X] || (g->b_outputs && !g->edge_buffer))
+    if (n[SLOT_X] || (g->b_outputs && strcmp(conv_x_out(c), "x") == 0))
         emit_x_table(c, false);
-    if (g->edge_buffer)
+    if (g->b_outputs && strcmp(conv_x_out(c), "edge") == 0)
         emit_x_table(c, true);
     if (conv_operands(w, SLOT_W, false, number))
         emit_w_table(c, number[0]);
@@ -253,7 +291,7 @@ static void emit_set(struct conv *c)
     const struct convolution *g = own(w);
     const char *index = w->spec->index64 ? "int64_t" : "int32_t";
     emit_set_head(c);
-    line(o, "const graph_arrays &graph = l.graph;");
+    line(o, "const auto &graph = l.graph;");
     line(o, "const cgtp_tile &tile = own.tile;");
     line(o, "const int lane = cgtp_pinned_lane();");
     line(o, "cgtp_tile_prologue prologue = tiles.begin(graph, number);");
@@ -393,10 +431,6 @@ static void emit_layouts(struct out *o, const struct convolution *g)
     for (int i = 0; i < g->segments; i++) {
         const struct gpu_segment *s = &g->segment[i];
         layout_print(o, &s->stage);
-        if (s->edge.fields)
-            layout_print(o, &s->edge);
-        if (s->staging.fields)
-            layout_print(o, &s->staging);
         layout_print(o, &s->warp);
         if (g->exchange)
             layout_print(o, &s->reduce);

@@ -87,11 +87,8 @@ static void lay_out_warp(struct arena *a, const struct plan *plan, const struct 
                          const struct convolution *g, struct gpu_segment *s)
 {
     int size = element_size(plan);
-    s->edge =
-        (struct layout){.note = "A warp's sums of an edge on their way to memory.", .align = SLICE_ALIGN};
-    s->staging = (struct layout){.note = "Through which rows leave a warp, so that lanes write whole lines.",
-                                 .align = SLICE_ALIGN,
-                                 .alternatives = true};
+    s->edge = (struct layout){.align = SLICE_ALIGN};
+    s->staging = (struct layout){.align = SLICE_ALIGN, .alternatives = true};
     s->warp = (struct layout){.note = "The shared memory of a warp.", .align = SLICE_ALIGN};
     layout_nest(a, &s->warp, "ring", &s->stage, g->stages, NULL);
     for (int o = 0; o < g->demand->outputs; o++) {
@@ -108,7 +105,7 @@ static void lay_out_warp(struct arena *a, const struct plan *plan, const struct 
     if (s->edge.bytes)
         layout_nest(a, &s->staging, "edge", &s->edge, 0, NULL);
     if (s->staging.bytes)
-        layout_nest(a, &s->warp, "staging", &s->staging, 0, NULL);
+        layout_nest(a, &s->warp, "staging", &s->staging, 0, "rows on their way to memory");
     layout_add(a, &s->warp, "tile", "cgtp_tile", TILE_BYTES, 8, 0, NULL);
     layout_pad(a, &s->warp, STAGE_ALIGN);
 }
@@ -173,8 +170,6 @@ void conv_layout_name(struct arena *a, const struct schedule *schedule, int labe
     for (int i = 0; i < g->segments; i++) {
         struct gpu_segment *s = &g->segment[i];
         s->stage.name = arena_printf(a, "stage_%d", label + i);
-        s->edge.name = arena_printf(a, "edge_%d", label + i);
-        s->staging.name = arena_printf(a, "staging_%d", label + i);
         s->warp.name = arena_printf(a, "warp_%d", label + i);
         s->reduce.name = arena_printf(a, "reduce_%d", label + i);
     }
