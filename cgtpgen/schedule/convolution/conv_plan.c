@@ -65,6 +65,10 @@ const char *conv_refuses(const struct target *target, const struct demand *d)
         return "weights not of the edge";
     if (p->dim[SLOT_X] % wide || p->dim[SLOT_W] % wide || p->dim[SLOT_G] % wide)
         return "rows that are no multiple of 16 bytes";
+    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++)
+        for (int b = 0; b < d->kernel->operand[i].blocks; b++)
+            if (block_is_apart(&d->kernel->operand[i].block[b]))
+                return "rows in layout ir_mul";
     return NULL;
 }
 

@@ -79,26 +79,28 @@ static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_s
 
 /* ---- source ---- */
 
-/* The segments of the slots whose rows are transposed. */
+/* The segments of the operands whose rows are transposed. */
 static void emit_segments(struct source *w)
 {
     for (int s = 0; s < SLOT_COUNT; s++) {
-        bool used = false;
+        const struct operand *used = NULL;
         for (int i = 0; i < w->form->inputs; i++)
-            used |= (int)w->form->input[i].slot == s && own(w)->staging[i] != STAGE_NONE;
+            if ((int)w->form->input[i].slot == s && own(w)->staging[i] != STAGE_NONE)
+                used = kernel_input(w->kernel->kernel, i);
         for (int o = 0; o < w->demand->outputs; o++)
-            used |= (int)demand_output(w->demand, o)->slot == s;
+            if ((int)demand_output(w->demand, o)->slot == s && loops_transposes(w, w->demand->output[o]))
+                used = demand_operand(w->demand, o);
         const char *name = arena_printf(w->arena, "segments_%s", slot_name[s]);
-        if (!used || !own(w)->transposed[s] || !source_once(w, name))
+        if (!used || !source_once(w, name))
             continue;
-        const struct irreps *r = slot_irreps(w->problem, (enum slot)s);
         text_printf(w->out,
                     "/* Segments of a row of %s: offset, channels, components. */\n"
                     "static const struct cgtp_segment %s[] = {\n   ",
                     slot_name[s], name);
-        for (int i = 0; i < r->n; i++)
-            text_printf(w->out, "%s{%lld, %d, %d},", i && i % 5 == 0 ? "\n    " : " ",
-                        (long long)r->segment[i].offset, r->segment[i].mul, 2 * r->segment[i].ir.l + 1);
+        for (int i = 0; i < used->blocks; i++)
+            text_printf(w->out, "%s{%lld, %lld, %d},", i && i % 5 == 0 ? "\n    " : " ",
+                        (long long)used->block[i].offset, (long long)used->block[i].channels,
+                        used->block[i].components);
         text_printf(w->out, "\n};\n\n");
     }
 }
@@ -158,7 +160,7 @@ static void launch_sum(struct source *w, int o)
                     "    for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)\n"
                     "        cgtp_add(%lld, l.%s_parts + part * %lld, %s);\n",
                     d, n, d, n);
-    if (own(w)->transposed[f->slot])
+    if (loops_transposes(w, w->demand->output[o]))
         text_printf(w->out, "    cgtp_row_from_components(%d, segments_%s, %s, l.scratch_%s);\n",
                     slot_irreps(w->problem, f->slot)->n, slot_name[f->slot], n, w->schedule->name);
 }

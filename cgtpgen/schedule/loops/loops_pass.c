@@ -22,7 +22,7 @@ static bool is_owned(const struct source *w, int o)
 /* Is there something to do when the row of output o is complete? */
 static bool needs_finish(const struct source *w, int o)
 {
-    return own(w)->transposed[demand_output(w->demand, o)->slot] || w->schedule->route[o].compensated;
+    return loops_transposes(w, w->demand->output[o]) || w->schedule->route[o].compensated;
 }
 
 static bool any_needs_finish(const struct source *w)
@@ -60,7 +60,7 @@ static void emit_finish(struct source *w, int indent, int o, const char *at)
     if (w->schedule->route[o].compensated)
         text_printf(w->out, "%*scgtp_add(%lld, l->%s_error + %s * %lld, %s_row);\n", indent, "", dim,
                     out->name, at, dim, out->name);
-    if (own(w)->transposed[out->slot])
+    if (loops_transposes(w, w->demand->output[o]))
         text_printf(w->out, "%*scgtp_row_from_components(%d, segments_%s, %s_row, %s);\n", indent, "",
                     slot_irreps(w->problem, out->slot)->n, slot_name[out->slot], out->name,
                     plus_offset(w->arena, "scratch", own(w)->temporary_at));
