@@ -295,23 +295,21 @@ static void header_kernel(struct text *out, const struct plan *plan, const struc
 /* What a segment of a row holds, in the layouts that rows have. */
 static const char *layout_words(struct arena *a, const struct spec *s)
 {
-    static const char *const order[LAYOUT_COUNT] = {
-        "channels,\n * a channel its 2l+1 components (e3nn's layout)",
-        "2l+1 components,\n * a component its channels (layout ir_mul)"};
+    static const char *const order[LAYOUT_COUNT] = {"channels, a channel its 2l+1 components (e3nn's layout)",
+                                                    "2l+1 components, a component its channels (ir_mul)"};
     static const enum slot slots[] = {SLOT_X, SLOT_Y, SLOT_G};
     struct text words = {.arena = a};
+    if (e3nn_layout(s))
+        return " a segment its channels,\n * a channel its 2l+1 components (e3nn's layout),";
     for (int layout = 0; layout < LAYOUT_COUNT; layout++) {
-        int n = 0;
+        int named = 0;
         for (int i = 0; i < 3; i++)
-            n += (int)s->layout[slots[i]] == layout;
-        if (!n)
-            continue;
-        text_printf(&words, words.n ? ",\n * a segment" : "a segment");
-        for (int i = 0, named = 0; i < 3 && n < 3; i++)
             if ((int)s->layout[slots[i]] == layout)
-                text_printf(&words, named++ ? " and %s" : " of %s", slot_name[slots[i]]);
-        text_printf(&words, " its %s", order[layout]);
+                text_printf(&words, named++ ? ", %s" : "\n * a segment of %s", slot_name[slots[i]]);
+        if (named)
+            text_printf(&words, " its %s,", order[layout]);
     }
+    text_printf(&words, "\n *");
     return text_string(&words);
 }
 
@@ -326,26 +324,25 @@ void emit_header(struct text *out, const struct plan *plan)
                 "that runtime\"\n#endif\n\n"
                 "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
                 name, name, name);
-    text_printf(
-        out,
-        "/* Arrays are row-major, %s; a row holds the segments of its irreps one after the other, %s, "
-        "a row of w the blocks of the weighted paths in order, each in C\n"
-        " * order. Q_s(..) is the derivative by slot s (x, y, w, g) of\n"
-        " *\n"
-        " *   Q(x, y, w, g) = sum over paths p and CG nonzeros of a_p C_p[i,j,k] x[u,i] y[v,j] "
-        "w_p[..] g[..,k]\n"
-        " *\n"
-        " * at the arguments named. Functions overwrite every element of their outputs, allocate "
-        "nothing, and return a status.\n"
-        " * Base pointers must be multiples of 16 bytes; outputs must not overlap inputs or one "
-        "another; an array may be NULL\n"
-        " * only if it has no elements. NAME_workspace() bytes of scratch memory go to one call at a "
-        "time.%s */\n\n",
-        source_real(plan), layout_words(out->arena, p->spec),
-        spec_is_graph(p->spec) ? p->spec->sorted
-                                     ? "\n * The graph's edges are sorted by receiver (see cgtp.h)."
-                                     : "\n * The graph's edges may be in any order."
-                               : "");
+    text_printf(out,
+                "/* Arrays are row-major, %s; a row holds the segments of its irreps one after the other,%s "
+                "a row of w the blocks of the weighted paths in order, each in C\n"
+                " * order. Q_s(..) is the derivative by slot s (x, y, w, g) of\n"
+                " *\n"
+                " *   Q(x, y, w, g) = sum over paths p and CG nonzeros of a_p C_p[i,j,k] x[u,i] y[v,j] "
+                "w_p[..] g[..,k]\n"
+                " *\n"
+                " * at the arguments named. Functions overwrite every element of their outputs, allocate "
+                "nothing, and return a status.\n"
+                " * Base pointers must be multiples of 16 bytes; outputs must not overlap inputs or one "
+                "another; an array may be NULL\n"
+                " * only if it has no elements. NAME_workspace() bytes of scratch memory go to one call at a "
+                "time.%s */\n\n",
+                source_real(plan), layout_words(out->arena, p->spec),
+                spec_is_graph(p->spec) ? p->spec->sorted
+                                             ? "\n * The graph's edges are sorted by receiver (see cgtp.h)."
+                                             : "\n * The graph's edges may be in any order."
+                                       : "");
     header_paths(out, plan);
     for (int k = 0; k < plan->kernels; k++)
         header_kernel(out, plan, &plan->kernel[k]);

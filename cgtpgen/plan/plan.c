@@ -42,6 +42,16 @@ const struct operand *kernel_output(const struct kernel_plan *k, int output)
     return &k->operand[k->form->inputs + output];
 }
 
+enum precision kernel_compute(const struct kernel_plan *k)
+{
+    return k->operand[0].compute; /* all have the same; there is always an output */
+}
+
+int kernel_size(const struct kernel_plan *k)
+{
+    return precision_table[kernel_compute(k)].bytes;
+}
+
 static void count_bytes(struct kernel_plan *kernel)
 {
     for (int i = 0; i < kernel->form->inputs + kernel->form->outputs; i++) {

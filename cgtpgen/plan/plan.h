@@ -51,6 +51,10 @@ struct kernel_plan {
 const struct operand *kernel_input(const struct kernel_plan *, int input);
 const struct operand *kernel_output(const struct kernel_plan *, int output);
 
+/* The type that a kernel computes in, in which sums and registers are; bytes of a number of it. */
+enum precision kernel_compute(const struct kernel_plan *);
+int kernel_size(const struct kernel_plan *);
+
 struct plan {
     const struct problem *problem;
     const struct form *form;

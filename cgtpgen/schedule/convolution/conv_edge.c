@@ -17,6 +17,14 @@ int conv_operands(const struct source *w, enum slot slot, bool outputs, int *num
     return n;
 }
 
+const struct operand *conv_array(const struct source *w, enum slot slot)
+{
+    const struct operand *o = w->kernel->kernel->operand;
+    while (o->slot != slot)
+        o++;
+    return o;
+}
+
 bool conv_needs_senders(const struct source *w)
 {
     int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1);
@@ -158,6 +166,13 @@ static void emit_y_outputs(struct conv *c)
 
 /* ---- one edge ---- */
 
+/* What the runtime's functions between a slice of the operand's block and registers end in. */
+static const char *by_component(const struct conv *c, const struct operand *o, int block)
+{
+    return block_is_apart(&o->block[block]) ? arena_printf(c->w->arena, "_components<%d>", c->s->channels)
+                                            : "";
+}
+
 /* Gradients of x: through the staging buffer to the row of the sender or of the edge. */
 static void emit_x_outputs(struct conv *c)
 {
@@ -166,7 +181,8 @@ static void emit_x_outputs(struct conv *c)
     for (int i = 0; i < n; i++)
         for (int x = 0; x < c->s->xs; x++) {
             const char *field = conv_field(w->arena, conv_name(w, true, output[i]), SLOT_X, c->s->x[x]);
-            line(c->o, "cgtp_store_lane(own.staging.edge.%s, %s, lane);", field, field);
+            line(c->o, "cgtp_store_lane%s(own.staging.edge.%s, %s, lane);",
+                 by_component(c, kernel_output(w->kernel->kernel, output[i]), c->s->x[x]), field, field);
         }
     if (n)
         line(c->o, "cgtp_sync_warp();");
@@ -209,8 +225,9 @@ static void emit_edge_inputs(struct conv *c)
         if (in->slot == SLOT_X)
             emit_x_arrays(c, in->name, "");
         for (int x = 0; x < c->s->xs && in->slot == SLOT_X; x++)
-            line(c->o, "cgtp_load_lane(%s, %s, lane);", conv_field(w->arena, in->name, SLOT_X, c->s->x[x]),
-                 conv_staged(c, i, c->s->x[x]));
+            line(c->o, "cgtp_load_lane%s(%s, %s, lane);",
+                 by_component(c, kernel_input(w->kernel->kernel, i), c->s->x[x]),
+                 conv_field(w->arena, in->name, SLOT_X, c->s->x[x]), conv_staged(c, i, c->s->x[x]));
     }
 }
 
