@@ -6,7 +6,7 @@
 #                     GPU_GENERATOR=build/cgtpgen-static, made elsewhere and taken as it is
 # make static         $(BUILD)/cgtpgen-static, which runs where there is no libyaml
 # make gpu-check      builds and runs all checks; MODE=quick: some. The log is $(GPU_DIR)/check.log
-# make gpu-bench      times the benchmark's kernels: BENCH="main large" (default); large is lmax 4 and 5, whose
+# make gpu-bench      times the benchmark's kernels: GPU_BENCH="main large" (default); large is lmax 4 and 5, whose
 #                     kernels compile for minutes; quick is a few of main. Logs: bench_main.log, ..; the rows:
 #                     bench_main.tsv, .., of which tests/gpu/compare.py OLD NEW compares two.
 #                     GPU_OPTIONS=--help: options
@@ -21,7 +21,7 @@ GPU_DIR ?= build/gpu$(if $(filter cuda,$(GPU_BACKEND)),,-$(GPU_BACKEND))
 GPU_TOLD := $(filter-out undefined,$(origin GPU_GENERATOR))
 GPU_GENERATOR ?= $(BUILD)/cgtpgen
 GPU_SETS ?= golden narrow quick_golden quick_narrow sanitize bench_quick bench_main bench_large
-BENCH ?= main large
+GPU_BENCH ?= main large
 GPU_ARCH ?= native
 GPU_JOBS ?= $(shell nproc)
 NVCC ?= $(firstword $(shell command -v nvcc) /usr/local/cuda/bin/nvcc)
@@ -124,7 +124,7 @@ ifdef VARIANTS
 	$(Q)$(MAKE) CC='$(CC)' -j$(GPU_JOBS) gpu-programs GPU_SET=variants GPU_PROGRAMS=bench
 	$(Q)sh tests/gpu/logged.sh $(GPU_DIR)/variants.log $(GPU_DIR)/variants/bench --variants $(GPU_OPTIONS)
 else
-	$(Q)$(foreach set,$(BENCH:%=bench_%),$(call GPU_BUILD,$(set),bench) &&) \
-	    $(foreach set,$(BENCH:%=bench_%),sh tests/gpu/logged.sh $(GPU_DIR)/$(set).log \
+	$(Q)$(foreach set,$(GPU_BENCH:%=bench_%),$(call GPU_BUILD,$(set),bench) &&) \
+	    $(foreach set,$(GPU_BENCH:%=bench_%),sh tests/gpu/logged.sh $(GPU_DIR)/$(set).log \
 	    $(GPU_DIR)/$(set)/bench --tsv=$(GPU_DIR)/$(set).tsv $(GPU_OPTIONS) &&) true
 endif
