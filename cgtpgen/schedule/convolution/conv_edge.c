@@ -5,48 +5,6 @@
 
 #include <string.h>
 
-int conv_operands(const struct source *w, enum slot slot, bool outputs, int *number)
-{
-    int n = 0;
-    for (int o = 0; o < w->demand->outputs && outputs; o++)
-        if (w->form->output[w->demand->output[o]].slot == slot)
-            number[n++] = w->demand->output[o];
-    for (int i = 0; i < w->form->inputs && !outputs; i++)
-        if (w->form->input[i].slot == slot && demand_reads(w->demand, i))
-            number[n++] = i;
-    return n;
-}
-
-const struct operand *conv_array(const struct source *w, enum slot slot)
-{
-    const struct operand *o = w->kernel->kernel->operand;
-    while (o->slot != slot)
-        o++;
-    return o;
-}
-
-bool conv_needs_senders(const struct source *w)
-{
-    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1);
-    return conv_operands(w, SLOT_X, false, number) || (own(w)->b_outputs && !own(w)->edge_buffer);
-}
-
-const char *conv_name(const struct source *w, bool output, int number)
-{
-    return output ? w->form->output[number].name : w->form->input[number].name;
-}
-
-int conv_components_x(const struct source *w, int x)
-{
-    return 2 * w->problem->x.segment[x].ir.l + 1;
-}
-
-const char *conv_staged(const struct conv *c, int input, int number)
-{
-    const struct form_argument *in = &c->w->form->input[input];
-    return arena_printf(c->w->arena, "at.%s", conv_field(c->w->arena, in->name, in->slot, number));
-}
-
 /* ", to.x0, to.x1": the fields of the segments of x. */
 static const char *x_fields(const struct conv *c, const char *from, const char *name)
 {

@@ -124,18 +124,6 @@ static void emit_x_table(struct conv *c, bool edges)
     line(c->o, "};");
 }
 
-const char *conv_x_out(const struct conv *c)
-{
-    int64_t at = c->s->edge_at;
-    bool same = true;
-    for (int i = 0; i < c->s->xs; i++) {
-        const struct operand_block *b = &conv_array(c->w, SLOT_X)->block[c->s->x[i]];
-        same &= at == b->offset;
-        at += b->channels * b->components;
-    }
-    return own(c->w)->edge_buffer && !same ? "edge" : "x";
-}
-
 static void emit_w_table(struct conv *c, int input)
 {
     const struct problem *p = c->w->problem;
@@ -328,15 +316,6 @@ static void emit_set(struct conv *c)
 }
 
 /* ---- kernels ---- */
-
-/* Queues of tiles: warp groups share those of a path set, otherwise each channel block has its own. */
-int conv_queues(const struct convolution *g)
-{
-    int n = 0;
-    for (int s = 0; s < g->segments; s++)
-        n += g->exchange ? 1 : g->segment[s].groups;
-    return n;
-}
 
 /* The body of the kernel for a block of path set s; its first queue is counter `queue`. */
 static void emit_block_of_set(struct conv *c, int queue)

@@ -1,0 +1,167 @@
+/* batch_set.c - the pipelined batch: the work of a path set. */
+#include "schedule/batch/batch_emit.h"
+
+/* A path while it is written. */
+struct place_context {
+    const struct batch_writer *c;
+    const struct path *path;
+    const struct recipe *recipe;
+};
+
+/* Where a component of an operand stands: inputs in shared memory, sums in arrays of the lane. */
+static const char *place(void *context, int operand, int i)
+{
+    const struct place_context *at = context;
+    const struct path *p = at->path;
+    const struct recipe *r = at->recipe;
+    struct arena *a = at->c->w->arena;
+    bool input = operand < r->inputs;
+    enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
+    const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
+    if (role == ROLE_A)
+        return arena_printf(a, "%s%s[%lld]", input ? "rows." : "", name,
+                            (long long)(at->c->w->problem->y.segment[p->y].offset + i));
+    if (role == ROLE_W)
+        return input ? arena_printf(a, "at.%s%d[lane]", name, p->number) : arena_printf(a, "%s_v[0]", name);
+    int segment = role == ROLE_G ? p->z : p->x, n = 2 * (role == ROLE_G ? p->l3 : p->l1) + 1;
+    if (!input || role == ROLE_B)
+        return arena_printf(a, "%s%d[%d]", name, segment, i);
+    return n == 1 ? arena_printf(a, "at.%s%d[lane]", name, segment)
+                  : arena_printf(a, "at.%s%d[lane * %d + %d]", name, segment, n, i);
+}
+
+/* Is the set's path number i the first, or the last, into its segment of z? */
+static bool at_end_of_z(const struct batch_writer *c, int i, int step)
+{
+    int j = i + step;
+    return j < 0 || j >= c->s->paths ||
+           c->w->problem->path[c->s->path[j]].z != c->w->problem->path[c->s->path[i]].z;
+}
+
+static void emit_path(struct batch_writer *c, int i)
+{
+    struct source *w = c->w;
+    struct arena *a = w->arena;
+    const struct path *p = &w->problem->path[c->s->path[i]];
+    const struct code *code = c->g->demand->code[p->number].product;
+    const struct recipe *r = code->recipe;
+    struct place_context at = {c, p, r};
+    bool *in_place = NEW_ARRAY(a, bool, r->inputs + 1);
+    int *output = NEW_ARRAY(a, int, w->form->outputs + 1), n = batch_operands(c, SLOT_G, true, output);
+    struct text words = {.arena = a};
+    for (int k = 0; k < n && at_end_of_z(c, i, -1); k++)
+        line(c->o, "real %s%d[%d] = {0};", w->form->output[output[k]].name, p->z, 2 * p->l3 + 1);
+    source_path_line(&words, w->plan, p);
+    text_printf(&words, "; ");
+    code_print_counts(&words, code);
+    line(c->o, "/* %s */", text_string(&words));
+    line(c->o, "{");
+    struct code_printer printer = {.out = c->o->text,
+                                   .code = code,
+                                   .constants = w->constants,
+                                   .mutation = w->mutation,
+                                   .indent = 4 * c->o->depth,
+                                   .place = place,
+                                   .context = &at,
+                                   .in_place = in_place};
+    for (int k = 0; k < r->inputs; k++)
+        in_place[k] = r->input[k].role == ROLE_B;
+    code_printer_begin(&printer);
+    code_print_item(&printer);
+    for (int o = 0; o < r->outputs; o++)
+        if (r->output[o].role == ROLE_W)
+            line(c->o, "real %s_v[1];", r->output[o].name);
+    code_print_channel(&printer);
+    for (int o = 0; o < r->outputs; o++)
+        if (r->output[o].role == ROLE_W)
+            line(c->o, "cgtp_store_stream<1>(%s_row + %lld, %s_v);", r->output[o].name,
+                 (long long)p->weight_offset, r->output[o].name);
+    line(c->o, "}");
+    for (int k = 0; k < n && at_end_of_z(c, i, 1); k++) {
+        const char *name = w->form->output[output[k]].name;
+        line(c->o, "cgtp_store_lane(own.out.set%d.%s%d, %s%d, lane);", c->number, name, p->z, name, p->z);
+    }
+}
+
+/* Does an earlier set read the segment of x? */
+static bool read_before(const struct batch_writer *c, int x)
+{
+    for (int s = 0; s < c->number; s++)
+        for (int i = 0; i < c->g->set[s].xs; i++)
+            if (c->g->set[s].x[i] == x)
+                return true;
+    return false;
+}
+
+/* A lane's channel of the segments of x, and what it adds to their gradients. */
+static void emit_x(struct batch_writer *c)
+{
+    struct source *w = c->w;
+    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1);
+    for (int outputs = 0; outputs < 2; outputs++) {
+        int n = batch_operands(c, SLOT_X, outputs, number);
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < c->s->xs; k++) {
+                const char *name = outputs ? w->form->output[number[i]].name : w->form->input[number[i]].name;
+                int x = c->s->x[k], d = 2 * w->problem->x.segment[x].ir.l + 1;
+                line(c->o, "real %s%d[%d]%s;", name, x, d, outputs ? " = {0}" : "");
+                if (!outputs)
+                    line(c->o, "cgtp_load_lane(%s%d, rows.%s%d, lane);", name, x, name, x);
+            }
+    }
+}
+
+static void leave_x(struct batch_writer *c)
+{
+    struct source *w = c->w;
+    int *number = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = batch_operands(c, SLOT_X, true, number);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < c->s->xs; k++) {
+            const char *name = w->form->output[number[i]].name;
+            int x = c->s->x[k];
+            line(c->o, "cgtp_%s_lane(own.sums.%s%d, %s%d, lane);", read_before(c, x) ? "add" : "store", name,
+                 x, name, x);
+        }
+}
+
+static void leave_z(struct batch_writer *c)
+{
+    struct source *w = c->w;
+    int *number = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = batch_operands(c, SLOT_G, true, number);
+    if (n)
+        line(c->o, "cgtp_sync_warp();");
+    for (int i = 0; i < n; i++) {
+        const char *name = w->form->output[number[i]].name;
+        line(c->o, "cgtp_write_segments<set_%d, CGTP_STORE>(l.%s + now.item * %lld, now.block, lane%s);",
+             c->number, name, (long long)w->problem->dim[SLOT_G],
+             batch_fields(c, arena_printf(w->arena, "own.out.set%d", c->number), name, SLOT_G));
+    }
+}
+
+void batch_turn(struct batch_writer *c)
+{
+    struct source *w = c->w;
+    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1), *path;
+    bool some = c->part->blocks < c->g->channel_blocks;
+    line(c->o, "{ /* path set %d */", c->number);
+    line(c->o, "const auto &at = ring.turn(done%s, turns, lane, load_%d).set%d;",
+         c->number ? arena_printf(w->arena, " + %d", c->number) : "",
+         (c->number + c->g->stages - 1) % c->g->sets, c->number);
+    if (some)
+        line(c->o, "if (now.block < %d) {", c->part->blocks);
+    line(c->o, "const %s &rows = now.rows();", c->g->rows.name);
+    emit_x(c);
+    int n = batch_operands(c, SLOT_W, true, number);
+    for (int i = 0; i < n && batch_by_weights(w->arena, w->problem, c->s, &path); i++) {
+        const char *name = w->form->output[number[i]].name;
+        line(c->o, "real *const %s_row = l.%s + now.item * %lld + now.block * %d + lane;", name, name,
+             (long long)w->problem->dim[SLOT_W], BATCH_LANES);
+    }
+    for (int i = 0; i < c->s->paths; i++)
+        emit_path(c, i);
+    leave_x(c);
+    leave_z(c);
+    if (some)
+        line(c->o, "}");
+    line(c->o, "}");
+}
