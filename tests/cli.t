@@ -255,7 +255,7 @@ def test_wrong_specs(folder):
               '[{name: k_f, of: forward, outputs: [z]}]'))
     b = write(f'{folder}/y.yaml', SPEC.replace('NAME', 'n_k').replace('[forward, backward]',
               '[{name: f, of: forward, outputs: [z]}]'))
-    fails(1, f'y.yaml: error: it generates {out}/n_k_f.cu, and so does {a}', '-o', out, a, b)
+    fails(1, f'y.yaml: error: it defines n_k_f, and so does {a}', '-o', out, a, b)
     equal(contents(out), before, 'still no file changed')
     fails(1, 'big.yaml', write(f'{folder}/big.yaml', SPEC + '#' * (1 << 20)))
     fails(1, '/dev/zero', '/dev/zero')

@@ -200,7 +200,7 @@ for kernel, which in (('forward', 0), ('forward', 1), ('backward', 2), ('double_
         check_fails(graph, program, f'the sign of constant {which} of {kernel} flipped',
                     rf'{kernel}, path \d+ alone')
 file = graph.path('_forward.c')
-text = rewrite(file, r'^( +)(z\[[^]]*\]) (\+=|= \2 \+) ', r'\1\2 = ')
+text = rewrite(file, r'^( +)(z_\[[^]]*\]) (\+=|= \2 \+) ', r'\1\2 = ')
 program = graph.build(compilers[0])
 restore(file, text)
 if program:

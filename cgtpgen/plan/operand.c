@@ -52,6 +52,7 @@ const struct operand *operands_build(struct arena *a, const struct problem *p, c
         enum slot slot = output ? k->output[i - k->inputs].slot : k->input[i].slot;
         struct operand *o = &all[i];
         *o = (struct operand){.name = output ? k->output[i - k->inputs].name : k->input[i].name,
+                              .symbol = output ? k->output[i - k->inputs].symbol : k->input[i].symbol,
                               .slot = slot,
                               .index = p->spec->index[slot],
                               .storage = p->spec->precision,

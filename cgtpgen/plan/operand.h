@@ -17,7 +17,7 @@ struct operand_block {
 };
 
 struct operand {
-    const char *name;
+    const char *name, *symbol; /* of the spec; of the parameter in emitted code */
     enum slot slot;
     enum index_kind index;
     enum precision storage; /* of its elements */

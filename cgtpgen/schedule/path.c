@@ -86,27 +86,35 @@ int64_t path_step(const struct kernel_plan *k, const struct path_plan *e, const 
     return b && block_is_apart(b) ? b->component : 1;
 }
 
+void product_functions_begin(struct arena *a, struct product_functions **all)
+{
+    if (!*all) {
+        *all = NEW(a, struct product_functions);
+        (*all)->arena = a;
+    }
+    (*all)->first = (*all)->n;
+}
+
 const struct product_function *product_function_for(struct product_functions *all, const struct recipe *r,
-                                                    const char *suffix, const struct path_plan *e,
-                                                    const bool apart[ROLE_COUNT])
+                                                    const struct path_plan *e, const bool apart[ROLE_COUNT])
 {
     bool weight_strided = e->weight_strided && e->path->weighted;
-    for (int i = 0; i < all->n; i++) {
+    for (int i = all->first; i < all->n; i++) {
         const struct product_function *f = &all->function[i];
         if (f->recipe == r && f->matrix == e->matrix && f->strided == e->strided &&
             f->elementwise == e->elementwise && f->weight_strided == weight_strided &&
             memcmp(f->apart, apart, sizeof f->apart) == 0)
             return f;
     }
-    char *base = arena_printf(all->arena, "%s_%d_%d_%d%s%s", mode_table[e->path->mode].c_name, e->path->l1,
-                              e->path->l2, e->path->l3, suffix, e->path->weighted ? "" : "_unweighted");
+    char *base = arena_printf(all->arena, "%s_%d_%d_%d", mode_table[e->path->mode].c_name, e->path->l1,
+                              e->path->l2, e->path->l3);
     int same = 1;
     for (int i = 0; i < all->n; i++)
         same += strcmp(all->function[i].base, base) == 0;
     all->function = arena_grow(all->arena, all->function, all->n, &all->capacity, sizeof *all->function);
     struct product_function *f = &all->function[all->n++];
     *f = (struct product_function){.base = base,
-                                   .name = same > 1 ? arena_printf(all->arena, "%s_v%d", base, same) : base,
+                                   .name = same > 1 ? arena_printf(all->arena, "%s_%d", base, same) : base,
                                    .recipe = r,
                                    .matrix = e->matrix,
                                    .elementwise = e->elementwise,

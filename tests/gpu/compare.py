@@ -3,8 +3,8 @@
 
 Usage: compare.py [--most=1.02] OLD.tsv NEW.tsv
 
-Exits 1 if a row of OLD takes more than --most times as long in NEW, or is not there. Rows that only NEW has are
-counted.
+Exits 1 if a row of OLD takes more than --most times as long in NEW, or is not there. Rows that only NEW has
+are counted.
 """
 import csv
 import sys

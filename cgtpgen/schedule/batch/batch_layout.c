@@ -13,7 +13,7 @@ static int element_size(const struct batch *g)
 
 const char *batch_field(struct arena *a, const char *name, enum slot slot, int number)
 {
-    return slot == SLOT_Y ? name : arena_printf(a, "%s%d", name, number);
+    return slot == SLOT_Y ? name : arena_printf(a, slot == SLOT_W ? "%sp%d" : "%ss%d", name, number);
 }
 
 int batch_by_weights(struct arena *a, const struct problem *p, const struct batch_set *s, int **sorted)
@@ -71,13 +71,13 @@ static void lay_out_set(struct arena *a, const struct batch *g, struct batch_set
         if (!demand_reads(g->demand, i))
             continue;
         for (int j = 0; j < n && k->input[i].slot == SLOT_W; j++)
-            add_slice(a, g, &s->stage, k->input[i].name, SLOT_W, path[j], 1);
+            add_slice(a, g, &s->stage, k->input[i].symbol, SLOT_W, path[j], 1);
         if (k->input[i].slot == SLOT_G)
-            add_segments_z(a, g, s, &s->stage, k->input[i].name);
+            add_segments_z(a, g, s, &s->stage, k->input[i].symbol);
     }
     for (int o = 0; o < g->demand->outputs; o++)
         if (demand_output(g->demand, o)->slot == SLOT_G)
-            add_segments_z(a, g, s, &s->out, demand_output(g->demand, o)->name);
+            add_segments_z(a, g, s, &s->out, demand_output(g->demand, o)->symbol);
     s->bytes = s->stage.bytes + s->out.bytes;
     if (!s->stage.bytes)
         layout_add(a, &s->stage, "nothing", "unsigned char", 1, CHUNK, CHUNK, NULL);
@@ -93,14 +93,14 @@ void batch_layout_slices(struct arena *a, struct batch *g)
         if (!demand_reads(g->demand, i))
             continue;
         if (in->slot == SLOT_X)
-            add_segments_x(a, g, &g->rows, in->name);
+            add_segments_x(a, g, &g->rows, in->symbol);
         if (in->slot == SLOT_Y)
-            layout_add(a, &g->rows, in->name, "real", element_size(g), CHUNK,
+            layout_add(a, &g->rows, in->symbol, "real", element_size(g), CHUNK,
                        (int)g->demand->plan->problem->dim[SLOT_Y], NULL);
     }
     for (int o = 0; o < g->demand->outputs; o++)
         if (demand_output(g->demand, o)->slot == SLOT_X)
-            add_segments_x(a, g, &g->sums, demand_output(g->demand, o)->name);
+            add_segments_x(a, g, &g->sums, demand_output(g->demand, o)->symbol);
     if (!g->rows.bytes)
         layout_add(a, &g->rows, "nothing", "unsigned char", 1, CHUNK, CHUNK, NULL);
     layout_pad(a, &g->rows, LINE);

@@ -86,7 +86,7 @@ static void begin_part(struct batch_writer *c, const struct batch_part *part)
 
 static const char *row_of(const struct batch_writer *c, const struct form_argument *in)
 {
-    return arena_printf(c->w->arena, "l.%s + ahead.item * %lld", in->name,
+    return arena_printf(c->w->arena, "l.%s + ahead.item * %lld", in->symbol,
                         (long long)c->w->problem->dim[in->slot]);
 }
 
@@ -99,7 +99,7 @@ static void load_rows(struct batch_writer *c)
     n = batch_operands(c, SLOT_Y, false, input);
     for (int i = 0; i < n; i++) {
         const struct form_argument *in = &w->form->input[input[i]];
-        line(c->o, "cgtp_copy_row(rows.%s, %s, lane, stream);", in->name, row_of(c, in));
+        line(c->o, "cgtp_copy_row(rows.%s, %s, lane, stream);", in->symbol, row_of(c, in));
     }
     n = batch_operands(c, SLOT_X, false, input);
     for (int i = 0; i < n; i++)
@@ -109,7 +109,7 @@ static void load_rows(struct batch_writer *c)
             of.part = &c->g->part[part];
             begin_part(c, of.part);
             line(c->o, "cgtp_copy_segments<part_%d>(%s, ahead.block, lane, stream%s);", part, row_of(c, in),
-                 batch_fields(&of, "rows", in->name, SLOT_X));
+                 batch_fields(&of, "rows", in->symbol, SLOT_X));
         }
 }
 
@@ -126,14 +126,14 @@ static void load_set(struct batch_writer *c)
         const struct form_argument *in = &w->form->input[input[i]];
         begin_part(c, c->part);
         line(c->o, "cgtp_copy_weights<set_%d>(to.set%d.%s, %s, ahead.block, lane, stream);", c->number,
-             c->number, batch_field(a, in->name, SLOT_W, path[0]), row_of(c, in));
+             c->number, batch_field(a, in->symbol, SLOT_W, path[0]), row_of(c, in));
     }
     n = batch_operands(c, SLOT_G, false, input);
     for (int i = 0; i < n; i++) {
         const struct form_argument *in = &w->form->input[input[i]];
         begin_part(c, c->part);
         line(c->o, "cgtp_copy_segments<set_%d>(%s, ahead.block, lane, stream%s);", c->number, row_of(c, in),
-             batch_fields(c, arena_printf(a, "to.set%d", c->number), in->name, SLOT_G));
+             batch_fields(c, arena_printf(a, "to.set%d", c->number), in->symbol, SLOT_G));
     }
     line(c->o, "};");
 }

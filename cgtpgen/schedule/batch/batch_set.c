@@ -22,12 +22,12 @@ static const char *place(void *context, int operand, int i)
         return arena_printf(a, "%s%s[%lld]", input ? "rows." : "", name,
                             (long long)(at->c->w->problem->y.segment[p->y].offset + i));
     if (role == ROLE_W)
-        return input ? arena_printf(a, "at.%s%d[lane]", name, p->number) : arena_printf(a, "%s_v[0]", name);
+        return input ? arena_printf(a, "at.%sp%d[lane]", name, p->number) : arena_printf(a, "%sv[0]", name);
     int segment = role == ROLE_G ? p->z : p->x, n = 2 * (role == ROLE_G ? p->l3 : p->l1) + 1;
     if (!input || role == ROLE_B)
-        return arena_printf(a, "%s%d[%d]", name, segment, i);
-    return n == 1 ? arena_printf(a, "at.%s%d[lane]", name, segment)
-                  : arena_printf(a, "at.%s%d[lane * %d + %d]", name, segment, n, i);
+        return arena_printf(a, "%ss%d[%d]", name, segment, i);
+    return n == 1 ? arena_printf(a, "at.%ss%d[lane]", name, segment)
+                  : arena_printf(a, "at.%ss%d[lane * %d + %d]", name, segment, n, i);
 }
 
 /* Is the set's path number i the first, or the last, into its segment of z? */
@@ -50,7 +50,7 @@ static void emit_path(struct batch_writer *c, int i)
     int *output = NEW_ARRAY(a, int, w->form->outputs + 1), n = batch_operands(c, SLOT_G, true, output);
     struct text words = {.arena = a};
     for (int k = 0; k < n && at_end_of_z(c, i, -1); k++)
-        line(c->o, "real %s%d[%d] = {0};", w->form->output[output[k]].name, p->z, 2 * p->l3 + 1);
+        line(c->o, "real %ss%d[%d] = {0};", w->form->output[output[k]].symbol, p->z, 2 * p->l3 + 1);
     source_path_line(&words, w->plan, p);
     text_printf(&words, "; ");
     code_print_counts(&words, code);
@@ -70,16 +70,16 @@ static void emit_path(struct batch_writer *c, int i)
     code_print_item(&printer);
     for (int o = 0; o < r->outputs; o++)
         if (r->output[o].role == ROLE_W)
-            line(c->o, "real %s_v[1];", r->output[o].name);
+            line(c->o, "real %sv[1];", r->output[o].name);
     code_print_channel(&printer);
     for (int o = 0; o < r->outputs; o++)
         if (r->output[o].role == ROLE_W)
-            line(c->o, "cgtp_store_stream<1>(%s_row + %lld, %s_v);", r->output[o].name,
+            line(c->o, "cgtp_store_stream<1>(%sout + %lld, %sv);", r->output[o].name,
                  (long long)p->weight_offset, r->output[o].name);
     line(c->o, "}");
     for (int k = 0; k < n && at_end_of_z(c, i, 1); k++) {
-        const char *name = w->form->output[output[k]].name;
-        line(c->o, "cgtp_store_lane(own.out.set%d.%s%d, %s%d, lane);", c->number, name, p->z, name, p->z);
+        const char *name = w->form->output[output[k]].symbol;
+        line(c->o, "cgtp_store_lane(own.out.set%d.%ss%d, %ss%d, lane);", c->number, name, p->z, name, p->z);
     }
 }
 
@@ -102,11 +102,12 @@ static void emit_x(struct batch_writer *c)
         int n = batch_operands(c, SLOT_X, outputs, number);
         for (int i = 0; i < n; i++)
             for (int k = 0; k < c->s->xs; k++) {
-                const char *name = outputs ? w->form->output[number[i]].name : w->form->input[number[i]].name;
+                const char *name =
+                    outputs ? w->form->output[number[i]].symbol : w->form->input[number[i]].symbol;
                 int x = c->s->x[k], d = 2 * w->problem->x.segment[x].ir.l + 1;
-                line(c->o, "real %s%d[%d]%s;", name, x, d, outputs ? " = {0}" : "");
+                line(c->o, "real %ss%d[%d]%s;", name, x, d, outputs ? " = {0}" : "");
                 if (!outputs)
-                    line(c->o, "cgtp_load_lane(%s%d, rows.%s%d, lane);", name, x, name, x);
+                    line(c->o, "cgtp_load_lane(%ss%d, rows.%ss%d, lane);", name, x, name, x);
             }
     }
 }
@@ -117,10 +118,10 @@ static void leave_x(struct batch_writer *c)
     int *number = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = batch_operands(c, SLOT_X, true, number);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < c->s->xs; k++) {
-            const char *name = w->form->output[number[i]].name;
+            const char *name = w->form->output[number[i]].symbol;
             int x = c->s->x[k];
-            line(c->o, "cgtp_%s_lane(own.sums.%s%d, %s%d, lane);", read_before(c, x) ? "add" : "store", name,
-                 x, name, x);
+            line(c->o, "cgtp_%s_lane(own.sums.%ss%d, %ss%d, lane);", read_before(c, x) ? "add" : "store",
+                 name, x, name, x);
         }
 }
 
@@ -131,7 +132,7 @@ static void leave_z(struct batch_writer *c)
     if (n)
         line(c->o, "cgtp_sync_warp();");
     for (int i = 0; i < n; i++) {
-        const char *name = w->form->output[number[i]].name;
+        const char *name = w->form->output[number[i]].symbol;
         line(c->o, "cgtp_write_segments<set_%d, CGTP_STORE>(l.%s + now.item * %lld, now.block, lane%s);",
              c->number, name, (long long)w->problem->dim[SLOT_G],
              batch_fields(c, arena_printf(w->arena, "own.out.set%d", c->number), name, SLOT_G));
@@ -153,8 +154,8 @@ void batch_turn(struct batch_writer *c)
     emit_x(c);
     int n = batch_operands(c, SLOT_W, true, number);
     for (int i = 0; i < n && batch_by_weights(w->arena, w->problem, c->s, &path); i++) {
-        const char *name = w->form->output[number[i]].name;
-        line(c->o, "real *const %s_row = l.%s + now.item * %lld + now.block * %d + lane;", name, name,
+        const char *name = w->form->output[number[i]].symbol;
+        line(c->o, "real *const %sout = l.%s + now.item * %lld + now.block * %d + lane;", name, name,
              (long long)w->problem->dim[SLOT_W], BATCH_LANES);
     }
     for (int i = 0; i < c->s->paths; i++)

@@ -131,7 +131,7 @@ static void emit_w_table(struct conv *c, int input)
     for (int i = 0; i < c->s->stage.fields; i++) /* in the order of the stage */
         for (int j = 0; j < c->s->paths; j++) {
             const struct path *q = &p->path[c->s->path[j]];
-            const char *name = conv_field(c->w->arena, c->w->form->input[input].name, SLOT_W, q->number);
+            const char *name = conv_field(c->w->arena, c->w->form->input[input].symbol, SLOT_W, q->number);
             if (strcmp(c->s->stage.field[i].name, name) == 0)
                 text_printf(&list, "%s%lld", list.n ? ", " : "", (long long)q->weight_offset);
         }

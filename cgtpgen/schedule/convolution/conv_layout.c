@@ -11,7 +11,7 @@ enum {
 
 const char *conv_field(struct arena *a, const char *name, enum slot slot, int number)
 {
-    return slot == SLOT_Y ? name : arena_printf(a, "%s%d", name, number);
+    return slot == SLOT_Y ? name : arena_printf(a, slot == SLOT_W ? "%sp%d" : "%ss%d", name, number);
 }
 
 /* The segment's paths with weights by the place of those, so that one copy takes neighbours. */
@@ -43,14 +43,14 @@ static void add_input(struct arena *a, const struct problem *p, const struct ope
     const char *owner = arena_printf(a, "%s%s", in->name, by[in->slot] ? by[in->slot] : "");
     int size = operand_size(in), *path = NULL, n = 0;
     if (in->slot == SLOT_Y)
-        layout_add(a, &s->stage, in->name, "real", size, SLICE_ALIGN, (int)in->dim, NULL);
+        layout_add(a, &s->stage, in->symbol, "real", size, SLICE_ALIGN, (int)in->dim, NULL);
     if (in->slot == SLOT_X)
         n = s->xs;
     if (in->slot == SLOT_W)
         n = by_weights(a, p, s, &path);
     for (int i = 0; i < n; i++) {
         int number = in->slot == SLOT_X ? s->x[i] : path[i];
-        layout_add(a, &s->stage, conv_field(a, in->name, in->slot, number), "real", size, SLICE_ALIGN,
+        layout_add(a, &s->stage, conv_field(a, in->symbol, in->slot, number), "real", size, SLICE_ALIGN,
                    slice(s, &in->block[number]), owner);
     }
 }
@@ -71,7 +71,7 @@ void conv_layout_stage(struct arena *a, const struct convolution *g, struct gpu_
     layout_pad(a, &s->stage, STAGE_ALIGN);
     for (int i = 0; i < s->zs; i++) {
         const struct path *p = &plan->problem->path[s->z[i]];
-        layout_add(a, &s->lane, arena_printf(a, "%d", p->z), "real", size, size,
+        layout_add(a, &s->lane, arena_printf(a, "s%d", p->z), "real", size, size,
                    s->channels * (2 * p->l3 + 1), NULL);
     }
 }
@@ -88,7 +88,7 @@ static void lay_out_warp(struct arena *a, const struct convolution *g, struct gp
         const struct operand *f = demand_operand(g->demand, o);
         const char *owner = arena_printf(a, "%s, by irreps segment", f->name);
         for (int i = 0; i < s->xs && f->slot == SLOT_X; i++)
-            layout_add(a, &s->edge, conv_field(a, f->name, SLOT_X, s->x[i]), "real", size, SLICE_ALIGN,
+            layout_add(a, &s->edge, conv_field(a, f->symbol, SLOT_X, s->x[i]), "real", size, SLICE_ALIGN,
                        slice(s, &f->block[s->x[i]]), owner);
     }
     if (g->g_outputs) {
@@ -115,7 +115,7 @@ static void lay_out_reduce(struct arena *a, const struct convolution *g, struct 
         const struct operand *f = demand_operand(g->demand, o);
         if (f->slot != SLOT_Y)
             continue;
-        layout_add(a, &s->reduce, f->name, "real", size, size, (int)f->dim, NULL);
+        layout_add(a, &s->reduce, f->symbol, "real", size, size, (int)f->dim, NULL);
         layout_repeat(&s->reduce, s->groups);
         layout_repeat(&s->reduce, 2 * TEAM_ITEMS);
     }

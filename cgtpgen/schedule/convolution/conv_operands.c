@@ -29,7 +29,7 @@ bool conv_needs_senders(const struct source *w)
 
 const char *conv_name(const struct source *w, bool output, int number)
 {
-    return output ? w->form->output[number].name : w->form->input[number].name;
+    return output ? w->form->output[number].symbol : w->form->input[number].symbol;
 }
 
 int conv_components_x(const struct source *w, int x)
@@ -40,7 +40,7 @@ int conv_components_x(const struct source *w, int x)
 const char *conv_staged(const struct conv *c, int input, int number)
 {
     const struct form_argument *in = &c->w->form->input[input];
-    return arena_printf(c->w->arena, "at.%s", conv_field(c->w->arena, in->name, in->slot, number));
+    return arena_printf(c->w->arena, "at.%s", conv_field(c->w->arena, in->symbol, in->slot, number));
 }
 
 const char *conv_x_out(const struct conv *c)

@@ -68,7 +68,7 @@ static const char *place(void *context, int operand, int i)
     enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
     const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
     if (role == ROLE_A && !c->f->elementwise)
-        return input ? of_a(c, name, i) : arena_printf(c->w->arena, "%s_%d", name, i);
+        return input ? of_a(c, name, i) : arena_printf(c->w->arena, "%sc%d", name, i);
     return element(c, name, role, i);
 }
 
@@ -77,7 +77,7 @@ static const char *parameter_type(struct writer *c, const struct recipe_output *
 {
     bool vector =
         o->role == ROLE_G &&
-        strcmp(o->name, c->w->form->output[o->source < c->w->form->outputs ? o->source : 0].name) != 0;
+        strcmp(o->name, c->w->form->output[o->source < c->w->form->outputs ? o->source : 0].symbol) != 0;
     return vector ? "real *" : row_type(c->w, o->source);
 }
 
@@ -125,7 +125,7 @@ static void emit_function(struct writer *c, const struct product_function *f)
     code_print_item(&p);
     for (int o = 0; o < r->outputs; o++)
         for (int j = 0; j < m->depth && r->output[o].role == ROLE_A && !f->elementwise; j++)
-            text_printf(out, "    real %s_%d = 0;\n", r->output[o].name, j);
+            text_printf(out, "    real %sc%d = 0;\n", r->output[o].name, j);
     text_printf(out, "    for (int u = cgtp_lane(); u < n; u += CGTP_LANES) {\n");
     p.indent = 8;
     code_print_channel(&p);
@@ -133,7 +133,7 @@ static void emit_function(struct writer *c, const struct product_function *f)
     for (int o = 0; o < r->outputs; o++)
         for (int j = 0; j < m->depth && r->output[o].role == ROLE_A && !f->elementwise; j++)
             text_printf(
-                out, "    %s_%d = cgtp_sum_lanes(%s_%d);\n    if (cgtp_lane() == 0)\n        %s += %s_%d;\n",
+                out, "    %sc%d = cgtp_sum_lanes(%sc%d);\n    if (cgtp_lane() == 0)\n        %s += %sc%d;\n",
                 r->output[o].name, j, r->output[o].name, j, of_a(c, r->output[o].name, j), r->output[o].name,
                 j);
     text_printf(out, "    cgtp_sync_warp();\n}\n\n");
@@ -145,17 +145,17 @@ static void emit_function(struct writer *c, const struct product_function *f)
 static const char *input_address(struct source *w, const struct path_plan *e, enum role role, int input)
 {
     const struct operand *o = kernel_input(w->kernel->kernel, input);
-    return path_address(w->arena, e, role, o->name, operand_block_of(o, e->path));
+    return path_address(w->arena, e, role, o->symbol, operand_block_of(o, e->path));
 }
 
 static const char *output_address(struct source *w, const struct path_plan *e, enum role role, int output)
 {
     const struct operand *o = kernel_output(w->kernel->kernel, output);
-    return path_address(w->arena, e, role, o->name, operand_block_of(o, e->path));
+    return path_address(w->arena, e, role, o->symbol, operand_block_of(o, e->path));
 }
 
 static void call_product(struct writer *c, int indent, const struct path_plan *e, const struct recipe *r,
-                         const char *suffix, const char *n)
+                         const char *n)
 {
     struct source *w = c->w;
     struct arena *a = w->arena;
@@ -165,8 +165,7 @@ static void call_product(struct writer *c, int indent, const struct path_plan *e
         step[role] = path_step(w->kernel->kernel, e, r, (enum role)role);
         apart[role] = step[role] > 1;
     }
-    const struct product_function *f = product_function_for(
-        c->w->functions, r, arena_printf(a, "_%s%s", w->schedule->name, suffix), e, apart);
+    const struct product_function *f = product_function_for(c->w->functions, r, e, apart);
     const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 2 + ROLE_COUNT);
     int64_t vector = (int64_t)e->matrix->columns * path_channels_b(e);
     int count = 0, ts = w->demand->variant[w->demand->variant_of[e->path->number]].ts;
@@ -264,10 +263,10 @@ static void emit_path(struct writer *c, int number)
         text_printf(c->out, "    for (int a = 0; a < %d; a++) {\n",
                     e->pairs ? p->mul_x - 1 : path_channels_a(e));
     if (v->tensor)
-        call_product(c, indent, e, v->tensor, "_t", n);
+        call_product(c, indent, e, v->tensor, n);
     emit_contractions(c, indent, e, v, n);
     if (v->product)
-        call_product(c, indent, e, v->product, "", n);
+        call_product(c, indent, e, v->product, n);
     if (loop)
         text_printf(c->out, "    }\n");
 }
@@ -281,9 +280,9 @@ static void emit_item(struct writer *c)
                 w->schedule->name, w->schedule->name);
     for (int i = 0; i < w->form->inputs; i++)
         if (d->raw[i] || d->vector[i])
-            text_printf(out, "const real *%s, ", w->form->input[i].name);
+            text_printf(out, "const real *%s, ", w->form->input[i].symbol);
     for (int o = 0; o < d->outputs; o++)
-        text_printf(out, "%s%s, ", row_type(w, w->demand->output[o]), demand_output(w->demand, o)->name);
+        text_printf(out, "%s%s, ", row_type(w, w->demand->output[o]), demand_output(w->demand, o)->symbol);
     text_printf(out, "real *scratch)\n{\n");
     for (int g = 0; g < w->plan->groups; g++)
         for (int i = 0; i < w->plan->group[g].paths; i++)
@@ -295,14 +294,13 @@ static void emit_item(struct writer *c)
 void general_item(struct source *w)
 {
     struct text item = {.arena = w->arena};
-    struct product_functions functions = {.arena = w->arena};
-    w->functions = &functions;
+    product_functions_begin(w->arena, &w->functions);
     struct writer c = {
         .w = w,
         .out = &item,
     };
     emit_item(&c);
-    for (int i = 0; i < functions.n; i++)
-        emit_function(&c, &functions.function[i]);
+    for (int i = w->functions->first; i < w->functions->n; i++)
+        emit_function(&c, &w->functions->function[i]);
     text_put(w->out, text_string(&item), item.n);
 }

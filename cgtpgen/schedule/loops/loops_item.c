@@ -14,7 +14,7 @@ static const char *address(struct source *w, const struct path_plan *e, enum rol
 static const char *stored_address(struct source *w, const struct path_plan *e, enum role role,
                                   const struct operand *o)
 {
-    return path_address(w->arena, e, role, o->name, operand_block_of(o, e->path));
+    return path_address(w->arena, e, role, o->symbol, operand_block_of(o, e->path));
 }
 
 /* Elements between components of the A operands that a recipe reads as they are stored. */
@@ -27,14 +27,12 @@ static int64_t step_of_a(const struct source *w, const struct path_plan *e, cons
 }
 
 static void call_product(struct source *w, int indent, const struct path_plan *e, const struct recipe *r,
-                         const char *suffix, const char *n)
+                         const char *n)
 {
     struct arena *a = w->arena;
-    const char *own_suffix =
-        w->kernel->schedules > 1 ? arena_printf(a, "_%s%s", w->schedule->name, suffix) : suffix;
     const int64_t step = step_of_a(w, e, r);
     const bool apart[ROLE_COUNT] = {[ROLE_A] = step > 1};
-    const struct product_function *f = product_function_for(w->functions, r, own_suffix, e, apart);
+    const struct product_function *f = product_function_for(w->functions, r, e, apart);
     const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 8);
     int count = 0;
     bool tensor = e->contracted; /* G stands for T or P, dense vectors of n channels */
@@ -123,7 +121,7 @@ static const char *input_address(struct source *w, const struct path_plan *e, en
 static const char *output_address(struct source *w, const struct path_plan *e, enum role role, int output)
 {
     const struct operand *o = kernel_output(w->kernel->kernel, output);
-    return address(w, e, role, o, o->name);
+    return address(w, e, role, o, o->symbol);
 }
 
 /* Products with the path's weights: z from T, gradients of weights from T, P from gradients of z. */
@@ -199,10 +197,10 @@ static void emit_path(struct source *w, int number)
                     (long long)(sums * loops_padded(e->matrix->depth * (int64_t)path_channels_b(e))),
                     plus_offset(w->arena, "scratch", own(w)->sum_at));
     if (v->tensor)
-        call_product(w, indent, e, v->tensor, "_t", n);
+        call_product(w, indent, e, v->tensor, n);
     emit_contractions(w, indent, e, v, n);
     if (v->product)
-        call_product(w, indent, e, v->product, "", n);
+        call_product(w, indent, e, v->product, n);
     if (sums)
         emit_own_sums(w, e, v, n);
     if (loop)
@@ -227,7 +225,7 @@ static void zero_weight_blocks(struct source *w)
             } else if (zero || !p) {
                 if (to > from)
                     text_printf(w->out, "    cgtp_zero(%lld, %s);\n", (long long)(to - from),
-                                plus_offset(w->arena, demand_output(w->demand, o)->name, from));
+                                plus_offset(w->arena, demand_output(w->demand, o)->symbol, from));
                 from = zero ? p->weight_offset : 0;
                 to = zero ? from + p->weight_numel : 0;
             }
@@ -249,19 +247,19 @@ void loops_item(struct source *w)
         }
         text_printf(out, "\n");
     }
-    text_printf(out, " * Names ending in _t are rows in component order. scratch: %lld elements. */\n",
+    text_printf(out, " * Names ending in _turned are rows in component order. scratch: %lld elements. */\n",
                 (long long)own(w)->temporary_at);
-    text_printf(&signature, "static void item_%s(", w->schedule->name);
+    text_printf(&signature, "static void item_%d(", loops_number(w));
     int indent = (int)signature.n;
     for (int i = 0; i < w->form->inputs; i++) {
         if (w->demand->raw[i] || (w->demand->vector[i] && own(w)->staging[i] == STAGE_NONE))
-            text_printf(&signature, "const real *%s,\n%*s", w->form->input[i].name, indent, "");
+            text_printf(&signature, "const real *%s,\n%*s", w->form->input[i].symbol, indent, "");
         if (own(w)->staging[i] != STAGE_NONE)
             text_printf(&signature, "const real *%s,\n%*s", loops_vector_name(w, i), indent, "");
     }
     for (int o = 0; o < w->demand->outputs; o++)
         if (loops_touches(w, o))
-            text_printf(&signature, "real *%s,\n%*s", demand_output(w->demand, o)->name, indent, "");
+            text_printf(&signature, "real *%s,\n%*s", demand_output(w->demand, o)->symbol, indent, "");
     text_printf(out, "%sreal *scratch)\n{\n", signature.s);
     zero_weight_blocks(w);
     if (own(w)->sums)
@@ -278,7 +276,7 @@ void loops_item(struct source *w)
         const struct operand_block *b = &kernel_output(w->kernel->kernel, s->output)->block[s->segment];
         text_printf(out,
                     "    for (int j = 0; j < %d; j++)\n        %s[%s] += cgtp_sum(%lld, %s + j * %lld);\n",
-                    s->depth, o->name, a_element(w, s->output, b, true, "j"), (long long)s->length,
+                    s->depth, o->symbol, a_element(w, s->output, b, true, "j"), (long long)s->length,
                     plus_offset(w->arena, "scratch", s->at), (long long)s->length);
     }
     text_printf(out, "    (void)scratch;\n}\n\n");
