@@ -2,9 +2,16 @@
 #include "schedule/batch/batch_plan.h"
 
 enum {
-    OWN_REGISTERS = 56, /* addresses, counters, temporaries */
-    BLOCK_WARPS = 4,    /* of a block */
-    RESERVED = 1024     /* bytes that the device takes of each block's shared memory */
+    OWN_REGISTERS = 56,  /* addresses, counters, temporaries */
+    BLOCK_WARPS = 4,     /* of a block */
+    RESERVED = 1024,     /* bytes that the device takes of each block's shared memory */
+    UNDER_WAY = 48 << 10 /* bytes to a multiprocessor that keep an H200's memory busy */
+};
+
+/* Planner knobs; 0: chosen by the planner. */
+struct choice {
+    int stages, warps; /* of a ring; of a multiprocessor */
+    int paths;         /* most in a set */
 };
 
 static int element_size(const struct plan *plan)
@@ -138,7 +145,7 @@ static void add_path(struct batch *g, struct batch_set *s, int number)
 }
 
 /* Divides the paths into sets of at most `limit` bytes per channel block, where that can be. */
-static void divide(struct arena *a, struct batch *g, int limit)
+static void divide(struct arena *a, struct batch *g, int limit, int most_paths)
 {
     const struct problem *p = g->demand->plan->problem;
     int *order = NEW_ARRAY(a, int, p->paths + 1), n = sorted_paths(a, g, order);
@@ -152,7 +159,8 @@ static void divide(struct arena *a, struct batch *g, int limit)
         while (g->part[part].mul != q->mul_x)
             part++;
         struct batch_set *s = &g->set[g->sets - (g->sets > 0)];
-        if (g->sets == 0 || s->part != part || s->bytes + bytes > limit) {
+        if (g->sets == 0 || s->part != part || s->bytes + bytes > limit ||
+            (most_paths && s->paths + end - i > most_paths)) {
             s = &g->set[g->sets++];
             *s = (struct batch_set){.part = part,
                                     .path = NEW_ARRAY(a, int, n),
@@ -164,18 +172,48 @@ static void divide(struct arena *a, struct batch *g, int limit)
     }
 }
 
+/* Segments of x that no later set reads. */
+static void find_ends(struct arena *a, struct batch *g)
+{
+    for (int s = 0; s < g->sets; s++) {
+        struct batch_set *q = &g->set[s];
+        q->end = NEW_ARRAY(a, int, q->xs + 1);
+        for (int i = 0; i < q->xs; i++) {
+            bool later = false;
+            for (int t = s + 1; t < g->sets; t++)
+                later |= has(g->set[t].xs, g->set[t].x, q->x[i]);
+            if (!later)
+                q->end[q->ends++] = q->x[i];
+        }
+    }
+}
+
 /* ---- registers, shared memory ---- */
 
-static int predict_registers(const struct batch *g)
+/* Components of the segments of x that paths read both up to number i and from there on. */
+static int carried(const struct problem *p, int n, const int *order, int i)
+{
+    int components = 0;
+    for (int x = 0; x < p->x.n; x++) {
+        bool before = false, after = false;
+        for (int k = 0; k < n; k++) {
+            before |= k <= i && p->path[order[k]].x == x;
+            after |= k >= i && p->path[order[k]].x == x;
+        }
+        components += before && after ? 2 * p->x.segment[x].ir.l + 1 : 0;
+    }
+    return components;
+}
+
+static int predict_registers(struct arena *a, const struct batch *g)
 {
     const struct demand *d = g->demand;
     const struct problem *p = d->plan->problem;
-    int most = 0;
-    for (int i = 0; i < p->paths; i++) {
-        const struct path *q = &p->path[i];
-        if (d->variant_of[i] < 0)
-            continue;
-        int x = (2 * q->l1 + 1) * (demand_inputs_of(d, SLOT_X) + demand_outputs_of(d, SLOT_X));
+    int *order = NEW_ARRAY(a, int, p->paths + 1), n = sorted_paths(a, g, order), most = 0;
+    for (int i = 0; i < n; i++) {
+        const struct path *q = &p->path[order[i]];
+        int x = (2 * q->l1 + 1) * demand_inputs_of(d, SLOT_X) +
+                carried(p, n, order, i) * demand_outputs_of(d, SLOT_X);
         int z = (2 * q->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G));
         int y = (2 * q->l2 + 1) * (demand_inputs_of(d, SLOT_Y) + demand_outputs_of(d, SLOT_Y));
         most = most > x + y + z ? most : x + y + z;
@@ -185,9 +223,10 @@ static int predict_registers(const struct batch *g)
 }
 
 /* Divides and lays out for sets of so many bytes and rings of so many stages; does it fit? */
-static bool try_layout(struct arena *a, struct batch *g, int limit, int stages)
+static bool try_layout(struct arena *a, struct batch *g, int limit, int stages, int most_paths)
 {
-    divide(a, g, limit);
+    divide(a, g, limit, most_paths);
+    find_ends(a, g);
     g->stages = stages;
     g->buffers = 1 + (stages - 1 + g->sets - 1) / g->sets;
     batch_layout_slices(a, g);
@@ -195,25 +234,48 @@ static bool try_layout(struct arena *a, struct batch *g, int limit, int stages)
     return (g->block->bytes + RESERVED) * g->blocks <= g->device->shared_bytes + RESERVED;
 }
 
-/* Large sets save turns; what counts first is that many warps share a multiprocessor, then that a turn or
- * two are under way while one is worked on. */
-static bool choose(struct arena *a, struct batch *g, const struct target *target)
+/* Bytes under way to a multiprocessor, if all stages but one are. */
+static double under_way(const struct batch *g)
 {
-    static const int limit[] = {8192, 6144, 4096, 3072, 2048, 1024}, stages[] = {4, 3, 2};
-    const struct spec *spec = g->demand->plan->problem->spec;
-    int set_warps = knob_value(spec, target, KNOB_WARPS), set_stages = knob_value(spec, target, KNOB_STAGES);
-    for (int o = 0; o < g->device->occupancies; o++) {
-        int warps = g->device->occupancy[o].warps;
-        bool last = o == g->device->occupancies - 1;
-        if (set_warps ? warps != set_warps : !last && device_registers(g->device, warps) < g->registers)
+    double bytes = g->x_by_set ? 0 : g->rows.bytes;
+    for (int s = 0; s < g->sets; s++)
+        bytes += g->set[s].stage.bytes;
+    return bytes / g->sets * (g->stages - 1) * g->warps * g->blocks;
+}
+
+/* The largest sets of paths, and so the fewest turns, for which the memory that there is lets enough be under
+ * way; with x by channel block, if that can be, or else by path set. */
+static bool choose_sets(struct arena *a, struct batch *g, const struct choice *c)
+{
+    static const int limit[] = {8192, 6144, 4096, 3072, 2048, 1536, 1024, 0}, stages[] = {4, 3, 2};
+    for (int step = 0; step < 3; step++) /* enough is under way, the same with x by set, what fits */
+        for (size_t i = 0; i < sizeof limit / sizeof *limit; i++)
+            for (size_t s = 0; s < sizeof stages / sizeof *stages; s++) {
+                int n = c->stages ? c->stages : stages[s];
+                g->x_by_set = step > 0;
+                if (try_layout(a, g, limit[i], n, c->paths) && (step == 2 || n > 2) &&
+                    (step == 2 || under_way(g) >= UNDER_WAY))
+                    return true;
+            }
+    return false;
+}
+
+static bool choose(struct arena *a, struct batch *g, const struct choice *c)
+{
+    const struct device *device = g->device;
+    g->warps = BLOCK_WARPS;
+    for (int o = 0; o < device->occupancies; o++) {
+        int warps = device->occupancy[o].warps;
+        bool last = o == device->occupancies - 1;
+        if (c->warps ? warps != c->warps : !last && device_registers(device, warps) < g->registers)
             continue;
-        g->warps = BLOCK_WARPS;
-        for (g->blocks = warps / g->warps; g->blocks > 0; g->blocks = last || set_warps ? g->blocks - 1 : 0)
-            for (size_t s = 0; s < sizeof stages / sizeof *stages; s++)
-                for (size_t i = 0; i < sizeof limit / sizeof *limit; i++)
-                    if (try_layout(a, g, limit[i], set_stages ? set_stages : stages[s]))
-                        return true;
+        g->blocks = warps / g->warps;
+        if (choose_sets(a, g, c))
+            return true;
     }
+    for (g->blocks = 1; g->warps > 0; g->warps--)
+        if (choose_sets(a, g, c))
+            return true;
     return false;
 }
 
@@ -243,11 +305,14 @@ const char *batch_plan(struct arena *a, struct schedule *s)
     const struct demand *d = s->demand;
     const struct problem *p = d->plan->problem;
     struct batch *g = NEW(a, struct batch);
+    const struct choice c = {knob_value(p->spec, s->target, KNOB_STAGES),
+                             knob_value(p->spec, s->target, KNOB_WARPS),
+                             knob_value(p->spec, s->target, KNOB_PATHS)};
     g->demand = d;
     g->device = s->target->device;
     find_parts(a, g);
-    g->registers = predict_registers(g);
-    if (!choose(a, g, s->target))
+    g->registers = predict_registers(a, g);
+    if (!choose(a, g, &c))
         return "a stage larger than shared memory";
     for (int i = 0; i < p->paths; i++)
         if (d->variant_of[i] >= 0)

@@ -83,59 +83,47 @@ static void emit_path(struct batch_writer *c, int i)
     }
 }
 
-/* Does an earlier set read the segment of x? */
-static bool read_before(const struct batch_writer *c, int x)
-{
-    for (int s = 0; s < c->number; s++)
-        for (int i = 0; i < c->g->set[s].xs; i++)
-            if (c->g->set[s].x[i] == x)
-                return true;
-    return false;
-}
-
-/* A lane's channel of the segments of x, and what it adds to their gradients. */
+/* A lane's channel of the segments of x. */
 static void emit_x(struct batch_writer *c)
 {
     struct source *w = c->w;
-    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1);
-    for (int outputs = 0; outputs < 2; outputs++) {
-        int n = batch_operands(c, SLOT_X, outputs, number);
-        for (int i = 0; i < n; i++)
-            for (int k = 0; k < c->s->xs; k++) {
-                const char *name =
-                    outputs ? w->form->output[number[i]].symbol : w->form->input[number[i]].symbol;
-                int x = c->s->x[k], d = 2 * w->problem->x.segment[x].ir.l + 1;
-                line(c->o, "real %ss%d[%d]%s;", name, x, d, outputs ? " = {0}" : "");
-                if (!outputs)
-                    line(c->o, "cgtp_load_lane(%ss%d, rows.%ss%d, lane);", name, x, name, x);
-            }
-    }
-}
-
-static void leave_x(struct batch_writer *c)
-{
-    struct source *w = c->w;
-    int *number = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = batch_operands(c, SLOT_X, true, number);
+    const char *from = c->g->x_by_set ? "at" : "rows";
+    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1), n = batch_operands(c, SLOT_X, false, number);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < c->s->xs; k++) {
-            const char *name = w->form->output[number[i]].symbol;
+            const char *name = w->form->input[number[i]].symbol;
             int x = c->s->x[k];
-            line(c->o, "cgtp_%s_lane(own.sums.%ss%d, %ss%d, lane);", read_before(c, x) ? "add" : "store",
-                 name, x, name, x);
+            line(c->o, "real %ss%d[%d];", name, x, 2 * w->problem->x.segment[x].ir.l + 1);
+            line(c->o, "cgtp_load_lane(%ss%d, %s.%ss%d, lane);", name, x, from, name, x);
         }
 }
 
-static void leave_z(struct batch_writer *c)
+/* Results of the set, and sums of slot x that are complete: through shared memory to their rows. */
+static void leave(struct batch_writer *c)
 {
     struct source *w = c->w;
-    int *number = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = batch_operands(c, SLOT_G, true, number);
-    if (n)
+    int *z = NEW_ARRAY(w->arena, int, w->form->outputs + 1), zs = batch_operands(c, SLOT_G, true, z);
+    int *x = NEW_ARRAY(w->arena, int, w->form->outputs + 1), xs = batch_operands(c, SLOT_X, true, x);
+    const char *out = arena_printf(w->arena, "own.out.set%d", c->number);
+    xs = c->s->ends ? xs : 0;
+    for (int i = 0; i < xs; i++)
+        for (int k = 0; k < c->s->ends; k++) {
+            const char *name = w->form->output[x[i]].symbol;
+            line(c->o, "cgtp_store_lane(%s.%ss%d, %ss%d, lane);", out, name, c->s->end[k], name,
+                 c->s->end[k]);
+        }
+    if (zs || xs)
         line(c->o, "cgtp_sync_warp();");
-    for (int i = 0; i < n; i++) {
-        const char *name = w->form->output[number[i]].symbol;
-        line(c->o, "cgtp_write_segments<set_%d, CGTP_STORE>(l.%s + now.item * %lld, now.block, lane%s);",
-             c->number, name, (long long)w->problem->dim[SLOT_G],
-             batch_fields(c, arena_printf(w->arena, "own.out.set%d", c->number), name, SLOT_G));
+    for (int i = 0; i < zs; i++) {
+        const char *name = w->form->output[z[i]].symbol;
+        line(c->o, "cgtp_write_segments<set_%d_z, CGTP_STORE>(l.%s + now.item * %lld, now.block, lane%s);",
+             c->number, name, (long long)w->problem->dim[SLOT_G], batch_fields_z(c, out, name));
+    }
+    for (int i = 0; i < xs; i++) {
+        const char *name = w->form->output[x[i]].symbol;
+        line(c->o, "cgtp_write_segments<set_%d_end, CGTP_STORE>(l.%s + now.item * %lld, now.block, lane%s);",
+             c->number, name, (long long)w->problem->dim[SLOT_X],
+             batch_fields(c, out, name, SLOT_X, c->s->ends, c->s->end));
     }
 }
 
@@ -160,8 +148,7 @@ void batch_turn(struct batch_writer *c)
     }
     for (int i = 0; i < c->s->paths; i++)
         emit_path(c, i);
-    leave_x(c);
-    leave_z(c);
+    leave(c);
     if (some)
         line(c->o, "}");
     line(c->o, "}");
