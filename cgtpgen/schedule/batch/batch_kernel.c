@@ -11,7 +11,7 @@ static void emit_channel_block(struct batch_writer *c)
             for (int k = 0; k < c->g->set[s].ends; k++) {
                 int x = c->g->set[s].end[k];
                 line(c->o, "real %ss%d[%d] = {0};", w->form->output[number[i]].symbol, x,
-                     2 * w->problem->x.segment[x].ir.l + 1);
+                     c->g->channels * (2 * w->problem->x.segment[x].ir.l + 1));
             }
     for (int s = 0; s < c->g->sets; s++) {
         c->number = s;

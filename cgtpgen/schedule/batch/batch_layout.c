@@ -37,7 +37,7 @@ static void add_slice(struct arena *a, const struct batch *g, struct layout *l, 
 {
     static const char *const by[SLOT_COUNT] = {[SLOT_W] = "path"};
     layout_add(a, l, batch_field(a, name, slot, number), "real", element_size(g), CHUNK,
-               BATCH_LANES * components,
+               BATCH_LANES * g->channels * components,
                arena_printf(a, "%s, by %s", name, by[slot] ? by[slot] : "irreps segment"));
 }
 

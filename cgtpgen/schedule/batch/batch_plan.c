@@ -10,6 +10,7 @@ enum {
 
 /* Planner knobs; 0: chosen by the planner. */
 struct choice {
+    int channels;      /* V */
     int stages, warps; /* of a ring; of a multiprocessor */
     int paths;         /* most in a set */
 };
@@ -71,7 +72,8 @@ static void find_parts(struct arena *a, struct batch *g)
             at++;
         struct batch_part *part = &g->part[at];
         if (at == g->parts) {
-            *part = (struct batch_part){q->mul_x, q->mul_x / BATCH_LANES, 0, NEW_ARRAY(a, int, p->x.n + 1)};
+            *part = (struct batch_part){q->mul_x, q->mul_x / (BATCH_LANES * g->channels), 0,
+                                        NEW_ARRAY(a, int, p->x.n + 1)};
             g->parts++;
         }
         if (!has(part->xs, part->x, q->x))
@@ -122,7 +124,7 @@ static int path_bytes(const struct batch *g, const struct path *q, bool new_z)
     const struct demand *d = g->demand;
     int zs = demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G);
     int components = (q->weighted ? demand_inputs_of(d, SLOT_W) : 0) + (new_z ? zs * (2 * q->l3 + 1) : 0);
-    return element_size(d->plan) * BATCH_LANES * components;
+    return element_size(d->plan) * BATCH_LANES * g->channels * components;
 }
 
 static void add_path(struct batch *g, struct batch_set *s, int number)
@@ -137,7 +139,7 @@ static void add_path(struct batch *g, struct batch_set *s, int number)
     if (!has(s->xs, s->x, q->x))
         s->x[s->xs++] = q->x;
     s->bytes += path_bytes(g, q, new_z);
-    s->work += code_instructions(code->channel) + code_instructions(code->item) +
+    s->work += g->channels * code_instructions(code->channel) + code_instructions(code->item) +
                (2 * q->l1 + 1) * (demand_inputs_of(d, SLOT_X) + demand_outputs_of(d, SLOT_X)) +
                (2 * q->l2 + 1) * demand_inputs_of(d, SLOT_Y) +
                (2 * q->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G)) +
@@ -216,7 +218,8 @@ static int predict_registers(struct arena *a, const struct batch *g)
                 carried(p, n, order, i) * demand_outputs_of(d, SLOT_X);
         int z = (2 * q->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G));
         int y = (2 * q->l2 + 1) * (demand_inputs_of(d, SLOT_Y) + demand_outputs_of(d, SLOT_Y));
-        most = most > x + y + z ? most : x + y + z;
+        int all = g->channels * (x + z) + y;
+        most = most > all ? most : all;
     }
     int sums = (int)p->dim[SLOT_Y] * demand_outputs_of(d, SLOT_Y);
     return element_size(d->plan) / 4 * (sums + most) + OWN_REGISTERS;
@@ -234,49 +237,71 @@ static bool try_layout(struct arena *a, struct batch *g, int limit, int stages, 
     return (g->block->bytes + RESERVED) * g->blocks <= g->device->shared_bytes + RESERVED;
 }
 
-/* Bytes under way to a multiprocessor, if all stages but one are. */
-static double under_way(const struct batch *g)
+/* Are enough bytes under way to a multiprocessor while all stages but one are? As large a part of what the
+ * memory needs as inputs have in what is moved. */
+static bool enough_under_way(const struct batch *g)
 {
-    double bytes = g->x_by_set ? 0 : g->rows.bytes;
-    for (int s = 0; s < g->sets; s++)
-        bytes += g->set[s].stage.bytes;
-    return bytes / g->sets * (g->stages - 1) * g->warps * g->blocks;
+    double in = g->x_by_set ? 0 : g->rows.bytes, out = 0;
+    for (int s = 0; s < g->sets; s++) {
+        in += g->set[s].stage.bytes;
+        out += g->set[s].out.bytes;
+    }
+    return in / g->sets * (g->stages - 1) * g->warps * g->blocks >= UNDER_WAY * in / (in + out);
 }
 
-/* The largest sets of paths, and so the fewest turns, for which the memory that there is lets enough be under
- * way; with x by channel block, if that can be, or else by path set. */
-static bool choose_sets(struct arena *a, struct batch *g, const struct choice *c)
+/* What an attempt asks of sets and stages. */
+struct demanded {
+    bool x_by_set, enough; /* enough bytes are under way, in rings of more than two stages */
+    int least;             /* bytes of a channel of a lane in a set */
+};
+
+/* The largest sets of paths, and so the fewest turns, for which the memory that there is suffices. */
+static bool choose_sets(struct arena *a, struct batch *g, const struct choice *c, const struct demanded *q)
 {
     static const int limit[] = {8192, 6144, 4096, 3072, 2048, 1536, 1024, 0}, stages[] = {4, 3, 2};
-    for (int step = 0; step < 3; step++) /* enough is under way, the same with x by set, what fits */
-        for (size_t i = 0; i < sizeof limit / sizeof *limit; i++)
-            for (size_t s = 0; s < sizeof stages / sizeof *stages; s++) {
-                int n = c->stages ? c->stages : stages[s];
-                g->x_by_set = step > 0;
-                if (try_layout(a, g, limit[i], n, c->paths) && (step == 2 || n > 2) &&
-                    (step == 2 || under_way(g) >= UNDER_WAY))
-                    return true;
-            }
+    g->x_by_set = q->x_by_set;
+    for (size_t i = 0; i < sizeof limit / sizeof *limit && limit[i] >= q->least * g->channels; i++)
+        for (size_t s = 0; s < sizeof stages / sizeof *stages; s++) {
+            int n = c->stages ? c->stages : stages[s];
+            if (try_layout(a, g, limit[i], n, c->paths) &&
+                (!q->enough || ((c->stages || n > 2) && enough_under_way(g))))
+                return true;
+        }
     return false;
 }
 
+/* Many warps share a multiprocessor, if sets and rings then are large enough; x comes by channel block, if it
+ * can, or else by path set. */
 static bool choose(struct arena *a, struct batch *g, const struct choice *c)
 {
+    static const struct demanded step[] = {
+        {false, true, 2048}, {true, true, 2048}, {true, true, 1024}, {true, true, 0}, {true, false, 0}};
     const struct device *device = g->device;
     g->warps = BLOCK_WARPS;
-    for (int o = 0; o < device->occupancies; o++) {
-        int warps = device->occupancy[o].warps;
-        bool last = o == device->occupancies - 1;
-        if (c->warps ? warps != c->warps : !last && device_registers(device, warps) < g->registers)
-            continue;
-        g->blocks = warps / g->warps;
-        if (choose_sets(a, g, c))
-            return true;
-    }
+    for (size_t i = 0; i < sizeof step / sizeof *step; i++)
+        for (int o = 0; o < device->occupancies; o++) {
+            int warps = device->occupancy[o].warps;
+            bool last = o == device->occupancies - 1;
+            if (c->warps ? warps != c->warps : !last && device_registers(device, warps) < g->registers)
+                continue;
+            g->blocks = warps / g->warps;
+            if (choose_sets(a, g, c, &step[i]))
+                return true;
+        }
     for (g->blocks = 1; g->warps > 0; g->warps--)
-        if (choose_sets(a, g, c))
+        if (choose_sets(a, g, c, &step[sizeof step / sizeof *step - 1]))
             return true;
     return false;
+}
+
+/* Two channels per lane where slices of one are shorter than memory likes. */
+static int choose_channels(const struct demand *d, const struct choice *c)
+{
+    const int most = c->channels ? c->channels : element_size(d->plan) < 8 ? 2 : 1;
+    for (int i = 0; i < d->plan->problem->paths; i++)
+        if (d->variant_of[i] >= 0 && d->plan->problem->path[i].mul_x % (BATCH_LANES * most))
+            return 1;
+    return most;
 }
 
 /* ---- cost ---- */
@@ -305,12 +330,14 @@ const char *batch_plan(struct arena *a, struct schedule *s)
     const struct demand *d = s->demand;
     const struct problem *p = d->plan->problem;
     struct batch *g = NEW(a, struct batch);
-    const struct choice c = {knob_value(p->spec, s->target, KNOB_STAGES),
-                             knob_value(p->spec, s->target, KNOB_WARPS),
-                             knob_value(p->spec, s->target, KNOB_PATHS)};
+    const struct choice c = {
+        knob_value(p->spec, s->target, KNOB_CHANNELS), knob_value(p->spec, s->target, KNOB_STAGES),
+        knob_value(p->spec, s->target, KNOB_WARPS), knob_value(p->spec, s->target, KNOB_PATHS)};
     g->demand = d;
     g->device = s->target->device;
+    g->channels = choose_channels(d, &c);
     find_parts(a, g);
+
     g->registers = predict_registers(a, g);
     if (!choose(a, g, &c))
         return "a stage larger than shared memory";

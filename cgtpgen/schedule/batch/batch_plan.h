@@ -1,6 +1,7 @@
 /* batch_plan.h - the pipelined batch: channelwise products of items that have rows of their own.
  *
- * A warp takes whole items. It works on a channel block (32 channels) at a time, and on a path set at a time
+ * A warp takes whole items. It works on a channel block (32 V channels) at a time, and on a path set at a
+ time
  * in that. The slices of x and y that a channel block needs lie in shared memory until its last path set; the
  * slices of w and z of a path set come through a ring of stages by asynchronous copies, one path set per
  * turn, and rows of results leave from shared memory as whole lines. Where slices of x are too large to lie
@@ -15,7 +16,7 @@
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
 
-/* Lanes of a warp: channels of a channel block. */
+/* Lanes of a warp. */
 enum { BATCH_LANES = 32 };
 
 /* Segments of x with the same number of channels. */
@@ -45,6 +46,7 @@ struct batch {
     struct batch_part *part;
     int sets;
     struct batch_set *set;
+    int channels;              /* V: neighbouring channels of a lane */
     int channel_blocks;        /* of an item: most of any part */
     int stages, warps, blocks; /* of a ring; of a block; a multiprocessor must hold */
     bool x_by_set;             /* x comes with each path set that reads it */
