@@ -50,15 +50,6 @@ template <typename Rows, int buffers, int blocks> struct cgtp_channel_blocks {
     }
 };
 
-/* Adds to the lane's channel of a slice. */
-template <int n, int m> CGTP_DEVICE void cgtp_add_lane(real (&slice)[m], const real (&r)[n], int lane)
-{
-    static_assert(m == n * CGTP_LANES, "a slice of these channels");
-    CGTP_UNROLL
-    for (int i = 0; i < n; i++)
-        slice[lane * n + i] += r[i];
-}
-
 /* ---- on the host ---- */
 
 /* Blocks of a launch: what the device holds, or a warp per item. */

@@ -80,7 +80,9 @@ static void report(struct report *r, const struct schedule *s)
     report_number(r, "shared_bytes_per_block", g->block->bytes);
     report_number(r, "registers_most", device_registers(g->device, g->blocks * g->warps));
     report_number(r, "registers", g->registers);
+    report_number(r, "channels_per_lane", g->channels);
     report_number(r, "channel_blocks", g->channel_blocks);
+    report_flag(r, "x_by_set", g->x_by_set);
     report_number(r, "instructions_per_item", g->work);
     for (int i = 0; i < g->sets; i++) {
         const struct batch_set *q = &g->set[i];

@@ -28,8 +28,10 @@ void batch_tables(struct batch_writer *);
 /* The functions that start the copies of a path set: load_0, .., and load for whichever a turn has. */
 void batch_loads(struct batch_writer *);
 
-/* "at.z0, at.z1": the fields of an operand of slot z for the set; of an operand of slot x for the part. */
-const char *batch_fields(const struct batch_writer *, const char *from, const char *name, enum slot slot);
+/* ", at.x0, at.x1": the fields of an operand for so many segments; of slot z for those of the set. */
+const char *batch_fields(const struct batch_writer *, const char *from, const char *name, enum slot slot,
+                         int n, const int *segment);
+const char *batch_fields_z(const struct batch_writer *, const char *from, const char *name);
 
 /* The work of the set: a turn. */
 void batch_turn(struct batch_writer *);

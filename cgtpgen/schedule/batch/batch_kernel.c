@@ -1,34 +1,24 @@
 /* batch_kernel.c - the pipelined batch: the kernel, and its launch. */
 #include "schedule/batch/batch_emit.h"
 
-/* Results of a channel block that the path sets share. */
-static void leave_block(struct batch_writer *c)
+static void emit_channel_block(struct batch_writer *c)
 {
     struct source *w = c->w;
     int *number = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = batch_operands(c, SLOT_X, true, number);
-    if (n)
-        line(c->o, "cgtp_sync_warp();");
-    for (int i = 0; i < n; i++)
-        for (int part = 0; part < c->g->parts; part++) {
-            const char *name = w->form->output[number[i]].symbol;
-            c->part = &c->g->part[part];
-            if (c->part->blocks < c->g->channel_blocks)
-                line(c->o, "if (now.block < %d)", c->part->blocks);
-            line(c->o, "cgtp_write_segments<part_%d, CGTP_STORE>(l.%s + now.item * %lld, now.block, lane%s);",
-                 part, name, (long long)w->problem->dim[SLOT_X], batch_fields(c, "own.sums", name, SLOT_X));
-        }
-}
-
-static void emit_channel_block(struct batch_writer *c)
-{
     line(c->o, "now.advance();");
+    for (int i = 0; i < n; i++)
+        for (int s = 0; s < c->g->sets; s++)
+            for (int k = 0; k < c->g->set[s].ends; k++) {
+                int x = c->g->set[s].end[k];
+                line(c->o, "real %ss%d[%d] = {0};", w->form->output[number[i]].symbol, x,
+                     c->g->channels * (2 * w->problem->x.segment[x].ir.l + 1));
+            }
     for (int s = 0; s < c->g->sets; s++) {
         c->number = s;
         c->s = &c->g->set[s];
         c->part = &c->g->part[c->s->part];
         batch_turn(c);
     }
-    leave_block(c);
     line(c->o, "done += %d;", c->g->sets);
 }
 

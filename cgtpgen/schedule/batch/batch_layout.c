@@ -37,18 +37,15 @@ static void add_slice(struct arena *a, const struct batch *g, struct layout *l, 
 {
     static const char *const by[SLOT_COUNT] = {[SLOT_W] = "path"};
     layout_add(a, l, batch_field(a, name, slot, number), "real", element_size(g), CHUNK,
-               BATCH_LANES * components,
+               BATCH_LANES * g->channels * components,
                arena_printf(a, "%s, by %s", name, by[slot] ? by[slot] : "irreps segment"));
 }
 
-static void add_segments_x(struct arena *a, const struct batch *g, struct layout *l, const char *name)
+static void add_segments_x(struct arena *a, const struct batch *g, struct layout *l, const char *name, int n,
+                           const int *x)
 {
-    const struct problem *p = g->demand->plan->problem;
-    for (int i = 0; i < g->parts; i++)
-        for (int k = 0; k < g->part[i].xs; k++) {
-            int x = g->part[i].x[k];
-            add_slice(a, g, l, name, SLOT_X, x, 2 * p->x.segment[x].ir.l + 1);
-        }
+    for (int i = 0; i < n; i++)
+        add_slice(a, g, l, name, SLOT_X, x[i], 2 * g->demand->plan->problem->x.segment[x[i]].ir.l + 1);
 }
 
 static void add_segments_z(struct arena *a, const struct batch *g, const struct batch_set *s,
@@ -74,10 +71,17 @@ static void lay_out_set(struct arena *a, const struct batch *g, struct batch_set
             add_slice(a, g, &s->stage, k->input[i].symbol, SLOT_W, path[j], 1);
         if (k->input[i].slot == SLOT_G)
             add_segments_z(a, g, s, &s->stage, k->input[i].symbol);
+        if (k->input[i].slot == SLOT_X && g->x_by_set)
+            add_segments_x(a, g, &s->stage, k->input[i].symbol, s->xs, s->x);
     }
-    for (int o = 0; o < g->demand->outputs; o++)
-        if (demand_output(g->demand, o)->slot == SLOT_G)
-            add_segments_z(a, g, s, &s->out, demand_output(g->demand, o)->symbol);
+    for (int o = 0; o < g->demand->outputs; o++) {
+        const struct form_output *f = demand_output(g->demand, o);
+        if (f->slot == SLOT_G)
+            add_segments_z(a, g, s, &s->out, f->symbol);
+        if (f->slot == SLOT_X)
+            add_segments_x(a, g, &s->out, f->symbol, s->ends, s->end);
+    }
+
     s->bytes = s->stage.bytes + s->out.bytes;
     if (!s->stage.bytes)
         layout_add(a, &s->stage, "nothing", "unsigned char", 1, CHUNK, CHUNK, NULL);
@@ -87,20 +91,18 @@ void batch_layout_slices(struct arena *a, struct batch *g)
 {
     const struct kernel_form *k = g->demand->kernel->form;
     g->rows = (struct layout){.note = "What is there for all path sets of a channel block.", .align = CHUNK};
-    g->sums = (struct layout){.align = CHUNK};
+
     for (int i = 0; i < k->inputs; i++) {
         const struct form_argument *in = &k->input[i];
         if (!demand_reads(g->demand, i))
             continue;
-        if (in->slot == SLOT_X)
-            add_segments_x(a, g, &g->rows, in->symbol);
+        for (int part = 0; part < g->parts && in->slot == SLOT_X && !g->x_by_set; part++)
+            add_segments_x(a, g, &g->rows, in->symbol, g->part[part].xs, g->part[part].x);
         if (in->slot == SLOT_Y)
             layout_add(a, &g->rows, in->symbol, "real", element_size(g), CHUNK,
                        (int)g->demand->plan->problem->dim[SLOT_Y], NULL);
     }
-    for (int o = 0; o < g->demand->outputs; o++)
-        if (demand_output(g->demand, o)->slot == SLOT_X)
-            add_segments_x(a, g, &g->sums, demand_output(g->demand, o)->symbol);
+
     if (!g->rows.bytes)
         layout_add(a, &g->rows, "nothing", "unsigned char", 1, CHUNK, CHUNK, NULL);
     layout_pad(a, &g->rows, LINE);
@@ -128,8 +130,7 @@ void batch_layout_block(struct arena *a, struct batch *g)
     layout_nest(a, &g->warp, "rows", &g->rows, g->buffers, NULL);
     if (g->out.bytes)
         layout_nest(a, &g->warp, "out", &g->out, 0, "rows on their way to memory");
-    if (g->sums.bytes)
-        layout_nest(a, &g->warp, "sums", &g->sums, 0, "those of the channel block");
+
     layout_pad(a, &g->warp, LINE);
     layout_nest(a, g->block, "warp", &g->warp, g->warps, NULL);
 }

@@ -2,9 +2,17 @@
 #include "schedule/batch/batch_plan.h"
 
 enum {
-    OWN_REGISTERS = 56, /* addresses, counters, temporaries */
-    BLOCK_WARPS = 4,    /* of a block */
-    RESERVED = 1024     /* bytes that the device takes of each block's shared memory */
+    OWN_REGISTERS = 56,  /* addresses, counters, temporaries */
+    BLOCK_WARPS = 4,     /* of a block */
+    RESERVED = 1024,     /* bytes that the device takes of each block's shared memory */
+    UNDER_WAY = 48 << 10 /* bytes to a multiprocessor that keep an H200's memory busy */
+};
+
+/* Planner knobs; 0: chosen by the planner. */
+struct choice {
+    int channels;      /* V */
+    int stages, warps; /* of a ring; of a multiprocessor */
+    int paths;         /* most in a set */
 };
 
 static int element_size(const struct plan *plan)
@@ -68,7 +76,8 @@ static void find_parts(struct arena *a, struct batch *g)
             at++;
         struct batch_part *part = &g->part[at];
         if (at == g->parts) {
-            *part = (struct batch_part){q->mul_x, q->mul_x / BATCH_LANES, 0, NEW_ARRAY(a, int, p->x.n + 1)};
+            *part = (struct batch_part){q->mul_x, q->mul_x / (BATCH_LANES * g->channels), 0,
+                                        NEW_ARRAY(a, int, p->x.n + 1)};
             g->parts++;
         }
         if (!has(part->xs, part->x, q->x))
@@ -119,7 +128,7 @@ static int path_bytes(const struct batch *g, const struct path *q, bool new_z)
     const struct demand *d = g->demand;
     int zs = demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G);
     int components = (q->weighted ? demand_inputs_of(d, SLOT_W) : 0) + (new_z ? zs * (2 * q->l3 + 1) : 0);
-    return element_size(d->plan) * BATCH_LANES * components;
+    return element_size(d->plan) * BATCH_LANES * g->channels * components;
 }
 
 static void add_path(struct batch *g, struct batch_set *s, int number)
@@ -134,7 +143,7 @@ static void add_path(struct batch *g, struct batch_set *s, int number)
     if (!has(s->xs, s->x, q->x))
         s->x[s->xs++] = q->x;
     s->bytes += path_bytes(g, q, new_z);
-    s->work += code_instructions(code->channel) + code_instructions(code->item) +
+    s->work += g->channels * code_instructions(code->channel) + code_instructions(code->item) +
                (2 * q->l1 + 1) * (demand_inputs_of(d, SLOT_X) + demand_outputs_of(d, SLOT_X)) +
                (2 * q->l2 + 1) * demand_inputs_of(d, SLOT_Y) +
                (2 * q->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G)) +
@@ -142,7 +151,7 @@ static void add_path(struct batch *g, struct batch_set *s, int number)
 }
 
 /* Divides the paths into sets of at most `limit` bytes per channel block, where that can be. */
-static void divide(struct arena *a, struct batch *g, int limit)
+static void divide(struct arena *a, struct batch *g, int limit, int most_paths)
 {
     const struct problem *p = g->demand->plan->problem;
     int *order = NEW_ARRAY(a, int, p->paths + 1), n = sorted_paths(a, g, order);
@@ -156,7 +165,8 @@ static void divide(struct arena *a, struct batch *g, int limit)
         while (g->part[part].mul != q->mul_x)
             part++;
         struct batch_set *s = &g->set[g->sets - (g->sets > 0)];
-        if (g->sets == 0 || s->part != part || s->bytes + bytes > limit) {
+        if (g->sets == 0 || s->part != part || s->bytes + bytes > limit ||
+            (most_paths && s->paths + end - i > most_paths)) {
             s = &g->set[g->sets++];
             *s = (struct batch_set){.part = part,
                                     .path = NEW_ARRAY(a, int, n),
@@ -168,30 +178,62 @@ static void divide(struct arena *a, struct batch *g, int limit)
     }
 }
 
+/* Segments of x that no later set reads. */
+static void find_ends(struct arena *a, struct batch *g)
+{
+    for (int s = 0; s < g->sets; s++) {
+        struct batch_set *q = &g->set[s];
+        q->end = NEW_ARRAY(a, int, q->xs + 1);
+        for (int i = 0; i < q->xs; i++) {
+            bool later = false;
+            for (int t = s + 1; t < g->sets; t++)
+                later |= has(g->set[t].xs, g->set[t].x, q->x[i]);
+            if (!later)
+                q->end[q->ends++] = q->x[i];
+        }
+    }
+}
+
 /* ---- registers, shared memory ---- */
 
-static int predict_registers(const struct batch *g)
+/* Components of the segments of x that paths read both up to number i and from there on. */
+static int carried(const struct problem *p, int n, const int *order, int i)
+{
+    int components = 0;
+    for (int x = 0; x < p->x.n; x++) {
+        bool before = false, after = false;
+        for (int k = 0; k < n; k++) {
+            before |= k <= i && p->path[order[k]].x == x;
+            after |= k >= i && p->path[order[k]].x == x;
+        }
+        components += before && after ? 2 * p->x.segment[x].ir.l + 1 : 0;
+    }
+    return components;
+}
+
+static int predict_registers(struct arena *a, const struct batch *g)
 {
     const struct demand *d = g->demand;
     const struct problem *p = d->plan->problem;
-    int most = 0;
-    for (int i = 0; i < p->paths; i++) {
-        const struct path *q = &p->path[i];
-        if (d->variant_of[i] < 0)
-            continue;
-        int x = (2 * q->l1 + 1) * (demand_inputs_of(d, SLOT_X) + demand_outputs_of(d, SLOT_X));
+    int *order = NEW_ARRAY(a, int, p->paths + 1), n = sorted_paths(a, g, order), most = 0;
+    for (int i = 0; i < n; i++) {
+        const struct path *q = &p->path[order[i]];
+        int x = (2 * q->l1 + 1) * demand_inputs_of(d, SLOT_X) +
+                carried(p, n, order, i) * demand_outputs_of(d, SLOT_X);
         int z = (2 * q->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G));
         int y = (2 * q->l2 + 1) * (demand_inputs_of(d, SLOT_Y) + demand_outputs_of(d, SLOT_Y));
-        most = most > x + y + z ? most : x + y + z;
+        int all = g->channels * (x + z) + y;
+        most = most > all ? most : all;
     }
     int sums = (int)p->dim[SLOT_Y] * demand_outputs_of(d, SLOT_Y);
     return element_size(d->plan) / 4 * (sums + most) + OWN_REGISTERS;
 }
 
 /* Divides and lays out for sets of so many bytes and rings of so many stages; does it fit? */
-static bool try_layout(struct arena *a, struct batch *g, int limit, int stages)
+static bool try_layout(struct arena *a, struct batch *g, int limit, int stages, int most_paths)
 {
-    divide(a, g, limit);
+    divide(a, g, limit, most_paths);
+    find_ends(a, g);
     g->stages = stages;
     g->buffers = 1 + (stages - 1 + g->sets - 1) / g->sets;
     batch_layout_slices(a, g);
@@ -199,26 +241,71 @@ static bool try_layout(struct arena *a, struct batch *g, int limit, int stages)
     return (g->block->bytes + RESERVED) * g->blocks <= g->device->shared_bytes + RESERVED;
 }
 
-/* Large sets save turns; what counts first is that many warps share a multiprocessor, then that a turn or
- * two are under way while one is worked on. */
-static bool choose(struct arena *a, struct batch *g, const struct target *target)
+/* Are enough bytes under way to a multiprocessor while all stages but one are? As large a part of what the
+ * memory needs as inputs have in what is moved. */
+static bool enough_under_way(const struct batch *g)
 {
-    static const int limit[] = {8192, 6144, 4096, 3072, 2048, 1024}, stages[] = {4, 3, 2};
-    const struct spec *spec = g->demand->plan->problem->spec;
-    int set_warps = knob_value(spec, target, KNOB_WARPS), set_stages = knob_value(spec, target, KNOB_STAGES);
-    for (int o = 0; o < g->device->occupancies; o++) {
-        int warps = g->device->occupancy[o].warps;
-        bool last = o == g->device->occupancies - 1;
-        if (set_warps ? warps != set_warps : !last && device_registers(g->device, warps) < g->registers)
-            continue;
-        g->warps = BLOCK_WARPS;
-        for (g->blocks = warps / g->warps; g->blocks > 0; g->blocks = last || set_warps ? g->blocks - 1 : 0)
-            for (size_t s = 0; s < sizeof stages / sizeof *stages; s++)
-                for (size_t i = 0; i < sizeof limit / sizeof *limit; i++)
-                    if (try_layout(a, g, limit[i], set_stages ? set_stages : stages[s]))
-                        return true;
+    double in = g->x_by_set ? 0 : g->rows.bytes, out = 0;
+    for (int s = 0; s < g->sets; s++) {
+        in += g->set[s].stage.bytes;
+        out += g->set[s].out.bytes;
     }
+    return in / g->sets * (g->stages - 1) * g->warps * g->blocks >= UNDER_WAY * in / (in + out);
+}
+
+/* What an attempt asks of sets and stages. */
+struct demanded {
+    bool x_by_set, enough; /* enough bytes are under way, in rings of more than two stages */
+    int least;             /* bytes of a channel of a lane in a set */
+};
+
+/* The largest sets of paths, and so the fewest turns, for which the memory that there is suffices. */
+static bool choose_sets(struct arena *a, struct batch *g, const struct choice *c, const struct demanded *q)
+{
+    static const int limit[] = {8192, 6144, 4096, 3072, 2048, 1536, 1024, 0}, stages[] = {4, 3, 2};
+    g->x_by_set = q->x_by_set;
+    for (size_t i = 0; i < sizeof limit / sizeof *limit && limit[i] >= q->least * g->channels; i++)
+        for (size_t s = 0; s < sizeof stages / sizeof *stages; s++) {
+            int n = c->stages ? c->stages : stages[s];
+            if (try_layout(a, g, limit[i], n, c->paths) &&
+                (!q->enough || ((c->stages || n > 2) && enough_under_way(g))))
+                return true;
+        }
     return false;
+}
+
+/* Many warps share a multiprocessor, if sets and rings then are large enough; x comes by channel block, if it
+ * can, or else by path set. */
+static bool choose(struct arena *a, struct batch *g, const struct choice *c)
+{
+    static const struct demanded step[] = {
+        {false, true, 2048}, {true, true, 2048}, {true, true, 1024}, {true, true, 0}, {true, false, 0}};
+    const struct device *device = g->device;
+    g->warps = BLOCK_WARPS;
+    for (size_t i = 0; i < sizeof step / sizeof *step; i++)
+        for (int o = 0; o < device->occupancies; o++) {
+            int warps = device->occupancy[o].warps;
+            bool last = o == device->occupancies - 1;
+            if (c->warps ? warps != c->warps : !last && device_registers(device, warps) < g->registers)
+                continue;
+            g->blocks = warps / g->warps;
+            if (choose_sets(a, g, c, &step[i]))
+                return true;
+        }
+    for (g->blocks = 1; g->warps > 0; g->warps--)
+        if (choose_sets(a, g, c, &step[sizeof step / sizeof *step - 1]))
+            return true;
+    return false;
+}
+
+/* Two channels per lane where slices of one are shorter than memory likes. */
+static int choose_channels(const struct demand *d, const struct choice *c)
+{
+    const int most = c->channels ? c->channels : element_size(d->plan) < 8 ? 2 : 1;
+    for (int i = 0; i < d->plan->problem->paths; i++)
+        if (d->variant_of[i] >= 0 && d->plan->problem->path[i].mul_x % (BATCH_LANES * most))
+            return 1;
+    return most;
 }
 
 /* ---- cost ---- */
@@ -247,11 +334,16 @@ const char *batch_plan(struct arena *a, struct schedule *s)
     const struct demand *d = s->demand;
     const struct problem *p = d->plan->problem;
     struct batch *g = NEW(a, struct batch);
+    const struct choice c = {
+        knob_value(p->spec, s->target, KNOB_CHANNELS), knob_value(p->spec, s->target, KNOB_STAGES),
+        knob_value(p->spec, s->target, KNOB_WARPS), knob_value(p->spec, s->target, KNOB_PATHS)};
     g->demand = d;
     g->device = s->target->device;
+    g->channels = choose_channels(d, &c);
     find_parts(a, g);
-    g->registers = predict_registers(g);
-    if (!choose(a, g, s->target))
+
+    g->registers = predict_registers(a, g);
+    if (!choose(a, g, &c))
         return "a stage larger than shared memory";
     for (int i = 0; i < p->paths; i++)
         if (d->variant_of[i] >= 0)

@@ -1,10 +1,14 @@
 /* batch_plan.h - the pipelined batch: channelwise products of items that have rows of their own.
  *
- * A warp takes whole items. It works on a channel block (32 channels) at a time, and on a path set at a time
+ * A warp takes whole items. It works on a channel block (32 V channels) at a time, and on a path set at a
+ time
  * in that. The slices of x and y that a channel block needs lie in shared memory until its last path set; the
  * slices of w and z of a path set come through a ring of stages by asynchronous copies, one path set per
- * turn, and rows of results leave from shared memory as whole lines. Nothing but sums of slot y stays in
- * registers from one path to the next, so that many warps share a multiprocessor.
+ * turn, and rows of results leave from shared memory as whole lines. Where slices of x are too large to lie
+ * there, those that a path set reads come with it, some again from L2. Nothing but sums of slots x and y
+ * stays in registers from one path to the next, and paths that read a segment of x follow each other, so that
+ * many warps share a multiprocessor.
+
  */
 #ifndef CGTPGEN_BATCH_PLAN_H
 #define CGTPGEN_BATCH_PLAN_H
@@ -12,7 +16,7 @@
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
 
-/* Lanes of a warp: channels of a channel block. */
+/* Lanes of a warp. */
 enum { BATCH_LANES = 32 };
 
 /* Segments of x with the same number of channels. */
@@ -26,11 +30,12 @@ struct batch_set {
     int part;            /* of its paths */
     int paths, *path;    /* numbers, in the order of computation */
     int xs, *x;          /* segments of x they read */
+    int ends, *end;      /* of these, those that no later set reads: their gradients are complete */
     int zs, *z;          /* of the paths, the first into each segment of z */
     int work;            /* instructions per channel block */
     int bytes;           /* per channel block, of a stage and of results that leave it */
     struct layout stage; /* what comes in for it */
-    struct layout out;   /* rows of z on their way to memory */
+    struct layout out;   /* results on their way to memory */
 };
 
 struct batch {
@@ -41,14 +46,16 @@ struct batch {
     struct batch_part *part;
     int sets;
     struct batch_set *set;
-    int channel_blocks;         /* of an item: most of any part */
-    int stages, warps, blocks;  /* of a ring; of a block; a multiprocessor must hold */
-    int buffers;                /* of rows: of the channel blocks in use, and ahead */
-    int registers;              /* predicted, of a thread */
-    double flops, bytes, work;  /* per item: of its code; moved; instructions of a warp */
-    struct layout rows;         /* slices of x and y, of a channel block */
-    struct layout stage, out;   /* those of the sets: unions */
-    struct layout sums;         /* outputs of slot x, of a channel block */
+    int channels;              /* V: neighbouring channels of a lane */
+    int channel_blocks;        /* of an item: most of any part */
+    int stages, warps, blocks; /* of a ring; of a block; a multiprocessor must hold */
+    bool x_by_set;             /* x comes with each path set that reads it */
+    int buffers;               /* of rows: of the channel blocks in use, and ahead */
+    int registers;             /* predicted, of a thread */
+    double flops, bytes, work; /* per item: of its code; moved; instructions of a warp */
+    struct layout rows;        /* slices of x and y, of a channel block */
+    struct layout stage, out;  /* those of the sets: unions */
+
     struct layout warp, *block; /* shared memory of a warp; of a block */
 };
 
