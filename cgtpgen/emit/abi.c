@@ -236,10 +236,9 @@ void emit_checks(struct text *out, const struct plan *plan, const struct kernel_
         text_printf(out, "    if (items < 0)\n        return CGTP_BAD_SIZE;\n");
     }
     for (int i = 0; i < f->inputs + f->outputs; i++) {
-        enum slot slot = i < f->inputs ? f->input[i].slot : f->output[i - f->inputs].slot;
+        const struct operand *o = &kernel->kernel->operand[i];
         text_printf(out, "    if ((status = cgtp_check_array(%s, %s, %lld)))\n        return status;\n",
-                    i < f->inputs ? f->input[i].symbol : f->output[i - f->inputs].symbol,
-                    source_rows(plan, s->index[slot]), (long long)plan->problem->dim[slot]);
+                    o->symbol, source_rows(plan, o->index), source_dim(o));
     }
 }
 

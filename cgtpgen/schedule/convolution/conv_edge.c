@@ -183,8 +183,7 @@ static void emit_edge_inputs(struct conv *c)
         if (in->slot == SLOT_X)
             emit_x_arrays(c, in->symbol, "");
         for (int x = 0; x < c->s->xs && in->slot == SLOT_X; x++)
-            line(c->o, "cgtp_load_lane%s(%s, %s, lane);",
-                 by_component(c, kernel_input(w->kernel->kernel, i), c->s->x[x]),
+            line(c->o, "cgtp_load_lane%s(%s, %s, lane);", by_component(c, source_input(w, i), c->s->x[x]),
                  conv_field(w->arena, in->symbol, SLOT_X, c->s->x[x]), conv_staged(c, i, c->s->x[x]));
     }
 }

@@ -126,7 +126,7 @@ static void launch(struct source *w, const struct schedule *s)
         if (s->route[o].kind == ROUTE_PARTS)
             source_step(w, arena_printf(w->arena, "cgtp_launch(code::%s_sum_%s, %lld, 128, 0, stream, l)",
                                         w->form->name, demand_output(s->demand, o)->symbol,
-                                        (source_dim(w, demand_output(s->demand, o)->slot) + 127) / 128));
+                                        (source_dim(demand_operand(s->demand, o)) + 127) / 128));
 }
 
 static void report(struct report *r, const struct schedule *s)

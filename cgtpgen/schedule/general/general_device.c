@@ -144,7 +144,7 @@ static void emit_function(struct writer *c, const struct product_function *f)
 /* Where the path's part of a kernel's input, of its output begins. */
 static const char *input_address(struct source *w, const struct path_plan *e, enum role role, int input)
 {
-    const struct operand *o = kernel_input(w->kernel->kernel, input);
+    const struct operand *o = source_input(w, input);
     return path_address(w->arena, e, role, o->symbol, operand_block_of(o, e->path));
 }
 

@@ -86,7 +86,7 @@ static void emit_segments(struct source *w)
         const struct operand *used = NULL;
         for (int i = 0; i < w->form->inputs; i++)
             if ((int)w->form->input[i].slot == s && own(w)->staging[i] != STAGE_NONE)
-                used = kernel_input(w->kernel->kernel, i);
+                used = source_input(w, i);
         for (int o = 0; o < w->demand->outputs; o++)
             if ((int)demand_output(w->demand, o)->slot == s && loops_transposes(w, w->demand->output[o]))
                 used = demand_operand(w->demand, o);
@@ -128,8 +128,8 @@ static void launch_copies(struct source *w)
         if (own(w)->staging[i] != STAGE_ALL ||
             !source_once(w, arena_printf(w->arena, "copy of %s", in->name)))
             continue;
-        const char *n = source_rows(w->plan, source_index(w, in->slot));
-        long long dim = source_dim(w, in->slot);
+        const char *n = source_rows(w->plan, source_input(w, i)->index);
+        long long dim = source_dim(source_input(w, i));
         text_printf(
             w->out,
             "    CGTP_PARALLEL\n    for (int64_t part = 0; part < parts; part++)\n"
@@ -145,7 +145,7 @@ static void launch_sum(struct source *w, int o)
 {
     const struct form_output *f = demand_output(w->demand, o);
     const char *n = f->symbol;
-    long long d = source_dim(w, f->slot);
+    long long d = source_dim(demand_operand(w->demand, o));
     text_printf(w->out, "    cgtp_zero(%lld, %s);\n", d, n);
     if (w->schedule->route[o].compensated) /* part 0's errors become those of the whole sum */
         text_printf(w->out,

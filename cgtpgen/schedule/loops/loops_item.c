@@ -63,10 +63,10 @@ static void call_product(struct source *w, int indent, const struct path_plan *e
             argument[count++] =
                 plus_offset(w->arena, "scratch", own(w)->p_at + (in->source - w->form->inputs) * vector);
         else if (in->role == ROLE_W || (in->role == ROLE_A && !e->elementwise))
-            argument[count++] = stored_address(w, e, in->role, kernel_input(w->kernel->kernel, in->source));
+            argument[count++] = stored_address(w, e, in->role, source_input(w, in->source));
         else
-            argument[count++] = address(w, e, in->role, kernel_input(w->kernel->kernel, in->source),
-                                        loops_vector_name(w, in->source));
+            argument[count++] =
+                address(w, e, in->role, source_input(w, in->source), loops_vector_name(w, in->source));
     }
     for (int i = 0, direct_sums = 0; i < r->outputs; i++) {
         const struct recipe_output *o = &r->output[i];
@@ -113,7 +113,7 @@ static const char *p_vector(struct source *w, const struct path_plan *e, int i)
 /* Address of the kernel's weights, and of its input in component order. */
 static const char *input_address(struct source *w, const struct path_plan *e, enum role role, int input)
 {
-    const struct operand *o = kernel_input(w->kernel->kernel, input);
+    const struct operand *o = source_input(w, input);
     return role == ROLE_W ? stored_address(w, e, role, o)
                           : address(w, e, role, o, loops_vector_name(w, input));
 }
@@ -212,7 +212,7 @@ static void emit_path(struct source *w, int number)
 static void zero_weight_blocks(struct source *w)
 {
     for (int o = 0; o < w->demand->outputs; o++) {
-        if (demand_output(w->demand, o)->slot != SLOT_W || source_index(w, SLOT_W) != INDEX_ITEM)
+        if (demand_output(w->demand, o)->slot != SLOT_W || demand_operand(w->demand, o)->index != INDEX_ITEM)
             continue;
         int64_t from = 0, to = 0; /* the run of blocks to zero */
         for (int i = 0; i <= w->problem->paths; i++) {
