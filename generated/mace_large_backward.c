@@ -78,9 +78,7 @@ static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u];
+        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u];
         gx_[u] = gx_[u] + w_c0 * y_c0 * gz_c0;
         const real s0_0 = gz_c0 * x_c0;
         gy_[u] = gy_[u] + s0_0 * w_c0;
@@ -95,9 +93,7 @@ static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x_, const rea
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
         const real u0_0 = w_c0 * x_c0;
         const real l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
         gx_[u] = gx_[u] + w_c0 * l0_0;
@@ -115,9 +111,7 @@ static void uvu_0_2_2(int64_t n, int64_t lda, const real *restrict x_, const rea
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
         const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
         const real u0_0 = w_c0 * x_c0;
         const real l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2 + y_c3 * gz_c3 + y_c4 * gz_c4;
@@ -139,9 +133,7 @@ static void uvu_0_3_3(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
         const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
         const real gz_c6 = gz_[6 * n + u];
         const real u0_0 = w_c0 * x_c0;
@@ -165,13 +157,9 @@ static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_3 * y_c0;
-    const real y_f1 = K1_3 * y_c1;
-    const real y_f2 = K1_3 * y_c2;
+    const real y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1, y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u];
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
         const real s0_0 = w_c0 * gz_c0;
         gx_[u] = gx_[u] + s0_0 * y_f0;
         gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
@@ -190,10 +178,8 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real s0_0 = w_c0 * y_c0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], s0_0 = w_c0 * y_c0;
         gx_[u] = gx_[u] + s0_0 * gz_c0;
         gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
         gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2;
@@ -208,31 +194,21 @@ static void uvu_1_2_1(int64_t n, int64_t lda, const real *restrict x_, const rea
                       const real *restrict w_, const real *restrict gz_, real *restrict gx_,
                       real *restrict gy_, real *restrict gw_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real s0_0 = K1_10 * y_c2;
-    const real y_f0 = s0_0 + K3_10 * y_c4;
-    const real y_f1 = K3_10 * y_c1;
-    const real y_f2 = K3_10 * y_c0;
-    const real y_f3 = K2_5 * y_c2;
-    const real y_f4 = K3_10 * y_c3;
-    const real y_f5 = s0_0 - K3_10 * y_c4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], s0_0 = K1_10 * y_c2;
+    const real y_f0 = s0_0 + K3_10 * y_c4, y_f1 = K3_10 * y_c1, y_f2 = K3_10 * y_c0, y_f3 = K2_5 * y_c2;
+    const real y_f4 = K3_10 * y_c3, y_f5 = s0_0 - K3_10 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real u0_0 = w_c0 * x_c0;
-        const real u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
         const real l0_0 = y_f0 * gz_c0 - y_f1 * gz_c1 - y_f2 * gz_c2;
         const real l0_1 = y_f1 * gz_c0 + y_f3 * gz_c1 + y_f4 * gz_c2;
         const real l0_2 = y_f2 * gz_c0 + y_f4 * gz_c1 - y_f5 * gz_c2;
         gx_[u] = gx_[u] - w_c0 * l0_0;
         gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
         gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
-        const real q1_0 = u0_0 * gz_c0;
-        const real q1_1 = u0_0 * gz_c1 + u0_1 * gz_c0;
-        const real q1_2 = u0_0 * gz_c2 + u0_2 * gz_c0;
-        const real q1_4 = u0_1 * gz_c2 + u0_2 * gz_c1;
+        const real q1_0 = u0_0 * gz_c0, q1_1 = u0_0 * gz_c1 + u0_1 * gz_c0;
+        const real q1_2 = u0_0 * gz_c2 + u0_2 * gz_c0, q1_4 = u0_1 * gz_c2 + u0_2 * gz_c1;
         const real q1_5 = u0_2 * gz_c2;
         gy_[u] = gy_[u] + K3_10 * q1_2;
         gy_[lda + u] = gy_[lda + u] + K3_10 * q1_1;
@@ -249,20 +225,12 @@ static void uvu_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_2 * y_c2;
-    const real y_f1 = K1_2 * y_c0;
-    const real y_f2 = K1_2 * y_c1;
-    const real y_f3 = K1_6 * y_c0;
-    const real y_f4 = K2_3 * y_c1;
-    const real y_f5 = K1_6 * y_c2;
+    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0, y_f2 = K1_2 * y_c1, y_f3 = K1_6 * y_c0;
+    const real y_f4 = K2_3 * y_c1, y_f5 = K1_6 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real u0_0 = w_c0 * x_c0;
-        const real u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
         const real l0_0 = y_f0 * gz_c0 + y_f2 * gz_c1 - y_f3 * gz_c2 - y_f1 * gz_c4;
         const real l0_1 = y_f1 * gz_c1 + y_f4 * gz_c2 + y_f0 * gz_c3;
         const real l0_2 = y_f1 * gz_c0 - y_f5 * gz_c2 + y_f2 * gz_c3 + y_f0 * gz_c4;
@@ -270,8 +238,7 @@ static void uvu_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const rea
         gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
         gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
         const real q1_0 = u0_0 * gz_c0 + u0_1 * gz_c3 + u0_2 * gz_c4;
-        const real q1_1 = u0_0 * gz_c4 - u0_1 * gz_c1 - u0_2 * gz_c0;
-        const real q1_2 = u0_0 * gz_c1 + u0_2 * gz_c3;
+        const real q1_1 = u0_0 * gz_c4 - u0_1 * gz_c1 - u0_2 * gz_c0, q1_2 = u0_0 * gz_c1 + u0_2 * gz_c3;
         gy_[u] = gy_[u] - K1_2 * q1_1 - u0_0 * gz_c2 * K1_6;
         gy_[lda + u] = gy_[lda + u] + K1_2 * q1_2 + u0_1 * gz_c2 * K2_3;
         gy_[2 * lda + u] = gy_[2 * lda + u] + K1_2 * q1_0 - u0_2 * gz_c2 * K1_6;
@@ -285,51 +252,34 @@ static void uvu_1_3_2(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6];
-    const real s0_0 = K1_42 * y_c4;
-    const real y_f0 = s0_0 + K5_14 * y_c6;
-    const real y_f1 = K5_21 * y_c1;
+    const real y_c6 = y_[6], s0_0 = K1_42 * y_c4;
+    const real y_f0 = s0_0 + K5_14 * y_c6, y_f1 = K5_21 * y_c1;
     const real s1_0 = K5_14 * y_c0;
     const real y_f2 = s1_0 - K1_42 * y_c2;
     const real s2_0 = K1_7 * y_c3;
-    const real y_f3 = s2_0 + K5_21 * y_c5;
-    const real y_f4 = K8_21 * y_c2;
-    const real y_f5 = K2_7 * y_c2;
-    const real y_f6 = K3_7 * y_c3;
-    const real y_f7 = K2_7 * y_c4;
-    const real y_f8 = K8_21 * y_c4;
-    const real y_f9 = s2_0 - K5_21 * y_c5;
-    const real y_f10 = s1_0 + K1_42 * y_c2;
-    const real y_f11 = K5_21 * y_c5;
-    const real y_f12 = s0_0 - K5_14 * y_c6;
+    const real y_f3 = s2_0 + K5_21 * y_c5, y_f4 = K8_21 * y_c2, y_f5 = K2_7 * y_c2, y_f6 = K3_7 * y_c3;
+    const real y_f7 = K2_7 * y_c4, y_f8 = K8_21 * y_c4, y_f9 = s2_0 - K5_21 * y_c5;
+    const real y_f10 = s1_0 + K1_42 * y_c2, y_f11 = K5_21 * y_c5, y_f12 = s0_0 - K5_14 * y_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real u0_0 = w_c0 * x_c0;
-        const real u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
         const real l0_0 = y_f0 * gz_c0 + y_f3 * gz_c1 - y_f5 * gz_c2 - y_f1 * gz_c3 - y_f10 * gz_c4;
         const real l0_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f6 * gz_c2 + y_f8 * gz_c3 + y_f11 * gz_c4;
         const real l0_2 = y_f2 * gz_c0 + y_f1 * gz_c1 + y_f7 * gz_c2 - y_f9 * gz_c3 - y_f12 * gz_c4;
         gx_[u] = gx_[u] - w_c0 * l0_0;
         gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
         gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
-        const real q1_0 = u0_0 * gz_c0;
-        const real q1_1 = u0_0 * gz_c3 + u0_1 * gz_c0 + u0_2 * gz_c1;
-        const real q1_2 = u0_2 * gz_c0;
-        const real q1_3 = u0_0 * gz_c1;
-        const real q1_9 = u0_2 * gz_c3;
-        const real q1_10 = u0_0 * gz_c4;
+        const real q1_0 = u0_0 * gz_c0, q1_1 = u0_0 * gz_c3 + u0_1 * gz_c0 + u0_2 * gz_c1;
+        const real q1_2 = u0_2 * gz_c0, q1_3 = u0_0 * gz_c1, q1_9 = u0_2 * gz_c3, q1_10 = u0_0 * gz_c4;
         const real q1_12 = u0_2 * gz_c4;
         gy_[u] = gy_[u] + K5_14 * q1_2 + K5_14 * q1_10;
         gy_[lda + u] = gy_[lda + u] + K5_21 * q1_1;
-        gy_[2 * lda + u] = gy_[2 * lda + u] - K1_42 * q1_2 + u0_1 * gz_c1 * K8_21
-            + u0_0 * gz_c2 * K2_7 + K1_42 * q1_10;
+        gy_[2 * lda + u] = gy_[2 * lda + u] - K1_42 * q1_2 + u0_1 * gz_c1 * K8_21 + u0_0 * gz_c2 * K2_7
+            + K1_42 * q1_10;
         gy_[3 * lda + u] = gy_[3 * lda + u] - K1_7 * q1_3 + u0_1 * gz_c2 * K3_7 - K1_7 * q1_9;
-        gy_[4 * lda + u] = gy_[4 * lda + u] - K1_42 * q1_0 + u0_2 * gz_c2 * K2_7
-            + u0_1 * gz_c3 * K8_21 - K1_42 * q1_12;
+        gy_[4 * lda + u] = gy_[4 * lda + u] - K1_42 * q1_0 + u0_2 * gz_c2 * K2_7 + u0_1 * gz_c3 * K8_21
+            - K1_42 * q1_12;
         gy_[5 * lda + u] = gy_[5 * lda + u] - K5_21 * q1_3 + K5_21 * q1_9 + u0_1 * gz_c4 * K5_21;
         gy_[6 * lda + u] = gy_[6 * lda + u] - K5_14 * q1_0 + K5_14 * q1_12;
         gw_[u] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
@@ -342,51 +292,32 @@ static void uvu_1_2_3(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K1_2 * y_c4;
-    const real y_f1 = K1_2 * y_c0;
-    const real y_f2 = K1_3 * y_c3;
-    const real y_f3 = K1_3 * y_c0;
+    const real y_f0 = K1_2 * y_c4, y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c3, y_f3 = K1_3 * y_c0;
     const real y_f4 = K1_3 * y_c1;
     const real s0_0 = K2_5 * y_c2;
-    const real y_f5 = s0_0 + K1_30 * y_c4;
-    const real y_f6 = K8_15 * y_c1;
-    const real y_f7 = K1_30 * y_c0;
-    const real y_f8 = K1_5 * y_c1;
-    const real y_f9 = K3_5 * y_c2;
-    const real y_f10 = K1_5 * y_c3;
-    const real y_f11 = K8_15 * y_c3;
-    const real y_f12 = s0_0 - K1_30 * y_c4;
+    const real y_f5 = s0_0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0, y_f8 = K1_5 * y_c1;
+    const real y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3, y_f12 = s0_0 - K1_30 * y_c4;
     const real y_f13 = K1_3 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
-        const real gz_c6 = gz_[6 * n + u];
-        const real u0_0 = w_c0 * x_c0;
-        const real u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
         const real l0_0 = y_f0 * gz_c0 + y_f2 * gz_c1 + y_f5 * gz_c2 - y_f8 * gz_c3 - y_f7 * gz_c4
             - y_f4 * gz_c5 - y_f1 * gz_c6;
-        const real l0_1 = y_f3 * gz_c1 + y_f6 * gz_c2 + y_f9 * gz_c3 + y_f11 * gz_c4
-            + y_f13 * gz_c5;
-        const real l0_2 = y_f1 * gz_c0 + y_f4 * gz_c1 - y_f7 * gz_c2 - y_f10 * gz_c3
-            + y_f12 * gz_c4 + y_f2 * gz_c5 + y_f0 * gz_c6;
+        const real l0_1 = y_f3 * gz_c1 + y_f6 * gz_c2 + y_f9 * gz_c3 + y_f11 * gz_c4 + y_f13 * gz_c5;
+        const real l0_2 = y_f1 * gz_c0 + y_f4 * gz_c1 - y_f7 * gz_c2 - y_f10 * gz_c3 + y_f12 * gz_c4
+            + y_f2 * gz_c5 + y_f0 * gz_c6;
         gx_[u] = gx_[u] + w_c0 * l0_0;
         gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
         gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
-        const real q1_0 = u0_0 * gz_c0 + u0_2 * gz_c6;
-        const real q1_1 = u0_0 * gz_c6 - u0_2 * gz_c0;
-        const real q1_2 = u0_0 * gz_c1 + u0_2 * gz_c5;
-        const real q1_4 = u0_0 * gz_c5 - u0_2 * gz_c1;
-        const real q1_5 = u0_0 * gz_c2;
-        const real q1_7 = u0_0 * gz_c4 + u0_2 * gz_c2;
-        const real q1_12 = u0_2 * gz_c4;
+        const real q1_0 = u0_0 * gz_c0 + u0_2 * gz_c6, q1_1 = u0_0 * gz_c6 - u0_2 * gz_c0;
+        const real q1_2 = u0_0 * gz_c1 + u0_2 * gz_c5, q1_4 = u0_0 * gz_c5 - u0_2 * gz_c1;
+        const real q1_5 = u0_0 * gz_c2, q1_7 = u0_0 * gz_c4 + u0_2 * gz_c2, q1_12 = u0_2 * gz_c4;
         gy_[u] = gy_[u] - K1_2 * q1_1 + u0_1 * gz_c1 * K1_3 - K1_30 * q1_7;
         gy_[lda + u] = gy_[lda + u] - K1_3 * q1_4 + u0_1 * gz_c2 * K8_15 - u0_0 * gz_c3 * K1_5;
         gy_[2 * lda + u] = gy_[2 * lda + u] + K2_5 * q1_5 + u0_1 * gz_c3 * K3_5 + K2_5 * q1_12;
-        gy_[3 * lda + u] = gy_[3 * lda + u] + K1_3 * q1_2 - u0_2 * gz_c3 * K1_5
-            + u0_1 * gz_c4 * K8_15;
+        gy_[3 * lda + u] = gy_[3 * lda + u] + K1_3 * q1_2 - u0_2 * gz_c3 * K1_5 + u0_1 * gz_c4 * K8_15;
         gy_[4 * lda + u] = gy_[4 * lda + u] + K1_2 * q1_0 + K1_30 * q1_5 - K1_30 * q1_12
             + u0_1 * gz_c5 * K1_3;
         gw_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
@@ -399,17 +330,11 @@ static void uvu_2_2_0(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K1_5 * y_c0;
-    const real y_f1 = K1_5 * y_c1;
-    const real y_f2 = K1_5 * y_c2;
-    const real y_f3 = K1_5 * y_c3;
+    const real y_f0 = K1_5 * y_c0, y_f1 = K1_5 * y_c1, y_f2 = K1_5 * y_c2, y_f3 = K1_5 * y_c3;
     const real y_f4 = K1_5 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u];
-        const real s0_0 = w_c0 * gz_c0;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], s0_0 = w_c0 * gz_c0;
         gx_[u] = gx_[u] + s0_0 * y_f0;
         gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
         gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2;
@@ -431,34 +356,23 @@ static void uvu_2_1_1(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K3_10 * y_c2;
-    const real y_f1 = K3_10 * y_c1;
-    const real y_f2 = K1_10 * y_c0;
-    const real y_f3 = K3_10 * y_c0;
-    const real y_f4 = K2_5 * y_c1;
-    const real y_f5 = K1_10 * y_c2;
+    const real y_f0 = K3_10 * y_c2, y_f1 = K3_10 * y_c1, y_f2 = K1_10 * y_c0, y_f3 = K3_10 * y_c0;
+    const real y_f4 = K2_5 * y_c1, y_f5 = K1_10 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real u0_0 = w_c0 * x_c0;
-        const real u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2;
-        const real u0_3 = w_c0 * x_c3;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
         const real u0_4 = w_c0 * x_c4;
-        const real l0_0 = y_f0 * gz_c0 + y_f3 * gz_c2;
-        const real l0_1 = y_f1 * gz_c0 + y_f3 * gz_c1;
-        const real l0_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
-        const real l0_3 = y_f0 * gz_c1 + y_f1 * gz_c2;
+        const real l0_0 = y_f0 * gz_c0 + y_f3 * gz_c2, l0_1 = y_f1 * gz_c0 + y_f3 * gz_c1;
+        const real l0_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2, l0_3 = y_f0 * gz_c1 + y_f1 * gz_c2;
         const real l0_4 = y_f3 * gz_c0 - y_f0 * gz_c2;
         gx_[u] = gx_[u] + w_c0 * l0_0;
         gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
         gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2;
         gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
         gx_[4 * n + u] = gx_[4 * n + u] - w_c0 * l0_4;
-        const real q1_0 = u0_0 * gz_c0 + u0_3 * gz_c1 + u0_4 * gz_c2;
-        const real q1_1 = u0_1 * gz_c0 + u0_3 * gz_c2;
+        const real q1_0 = u0_0 * gz_c0 + u0_3 * gz_c1 + u0_4 * gz_c2, q1_1 = u0_1 * gz_c0 + u0_3 * gz_c2;
         const real q1_3 = u0_0 * gz_c2 + u0_1 * gz_c1 - u0_4 * gz_c0;
         gy_[u] = gy_[u] - u0_2 * gz_c0 * K1_10 + K3_10 * q1_3;
         gy_[lda + u] = gy_[lda + u] + K3_10 * q1_1 + u0_2 * gz_c1 * K2_5;
@@ -473,32 +387,19 @@ static void uvu_2_3_1(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6];
-    const real s0_0 = K1_70 * y_c4;
+    const real y_c6 = y_[6], s0_0 = K1_70 * y_c4;
     const real y_f0 = s0_0 + K3_14 * y_c6;
     const real s1_0 = K3_35 * y_c3;
-    const real y_f1 = s1_0 + K1_7 * y_c5;
-    const real y_f2 = K6_35 * y_c2;
-    const real y_f3 = K1_7 * y_c1;
+    const real y_f1 = s1_0 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1;
     const real s2_0 = K3_14 * y_c0;
-    const real y_f4 = s2_0 + K1_70 * y_c2;
-    const real y_f5 = K8_35 * y_c2;
-    const real y_f6 = K9_35 * y_c3;
-    const real y_f7 = K8_35 * y_c4;
-    const real y_f8 = K1_7 * y_c5;
-    const real y_f9 = s2_0 - K1_70 * y_c2;
-    const real y_f10 = K6_35 * y_c4;
-    const real y_f11 = s1_0 - K1_7 * y_c5;
-    const real y_f12 = s0_0 - K3_14 * y_c6;
+    const real y_f4 = s2_0 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3, y_f7 = K8_35 * y_c4;
+    const real y_f8 = K1_7 * y_c5, y_f9 = s2_0 - K1_70 * y_c2, y_f10 = K6_35 * y_c4;
+    const real y_f11 = s1_0 - K1_7 * y_c5, y_f12 = s0_0 - K3_14 * y_c6;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real u0_0 = w_c0 * x_c0;
-        const real u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2;
-        const real u0_3 = w_c0 * x_c3;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
         const real u0_4 = w_c0 * x_c4;
         const real l0_0 = y_f0 * gz_c0 - y_f3 * gz_c1 - y_f9 * gz_c2;
         const real l0_1 = y_f1 * gz_c0 - y_f5 * gz_c1 - y_f3 * gz_c2;
@@ -510,20 +411,16 @@ static void uvu_2_3_1(int64_t n, int64_t lda, const real *restrict x_, const rea
         gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
         gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
         gx_[4 * n + u] = gx_[4 * n + u] + w_c0 * l0_4;
-        const real q1_0 = u0_0 * gz_c0;
-        const real q1_1 = u0_1 * gz_c0;
-        const real q1_3 = u0_0 * gz_c1 + u0_1 * gz_c2 + u0_3 * gz_c0;
-        const real q1_4 = u0_4 * gz_c0;
-        const real q1_9 = u0_0 * gz_c2;
-        const real q1_11 = u0_3 * gz_c2;
-        const real q1_12 = u0_4 * gz_c2;
+        const real q1_0 = u0_0 * gz_c0, q1_1 = u0_1 * gz_c0;
+        const real q1_3 = u0_0 * gz_c1 + u0_1 * gz_c2 + u0_3 * gz_c0, q1_4 = u0_4 * gz_c0;
+        const real q1_9 = u0_0 * gz_c2, q1_11 = u0_3 * gz_c2, q1_12 = u0_4 * gz_c2;
         gy_[u] = gy_[u] + K3_14 * q1_4 + K3_14 * q1_9;
         gy_[lda + u] = gy_[lda + u] + K1_7 * q1_3;
-        gy_[2 * lda + u] = gy_[2 * lda + u] + u0_2 * gz_c0 * K6_35 + K1_70 * q1_4
-            + u0_1 * gz_c1 * K8_35 - K1_70 * q1_9;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + u0_2 * gz_c0 * K6_35 + K1_70 * q1_4 + u0_1 * gz_c1 * K8_35
+            - K1_70 * q1_9;
         gy_[3 * lda + u] = gy_[3 * lda + u] - K3_35 * q1_1 + u0_2 * gz_c1 * K9_35 - K3_35 * q1_11;
-        gy_[4 * lda + u] = gy_[4 * lda + u] - K1_70 * q1_0 + u0_3 * gz_c1 * K8_35
-            + u0_2 * gz_c2 * K6_35 - K1_70 * q1_12;
+        gy_[4 * lda + u] = gy_[4 * lda + u] - K1_70 * q1_0 + u0_3 * gz_c1 * K8_35 + u0_2 * gz_c2 * K6_35
+            - K1_70 * q1_12;
         gy_[5 * lda + u] = gy_[5 * lda + u] - K1_7 * q1_1 + u0_4 * gz_c1 * K1_7 + K1_7 * q1_11;
         gy_[6 * lda + u] = gy_[6 * lda + u] - K3_14 * q1_0 + K3_14 * q1_12;
         gw_[u] = -x_c0 * l0_0 - x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4;
@@ -537,11 +434,8 @@ static void uvu_2_0_2(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real s0_0 = w_c0 * y_c0;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], s0_0 = w_c0 * y_c0;
         gx_[u] = gx_[u] + s0_0 * gz_c0;
         gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
         gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2;
@@ -559,27 +453,15 @@ static void uvu_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K2_7 * y_c2;
-    const real y_f1 = K3_14 * y_c3;
-    const real y_f2 = K2_7 * y_c0;
-    const real y_f3 = K3_14 * y_c1;
+    const real y_f0 = K2_7 * y_c2, y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1;
     const real s0_0 = K1_14 * y_c2;
-    const real y_f4 = s0_0 - K3_14 * y_c4;
-    const real y_f5 = K1_14 * y_c1;
-    const real y_f6 = K3_14 * y_c0;
-    const real y_f7 = K1_14 * y_c3;
-    const real y_f8 = K2_7 * y_c4;
-    const real y_f9 = s0_0 + K3_14 * y_c4;
+    const real y_f4 = s0_0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
+    const real y_f8 = K2_7 * y_c4, y_f9 = s0_0 + K3_14 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real u0_0 = w_c0 * x_c0;
-        const real u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2;
-        const real u0_3 = w_c0 * x_c3;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
         const real u0_4 = w_c0 * x_c4;
         const real l0_0 = y_f0 * gz_c0 - y_f1 * gz_c1 + y_f2 * gz_c2 - y_f3 * gz_c3;
         const real l0_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 - y_f3 * gz_c4;
@@ -594,12 +476,9 @@ static void uvu_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const rea
         const real q1_0 = u0_0 * gz_c0 - u0_2 * gz_c2 + u0_4 * gz_c4;
         const real q1_1 = u0_0 * gz_c1 + u0_1 * gz_c0 + u0_3 * gz_c4 + u0_4 * gz_c3;
         const real q1_2 = u0_0 * gz_c2 + u0_2 * gz_c0;
-        const real q1_3 = u0_0 * gz_c3 - u0_1 * gz_c4 + u0_3 * gz_c0 - u0_4 * gz_c1;
-        const real q1_4 = u0_1 * gz_c1;
-        const real q1_5 = u0_1 * gz_c2 + u0_2 * gz_c1;
-        const real q1_6 = u0_1 * gz_c3 + u0_3 * gz_c1;
-        const real q1_7 = u0_2 * gz_c3 + u0_3 * gz_c2;
-        const real q1_8 = u0_2 * gz_c4 + u0_4 * gz_c2;
+        const real q1_3 = u0_0 * gz_c3 - u0_1 * gz_c4 + u0_3 * gz_c0 - u0_4 * gz_c1, q1_4 = u0_1 * gz_c1;
+        const real q1_5 = u0_1 * gz_c2 + u0_2 * gz_c1, q1_6 = u0_1 * gz_c3 + u0_3 * gz_c1;
+        const real q1_7 = u0_2 * gz_c3 + u0_3 * gz_c2, q1_8 = u0_2 * gz_c4 + u0_4 * gz_c2;
         const real q1_9 = u0_3 * gz_c3;
         gy_[u] = gy_[u] - K2_7 * q1_2 + K3_14 * q1_6;
         gy_[lda + u] = gy_[lda + u] + K3_14 * q1_3 + K1_14 * q1_5;
@@ -616,30 +495,16 @@ static void uvu_2_1_3(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_2 * y_c2;
-    const real y_f1 = K1_2 * y_c0;
-    const real y_f2 = K1_3 * y_c1;
-    const real y_f3 = K1_3 * y_c2;
-    const real y_f4 = K1_3 * y_c0;
-    const real y_f5 = K1_30 * y_c2;
-    const real y_f6 = K8_15 * y_c1;
-    const real y_f7 = K2_5 * y_c0;
-    const real y_f8 = K1_30 * y_c0;
-    const real y_f9 = K1_5 * y_c0;
-    const real y_f10 = K3_5 * y_c1;
-    const real y_f11 = K1_5 * y_c2;
+    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c1, y_f3 = K1_3 * y_c2;
+    const real y_f4 = K1_3 * y_c0, y_f5 = K1_30 * y_c2, y_f6 = K8_15 * y_c1, y_f7 = K2_5 * y_c0;
+    const real y_f8 = K1_30 * y_c0, y_f9 = K1_5 * y_c0, y_f10 = K3_5 * y_c1, y_f11 = K1_5 * y_c2;
     const real y_f12 = K2_5 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
-        const real gz_c6 = gz_[6 * n + u];
-        const real u0_0 = w_c0 * x_c0;
-        const real u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2;
-        const real u0_3 = w_c0 * x_c3;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
         const real u0_4 = w_c0 * x_c4;
         const real l0_0 = y_f0 * gz_c0 + y_f2 * gz_c1 - y_f5 * gz_c2 - y_f8 * gz_c4 - y_f1 * gz_c6;
         const real l0_1 = y_f3 * gz_c1 + y_f6 * gz_c2 - y_f9 * gz_c3 - y_f4 * gz_c5;
@@ -651,19 +516,15 @@ static void uvu_2_1_3(int64_t n, int64_t lda, const real *restrict x_, const rea
         gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
         gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
         gx_[4 * n + u] = gx_[4 * n + u] + w_c0 * l0_4;
-        const real q1_0 = u0_0 * gz_c0 + u0_4 * gz_c6;
-        const real q1_1 = u0_0 * gz_c6 - u0_4 * gz_c0;
-        const real q1_2 = u0_0 * gz_c1 + u0_4 * gz_c5;
-        const real q1_3 = u0_1 * gz_c1 + u0_3 * gz_c5;
-        const real q1_4 = u0_1 * gz_c5 - u0_3 * gz_c1;
-        const real q1_5 = u0_0 * gz_c2 + u0_4 * gz_c4;
-        const real q1_6 = u0_1 * gz_c2 + u0_3 * gz_c4;
-        const real q1_8 = u0_0 * gz_c4 - u0_4 * gz_c2;
+        const real q1_0 = u0_0 * gz_c0 + u0_4 * gz_c6, q1_1 = u0_0 * gz_c6 - u0_4 * gz_c0;
+        const real q1_2 = u0_0 * gz_c1 + u0_4 * gz_c5, q1_3 = u0_1 * gz_c1 + u0_3 * gz_c5;
+        const real q1_4 = u0_1 * gz_c5 - u0_3 * gz_c1, q1_5 = u0_0 * gz_c2 + u0_4 * gz_c4;
+        const real q1_6 = u0_1 * gz_c2 + u0_3 * gz_c4, q1_8 = u0_0 * gz_c4 - u0_4 * gz_c2;
         gy_[u] = gy_[u] - K1_2 * q1_1 - K1_3 * q1_4 + u0_2 * gz_c2 * K2_5 - K1_30 * q1_8
             - u0_1 * gz_c3 * K1_5;
         gy_[lda + u] = gy_[lda + u] + K1_3 * q1_2 + K8_15 * q1_6 + u0_2 * gz_c3 * K3_5;
-        gy_[2 * lda + u] = gy_[2 * lda + u] + K1_2 * q1_0 + K1_3 * q1_3 - K1_30 * q1_5
-            - u0_3 * gz_c3 * K1_5 + u0_2 * gz_c4 * K2_5;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + K1_2 * q1_0 + K1_3 * q1_3 - K1_30 * q1_5 - u0_3 * gz_c3 * K1_5
+            + u0_2 * gz_c4 * K2_5;
         gw_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4;
     }
 }
@@ -675,12 +536,8 @@ static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x_, const rea
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6];
-    const real y_f0 = K1_12 * y_c4;
-    const real y_f1 = K5_24 * y_c5;
-    const real y_f2 = K5_12 * y_c0;
-    const real y_f3 = K5_24 * y_c1;
-    const real y_f4 = K1_12 * y_c2;
-    const real y_f5 = K1_3 * y_c3;
+    const real y_f0 = K1_12 * y_c4, y_f1 = K5_24 * y_c5, y_f2 = K5_12 * y_c0, y_f3 = K5_24 * y_c1;
+    const real y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3;
     const real s0_0 = K1_8 * y_c4;
     const real y_f6 = s0_0 - K5_24 * y_c6;
     const real s1_0 = K5_24 * y_c0;
@@ -688,66 +545,39 @@ static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real s2_0 = K1_5 * y_c4;
     const real y_f8 = s2_0 + K1_12 * y_c6;
     const real s3_0 = K1_30 * y_c3;
-    const real y_f9 = s3_0 - K1_8 * y_c5;
-    const real y_f10 = K3_20 * y_c2;
-    const real y_f11 = K1_8 * y_c1;
+    const real y_f9 = s3_0 - K1_8 * y_c5, y_f10 = K3_20 * y_c2, y_f11 = K1_8 * y_c1;
     const real s4_0 = K1_12 * y_c0;
-    const real y_f12 = s4_0 + K1_5 * y_c2;
-    const real y_f13 = K1_3 * y_c1;
-    const real y_f14 = K1_30 * y_c2;
-    const real y_f15 = K4_15 * y_c3;
-    const real y_f16 = K1_30 * y_c4;
-    const real y_f17 = K1_3 * y_c5;
-    const real y_f18 = s4_0 - K1_5 * y_c2;
-    const real y_f19 = K3_20 * y_c4;
-    const real y_f20 = s3_0 + K1_8 * y_c5;
-    const real y_f21 = s2_0 - K1_12 * y_c6;
-    const real y_f22 = s1_0 - K1_8 * y_c2;
-    const real y_f23 = s0_0 + K5_24 * y_c6;
-    const real y_f24 = K5_12 * y_c6;
+    const real y_f12 = s4_0 + K1_5 * y_c2, y_f13 = K1_3 * y_c1, y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3;
+    const real y_f16 = K1_30 * y_c4, y_f17 = K1_3 * y_c5, y_f18 = s4_0 - K1_5 * y_c2, y_f19 = K3_20 * y_c4;
+    const real y_f20 = s3_0 + K1_8 * y_c5, y_f21 = s2_0 - K1_12 * y_c6, y_f22 = s1_0 - K1_8 * y_c2;
+    const real y_f23 = s0_0 + K5_24 * y_c6, y_f24 = K5_12 * y_c6;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
-        const real gz_c6 = gz_[6 * n + u];
-        const real u0_0 = w_c0 * x_c0;
-        const real u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2;
-        const real u0_3 = w_c0 * x_c3;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
         const real u0_4 = w_c0 * x_c4;
-        const real l0_0 = y_f0 * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_f13 * gz_c3
-            + y_f18 * gz_c4 - y_f4 * gz_c6;
-        const real l0_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3
-            + y_f11 * gz_c4 + y_f22 * gz_c5 - y_f3 * gz_c6;
-        const real l0_2 = y_f2 * gz_c0 - y_f10 * gz_c2 - y_f15 * gz_c3 - y_f19 * gz_c4
-            + y_f24 * gz_c6;
-        const real l0_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3
-            + y_f20 * gz_c4 + y_f23 * gz_c5 + y_f1 * gz_c6;
-        const real l0_4 = y_f4 * gz_c0 + y_f12 * gz_c2 + y_f17 * gz_c3 - y_f21 * gz_c4
-            + y_f5 * gz_c5 + y_f0 * gz_c6;
+        const real l0_0 = y_f0 * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_f13 * gz_c3 + y_f18 * gz_c4
+            - y_f4 * gz_c6;
+        const real l0_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3 + y_f11 * gz_c4
+            + y_f22 * gz_c5 - y_f3 * gz_c6;
+        const real l0_2 = y_f2 * gz_c0 - y_f10 * gz_c2 - y_f15 * gz_c3 - y_f19 * gz_c4 + y_f24 * gz_c6;
+        const real l0_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3 + y_f20 * gz_c4
+            + y_f23 * gz_c5 + y_f1 * gz_c6;
+        const real l0_4 = y_f4 * gz_c0 + y_f12 * gz_c2 + y_f17 * gz_c3 - y_f21 * gz_c4 + y_f5 * gz_c5
+            + y_f0 * gz_c6;
         gx_[u] = gx_[u] - w_c0 * l0_0;
         gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
         gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2;
         gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
         gx_[4 * n + u] = gx_[4 * n + u] - w_c0 * l0_4;
-        const real q1_0 = u0_0 * gz_c0 + u0_4 * gz_c6;
-        const real q1_1 = u0_1 * gz_c0 + u0_3 * gz_c6;
-        const real q1_3 = u0_1 * gz_c6 - u0_3 * gz_c0;
-        const real q1_4 = u0_0 * gz_c6 - u0_4 * gz_c0;
-        const real q1_5 = u0_0 * gz_c1 + u0_4 * gz_c5;
-        const real q1_6 = u0_1 * gz_c1;
-        const real q1_7 = u0_3 * gz_c1;
-        const real q1_8 = u0_0 * gz_c2;
-        const real q1_9 = u0_1 * gz_c2;
-        const real q1_11 = u0_1 * gz_c4 + u0_3 * gz_c2;
-        const real q1_12 = u0_4 * gz_c2;
-        const real q1_18 = u0_0 * gz_c4;
-        const real q1_20 = u0_3 * gz_c4;
-        const real q1_21 = u0_4 * gz_c4;
-        const real q1_22 = u0_1 * gz_c5;
-        const real q1_23 = u0_3 * gz_c5;
+        const real q1_0 = u0_0 * gz_c0 + u0_4 * gz_c6, q1_1 = u0_1 * gz_c0 + u0_3 * gz_c6;
+        const real q1_3 = u0_1 * gz_c6 - u0_3 * gz_c0, q1_4 = u0_0 * gz_c6 - u0_4 * gz_c0;
+        const real q1_5 = u0_0 * gz_c1 + u0_4 * gz_c5, q1_6 = u0_1 * gz_c1, q1_7 = u0_3 * gz_c1;
+        const real q1_8 = u0_0 * gz_c2, q1_9 = u0_1 * gz_c2, q1_11 = u0_1 * gz_c4 + u0_3 * gz_c2;
+        const real q1_12 = u0_4 * gz_c2, q1_18 = u0_0 * gz_c4, q1_20 = u0_3 * gz_c4, q1_21 = u0_4 * gz_c4;
+        const real q1_22 = u0_1 * gz_c5, q1_23 = u0_3 * gz_c5;
         gy_[u] = gy_[u] - u0_2 * gz_c0 * K5_12 + K5_24 * q1_7 - K1_12 * q1_12 - K1_12 * q1_18
             + K5_24 * q1_22;
         gy_[lda + u] = gy_[lda + u] - K5_24 * q1_3 + K1_8 * q1_11 - u0_0 * gz_c3 * K1_3;
@@ -759,8 +589,8 @@ static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x_, const rea
             + u0_3 * gz_c3 * K1_30 + u0_2 * gz_c4 * K3_20 + K1_5 * q1_21 + K1_8 * q1_23;
         gy_[5 * lda + u] = gy_[5 * lda + u] + K5_24 * q1_1 - K1_8 * q1_9 - u0_4 * gz_c3 * K1_3
             + K1_8 * q1_20;
-        gy_[6 * lda + u] = gy_[6 * lda + u] - K5_24 * q1_6 + K1_12 * q1_8 - K1_12 * q1_21
-            + K5_24 * q1_23 - u0_2 * gz_c6 * K5_12;
+        gy_[6 * lda + u] = gy_[6 * lda + u] - K5_24 * q1_6 + K1_12 * q1_8 - K1_12 * q1_21 + K5_24 * q1_23
+            - u0_2 * gz_c6 * K5_12;
         gw_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
     }
 }

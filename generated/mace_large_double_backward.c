@@ -83,13 +83,9 @@ static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0];
-    const real by_c0 = by_[0];
+    const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u];
-        const real cw_c0 = cw_[u];
+        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
         d_gz_[u] = d_gz_[u] + y_c0 * w_c0 * ax_c0 + y_c0 * cw_c0 * x_c0 + by_c0 * w_c0 * x_c0;
     }
 }
@@ -99,13 +95,9 @@ static void uvu_0_1_1(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u];
-        const real cw_c0 = cw_[u];
+        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
         const real u1_0 = w_c0 * x_c0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
@@ -119,13 +111,10 @@ static void uvu_0_2_2(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u];
-        const real cw_c0 = cw_[u];
+        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
         const real u1_0 = w_c0 * x_c0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
@@ -142,14 +131,10 @@ static void uvu_0_3_3(int64_t n, const real *restrict x_, const real *restrict y
                       real *restrict d_gz_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     const real by_c5 = by_[5], by_c6 = by_[6];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u];
-        const real cw_c0 = cw_[u];
+        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
         const real u1_0 = w_c0 * x_c0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
@@ -167,19 +152,12 @@ static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
-    const real y_f0 = K1_3 * y_c0;
-    const real y_f1 = K1_3 * y_c1;
-    const real y_f2 = K1_3 * y_c2;
-    const real by_f0 = K1_3 * by_c0;
-    const real by_f1 = K1_3 * by_c1;
-    const real by_f2 = K1_3 * by_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1, y_f2 = K1_3 * y_c2, by_f0 = K1_3 * by_c0;
+    const real by_f1 = K1_3 * by_c1, by_f2 = K1_3 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
         const real s0_0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2;
         const real s1_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
         const real s2_0 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2;
@@ -192,15 +170,11 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0];
-    const real by_c0 = by_[0];
+    const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
-        const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0;
-        const real s1_0 = y_c0 * w_c0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0, s1_0 = y_c0 * w_c0;
         d_gz_[u] = d_gz_[u] + s1_0 * ax_c0 + s0_0 * x_c0;
         d_gz_[n + u] = d_gz_[n + u] + s1_0 * ax_c1 + s0_0 * x_c1;
         d_gz_[2 * n + u] = d_gz_[2 * n + u] + s1_0 * ax_c2 + s0_0 * x_c2;
@@ -212,39 +186,25 @@ static void uvu_1_2_1(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real s0_0 = K1_10 * y_c2;
-    const real y_f0 = s0_0 + K3_10 * y_c4;
-    const real y_f1 = K3_10 * y_c1;
-    const real y_f2 = K3_10 * y_c0;
-    const real y_f3 = K2_5 * y_c2;
-    const real y_f4 = K3_10 * y_c3;
-    const real y_f5 = s0_0 - K3_10 * y_c4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], s0_0 = K1_10 * y_c2;
+    const real y_f0 = s0_0 + K3_10 * y_c4, y_f1 = K3_10 * y_c1, y_f2 = K3_10 * y_c0, y_f3 = K2_5 * y_c2;
+    const real y_f4 = K3_10 * y_c3, y_f5 = s0_0 - K3_10 * y_c4;
     const real s1_0 = K1_10 * by_c2;
-    const real by_f0 = s1_0 + K3_10 * by_c4;
-    const real by_f1 = K3_10 * by_c1;
-    const real by_f2 = K3_10 * by_c0;
-    const real by_f3 = K2_5 * by_c2;
-    const real by_f4 = K3_10 * by_c3;
-    const real by_f5 = s1_0 - K3_10 * by_c4;
+    const real by_f0 = s1_0 + K3_10 * by_c4, by_f1 = K3_10 * by_c1, by_f2 = K3_10 * by_c0;
+    const real by_f3 = K2_5 * by_c2, by_f4 = K3_10 * by_c3, by_f5 = s1_0 - K3_10 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0;
-        const real u1_1 = w_c0 * x_c1;
-        const real u1_2 = w_c0 * x_c2;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u1_0 + by_f1 * u1_1
             + by_f2 * u1_2;
-        d_gz_[n + u] = d_gz_[n + u] + y_f1 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f1 * u1_0
-            + by_f3 * u1_1 + by_f4 * u1_2;
-        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f2 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2
-            + by_f2 * u1_0 + by_f4 * u1_1 - by_f5 * u1_2;
+        d_gz_[n + u] = d_gz_[n + u] + y_f1 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f1 * u1_0 + by_f3 * u1_1
+            + by_f4 * u1_2;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f2 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2 + by_f2 * u1_0
+            + by_f4 * u1_1 - by_f5 * u1_2;
     }
 }
 
@@ -253,39 +213,22 @@ static void uvu_1_1_2(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
-    const real y_f0 = K1_2 * y_c2;
-    const real y_f1 = K1_2 * y_c0;
-    const real y_f2 = K1_2 * y_c1;
-    const real y_f3 = K1_6 * y_c0;
-    const real y_f4 = K2_3 * y_c1;
-    const real y_f5 = K1_6 * y_c2;
-    const real by_f0 = K1_2 * by_c2;
-    const real by_f1 = K1_2 * by_c0;
-    const real by_f2 = K1_2 * by_c1;
-    const real by_f3 = K1_6 * by_c0;
-    const real by_f4 = K2_3 * by_c1;
-    const real by_f5 = K1_6 * by_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0, y_f2 = K1_2 * y_c1, y_f3 = K1_6 * y_c0;
+    const real y_f4 = K2_3 * y_c1, y_f5 = K1_6 * y_c2, by_f0 = K1_2 * by_c2, by_f1 = K1_2 * by_c0;
+    const real by_f2 = K1_2 * by_c1, by_f3 = K1_6 * by_c0, by_f4 = K2_3 * by_c1, by_f5 = K1_6 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0;
-        const real u1_1 = w_c0 * x_c1;
-        const real u1_2 = w_c0 * x_c2;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u1_0 + by_f1 * u1_2;
         d_gz_[n + u] = d_gz_[n + u] + y_f2 * v0_0 + y_f1 * v0_1 + by_f2 * u1_0 + by_f1 * u1_1;
-        d_gz_[2 * n + u] = d_gz_[2 * n + u] - y_f3 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2
-            - by_f3 * u1_0 + by_f4 * u1_1 - by_f5 * u1_2;
-        d_gz_[3 * n + u] = d_gz_[3 * n + u] + y_f0 * v0_1 + y_f2 * v0_2 + by_f0 * u1_1
-            + by_f2 * u1_2;
-        d_gz_[4 * n + u] = d_gz_[4 * n + u] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u1_0
-            + by_f0 * u1_2;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] - y_f3 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2 - by_f3 * u1_0
+            + by_f4 * u1_1 - by_f5 * u1_2;
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] + y_f0 * v0_1 + y_f2 * v0_2 + by_f0 * u1_1 + by_f2 * u1_2;
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u1_0 + by_f0 * u1_2;
     }
 }
 
@@ -295,62 +238,40 @@ static void uvu_1_3_2(int64_t n, const real *restrict x_, const real *restrict y
                       real *restrict d_gz_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real by_c5 = by_[5], by_c6 = by_[6];
-    const real s0_0 = K1_42 * y_c4;
-    const real y_f0 = s0_0 + K5_14 * y_c6;
-    const real y_f1 = K5_21 * y_c1;
+    const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_42 * y_c4;
+    const real y_f0 = s0_0 + K5_14 * y_c6, y_f1 = K5_21 * y_c1;
     const real s1_0 = K5_14 * y_c0;
     const real y_f2 = s1_0 - K1_42 * y_c2;
     const real s2_0 = K1_7 * y_c3;
-    const real y_f3 = s2_0 + K5_21 * y_c5;
-    const real y_f4 = K8_21 * y_c2;
-    const real y_f5 = K2_7 * y_c2;
-    const real y_f6 = K3_7 * y_c3;
-    const real y_f7 = K2_7 * y_c4;
-    const real y_f8 = K8_21 * y_c4;
-    const real y_f9 = s2_0 - K5_21 * y_c5;
-    const real y_f10 = s1_0 + K1_42 * y_c2;
-    const real y_f11 = K5_21 * y_c5;
-    const real y_f12 = s0_0 - K5_14 * y_c6;
+    const real y_f3 = s2_0 + K5_21 * y_c5, y_f4 = K8_21 * y_c2, y_f5 = K2_7 * y_c2, y_f6 = K3_7 * y_c3;
+    const real y_f7 = K2_7 * y_c4, y_f8 = K8_21 * y_c4, y_f9 = s2_0 - K5_21 * y_c5;
+    const real y_f10 = s1_0 + K1_42 * y_c2, y_f11 = K5_21 * y_c5, y_f12 = s0_0 - K5_14 * y_c6;
     const real s3_0 = K1_42 * by_c4;
-    const real by_f0 = s3_0 + K5_14 * by_c6;
-    const real by_f1 = K5_21 * by_c1;
+    const real by_f0 = s3_0 + K5_14 * by_c6, by_f1 = K5_21 * by_c1;
     const real s4_0 = K5_14 * by_c0;
     const real by_f2 = s4_0 - K1_42 * by_c2;
     const real s5_0 = K1_7 * by_c3;
-    const real by_f3 = s5_0 + K5_21 * by_c5;
-    const real by_f4 = K8_21 * by_c2;
-    const real by_f5 = K2_7 * by_c2;
-    const real by_f6 = K3_7 * by_c3;
-    const real by_f7 = K2_7 * by_c4;
-    const real by_f8 = K8_21 * by_c4;
-    const real by_f9 = s5_0 - K5_21 * by_c5;
-    const real by_f10 = s4_0 + K1_42 * by_c2;
-    const real by_f11 = K5_21 * by_c5;
+    const real by_f3 = s5_0 + K5_21 * by_c5, by_f4 = K8_21 * by_c2, by_f5 = K2_7 * by_c2;
+    const real by_f6 = K3_7 * by_c3, by_f7 = K2_7 * by_c4, by_f8 = K8_21 * by_c4;
+    const real by_f9 = s5_0 - K5_21 * by_c5, by_f10 = s4_0 + K1_42 * by_c2, by_f11 = K5_21 * by_c5;
     const real by_f12 = s3_0 - K5_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0;
-        const real u1_1 = w_c0 * x_c1;
-        const real u1_2 = w_c0 * x_c2;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u1_0 + by_f1 * u1_1
             + by_f2 * u1_2;
-        d_gz_[n + u] = d_gz_[n + u] - y_f3 * v0_0 + y_f4 * v0_1 + y_f1 * v0_2 - by_f3 * u1_0
-            + by_f4 * u1_1 + by_f1 * u1_2;
-        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2
-            + by_f5 * u1_0 + by_f6 * u1_1 + by_f7 * u1_2;
-        d_gz_[3 * n + u] = d_gz_[3 * n + u] + y_f1 * v0_0 + y_f8 * v0_1 - y_f9 * v0_2
-            + by_f1 * u1_0 + by_f8 * u1_1 - by_f9 * u1_2;
-        d_gz_[4 * n + u] = d_gz_[4 * n + u] + y_f10 * v0_0 + y_f11 * v0_1 - y_f12 * v0_2
-            + by_f10 * u1_0 + by_f11 * u1_1 - by_f12 * u1_2;
+        d_gz_[n + u] = d_gz_[n + u] - y_f3 * v0_0 + y_f4 * v0_1 + y_f1 * v0_2 - by_f3 * u1_0 + by_f4 * u1_1
+            + by_f1 * u1_2;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + by_f5 * u1_0
+            + by_f6 * u1_1 + by_f7 * u1_2;
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] + y_f1 * v0_0 + y_f8 * v0_1 - y_f9 * v0_2 + by_f1 * u1_0
+            + by_f8 * u1_1 - by_f9 * u1_2;
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] + y_f10 * v0_0 + y_f11 * v0_1 - y_f12 * v0_2 + by_f10 * u1_0
+            + by_f11 * u1_1 - by_f12 * u1_2;
     }
 }
 
@@ -359,62 +280,37 @@ static void uvu_1_2_3(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K1_2 * y_c4;
-    const real y_f1 = K1_2 * y_c0;
-    const real y_f2 = K1_3 * y_c3;
-    const real y_f3 = K1_3 * y_c0;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K1_2 * y_c4, y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c3, y_f3 = K1_3 * y_c0;
     const real y_f4 = K1_3 * y_c1;
     const real s0_0 = K2_5 * y_c2;
-    const real y_f5 = s0_0 + K1_30 * y_c4;
-    const real y_f6 = K8_15 * y_c1;
-    const real y_f7 = K1_30 * y_c0;
-    const real y_f8 = K1_5 * y_c1;
-    const real y_f9 = K3_5 * y_c2;
-    const real y_f10 = K1_5 * y_c3;
-    const real y_f11 = K8_15 * y_c3;
-    const real y_f12 = s0_0 - K1_30 * y_c4;
-    const real y_f13 = K1_3 * y_c4;
-    const real by_f0 = K1_2 * by_c4;
-    const real by_f1 = K1_2 * by_c0;
-    const real by_f2 = K1_3 * by_c3;
-    const real by_f3 = K1_3 * by_c0;
-    const real by_f4 = K1_3 * by_c1;
+    const real y_f5 = s0_0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0, y_f8 = K1_5 * y_c1;
+    const real y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3, y_f12 = s0_0 - K1_30 * y_c4;
+    const real y_f13 = K1_3 * y_c4, by_f0 = K1_2 * by_c4, by_f1 = K1_2 * by_c0, by_f2 = K1_3 * by_c3;
+    const real by_f3 = K1_3 * by_c0, by_f4 = K1_3 * by_c1;
     const real s1_0 = K2_5 * by_c2;
-    const real by_f5 = s1_0 + K1_30 * by_c4;
-    const real by_f6 = K8_15 * by_c1;
-    const real by_f7 = K1_30 * by_c0;
-    const real by_f8 = K1_5 * by_c1;
-    const real by_f9 = K3_5 * by_c2;
-    const real by_f10 = K1_5 * by_c3;
-    const real by_f11 = K8_15 * by_c3;
-    const real by_f12 = s1_0 - K1_30 * by_c4;
-    const real by_f13 = K1_3 * by_c4;
+    const real by_f5 = s1_0 + K1_30 * by_c4, by_f6 = K8_15 * by_c1, by_f7 = K1_30 * by_c0;
+    const real by_f8 = K1_5 * by_c1, by_f9 = K3_5 * by_c2, by_f10 = K1_5 * by_c3, by_f11 = K8_15 * by_c3;
+    const real by_f12 = s1_0 - K1_30 * by_c4, by_f13 = K1_3 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0;
-        const real u1_1 = w_c0 * x_c1;
-        const real u1_2 = w_c0 * x_c2;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u1_0 + by_f1 * u1_2;
-        d_gz_[n + u] = d_gz_[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f2 * u1_0
-            + by_f3 * u1_1 + by_f4 * u1_2;
-        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f5 * v0_0 + y_f6 * v0_1 - y_f7 * v0_2
-            + by_f5 * u1_0 + by_f6 * u1_1 - by_f7 * u1_2;
-        d_gz_[3 * n + u] = d_gz_[3 * n + u] - y_f8 * v0_0 + y_f9 * v0_1 - y_f10 * v0_2
-            - by_f8 * u1_0 + by_f9 * u1_1 - by_f10 * u1_2;
-        d_gz_[4 * n + u] = d_gz_[4 * n + u] - y_f7 * v0_0 + y_f11 * v0_1 + y_f12 * v0_2
-            - by_f7 * u1_0 + by_f11 * u1_1 + by_f12 * u1_2;
-        d_gz_[5 * n + u] = d_gz_[5 * n + u] - y_f4 * v0_0 + y_f13 * v0_1 + y_f2 * v0_2
-            - by_f4 * u1_0 + by_f13 * u1_1 + by_f2 * u1_2;
-        d_gz_[6 * n + u] = d_gz_[6 * n + u] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u1_0
-            + by_f0 * u1_2;
+        d_gz_[n + u] = d_gz_[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f2 * u1_0 + by_f3 * u1_1
+            + by_f4 * u1_2;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f5 * v0_0 + y_f6 * v0_1 - y_f7 * v0_2 + by_f5 * u1_0
+            + by_f6 * u1_1 - by_f7 * u1_2;
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] - y_f8 * v0_0 + y_f9 * v0_1 - y_f10 * v0_2 - by_f8 * u1_0
+            + by_f9 * u1_1 - by_f10 * u1_2;
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] - y_f7 * v0_0 + y_f11 * v0_1 + y_f12 * v0_2 - by_f7 * u1_0
+            + by_f11 * u1_1 + by_f12 * u1_2;
+        d_gz_[5 * n + u] = d_gz_[5 * n + u] - y_f4 * v0_0 + y_f13 * v0_1 + y_f2 * v0_2 - by_f4 * u1_0
+            + by_f13 * u1_1 + by_f2 * u1_2;
+        d_gz_[6 * n + u] = d_gz_[6 * n + u] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u1_0 + by_f0 * u1_2;
     }
 }
 
@@ -423,25 +319,15 @@ static void uvu_2_2_0(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K1_5 * y_c0;
-    const real y_f1 = K1_5 * y_c1;
-    const real y_f2 = K1_5 * y_c2;
-    const real y_f3 = K1_5 * y_c3;
-    const real y_f4 = K1_5 * y_c4;
-    const real by_f0 = K1_5 * by_c0;
-    const real by_f1 = K1_5 * by_c1;
-    const real by_f2 = K1_5 * by_c2;
-    const real by_f3 = K1_5 * by_c3;
-    const real by_f4 = K1_5 * by_c4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K1_5 * y_c0, y_f1 = K1_5 * y_c1, y_f2 = K1_5 * y_c2, y_f3 = K1_5 * y_c3;
+    const real y_f4 = K1_5 * y_c4, by_f0 = K1_5 * by_c0, by_f1 = K1_5 * by_c1, by_f2 = K1_5 * by_c2;
+    const real by_f3 = K1_5 * by_c3, by_f4 = K1_5 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u];
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
         const real s0_0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2 + y_f3 * ax_c3 + y_f4 * ax_c4;
         const real s1_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2 + y_f3 * x_c3 + y_f4 * x_c4;
         const real s2_0 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2 + by_f3 * x_c3 + by_f4 * x_c4;
@@ -454,41 +340,23 @@ static void uvu_2_1_1(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
-    const real y_f0 = K3_10 * y_c2;
-    const real y_f1 = K3_10 * y_c1;
-    const real y_f2 = K1_10 * y_c0;
-    const real y_f3 = K3_10 * y_c0;
-    const real y_f4 = K2_5 * y_c1;
-    const real y_f5 = K1_10 * y_c2;
-    const real by_f0 = K3_10 * by_c2;
-    const real by_f1 = K3_10 * by_c1;
-    const real by_f2 = K1_10 * by_c0;
-    const real by_f3 = K3_10 * by_c0;
-    const real by_f4 = K2_5 * by_c1;
-    const real by_f5 = K1_10 * by_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K3_10 * y_c2, y_f1 = K3_10 * y_c1, y_f2 = K1_10 * y_c0, y_f3 = K3_10 * y_c0;
+    const real y_f4 = K2_5 * y_c1, y_f5 = K1_10 * y_c2, by_f0 = K3_10 * by_c2, by_f1 = K3_10 * by_c1;
+    const real by_f2 = K1_10 * by_c0, by_f3 = K3_10 * by_c0, by_f4 = K2_5 * by_c1, by_f5 = K1_10 * by_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0;
-        const real u1_1 = w_c0 * x_c1;
-        const real u1_2 = w_c0 * x_c2;
-        const real u1_3 = w_c0 * x_c3;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
         const real u1_4 = w_c0 * x_c4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - y_f3 * v0_4 + by_f0 * u1_0
             + by_f1 * u1_1 - by_f2 * u1_2 - by_f3 * u1_4;
-        d_gz_[n + u] = d_gz_[n + u] + y_f3 * v0_1 + y_f4 * v0_2 + y_f0 * v0_3 + by_f3 * u1_1
-            + by_f4 * u1_2 + by_f0 * u1_3;
+        d_gz_[n + u] = d_gz_[n + u] + y_f3 * v0_1 + y_f4 * v0_2 + y_f0 * v0_3 + by_f3 * u1_1 + by_f4 * u1_2
+            + by_f0 * u1_3;
         d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f3 * v0_0 - y_f5 * v0_2 + y_f1 * v0_3 + y_f0 * v0_4
             + by_f3 * u1_0 - by_f5 * u1_2 + by_f1 * u1_3 + by_f0 * u1_4;
     }
@@ -500,66 +368,38 @@ static void uvu_2_3_1(int64_t n, const real *restrict x_, const real *restrict y
                       real *restrict d_gz_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real by_c5 = by_[5], by_c6 = by_[6];
-    const real s0_0 = K1_70 * y_c4;
+    const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_70 * y_c4;
     const real y_f0 = s0_0 + K3_14 * y_c6;
     const real s1_0 = K3_35 * y_c3;
-    const real y_f1 = s1_0 + K1_7 * y_c5;
-    const real y_f2 = K6_35 * y_c2;
-    const real y_f3 = K1_7 * y_c1;
+    const real y_f1 = s1_0 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1;
     const real s2_0 = K3_14 * y_c0;
-    const real y_f4 = s2_0 + K1_70 * y_c2;
-    const real y_f5 = K8_35 * y_c2;
-    const real y_f6 = K9_35 * y_c3;
-    const real y_f7 = K8_35 * y_c4;
-    const real y_f8 = K1_7 * y_c5;
-    const real y_f9 = s2_0 - K1_70 * y_c2;
-    const real y_f10 = K6_35 * y_c4;
-    const real y_f11 = s1_0 - K1_7 * y_c5;
-    const real y_f12 = s0_0 - K3_14 * y_c6;
+    const real y_f4 = s2_0 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3, y_f7 = K8_35 * y_c4;
+    const real y_f8 = K1_7 * y_c5, y_f9 = s2_0 - K1_70 * y_c2, y_f10 = K6_35 * y_c4;
+    const real y_f11 = s1_0 - K1_7 * y_c5, y_f12 = s0_0 - K3_14 * y_c6;
     const real s3_0 = K1_70 * by_c4;
     const real by_f0 = s3_0 + K3_14 * by_c6;
     const real s4_0 = K3_35 * by_c3;
-    const real by_f1 = s4_0 + K1_7 * by_c5;
-    const real by_f2 = K6_35 * by_c2;
-    const real by_f3 = K1_7 * by_c1;
+    const real by_f1 = s4_0 + K1_7 * by_c5, by_f2 = K6_35 * by_c2, by_f3 = K1_7 * by_c1;
     const real s5_0 = K3_14 * by_c0;
-    const real by_f4 = s5_0 + K1_70 * by_c2;
-    const real by_f5 = K8_35 * by_c2;
-    const real by_f6 = K9_35 * by_c3;
-    const real by_f7 = K8_35 * by_c4;
-    const real by_f8 = K1_7 * by_c5;
-    const real by_f9 = s5_0 - K1_70 * by_c2;
-    const real by_f10 = K6_35 * by_c4;
-    const real by_f11 = s4_0 - K1_7 * by_c5;
-    const real by_f12 = s3_0 - K3_14 * by_c6;
+    const real by_f4 = s5_0 + K1_70 * by_c2, by_f5 = K8_35 * by_c2, by_f6 = K9_35 * by_c3;
+    const real by_f7 = K8_35 * by_c4, by_f8 = K1_7 * by_c5, by_f9 = s5_0 - K1_70 * by_c2;
+    const real by_f10 = K6_35 * by_c4, by_f11 = s4_0 - K1_7 * by_c5, by_f12 = s3_0 - K3_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0;
-        const real u1_1 = w_c0 * x_c1;
-        const real u1_2 = w_c0 * x_c2;
-        const real u1_3 = w_c0 * x_c3;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
         const real u1_4 = w_c0 * x_c4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3 + y_f4 * v0_4
             - by_f0 * u1_0 - by_f1 * u1_1 + by_f2 * u1_2 + by_f3 * u1_3 + by_f4 * u1_4;
-        d_gz_[n + u] = d_gz_[n + u] + y_f3 * v0_0 + y_f5 * v0_1 + y_f6 * v0_2 + y_f7 * v0_3
-            + y_f8 * v0_4 + by_f3 * u1_0 + by_f5 * u1_1 + by_f6 * u1_2 + by_f7 * u1_3
-            + by_f8 * u1_4;
-        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f9 * v0_0 + y_f3 * v0_1 + y_f10 * v0_2
-            - y_f11 * v0_3 - y_f12 * v0_4 + by_f9 * u1_0 + by_f3 * u1_1 + by_f10 * u1_2
-            - by_f11 * u1_3 - by_f12 * u1_4;
+        d_gz_[n + u] = d_gz_[n + u] + y_f3 * v0_0 + y_f5 * v0_1 + y_f6 * v0_2 + y_f7 * v0_3 + y_f8 * v0_4
+            + by_f3 * u1_0 + by_f5 * u1_1 + by_f6 * u1_2 + by_f7 * u1_3 + by_f8 * u1_4;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f9 * v0_0 + y_f3 * v0_1 + y_f10 * v0_2 - y_f11 * v0_3
+            - y_f12 * v0_4 + by_f9 * u1_0 + by_f3 * u1_1 + by_f10 * u1_2 - by_f11 * u1_3 - by_f12 * u1_4;
     }
 }
 
@@ -568,17 +408,12 @@ static void uvu_2_0_2(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0];
-    const real by_c0 = by_[0];
+    const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u];
-        const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0;
-        const real s1_0 = y_c0 * w_c0;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0, s1_0 = y_c0 * w_c0;
         d_gz_[u] = d_gz_[u] + s1_0 * ax_c0 + s0_0 * x_c0;
         d_gz_[n + u] = d_gz_[n + u] + s1_0 * ax_c1 + s0_0 * x_c1;
         d_gz_[2 * n + u] = d_gz_[2 * n + u] + s1_0 * ax_c2 + s0_0 * x_c2;
@@ -592,58 +427,33 @@ static void uvu_2_2_2(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K2_7 * y_c2;
-    const real y_f1 = K3_14 * y_c3;
-    const real y_f2 = K2_7 * y_c0;
-    const real y_f3 = K3_14 * y_c1;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K2_7 * y_c2, y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1;
     const real s0_0 = K1_14 * y_c2;
-    const real y_f4 = s0_0 - K3_14 * y_c4;
-    const real y_f5 = K1_14 * y_c1;
-    const real y_f6 = K3_14 * y_c0;
-    const real y_f7 = K1_14 * y_c3;
-    const real y_f8 = K2_7 * y_c4;
-    const real y_f9 = s0_0 + K3_14 * y_c4;
-    const real by_f0 = K2_7 * by_c2;
-    const real by_f1 = K3_14 * by_c3;
-    const real by_f2 = K2_7 * by_c0;
-    const real by_f3 = K3_14 * by_c1;
+    const real y_f4 = s0_0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
+    const real y_f8 = K2_7 * y_c4, y_f9 = s0_0 + K3_14 * y_c4, by_f0 = K2_7 * by_c2, by_f1 = K3_14 * by_c3;
+    const real by_f2 = K2_7 * by_c0, by_f3 = K3_14 * by_c1;
     const real s1_0 = K1_14 * by_c2;
-    const real by_f4 = s1_0 - K3_14 * by_c4;
-    const real by_f5 = K1_14 * by_c1;
-    const real by_f6 = K3_14 * by_c0;
-    const real by_f7 = K1_14 * by_c3;
-    const real by_f8 = K2_7 * by_c4;
-    const real by_f9 = s1_0 + K3_14 * by_c4;
+    const real by_f4 = s1_0 - K3_14 * by_c4, by_f5 = K1_14 * by_c1, by_f6 = K3_14 * by_c0;
+    const real by_f7 = K1_14 * by_c3, by_f8 = K2_7 * by_c4, by_f9 = s1_0 + K3_14 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0;
-        const real u1_1 = w_c0 * x_c1;
-        const real u1_2 = w_c0 * x_c2;
-        const real u1_3 = w_c0 * x_c3;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
         const real u1_4 = w_c0 * x_c4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - by_f0 * u1_0
             + by_f1 * u1_1 - by_f2 * u1_2 + by_f3 * u1_3;
-        d_gz_[n + u] = d_gz_[n + u] + y_f1 * v0_0 + y_f4 * v0_1 + y_f5 * v0_2 + y_f6 * v0_3
-            - y_f3 * v0_4 + by_f1 * u1_0 + by_f4 * u1_1 + by_f5 * u1_2 + by_f6 * u1_3
-            - by_f3 * u1_4;
+        d_gz_[n + u] = d_gz_[n + u] + y_f1 * v0_0 + y_f4 * v0_1 + y_f5 * v0_2 + y_f6 * v0_3 - y_f3 * v0_4
+            + by_f1 * u1_0 + by_f4 * u1_1 + by_f5 * u1_2 + by_f6 * u1_3 - by_f3 * u1_4;
         d_gz_[2 * n + u] = d_gz_[2 * n + u] - y_f2 * v0_0 + y_f5 * v0_1 + y_f0 * v0_2 + y_f7 * v0_3
-            - y_f8 * v0_4 - by_f2 * u1_0 + by_f5 * u1_1 + by_f0 * u1_2 + by_f7 * u1_3
-            - by_f8 * u1_4;
+            - y_f8 * v0_4 - by_f2 * u1_0 + by_f5 * u1_1 + by_f0 * u1_2 + by_f7 * u1_3 - by_f8 * u1_4;
         d_gz_[3 * n + u] = d_gz_[3 * n + u] + y_f3 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f9 * v0_3
-            + y_f1 * v0_4 + by_f3 * u1_0 + by_f6 * u1_1 + by_f7 * u1_2 + by_f9 * u1_3
-            + by_f1 * u1_4;
+            + y_f1 * v0_4 + by_f3 * u1_0 + by_f6 * u1_1 + by_f7 * u1_2 + by_f9 * u1_3 + by_f1 * u1_4;
         d_gz_[4 * n + u] = d_gz_[4 * n + u] - y_f3 * v0_1 - y_f8 * v0_2 + y_f1 * v0_3 - y_f0 * v0_4
             - by_f3 * u1_1 - by_f8 * u1_2 + by_f1 * u1_3 - by_f0 * u1_4;
     }
@@ -654,64 +464,35 @@ static void uvu_2_1_3(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
-    const real y_f0 = K1_2 * y_c2;
-    const real y_f1 = K1_2 * y_c0;
-    const real y_f2 = K1_3 * y_c1;
-    const real y_f3 = K1_3 * y_c2;
-    const real y_f4 = K1_3 * y_c0;
-    const real y_f5 = K1_30 * y_c2;
-    const real y_f6 = K8_15 * y_c1;
-    const real y_f7 = K2_5 * y_c0;
-    const real y_f8 = K1_30 * y_c0;
-    const real y_f9 = K1_5 * y_c0;
-    const real y_f10 = K3_5 * y_c1;
-    const real y_f11 = K1_5 * y_c2;
-    const real y_f12 = K2_5 * y_c2;
-    const real by_f0 = K1_2 * by_c2;
-    const real by_f1 = K1_2 * by_c0;
-    const real by_f2 = K1_3 * by_c1;
-    const real by_f3 = K1_3 * by_c2;
-    const real by_f4 = K1_3 * by_c0;
-    const real by_f5 = K1_30 * by_c2;
-    const real by_f6 = K8_15 * by_c1;
-    const real by_f7 = K2_5 * by_c0;
-    const real by_f8 = K1_30 * by_c0;
-    const real by_f9 = K1_5 * by_c0;
-    const real by_f10 = K3_5 * by_c1;
-    const real by_f11 = K1_5 * by_c2;
-    const real by_f12 = K2_5 * by_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c1, y_f3 = K1_3 * y_c2;
+    const real y_f4 = K1_3 * y_c0, y_f5 = K1_30 * y_c2, y_f6 = K8_15 * y_c1, y_f7 = K2_5 * y_c0;
+    const real y_f8 = K1_30 * y_c0, y_f9 = K1_5 * y_c0, y_f10 = K3_5 * y_c1, y_f11 = K1_5 * y_c2;
+    const real y_f12 = K2_5 * y_c2, by_f0 = K1_2 * by_c2, by_f1 = K1_2 * by_c0, by_f2 = K1_3 * by_c1;
+    const real by_f3 = K1_3 * by_c2, by_f4 = K1_3 * by_c0, by_f5 = K1_30 * by_c2, by_f6 = K8_15 * by_c1;
+    const real by_f7 = K2_5 * by_c0, by_f8 = K1_30 * by_c0, by_f9 = K1_5 * by_c0, by_f10 = K3_5 * by_c1;
+    const real by_f11 = K1_5 * by_c2, by_f12 = K2_5 * by_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0;
-        const real u1_1 = w_c0 * x_c1;
-        const real u1_2 = w_c0 * x_c2;
-        const real u1_3 = w_c0 * x_c3;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
         const real u1_4 = w_c0 * x_c4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_4 + by_f0 * u1_0 + by_f1 * u1_4;
-        d_gz_[n + u] = d_gz_[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_3 + by_f2 * u1_0
-            + by_f3 * u1_1 + by_f4 * u1_3;
+        d_gz_[n + u] = d_gz_[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_3 + by_f2 * u1_0 + by_f3 * u1_1
+            + by_f4 * u1_3;
         d_gz_[2 * n + u] = d_gz_[2 * n + u] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f8 * v0_4
             - by_f5 * u1_0 + by_f6 * u1_1 + by_f7 * u1_2 + by_f8 * u1_4;
-        d_gz_[3 * n + u] = d_gz_[3 * n + u] - y_f9 * v0_1 + y_f10 * v0_2 - y_f11 * v0_3
-            - by_f9 * u1_1 + by_f10 * u1_2 - by_f11 * u1_3;
-        d_gz_[4 * n + u] = d_gz_[4 * n + u] - y_f8 * v0_0 + y_f12 * v0_2 + y_f6 * v0_3
-            - y_f5 * v0_4 - by_f8 * u1_0 + by_f12 * u1_2 + by_f6 * u1_3 - by_f5 * u1_4;
-        d_gz_[5 * n + u] = d_gz_[5 * n + u] - y_f4 * v0_1 + y_f3 * v0_3 + y_f2 * v0_4
-            - by_f4 * u1_1 + by_f3 * u1_3 + by_f2 * u1_4;
-        d_gz_[6 * n + u] = d_gz_[6 * n + u] - y_f1 * v0_0 + y_f0 * v0_4 - by_f1 * u1_0
-            + by_f0 * u1_4;
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] - y_f9 * v0_1 + y_f10 * v0_2 - y_f11 * v0_3 - by_f9 * u1_1
+            + by_f10 * u1_2 - by_f11 * u1_3;
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] - y_f8 * v0_0 + y_f12 * v0_2 + y_f6 * v0_3 - y_f5 * v0_4
+            - by_f8 * u1_0 + by_f12 * u1_2 + by_f6 * u1_3 - by_f5 * u1_4;
+        d_gz_[5 * n + u] = d_gz_[5 * n + u] - y_f4 * v0_1 + y_f3 * v0_3 + y_f2 * v0_4 - by_f4 * u1_1
+            + by_f3 * u1_3 + by_f2 * u1_4;
+        d_gz_[6 * n + u] = d_gz_[6 * n + u] - y_f1 * v0_0 + y_f0 * v0_4 - by_f1 * u1_0 + by_f0 * u1_4;
     }
 }
 
@@ -721,15 +502,10 @@ static void uvu_2_3_3(int64_t n, const real *restrict x_, const real *restrict y
                       real *restrict d_gz_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     const real by_c5 = by_[5], by_c6 = by_[6];
-    const real y_f0 = K1_12 * y_c4;
-    const real y_f1 = K5_24 * y_c5;
-    const real y_f2 = K5_12 * y_c0;
-    const real y_f3 = K5_24 * y_c1;
-    const real y_f4 = K1_12 * y_c2;
-    const real y_f5 = K1_3 * y_c3;
+    const real y_f0 = K1_12 * y_c4, y_f1 = K5_24 * y_c5, y_f2 = K5_12 * y_c0, y_f3 = K5_24 * y_c1;
+    const real y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3;
     const real s0_0 = K1_8 * y_c4;
     const real y_f6 = s0_0 - K5_24 * y_c6;
     const real s1_0 = K5_24 * y_c0;
@@ -737,28 +513,13 @@ static void uvu_2_3_3(int64_t n, const real *restrict x_, const real *restrict y
     const real s2_0 = K1_5 * y_c4;
     const real y_f8 = s2_0 + K1_12 * y_c6;
     const real s3_0 = K1_30 * y_c3;
-    const real y_f9 = s3_0 - K1_8 * y_c5;
-    const real y_f10 = K3_20 * y_c2;
-    const real y_f11 = K1_8 * y_c1;
+    const real y_f9 = s3_0 - K1_8 * y_c5, y_f10 = K3_20 * y_c2, y_f11 = K1_8 * y_c1;
     const real s4_0 = K1_12 * y_c0;
-    const real y_f12 = s4_0 + K1_5 * y_c2;
-    const real y_f13 = K1_3 * y_c1;
-    const real y_f14 = K1_30 * y_c2;
-    const real y_f15 = K4_15 * y_c3;
-    const real y_f16 = K1_30 * y_c4;
-    const real y_f17 = K1_3 * y_c5;
-    const real y_f18 = s4_0 - K1_5 * y_c2;
-    const real y_f19 = K3_20 * y_c4;
-    const real y_f20 = s3_0 + K1_8 * y_c5;
-    const real y_f21 = s2_0 - K1_12 * y_c6;
-    const real y_f22 = s1_0 - K1_8 * y_c2;
-    const real y_f23 = s0_0 + K5_24 * y_c6;
-    const real y_f24 = K5_12 * y_c6;
-    const real by_f0 = K1_12 * by_c4;
-    const real by_f1 = K5_24 * by_c5;
-    const real by_f2 = K5_12 * by_c0;
-    const real by_f3 = K5_24 * by_c1;
-    const real by_f4 = K1_12 * by_c2;
+    const real y_f12 = s4_0 + K1_5 * y_c2, y_f13 = K1_3 * y_c1, y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3;
+    const real y_f16 = K1_30 * y_c4, y_f17 = K1_3 * y_c5, y_f18 = s4_0 - K1_5 * y_c2, y_f19 = K3_20 * y_c4;
+    const real y_f20 = s3_0 + K1_8 * y_c5, y_f21 = s2_0 - K1_12 * y_c6, y_f22 = s1_0 - K1_8 * y_c2;
+    const real y_f23 = s0_0 + K5_24 * y_c6, y_f24 = K5_12 * y_c6, by_f0 = K1_12 * by_c4;
+    const real by_f1 = K5_24 * by_c5, by_f2 = K5_12 * by_c0, by_f3 = K5_24 * by_c1, by_f4 = K1_12 * by_c2;
     const real by_f5 = K1_3 * by_c3;
     const real s5_0 = K1_8 * by_c4;
     const real by_f6 = s5_0 - K5_24 * by_c6;
@@ -767,58 +528,36 @@ static void uvu_2_3_3(int64_t n, const real *restrict x_, const real *restrict y
     const real s7_0 = K1_5 * by_c4;
     const real by_f8 = s7_0 + K1_12 * by_c6;
     const real s8_0 = K1_30 * by_c3;
-    const real by_f9 = s8_0 - K1_8 * by_c5;
-    const real by_f10 = K3_20 * by_c2;
-    const real by_f11 = K1_8 * by_c1;
+    const real by_f9 = s8_0 - K1_8 * by_c5, by_f10 = K3_20 * by_c2, by_f11 = K1_8 * by_c1;
     const real s9_0 = K1_12 * by_c0;
-    const real by_f12 = s9_0 + K1_5 * by_c2;
-    const real by_f13 = K1_3 * by_c1;
-    const real by_f14 = K1_30 * by_c2;
-    const real by_f15 = K4_15 * by_c3;
-    const real by_f16 = K1_30 * by_c4;
-    const real by_f17 = K1_3 * by_c5;
-    const real by_f18 = s9_0 - K1_5 * by_c2;
-    const real by_f19 = K3_20 * by_c4;
-    const real by_f20 = s8_0 + K1_8 * by_c5;
-    const real by_f21 = s7_0 - K1_12 * by_c6;
-    const real by_f22 = s6_0 - K1_8 * by_c2;
-    const real by_f23 = s5_0 + K5_24 * by_c6;
+    const real by_f12 = s9_0 + K1_5 * by_c2, by_f13 = K1_3 * by_c1, by_f14 = K1_30 * by_c2;
+    const real by_f15 = K4_15 * by_c3, by_f16 = K1_30 * by_c4, by_f17 = K1_3 * by_c5;
+    const real by_f18 = s9_0 - K1_5 * by_c2, by_f19 = K3_20 * by_c4, by_f20 = s8_0 + K1_8 * by_c5;
+    const real by_f21 = s7_0 - K1_12 * by_c6, by_f22 = s6_0 - K1_8 * by_c2, by_f23 = s5_0 + K5_24 * by_c6;
     const real by_f24 = K5_12 * by_c6;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0;
-        const real u1_1 = w_c0 * x_c1;
-        const real u1_2 = w_c0 * x_c2;
-        const real u1_3 = w_c0 * x_c3;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
         const real u1_4 = w_c0 * x_c4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - y_f4 * v0_4
             - by_f0 * u1_0 + by_f1 * u1_1 - by_f2 * u1_2 + by_f3 * u1_3 - by_f4 * u1_4;
-        d_gz_[n + u] = d_gz_[n + u] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_3 - by_f5 * u1_0
-            + by_f6 * u1_1 + by_f7 * u1_3;
-        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f8 * v0_0 + y_f9 * v0_1 + y_f10 * v0_2
-            + y_f11 * v0_3 - y_f12 * v0_4 + by_f8 * u1_0 + by_f9 * u1_1 + by_f10 * u1_2
-            + by_f11 * u1_3 - by_f12 * u1_4;
-        d_gz_[3 * n + u] = d_gz_[3 * n + u] - y_f13 * v0_0 + y_f14 * v0_1 + y_f15 * v0_2
-            + y_f16 * v0_3 - y_f17 * v0_4 - by_f13 * u1_0 + by_f14 * u1_1 + by_f15 * u1_2
-            + by_f16 * u1_3 - by_f17 * u1_4;
-        d_gz_[4 * n + u] = d_gz_[4 * n + u] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2
-            + y_f20 * v0_3 + y_f21 * v0_4 - by_f18 * u1_0 + by_f11 * u1_1 + by_f19 * u1_2
-            + by_f20 * u1_3 + by_f21 * u1_4;
-        d_gz_[5 * n + u] = d_gz_[5 * n + u] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4
-            + by_f22 * u1_1 + by_f23 * u1_3 - by_f5 * u1_4;
-        d_gz_[6 * n + u] = d_gz_[6 * n + u] + y_f4 * v0_0 - y_f3 * v0_1 - y_f24 * v0_2
-            + y_f1 * v0_3 - y_f0 * v0_4 + by_f4 * u1_0 - by_f3 * u1_1 - by_f24 * u1_2
-            + by_f1 * u1_3 - by_f0 * u1_4;
+        d_gz_[n + u] = d_gz_[n + u] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_3 - by_f5 * u1_0 + by_f6 * u1_1
+            + by_f7 * u1_3;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f8 * v0_0 + y_f9 * v0_1 + y_f10 * v0_2 + y_f11 * v0_3
+            - y_f12 * v0_4 + by_f8 * u1_0 + by_f9 * u1_1 + by_f10 * u1_2 + by_f11 * u1_3 - by_f12 * u1_4;
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] - y_f13 * v0_0 + y_f14 * v0_1 + y_f15 * v0_2 + y_f16 * v0_3
+            - y_f17 * v0_4 - by_f13 * u1_0 + by_f14 * u1_1 + by_f15 * u1_2 + by_f16 * u1_3 - by_f17 * u1_4;
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2 + y_f20 * v0_3
+            + y_f21 * v0_4 - by_f18 * u1_0 + by_f11 * u1_1 + by_f19 * u1_2 + by_f20 * u1_3 + by_f21 * u1_4;
+        d_gz_[5 * n + u] = d_gz_[5 * n + u] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4 + by_f22 * u1_1
+            + by_f23 * u1_3 - by_f5 * u1_4;
+        d_gz_[6 * n + u] = d_gz_[6 * n + u] + y_f4 * v0_0 - y_f3 * v0_1 - y_f24 * v0_2 + y_f1 * v0_3
+            - y_f0 * v0_4 + by_f4 * u1_0 - by_f3 * u1_1 - by_f24 * u1_2 + by_f1 * u1_3 - by_f0 * u1_4;
     }
 }
 
@@ -912,17 +651,11 @@ static void uvu_0_0_0_2(int64_t n, const real *restrict x_, const real *restrict
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0];
-    const real by_c0 = by_[0];
+    const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u];
-        const real ax_c0 = ax_[u];
-        const real cw_c0 = cw_[u];
+        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
         d_x_[u] = d_x_[u] + w_c0 * by_c0 * gz_c0 + cw_c0 * y_c0 * gz_c0;
-        const real s0_0 = gz_c0 * ax_c0;
-        const real s1_0 = gz_c0 * x_c0;
+        const real s0_0 = gz_c0 * ax_c0, s1_0 = gz_c0 * x_c0;
         d_y_[u] = d_y_[u] + s0_0 * w_c0 + s1_0 * cw_c0;
         d_w_[u] = s1_0 * by_c0 + s0_0 * y_c0;
     }
@@ -934,14 +667,10 @@ static void uvu_0_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real ax_c0 = ax_[u];
-        const real cw_c0 = cw_[u];
+        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real ax_c0 = ax_[u], cw_c0 = cw_[u];
         const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2;
         const real l1_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
         d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
@@ -959,17 +688,12 @@ static void uvu_0_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real ax_c0 = ax_[u];
-        const real cw_c0 = cw_[u];
-        const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2 + by_c3 * gz_c3
-            + by_c4 * gz_c4;
+        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], ax_c0 = ax_[u], cw_c0 = cw_[u];
+        const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2 + by_c3 * gz_c3 + by_c4 * gz_c4;
         const real l1_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2 + y_c3 * gz_c3 + y_c4 * gz_c4;
         d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
@@ -989,19 +713,14 @@ static void uvu_0_3_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         real *restrict d_y_, real *restrict d_w_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     const real by_c5 = by_[5], by_c6 = by_[6];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
         const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
-        const real gz_c6 = gz_[6 * n + u];
-        const real ax_c0 = ax_[u];
-        const real cw_c0 = cw_[u];
-        const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2 + by_c3 * gz_c3
-            + by_c4 * gz_c4 + by_c5 * gz_c5 + by_c6 * gz_c6;
+        const real gz_c6 = gz_[6 * n + u], ax_c0 = ax_[u], cw_c0 = cw_[u];
+        const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2 + by_c3 * gz_c3 + by_c4 * gz_c4
+            + by_c5 * gz_c5 + by_c6 * gz_c6;
         const real l1_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2 + y_c3 * gz_c3 + y_c4 * gz_c4
             + y_c5 * gz_c5 + y_c6 * gz_c6;
         d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
@@ -1023,27 +742,17 @@ static void uvu_1_1_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
-    const real y_f0 = K1_3 * y_c0;
-    const real y_f1 = K1_3 * y_c1;
-    const real y_f2 = K1_3 * y_c2;
-    const real by_f0 = K1_3 * by_c0;
-    const real by_f1 = K1_3 * by_c1;
-    const real by_f2 = K1_3 * by_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1, y_f2 = K1_3 * y_c2, by_f0 = K1_3 * by_c0;
+    const real by_f1 = K1_3 * by_c1, by_f2 = K1_3 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
-        const real s0_0 = w_c0 * gz_c0;
-        const real s1_0 = cw_c0 * gz_c0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real s0_0 = w_c0 * gz_c0, s1_0 = cw_c0 * gz_c0;
         d_x_[u] = d_x_[u] + s0_0 * by_f0 + s1_0 * y_f0;
         d_x_[n + u] = d_x_[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
-        const real q1_0 = s0_0 * ax_c0 + s1_0 * x_c0;
-        const real q1_1 = s0_0 * ax_c1 + s1_0 * x_c1;
+        const real q1_0 = s0_0 * ax_c0 + s1_0 * x_c0, q1_1 = s0_0 * ax_c1 + s1_0 * x_c1;
         const real q1_2 = s0_0 * ax_c2 + s1_0 * x_c2;
         d_y_[u] = d_y_[u] + K1_3 * q1_0;
         d_y_[lda + u] = d_y_[lda + u] + K1_3 * q1_1;
@@ -1060,15 +769,11 @@ static void uvu_1_0_1_2(int64_t n, const real *restrict x_, const real *restrict
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0];
-    const real by_c0 = by_[0];
+    const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
-        const real s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
         d_x_[u] = d_x_[u] + s0_0 * gz_c0;
         d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2;
@@ -1085,28 +790,17 @@ static void uvu_1_2_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real s0_0 = K1_10 * y_c2;
-    const real y_f0 = s0_0 + K3_10 * y_c4;
-    const real y_f1 = K3_10 * y_c1;
-    const real y_f2 = K3_10 * y_c0;
-    const real y_f3 = K2_5 * y_c2;
-    const real y_f4 = K3_10 * y_c3;
-    const real y_f5 = s0_0 - K3_10 * y_c4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], s0_0 = K1_10 * y_c2;
+    const real y_f0 = s0_0 + K3_10 * y_c4, y_f1 = K3_10 * y_c1, y_f2 = K3_10 * y_c0, y_f3 = K2_5 * y_c2;
+    const real y_f4 = K3_10 * y_c3, y_f5 = s0_0 - K3_10 * y_c4;
     const real s1_0 = K1_10 * by_c2;
-    const real by_f0 = s1_0 + K3_10 * by_c4;
-    const real by_f1 = K3_10 * by_c1;
-    const real by_f2 = K3_10 * by_c0;
-    const real by_f3 = K2_5 * by_c2;
-    const real by_f4 = K3_10 * by_c3;
-    const real by_f5 = s1_0 - K3_10 * by_c4;
+    const real by_f0 = s1_0 + K3_10 * by_c4, by_f1 = K3_10 * by_c1, by_f2 = K3_10 * by_c0;
+    const real by_f3 = K2_5 * by_c2, by_f4 = K3_10 * by_c3, by_f5 = s1_0 - K3_10 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
         const real l0_0 = by_f0 * gz_c0 - by_f1 * gz_c1 - by_f2 * gz_c2;
         const real l0_1 = by_f1 * gz_c0 + by_f3 * gz_c1 + by_f4 * gz_c2;
         const real l0_2 = by_f2 * gz_c0 + by_f4 * gz_c1 - by_f5 * gz_c2;
@@ -1116,21 +810,17 @@ static void uvu_1_2_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[u] = d_x_[u] - w_c0 * l0_0 - cw_c0 * l1_0;
         d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real q1_0 = v0_0 * gz_c0;
-        const real q1_1 = v0_0 * gz_c1 + v0_1 * gz_c0;
-        const real q1_2 = v0_0 * gz_c2 + v0_2 * gz_c0;
-        const real q1_4 = v0_1 * gz_c2 + v0_2 * gz_c1;
+        const real q1_0 = v0_0 * gz_c0, q1_1 = v0_0 * gz_c1 + v0_1 * gz_c0;
+        const real q1_2 = v0_0 * gz_c2 + v0_2 * gz_c0, q1_4 = v0_1 * gz_c2 + v0_2 * gz_c1;
         const real q1_5 = v0_2 * gz_c2;
         d_y_[u] = d_y_[u] + K3_10 * q1_2;
         d_y_[lda + u] = d_y_[lda + u] + K3_10 * q1_1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] - K1_10 * q1_0 + v0_1 * gz_c1 * K2_5 - K1_10 * q1_5;
         d_y_[3 * lda + u] = d_y_[3 * lda + u] + K3_10 * q1_4;
         d_y_[4 * lda + u] = d_y_[4 * lda + u] - K3_10 * q1_0 + K3_10 * q1_5;
-        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
-            + ax_c2 * l1_2;
+        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1 + ax_c2 * l1_2;
     }
 }
 
@@ -1140,27 +830,14 @@ static void uvu_1_1_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
-    const real y_f0 = K1_2 * y_c2;
-    const real y_f1 = K1_2 * y_c0;
-    const real y_f2 = K1_2 * y_c1;
-    const real y_f3 = K1_6 * y_c0;
-    const real y_f4 = K2_3 * y_c1;
-    const real y_f5 = K1_6 * y_c2;
-    const real by_f0 = K1_2 * by_c2;
-    const real by_f1 = K1_2 * by_c0;
-    const real by_f2 = K1_2 * by_c1;
-    const real by_f3 = K1_6 * by_c0;
-    const real by_f4 = K2_3 * by_c1;
-    const real by_f5 = K1_6 * by_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0, y_f2 = K1_2 * y_c1, y_f3 = K1_6 * y_c0;
+    const real y_f4 = K2_3 * y_c1, y_f5 = K1_6 * y_c2, by_f0 = K1_2 * by_c2, by_f1 = K1_2 * by_c0;
+    const real by_f2 = K1_2 * by_c1, by_f3 = K1_6 * by_c0, by_f4 = K2_3 * by_c1, by_f5 = K1_6 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
         const real l0_0 = by_f0 * gz_c0 + by_f2 * gz_c1 - by_f3 * gz_c2 - by_f1 * gz_c4;
         const real l0_1 = by_f1 * gz_c1 + by_f4 * gz_c2 + by_f0 * gz_c3;
         const real l0_2 = by_f1 * gz_c0 - by_f5 * gz_c2 + by_f2 * gz_c3 + by_f0 * gz_c4;
@@ -1170,17 +847,14 @@ static void uvu_1_1_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
         d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         const real q1_0 = v0_0 * gz_c0 + v0_1 * gz_c3 + v0_2 * gz_c4;
-        const real q1_1 = v0_0 * gz_c4 - v0_1 * gz_c1 - v0_2 * gz_c0;
-        const real q1_2 = v0_0 * gz_c1 + v0_2 * gz_c3;
+        const real q1_1 = v0_0 * gz_c4 - v0_1 * gz_c1 - v0_2 * gz_c0, q1_2 = v0_0 * gz_c1 + v0_2 * gz_c3;
         d_y_[u] = d_y_[u] - K1_2 * q1_1 - v0_0 * gz_c2 * K1_6;
         d_y_[lda + u] = d_y_[lda + u] + K1_2 * q1_2 + v0_1 * gz_c2 * K2_3;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_2 * q1_0 - v0_2 * gz_c2 * K1_6;
-        d_w_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + ax_c0 * l1_0 + ax_c1 * l1_1
-            + ax_c2 * l1_2;
+        d_w_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + ax_c0 * l1_0 + ax_c1 * l1_1 + ax_c2 * l1_2;
     }
 }
 
@@ -1191,81 +865,52 @@ static void uvu_1_3_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         real *restrict d_y_, real *restrict d_w_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real by_c5 = by_[5], by_c6 = by_[6];
-    const real s0_0 = K1_42 * y_c4;
-    const real y_f0 = s0_0 + K5_14 * y_c6;
-    const real y_f1 = K5_21 * y_c1;
+    const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_42 * y_c4;
+    const real y_f0 = s0_0 + K5_14 * y_c6, y_f1 = K5_21 * y_c1;
     const real s1_0 = K5_14 * y_c0;
     const real y_f2 = s1_0 - K1_42 * y_c2;
     const real s2_0 = K1_7 * y_c3;
-    const real y_f3 = s2_0 + K5_21 * y_c5;
-    const real y_f4 = K8_21 * y_c2;
-    const real y_f5 = K2_7 * y_c2;
-    const real y_f6 = K3_7 * y_c3;
-    const real y_f7 = K2_7 * y_c4;
-    const real y_f8 = K8_21 * y_c4;
-    const real y_f9 = s2_0 - K5_21 * y_c5;
-    const real y_f10 = s1_0 + K1_42 * y_c2;
-    const real y_f11 = K5_21 * y_c5;
-    const real y_f12 = s0_0 - K5_14 * y_c6;
+    const real y_f3 = s2_0 + K5_21 * y_c5, y_f4 = K8_21 * y_c2, y_f5 = K2_7 * y_c2, y_f6 = K3_7 * y_c3;
+    const real y_f7 = K2_7 * y_c4, y_f8 = K8_21 * y_c4, y_f9 = s2_0 - K5_21 * y_c5;
+    const real y_f10 = s1_0 + K1_42 * y_c2, y_f11 = K5_21 * y_c5, y_f12 = s0_0 - K5_14 * y_c6;
     const real s3_0 = K1_42 * by_c4;
-    const real by_f0 = s3_0 + K5_14 * by_c6;
-    const real by_f1 = K5_21 * by_c1;
+    const real by_f0 = s3_0 + K5_14 * by_c6, by_f1 = K5_21 * by_c1;
     const real s4_0 = K5_14 * by_c0;
     const real by_f2 = s4_0 - K1_42 * by_c2;
     const real s5_0 = K1_7 * by_c3;
-    const real by_f3 = s5_0 + K5_21 * by_c5;
-    const real by_f4 = K8_21 * by_c2;
-    const real by_f5 = K2_7 * by_c2;
-    const real by_f6 = K3_7 * by_c3;
-    const real by_f7 = K2_7 * by_c4;
-    const real by_f8 = K8_21 * by_c4;
-    const real by_f9 = s5_0 - K5_21 * by_c5;
-    const real by_f10 = s4_0 + K1_42 * by_c2;
-    const real by_f11 = K5_21 * by_c5;
+    const real by_f3 = s5_0 + K5_21 * by_c5, by_f4 = K8_21 * by_c2, by_f5 = K2_7 * by_c2;
+    const real by_f6 = K3_7 * by_c3, by_f7 = K2_7 * by_c4, by_f8 = K8_21 * by_c4;
+    const real by_f9 = s5_0 - K5_21 * by_c5, by_f10 = s4_0 + K1_42 * by_c2, by_f11 = K5_21 * by_c5;
     const real by_f12 = s3_0 - K5_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
-        const real l0_0 = by_f0 * gz_c0 + by_f3 * gz_c1 - by_f5 * gz_c2 - by_f1 * gz_c3
-            - by_f10 * gz_c4;
-        const real l0_1 = by_f1 * gz_c0 + by_f4 * gz_c1 + by_f6 * gz_c2 + by_f8 * gz_c3
-            + by_f11 * gz_c4;
-        const real l0_2 = by_f2 * gz_c0 + by_f1 * gz_c1 + by_f7 * gz_c2 - by_f9 * gz_c3
-            - by_f12 * gz_c4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c0 + by_f3 * gz_c1 - by_f5 * gz_c2 - by_f1 * gz_c3 - by_f10 * gz_c4;
+        const real l0_1 = by_f1 * gz_c0 + by_f4 * gz_c1 + by_f6 * gz_c2 + by_f8 * gz_c3 + by_f11 * gz_c4;
+        const real l0_2 = by_f2 * gz_c0 + by_f1 * gz_c1 + by_f7 * gz_c2 - by_f9 * gz_c3 - by_f12 * gz_c4;
         const real l1_0 = y_f0 * gz_c0 + y_f3 * gz_c1 - y_f5 * gz_c2 - y_f1 * gz_c3 - y_f10 * gz_c4;
         const real l1_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f6 * gz_c2 + y_f8 * gz_c3 + y_f11 * gz_c4;
         const real l1_2 = y_f2 * gz_c0 + y_f1 * gz_c1 + y_f7 * gz_c2 - y_f9 * gz_c3 - y_f12 * gz_c4;
         d_x_[u] = d_x_[u] - w_c0 * l0_0 - cw_c0 * l1_0;
         d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real q1_0 = v0_0 * gz_c0;
-        const real q1_1 = v0_0 * gz_c3 + v0_1 * gz_c0 + v0_2 * gz_c1;
-        const real q1_2 = v0_2 * gz_c0;
-        const real q1_3 = v0_0 * gz_c1;
-        const real q1_9 = v0_2 * gz_c3;
-        const real q1_10 = v0_0 * gz_c4;
+        const real q1_0 = v0_0 * gz_c0, q1_1 = v0_0 * gz_c3 + v0_1 * gz_c0 + v0_2 * gz_c1;
+        const real q1_2 = v0_2 * gz_c0, q1_3 = v0_0 * gz_c1, q1_9 = v0_2 * gz_c3, q1_10 = v0_0 * gz_c4;
         const real q1_12 = v0_2 * gz_c4;
         d_y_[u] = d_y_[u] + K5_14 * q1_2 + K5_14 * q1_10;
         d_y_[lda + u] = d_y_[lda + u] + K5_21 * q1_1;
-        d_y_[2 * lda + u] = d_y_[2 * lda + u] - K1_42 * q1_2 + v0_1 * gz_c1 * K8_21
-            + v0_0 * gz_c2 * K2_7 + K1_42 * q1_10;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] - K1_42 * q1_2 + v0_1 * gz_c1 * K8_21 + v0_0 * gz_c2 * K2_7
+            + K1_42 * q1_10;
         d_y_[3 * lda + u] = d_y_[3 * lda + u] - K1_7 * q1_3 + v0_1 * gz_c2 * K3_7 - K1_7 * q1_9;
-        d_y_[4 * lda + u] = d_y_[4 * lda + u] - K1_42 * q1_0 + v0_2 * gz_c2 * K2_7
-            + v0_1 * gz_c3 * K8_21 - K1_42 * q1_12;
+        d_y_[4 * lda + u] = d_y_[4 * lda + u] - K1_42 * q1_0 + v0_2 * gz_c2 * K2_7 + v0_1 * gz_c3 * K8_21
+            - K1_42 * q1_12;
         d_y_[5 * lda + u] = d_y_[5 * lda + u] - K5_21 * q1_3 + K5_21 * q1_9 + v0_1 * gz_c4 * K5_21;
         d_y_[6 * lda + u] = d_y_[6 * lda + u] - K5_14 * q1_0 + K5_14 * q1_12;
-        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
-            + ax_c2 * l1_2;
+        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1 + ax_c2 * l1_2;
     }
 }
 
@@ -1275,80 +920,49 @@ static void uvu_1_2_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K1_2 * y_c4;
-    const real y_f1 = K1_2 * y_c0;
-    const real y_f2 = K1_3 * y_c3;
-    const real y_f3 = K1_3 * y_c0;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K1_2 * y_c4, y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c3, y_f3 = K1_3 * y_c0;
     const real y_f4 = K1_3 * y_c1;
     const real s0_0 = K2_5 * y_c2;
-    const real y_f5 = s0_0 + K1_30 * y_c4;
-    const real y_f6 = K8_15 * y_c1;
-    const real y_f7 = K1_30 * y_c0;
-    const real y_f8 = K1_5 * y_c1;
-    const real y_f9 = K3_5 * y_c2;
-    const real y_f10 = K1_5 * y_c3;
-    const real y_f11 = K8_15 * y_c3;
-    const real y_f12 = s0_0 - K1_30 * y_c4;
-    const real y_f13 = K1_3 * y_c4;
-    const real by_f0 = K1_2 * by_c4;
-    const real by_f1 = K1_2 * by_c0;
-    const real by_f2 = K1_3 * by_c3;
-    const real by_f3 = K1_3 * by_c0;
-    const real by_f4 = K1_3 * by_c1;
+    const real y_f5 = s0_0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0, y_f8 = K1_5 * y_c1;
+    const real y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3, y_f12 = s0_0 - K1_30 * y_c4;
+    const real y_f13 = K1_3 * y_c4, by_f0 = K1_2 * by_c4, by_f1 = K1_2 * by_c0, by_f2 = K1_3 * by_c3;
+    const real by_f3 = K1_3 * by_c0, by_f4 = K1_3 * by_c1;
     const real s1_0 = K2_5 * by_c2;
-    const real by_f5 = s1_0 + K1_30 * by_c4;
-    const real by_f6 = K8_15 * by_c1;
-    const real by_f7 = K1_30 * by_c0;
-    const real by_f8 = K1_5 * by_c1;
-    const real by_f9 = K3_5 * by_c2;
-    const real by_f10 = K1_5 * by_c3;
-    const real by_f11 = K8_15 * by_c3;
-    const real by_f12 = s1_0 - K1_30 * by_c4;
-    const real by_f13 = K1_3 * by_c4;
+    const real by_f5 = s1_0 + K1_30 * by_c4, by_f6 = K8_15 * by_c1, by_f7 = K1_30 * by_c0;
+    const real by_f8 = K1_5 * by_c1, by_f9 = K3_5 * by_c2, by_f10 = K1_5 * by_c3, by_f11 = K8_15 * by_c3;
+    const real by_f12 = s1_0 - K1_30 * by_c4, by_f13 = K1_3 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
-        const real gz_c6 = gz_[6 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
-        const real l0_0 = by_f0 * gz_c0 + by_f2 * gz_c1 + by_f5 * gz_c2 - by_f8 * gz_c3
-            - by_f7 * gz_c4 - by_f4 * gz_c5 - by_f1 * gz_c6;
-        const real l0_1 = by_f3 * gz_c1 + by_f6 * gz_c2 + by_f9 * gz_c3 + by_f11 * gz_c4
-            + by_f13 * gz_c5;
-        const real l0_2 = by_f1 * gz_c0 + by_f4 * gz_c1 - by_f7 * gz_c2 - by_f10 * gz_c3
-            + by_f12 * gz_c4 + by_f2 * gz_c5 + by_f0 * gz_c6;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c0 + by_f2 * gz_c1 + by_f5 * gz_c2 - by_f8 * gz_c3 - by_f7 * gz_c4
+            - by_f4 * gz_c5 - by_f1 * gz_c6;
+        const real l0_1 = by_f3 * gz_c1 + by_f6 * gz_c2 + by_f9 * gz_c3 + by_f11 * gz_c4 + by_f13 * gz_c5;
+        const real l0_2 = by_f1 * gz_c0 + by_f4 * gz_c1 - by_f7 * gz_c2 - by_f10 * gz_c3 + by_f12 * gz_c4
+            + by_f2 * gz_c5 + by_f0 * gz_c6;
         const real l1_0 = y_f0 * gz_c0 + y_f2 * gz_c1 + y_f5 * gz_c2 - y_f8 * gz_c3 - y_f7 * gz_c4
             - y_f4 * gz_c5 - y_f1 * gz_c6;
-        const real l1_1 = y_f3 * gz_c1 + y_f6 * gz_c2 + y_f9 * gz_c3 + y_f11 * gz_c4
-            + y_f13 * gz_c5;
-        const real l1_2 = y_f1 * gz_c0 + y_f4 * gz_c1 - y_f7 * gz_c2 - y_f10 * gz_c3
-            + y_f12 * gz_c4 + y_f2 * gz_c5 + y_f0 * gz_c6;
+        const real l1_1 = y_f3 * gz_c1 + y_f6 * gz_c2 + y_f9 * gz_c3 + y_f11 * gz_c4 + y_f13 * gz_c5;
+        const real l1_2 = y_f1 * gz_c0 + y_f4 * gz_c1 - y_f7 * gz_c2 - y_f10 * gz_c3 + y_f12 * gz_c4
+            + y_f2 * gz_c5 + y_f0 * gz_c6;
         d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
         d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real q1_0 = v0_0 * gz_c0 + v0_2 * gz_c6;
-        const real q1_1 = v0_0 * gz_c6 - v0_2 * gz_c0;
-        const real q1_2 = v0_0 * gz_c1 + v0_2 * gz_c5;
-        const real q1_4 = v0_0 * gz_c5 - v0_2 * gz_c1;
-        const real q1_5 = v0_0 * gz_c2;
-        const real q1_7 = v0_0 * gz_c4 + v0_2 * gz_c2;
-        const real q1_12 = v0_2 * gz_c4;
+        const real q1_0 = v0_0 * gz_c0 + v0_2 * gz_c6, q1_1 = v0_0 * gz_c6 - v0_2 * gz_c0;
+        const real q1_2 = v0_0 * gz_c1 + v0_2 * gz_c5, q1_4 = v0_0 * gz_c5 - v0_2 * gz_c1;
+        const real q1_5 = v0_0 * gz_c2, q1_7 = v0_0 * gz_c4 + v0_2 * gz_c2, q1_12 = v0_2 * gz_c4;
         d_y_[u] = d_y_[u] - K1_2 * q1_1 + v0_1 * gz_c1 * K1_3 - K1_30 * q1_7;
         d_y_[lda + u] = d_y_[lda + u] - K1_3 * q1_4 + v0_1 * gz_c2 * K8_15 - v0_0 * gz_c3 * K1_5;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K2_5 * q1_5 + v0_1 * gz_c3 * K3_5 + K2_5 * q1_12;
-        d_y_[3 * lda + u] = d_y_[3 * lda + u] + K1_3 * q1_2 - v0_2 * gz_c3 * K1_5
-            + v0_1 * gz_c4 * K8_15;
+        d_y_[3 * lda + u] = d_y_[3 * lda + u] + K1_3 * q1_2 - v0_2 * gz_c3 * K1_5 + v0_1 * gz_c4 * K8_15;
         d_y_[4 * lda + u] = d_y_[4 * lda + u] + K1_2 * q1_0 + K1_30 * q1_5 - K1_30 * q1_12
             + v0_1 * gz_c5 * K1_3;
-        d_w_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + ax_c0 * l1_0 + ax_c1 * l1_1
-            + ax_c2 * l1_2;
+        d_w_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + ax_c0 * l1_0 + ax_c1 * l1_1 + ax_c2 * l1_2;
     }
 }
 
@@ -1358,37 +972,23 @@ static void uvu_2_2_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K1_5 * y_c0;
-    const real y_f1 = K1_5 * y_c1;
-    const real y_f2 = K1_5 * y_c2;
-    const real y_f3 = K1_5 * y_c3;
-    const real y_f4 = K1_5 * y_c4;
-    const real by_f0 = K1_5 * by_c0;
-    const real by_f1 = K1_5 * by_c1;
-    const real by_f2 = K1_5 * by_c2;
-    const real by_f3 = K1_5 * by_c3;
-    const real by_f4 = K1_5 * by_c4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K1_5 * y_c0, y_f1 = K1_5 * y_c1, y_f2 = K1_5 * y_c2, y_f3 = K1_5 * y_c3;
+    const real y_f4 = K1_5 * y_c4, by_f0 = K1_5 * by_c0, by_f1 = K1_5 * by_c1, by_f2 = K1_5 * by_c2;
+    const real by_f3 = K1_5 * by_c3, by_f4 = K1_5 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u];
-        const real s0_0 = w_c0 * gz_c0;
-        const real s1_0 = cw_c0 * gz_c0;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real s0_0 = w_c0 * gz_c0, s1_0 = cw_c0 * gz_c0;
         d_x_[u] = d_x_[u] + s0_0 * by_f0 + s1_0 * y_f0;
         d_x_[n + u] = d_x_[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
         d_x_[3 * n + u] = d_x_[3 * n + u] + s0_0 * by_f3 + s1_0 * y_f3;
         d_x_[4 * n + u] = d_x_[4 * n + u] + s0_0 * by_f4 + s1_0 * y_f4;
-        const real q1_0 = s0_0 * ax_c0 + s1_0 * x_c0;
-        const real q1_1 = s0_0 * ax_c1 + s1_0 * x_c1;
-        const real q1_2 = s0_0 * ax_c2 + s1_0 * x_c2;
-        const real q1_3 = s0_0 * ax_c3 + s1_0 * x_c3;
+        const real q1_0 = s0_0 * ax_c0 + s1_0 * x_c0, q1_1 = s0_0 * ax_c1 + s1_0 * x_c1;
+        const real q1_2 = s0_0 * ax_c2 + s1_0 * x_c2, q1_3 = s0_0 * ax_c3 + s1_0 * x_c3;
         const real q1_4 = s0_0 * ax_c4 + s1_0 * x_c4;
         d_y_[u] = d_y_[u] + K1_5 * q1_0;
         d_y_[lda + u] = d_y_[lda + u] + K1_5 * q1_1;
@@ -1407,56 +1007,35 @@ static void uvu_2_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
-    const real y_f0 = K3_10 * y_c2;
-    const real y_f1 = K3_10 * y_c1;
-    const real y_f2 = K1_10 * y_c0;
-    const real y_f3 = K3_10 * y_c0;
-    const real y_f4 = K2_5 * y_c1;
-    const real y_f5 = K1_10 * y_c2;
-    const real by_f0 = K3_10 * by_c2;
-    const real by_f1 = K3_10 * by_c1;
-    const real by_f2 = K1_10 * by_c0;
-    const real by_f3 = K3_10 * by_c0;
-    const real by_f4 = K2_5 * by_c1;
-    const real by_f5 = K1_10 * by_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K3_10 * y_c2, y_f1 = K3_10 * y_c1, y_f2 = K1_10 * y_c0, y_f3 = K3_10 * y_c0;
+    const real y_f4 = K2_5 * y_c1, y_f5 = K1_10 * y_c2, by_f0 = K3_10 * by_c2, by_f1 = K3_10 * by_c1;
+    const real by_f2 = K1_10 * by_c0, by_f3 = K3_10 * by_c0, by_f4 = K2_5 * by_c1, by_f5 = K1_10 * by_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u];
-        const real l0_0 = by_f0 * gz_c0 + by_f3 * gz_c2;
-        const real l0_1 = by_f1 * gz_c0 + by_f3 * gz_c1;
-        const real l0_2 = by_f2 * gz_c0 - by_f4 * gz_c1 + by_f5 * gz_c2;
-        const real l0_3 = by_f0 * gz_c1 + by_f1 * gz_c2;
-        const real l0_4 = by_f3 * gz_c0 - by_f0 * gz_c2;
-        const real l1_0 = y_f0 * gz_c0 + y_f3 * gz_c2;
-        const real l1_1 = y_f1 * gz_c0 + y_f3 * gz_c1;
-        const real l1_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
-        const real l1_3 = y_f0 * gz_c1 + y_f1 * gz_c2;
-        const real l1_4 = y_f3 * gz_c0 - y_f0 * gz_c2;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c0 + by_f3 * gz_c2, l0_1 = by_f1 * gz_c0 + by_f3 * gz_c1;
+        const real l0_2 = by_f2 * gz_c0 - by_f4 * gz_c1 + by_f5 * gz_c2, l0_3 = by_f0 * gz_c1 + by_f1 * gz_c2;
+        const real l0_4 = by_f3 * gz_c0 - by_f0 * gz_c2, l1_0 = y_f0 * gz_c0 + y_f3 * gz_c2;
+        const real l1_1 = y_f1 * gz_c0 + y_f3 * gz_c1, l1_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
+        const real l1_3 = y_f0 * gz_c1 + y_f1 * gz_c2, l1_4 = y_f3 * gz_c0 - y_f0 * gz_c2;
         d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
         d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
         d_x_[2 * n + u] = d_x_[2 * n + u] - w_c0 * l0_2 - cw_c0 * l1_2;
         d_x_[3 * n + u] = d_x_[3 * n + u] + w_c0 * l0_3 + cw_c0 * l1_3;
         d_x_[4 * n + u] = d_x_[4 * n + u] - w_c0 * l0_4 - cw_c0 * l1_4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-        const real q1_0 = v0_0 * gz_c0 + v0_3 * gz_c1 + v0_4 * gz_c2;
-        const real q1_1 = v0_1 * gz_c0 + v0_3 * gz_c2;
+        const real q1_0 = v0_0 * gz_c0 + v0_3 * gz_c1 + v0_4 * gz_c2, q1_1 = v0_1 * gz_c0 + v0_3 * gz_c2;
         const real q1_3 = v0_0 * gz_c2 + v0_1 * gz_c1 - v0_4 * gz_c0;
         d_y_[u] = d_y_[u] - v0_2 * gz_c0 * K1_10 + K3_10 * q1_3;
         d_y_[lda + u] = d_y_[lda + u] + K3_10 * q1_1 + v0_2 * gz_c1 * K2_5;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K3_10 * q1_0 - v0_2 * gz_c2 * K1_10;
-        d_w_[u] = x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4
-            + ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
+        d_w_[u] = x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4 + ax_c0 * l1_0
+            + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
     }
 }
 
@@ -1467,49 +1046,28 @@ static void uvu_2_3_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         real *restrict d_y_, real *restrict d_w_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real by_c5 = by_[5], by_c6 = by_[6];
-    const real s0_0 = K1_70 * y_c4;
+    const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_70 * y_c4;
     const real y_f0 = s0_0 + K3_14 * y_c6;
     const real s1_0 = K3_35 * y_c3;
-    const real y_f1 = s1_0 + K1_7 * y_c5;
-    const real y_f2 = K6_35 * y_c2;
-    const real y_f3 = K1_7 * y_c1;
+    const real y_f1 = s1_0 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1;
     const real s2_0 = K3_14 * y_c0;
-    const real y_f4 = s2_0 + K1_70 * y_c2;
-    const real y_f5 = K8_35 * y_c2;
-    const real y_f6 = K9_35 * y_c3;
-    const real y_f7 = K8_35 * y_c4;
-    const real y_f8 = K1_7 * y_c5;
-    const real y_f9 = s2_0 - K1_70 * y_c2;
-    const real y_f10 = K6_35 * y_c4;
-    const real y_f11 = s1_0 - K1_7 * y_c5;
-    const real y_f12 = s0_0 - K3_14 * y_c6;
+    const real y_f4 = s2_0 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3, y_f7 = K8_35 * y_c4;
+    const real y_f8 = K1_7 * y_c5, y_f9 = s2_0 - K1_70 * y_c2, y_f10 = K6_35 * y_c4;
+    const real y_f11 = s1_0 - K1_7 * y_c5, y_f12 = s0_0 - K3_14 * y_c6;
     const real s3_0 = K1_70 * by_c4;
     const real by_f0 = s3_0 + K3_14 * by_c6;
     const real s4_0 = K3_35 * by_c3;
-    const real by_f1 = s4_0 + K1_7 * by_c5;
-    const real by_f2 = K6_35 * by_c2;
-    const real by_f3 = K1_7 * by_c1;
+    const real by_f1 = s4_0 + K1_7 * by_c5, by_f2 = K6_35 * by_c2, by_f3 = K1_7 * by_c1;
     const real s5_0 = K3_14 * by_c0;
-    const real by_f4 = s5_0 + K1_70 * by_c2;
-    const real by_f5 = K8_35 * by_c2;
-    const real by_f6 = K9_35 * by_c3;
-    const real by_f7 = K8_35 * by_c4;
-    const real by_f8 = K1_7 * by_c5;
-    const real by_f9 = s5_0 - K1_70 * by_c2;
-    const real by_f10 = K6_35 * by_c4;
-    const real by_f11 = s4_0 - K1_7 * by_c5;
-    const real by_f12 = s3_0 - K3_14 * by_c6;
+    const real by_f4 = s5_0 + K1_70 * by_c2, by_f5 = K8_35 * by_c2, by_f6 = K9_35 * by_c3;
+    const real by_f7 = K8_35 * by_c4, by_f8 = K1_7 * by_c5, by_f9 = s5_0 - K1_70 * by_c2;
+    const real by_f10 = K6_35 * by_c4, by_f11 = s4_0 - K1_7 * by_c5, by_f12 = s3_0 - K3_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u];
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
         const real l0_0 = by_f0 * gz_c0 - by_f3 * gz_c1 - by_f9 * gz_c2;
         const real l0_1 = by_f1 * gz_c0 - by_f5 * gz_c1 - by_f3 * gz_c2;
         const real l0_2 = by_f2 * gz_c0 + by_f6 * gz_c1 + by_f10 * gz_c2;
@@ -1525,29 +1083,23 @@ static void uvu_2_3_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
         d_x_[3 * n + u] = d_x_[3 * n + u] + w_c0 * l0_3 + cw_c0 * l1_3;
         d_x_[4 * n + u] = d_x_[4 * n + u] + w_c0 * l0_4 + cw_c0 * l1_4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-        const real q1_0 = v0_0 * gz_c0;
-        const real q1_1 = v0_1 * gz_c0;
-        const real q1_3 = v0_0 * gz_c1 + v0_1 * gz_c2 + v0_3 * gz_c0;
-        const real q1_4 = v0_4 * gz_c0;
-        const real q1_9 = v0_0 * gz_c2;
-        const real q1_11 = v0_3 * gz_c2;
-        const real q1_12 = v0_4 * gz_c2;
+        const real q1_0 = v0_0 * gz_c0, q1_1 = v0_1 * gz_c0;
+        const real q1_3 = v0_0 * gz_c1 + v0_1 * gz_c2 + v0_3 * gz_c0, q1_4 = v0_4 * gz_c0;
+        const real q1_9 = v0_0 * gz_c2, q1_11 = v0_3 * gz_c2, q1_12 = v0_4 * gz_c2;
         d_y_[u] = d_y_[u] + K3_14 * q1_4 + K3_14 * q1_9;
         d_y_[lda + u] = d_y_[lda + u] + K1_7 * q1_3;
-        d_y_[2 * lda + u] = d_y_[2 * lda + u] + v0_2 * gz_c0 * K6_35 + K1_70 * q1_4
-            + v0_1 * gz_c1 * K8_35 - K1_70 * q1_9;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + v0_2 * gz_c0 * K6_35 + K1_70 * q1_4 + v0_1 * gz_c1 * K8_35
+            - K1_70 * q1_9;
         d_y_[3 * lda + u] = d_y_[3 * lda + u] - K3_35 * q1_1 + v0_2 * gz_c1 * K9_35 - K3_35 * q1_11;
-        d_y_[4 * lda + u] = d_y_[4 * lda + u] - K1_70 * q1_0 + v0_3 * gz_c1 * K8_35
-            + v0_2 * gz_c2 * K6_35 - K1_70 * q1_12;
+        d_y_[4 * lda + u] = d_y_[4 * lda + u] - K1_70 * q1_0 + v0_3 * gz_c1 * K8_35 + v0_2 * gz_c2 * K6_35
+            - K1_70 * q1_12;
         d_y_[5 * lda + u] = d_y_[5 * lda + u] - K1_7 * q1_1 + v0_4 * gz_c1 * K1_7 + K1_7 * q1_11;
         d_y_[6 * lda + u] = d_y_[6 * lda + u] - K3_14 * q1_0 + K3_14 * q1_12;
-        d_w_[u] = -x_c0 * l0_0 - x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4
-            - ax_c0 * l1_0 - ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
+        d_w_[u] = -x_c0 * l0_0 - x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4 - ax_c0 * l1_0
+            - ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
     }
 }
 
@@ -1557,25 +1109,19 @@ static void uvu_2_0_2_2(int64_t n, const real *restrict x_, const real *restrict
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0];
-    const real by_c0 = by_[0];
+    const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u];
-        const real s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u], s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
         d_x_[u] = d_x_[u] + s0_0 * gz_c0;
         d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2;
         d_x_[3 * n + u] = d_x_[3 * n + u] + s0_0 * gz_c3;
         d_x_[4 * n + u] = d_x_[4 * n + u] + s0_0 * gz_c4;
-        const real s1_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2 + ax_c3 * gz_c3
-            + ax_c4 * gz_c4;
+        const real s1_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2 + ax_c3 * gz_c3 + ax_c4 * gz_c4;
         const real s2_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3 + x_c4 * gz_c4;
         d_y_[u] = d_y_[u] + w_c0 * s1_0 + cw_c0 * s2_0;
         d_w_[u] = by_c0 * s2_0 + y_c0 * s1_0;
@@ -1588,46 +1134,26 @@ static void uvu_2_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K2_7 * y_c2;
-    const real y_f1 = K3_14 * y_c3;
-    const real y_f2 = K2_7 * y_c0;
-    const real y_f3 = K3_14 * y_c1;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K2_7 * y_c2, y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1;
     const real s0_0 = K1_14 * y_c2;
-    const real y_f4 = s0_0 - K3_14 * y_c4;
-    const real y_f5 = K1_14 * y_c1;
-    const real y_f6 = K3_14 * y_c0;
-    const real y_f7 = K1_14 * y_c3;
-    const real y_f8 = K2_7 * y_c4;
-    const real y_f9 = s0_0 + K3_14 * y_c4;
-    const real by_f0 = K2_7 * by_c2;
-    const real by_f1 = K3_14 * by_c3;
-    const real by_f2 = K2_7 * by_c0;
-    const real by_f3 = K3_14 * by_c1;
+    const real y_f4 = s0_0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
+    const real y_f8 = K2_7 * y_c4, y_f9 = s0_0 + K3_14 * y_c4, by_f0 = K2_7 * by_c2, by_f1 = K3_14 * by_c3;
+    const real by_f2 = K2_7 * by_c0, by_f3 = K3_14 * by_c1;
     const real s1_0 = K1_14 * by_c2;
-    const real by_f4 = s1_0 - K3_14 * by_c4;
-    const real by_f5 = K1_14 * by_c1;
-    const real by_f6 = K3_14 * by_c0;
-    const real by_f7 = K1_14 * by_c3;
-    const real by_f8 = K2_7 * by_c4;
-    const real by_f9 = s1_0 + K3_14 * by_c4;
+    const real by_f4 = s1_0 - K3_14 * by_c4, by_f5 = K1_14 * by_c1, by_f6 = K3_14 * by_c0;
+    const real by_f7 = K1_14 * by_c3, by_f8 = K2_7 * by_c4, by_f9 = s1_0 + K3_14 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
         const real cw_c0 = cw_[u];
         const real l0_0 = by_f0 * gz_c0 - by_f1 * gz_c1 + by_f2 * gz_c2 - by_f3 * gz_c3;
-        const real l0_1 = by_f1 * gz_c0 + by_f4 * gz_c1 + by_f5 * gz_c2 + by_f6 * gz_c3
-            - by_f3 * gz_c4;
-        const real l0_2 = by_f2 * gz_c0 - by_f5 * gz_c1 - by_f0 * gz_c2 - by_f7 * gz_c3
-            + by_f8 * gz_c4;
-        const real l0_3 = by_f3 * gz_c0 + by_f6 * gz_c1 + by_f7 * gz_c2 + by_f9 * gz_c3
-            + by_f1 * gz_c4;
+        const real l0_1 = by_f1 * gz_c0 + by_f4 * gz_c1 + by_f5 * gz_c2 + by_f6 * gz_c3 - by_f3 * gz_c4;
+        const real l0_2 = by_f2 * gz_c0 - by_f5 * gz_c1 - by_f0 * gz_c2 - by_f7 * gz_c3 + by_f8 * gz_c4;
+        const real l0_3 = by_f3 * gz_c0 + by_f6 * gz_c1 + by_f7 * gz_c2 + by_f9 * gz_c3 + by_f1 * gz_c4;
         const real l0_4 = by_f3 * gz_c1 + by_f8 * gz_c2 - by_f1 * gz_c3 + by_f0 * gz_c4;
         const real l1_0 = y_f0 * gz_c0 - y_f1 * gz_c1 + y_f2 * gz_c2 - y_f3 * gz_c3;
         const real l1_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 - y_f3 * gz_c4;
@@ -1639,28 +1165,23 @@ static void uvu_2_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[2 * n + u] = d_x_[2 * n + u] - w_c0 * l0_2 - cw_c0 * l1_2;
         d_x_[3 * n + u] = d_x_[3 * n + u] + w_c0 * l0_3 + cw_c0 * l1_3;
         d_x_[4 * n + u] = d_x_[4 * n + u] - w_c0 * l0_4 - cw_c0 * l1_4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         const real q1_0 = v0_0 * gz_c0 - v0_2 * gz_c2 + v0_4 * gz_c4;
         const real q1_1 = v0_0 * gz_c1 + v0_1 * gz_c0 + v0_3 * gz_c4 + v0_4 * gz_c3;
         const real q1_2 = v0_0 * gz_c2 + v0_2 * gz_c0;
-        const real q1_3 = v0_0 * gz_c3 - v0_1 * gz_c4 + v0_3 * gz_c0 - v0_4 * gz_c1;
-        const real q1_4 = v0_1 * gz_c1;
-        const real q1_5 = v0_1 * gz_c2 + v0_2 * gz_c1;
-        const real q1_6 = v0_1 * gz_c3 + v0_3 * gz_c1;
-        const real q1_7 = v0_2 * gz_c3 + v0_3 * gz_c2;
-        const real q1_8 = v0_2 * gz_c4 + v0_4 * gz_c2;
+        const real q1_3 = v0_0 * gz_c3 - v0_1 * gz_c4 + v0_3 * gz_c0 - v0_4 * gz_c1, q1_4 = v0_1 * gz_c1;
+        const real q1_5 = v0_1 * gz_c2 + v0_2 * gz_c1, q1_6 = v0_1 * gz_c3 + v0_3 * gz_c1;
+        const real q1_7 = v0_2 * gz_c3 + v0_3 * gz_c2, q1_8 = v0_2 * gz_c4 + v0_4 * gz_c2;
         const real q1_9 = v0_3 * gz_c3;
         d_y_[u] = d_y_[u] - K2_7 * q1_2 + K3_14 * q1_6;
         d_y_[lda + u] = d_y_[lda + u] + K3_14 * q1_3 + K1_14 * q1_5;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] - K2_7 * q1_0 + K1_14 * q1_4 + K1_14 * q1_9;
         d_y_[3 * lda + u] = d_y_[3 * lda + u] + K3_14 * q1_1 + K1_14 * q1_7;
         d_y_[4 * lda + u] = d_y_[4 * lda + u] - K3_14 * q1_4 - K2_7 * q1_8 + K3_14 * q1_9;
-        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4
-            - ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
+        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4 - ax_c0 * l1_0
+            + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
     }
 }
 
@@ -1670,51 +1191,25 @@ static void uvu_2_1_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
-    const real y_f0 = K1_2 * y_c2;
-    const real y_f1 = K1_2 * y_c0;
-    const real y_f2 = K1_3 * y_c1;
-    const real y_f3 = K1_3 * y_c2;
-    const real y_f4 = K1_3 * y_c0;
-    const real y_f5 = K1_30 * y_c2;
-    const real y_f6 = K8_15 * y_c1;
-    const real y_f7 = K2_5 * y_c0;
-    const real y_f8 = K1_30 * y_c0;
-    const real y_f9 = K1_5 * y_c0;
-    const real y_f10 = K3_5 * y_c1;
-    const real y_f11 = K1_5 * y_c2;
-    const real y_f12 = K2_5 * y_c2;
-    const real by_f0 = K1_2 * by_c2;
-    const real by_f1 = K1_2 * by_c0;
-    const real by_f2 = K1_3 * by_c1;
-    const real by_f3 = K1_3 * by_c2;
-    const real by_f4 = K1_3 * by_c0;
-    const real by_f5 = K1_30 * by_c2;
-    const real by_f6 = K8_15 * by_c1;
-    const real by_f7 = K2_5 * by_c0;
-    const real by_f8 = K1_30 * by_c0;
-    const real by_f9 = K1_5 * by_c0;
-    const real by_f10 = K3_5 * by_c1;
-    const real by_f11 = K1_5 * by_c2;
-    const real by_f12 = K2_5 * by_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c1, y_f3 = K1_3 * y_c2;
+    const real y_f4 = K1_3 * y_c0, y_f5 = K1_30 * y_c2, y_f6 = K8_15 * y_c1, y_f7 = K2_5 * y_c0;
+    const real y_f8 = K1_30 * y_c0, y_f9 = K1_5 * y_c0, y_f10 = K3_5 * y_c1, y_f11 = K1_5 * y_c2;
+    const real y_f12 = K2_5 * y_c2, by_f0 = K1_2 * by_c2, by_f1 = K1_2 * by_c0, by_f2 = K1_3 * by_c1;
+    const real by_f3 = K1_3 * by_c2, by_f4 = K1_3 * by_c0, by_f5 = K1_30 * by_c2, by_f6 = K8_15 * by_c1;
+    const real by_f7 = K2_5 * by_c0, by_f8 = K1_30 * by_c0, by_f9 = K1_5 * by_c0, by_f10 = K3_5 * by_c1;
+    const real by_f11 = K1_5 * by_c2, by_f12 = K2_5 * by_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
-        const real gz_c6 = gz_[6 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u];
-        const real l0_0 = by_f0 * gz_c0 + by_f2 * gz_c1 - by_f5 * gz_c2 - by_f8 * gz_c4
-            - by_f1 * gz_c6;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c0 + by_f2 * gz_c1 - by_f5 * gz_c2 - by_f8 * gz_c4 - by_f1 * gz_c6;
         const real l0_1 = by_f3 * gz_c1 + by_f6 * gz_c2 - by_f9 * gz_c3 - by_f4 * gz_c5;
         const real l0_2 = by_f7 * gz_c2 + by_f10 * gz_c3 + by_f12 * gz_c4;
         const real l0_3 = by_f4 * gz_c1 - by_f11 * gz_c3 + by_f6 * gz_c4 + by_f3 * gz_c5;
-        const real l0_4 = by_f1 * gz_c0 + by_f8 * gz_c2 - by_f5 * gz_c4 + by_f2 * gz_c5
-            + by_f0 * gz_c6;
+        const real l0_4 = by_f1 * gz_c0 + by_f8 * gz_c2 - by_f5 * gz_c4 + by_f2 * gz_c5 + by_f0 * gz_c6;
         const real l1_0 = y_f0 * gz_c0 + y_f2 * gz_c1 - y_f5 * gz_c2 - y_f8 * gz_c4 - y_f1 * gz_c6;
         const real l1_1 = y_f3 * gz_c1 + y_f6 * gz_c2 - y_f9 * gz_c3 - y_f4 * gz_c5;
         const real l1_2 = y_f7 * gz_c2 + y_f10 * gz_c3 + y_f12 * gz_c4;
@@ -1725,26 +1220,20 @@ static void uvu_2_1_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
         d_x_[3 * n + u] = d_x_[3 * n + u] + w_c0 * l0_3 + cw_c0 * l1_3;
         d_x_[4 * n + u] = d_x_[4 * n + u] + w_c0 * l0_4 + cw_c0 * l1_4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-        const real q1_0 = v0_0 * gz_c0 + v0_4 * gz_c6;
-        const real q1_1 = v0_0 * gz_c6 - v0_4 * gz_c0;
-        const real q1_2 = v0_0 * gz_c1 + v0_4 * gz_c5;
-        const real q1_3 = v0_1 * gz_c1 + v0_3 * gz_c5;
-        const real q1_4 = v0_1 * gz_c5 - v0_3 * gz_c1;
-        const real q1_5 = v0_0 * gz_c2 + v0_4 * gz_c4;
-        const real q1_6 = v0_1 * gz_c2 + v0_3 * gz_c4;
-        const real q1_8 = v0_0 * gz_c4 - v0_4 * gz_c2;
+        const real q1_0 = v0_0 * gz_c0 + v0_4 * gz_c6, q1_1 = v0_0 * gz_c6 - v0_4 * gz_c0;
+        const real q1_2 = v0_0 * gz_c1 + v0_4 * gz_c5, q1_3 = v0_1 * gz_c1 + v0_3 * gz_c5;
+        const real q1_4 = v0_1 * gz_c5 - v0_3 * gz_c1, q1_5 = v0_0 * gz_c2 + v0_4 * gz_c4;
+        const real q1_6 = v0_1 * gz_c2 + v0_3 * gz_c4, q1_8 = v0_0 * gz_c4 - v0_4 * gz_c2;
         d_y_[u] = d_y_[u] - K1_2 * q1_1 - K1_3 * q1_4 + v0_2 * gz_c2 * K2_5 - K1_30 * q1_8
             - v0_1 * gz_c3 * K1_5;
         d_y_[lda + u] = d_y_[lda + u] + K1_3 * q1_2 + K8_15 * q1_6 + v0_2 * gz_c3 * K3_5;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_2 * q1_0 + K1_3 * q1_3 - K1_30 * q1_5
             - v0_3 * gz_c3 * K1_5 + v0_2 * gz_c4 * K2_5;
-        d_w_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4
-            + ax_c0 * l1_0 + ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
+        d_w_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4 + ax_c0 * l1_0
+            + ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
     }
 }
 
@@ -1755,15 +1244,10 @@ static void uvu_2_3_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         real *restrict d_y_, real *restrict d_w_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     const real by_c5 = by_[5], by_c6 = by_[6];
-    const real y_f0 = K1_12 * y_c4;
-    const real y_f1 = K5_24 * y_c5;
-    const real y_f2 = K5_12 * y_c0;
-    const real y_f3 = K5_24 * y_c1;
-    const real y_f4 = K1_12 * y_c2;
-    const real y_f5 = K1_3 * y_c3;
+    const real y_f0 = K1_12 * y_c4, y_f1 = K5_24 * y_c5, y_f2 = K5_12 * y_c0, y_f3 = K5_24 * y_c1;
+    const real y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3;
     const real s0_0 = K1_8 * y_c4;
     const real y_f6 = s0_0 - K5_24 * y_c6;
     const real s1_0 = K5_24 * y_c0;
@@ -1771,28 +1255,13 @@ static void uvu_2_3_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real s2_0 = K1_5 * y_c4;
     const real y_f8 = s2_0 + K1_12 * y_c6;
     const real s3_0 = K1_30 * y_c3;
-    const real y_f9 = s3_0 - K1_8 * y_c5;
-    const real y_f10 = K3_20 * y_c2;
-    const real y_f11 = K1_8 * y_c1;
+    const real y_f9 = s3_0 - K1_8 * y_c5, y_f10 = K3_20 * y_c2, y_f11 = K1_8 * y_c1;
     const real s4_0 = K1_12 * y_c0;
-    const real y_f12 = s4_0 + K1_5 * y_c2;
-    const real y_f13 = K1_3 * y_c1;
-    const real y_f14 = K1_30 * y_c2;
-    const real y_f15 = K4_15 * y_c3;
-    const real y_f16 = K1_30 * y_c4;
-    const real y_f17 = K1_3 * y_c5;
-    const real y_f18 = s4_0 - K1_5 * y_c2;
-    const real y_f19 = K3_20 * y_c4;
-    const real y_f20 = s3_0 + K1_8 * y_c5;
-    const real y_f21 = s2_0 - K1_12 * y_c6;
-    const real y_f22 = s1_0 - K1_8 * y_c2;
-    const real y_f23 = s0_0 + K5_24 * y_c6;
-    const real y_f24 = K5_12 * y_c6;
-    const real by_f0 = K1_12 * by_c4;
-    const real by_f1 = K5_24 * by_c5;
-    const real by_f2 = K5_12 * by_c0;
-    const real by_f3 = K5_24 * by_c1;
-    const real by_f4 = K1_12 * by_c2;
+    const real y_f12 = s4_0 + K1_5 * y_c2, y_f13 = K1_3 * y_c1, y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3;
+    const real y_f16 = K1_30 * y_c4, y_f17 = K1_3 * y_c5, y_f18 = s4_0 - K1_5 * y_c2, y_f19 = K3_20 * y_c4;
+    const real y_f20 = s3_0 + K1_8 * y_c5, y_f21 = s2_0 - K1_12 * y_c6, y_f22 = s1_0 - K1_8 * y_c2;
+    const real y_f23 = s0_0 + K5_24 * y_c6, y_f24 = K5_12 * y_c6, by_f0 = K1_12 * by_c4;
+    const real by_f1 = K5_24 * by_c5, by_f2 = K5_12 * by_c0, by_f3 = K5_24 * by_c1, by_f4 = K1_12 * by_c2;
     const real by_f5 = K1_3 * by_c3;
     const real s5_0 = K1_8 * by_c4;
     const real by_f6 = s5_0 - K5_24 * by_c6;
@@ -1801,79 +1270,51 @@ static void uvu_2_3_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real s7_0 = K1_5 * by_c4;
     const real by_f8 = s7_0 + K1_12 * by_c6;
     const real s8_0 = K1_30 * by_c3;
-    const real by_f9 = s8_0 - K1_8 * by_c5;
-    const real by_f10 = K3_20 * by_c2;
-    const real by_f11 = K1_8 * by_c1;
+    const real by_f9 = s8_0 - K1_8 * by_c5, by_f10 = K3_20 * by_c2, by_f11 = K1_8 * by_c1;
     const real s9_0 = K1_12 * by_c0;
-    const real by_f12 = s9_0 + K1_5 * by_c2;
-    const real by_f13 = K1_3 * by_c1;
-    const real by_f14 = K1_30 * by_c2;
-    const real by_f15 = K4_15 * by_c3;
-    const real by_f16 = K1_30 * by_c4;
-    const real by_f17 = K1_3 * by_c5;
-    const real by_f18 = s9_0 - K1_5 * by_c2;
-    const real by_f19 = K3_20 * by_c4;
-    const real by_f20 = s8_0 + K1_8 * by_c5;
-    const real by_f21 = s7_0 - K1_12 * by_c6;
-    const real by_f22 = s6_0 - K1_8 * by_c2;
-    const real by_f23 = s5_0 + K5_24 * by_c6;
+    const real by_f12 = s9_0 + K1_5 * by_c2, by_f13 = K1_3 * by_c1, by_f14 = K1_30 * by_c2;
+    const real by_f15 = K4_15 * by_c3, by_f16 = K1_30 * by_c4, by_f17 = K1_3 * by_c5;
+    const real by_f18 = s9_0 - K1_5 * by_c2, by_f19 = K3_20 * by_c4, by_f20 = s8_0 + K1_8 * by_c5;
+    const real by_f21 = s7_0 - K1_12 * by_c6, by_f22 = s6_0 - K1_8 * by_c2, by_f23 = s5_0 + K5_24 * by_c6;
     const real by_f24 = K5_12 * by_c6;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
-        const real gz_c6 = gz_[6 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u];
-        const real l0_0 = by_f0 * gz_c0 + by_f5 * gz_c1 - by_f8 * gz_c2 + by_f13 * gz_c3
-            + by_f18 * gz_c4 - by_f4 * gz_c6;
-        const real l0_1 = by_f1 * gz_c0 + by_f6 * gz_c1 + by_f9 * gz_c2 + by_f14 * gz_c3
-            + by_f11 * gz_c4 + by_f22 * gz_c5 - by_f3 * gz_c6;
-        const real l0_2 = by_f2 * gz_c0 - by_f10 * gz_c2 - by_f15 * gz_c3 - by_f19 * gz_c4
-            + by_f24 * gz_c6;
-        const real l0_3 = by_f3 * gz_c0 + by_f7 * gz_c1 + by_f11 * gz_c2 + by_f16 * gz_c3
-            + by_f20 * gz_c4 + by_f23 * gz_c5 + by_f1 * gz_c6;
-        const real l0_4 = by_f4 * gz_c0 + by_f12 * gz_c2 + by_f17 * gz_c3 - by_f21 * gz_c4
-            + by_f5 * gz_c5 + by_f0 * gz_c6;
-        const real l1_0 = y_f0 * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_f13 * gz_c3
-            + y_f18 * gz_c4 - y_f4 * gz_c6;
-        const real l1_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3
-            + y_f11 * gz_c4 + y_f22 * gz_c5 - y_f3 * gz_c6;
-        const real l1_2 = y_f2 * gz_c0 - y_f10 * gz_c2 - y_f15 * gz_c3 - y_f19 * gz_c4
-            + y_f24 * gz_c6;
-        const real l1_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3
-            + y_f20 * gz_c4 + y_f23 * gz_c5 + y_f1 * gz_c6;
-        const real l1_4 = y_f4 * gz_c0 + y_f12 * gz_c2 + y_f17 * gz_c3 - y_f21 * gz_c4
-            + y_f5 * gz_c5 + y_f0 * gz_c6;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c0 + by_f5 * gz_c1 - by_f8 * gz_c2 + by_f13 * gz_c3 + by_f18 * gz_c4
+            - by_f4 * gz_c6;
+        const real l0_1 = by_f1 * gz_c0 + by_f6 * gz_c1 + by_f9 * gz_c2 + by_f14 * gz_c3 + by_f11 * gz_c4
+            + by_f22 * gz_c5 - by_f3 * gz_c6;
+        const real l0_2 = by_f2 * gz_c0 - by_f10 * gz_c2 - by_f15 * gz_c3 - by_f19 * gz_c4 + by_f24 * gz_c6;
+        const real l0_3 = by_f3 * gz_c0 + by_f7 * gz_c1 + by_f11 * gz_c2 + by_f16 * gz_c3 + by_f20 * gz_c4
+            + by_f23 * gz_c5 + by_f1 * gz_c6;
+        const real l0_4 = by_f4 * gz_c0 + by_f12 * gz_c2 + by_f17 * gz_c3 - by_f21 * gz_c4 + by_f5 * gz_c5
+            + by_f0 * gz_c6;
+        const real l1_0 = y_f0 * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_f13 * gz_c3 + y_f18 * gz_c4
+            - y_f4 * gz_c6;
+        const real l1_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3 + y_f11 * gz_c4
+            + y_f22 * gz_c5 - y_f3 * gz_c6;
+        const real l1_2 = y_f2 * gz_c0 - y_f10 * gz_c2 - y_f15 * gz_c3 - y_f19 * gz_c4 + y_f24 * gz_c6;
+        const real l1_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3 + y_f20 * gz_c4
+            + y_f23 * gz_c5 + y_f1 * gz_c6;
+        const real l1_4 = y_f4 * gz_c0 + y_f12 * gz_c2 + y_f17 * gz_c3 - y_f21 * gz_c4 + y_f5 * gz_c5
+            + y_f0 * gz_c6;
         d_x_[u] = d_x_[u] - w_c0 * l0_0 - cw_c0 * l1_0;
         d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
         d_x_[2 * n + u] = d_x_[2 * n + u] - w_c0 * l0_2 - cw_c0 * l1_2;
         d_x_[3 * n + u] = d_x_[3 * n + u] + w_c0 * l0_3 + cw_c0 * l1_3;
         d_x_[4 * n + u] = d_x_[4 * n + u] - w_c0 * l0_4 - cw_c0 * l1_4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-        const real q1_0 = v0_0 * gz_c0 + v0_4 * gz_c6;
-        const real q1_1 = v0_1 * gz_c0 + v0_3 * gz_c6;
-        const real q1_3 = v0_1 * gz_c6 - v0_3 * gz_c0;
-        const real q1_4 = v0_0 * gz_c6 - v0_4 * gz_c0;
-        const real q1_5 = v0_0 * gz_c1 + v0_4 * gz_c5;
-        const real q1_6 = v0_1 * gz_c1;
-        const real q1_7 = v0_3 * gz_c1;
-        const real q1_8 = v0_0 * gz_c2;
-        const real q1_9 = v0_1 * gz_c2;
-        const real q1_11 = v0_1 * gz_c4 + v0_3 * gz_c2;
-        const real q1_12 = v0_4 * gz_c2;
-        const real q1_18 = v0_0 * gz_c4;
-        const real q1_20 = v0_3 * gz_c4;
-        const real q1_21 = v0_4 * gz_c4;
-        const real q1_22 = v0_1 * gz_c5;
-        const real q1_23 = v0_3 * gz_c5;
+        const real q1_0 = v0_0 * gz_c0 + v0_4 * gz_c6, q1_1 = v0_1 * gz_c0 + v0_3 * gz_c6;
+        const real q1_3 = v0_1 * gz_c6 - v0_3 * gz_c0, q1_4 = v0_0 * gz_c6 - v0_4 * gz_c0;
+        const real q1_5 = v0_0 * gz_c1 + v0_4 * gz_c5, q1_6 = v0_1 * gz_c1, q1_7 = v0_3 * gz_c1;
+        const real q1_8 = v0_0 * gz_c2, q1_9 = v0_1 * gz_c2, q1_11 = v0_1 * gz_c4 + v0_3 * gz_c2;
+        const real q1_12 = v0_4 * gz_c2, q1_18 = v0_0 * gz_c4, q1_20 = v0_3 * gz_c4, q1_21 = v0_4 * gz_c4;
+        const real q1_22 = v0_1 * gz_c5, q1_23 = v0_3 * gz_c5;
         d_y_[u] = d_y_[u] - v0_2 * gz_c0 * K5_12 + K5_24 * q1_7 - K1_12 * q1_12 - K1_12 * q1_18
             + K5_24 * q1_22;
         d_y_[lda + u] = d_y_[lda + u] - K5_24 * q1_3 + K1_8 * q1_11 - v0_0 * gz_c3 * K1_3;
@@ -1885,10 +1326,10 @@ static void uvu_2_3_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
             + v0_3 * gz_c3 * K1_30 + v0_2 * gz_c4 * K3_20 + K1_5 * q1_21 + K1_8 * q1_23;
         d_y_[5 * lda + u] = d_y_[5 * lda + u] + K5_24 * q1_1 - K1_8 * q1_9 - v0_4 * gz_c3 * K1_3
             + K1_8 * q1_20;
-        d_y_[6 * lda + u] = d_y_[6 * lda + u] - K5_24 * q1_6 + K1_12 * q1_8 - K1_12 * q1_21
-            + K5_24 * q1_23 - v0_2 * gz_c6 * K5_12;
-        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4
-            - ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
+        d_y_[6 * lda + u] = d_y_[6 * lda + u] - K5_24 * q1_6 + K1_12 * q1_8 - K1_12 * q1_21 + K5_24 * q1_23
+            - v0_2 * gz_c6 * K5_12;
+        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4 - ax_c0 * l1_0
+            + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
     }
 }
 

@@ -46,9 +46,7 @@ static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u];
+        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u];
         gx_[u] = gx_[u] + w_c0 * y_c0 * gz_c0;
         const real s0_0 = gz_c0 * x_c0;
         gy_[u] = gy_[u] + s0_0 * w_c0;
@@ -63,9 +61,7 @@ static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x_, const rea
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
         const real u0_0 = w_c0 * x_c0;
         const real l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
         gx_[u] = gx_[u] + w_c0 * l0_0;
@@ -82,10 +78,8 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real s0_0 = w_c0 * y_c0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], s0_0 = w_c0 * y_c0;
         gx_[u] = gx_[u] + s0_0 * gz_c0;
         gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
         gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2;
@@ -101,13 +95,9 @@ static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_3 * y_c0;
-    const real y_f1 = K1_3 * y_c1;
-    const real y_f2 = K1_3 * y_c2;
+    const real y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1, y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u];
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
         const real s0_0 = w_c0 * gz_c0;
         gx_[u] = gx_[u] + s0_0 * y_f0;
         gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
@@ -126,24 +116,17 @@ static void uvu_1_1_1(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_2 * y_c2;
-    const real y_f1 = K1_2 * y_c1;
-    const real y_f2 = K1_2 * y_c0;
+    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c1, y_f2 = K1_2 * y_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real u0_0 = w_c0 * x_c0;
-        const real u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2;
-        const real l0_0 = y_f0 * gz_c1 - y_f1 * gz_c2;
-        const real l0_1 = y_f0 * gz_c0 - y_f2 * gz_c2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real l0_0 = y_f0 * gz_c1 - y_f1 * gz_c2, l0_1 = y_f0 * gz_c0 - y_f2 * gz_c2;
         const real l0_2 = y_f1 * gz_c0 - y_f2 * gz_c1;
         gx_[u] = gx_[u] - w_c0 * l0_0;
         gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
         gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2;
-        const real q1_0 = u0_0 * gz_c1 - u0_1 * gz_c0;
-        const real q1_1 = u0_0 * gz_c2 - u0_2 * gz_c0;
+        const real q1_0 = u0_0 * gz_c1 - u0_1 * gz_c0, q1_1 = u0_0 * gz_c2 - u0_2 * gz_c0;
         const real q1_2 = u0_1 * gz_c2 - u0_2 * gz_c1;
         gy_[u] = gy_[u] - K1_2 * q1_2;
         gy_[lda + u] = gy_[lda + u] + K1_2 * q1_1;

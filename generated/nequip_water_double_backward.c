@@ -51,13 +51,9 @@ static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0];
-    const real by_c0 = by_[0];
+    const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u];
-        const real cw_c0 = cw_[u];
+        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
         d_gz_[u] = d_gz_[u] + y_c0 * w_c0 * ax_c0 + y_c0 * cw_c0 * x_c0 + by_c0 * w_c0 * x_c0;
     }
 }
@@ -67,13 +63,9 @@ static void uvu_0_1_1(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u];
-        const real cw_c0 = cw_[u];
+        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
         const real u1_0 = w_c0 * x_c0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
@@ -87,15 +79,11 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0];
-    const real by_c0 = by_[0];
+    const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
-        const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0;
-        const real s1_0 = y_c0 * w_c0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0, s1_0 = y_c0 * w_c0;
         d_gz_[u] = d_gz_[u] + s1_0 * ax_c0 + s0_0 * x_c0;
         d_gz_[n + u] = d_gz_[n + u] + s1_0 * ax_c1 + s0_0 * x_c1;
         d_gz_[2 * n + u] = d_gz_[2 * n + u] + s1_0 * ax_c2 + s0_0 * x_c2;
@@ -107,19 +95,12 @@ static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
-    const real y_f0 = K1_3 * y_c0;
-    const real y_f1 = K1_3 * y_c1;
-    const real y_f2 = K1_3 * y_c2;
-    const real by_f0 = K1_3 * by_c0;
-    const real by_f1 = K1_3 * by_c1;
-    const real by_f2 = K1_3 * by_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1, y_f2 = K1_3 * y_c2, by_f0 = K1_3 * by_c0;
+    const real by_f1 = K1_3 * by_c1, by_f2 = K1_3 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
         const real s0_0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2;
         const real s1_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
         const real s2_0 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2;
@@ -132,29 +113,18 @@ static void uvu_1_1_1(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
                       real *restrict d_gz_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
-    const real y_f0 = K1_2 * y_c2;
-    const real y_f1 = K1_2 * y_c1;
-    const real y_f2 = K1_2 * y_c0;
-    const real by_f0 = K1_2 * by_c2;
-    const real by_f1 = K1_2 * by_c1;
-    const real by_f2 = K1_2 * by_c0;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c1, y_f2 = K1_2 * y_c0, by_f0 = K1_2 * by_c2;
+    const real by_f1 = K1_2 * by_c1, by_f2 = K1_2 * by_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0;
-        const real u1_1 = w_c0 * x_c1;
-        const real u1_2 = w_c0 * x_c2;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         d_gz_[u] = d_gz_[u] + y_f0 * v0_1 - y_f1 * v0_2 + by_f0 * u1_1 - by_f1 * u1_2;
         d_gz_[n + u] = d_gz_[n + u] - y_f0 * v0_0 + y_f2 * v0_2 - by_f0 * u1_0 + by_f2 * u1_2;
-        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f1 * v0_0 - y_f2 * v0_1 + by_f1 * u1_0
-            - by_f2 * u1_1;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f1 * v0_0 - y_f2 * v0_1 + by_f1 * u1_0 - by_f2 * u1_1;
     }
 }
 
@@ -227,17 +197,11 @@ static void uvu_0_0_0_2(int64_t n, const real *restrict x_, const real *restrict
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0];
-    const real by_c0 = by_[0];
+    const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u];
-        const real ax_c0 = ax_[u];
-        const real cw_c0 = cw_[u];
+        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
         d_x_[u] = d_x_[u] + w_c0 * by_c0 * gz_c0 + cw_c0 * y_c0 * gz_c0;
-        const real s0_0 = gz_c0 * ax_c0;
-        const real s1_0 = gz_c0 * x_c0;
+        const real s0_0 = gz_c0 * ax_c0, s1_0 = gz_c0 * x_c0;
         d_y_[u] = d_y_[u] + s0_0 * w_c0 + s1_0 * cw_c0;
         d_w_[u] = s1_0 * by_c0 + s0_0 * y_c0;
     }
@@ -249,14 +213,10 @@ static void uvu_0_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real ax_c0 = ax_[u];
-        const real cw_c0 = cw_[u];
+        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real ax_c0 = ax_[u], cw_c0 = cw_[u];
         const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2;
         const real l1_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
         d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
@@ -274,15 +234,11 @@ static void uvu_1_0_1_2(int64_t n, const real *restrict x_, const real *restrict
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0];
-    const real by_c0 = by_[0];
+    const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
-        const real s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
         d_x_[u] = d_x_[u] + s0_0 * gz_c0;
         d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2;
@@ -299,27 +255,17 @@ static void uvu_1_1_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
-    const real y_f0 = K1_3 * y_c0;
-    const real y_f1 = K1_3 * y_c1;
-    const real y_f2 = K1_3 * y_c2;
-    const real by_f0 = K1_3 * by_c0;
-    const real by_f1 = K1_3 * by_c1;
-    const real by_f2 = K1_3 * by_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1, y_f2 = K1_3 * y_c2, by_f0 = K1_3 * by_c0;
+    const real by_f1 = K1_3 * by_c1, by_f2 = K1_3 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
-        const real s0_0 = w_c0 * gz_c0;
-        const real s1_0 = cw_c0 * gz_c0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real s0_0 = w_c0 * gz_c0, s1_0 = cw_c0 * gz_c0;
         d_x_[u] = d_x_[u] + s0_0 * by_f0 + s1_0 * y_f0;
         d_x_[n + u] = d_x_[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
-        const real q1_0 = s0_0 * ax_c0 + s1_0 * x_c0;
-        const real q1_1 = s0_0 * ax_c1 + s1_0 * x_c1;
+        const real q1_0 = s0_0 * ax_c0 + s1_0 * x_c0, q1_1 = s0_0 * ax_c1 + s1_0 * x_c1;
         const real q1_2 = s0_0 * ax_c2 + s1_0 * x_c2;
         d_y_[u] = d_y_[u] + K1_3 * q1_0;
         d_y_[lda + u] = d_y_[lda + u] + K1_3 * q1_1;
@@ -336,40 +282,27 @@ static void uvu_1_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
                         real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
-    const real y_f0 = K1_2 * y_c2;
-    const real y_f1 = K1_2 * y_c1;
-    const real y_f2 = K1_2 * y_c0;
-    const real by_f0 = K1_2 * by_c2;
-    const real by_f1 = K1_2 * by_c1;
-    const real by_f2 = K1_2 * by_c0;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c1, y_f2 = K1_2 * y_c0, by_f0 = K1_2 * by_c2;
+    const real by_f1 = K1_2 * by_c1, by_f2 = K1_2 * by_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real w_c0 = w_[u];
-        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real cw_c0 = cw_[u];
-        const real l0_0 = by_f0 * gz_c1 - by_f1 * gz_c2;
-        const real l0_1 = by_f0 * gz_c0 - by_f2 * gz_c2;
-        const real l0_2 = by_f1 * gz_c0 - by_f2 * gz_c1;
-        const real l1_0 = y_f0 * gz_c1 - y_f1 * gz_c2;
-        const real l1_1 = y_f0 * gz_c0 - y_f2 * gz_c2;
-        const real l1_2 = y_f1 * gz_c0 - y_f2 * gz_c1;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c1 - by_f1 * gz_c2, l0_1 = by_f0 * gz_c0 - by_f2 * gz_c2;
+        const real l0_2 = by_f1 * gz_c0 - by_f2 * gz_c1, l1_0 = y_f0 * gz_c1 - y_f1 * gz_c2;
+        const real l1_1 = y_f0 * gz_c0 - y_f2 * gz_c2, l1_2 = y_f1 * gz_c0 - y_f2 * gz_c1;
         d_x_[u] = d_x_[u] - w_c0 * l0_0 - cw_c0 * l1_0;
         d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
         d_x_[2 * n + u] = d_x_[2 * n + u] - w_c0 * l0_2 - cw_c0 * l1_2;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real q1_0 = v0_0 * gz_c1 - v0_1 * gz_c0;
-        const real q1_1 = v0_0 * gz_c2 - v0_2 * gz_c0;
+        const real q1_0 = v0_0 * gz_c1 - v0_1 * gz_c0, q1_1 = v0_0 * gz_c2 - v0_2 * gz_c0;
         const real q1_2 = v0_1 * gz_c2 - v0_2 * gz_c1;
         d_y_[u] = d_y_[u] - K1_2 * q1_2;
         d_y_[lda + u] = d_y_[lda + u] + K1_2 * q1_1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] - K1_2 * q1_0;
-        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
-            - ax_c2 * l1_2;
+        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2;
     }
 }
 

@@ -55,8 +55,7 @@ static void uvw_0_0_0_2(int64_t n, const real *restrict x_, const real *restrict
     const real y_c0 = y_[0];
     const real y_f0 = K1_104 * y_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u];
-        const real p0c0 = p0[u];
+        const real x_c0 = x_[u], p0c0 = p0[u];
         gx_[u] = gx_[u] + y_f0 * p0c0;
         gy_[u] = gy_[u] + p0c0 * x_c0 * K1_104;
     }
@@ -66,9 +65,7 @@ static void uvw_0_0_0_2(int64_t n, const real *restrict x_, const real *restrict
 static void uvw_1_1_0(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_120 * y_c0;
-    const real y_f1 = K1_120 * y_c1;
-    const real y_f2 = K1_120 * y_c2;
+    const real y_f0 = K1_120 * y_c0, y_f1 = K1_120 * y_c1, y_f2 = K1_120 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         t0[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
@@ -80,12 +77,9 @@ static void uvw_1_1_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict p0, real *restrict gx_, real *restrict gy_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_120 * y_c0;
-    const real y_f1 = K1_120 * y_c1;
-    const real y_f2 = K1_120 * y_c2;
+    const real y_f0 = K1_120 * y_c0, y_f1 = K1_120 * y_c1, y_f2 = K1_120 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real p0c0 = p0[u];
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], p0c0 = p0[u];
         gx_[u] = gx_[u] + p0c0 * y_f0;
         gx_[n + u] = gx_[n + u] + p0c0 * y_f1;
         gx_[2 * n + u] = gx_[2 * n + u] + p0c0 * y_f2;
@@ -99,9 +93,7 @@ static void uvw_1_1_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
 static void uvw_1_1_0_3(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_312 * y_c0;
-    const real y_f1 = K1_312 * y_c1;
-    const real y_f2 = K1_312 * y_c2;
+    const real y_f0 = K1_312 * y_c0, y_f1 = K1_312 * y_c1, y_f2 = K1_312 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         t0[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
@@ -113,12 +105,9 @@ static void uvw_1_1_0_4(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict p0, real *restrict gx_, real *restrict gy_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_312 * y_c0;
-    const real y_f1 = K1_312 * y_c1;
-    const real y_f2 = K1_312 * y_c2;
+    const real y_f0 = K1_312 * y_c0, y_f1 = K1_312 * y_c1, y_f2 = K1_312 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
-        const real p0c0 = p0[u];
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], p0c0 = p0[u];
         gx_[u] = gx_[u] + p0c0 * y_f0;
         gx_[n + u] = gx_[n + u] + p0c0 * y_f1;
         gx_[2 * n + u] = gx_[2 * n + u] + p0c0 * y_f2;
@@ -132,10 +121,7 @@ static void uvw_1_1_0_4(int64_t n, int64_t lda, const real *restrict x_, const r
 static void uvw_2_2_0(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K1_520 * y_c0;
-    const real y_f1 = K1_520 * y_c1;
-    const real y_f2 = K1_520 * y_c2;
-    const real y_f3 = K1_520 * y_c3;
+    const real y_f0 = K1_520 * y_c0, y_f1 = K1_520 * y_c1, y_f2 = K1_520 * y_c2, y_f3 = K1_520 * y_c3;
     const real y_f4 = K1_520 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
@@ -149,15 +135,11 @@ static void uvw_2_2_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict p0, real *restrict gx_, real *restrict gy_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K1_520 * y_c0;
-    const real y_f1 = K1_520 * y_c1;
-    const real y_f2 = K1_520 * y_c2;
-    const real y_f3 = K1_520 * y_c3;
+    const real y_f0 = K1_520 * y_c0, y_f1 = K1_520 * y_c1, y_f2 = K1_520 * y_c2, y_f3 = K1_520 * y_c3;
     const real y_f4 = K1_520 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real p0c0 = p0[u];
+        const real x_c4 = x_[4 * n + u], p0c0 = p0[u];
         gx_[u] = gx_[u] + p0c0 * y_f0;
         gx_[n + u] = gx_[n + u] + p0c0 * y_f1;
         gx_[2 * n + u] = gx_[2 * n + u] + p0c0 * y_f2;
@@ -175,10 +157,7 @@ static void uvw_2_2_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
 static void uvw_2_2_0_3(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K1_200 * y_c0;
-    const real y_f1 = K1_200 * y_c1;
-    const real y_f2 = K1_200 * y_c2;
-    const real y_f3 = K1_200 * y_c3;
+    const real y_f0 = K1_200 * y_c0, y_f1 = K1_200 * y_c1, y_f2 = K1_200 * y_c2, y_f3 = K1_200 * y_c3;
     const real y_f4 = K1_200 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
@@ -192,15 +171,11 @@ static void uvw_2_2_0_4(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict p0, real *restrict gx_, real *restrict gy_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K1_200 * y_c0;
-    const real y_f1 = K1_200 * y_c1;
-    const real y_f2 = K1_200 * y_c2;
-    const real y_f3 = K1_200 * y_c3;
+    const real y_f0 = K1_200 * y_c0, y_f1 = K1_200 * y_c1, y_f2 = K1_200 * y_c2, y_f3 = K1_200 * y_c3;
     const real y_f4 = K1_200 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u];
-        const real p0c0 = p0[u];
+        const real x_c4 = x_[4 * n + u], p0c0 = p0[u];
         gx_[u] = gx_[u] + p0c0 * y_f0;
         gx_[n + u] = gx_[n + u] + p0c0 * y_f1;
         gx_[2 * n + u] = gx_[2 * n + u] + p0c0 * y_f2;

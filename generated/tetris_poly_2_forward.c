@@ -48,9 +48,7 @@ static void uvw_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
 static void uvw_1_1_0(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_120 * y_c0;
-    const real y_f1 = K1_120 * y_c1;
-    const real y_f2 = K1_120 * y_c2;
+    const real y_f0 = K1_120 * y_c0, y_f1 = K1_120 * y_c1, y_f2 = K1_120 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         t0[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
@@ -61,9 +59,7 @@ static void uvw_1_1_0(int64_t n, const real *restrict x_, const real *restrict y
 static void uvw_1_1_0_2(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_312 * y_c0;
-    const real y_f1 = K1_312 * y_c1;
-    const real y_f2 = K1_312 * y_c2;
+    const real y_f0 = K1_312 * y_c0, y_f1 = K1_312 * y_c1, y_f2 = K1_312 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         t0[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
@@ -74,10 +70,7 @@ static void uvw_1_1_0_2(int64_t n, const real *restrict x_, const real *restrict
 static void uvw_2_2_0(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K1_520 * y_c0;
-    const real y_f1 = K1_520 * y_c1;
-    const real y_f2 = K1_520 * y_c2;
-    const real y_f3 = K1_520 * y_c3;
+    const real y_f0 = K1_520 * y_c0, y_f1 = K1_520 * y_c1, y_f2 = K1_520 * y_c2, y_f3 = K1_520 * y_c3;
     const real y_f4 = K1_520 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
@@ -90,10 +83,7 @@ static void uvw_2_2_0(int64_t n, const real *restrict x_, const real *restrict y
 static void uvw_2_2_0_2(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K1_200 * y_c0;
-    const real y_f1 = K1_200 * y_c1;
-    const real y_f2 = K1_200 * y_c2;
-    const real y_f3 = K1_200 * y_c3;
+    const real y_f0 = K1_200 * y_c0, y_f1 = K1_200 * y_c1, y_f2 = K1_200 * y_c2, y_f3 = K1_200 * y_c3;
     const real y_f4 = K1_200 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];

@@ -79,13 +79,12 @@ constexpr real K4_5 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
 struct alignas(16) stage_0 {
     real x_s0[64], x_s1[192], x_s2[320]; /* x, by irreps segment */
     real y_[16];
-    real w_p0[64], w_p1[64], w_p2[64], w_p3[64], w_p4[64], w_p5[64], w_p6[64], w_p7[64], w_p8[64],
-        w_p9[64], w_p10[64], w_p11[64], w_p12[64], w_p13[64], w_p14[64], w_p15[64], w_p16[64];
-        /* w, by path */
+    real w_p0[64], w_p1[64], w_p2[64], w_p3[64], w_p4[64], w_p5[64], w_p6[64], w_p7[64], w_p8[64], w_p9[64],
+        w_p10[64], w_p11[64], w_p12[64], w_p13[64], w_p14[64], w_p15[64], w_p16[64]; /* w, by path */
     unsigned char padding0[64]; /* to whole lines */
 };
-static_assert(sizeof(stage_0) == 6784 && offsetof(stage_0, y_) == 2304
-    && offsetof(stage_0, w_p0) == 2368, "as planned");
+static_assert(sizeof(stage_0) == 6784 && offsetof(stage_0, y_) == 2304 && offsetof(stage_0, w_p0) == 2368,
+    "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
@@ -125,27 +124,27 @@ struct set_0_x : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}};
 };
 struct set_0_w : set_0 {
-    static constexpr int64_t offset[] = {0, 128, 256, 384, 512, 640, 768, 896, 1024, 1152, 1280,
-        1408, 1536, 1664, 1792, 1920, 2048};
+    static constexpr int64_t offset[] = {0, 128, 256, 384, 512, 640, 768, 896, 1024, 1152, 1280, 1408, 1536,
+        1664, 1792, 1920, 2048};
 };
 struct set_0_z : set_0 {
-    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {5, 4224}, {3, 384}, {1, 128},
-        {5, 2944}, {3, 1536}, {7, 7296}, {5, 2304}, {3, 1152}, {7, 6400}, {1, 256}, {5, 4864},
-        {7, 5504}, {5, 3584}, {3, 1920}, {7, 8192}};
+    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {5, 4224}, {3, 384}, {1, 128}, {5, 2944},
+        {3, 1536}, {7, 7296}, {5, 2304}, {3, 1152}, {7, 6400}, {1, 256}, {5, 4864}, {7, 5504}, {5, 3584},
+        {3, 1920}, {7, 8192}};
     static constexpr real factor[] = {
         1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z4, z11, z3 */
         0x1.279a74p-1f, /* z1: sqrt(1/3) */
         0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.a20bd8p-2f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f,
             /* z9: sqrt(1/2), sqrt(1/2), sqrt(1/6), sqrt(1/2), sqrt(1/2) */
         0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z6: sqrt(3/10) */
-        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
-            0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
-            sqrt(1/30), sqrt(1/3), sqrt(1/2) */
+        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f, 0x1.279a74p-1f,
+            0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3),
+            sqrt(1/2) */
         1, 1, 1, 1, 1, /* z8 */
         0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z5: sqrt(3/10) */
-        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
-            0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
-            sqrt(1/30), sqrt(1/3), sqrt(1/2) */
+        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f, 0x1.279a74p-1f,
+            0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3),
+            sqrt(1/2) */
         0x1.c9f25cp-2f, /* z2: sqrt(1/5) */
         0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f,
             /* z12: sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7) */
@@ -153,17 +152,16 @@ struct set_0_z : set_0 {
         0x1.3c0366p-3f, 0x1.f3a92cp-2f, 0x1.11aceep-1f, 0x1.f3a92cp-2f, 0x1.31fa8p-1f,
             /* z10: sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14) */
         0x1.e990cep-4f, 0x1.83091ep-2f, 0x1.e990cep-4f, /* z7: sqrt(1/70), sqrt(1/7), sqrt(1/70) */
-        0x1.279a74p-2f, 0x1.6a09e6p-2f, 0x1.c9f25cp-2f, 0x1.279a74p-1f, 0x1.c9f25cp-2f,
-            0x1.6a09e6p-2f, 0x1.279a74p-2f, /* z16: sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3),
-            sqrt(1/5), sqrt(1/8), sqrt(1/12) */
+        0x1.279a74p-2f, 0x1.6a09e6p-2f, 0x1.c9f25cp-2f, 0x1.279a74p-1f, 0x1.c9f25cp-2f, 0x1.6a09e6p-2f,
+            0x1.279a74p-2f, /* z16: sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8),
+            sqrt(1/12) */
     };
 };
 
 /* Path set 0: the edges of tile `number`, for one channel block. */
 template <int nodes>
-CGTP_DEVICE void backward_convolution_0(const launch &l,
-    const cgtp_tile_scheduler<nodes, 2, false> &tiles, int number, int channel_block, warp_0 &own,
-    reduce_0 &sums, cgtp_policy stream, cgtp_policy keep)
+CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_scheduler<nodes, 2, false> &tiles,
+    int number, int channel_block, warp_0 &own, reduce_0 &sums, cgtp_policy stream, cgtp_policy keep)
 {
     const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
@@ -179,17 +177,16 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep,
-            to.x_s0, to.x_s1, to.x_s2);
+        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep, to.x_s0,
+            to.x_s1, to.x_s2);
         cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 2176, channel_block, lane,
-            stream);
+        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 2176, channel_block, lane, stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<2>();
-        cgtp_reduce_across_warps<16, 2, CGTP_STORE>(l.gy_ + (first + begin) * 16, 16,
-            sums.gy_[begin % 16][0], items);
+        cgtp_reduce_across_warps<16, 2, CGTP_STORE>(l.gy_ + (first + begin) * 16, 16, sums.gy_[begin % 16][0],
+            items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -201,15 +198,15 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
         if (end == done)
             continue;
         real gz_[142];
-        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088),
-            channel_block, lane);
+        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088), channel_block,
+            lane);
         cgtp_scale_segments<set_0_z>(gz_);
-        real *const gz_s0 = gz_, *const gz_s4 = gz_ + 2, *const gz_s11 = gz_ + 8,
-            *const gz_s3 = gz_ + 18, *const gz_s1 = gz_ + 24, *const gz_s9 = gz_ + 26,
-            *const gz_s6 = gz_ + 36, *const gz_s15 = gz_ + 42, *const gz_s8 = gz_ + 56,
-            *const gz_s5 = gz_ + 66, *const gz_s14 = gz_ + 72, *const gz_s2 = gz_ + 86,
-            *const gz_s12 = gz_ + 88, *const gz_s13 = gz_ + 98, *const gz_s10 = gz_ + 112,
-            *const gz_s7 = gz_ + 122, *const gz_s16 = gz_ + 128;
+        real *const gz_s0 = gz_, *const gz_s4 = gz_ + 2, *const gz_s11 = gz_ + 8, *const gz_s3 = gz_ + 18,
+            *const gz_s1 = gz_ + 24, *const gz_s9 = gz_ + 26, *const gz_s6 = gz_ + 36,
+            *const gz_s15 = gz_ + 42, *const gz_s8 = gz_ + 56, *const gz_s5 = gz_ + 66,
+            *const gz_s14 = gz_ + 72, *const gz_s2 = gz_ + 86, *const gz_s12 = gz_ + 88,
+            *const gz_s13 = gz_ + 98, *const gz_s10 = gz_ + 112, *const gz_s7 = gz_ + 122,
+            *const gz_s16 = gz_ + 128;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
@@ -230,9 +227,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s0[u];
+                    const real x_c0 = x_s0[u], w_c0 = w_v[u], gz_c0 = gz_s0[u];
                     gx_s0[u] = gx_s0[u] + w_c0 * y_[0] * gz_c0;
                     const real s0_0 = gz_c0 * x_c0;
                     gy_[0] = gy_[0] + s0_0 * w_c0;
@@ -248,10 +243,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s4[u * 3], gz_c1 = gz_s4[u * 3 + 1];
-                    const real gz_c2 = gz_s4[u * 3 + 2];
-                    const real s0_0 = w_c0 * y_[0];
+                    const real w_c0 = w_v[u], gz_c0 = gz_s4[u * 3], gz_c1 = gz_s4[u * 3 + 1];
+                    const real gz_c2 = gz_s4[u * 3 + 2], s0_0 = w_c0 * y_[0];
                     gx_s1[u * 3] = gx_s1[u * 3] + s0_0 * gz_c0;
                     gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + s0_0 * gz_c1;
                     gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + s0_0 * gz_c2;
@@ -269,12 +262,9 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s11[u * 5], gz_c1 = gz_s11[u * 5 + 1];
-                    const real gz_c2 = gz_s11[u * 5 + 2], gz_c3 = gz_s11[u * 5 + 3];
-                    const real gz_c4 = gz_s11[u * 5 + 4];
-                    const real s0_0 = w_c0 * y_[0];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real gz_c0 = gz_s11[u * 5], gz_c1 = gz_s11[u * 5 + 1], gz_c2 = gz_s11[u * 5 + 2];
+                    const real gz_c3 = gz_s11[u * 5 + 3], gz_c4 = gz_s11[u * 5 + 4], s0_0 = w_c0 * y_[0];
                     gx_s2[u * 5] = gx_s2[u * 5] + s0_0 * gz_c0;
                     gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + s0_0 * gz_c1;
                     gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] + s0_0 * gz_c2;
@@ -294,9 +284,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s3[u * 3], gz_c1 = gz_s3[u * 3 + 1];
+                    const real x_c0 = x_s0[u], w_c0 = w_v[u], gz_c0 = gz_s3[u * 3], gz_c1 = gz_s3[u * 3 + 1];
                     const real gz_c2 = gz_s3[u * 3 + 2];
                     const real u0_0 = w_c0 * x_c0;
                     const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
@@ -316,9 +304,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s1[u];
-                    const real s0_0 = w_c0 * gz_c0;
+                    const real w_c0 = w_v[u], gz_c0 = gz_s1[u], s0_0 = w_c0 * gz_c0;
                     gx_s1[u * 3] = gx_s1[u * 3] + s0_0 * y_[1];
                     gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + s0_0 * y_[2];
                     gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + s0_0 * y_[3];
@@ -339,13 +325,9 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s9[u * 5], gz_c1 = gz_s9[u * 5 + 1];
-                    const real gz_c2 = gz_s9[u * 5 + 2], gz_c3 = gz_s9[u * 5 + 3];
-                    const real gz_c4 = gz_s9[u * 5 + 4];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
+                    const real w_c0 = w_v[u], gz_c0 = gz_s9[u * 5], gz_c1 = gz_s9[u * 5 + 1];
+                    const real gz_c2 = gz_s9[u * 5 + 2], gz_c3 = gz_s9[u * 5 + 3], gz_c4 = gz_s9[u * 5 + 4];
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                     const real l0_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[1] * gz_c2 - y_[1] * gz_c4;
                     const real l0_1 = y_[1] * gz_c1 + y_f3 * gz_c2 + y_[3] * gz_c3;
                     const real l0_2 = y_[1] * gz_c0 - y_[3] * gz_c2 + y_[2] * gz_c3 + y_[3] * gz_c4;
@@ -361,39 +343,28 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
             }
             { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(3/10) x3; 26 fma, 14 mul per channel; 3 mul per item */
-                const real y_f2 = K1_3 * y_[1];
-                const real y_f4 = K4_3 * y_[2];
-                const real y_f5 = K1_3 * y_[3];
+                const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p6 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s6[u * 3], gz_c1 = gz_s6[u * 3 + 1];
-                    const real gz_c2 = gz_s6[u * 3 + 2];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
-                    const real u0_3 = w_c0 * x_c3;
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real gz_c0 = gz_s6[u * 3], gz_c1 = gz_s6[u * 3 + 1], gz_c2 = gz_s6[u * 3 + 2];
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
                     const real u0_4 = w_c0 * x_c4;
-                    const real l0_0 = y_[3] * gz_c0 + y_[1] * gz_c2;
-                    const real l0_1 = y_[2] * gz_c0 + y_[1] * gz_c1;
+                    const real l0_0 = y_[3] * gz_c0 + y_[1] * gz_c2, l0_1 = y_[2] * gz_c0 + y_[1] * gz_c1;
                     const real l0_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
-                    const real l0_3 = y_[3] * gz_c1 + y_[2] * gz_c2;
-                    const real l0_4 = y_[1] * gz_c0 - y_[3] * gz_c2;
+                    const real l0_3 = y_[3] * gz_c1 + y_[2] * gz_c2, l0_4 = y_[1] * gz_c0 - y_[3] * gz_c2;
                     gx_s2[u * 5] = gx_s2[u * 5] + w_c0 * l0_0;
                     gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + w_c0 * l0_1;
                     gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] - w_c0 * l0_2;
                     gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + w_c0 * l0_3;
                     gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] - w_c0 * l0_4;
-                    gy_[1] = gy_[1] - u0_2 * gz_c0 * K1_3 + u0_0 * gz_c2 + u0_1 * gz_c1
-                        - u0_4 * gz_c0;
+                    gy_[1] = gy_[1] - u0_2 * gz_c0 * K1_3 + u0_0 * gz_c2 + u0_1 * gz_c1 - u0_4 * gz_c0;
                     gy_[2] = gy_[2] + u0_1 * gz_c0 + u0_3 * gz_c2 + u0_2 * gz_c1 * K4_3;
-                    gy_[3] = gy_[3] + u0_0 * gz_c0 + u0_3 * gz_c1 + u0_4 * gz_c2
-                        - u0_2 * gz_c2 * K1_3;
+                    gy_[3] = gy_[3] + u0_0 * gz_c0 + u0_3 * gz_c1 + u0_4 * gz_c2 - u0_2 * gz_c2 * K1_3;
                     gw_v[u] = x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
                 }
                 cgtp_store_stream<2>(gw_out + 768, gw_v);
@@ -401,9 +372,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
             { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
                * 46 fma, 15 mul per channel; 4 mul per item */
-                const real y_f3 = K16_1 * y_[2];
-                const real y_f4 = K12_1 * y_[1];
-                const real y_f5 = K3_1 * y_[2];
+                const real y_f3 = K16_1 * y_[2], y_f4 = K12_1 * y_[1], y_f5 = K3_1 * y_[2];
                 const real y_f6 = K12_1 * y_[3];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p15 + lane * 2);
@@ -411,16 +380,11 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s15[u * 7], gz_c1 = gz_s15[u * 7 + 1];
-                    const real gz_c2 = gz_s15[u * 7 + 2], gz_c3 = gz_s15[u * 7 + 3];
-                    const real gz_c4 = gz_s15[u * 7 + 4], gz_c5 = gz_s15[u * 7 + 5];
-                    const real gz_c6 = gz_s15[u * 7 + 6];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
-                    const real u0_3 = w_c0 * x_c3;
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real gz_c0 = gz_s15[u * 7], gz_c1 = gz_s15[u * 7 + 1], gz_c2 = gz_s15[u * 7 + 2];
+                    const real gz_c3 = gz_s15[u * 7 + 3], gz_c4 = gz_s15[u * 7 + 4];
+                    const real gz_c5 = gz_s15[u * 7 + 5], gz_c6 = gz_s15[u * 7 + 6];
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
                     const real u0_4 = w_c0 * x_c4;
                     const real l0_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[3] * gz_c2 - y_[1] * gz_c4
                         - y_[1] * gz_c6;
@@ -437,8 +401,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                     const real q1_3 = u0_1 * gz_c2 + u0_3 * gz_c4;
                     gy_[1] = gy_[1] - u0_0 * gz_c4 - u0_0 * gz_c6 - u0_1 * gz_c3 - u0_1 * gz_c5
                         + u0_3 * gz_c1 + u0_4 * gz_c0 + u0_4 * gz_c2 + u0_2 * gz_c2 * K12_1;
-                    gy_[2] = gy_[2] + u0_0 * gz_c1 + u0_4 * gz_c5 + K16_1 * q1_3
-                        + u0_2 * gz_c3 * K3_1;
+                    gy_[2] = gy_[2] + u0_0 * gz_c1 + u0_4 * gz_c5 + K16_1 * q1_3 + u0_2 * gz_c3 * K3_1;
                     gy_[3] = gy_[3] + u0_0 * gz_c0 - u0_0 * gz_c2 + u0_1 * gz_c1 - u0_3 * gz_c3
                         + u0_3 * gz_c5 - u0_4 * gz_c4 + u0_4 * gz_c6 + u0_2 * gz_c4 * K12_1;
                     gw_v[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4;
@@ -452,11 +415,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s8[u * 5], gz_c1 = gz_s8[u * 5 + 1];
-                    const real gz_c2 = gz_s8[u * 5 + 2], gz_c3 = gz_s8[u * 5 + 3];
-                    const real gz_c4 = gz_s8[u * 5 + 4];
+                    const real x_c0 = x_s0[u], w_c0 = w_v[u], gz_c0 = gz_s8[u * 5], gz_c1 = gz_s8[u * 5 + 1];
+                    const real gz_c2 = gz_s8[u * 5 + 2], gz_c3 = gz_s8[u * 5 + 3], gz_c4 = gz_s8[u * 5 + 4];
                     const real u0_0 = w_c0 * x_c0;
                     const real l0_0 = y_[4] * gz_c0 + y_[5] * gz_c1 + y_[6] * gz_c2 + y_[7] * gz_c3
                         + y_[8] * gz_c4;
@@ -473,29 +433,23 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
             { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(3/10) x3; 20 fma, 10 mul, 2 add, 1 neg per channel; 2 mul, 2 add per item */
                 const real s0_0 = K1_3 * y_[6];
-                const real y_f0 = s0_0 + y_[8];
-                const real y_f3 = K4_3 * y_[6];
-                const real y_f5 = s0_0 - y_[8];
+                const real y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p5 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s5[u * 3], gz_c1 = gz_s5[u * 3 + 1];
+                    const real w_c0 = w_v[u], gz_c0 = gz_s5[u * 3], gz_c1 = gz_s5[u * 3 + 1];
                     const real gz_c2 = gz_s5[u * 3 + 2];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                     const real l0_0 = y_f0 * gz_c0 - y_[5] * gz_c1 - y_[4] * gz_c2;
                     const real l0_1 = y_[5] * gz_c0 + y_f3 * gz_c1 + y_[7] * gz_c2;
                     const real l0_2 = y_[4] * gz_c0 + y_[7] * gz_c1 - y_f5 * gz_c2;
                     gx_s1[u * 3] = gx_s1[u * 3] - w_c0 * l0_0;
                     gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + w_c0 * l0_1;
                     gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + w_c0 * l0_2;
-                    const real q1_0 = u0_0 * gz_c0;
-                    const real q1_5 = u0_2 * gz_c2;
+                    const real q1_0 = u0_0 * gz_c0, q1_5 = u0_2 * gz_c2;
                     gy_[4] = gy_[4] + u0_0 * gz_c2 + u0_2 * gz_c0;
                     gy_[5] = gy_[5] + u0_0 * gz_c1 + u0_1 * gz_c0;
                     gy_[6] = gy_[6] - K1_3 * q1_0 + u0_1 * gz_c1 * K4_3 - K1_3 * q1_5;
@@ -509,25 +463,19 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
                * 40 fma, 12 mul, 2 add per channel; 4 mul, 2 add per item */
                 const real s0_0 = K12_1 * y_[6];
-                const real y_f4 = s0_0 + y_[8];
-                const real y_f5 = K16_1 * y_[5];
-                const real y_f6 = K3_1 * y_[6];
-                const real y_f7 = K16_1 * y_[7];
-                const real y_f8 = s0_0 - y_[8];
+                const real y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5], y_f6 = K3_1 * y_[6];
+                const real y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p14 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s14[u * 7], gz_c1 = gz_s14[u * 7 + 1];
+                    const real w_c0 = w_v[u], gz_c0 = gz_s14[u * 7], gz_c1 = gz_s14[u * 7 + 1];
                     const real gz_c2 = gz_s14[u * 7 + 2], gz_c3 = gz_s14[u * 7 + 3];
                     const real gz_c4 = gz_s14[u * 7 + 4], gz_c5 = gz_s14[u * 7 + 5];
                     const real gz_c6 = gz_s14[u * 7 + 6];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                     const real l0_0 = y_[8] * gz_c0 + y_[7] * gz_c1 + y_f4 * gz_c2 - y_[5] * gz_c3
                         - y_[4] * gz_c4 - y_[5] * gz_c5 - y_[4] * gz_c6;
                     const real l0_1 = y_[4] * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 + y_f7 * gz_c4
@@ -537,15 +485,12 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                     gx_s1[u * 3] = gx_s1[u * 3] + w_c0 * l0_0;
                     gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + w_c0 * l0_1;
                     gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + w_c0 * l0_2;
-                    const real q1_4 = u0_0 * gz_c2;
-                    const real q1_8 = u0_2 * gz_c4;
+                    const real q1_4 = u0_0 * gz_c2, q1_8 = u0_2 * gz_c4;
                     gy_[4] = gy_[4] - u0_0 * gz_c4 - u0_0 * gz_c6 + u0_1 * gz_c1 + u0_2 * gz_c0
                         - u0_2 * gz_c2;
-                    gy_[5] = gy_[5] - u0_0 * gz_c3 - u0_0 * gz_c5 + u0_2 * gz_c1
-                        + u0_1 * gz_c2 * K16_1;
+                    gy_[5] = gy_[5] - u0_0 * gz_c3 - u0_0 * gz_c5 + u0_2 * gz_c1 + u0_1 * gz_c2 * K16_1;
                     gy_[6] = gy_[6] + K12_1 * q1_4 + u0_1 * gz_c3 * K3_1 + K12_1 * q1_8;
-                    gy_[7] = gy_[7] + u0_0 * gz_c1 - u0_2 * gz_c3 + u0_2 * gz_c5
-                        + u0_1 * gz_c4 * K16_1;
+                    gy_[7] = gy_[7] + u0_0 * gz_c1 - u0_2 * gz_c3 + u0_2 * gz_c5 + u0_1 * gz_c4 * K16_1;
                     gy_[8] = gy_[8] - q1_8 + u0_0 * gz_c0 + u0_1 * gz_c5 + u0_2 * gz_c6 + q1_4;
                     gw_v[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
                 }
@@ -559,10 +504,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s2[u];
-                    const real s0_0 = w_c0 * gz_c0;
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real gz_c0 = gz_s2[u], s0_0 = w_c0 * gz_c0;
                     gx_s2[u * 5] = gx_s2[u * 5] + s0_0 * y_[4];
                     gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + s0_0 * y_[5];
                     gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] + s0_0 * y_[6];
@@ -582,30 +525,20 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
             { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7);
                * 50 fma, 19 mul, 2 add, 1 neg per channel; 7 mul, 2 add per item */
-                const real y_f1 = K3_4 * y_[7];
-                const real y_f3 = K3_4 * y_[5];
+                const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5];
                 const real s0_0 = K1_3 * y_[6];
-                const real y_f5 = s0_0 - y_[8];
-                const real y_f6 = K1_3 * y_[5];
-                const real y_f8 = K1_4 * y_[5];
-                const real y_f9 = K1_4 * y_[7];
-                const real y_f11 = K1_3 * y_[7];
-                const real y_f12 = s0_0 + y_[8];
+                const real y_f5 = s0_0 - y_[8], y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
+                const real y_f11 = K1_3 * y_[7], y_f12 = s0_0 + y_[8];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p12 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s12[u * 5], gz_c1 = gz_s12[u * 5 + 1];
-                    const real gz_c2 = gz_s12[u * 5 + 2], gz_c3 = gz_s12[u * 5 + 3];
-                    const real gz_c4 = gz_s12[u * 5 + 4];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
-                    const real u0_3 = w_c0 * x_c3;
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real gz_c0 = gz_s12[u * 5], gz_c1 = gz_s12[u * 5 + 1], gz_c2 = gz_s12[u * 5 + 2];
+                    const real gz_c3 = gz_s12[u * 5 + 3], gz_c4 = gz_s12[u * 5 + 4];
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
                     const real u0_4 = w_c0 * x_c4;
                     const real l0_0 = y_[6] * gz_c0 - y_[7] * gz_c1 + y_[4] * gz_c2 - y_[5] * gz_c3;
                     const real l0_1 = y_f1 * gz_c0 + y_f5 * gz_c1 + y_f8 * gz_c2 + y_[4] * gz_c3
@@ -620,17 +553,15 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                     gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] - w_c0 * l0_2;
                     gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + w_c0 * l0_3;
                     gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] - w_c0 * l0_4;
-                    const real q1_1 = u0_1 * gz_c0 + u0_3 * gz_c4;
-                    const real q1_3 = u0_1 * gz_c4 - u0_3 * gz_c0;
-                    const real q1_5 = u0_1 * gz_c1;
-                    const real q1_12 = u0_3 * gz_c3;
+                    const real q1_1 = u0_1 * gz_c0 + u0_3 * gz_c4, q1_3 = u0_1 * gz_c4 - u0_3 * gz_c0;
+                    const real q1_5 = u0_1 * gz_c1, q1_12 = u0_3 * gz_c3;
                     gy_[4] = gy_[4] - u0_0 * gz_c2 + u0_1 * gz_c3 - u0_2 * gz_c0 + u0_3 * gz_c1;
-                    gy_[5] = gy_[5] - K3_4 * q1_3 + u0_2 * gz_c1 * K1_3 + u0_0 * gz_c3
-                        - u0_4 * gz_c1 + u0_1 * gz_c2 * K1_4;
+                    gy_[5] = gy_[5] - K3_4 * q1_3 + u0_2 * gz_c1 * K1_3 + u0_0 * gz_c3 - u0_4 * gz_c1
+                        + u0_1 * gz_c2 * K1_4;
                     gy_[6] = gy_[6] - u0_0 * gz_c0 + u0_2 * gz_c2 - u0_4 * gz_c4 + K1_3 * q1_5
                         + K1_3 * q1_12;
-                    gy_[7] = gy_[7] + K3_4 * q1_1 + u0_0 * gz_c1 + u0_4 * gz_c3
-                        + u0_3 * gz_c2 * K1_4 + u0_2 * gz_c3 * K1_3;
+                    gy_[7] = gy_[7] + K3_4 * q1_1 + u0_0 * gz_c1 + u0_4 * gz_c3 + u0_3 * gz_c2 * K1_4
+                        + u0_2 * gz_c3 * K1_3;
                     gy_[8] = q1_12 + gy_[8] - q1_5 - u0_2 * gz_c4 - u0_4 * gz_c2;
                     gw_v[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
                 }
@@ -643,15 +574,13 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s13[u * 7], gz_c1 = gz_s13[u * 7 + 1];
-                    const real gz_c2 = gz_s13[u * 7 + 2], gz_c3 = gz_s13[u * 7 + 3];
-                    const real gz_c4 = gz_s13[u * 7 + 4], gz_c5 = gz_s13[u * 7 + 5];
-                    const real gz_c6 = gz_s13[u * 7 + 6];
+                    const real x_c0 = x_s0[u], w_c0 = w_v[u], gz_c0 = gz_s13[u * 7];
+                    const real gz_c1 = gz_s13[u * 7 + 1], gz_c2 = gz_s13[u * 7 + 2];
+                    const real gz_c3 = gz_s13[u * 7 + 3], gz_c4 = gz_s13[u * 7 + 4];
+                    const real gz_c5 = gz_s13[u * 7 + 5], gz_c6 = gz_s13[u * 7 + 6];
                     const real u0_0 = w_c0 * x_c0;
-                    const real l0_0 = y_[9] * gz_c0 + y_[10] * gz_c1 + y_[11] * gz_c2
-                        + y_[12] * gz_c3 + y_[13] * gz_c4 + y_[14] * gz_c5 + y_[15] * gz_c6;
+                    const real l0_0 = y_[9] * gz_c0 + y_[10] * gz_c1 + y_[11] * gz_c2 + y_[12] * gz_c3
+                        + y_[13] * gz_c4 + y_[14] * gz_c5 + y_[15] * gz_c6;
                     gx_s0[u] = gx_s0[u] + w_c0 * l0_0;
                     gy_[9] = gy_[9] + u0_0 * gz_c0;
                     gy_[10] = gy_[10] + u0_0 * gz_c1;
@@ -667,46 +596,33 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
             { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14);
                * 32 fma, 18 mul, 6 add, 1 neg per channel; 4 fma, 6 mul, 2 add per item */
-                const real y_f0 = y_[13] + K15_1 * y_[15];
-                const real y_f1 = K10_1 * y_[10];
+                const real y_f0 = y_[13] + K15_1 * y_[15], y_f1 = K10_1 * y_[10];
                 const real y_f2 = y_[11] - K15_1 * y_[9];
                 const real s0_0 = K3_5 * y_[12];
-                const real y_f3 = s0_0 + y_[14];
-                const real y_f4 = K8_5 * y_[11];
-                const real y_f7 = K3_2 * y_[12];
-                const real y_f9 = K8_5 * y_[13];
-                const real y_f10 = s0_0 - y_[14];
-                const real y_f11 = y_[9] + K1_15 * y_[11];
-                const real y_f12 = K2_3 * y_[14];
-                const real y_f13 = y_[15] - K1_15 * y_[13];
+                const real y_f3 = s0_0 + y_[14], y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12];
+                const real y_f9 = K8_5 * y_[13], y_f10 = s0_0 - y_[14], y_f11 = y_[9] + K1_15 * y_[11];
+                const real y_f12 = K2_3 * y_[14], y_f13 = y_[15] - K1_15 * y_[13];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p10 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s10[u * 5], gz_c1 = gz_s10[u * 5 + 1];
+                    const real w_c0 = w_v[u], gz_c0 = gz_s10[u * 5], gz_c1 = gz_s10[u * 5 + 1];
                     const real gz_c2 = gz_s10[u * 5 + 2], gz_c3 = gz_s10[u * 5 + 3];
                     const real gz_c4 = gz_s10[u * 5 + 4];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                     const real l0_0 = y_f0 * gz_c0 + y_f3 * gz_c1 - y_[11] * gz_c2 - y_[10] * gz_c3
                         - y_f11 * gz_c4;
                     const real l0_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f7 * gz_c2 + y_f9 * gz_c3
                         + y_f12 * gz_c4;
-                    const real l0_2 = y_f2 * gz_c0 - y_[10] * gz_c1 - y_[13] * gz_c2
-                        + y_f10 * gz_c3 - y_f13 * gz_c4;
+                    const real l0_2 = y_f2 * gz_c0 - y_[10] * gz_c1 - y_[13] * gz_c2 + y_f10 * gz_c3
+                        - y_f13 * gz_c4;
                     gx_s1[u * 3] = gx_s1[u * 3] - w_c0 * l0_0;
                     gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + w_c0 * l0_1;
                     gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] - w_c0 * l0_2;
-                    const real q1_0 = u0_0 * gz_c0;
-                    const real q1_2 = u0_2 * gz_c0;
-                    const real q1_3 = u0_0 * gz_c1;
-                    const real q1_10 = u0_2 * gz_c3;
-                    const real q1_11 = u0_0 * gz_c4;
-                    const real q1_13 = u0_2 * gz_c4;
+                    const real q1_0 = u0_0 * gz_c0, q1_2 = u0_2 * gz_c0, q1_3 = u0_0 * gz_c1;
+                    const real q1_10 = u0_2 * gz_c3, q1_11 = u0_0 * gz_c4, q1_13 = u0_2 * gz_c4;
                     gy_[9] = q1_11 + gy_[9] + K15_1 * q1_2;
                     gy_[10] = gy_[10] + u0_1 * gz_c0 * K10_1 + u0_0 * gz_c3 + u0_2 * gz_c1;
                     gy_[11] = gy_[11] - q1_2 + u0_1 * gz_c1 * K8_5 + u0_0 * gz_c2 + K1_15 * q1_11;
@@ -723,32 +639,20 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                * 36 fma, 23 mul, 4 add, 1 neg per channel; 4 fma, 8 mul, 2 add per item */
                 const real y_f0 = y_[13] + K15_1 * y_[15];
                 const real s0_0 = K6_1 * y_[12];
-                const real y_f1 = s0_0 + K10_1 * y_[14];
-                const real y_f2 = K12_1 * y_[11];
-                const real y_f3 = K10_1 * y_[10];
+                const real y_f1 = s0_0 + K10_1 * y_[14], y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10];
                 const real s1_0 = K15_1 * y_[9];
-                const real y_f4 = s1_0 + y_[11];
-                const real y_f6 = K8_5 * y_[11];
-                const real y_f7 = K9_5 * y_[12];
-                const real y_f8 = K8_5 * y_[13];
-                const real y_f10 = s1_0 - y_[11];
-                const real y_f11 = K12_1 * y_[13];
-                const real y_f12 = s0_0 - K10_1 * y_[14];
-                const real y_f13 = y_[13] - K15_1 * y_[15];
+                const real y_f4 = s1_0 + y_[11], y_f6 = K8_5 * y_[11], y_f7 = K9_5 * y_[12];
+                const real y_f8 = K8_5 * y_[13], y_f10 = s1_0 - y_[11], y_f11 = K12_1 * y_[13];
+                const real y_f12 = s0_0 - K10_1 * y_[14], y_f13 = y_[13] - K15_1 * y_[15];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p7 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s7[u * 3], gz_c1 = gz_s7[u * 3 + 1];
-                    const real gz_c2 = gz_s7[u * 3 + 2];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
-                    const real u0_3 = w_c0 * x_c3;
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real gz_c0 = gz_s7[u * 3], gz_c1 = gz_s7[u * 3 + 1], gz_c2 = gz_s7[u * 3 + 2];
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
                     const real u0_4 = w_c0 * x_c4;
                     const real l0_0 = y_f0 * gz_c0 - y_[10] * gz_c1 - y_f10 * gz_c2;
                     const real l0_1 = y_f1 * gz_c0 - y_f6 * gz_c1 - y_f3 * gz_c2;
@@ -760,12 +664,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                     gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] + w_c0 * l0_2;
                     gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + w_c0 * l0_3;
                     gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] + w_c0 * l0_4;
-                    const real q1_0 = u0_0 * gz_c0;
-                    const real q1_1 = u0_1 * gz_c0;
-                    const real q1_3 = u0_1 * gz_c2 + u0_3 * gz_c0;
-                    const real q1_4 = u0_4 * gz_c0;
-                    const real q1_10 = u0_0 * gz_c2;
-                    const real q1_12 = u0_3 * gz_c2;
+                    const real q1_0 = u0_0 * gz_c0, q1_1 = u0_1 * gz_c0, q1_3 = u0_1 * gz_c2 + u0_3 * gz_c0;
+                    const real q1_4 = u0_4 * gz_c0, q1_10 = u0_0 * gz_c2, q1_12 = u0_3 * gz_c2;
                     const real q1_13 = u0_4 * gz_c2;
                     gy_[9] = gy_[9] + K15_1 * q1_4 + K15_1 * q1_10;
                     gy_[10] = gy_[10] + K10_1 * q1_3 + u0_0 * gz_c1;
@@ -781,46 +681,28 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
             { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8), sqrt(1/12);
                * 68 fma, 32 mul, 8 add, 1 neg per channel; 6 fma, 14 mul, 4 add per item */
-                const real y_f1 = K5_2 * y_[14];
-                const real y_f2 = K5_1 * y_[9];
-                const real y_f3 = K5_2 * y_[10];
-                const real y_f5 = K8_3 * y_[12];
-                const real y_f6 = y_[13] - K5_3 * y_[15];
+                const real y_f1 = K5_2 * y_[14], y_f2 = K5_1 * y_[9], y_f3 = K5_2 * y_[10];
+                const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15];
                 const real s0_0 = K5_3 * y_[9];
-                const real y_f7 = s0_0 + y_[11];
-                const real y_f8 = y_[13] + K5_12 * y_[15];
+                const real y_f7 = s0_0 + y_[11], y_f8 = y_[13] + K5_12 * y_[15];
                 const real s1_0 = K1_6 * y_[12];
-                const real y_f9 = s1_0 - K5_8 * y_[14];
-                const real y_f10 = K3_4 * y_[11];
-                const real y_f11 = K5_8 * y_[10];
+                const real y_f9 = s1_0 - K5_8 * y_[14], y_f10 = K3_4 * y_[11], y_f11 = K5_8 * y_[10];
                 const real s2_0 = K5_12 * y_[9];
-                const real y_f12 = s2_0 + y_[11];
-                const real y_f14 = K1_10 * y_[11];
-                const real y_f15 = K4_5 * y_[12];
-                const real y_f16 = K1_10 * y_[13];
-                const real y_f18 = s2_0 - y_[11];
-                const real y_f19 = K3_4 * y_[13];
-                const real y_f20 = s1_0 + K5_8 * y_[14];
-                const real y_f21 = y_[13] - K5_12 * y_[15];
-                const real y_f22 = s0_0 - y_[11];
-                const real y_f23 = y_[13] + K5_3 * y_[15];
-                const real y_f24 = K5_1 * y_[15];
+                const real y_f12 = s2_0 + y_[11], y_f14 = K1_10 * y_[11], y_f15 = K4_5 * y_[12];
+                const real y_f16 = K1_10 * y_[13], y_f18 = s2_0 - y_[11], y_f19 = K3_4 * y_[13];
+                const real y_f20 = s1_0 + K5_8 * y_[14], y_f21 = y_[13] - K5_12 * y_[15];
+                const real y_f22 = s0_0 - y_[11], y_f23 = y_[13] + K5_3 * y_[15], y_f24 = K5_1 * y_[15];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p16 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real w_c0 = w_v[u];
-                    const real gz_c0 = gz_s16[u * 7], gz_c1 = gz_s16[u * 7 + 1];
-                    const real gz_c2 = gz_s16[u * 7 + 2], gz_c3 = gz_s16[u * 7 + 3];
-                    const real gz_c4 = gz_s16[u * 7 + 4], gz_c5 = gz_s16[u * 7 + 5];
-                    const real gz_c6 = gz_s16[u * 7 + 6];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
-                    const real u0_3 = w_c0 * x_c3;
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real gz_c0 = gz_s16[u * 7], gz_c1 = gz_s16[u * 7 + 1], gz_c2 = gz_s16[u * 7 + 2];
+                    const real gz_c3 = gz_s16[u * 7 + 3], gz_c4 = gz_s16[u * 7 + 4];
+                    const real gz_c5 = gz_s16[u * 7 + 5], gz_c6 = gz_s16[u * 7 + 6];
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
                     const real u0_4 = w_c0 * x_c4;
                     const real l0_0 = y_[13] * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_[10] * gz_c3
                         + y_f18 * gz_c4 - y_[11] * gz_c6;
@@ -830,34 +712,24 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                         + y_f24 * gz_c6;
                     const real l0_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3
                         + y_f20 * gz_c4 + y_f23 * gz_c5 + y_f1 * gz_c6;
-                    const real l0_4 = y_[11] * gz_c0 + y_f12 * gz_c2 + y_[14] * gz_c3
-                        - y_f21 * gz_c4 + y_f5 * gz_c5 + y_[13] * gz_c6;
+                    const real l0_4 = y_[11] * gz_c0 + y_f12 * gz_c2 + y_[14] * gz_c3 - y_f21 * gz_c4
+                        + y_f5 * gz_c5 + y_[13] * gz_c6;
                     gx_s2[u * 5] = gx_s2[u * 5] - w_c0 * l0_0;
                     gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + w_c0 * l0_1;
                     gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] - w_c0 * l0_2;
                     gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + w_c0 * l0_3;
                     gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] - w_c0 * l0_4;
-                    const real q1_1 = u0_1 * gz_c0 + u0_3 * gz_c6;
-                    const real q1_3 = u0_1 * gz_c6 - u0_3 * gz_c0;
-                    const real q1_5 = u0_0 * gz_c1 + u0_4 * gz_c5;
-                    const real q1_6 = u0_1 * gz_c1;
-                    const real q1_7 = u0_3 * gz_c1;
-                    const real q1_8 = u0_0 * gz_c2;
-                    const real q1_9 = u0_1 * gz_c2;
-                    const real q1_11 = u0_1 * gz_c4 + u0_3 * gz_c2;
-                    const real q1_12 = u0_4 * gz_c2;
-                    const real q1_18 = u0_0 * gz_c4;
-                    const real q1_20 = u0_3 * gz_c4;
-                    const real q1_21 = u0_4 * gz_c4;
-                    const real q1_22 = u0_1 * gz_c5;
-                    const real q1_23 = u0_3 * gz_c5;
-                    gy_[9] = gy_[9] - u0_2 * gz_c0 * K5_1 + K5_3 * q1_7 - K5_12 * q1_12
-                        - K5_12 * q1_18 + K5_3 * q1_22;
+                    const real q1_1 = u0_1 * gz_c0 + u0_3 * gz_c6, q1_3 = u0_1 * gz_c6 - u0_3 * gz_c0;
+                    const real q1_5 = u0_0 * gz_c1 + u0_4 * gz_c5, q1_6 = u0_1 * gz_c1, q1_7 = u0_3 * gz_c1;
+                    const real q1_8 = u0_0 * gz_c2, q1_9 = u0_1 * gz_c2, q1_11 = u0_1 * gz_c4 + u0_3 * gz_c2;
+                    const real q1_12 = u0_4 * gz_c2, q1_18 = u0_0 * gz_c4, q1_20 = u0_3 * gz_c4;
+                    const real q1_21 = u0_4 * gz_c4, q1_22 = u0_1 * gz_c5, q1_23 = u0_3 * gz_c5;
+                    gy_[9] = gy_[9] - u0_2 * gz_c0 * K5_1 + K5_3 * q1_7 - K5_12 * q1_12 - K5_12 * q1_18
+                        + K5_3 * q1_22;
                     gy_[10] = gy_[10] - K5_2 * q1_3 + K5_8 * q1_11 - u0_0 * gz_c3;
-                    gy_[11] = gy_[11] - q1_22 + u0_0 * gz_c6 - u0_4 * gz_c0 + q1_7
-                        + u0_2 * gz_c2 * K3_4 - q1_12 + u0_1 * gz_c3 * K1_10 + q1_18;
-                    gy_[12] = gy_[12] - K8_3 * q1_5 + K1_6 * q1_9 + u0_2 * gz_c3 * K4_5
-                        + K1_6 * q1_20;
+                    gy_[11] = gy_[11] - q1_22 + u0_0 * gz_c6 - u0_4 * gz_c0 + q1_7 + u0_2 * gz_c2 * K3_4
+                        - q1_12 + u0_1 * gz_c3 * K1_10 + q1_18;
+                    gy_[12] = gy_[12] - K8_3 * q1_5 + K1_6 * q1_9 + u0_2 * gz_c3 * K4_5 + K1_6 * q1_20;
                     gy_[13] = q1_23 + gy_[13] - u0_0 * gz_c0 - u0_4 * gz_c6 + q1_6 + q1_8
                         + u0_3 * gz_c3 * K1_10 + u0_2 * gz_c4 * K3_4 + q1_21;
                     gy_[14] = gy_[14] + K5_2 * q1_1 - K5_8 * q1_9 - u0_4 * gz_c3 + K5_8 * q1_20;
@@ -874,20 +746,18 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
             cgtp_store_lane(own.staging.edge.gx_s1, gx_s1, lane);
             cgtp_store_lane(own.staging.edge.gx_s2, gx_s2, lane);
             cgtp_sync_warp();
-            cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + edge * (int64_t)1152,
-                channel_block, lane, own.staging.edge.gx_s0, own.staging.edge.gx_s1,
-                own.staging.edge.gx_s2);
+            cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + edge * (int64_t)1152, channel_block, lane,
+                own.staging.edge.gx_s0, own.staging.edge.gx_s1, own.staging.edge.gx_s2);
         }
     }
     if (done % 8)
         reduce(done - done % 8, done % 8);
 }
 
-/* backward_convolution: blocks of 128 threads, 2 per multiprocessor, each with 95760 bytes of
- * dynamic shared memory; as many as the device holds at a time, on small ones in several waves. 254
- * registers per thread are predicted. No wait lasts for ever: a warp waits for its own copies, for
- * the warps of its group, which take the same tiles, and for no other warp. nodes: receivers per
- * tile (see cgtp_tile_scheduler). */
+/* backward_convolution: blocks of 128 threads, 2 per multiprocessor, each with 95760 bytes of dynamic shared
+ * memory; as many as the device holds at a time, on small ones in several waves. 254 registers per thread are
+ * predicted. No wait lasts for ever: a warp waits for its own copies, for the warps of its group, which take
+ * the same tiles, and for no other warp. nodes: receivers per tile (see cgtp_tile_scheduler). */
 template <int nodes>
 CGTP_KERNEL(128, 2) backward_convolution(const launch l, const cgtp_partition<1> partition)
 {
@@ -904,8 +774,7 @@ CGTP_KERNEL(128, 2) backward_convolution(const launch l, const cgtp_partition<1>
     const cgtp_tile_scheduler<nodes, 2, false> tiles(partition, 0, &own.tile);
     for (int t = tiles.start(l.graph, warp / 2, queue, block.broadcast + cgtp_warp() / 2); t >= 0;
         t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 2))
-        backward_convolution_0(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 2],
-            stream, keep);
+        backward_convolution_0(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 2], stream, keep);
 }
 
 /* gx: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */
@@ -927,8 +796,7 @@ CGTP_KERNEL(128, 8) backward_gather_gx_(const launch l)
 static size_t layout(const cgtp_graph *graph, launch &l, void *base)
 {
     cgtp_workspace space(base);
-    l.counters_backward_convolution = space.area<unsigned>(cgtp_counters(1, 1,
-        cgtp_multiprocessors()));
+    l.counters_backward_convolution = space.area<unsigned>(cgtp_counters(1, 1, cgtp_multiprocessors()));
     l.gx_edges = space.area<real>(graph->items, 1152);
     return space.bytes();
 }
@@ -949,9 +817,9 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
         CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW | CGTP_NEEDS_BY_SENDER);
     if (status)
         return status;
-    const cgtp_array arrays[] = {{x_, graph->senders, 1152}, {y_, graph->items, 16},
-        {w_, graph->items, 2176}, {gz_, graph->receivers, 9088}, {gx_, graph->senders, 1152},
-        {gy_, graph->items, 16}, {gw_, graph->items, 2176}};
+    const cgtp_array arrays[] = {{x_, graph->senders, 1152}, {y_, graph->items, 16}, {w_, graph->items, 2176},
+        {gz_, graph->receivers, 9088}, {gx_, graph->senders, 1152}, {gy_, graph->items, 16},
+        {gw_, graph->items, 2176}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
     launch l = {*graph, x_, y_, w_, gz_, gx_, gy_, gw_};
@@ -965,16 +833,15 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
     if (graph->items) {
         /* by path set: instructions per edge and channel block; channel blocks */
         static const int cost[] = {1652}, channel_blocks[] = {2};
-        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
-            cost, channel_blocks, false);
+        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items, cost,
+            channel_blocks, false);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::backward_convolution<CGTP_FEW_NODES>
             : code::backward_convolution<0>, cgtp_partition_blocks(partition), 128,
             sizeof(code::backward_convolution_block), stream, l, partition)))
             return status;
     }
-    if ((status = cgtp_launch_early(code::backward_gather_gx_, graph->senders * 3, 128, 0, stream,
-        l)))
+    if ((status = cgtp_launch_early(code::backward_gather_gx_, graph->senders * 3, 128, 0, stream, l)))
         return status;
     return CGTP_OK;
 }

@@ -90,12 +90,12 @@ struct alignas(16) stage_0 {
         w_p14[32]; /* w, by path */
     real ax_s0[32], ax_s1[96]; /* ax, by irreps segment */
     real by_[16];
-    real cw_p0[32], cw_p1[32], cw_p3[32], cw_p4[32], cw_p5[32], cw_p8[32], cw_p9[32], cw_p10[32],
-        cw_p13[32], cw_p14[32]; /* cw, by path */
+    real cw_p0[32], cw_p1[32], cw_p3[32], cw_p4[32], cw_p5[32], cw_p8[32], cw_p9[32], cw_p10[32], cw_p13[32],
+        cw_p14[32]; /* cw, by path */
 };
-static_assert(sizeof(stage_0) == 3712 && offsetof(stage_0, y_) == 512
-    && offsetof(stage_0, w_p0) == 576 && offsetof(stage_0, ax_s0) == 1856
-    && offsetof(stage_0, by_) == 2368 && offsetof(stage_0, cw_p0) == 2432, "as planned");
+static_assert(sizeof(stage_0) == 3712 && offsetof(stage_0, y_) == 512 && offsetof(stage_0, w_p0) == 576
+    && offsetof(stage_0, ax_s0) == 1856 && offsetof(stage_0, by_) == 2368 && offsetof(stage_0, cw_p0) == 2432,
+    "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
@@ -125,12 +125,11 @@ struct alignas(16) stage_1 {
     real w_p2[32], w_p6[32], w_p7[32], w_p11[32], w_p12[32], w_p15[32], w_p16[32]; /* w, by path */
     real ax_s2[160]; /* ax, by irreps segment */
     real by_[16];
-    real cw_p2[32], cw_p6[32], cw_p7[32], cw_p11[32], cw_p12[32], cw_p15[32], cw_p16[32];
-        /* cw, by path */
+    real cw_p2[32], cw_p6[32], cw_p7[32], cw_p11[32], cw_p12[32], cw_p15[32], cw_p16[32]; /* cw, by path */
 };
-static_assert(sizeof(stage_1) == 3200 && offsetof(stage_1, y_) == 640
-    && offsetof(stage_1, w_p2) == 704 && offsetof(stage_1, ax_s2) == 1600
-    && offsetof(stage_1, by_) == 2240 && offsetof(stage_1, cw_p2) == 2304, "as planned");
+static_assert(sizeof(stage_1) == 3200 && offsetof(stage_1, y_) == 640 && offsetof(stage_1, w_p2) == 704
+    && offsetof(stage_1, ax_s2) == 1600 && offsetof(stage_1, by_) == 2240 && offsetof(stage_1, cw_p2) == 2304,
+    "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_1 {
@@ -191,8 +190,8 @@ struct set_0_w : set_0 {
     static constexpr int64_t offset[] = {0, 128, 384, 512, 640, 1024, 1152, 1280, 1664, 1792};
 };
 struct set_0_z : set_0 {
-    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {3, 384}, {1, 128}, {5, 2944},
-        {5, 2304}, {3, 1152}, {7, 6400}, {7, 5504}, {5, 3584}};
+    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {3, 384}, {1, 128}, {5, 2944}, {5, 2304},
+        {3, 1152}, {7, 6400}, {7, 5504}, {5, 3584}};
     static constexpr real factor[] = {
         1, 1, 1, 1, 1, 1, 1, /* z0, z4, z3 */
         0x1.279a74p-1f, /* z1: sqrt(1/3) */
@@ -200,9 +199,9 @@ struct set_0_z : set_0 {
             /* z9: sqrt(1/2), sqrt(1/2), sqrt(1/6), sqrt(1/2), sqrt(1/2) */
         1, 1, 1, 1, 1, /* z8 */
         0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z5: sqrt(3/10) */
-        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
-            0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
-            sqrt(1/30), sqrt(1/3), sqrt(1/2) */
+        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f, 0x1.279a74p-1f,
+            0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3),
+            sqrt(1/2) */
         1, 1, 1, 1, 1, 1, 1, /* z13 */
         0x1.3c0366p-3f, 0x1.f3a92cp-2f, 0x1.11aceep-1f, 0x1.f3a92cp-2f, 0x1.31fa8p-1f,
             /* z10: sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14) */
@@ -229,16 +228,14 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep,
-            to.x_s0, to.x_s1);
+        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep, to.x_s0,
+            to.x_s1);
         cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 2176, channel_block, lane,
-            stream);
-        cgtp_copy_segments<set_0_x>(l.ax_ + sender * (int64_t)1152, channel_block, lane, keep,
-            to.ax_s0, to.ax_s1);
+        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 2176, channel_block, lane, stream);
+        cgtp_copy_segments<set_0_x>(l.ax_ + sender * (int64_t)1152, channel_block, lane, keep, to.ax_s0,
+            to.ax_s1);
         cgtp_copy_row(to.by_, l.by_ + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.cw_p0, l.cw_ + (first + edge) * 2176, channel_block, lane,
-            stream);
+        cgtp_copy_weights<set_0_w>(to.cw_p0, l.cw_ + (first + edge) * 2176, channel_block, lane, stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
@@ -259,13 +256,12 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             *const d_gz_s5 = d_gz_ + 18, *const d_gz_s14 = d_gz_ + 21, *const d_gz_s13 = d_gz_ + 28,
             *const d_gz_s10 = d_gz_ + 35;
         real gz_[40];
-        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088),
-            channel_block, lane);
+        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088), channel_block,
+            lane);
         cgtp_scale_segments<set_0_z>(gz_);
-        real *const gz_s0 = gz_, *const gz_s4 = gz_ + 1, *const gz_s3 = gz_ + 4,
-            *const gz_s1 = gz_ + 7, *const gz_s9 = gz_ + 8, *const gz_s8 = gz_ + 13,
-            *const gz_s5 = gz_ + 18, *const gz_s14 = gz_ + 21, *const gz_s13 = gz_ + 28,
-            *const gz_s10 = gz_ + 35;
+        real *const gz_s0 = gz_, *const gz_s4 = gz_ + 1, *const gz_s3 = gz_ + 4, *const gz_s1 = gz_ + 7,
+            *const gz_s9 = gz_ + 8, *const gz_s8 = gz_ + 13, *const gz_s5 = gz_ + 18,
+            *const gz_s14 = gz_ + 21, *const gz_s13 = gz_ + 28, *const gz_s10 = gz_ + 35;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
@@ -290,17 +286,11 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p0 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s0[0];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s0[0];
-                const real ax_c0 = ax_s0[0];
-                const real cw_c0 = cw_v[0];
-                const real s0_0 = y_[0] * cw_c0;
-                const real s1_0 = by_[0] * w_c0;
+                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s0[0], ax_c0 = ax_s0[0], cw_c0 = cw_v[0];
+                const real s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
                 d_gz_s0[0] = d_gz_s0[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
                 d_x_s0[0] = d_x_s0[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
-                const real s2_0 = gz_c0 * ax_c0;
-                const real s3_0 = gz_c0 * x_c0;
+                const real s2_0 = gz_c0 * ax_c0, s3_0 = gz_c0 * x_c0;
                 d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0;
                 d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
                 cgtp_store_stream<1>(d_w_out, d_w_v);
@@ -312,12 +302,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p4 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s4[0], gz_c1 = gz_s4[1], gz_c2 = gz_s4[2];
-                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
-                const real cw_c0 = cw_v[0];
-                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0;
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = w_v[0], gz_c0 = gz_s4[0];
+                const real gz_c1 = gz_s4[1], gz_c2 = gz_s4[2], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1];
+                const real ax_c2 = ax_s1[2], cw_c0 = cw_v[0], s0_0 = y_[0] * cw_c0 + by_[0] * w_c0;
                 const real s1_0 = y_[0] * w_c0;
                 d_gz_s4[0] = d_gz_s4[0] + s1_0 * ax_c0 + s0_0 * x_c0;
                 d_gz_s4[1] = d_gz_s4[1] + s1_0 * ax_c1 + s0_0 * x_c1;
@@ -339,11 +326,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p3 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s0[0];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s3[0], gz_c1 = gz_s3[1], gz_c2 = gz_s3[2];
-                const real ax_c0 = ax_s0[0];
-                const real cw_c0 = cw_v[0];
+                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s3[0], gz_c1 = gz_s3[1];
+                const real gz_c2 = gz_s3[2], ax_c0 = ax_s0[0], cw_c0 = cw_v[0];
                 const real u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
                 const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
@@ -365,17 +349,13 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p1 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s1[0];
-                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
-                const real cw_c0 = cw_v[0];
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = w_v[0], gz_c0 = gz_s1[0];
+                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], cw_c0 = cw_v[0];
                 const real s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
                 const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
                 d_gz_s1[0] = d_gz_s1[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
-                const real s3_0 = w_c0 * gz_c0;
-                const real s4_0 = cw_c0 * gz_c0;
+                const real s3_0 = w_c0 * gz_c0, s4_0 = cw_c0 * gz_c0;
                 d_x_s1[0] = d_x_s1[0] + s3_0 * by_[1] + s4_0 * y_[1];
                 d_x_s1[1] = d_x_s1[1] + s3_0 * by_[2] + s4_0 * y_[2];
                 d_x_s1[2] = d_x_s1[2] + s3_0 * by_[3] + s4_0 * y_[3];
@@ -387,41 +367,30 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             }
             { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2) x2, sqrt(1/6), sqrt(1/2) x2; 63 fma, 14 mul per channel; 2 mul per item */
-                const real y_f3 = K4_1 * y_[2];
-                const real by_f3 = K4_1 * by_[2];
+                const real y_f3 = K4_1 * y_[2], by_f3 = K4_1 * by_[2];
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p9 + lane);
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p9 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], gz_c3 = gz_s9[3];
-                const real gz_c4 = gz_s9[4];
-                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
-                const real cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2;
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = w_v[0], gz_c0 = gz_s9[0];
+                const real gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], gz_c3 = gz_s9[3], gz_c4 = gz_s9[4];
+                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
                 const real l0_0 = by_[3] * gz_c0 + by_[2] * gz_c1 - by_[1] * gz_c2 - by_[1] * gz_c4;
                 const real l0_1 = by_[1] * gz_c1 + by_f3 * gz_c2 + by_[3] * gz_c3;
                 const real l0_2 = by_[1] * gz_c0 - by_[3] * gz_c2 + by_[2] * gz_c3 + by_[3] * gz_c4;
                 const real l1_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[1] * gz_c2 - y_[1] * gz_c4;
                 const real l1_1 = y_[1] * gz_c1 + y_f3 * gz_c2 + y_[3] * gz_c3;
                 const real l1_2 = y_[1] * gz_c0 - y_[3] * gz_c2 + y_[2] * gz_c3 + y_[3] * gz_c4;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
                 const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                d_gz_s9[0] = d_gz_s9[0] + y_[3] * v0_0 + y_[1] * v0_2 + by_[3] * u2_0
-                    + by_[1] * u2_2;
-                d_gz_s9[1] = d_gz_s9[1] + y_[2] * v0_0 + y_[1] * v0_1 + by_[2] * u2_0
-                    + by_[1] * u2_1;
+                d_gz_s9[0] = d_gz_s9[0] + y_[3] * v0_0 + y_[1] * v0_2 + by_[3] * u2_0 + by_[1] * u2_2;
+                d_gz_s9[1] = d_gz_s9[1] + y_[2] * v0_0 + y_[1] * v0_1 + by_[2] * u2_0 + by_[1] * u2_1;
                 d_gz_s9[2] = d_gz_s9[2] - y_[1] * v0_0 + y_f3 * v0_1 - y_[3] * v0_2 - by_[1] * u2_0
                     + by_f3 * u2_1 - by_[3] * u2_2;
-                d_gz_s9[3] = d_gz_s9[3] + y_[3] * v0_1 + y_[2] * v0_2 + by_[3] * u2_1
-                    + by_[2] * u2_2;
-                d_gz_s9[4] = d_gz_s9[4] - y_[1] * v0_0 + y_[3] * v0_2 - by_[1] * u2_0
-                    + by_[3] * u2_2;
+                d_gz_s9[3] = d_gz_s9[3] + y_[3] * v0_1 + y_[2] * v0_2 + by_[3] * u2_1 + by_[2] * u2_2;
+                d_gz_s9[4] = d_gz_s9[4] - y_[1] * v0_0 + y_[3] * v0_2 - by_[1] * u2_0 + by_[3] * u2_2;
                 d_x_s1[0] = d_x_s1[0] + w_c0 * l0_0 + cw_c0 * l1_0;
                 d_x_s1[1] = d_x_s1[1] + w_c0 * l0_1 + cw_c0 * l1_1;
                 d_x_s1[2] = d_x_s1[2] + w_c0 * l0_2 + cw_c0 * l1_2;
@@ -439,11 +408,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p8 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s0[0];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s8[0], gz_c1 = gz_s8[1], gz_c2 = gz_s8[2], gz_c3 = gz_s8[3];
-                const real gz_c4 = gz_s8[4];
-                const real ax_c0 = ax_s0[0];
+                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s8[0], gz_c1 = gz_s8[1];
+                const real gz_c2 = gz_s8[2], gz_c3 = gz_s8[3], gz_c4 = gz_s8[4], ax_c0 = ax_s0[0];
                 const real cw_c0 = cw_v[0];
                 const real u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[4] * gz_c0 + by_[5] * gz_c1 + by_[6] * gz_c2 + by_[7] * gz_c3
@@ -468,34 +434,25 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(3/10) x3; 53 fma, 16 mul, 2 add, 1 neg per channel; 4 mul, 4 add per item */
                 const real s0_0 = K1_3 * y_[6];
-                const real y_f0 = s0_0 + y_[8];
-                const real y_f3 = K4_3 * y_[6];
-                const real y_f5 = s0_0 - y_[8];
+                const real y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
                 const real s1_0 = K1_3 * by_[6];
-                const real by_f0 = s1_0 + by_[8];
-                const real by_f3 = K4_3 * by_[6];
-                const real by_f5 = s1_0 - by_[8];
+                const real by_f0 = s1_0 + by_[8], by_f3 = K4_3 * by_[6], by_f5 = s1_0 - by_[8];
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p5 + lane);
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p5 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2];
-                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
-                const real cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2;
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = w_v[0], gz_c0 = gz_s5[0];
+                const real gz_c1 = gz_s5[1], gz_c2 = gz_s5[2], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1];
+                const real ax_c2 = ax_s1[2], cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
                 const real l0_0 = by_f0 * gz_c0 - by_[5] * gz_c1 - by_[4] * gz_c2;
                 const real l0_1 = by_[5] * gz_c0 + by_f3 * gz_c1 + by_[7] * gz_c2;
                 const real l0_2 = by_[4] * gz_c0 + by_[7] * gz_c1 - by_f5 * gz_c2;
                 const real l1_0 = y_f0 * gz_c0 - y_[5] * gz_c1 - y_[4] * gz_c2;
                 const real l1_1 = y_[5] * gz_c0 + y_f3 * gz_c1 + y_[7] * gz_c2;
                 const real l1_2 = y_[4] * gz_c0 + y_[7] * gz_c1 - y_f5 * gz_c2;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
                 const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
                 d_gz_s5[0] = d_gz_s5[0] - y_f0 * v0_0 + y_[5] * v0_1 + y_[4] * v0_2 - by_f0 * u2_0
                     + by_[5] * u2_1 + by_[4] * u2_2;
@@ -506,8 +463,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_x_s1[0] = d_x_s1[0] - w_c0 * l0_0 - cw_c0 * l1_0;
                 d_x_s1[1] = d_x_s1[1] + w_c0 * l0_1 + cw_c0 * l1_1;
                 d_x_s1[2] = d_x_s1[2] + w_c0 * l0_2 + cw_c0 * l1_2;
-                const real q2_0 = v0_0 * gz_c0;
-                const real q2_5 = v0_2 * gz_c2;
+                const real q2_0 = v0_0 * gz_c0, q2_5 = v0_2 * gz_c2;
                 d_y_[4] = d_y_[4] + v0_0 * gz_c2 + v0_2 * gz_c0;
                 d_y_[5] = d_y_[5] + v0_0 * gz_c1 + v0_1 * gz_c0;
                 d_y_[6] = d_y_[6] - K1_3 * q2_0 + v0_1 * gz_c1 * K4_3 - K1_3 * q2_5;
@@ -521,32 +477,21 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
                * 103 fma, 18 mul, 2 add per channel; 8 mul, 4 add per item */
                 const real s0_0 = K12_1 * y_[6];
-                const real y_f4 = s0_0 + y_[8];
-                const real y_f5 = K16_1 * y_[5];
-                const real y_f6 = K3_1 * y_[6];
-                const real y_f7 = K16_1 * y_[7];
-                const real y_f8 = s0_0 - y_[8];
+                const real y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5], y_f6 = K3_1 * y_[6];
+                const real y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
                 const real s1_0 = K12_1 * by_[6];
-                const real by_f4 = s1_0 + by_[8];
-                const real by_f5 = K16_1 * by_[5];
-                const real by_f6 = K3_1 * by_[6];
-                const real by_f7 = K16_1 * by_[7];
-                const real by_f8 = s1_0 - by_[8];
+                const real by_f4 = s1_0 + by_[8], by_f5 = K16_1 * by_[5], by_f6 = K3_1 * by_[6];
+                const real by_f7 = K16_1 * by_[7], by_f8 = s1_0 - by_[8];
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p14 + lane);
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p14 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s14[0], gz_c1 = gz_s14[1], gz_c2 = gz_s14[2];
-                const real gz_c3 = gz_s14[3], gz_c4 = gz_s14[4], gz_c5 = gz_s14[5];
-                const real gz_c6 = gz_s14[6];
-                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
-                const real cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2;
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = w_v[0], gz_c0 = gz_s14[0];
+                const real gz_c1 = gz_s14[1], gz_c2 = gz_s14[2], gz_c3 = gz_s14[3], gz_c4 = gz_s14[4];
+                const real gz_c5 = gz_s14[5], gz_c6 = gz_s14[6], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1];
+                const real ax_c2 = ax_s1[2], cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
                 const real l0_0 = by_[8] * gz_c0 + by_[7] * gz_c1 + by_f4 * gz_c2 - by_[5] * gz_c3
                     - by_[4] * gz_c4 - by_[5] * gz_c5 - by_[4] * gz_c6;
                 const real l0_1 = by_[4] * gz_c1 + by_f5 * gz_c2 + by_f6 * gz_c3 + by_f7 * gz_c4
@@ -555,39 +500,31 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                     + by_f8 * gz_c4 + by_[7] * gz_c5 + by_[8] * gz_c6;
                 const real l1_0 = y_[8] * gz_c0 + y_[7] * gz_c1 + y_f4 * gz_c2 - y_[5] * gz_c3
                     - y_[4] * gz_c4 - y_[5] * gz_c5 - y_[4] * gz_c6;
-                const real l1_1 = y_[4] * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 + y_f7 * gz_c4
-                    + y_[8] * gz_c5;
+                const real l1_1 = y_[4] * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 + y_f7 * gz_c4 + y_[8] * gz_c5;
                 const real l1_2 = y_[4] * gz_c0 + y_[5] * gz_c1 - y_[4] * gz_c2 - y_[7] * gz_c3
                     + y_f8 * gz_c4 + y_[7] * gz_c5 + y_[8] * gz_c6;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
                 const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                d_gz_s14[0] = d_gz_s14[0] + y_[8] * v0_0 + y_[4] * v0_2 + by_[8] * u2_0
-                    + by_[4] * u2_2;
-                d_gz_s14[1] = d_gz_s14[1] + y_[7] * v0_0 + y_[4] * v0_1 + y_[5] * v0_2
-                    + by_[7] * u2_0 + by_[4] * u2_1 + by_[5] * u2_2;
+                d_gz_s14[0] = d_gz_s14[0] + y_[8] * v0_0 + y_[4] * v0_2 + by_[8] * u2_0 + by_[4] * u2_2;
+                d_gz_s14[1] = d_gz_s14[1] + y_[7] * v0_0 + y_[4] * v0_1 + y_[5] * v0_2 + by_[7] * u2_0
+                    + by_[4] * u2_1 + by_[5] * u2_2;
                 d_gz_s14[2] = d_gz_s14[2] + y_f4 * v0_0 + y_f5 * v0_1 - y_[4] * v0_2 + by_f4 * u2_0
                     + by_f5 * u2_1 - by_[4] * u2_2;
-                d_gz_s14[3] = d_gz_s14[3] - y_[5] * v0_0 + y_f6 * v0_1 - y_[7] * v0_2
-                    - by_[5] * u2_0 + by_f6 * u2_1 - by_[7] * u2_2;
-                d_gz_s14[4] = d_gz_s14[4] - y_[4] * v0_0 + y_f7 * v0_1 + y_f8 * v0_2
-                    - by_[4] * u2_0 + by_f7 * u2_1 + by_f8 * u2_2;
-                d_gz_s14[5] = d_gz_s14[5] - y_[5] * v0_0 + y_[8] * v0_1 + y_[7] * v0_2
-                    - by_[5] * u2_0 + by_[8] * u2_1 + by_[7] * u2_2;
-                d_gz_s14[6] = d_gz_s14[6] - y_[4] * v0_0 + y_[8] * v0_2 - by_[4] * u2_0
-                    + by_[8] * u2_2;
+                d_gz_s14[3] = d_gz_s14[3] - y_[5] * v0_0 + y_f6 * v0_1 - y_[7] * v0_2 - by_[5] * u2_0
+                    + by_f6 * u2_1 - by_[7] * u2_2;
+                d_gz_s14[4] = d_gz_s14[4] - y_[4] * v0_0 + y_f7 * v0_1 + y_f8 * v0_2 - by_[4] * u2_0
+                    + by_f7 * u2_1 + by_f8 * u2_2;
+                d_gz_s14[5] = d_gz_s14[5] - y_[5] * v0_0 + y_[8] * v0_1 + y_[7] * v0_2 - by_[5] * u2_0
+                    + by_[8] * u2_1 + by_[7] * u2_2;
+                d_gz_s14[6] = d_gz_s14[6] - y_[4] * v0_0 + y_[8] * v0_2 - by_[4] * u2_0 + by_[8] * u2_2;
                 d_x_s1[0] = d_x_s1[0] + w_c0 * l0_0 + cw_c0 * l1_0;
                 d_x_s1[1] = d_x_s1[1] + w_c0 * l0_1 + cw_c0 * l1_1;
                 d_x_s1[2] = d_x_s1[2] + w_c0 * l0_2 + cw_c0 * l1_2;
-                const real q2_4 = v0_0 * gz_c2;
-                const real q2_8 = v0_2 * gz_c4;
-                d_y_[4] = d_y_[4] - v0_0 * gz_c4 - v0_0 * gz_c6 + v0_1 * gz_c1 + v0_2 * gz_c0
-                    - v0_2 * gz_c2;
-                d_y_[5] = d_y_[5] - v0_0 * gz_c3 - v0_0 * gz_c5 + v0_2 * gz_c1
-                    + v0_1 * gz_c2 * K16_1;
+                const real q2_4 = v0_0 * gz_c2, q2_8 = v0_2 * gz_c4;
+                d_y_[4] = d_y_[4] - v0_0 * gz_c4 - v0_0 * gz_c6 + v0_1 * gz_c1 + v0_2 * gz_c0 - v0_2 * gz_c2;
+                d_y_[5] = d_y_[5] - v0_0 * gz_c3 - v0_0 * gz_c5 + v0_2 * gz_c1 + v0_1 * gz_c2 * K16_1;
                 d_y_[6] = d_y_[6] + K12_1 * q2_4 + v0_1 * gz_c3 * K3_1 + K12_1 * q2_8;
-                d_y_[7] = d_y_[7] + v0_0 * gz_c1 - v0_2 * gz_c3 + v0_2 * gz_c5
-                    + v0_1 * gz_c4 * K16_1;
+                d_y_[7] = d_y_[7] + v0_0 * gz_c1 - v0_2 * gz_c3 + v0_2 * gz_c5 + v0_1 * gz_c4 * K16_1;
                 d_y_[8] = d_y_[8] - q2_8 + v0_0 * gz_c0 + v0_1 * gz_c5 + v0_2 * gz_c6 + q2_4;
                 d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + ax_c0 * l1_0 + ax_c1 * l1_1
                     + ax_c2 * l1_2;
@@ -600,16 +537,12 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p13 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s0[0];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s13[0], gz_c1 = gz_s13[1], gz_c2 = gz_s13[2];
-                const real gz_c3 = gz_s13[3], gz_c4 = gz_s13[4], gz_c5 = gz_s13[5];
-                const real gz_c6 = gz_s13[6];
-                const real ax_c0 = ax_s0[0];
-                const real cw_c0 = cw_v[0];
+                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s13[0], gz_c1 = gz_s13[1];
+                const real gz_c2 = gz_s13[2], gz_c3 = gz_s13[3], gz_c4 = gz_s13[4], gz_c5 = gz_s13[5];
+                const real gz_c6 = gz_s13[6], ax_c0 = ax_s0[0], cw_c0 = cw_v[0];
                 const real u2_0 = w_c0 * x_c0;
-                const real l0_0 = by_[9] * gz_c0 + by_[10] * gz_c1 + by_[11] * gz_c2
-                    + by_[12] * gz_c3 + by_[13] * gz_c4 + by_[14] * gz_c5 + by_[15] * gz_c6;
+                const real l0_0 = by_[9] * gz_c0 + by_[10] * gz_c1 + by_[11] * gz_c2 + by_[12] * gz_c3
+                    + by_[13] * gz_c4 + by_[14] * gz_c5 + by_[15] * gz_c6;
                 const real l1_0 = y_[9] * gz_c0 + y_[10] * gz_c1 + y_[11] * gz_c2 + y_[12] * gz_c3
                     + y_[13] * gz_c4 + y_[14] * gz_c5 + y_[15] * gz_c6;
                 const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
@@ -634,78 +567,55 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14);
                * 83 fma, 24 mul, 6 add, 1 neg per channel; 8 fma, 12 mul, 4 add per item */
-                const real y_f0 = y_[13] + K15_1 * y_[15];
-                const real y_f1 = K10_1 * y_[10];
+                const real y_f0 = y_[13] + K15_1 * y_[15], y_f1 = K10_1 * y_[10];
                 const real y_f2 = y_[11] - K15_1 * y_[9];
                 const real s0_0 = K3_5 * y_[12];
-                const real y_f3 = s0_0 + y_[14];
-                const real y_f4 = K8_5 * y_[11];
-                const real y_f7 = K3_2 * y_[12];
-                const real y_f9 = K8_5 * y_[13];
-                const real y_f10 = s0_0 - y_[14];
-                const real y_f11 = y_[9] + K1_15 * y_[11];
-                const real y_f12 = K2_3 * y_[14];
-                const real y_f13 = y_[15] - K1_15 * y_[13];
-                const real by_f0 = by_[13] + K15_1 * by_[15];
-                const real by_f1 = K10_1 * by_[10];
+                const real y_f3 = s0_0 + y_[14], y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12];
+                const real y_f9 = K8_5 * y_[13], y_f10 = s0_0 - y_[14], y_f11 = y_[9] + K1_15 * y_[11];
+                const real y_f12 = K2_3 * y_[14], y_f13 = y_[15] - K1_15 * y_[13];
+                const real by_f0 = by_[13] + K15_1 * by_[15], by_f1 = K10_1 * by_[10];
                 const real by_f2 = by_[11] - K15_1 * by_[9];
                 const real s1_0 = K3_5 * by_[12];
-                const real by_f3 = s1_0 + by_[14];
-                const real by_f4 = K8_5 * by_[11];
-                const real by_f7 = K3_2 * by_[12];
-                const real by_f9 = K8_5 * by_[13];
-                const real by_f10 = s1_0 - by_[14];
-                const real by_f11 = by_[9] + K1_15 * by_[11];
-                const real by_f12 = K2_3 * by_[14];
-                const real by_f13 = by_[15] - K1_15 * by_[13];
+                const real by_f3 = s1_0 + by_[14], by_f4 = K8_5 * by_[11], by_f7 = K3_2 * by_[12];
+                const real by_f9 = K8_5 * by_[13], by_f10 = s1_0 - by_[14], by_f11 = by_[9] + K1_15 * by_[11];
+                const real by_f12 = K2_3 * by_[14], by_f13 = by_[15] - K1_15 * by_[13];
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p10 + lane);
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p10 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s10[0], gz_c1 = gz_s10[1], gz_c2 = gz_s10[2];
-                const real gz_c3 = gz_s10[3], gz_c4 = gz_s10[4];
-                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
-                const real cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2;
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = w_v[0], gz_c0 = gz_s10[0];
+                const real gz_c1 = gz_s10[1], gz_c2 = gz_s10[2], gz_c3 = gz_s10[3], gz_c4 = gz_s10[4];
+                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
                 const real l0_0 = by_f0 * gz_c0 + by_f3 * gz_c1 - by_[11] * gz_c2 - by_[10] * gz_c3
                     - by_f11 * gz_c4;
                 const real l0_1 = by_f1 * gz_c0 + by_f4 * gz_c1 + by_f7 * gz_c2 + by_f9 * gz_c3
                     + by_f12 * gz_c4;
-                const real l0_2 = by_f2 * gz_c0 - by_[10] * gz_c1 - by_[13] * gz_c2
-                    + by_f10 * gz_c3 - by_f13 * gz_c4;
+                const real l0_2 = by_f2 * gz_c0 - by_[10] * gz_c1 - by_[13] * gz_c2 + by_f10 * gz_c3
+                    - by_f13 * gz_c4;
                 const real l1_0 = y_f0 * gz_c0 + y_f3 * gz_c1 - y_[11] * gz_c2 - y_[10] * gz_c3
                     - y_f11 * gz_c4;
-                const real l1_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f7 * gz_c2 + y_f9 * gz_c3
-                    + y_f12 * gz_c4;
+                const real l1_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f7 * gz_c2 + y_f9 * gz_c3 + y_f12 * gz_c4;
                 const real l1_2 = y_f2 * gz_c0 - y_[10] * gz_c1 - y_[13] * gz_c2 + y_f10 * gz_c3
                     - y_f13 * gz_c4;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
                 const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
                 d_gz_s10[0] = d_gz_s10[0] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - by_f0 * u2_0
                     + by_f1 * u2_1 - by_f2 * u2_2;
-                d_gz_s10[1] = d_gz_s10[1] - y_f3 * v0_0 + y_f4 * v0_1 + y_[10] * v0_2
-                    - by_f3 * u2_0 + by_f4 * u2_1 + by_[10] * u2_2;
-                d_gz_s10[2] = d_gz_s10[2] + y_[11] * v0_0 + y_f7 * v0_1 + y_[13] * v0_2
-                    + by_[11] * u2_0 + by_f7 * u2_1 + by_[13] * u2_2;
-                d_gz_s10[3] = d_gz_s10[3] + y_[10] * v0_0 + y_f9 * v0_1 - y_f10 * v0_2
-                    + by_[10] * u2_0 + by_f9 * u2_1 - by_f10 * u2_2;
-                d_gz_s10[4] = d_gz_s10[4] + y_f11 * v0_0 + y_f12 * v0_1 + y_f13 * v0_2
-                    + by_f11 * u2_0 + by_f12 * u2_1 + by_f13 * u2_2;
+                d_gz_s10[1] = d_gz_s10[1] - y_f3 * v0_0 + y_f4 * v0_1 + y_[10] * v0_2 - by_f3 * u2_0
+                    + by_f4 * u2_1 + by_[10] * u2_2;
+                d_gz_s10[2] = d_gz_s10[2] + y_[11] * v0_0 + y_f7 * v0_1 + y_[13] * v0_2 + by_[11] * u2_0
+                    + by_f7 * u2_1 + by_[13] * u2_2;
+                d_gz_s10[3] = d_gz_s10[3] + y_[10] * v0_0 + y_f9 * v0_1 - y_f10 * v0_2 + by_[10] * u2_0
+                    + by_f9 * u2_1 - by_f10 * u2_2;
+                d_gz_s10[4] = d_gz_s10[4] + y_f11 * v0_0 + y_f12 * v0_1 + y_f13 * v0_2 + by_f11 * u2_0
+                    + by_f12 * u2_1 + by_f13 * u2_2;
                 d_x_s1[0] = d_x_s1[0] - w_c0 * l0_0 - cw_c0 * l1_0;
                 d_x_s1[1] = d_x_s1[1] + w_c0 * l0_1 + cw_c0 * l1_1;
                 d_x_s1[2] = d_x_s1[2] - w_c0 * l0_2 - cw_c0 * l1_2;
-                const real q2_0 = v0_0 * gz_c0;
-                const real q2_2 = v0_2 * gz_c0;
-                const real q2_3 = v0_0 * gz_c1;
-                const real q2_10 = v0_2 * gz_c3;
-                const real q2_11 = v0_0 * gz_c4;
-                const real q2_13 = v0_2 * gz_c4;
+                const real q2_0 = v0_0 * gz_c0, q2_2 = v0_2 * gz_c0, q2_3 = v0_0 * gz_c1;
+                const real q2_10 = v0_2 * gz_c3, q2_11 = v0_0 * gz_c4, q2_13 = v0_2 * gz_c4;
                 d_y_[9] = q2_11 + d_y_[9] + K15_1 * q2_2;
                 d_y_[10] = d_y_[10] + v0_1 * gz_c0 * K10_1 + v0_0 * gz_c3 + v0_2 * gz_c1;
                 d_y_[11] = d_y_[11] - q2_2 + v0_1 * gz_c1 * K8_5 + v0_0 * gz_c2 + K1_15 * q2_11;
@@ -723,8 +633,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             cgtp_store_lane(own.staging.edge.d_x_s0, d_x_s0, lane);
             cgtp_store_lane(own.staging.edge.d_x_s1, d_x_s1, lane);
             cgtp_sync_warp();
-            cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152,
-                channel_block, lane, own.staging.edge.d_x_s0, own.staging.edge.d_x_s1);
+            cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152, channel_block, lane,
+                own.staging.edge.d_x_s0, own.staging.edge.d_x_s1);
         }
         if (tile.continued && node == tile.node) {
             /* the receiver begins in an earlier tile, whose warp adds these sums */
@@ -746,8 +656,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         }
         cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
         cgtp_scale_segments<set_0_z>(d_gz_);
-        cgtp_store_segments<set_0_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 9088,
-            channel_block, cgtp_reload_lane());
+        cgtp_store_segments<set_0_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 9088, channel_block,
+            cgtp_reload_lane());
     }
     if (done % 8)
         reduce(done - done % 8, done % 8);
@@ -769,16 +679,16 @@ struct set_1_z : set_1 {
     static constexpr real factor[] = {
         1, 1, 1, 1, 1, /* z11 */
         0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z6: sqrt(3/10) */
-        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
-            0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
-            sqrt(1/30), sqrt(1/3), sqrt(1/2) */
+        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f, 0x1.279a74p-1f,
+            0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3),
+            sqrt(1/2) */
         0x1.c9f25cp-2f, /* z2: sqrt(1/5) */
         0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f,
             /* z12: sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7) */
         0x1.e990cep-4f, 0x1.83091ep-2f, 0x1.e990cep-4f, /* z7: sqrt(1/70), sqrt(1/7), sqrt(1/70) */
-        0x1.279a74p-2f, 0x1.6a09e6p-2f, 0x1.c9f25cp-2f, 0x1.279a74p-1f, 0x1.c9f25cp-2f,
-            0x1.6a09e6p-2f, 0x1.279a74p-2f, /* z16: sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3),
-            sqrt(1/5), sqrt(1/8), sqrt(1/12) */
+        0x1.279a74p-2f, 0x1.6a09e6p-2f, 0x1.c9f25cp-2f, 0x1.279a74p-1f, 0x1.c9f25cp-2f, 0x1.6a09e6p-2f,
+            0x1.279a74p-2f, /* z16: sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8),
+            sqrt(1/12) */
     };
 };
 
@@ -802,22 +712,18 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_1 &to, int lane) {
         const auto sender = senders.of(graph, first, count, edge, lane);
-        cgtp_copy_segments<set_1_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep,
-            to.x_s2);
+        cgtp_copy_segments<set_1_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep, to.x_s2);
         cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_1_w>(to.w_p2, l.w_ + (first + edge) * 2176, channel_block, lane,
-            stream);
-        cgtp_copy_segments<set_1_x>(l.ax_ + sender * (int64_t)1152, channel_block, lane, keep,
-            to.ax_s2);
+        cgtp_copy_weights<set_1_w>(to.w_p2, l.w_ + (first + edge) * 2176, channel_block, lane, stream);
+        cgtp_copy_segments<set_1_x>(l.ax_ + sender * (int64_t)1152, channel_block, lane, keep, to.ax_s2);
         cgtp_copy_row(to.by_, l.by_ + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_1_w>(to.cw_p2, l.cw_ + (first + edge) * 2176, channel_block, lane,
-            stream);
+        cgtp_copy_weights<set_1_w>(to.cw_p2, l.cw_ + (first + edge) * 2176, channel_block, lane, stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<4>();
-        cgtp_reduce_across_warps<16, 4, CGTP_STORE>(l.d_y_parts + ((first + begin) * 2 + 1) * 16,
-            32, sums.d_y_[begin % 16][0], items);
+        cgtp_reduce_across_warps<16, 4, CGTP_STORE>(l.d_y_parts + ((first + begin) * 2 + 1) * 16, 32,
+            sums.d_y_[begin % 16][0], items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -831,12 +737,11 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             *const d_gz_s2 = d_gz_ + 15, *const d_gz_s12 = d_gz_ + 16, *const d_gz_s7 = d_gz_ + 21,
             *const d_gz_s16 = d_gz_ + 24;
         real gz_[31];
-        cgtp_load_segments<set_1_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088),
-            channel_block, lane);
+        cgtp_load_segments<set_1_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088), channel_block,
+            lane);
         cgtp_scale_segments<set_1_z>(gz_);
-        real *const gz_s11 = gz_, *const gz_s6 = gz_ + 5, *const gz_s15 = gz_ + 8,
-            *const gz_s2 = gz_ + 15, *const gz_s12 = gz_ + 16, *const gz_s7 = gz_ + 21,
-            *const gz_s16 = gz_ + 24;
+        real *const gz_s11 = gz_, *const gz_s6 = gz_ + 5, *const gz_s15 = gz_ + 8, *const gz_s2 = gz_ + 15,
+            *const gz_s12 = gz_ + 16, *const gz_s7 = gz_ + 21, *const gz_s16 = gz_ + 24;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_1 &at = ring.turn(done, count, lane, load);
@@ -859,16 +764,11 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p11 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3];
-                const real x_c4 = x_s2[4];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s11[0], gz_c1 = gz_s11[1], gz_c2 = gz_s11[2];
-                const real gz_c3 = gz_s11[3], gz_c4 = gz_s11[4];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4];
-                const real cw_c0 = cw_v[0];
-                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0;
-                const real s1_0 = y_[0] * w_c0;
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
+                const real w_c0 = w_v[0], gz_c0 = gz_s11[0], gz_c1 = gz_s11[1], gz_c2 = gz_s11[2];
+                const real gz_c3 = gz_s11[3], gz_c4 = gz_s11[4], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
+                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], cw_c0 = cw_v[0];
+                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0, s1_0 = y_[0] * w_c0;
                 d_gz_s11[0] = d_gz_s11[0] + s1_0 * ax_c0 + s0_0 * x_c0;
                 d_gz_s11[1] = d_gz_s11[1] + s1_0 * ax_c1 + s0_0 * x_c1;
                 d_gz_s11[2] = d_gz_s11[2] + s1_0 * ax_c2 + s0_0 * x_c2;
@@ -882,51 +782,34 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 d_x_s2[4] = d_x_s2[4] + s2_0 * gz_c4;
                 const real s3_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2 + ax_c3 * gz_c3
                     + ax_c4 * gz_c4;
-                const real s4_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3
-                    + x_c4 * gz_c4;
+                const real s4_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3 + x_c4 * gz_c4;
                 d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0;
                 d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
                 cgtp_store_stream<1>(d_w_out + 1408, d_w_v);
             }
             { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(3/10) x3; 69 fma, 24 mul per channel; 6 mul per item */
-                const real y_f2 = K1_3 * y_[1];
-                const real y_f4 = K4_3 * y_[2];
-                const real y_f5 = K1_3 * y_[3];
-                const real by_f2 = K1_3 * by_[1];
-                const real by_f4 = K4_3 * by_[2];
-                const real by_f5 = K1_3 * by_[3];
+                const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
+                const real by_f2 = K1_3 * by_[1], by_f4 = K4_3 * by_[2], by_f5 = K1_3 * by_[3];
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p6 + lane);
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p6 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3];
-                const real x_c4 = x_s2[4];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
+                const real w_c0 = w_v[0], gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
                 const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4];
-                const real cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2;
-                const real u2_3 = w_c0 * x_c3;
+                const real ax_c4 = ax_s2[4], cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3;
                 const real u2_4 = w_c0 * x_c4;
-                const real l0_0 = by_[3] * gz_c0 + by_[1] * gz_c2;
-                const real l0_1 = by_[2] * gz_c0 + by_[1] * gz_c1;
+                const real l0_0 = by_[3] * gz_c0 + by_[1] * gz_c2, l0_1 = by_[2] * gz_c0 + by_[1] * gz_c1;
                 const real l0_2 = by_f2 * gz_c0 - by_f4 * gz_c1 + by_f5 * gz_c2;
-                const real l0_3 = by_[3] * gz_c1 + by_[2] * gz_c2;
-                const real l0_4 = by_[1] * gz_c0 - by_[3] * gz_c2;
-                const real l1_0 = y_[3] * gz_c0 + y_[1] * gz_c2;
-                const real l1_1 = y_[2] * gz_c0 + y_[1] * gz_c1;
+                const real l0_3 = by_[3] * gz_c1 + by_[2] * gz_c2, l0_4 = by_[1] * gz_c0 - by_[3] * gz_c2;
+                const real l1_0 = y_[3] * gz_c0 + y_[1] * gz_c2, l1_1 = y_[2] * gz_c0 + y_[1] * gz_c1;
                 const real l1_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
-                const real l1_3 = y_[3] * gz_c1 + y_[2] * gz_c2;
-                const real l1_4 = y_[1] * gz_c0 - y_[3] * gz_c2;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+                const real l1_3 = y_[3] * gz_c1 + y_[2] * gz_c2, l1_4 = y_[1] * gz_c0 - y_[3] * gz_c2;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
                 const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
                 d_gz_s6[0] = d_gz_s6[0] + y_[3] * v0_0 + y_[2] * v0_1 - y_f2 * v0_2 - y_[1] * v0_4
                     + by_[3] * u2_0 + by_[2] * u2_1 - by_f2 * u2_2 - by_[1] * u2_4;
@@ -939,11 +822,9 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 d_x_s2[2] = d_x_s2[2] - w_c0 * l0_2 - cw_c0 * l1_2;
                 d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
                 d_x_s2[4] = d_x_s2[4] - w_c0 * l0_4 - cw_c0 * l1_4;
-                d_y_[1] = d_y_[1] - v0_2 * gz_c0 * K1_3 + v0_0 * gz_c2 + v0_1 * gz_c1
-                    - v0_4 * gz_c0;
+                d_y_[1] = d_y_[1] - v0_2 * gz_c0 * K1_3 + v0_0 * gz_c2 + v0_1 * gz_c1 - v0_4 * gz_c0;
                 d_y_[2] = d_y_[2] + v0_1 * gz_c0 + v0_3 * gz_c2 + v0_2 * gz_c1 * K4_3;
-                d_y_[3] = d_y_[3] + v0_0 * gz_c0 + v0_3 * gz_c1 + v0_4 * gz_c2
-                    - v0_2 * gz_c2 * K1_3;
+                d_y_[3] = d_y_[3] + v0_0 * gz_c0 + v0_3 * gz_c1 + v0_4 * gz_c2 - v0_2 * gz_c2 * K1_3;
                 d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4
                     + ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
                 cgtp_store_stream<1>(d_w_out + 768, d_w_v);
@@ -951,32 +832,20 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
                * 119 fma, 25 mul per channel; 8 mul per item */
-                const real y_f3 = K16_1 * y_[2];
-                const real y_f4 = K12_1 * y_[1];
-                const real y_f5 = K3_1 * y_[2];
-                const real y_f6 = K12_1 * y_[3];
-                const real by_f3 = K16_1 * by_[2];
-                const real by_f4 = K12_1 * by_[1];
-                const real by_f5 = K3_1 * by_[2];
-                const real by_f6 = K12_1 * by_[3];
+                const real y_f3 = K16_1 * y_[2], y_f4 = K12_1 * y_[1], y_f5 = K3_1 * y_[2];
+                const real y_f6 = K12_1 * y_[3], by_f3 = K16_1 * by_[2], by_f4 = K12_1 * by_[1];
+                const real by_f5 = K3_1 * by_[2], by_f6 = K12_1 * by_[3];
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p15 + lane);
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p15 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3];
-                const real x_c4 = x_s2[4];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s15[0], gz_c1 = gz_s15[1], gz_c2 = gz_s15[2];
-                const real gz_c3 = gz_s15[3], gz_c4 = gz_s15[4], gz_c5 = gz_s15[5];
-                const real gz_c6 = gz_s15[6];
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
+                const real w_c0 = w_v[0], gz_c0 = gz_s15[0], gz_c1 = gz_s15[1], gz_c2 = gz_s15[2];
+                const real gz_c3 = gz_s15[3], gz_c4 = gz_s15[4], gz_c5 = gz_s15[5], gz_c6 = gz_s15[6];
                 const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4];
-                const real cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2;
-                const real u2_3 = w_c0 * x_c3;
+                const real ax_c4 = ax_s2[4], cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3;
                 const real u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_[3] * gz_c0 + by_[2] * gz_c1 - by_[3] * gz_c2 - by_[1] * gz_c4
                     - by_[1] * gz_c6;
@@ -992,37 +861,32 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 const real l1_3 = y_[1] * gz_c1 - y_[3] * gz_c3 + y_f3 * gz_c4 + y_[3] * gz_c5;
                 const real l1_4 = y_[1] * gz_c0 + y_[1] * gz_c2 - y_[3] * gz_c4 + y_[2] * gz_c5
                     + y_[3] * gz_c6;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
                 const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-                d_gz_s15[0] = d_gz_s15[0] + y_[3] * v0_0 + y_[1] * v0_4 + by_[3] * u2_0
-                    + by_[1] * u2_4;
-                d_gz_s15[1] = d_gz_s15[1] + y_[2] * v0_0 + y_[3] * v0_1 + y_[1] * v0_3
-                    + by_[2] * u2_0 + by_[3] * u2_1 + by_[1] * u2_3;
+                d_gz_s15[0] = d_gz_s15[0] + y_[3] * v0_0 + y_[1] * v0_4 + by_[3] * u2_0 + by_[1] * u2_4;
+                d_gz_s15[1] = d_gz_s15[1] + y_[2] * v0_0 + y_[3] * v0_1 + y_[1] * v0_3 + by_[2] * u2_0
+                    + by_[3] * u2_1 + by_[1] * u2_3;
                 d_gz_s15[2] = d_gz_s15[2] - y_[3] * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + y_[1] * v0_4
                     - by_[3] * u2_0 + by_f3 * u2_1 + by_f4 * u2_2 + by_[1] * u2_4;
-                d_gz_s15[3] = d_gz_s15[3] - y_[1] * v0_1 + y_f5 * v0_2 - y_[3] * v0_3
-                    - by_[1] * u2_1 + by_f5 * u2_2 - by_[3] * u2_3;
+                d_gz_s15[3] = d_gz_s15[3] - y_[1] * v0_1 + y_f5 * v0_2 - y_[3] * v0_3 - by_[1] * u2_1
+                    + by_f5 * u2_2 - by_[3] * u2_3;
                 d_gz_s15[4] = d_gz_s15[4] - y_[1] * v0_0 + y_f6 * v0_2 + y_f3 * v0_3 - y_[3] * v0_4
                     - by_[1] * u2_0 + by_f6 * u2_2 + by_f3 * u2_3 - by_[3] * u2_4;
-                d_gz_s15[5] = d_gz_s15[5] - y_[1] * v0_1 + y_[3] * v0_3 + y_[2] * v0_4
-                    - by_[1] * u2_1 + by_[3] * u2_3 + by_[2] * u2_4;
-                d_gz_s15[6] = d_gz_s15[6] - y_[1] * v0_0 + y_[3] * v0_4 - by_[1] * u2_0
-                    + by_[3] * u2_4;
+                d_gz_s15[5] = d_gz_s15[5] - y_[1] * v0_1 + y_[3] * v0_3 + y_[2] * v0_4 - by_[1] * u2_1
+                    + by_[3] * u2_3 + by_[2] * u2_4;
+                d_gz_s15[6] = d_gz_s15[6] - y_[1] * v0_0 + y_[3] * v0_4 - by_[1] * u2_0 + by_[3] * u2_4;
                 d_x_s2[0] = d_x_s2[0] + w_c0 * l0_0 + cw_c0 * l1_0;
                 d_x_s2[1] = d_x_s2[1] + w_c0 * l0_1 + cw_c0 * l1_1;
                 d_x_s2[2] = d_x_s2[2] + w_c0 * l0_2 + cw_c0 * l1_2;
                 d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
                 d_x_s2[4] = d_x_s2[4] + w_c0 * l0_4 + cw_c0 * l1_4;
                 const real q2_3 = v0_1 * gz_c2 + v0_3 * gz_c4;
-                d_y_[1] = d_y_[1] - v0_0 * gz_c4 - v0_0 * gz_c6 - v0_1 * gz_c3 - v0_1 * gz_c5
-                    + v0_3 * gz_c1 + v0_4 * gz_c0 + v0_4 * gz_c2 + v0_2 * gz_c2 * K12_1;
-                d_y_[2] = d_y_[2] + v0_0 * gz_c1 + v0_4 * gz_c5 + K16_1 * q2_3
-                    + v0_2 * gz_c3 * K3_1;
-                d_y_[3] = d_y_[3] + v0_0 * gz_c0 - v0_0 * gz_c2 + v0_1 * gz_c1 - v0_3 * gz_c3
-                    + v0_3 * gz_c5 - v0_4 * gz_c4 + v0_4 * gz_c6 + v0_2 * gz_c4 * K12_1;
+                d_y_[1] = d_y_[1] - v0_0 * gz_c4 - v0_0 * gz_c6 - v0_1 * gz_c3 - v0_1 * gz_c5 + v0_3 * gz_c1
+                    + v0_4 * gz_c0 + v0_4 * gz_c2 + v0_2 * gz_c2 * K12_1;
+                d_y_[2] = d_y_[2] + v0_0 * gz_c1 + v0_4 * gz_c5 + K16_1 * q2_3 + v0_2 * gz_c3 * K3_1;
+                d_y_[3] = d_y_[3] + v0_0 * gz_c0 - v0_0 * gz_c2 + v0_1 * gz_c1 - v0_3 * gz_c3 + v0_3 * gz_c5
+                    - v0_4 * gz_c4 + v0_4 * gz_c6 + v0_2 * gz_c4 * K12_1;
                 d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4
                     + ax_c0 * l1_0 + ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
                 cgtp_store_stream<1>(d_w_out + 1920, d_w_v);
@@ -1034,22 +898,16 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p2 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3];
-                const real x_c4 = x_s2[4];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s2[0];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4];
-                const real cw_c0 = cw_v[0];
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
+                const real w_c0 = w_v[0], gz_c0 = gz_s2[0], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
+                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], cw_c0 = cw_v[0];
                 const real s0_0 = y_[4] * ax_c0 + y_[5] * ax_c1 + y_[6] * ax_c2 + y_[7] * ax_c3
                     + y_[8] * ax_c4;
-                const real s1_0 = y_[4] * x_c0 + y_[5] * x_c1 + y_[6] * x_c2 + y_[7] * x_c3
-                    + y_[8] * x_c4;
+                const real s1_0 = y_[4] * x_c0 + y_[5] * x_c1 + y_[6] * x_c2 + y_[7] * x_c3 + y_[8] * x_c4;
                 const real s2_0 = by_[4] * x_c0 + by_[5] * x_c1 + by_[6] * x_c2 + by_[7] * x_c3
                     + by_[8] * x_c4;
                 d_gz_s2[0] = d_gz_s2[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
-                const real s3_0 = w_c0 * gz_c0;
-                const real s4_0 = cw_c0 * gz_c0;
+                const real s3_0 = w_c0 * gz_c0, s4_0 = cw_c0 * gz_c0;
                 d_x_s2[0] = d_x_s2[0] + s3_0 * by_[4] + s4_0 * y_[4];
                 d_x_s2[1] = d_x_s2[1] + s3_0 * by_[5] + s4_0 * y_[5];
                 d_x_s2[2] = d_x_s2[2] + s3_0 * by_[6] + s4_0 * y_[6];
@@ -1066,41 +924,24 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7);
                * 129 fma, 29 mul, 2 add, 1 neg per channel; 14 mul, 4 add per item */
-                const real y_f1 = K3_4 * y_[7];
-                const real y_f3 = K3_4 * y_[5];
+                const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5];
                 const real s0_0 = K1_3 * y_[6];
-                const real y_f5 = s0_0 - y_[8];
-                const real y_f6 = K1_3 * y_[5];
-                const real y_f8 = K1_4 * y_[5];
-                const real y_f9 = K1_4 * y_[7];
-                const real y_f11 = K1_3 * y_[7];
-                const real y_f12 = s0_0 + y_[8];
-                const real by_f1 = K3_4 * by_[7];
+                const real y_f5 = s0_0 - y_[8], y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
+                const real y_f11 = K1_3 * y_[7], y_f12 = s0_0 + y_[8], by_f1 = K3_4 * by_[7];
                 const real by_f3 = K3_4 * by_[5];
                 const real s1_0 = K1_3 * by_[6];
-                const real by_f5 = s1_0 - by_[8];
-                const real by_f6 = K1_3 * by_[5];
-                const real by_f8 = K1_4 * by_[5];
-                const real by_f9 = K1_4 * by_[7];
-                const real by_f11 = K1_3 * by_[7];
-                const real by_f12 = s1_0 + by_[8];
+                const real by_f5 = s1_0 - by_[8], by_f6 = K1_3 * by_[5], by_f8 = K1_4 * by_[5];
+                const real by_f9 = K1_4 * by_[7], by_f11 = K1_3 * by_[7], by_f12 = s1_0 + by_[8];
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p12 + lane);
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p12 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3];
-                const real x_c4 = x_s2[4];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s12[0], gz_c1 = gz_s12[1], gz_c2 = gz_s12[2];
-                const real gz_c3 = gz_s12[3], gz_c4 = gz_s12[4];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4];
-                const real cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2;
-                const real u2_3 = w_c0 * x_c3;
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
+                const real w_c0 = w_v[0], gz_c0 = gz_s12[0], gz_c1 = gz_s12[1], gz_c2 = gz_s12[2];
+                const real gz_c3 = gz_s12[3], gz_c4 = gz_s12[4], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
+                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3;
                 const real u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_[6] * gz_c0 - by_[7] * gz_c1 + by_[4] * gz_c2 - by_[5] * gz_c3;
                 const real l0_1 = by_f1 * gz_c0 + by_f5 * gz_c1 + by_f8 * gz_c2 + by_[4] * gz_c3
@@ -1111,17 +952,13 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                     + by_f1 * gz_c4;
                 const real l0_4 = by_[5] * gz_c1 + by_[8] * gz_c2 - by_[7] * gz_c3 + by_[6] * gz_c4;
                 const real l1_0 = y_[6] * gz_c0 - y_[7] * gz_c1 + y_[4] * gz_c2 - y_[5] * gz_c3;
-                const real l1_1 = y_f1 * gz_c0 + y_f5 * gz_c1 + y_f8 * gz_c2 + y_[4] * gz_c3
-                    - y_f3 * gz_c4;
+                const real l1_1 = y_f1 * gz_c0 + y_f5 * gz_c1 + y_f8 * gz_c2 + y_[4] * gz_c3 - y_f3 * gz_c4;
                 const real l1_2 = y_[4] * gz_c0 - y_f6 * gz_c1 - y_[6] * gz_c2 - y_f11 * gz_c3
                     + y_[8] * gz_c4;
-                const real l1_3 = y_f3 * gz_c0 + y_[4] * gz_c1 + y_f9 * gz_c2 + y_f12 * gz_c3
-                    + y_f1 * gz_c4;
+                const real l1_3 = y_f3 * gz_c0 + y_[4] * gz_c1 + y_f9 * gz_c2 + y_f12 * gz_c3 + y_f1 * gz_c4;
                 const real l1_4 = y_[5] * gz_c1 + y_[8] * gz_c2 - y_[7] * gz_c3 + y_[6] * gz_c4;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
                 const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
                 d_gz_s12[0] = d_gz_s12[0] - y_[6] * v0_0 + y_f1 * v0_1 - y_[4] * v0_2 + y_f3 * v0_3
                     - by_[6] * u2_0 + by_f1 * u2_1 - by_[4] * u2_2 + by_f3 * u2_3;
@@ -1131,9 +968,9 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 d_gz_s12[2] = d_gz_s12[2] - y_[4] * v0_0 + y_f8 * v0_1 + y_[6] * v0_2 + y_f9 * v0_3
                     - y_[8] * v0_4 - by_[4] * u2_0 + by_f8 * u2_1 + by_[6] * u2_2 + by_f9 * u2_3
                     - by_[8] * u2_4;
-                d_gz_s12[3] = d_gz_s12[3] + y_[5] * v0_0 + y_[4] * v0_1 + y_f11 * v0_2
-                    + y_f12 * v0_3 + y_[7] * v0_4 + by_[5] * u2_0 + by_[4] * u2_1 + by_f11 * u2_2
-                    + by_f12 * u2_3 + by_[7] * u2_4;
+                d_gz_s12[3] = d_gz_s12[3] + y_[5] * v0_0 + y_[4] * v0_1 + y_f11 * v0_2 + y_f12 * v0_3
+                    + y_[7] * v0_4 + by_[5] * u2_0 + by_[4] * u2_1 + by_f11 * u2_2 + by_f12 * u2_3
+                    + by_[7] * u2_4;
                 d_gz_s12[4] = d_gz_s12[4] - y_f3 * v0_1 - y_[8] * v0_2 + y_f1 * v0_3 - y_[6] * v0_4
                     - by_f3 * u2_1 - by_[8] * u2_2 + by_f1 * u2_3 - by_[6] * u2_4;
                 d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
@@ -1141,15 +978,12 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 d_x_s2[2] = d_x_s2[2] - w_c0 * l0_2 - cw_c0 * l1_2;
                 d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
                 d_x_s2[4] = d_x_s2[4] - w_c0 * l0_4 - cw_c0 * l1_4;
-                const real q2_1 = v0_1 * gz_c0 + v0_3 * gz_c4;
-                const real q2_3 = v0_1 * gz_c4 - v0_3 * gz_c0;
-                const real q2_5 = v0_1 * gz_c1;
-                const real q2_12 = v0_3 * gz_c3;
+                const real q2_1 = v0_1 * gz_c0 + v0_3 * gz_c4, q2_3 = v0_1 * gz_c4 - v0_3 * gz_c0;
+                const real q2_5 = v0_1 * gz_c1, q2_12 = v0_3 * gz_c3;
                 d_y_[4] = d_y_[4] - v0_0 * gz_c2 + v0_1 * gz_c3 - v0_2 * gz_c0 + v0_3 * gz_c1;
                 d_y_[5] = d_y_[5] - K3_4 * q2_3 + v0_2 * gz_c1 * K1_3 + v0_0 * gz_c3 - v0_4 * gz_c1
                     + v0_1 * gz_c2 * K1_4;
-                d_y_[6] = d_y_[6] - v0_0 * gz_c0 + v0_2 * gz_c2 - v0_4 * gz_c4 + K1_3 * q2_5
-                    + K1_3 * q2_12;
+                d_y_[6] = d_y_[6] - v0_0 * gz_c0 + v0_2 * gz_c2 - v0_4 * gz_c4 + K1_3 * q2_5 + K1_3 * q2_12;
                 d_y_[7] = d_y_[7] + K3_4 * q2_1 + v0_0 * gz_c1 + v0_4 * gz_c3 + v0_3 * gz_c2 * K1_4
                     + v0_2 * gz_c3 * K1_3;
                 d_y_[8] = q2_12 + d_y_[8] - q2_5 - v0_2 * gz_c4 - v0_4 * gz_c2;
@@ -1162,48 +996,28 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                * 91 fma, 33 mul, 4 add, 1 neg per channel; 8 fma, 16 mul, 4 add per item */
                 const real y_f0 = y_[13] + K15_1 * y_[15];
                 const real s0_0 = K6_1 * y_[12];
-                const real y_f1 = s0_0 + K10_1 * y_[14];
-                const real y_f2 = K12_1 * y_[11];
-                const real y_f3 = K10_1 * y_[10];
+                const real y_f1 = s0_0 + K10_1 * y_[14], y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10];
                 const real s1_0 = K15_1 * y_[9];
-                const real y_f4 = s1_0 + y_[11];
-                const real y_f6 = K8_5 * y_[11];
-                const real y_f7 = K9_5 * y_[12];
-                const real y_f8 = K8_5 * y_[13];
-                const real y_f10 = s1_0 - y_[11];
-                const real y_f11 = K12_1 * y_[13];
-                const real y_f12 = s0_0 - K10_1 * y_[14];
-                const real y_f13 = y_[13] - K15_1 * y_[15];
+                const real y_f4 = s1_0 + y_[11], y_f6 = K8_5 * y_[11], y_f7 = K9_5 * y_[12];
+                const real y_f8 = K8_5 * y_[13], y_f10 = s1_0 - y_[11], y_f11 = K12_1 * y_[13];
+                const real y_f12 = s0_0 - K10_1 * y_[14], y_f13 = y_[13] - K15_1 * y_[15];
                 const real by_f0 = by_[13] + K15_1 * by_[15];
                 const real s2_0 = K6_1 * by_[12];
-                const real by_f1 = s2_0 + K10_1 * by_[14];
-                const real by_f2 = K12_1 * by_[11];
-                const real by_f3 = K10_1 * by_[10];
+                const real by_f1 = s2_0 + K10_1 * by_[14], by_f2 = K12_1 * by_[11], by_f3 = K10_1 * by_[10];
                 const real s3_0 = K15_1 * by_[9];
-                const real by_f4 = s3_0 + by_[11];
-                const real by_f6 = K8_5 * by_[11];
-                const real by_f7 = K9_5 * by_[12];
-                const real by_f8 = K8_5 * by_[13];
-                const real by_f10 = s3_0 - by_[11];
-                const real by_f11 = K12_1 * by_[13];
-                const real by_f12 = s2_0 - K10_1 * by_[14];
-                const real by_f13 = by_[13] - K15_1 * by_[15];
+                const real by_f4 = s3_0 + by_[11], by_f6 = K8_5 * by_[11], by_f7 = K9_5 * by_[12];
+                const real by_f8 = K8_5 * by_[13], by_f10 = s3_0 - by_[11], by_f11 = K12_1 * by_[13];
+                const real by_f12 = s2_0 - K10_1 * by_[14], by_f13 = by_[13] - K15_1 * by_[15];
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p7 + lane);
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p7 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3];
-                const real x_c4 = x_s2[4];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s7[0], gz_c1 = gz_s7[1], gz_c2 = gz_s7[2];
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
+                const real w_c0 = w_v[0], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1], gz_c2 = gz_s7[2];
                 const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4];
-                const real cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2;
-                const real u2_3 = w_c0 * x_c3;
+                const real ax_c4 = ax_s2[4], cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3;
                 const real u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_f0 * gz_c0 - by_[10] * gz_c1 - by_f10 * gz_c2;
                 const real l0_1 = by_f1 * gz_c0 - by_f6 * gz_c1 - by_f3 * gz_c2;
@@ -1215,14 +1029,11 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 const real l1_2 = y_f2 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2;
                 const real l1_3 = y_f3 * gz_c0 + y_f8 * gz_c1 - y_f12 * gz_c2;
                 const real l1_4 = y_f4 * gz_c0 + y_[14] * gz_c1 - y_f13 * gz_c2;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
                 const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
                 d_gz_s7[0] = d_gz_s7[0] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3
-                    + y_f4 * v0_4 - by_f0 * u2_0 - by_f1 * u2_1 + by_f2 * u2_2 + by_f3 * u2_3
-                    + by_f4 * u2_4;
+                    + y_f4 * v0_4 - by_f0 * u2_0 - by_f1 * u2_1 + by_f2 * u2_2 + by_f3 * u2_3 + by_f4 * u2_4;
                 d_gz_s7[1] = d_gz_s7[1] + y_[10] * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f8 * v0_3
                     + y_[14] * v0_4 + by_[10] * u2_0 + by_f6 * u2_1 + by_f7 * u2_2 + by_f8 * u2_3
                     + by_[14] * u2_4;
@@ -1234,12 +1045,8 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 d_x_s2[2] = d_x_s2[2] + w_c0 * l0_2 + cw_c0 * l1_2;
                 d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
                 d_x_s2[4] = d_x_s2[4] + w_c0 * l0_4 + cw_c0 * l1_4;
-                const real q2_0 = v0_0 * gz_c0;
-                const real q2_1 = v0_1 * gz_c0;
-                const real q2_3 = v0_1 * gz_c2 + v0_3 * gz_c0;
-                const real q2_4 = v0_4 * gz_c0;
-                const real q2_10 = v0_0 * gz_c2;
-                const real q2_12 = v0_3 * gz_c2;
+                const real q2_0 = v0_0 * gz_c0, q2_1 = v0_1 * gz_c0, q2_3 = v0_1 * gz_c2 + v0_3 * gz_c0;
+                const real q2_4 = v0_4 * gz_c0, q2_10 = v0_0 * gz_c2, q2_12 = v0_3 * gz_c2;
                 const real q2_13 = v0_4 * gz_c2;
                 d_y_[9] = d_y_[9] + K15_1 * q2_4 + K15_1 * q2_10;
                 d_y_[10] = d_y_[10] + K10_1 * q2_3 + v0_0 * gz_c1;
@@ -1255,72 +1062,40 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8), sqrt(1/12);
                * 171 fma, 42 mul, 8 add, 1 neg per channel; 12 fma, 28 mul, 8 add per item */
-                const real y_f1 = K5_2 * y_[14];
-                const real y_f2 = K5_1 * y_[9];
-                const real y_f3 = K5_2 * y_[10];
-                const real y_f5 = K8_3 * y_[12];
-                const real y_f6 = y_[13] - K5_3 * y_[15];
+                const real y_f1 = K5_2 * y_[14], y_f2 = K5_1 * y_[9], y_f3 = K5_2 * y_[10];
+                const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15];
                 const real s0_0 = K5_3 * y_[9];
-                const real y_f7 = s0_0 + y_[11];
-                const real y_f8 = y_[13] + K5_12 * y_[15];
+                const real y_f7 = s0_0 + y_[11], y_f8 = y_[13] + K5_12 * y_[15];
                 const real s1_0 = K1_6 * y_[12];
-                const real y_f9 = s1_0 - K5_8 * y_[14];
-                const real y_f10 = K3_4 * y_[11];
-                const real y_f11 = K5_8 * y_[10];
+                const real y_f9 = s1_0 - K5_8 * y_[14], y_f10 = K3_4 * y_[11], y_f11 = K5_8 * y_[10];
                 const real s2_0 = K5_12 * y_[9];
-                const real y_f12 = s2_0 + y_[11];
-                const real y_f14 = K1_10 * y_[11];
-                const real y_f15 = K4_5 * y_[12];
-                const real y_f16 = K1_10 * y_[13];
-                const real y_f18 = s2_0 - y_[11];
-                const real y_f19 = K3_4 * y_[13];
-                const real y_f20 = s1_0 + K5_8 * y_[14];
-                const real y_f21 = y_[13] - K5_12 * y_[15];
-                const real y_f22 = s0_0 - y_[11];
-                const real y_f23 = y_[13] + K5_3 * y_[15];
-                const real y_f24 = K5_1 * y_[15];
-                const real by_f1 = K5_2 * by_[14];
-                const real by_f2 = K5_1 * by_[9];
-                const real by_f3 = K5_2 * by_[10];
-                const real by_f5 = K8_3 * by_[12];
-                const real by_f6 = by_[13] - K5_3 * by_[15];
+                const real y_f12 = s2_0 + y_[11], y_f14 = K1_10 * y_[11], y_f15 = K4_5 * y_[12];
+                const real y_f16 = K1_10 * y_[13], y_f18 = s2_0 - y_[11], y_f19 = K3_4 * y_[13];
+                const real y_f20 = s1_0 + K5_8 * y_[14], y_f21 = y_[13] - K5_12 * y_[15];
+                const real y_f22 = s0_0 - y_[11], y_f23 = y_[13] + K5_3 * y_[15], y_f24 = K5_1 * y_[15];
+                const real by_f1 = K5_2 * by_[14], by_f2 = K5_1 * by_[9], by_f3 = K5_2 * by_[10];
+                const real by_f5 = K8_3 * by_[12], by_f6 = by_[13] - K5_3 * by_[15];
                 const real s3_0 = K5_3 * by_[9];
-                const real by_f7 = s3_0 + by_[11];
-                const real by_f8 = by_[13] + K5_12 * by_[15];
+                const real by_f7 = s3_0 + by_[11], by_f8 = by_[13] + K5_12 * by_[15];
                 const real s4_0 = K1_6 * by_[12];
-                const real by_f9 = s4_0 - K5_8 * by_[14];
-                const real by_f10 = K3_4 * by_[11];
-                const real by_f11 = K5_8 * by_[10];
+                const real by_f9 = s4_0 - K5_8 * by_[14], by_f10 = K3_4 * by_[11], by_f11 = K5_8 * by_[10];
                 const real s5_0 = K5_12 * by_[9];
-                const real by_f12 = s5_0 + by_[11];
-                const real by_f14 = K1_10 * by_[11];
-                const real by_f15 = K4_5 * by_[12];
-                const real by_f16 = K1_10 * by_[13];
-                const real by_f18 = s5_0 - by_[11];
-                const real by_f19 = K3_4 * by_[13];
-                const real by_f20 = s4_0 + K5_8 * by_[14];
-                const real by_f21 = by_[13] - K5_12 * by_[15];
-                const real by_f22 = s3_0 - by_[11];
-                const real by_f23 = by_[13] + K5_3 * by_[15];
+                const real by_f12 = s5_0 + by_[11], by_f14 = K1_10 * by_[11], by_f15 = K4_5 * by_[12];
+                const real by_f16 = K1_10 * by_[13], by_f18 = s5_0 - by_[11], by_f19 = K3_4 * by_[13];
+                const real by_f20 = s4_0 + K5_8 * by_[14], by_f21 = by_[13] - K5_12 * by_[15];
+                const real by_f22 = s3_0 - by_[11], by_f23 = by_[13] + K5_3 * by_[15];
                 const real by_f24 = K5_1 * by_[15];
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p16 + lane);
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p16 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3];
-                const real x_c4 = x_s2[4];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s16[0], gz_c1 = gz_s16[1], gz_c2 = gz_s16[2];
-                const real gz_c3 = gz_s16[3], gz_c4 = gz_s16[4], gz_c5 = gz_s16[5];
-                const real gz_c6 = gz_s16[6];
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
+                const real w_c0 = w_v[0], gz_c0 = gz_s16[0], gz_c1 = gz_s16[1], gz_c2 = gz_s16[2];
+                const real gz_c3 = gz_s16[3], gz_c4 = gz_s16[4], gz_c5 = gz_s16[5], gz_c6 = gz_s16[6];
                 const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4];
-                const real cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2;
-                const real u2_3 = w_c0 * x_c3;
+                const real ax_c4 = ax_s2[4], cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3;
                 const real u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_[13] * gz_c0 + by_f5 * gz_c1 - by_f8 * gz_c2 + by_[10] * gz_c3
                     + by_f18 * gz_c4 - by_[11] * gz_c6;
@@ -1330,22 +1105,20 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                     + by_f24 * gz_c6;
                 const real l0_3 = by_f3 * gz_c0 + by_f7 * gz_c1 + by_f11 * gz_c2 + by_f16 * gz_c3
                     + by_f20 * gz_c4 + by_f23 * gz_c5 + by_f1 * gz_c6;
-                const real l0_4 = by_[11] * gz_c0 + by_f12 * gz_c2 + by_[14] * gz_c3
-                    - by_f21 * gz_c4 + by_f5 * gz_c5 + by_[13] * gz_c6;
+                const real l0_4 = by_[11] * gz_c0 + by_f12 * gz_c2 + by_[14] * gz_c3 - by_f21 * gz_c4
+                    + by_f5 * gz_c5 + by_[13] * gz_c6;
                 const real l1_0 = y_[13] * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_[10] * gz_c3
                     + y_f18 * gz_c4 - y_[11] * gz_c6;
-                const real l1_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3
-                    + y_f11 * gz_c4 + y_f22 * gz_c5 - y_f3 * gz_c6;
+                const real l1_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3 + y_f11 * gz_c4
+                    + y_f22 * gz_c5 - y_f3 * gz_c6;
                 const real l1_2 = y_f2 * gz_c0 - y_f10 * gz_c2 - y_f15 * gz_c3 - y_f19 * gz_c4
                     + y_f24 * gz_c6;
                 const real l1_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3
                     + y_f20 * gz_c4 + y_f23 * gz_c5 + y_f1 * gz_c6;
                 const real l1_4 = y_[11] * gz_c0 + y_f12 * gz_c2 + y_[14] * gz_c3 - y_f21 * gz_c4
                     + y_f5 * gz_c5 + y_[13] * gz_c6;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
                 const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
                 d_gz_s16[0] = d_gz_s16[0] - y_[13] * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3
                     - y_[11] * v0_4 - by_[13] * u2_0 + by_f1 * u2_1 - by_f2 * u2_2 + by_f3 * u2_3
@@ -1355,43 +1128,33 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 d_gz_s16[2] = d_gz_s16[2] + y_f8 * v0_0 + y_f9 * v0_1 + y_f10 * v0_2 + y_f11 * v0_3
                     - y_f12 * v0_4 + by_f8 * u2_0 + by_f9 * u2_1 + by_f10 * u2_2 + by_f11 * u2_3
                     - by_f12 * u2_4;
-                d_gz_s16[3] = d_gz_s16[3] - y_[10] * v0_0 + y_f14 * v0_1 + y_f15 * v0_2
-                    + y_f16 * v0_3 - y_[14] * v0_4 - by_[10] * u2_0 + by_f14 * u2_1 + by_f15 * u2_2
-                    + by_f16 * u2_3 - by_[14] * u2_4;
-                d_gz_s16[4] = d_gz_s16[4] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2
-                    + y_f20 * v0_3 + y_f21 * v0_4 - by_f18 * u2_0 + by_f11 * u2_1 + by_f19 * u2_2
-                    + by_f20 * u2_3 + by_f21 * u2_4;
-                d_gz_s16[5] = d_gz_s16[5] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4
-                    + by_f22 * u2_1 + by_f23 * u2_3 - by_f5 * u2_4;
-                d_gz_s16[6] = d_gz_s16[6] + y_[11] * v0_0 - y_f3 * v0_1 - y_f24 * v0_2
-                    + y_f1 * v0_3 - y_[13] * v0_4 + by_[11] * u2_0 - by_f3 * u2_1 - by_f24 * u2_2
-                    + by_f1 * u2_3 - by_[13] * u2_4;
+                d_gz_s16[3] = d_gz_s16[3] - y_[10] * v0_0 + y_f14 * v0_1 + y_f15 * v0_2 + y_f16 * v0_3
+                    - y_[14] * v0_4 - by_[10] * u2_0 + by_f14 * u2_1 + by_f15 * u2_2 + by_f16 * u2_3
+                    - by_[14] * u2_4;
+                d_gz_s16[4] = d_gz_s16[4] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2 + y_f20 * v0_3
+                    + y_f21 * v0_4 - by_f18 * u2_0 + by_f11 * u2_1 + by_f19 * u2_2 + by_f20 * u2_3
+                    + by_f21 * u2_4;
+                d_gz_s16[5] = d_gz_s16[5] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4 + by_f22 * u2_1
+                    + by_f23 * u2_3 - by_f5 * u2_4;
+                d_gz_s16[6] = d_gz_s16[6] + y_[11] * v0_0 - y_f3 * v0_1 - y_f24 * v0_2 + y_f1 * v0_3
+                    - y_[13] * v0_4 + by_[11] * u2_0 - by_f3 * u2_1 - by_f24 * u2_2 + by_f1 * u2_3
+                    - by_[13] * u2_4;
                 d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
                 d_x_s2[1] = d_x_s2[1] + w_c0 * l0_1 + cw_c0 * l1_1;
                 d_x_s2[2] = d_x_s2[2] - w_c0 * l0_2 - cw_c0 * l1_2;
                 d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
                 d_x_s2[4] = d_x_s2[4] - w_c0 * l0_4 - cw_c0 * l1_4;
-                const real q2_1 = v0_1 * gz_c0 + v0_3 * gz_c6;
-                const real q2_3 = v0_1 * gz_c6 - v0_3 * gz_c0;
-                const real q2_5 = v0_0 * gz_c1 + v0_4 * gz_c5;
-                const real q2_6 = v0_1 * gz_c1;
-                const real q2_7 = v0_3 * gz_c1;
-                const real q2_8 = v0_0 * gz_c2;
-                const real q2_9 = v0_1 * gz_c2;
-                const real q2_11 = v0_1 * gz_c4 + v0_3 * gz_c2;
-                const real q2_12 = v0_4 * gz_c2;
-                const real q2_18 = v0_0 * gz_c4;
-                const real q2_20 = v0_3 * gz_c4;
-                const real q2_21 = v0_4 * gz_c4;
-                const real q2_22 = v0_1 * gz_c5;
-                const real q2_23 = v0_3 * gz_c5;
-                d_y_[9] = d_y_[9] - v0_2 * gz_c0 * K5_1 + K5_3 * q2_7 - K5_12 * q2_12
-                    - K5_12 * q2_18 + K5_3 * q2_22;
+                const real q2_1 = v0_1 * gz_c0 + v0_3 * gz_c6, q2_3 = v0_1 * gz_c6 - v0_3 * gz_c0;
+                const real q2_5 = v0_0 * gz_c1 + v0_4 * gz_c5, q2_6 = v0_1 * gz_c1, q2_7 = v0_3 * gz_c1;
+                const real q2_8 = v0_0 * gz_c2, q2_9 = v0_1 * gz_c2, q2_11 = v0_1 * gz_c4 + v0_3 * gz_c2;
+                const real q2_12 = v0_4 * gz_c2, q2_18 = v0_0 * gz_c4, q2_20 = v0_3 * gz_c4;
+                const real q2_21 = v0_4 * gz_c4, q2_22 = v0_1 * gz_c5, q2_23 = v0_3 * gz_c5;
+                d_y_[9] = d_y_[9] - v0_2 * gz_c0 * K5_1 + K5_3 * q2_7 - K5_12 * q2_12 - K5_12 * q2_18
+                    + K5_3 * q2_22;
                 d_y_[10] = d_y_[10] - K5_2 * q2_3 + K5_8 * q2_11 - v0_0 * gz_c3;
-                d_y_[11] = d_y_[11] - q2_22 + v0_0 * gz_c6 - v0_4 * gz_c0 + q2_7
-                    + v0_2 * gz_c2 * K3_4 - q2_12 + v0_1 * gz_c3 * K1_10 + q2_18;
-                d_y_[12] = d_y_[12] - K8_3 * q2_5 + K1_6 * q2_9 + v0_2 * gz_c3 * K4_5
-                    + K1_6 * q2_20;
+                d_y_[11] = d_y_[11] - q2_22 + v0_0 * gz_c6 - v0_4 * gz_c0 + q2_7 + v0_2 * gz_c2 * K3_4
+                    - q2_12 + v0_1 * gz_c3 * K1_10 + q2_18;
+                d_y_[12] = d_y_[12] - K8_3 * q2_5 + K1_6 * q2_9 + v0_2 * gz_c3 * K4_5 + K1_6 * q2_20;
                 d_y_[13] = q2_23 + d_y_[13] - v0_0 * gz_c0 - v0_4 * gz_c6 + q2_6 + q2_8
                     + v0_3 * gz_c3 * K1_10 + v0_2 * gz_c4 * K3_4 + q2_21;
                 d_y_[14] = d_y_[14] + K5_2 * q2_1 - K5_8 * q2_9 - v0_4 * gz_c3 + K5_8 * q2_20;
@@ -1406,8 +1169,8 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 reduce(done - 7, 8);
             cgtp_store_lane(own.staging.edge.d_x_s2, d_x_s2, lane);
             cgtp_sync_warp();
-            cgtp_write_segments<set_1_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152,
-                channel_block, lane, own.staging.edge.d_x_s2);
+            cgtp_write_segments<set_1_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152, channel_block, lane,
+                own.staging.edge.d_x_s2);
         }
         if (tile.continued && node == tile.node) {
             /* the receiver begins in an earlier tile, whose warp adds these sums */
@@ -1429,19 +1192,18 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
         }
         cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
         cgtp_scale_segments<set_1_z>(d_gz_);
-        cgtp_store_segments<set_1_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 9088,
-            channel_block, cgtp_reload_lane());
+        cgtp_store_segments<set_1_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 9088, channel_block,
+            cgtp_reload_lane());
     }
     if (done % 8)
         reduce(done - done % 8, done % 8);
 }
 
-/* double_backward_convolution: blocks of 128 threads, 2 per multiprocessor, each with 97296 bytes
- * of dynamic shared memory; as many as the device holds at a time, on small ones in several waves.
- * 208 registers per thread are predicted. No wait lasts for ever: a warp waits for its own copies,
- * for the warps of its group, which take the same tiles, and for signals of tiles after its own,
- * which were taken before by warps that run or have ended; the last tile waits for none. nodes:
- * receivers per tile (see cgtp_tile_scheduler). */
+/* double_backward_convolution: blocks of 128 threads, 2 per multiprocessor, each with 97296 bytes of dynamic
+ * shared memory; as many as the device holds at a time, on small ones in several waves. 208 registers per
+ * thread are predicted. No wait lasts for ever: a warp waits for its own copies, for the warps of its group,
+ * which take the same tiles, and for signals of tiles after its own, which were taken before by warps that
+ * run or have ended; the last tile waits for none. nodes: receivers per tile (see cgtp_tile_scheduler). */
 template <int nodes>
 CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_partition<2> partition)
 {
@@ -1459,10 +1221,10 @@ CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_parti
         warp_0 &own = block.warp[cgtp_warp()].set0;
         unsigned *const queue = l.counters_double_backward_convolution + 2;
         const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 0, &own.tile);
-        for (int t = tiles.start(l.graph, warp / 4, queue, block.broadcast + cgtp_warp() / 4);
-            t >= 0; t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 4))
-            double_backward_convolution_0(l, tiles, t, channel_block, own,
-                block.reduce.set0[cgtp_warp() / 4], partition.partial_row[0], stream, keep);
+        for (int t = tiles.start(l.graph, warp / 4, queue, block.broadcast + cgtp_warp() / 4); t >= 0;
+            t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 4))
+            double_backward_convolution_0(l, tiles, t, channel_block, own, block.reduce.set0[cgtp_warp() / 4],
+                partition.partial_row[0], stream, keep);
     } else if (set == 1) {
         if (warp / 4 >= partition.warps[1])
             return;
@@ -1470,10 +1232,10 @@ CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_parti
         warp_1 &own = block.warp[cgtp_warp()].set1;
         unsigned *const queue = l.counters_double_backward_convolution + 3;
         const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 1, &own.tile);
-        for (int t = tiles.start(l.graph, warp / 4, queue, block.broadcast + cgtp_warp() / 4);
-            t >= 0; t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 4))
-            double_backward_convolution_1(l, tiles, t, channel_block, own,
-                block.reduce.set1[cgtp_warp() / 4], partition.partial_row[1], stream, keep);
+        for (int t = tiles.start(l.graph, warp / 4, queue, block.broadcast + cgtp_warp() / 4); t >= 0;
+            t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 4))
+            double_backward_convolution_1(l, tiles, t, channel_block, own, block.reduce.set1[cgtp_warp() / 4],
+                partition.partial_row[1], stream, keep);
     }
 }
 
@@ -1490,8 +1252,7 @@ CGTP_KERNEL(128, 8) double_backward_gather_d_x_(const launch l)
     cgtp_store<4>(l.d_x_ + node * 1152 + at, sum);
 }
 
-/* d_y: the parts of each edge's row, one per path set or warp, added in order; an element per
- * thread. */
+/* d_y: the parts of each edge's row, one per path set or warp, added in order; an element per thread. */
 CGTP_KERNEL(256, 4) double_backward_sum_d_y_(const launch l)
 {
     const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();
@@ -1532,10 +1293,10 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
         CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW | CGTP_NEEDS_BY_SENDER);
     if (status)
         return status;
-    const cgtp_array arrays[] = {{x_, graph->senders, 1152}, {y_, graph->items, 16},
-        {w_, graph->items, 2176}, {gz_, graph->receivers, 9088}, {ax_, graph->senders, 1152},
-        {by_, graph->items, 16}, {cw_, graph->items, 2176}, {d_gz_, graph->receivers, 9088},
-        {d_x_, graph->senders, 1152}, {d_y_, graph->items, 16}, {d_w_, graph->items, 2176}};
+    const cgtp_array arrays[] = {{x_, graph->senders, 1152}, {y_, graph->items, 16}, {w_, graph->items, 2176},
+        {gz_, graph->receivers, 9088}, {ax_, graph->senders, 1152}, {by_, graph->items, 16},
+        {cw_, graph->items, 2176}, {d_gz_, graph->receivers, 9088}, {d_x_, graph->senders, 1152},
+        {d_y_, graph->items, 16}, {d_w_, graph->items, 2176}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
     launch l = {*graph, x_, y_, w_, gz_, ax_, by_, cw_, d_gz_, d_x_, d_y_, d_w_};
@@ -1552,19 +1313,19 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
     if (graph->items) {
         /* by path set: instructions per edge and channel block; channel blocks */
         static const int cost[] = {868, 1174}, channel_blocks[] = {4, 4};
-        const auto partition = cgtp_make_partition<2>(cgtp_multiprocessors(), 2, 4, graph->items,
-            cost, channel_blocks, true);
+        const auto partition = cgtp_make_partition<2>(cgtp_multiprocessors(), 2, 4, graph->items, cost,
+            channel_blocks, true);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::double_backward_convolution<CGTP_FEW_NODES>
             : code::double_backward_convolution<0>, cgtp_partition_blocks(partition), 128,
             sizeof(code::double_backward_convolution_block), stream, l, partition)))
             return status;
     }
-    if ((status = cgtp_launch_early(code::double_backward_gather_d_x_, graph->senders * 3, 128, 0,
-        stream, l)))
+    if ((status = cgtp_launch_early(code::double_backward_gather_d_x_, graph->senders * 3, 128, 0, stream,
+        l)))
         return status;
-    if ((status = cgtp_launch_early(code::double_backward_sum_d_y_, (graph->items * 16 + 255) / 256,
-        256, 0, stream, l)))
+    if ((status = cgtp_launch_early(code::double_backward_sum_d_y_, (graph->items * 16 + 255) / 256, 256, 0,
+        stream, l)))
         return status;
     return CGTP_OK;
 }

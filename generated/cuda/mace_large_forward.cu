@@ -78,13 +78,12 @@ constexpr real K4_5 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
 struct alignas(16) stage_0 {
     real x_s0[64], x_s1[192], x_s2[320]; /* x, by irreps segment */
     real y_[16];
-    real w_p0[64], w_p1[64], w_p2[64], w_p3[64], w_p4[64], w_p5[64], w_p6[64], w_p7[64], w_p8[64],
-        w_p9[64], w_p10[64], w_p11[64], w_p12[64], w_p13[64], w_p14[64], w_p15[64], w_p16[64];
-        /* w, by path */
+    real w_p0[64], w_p1[64], w_p2[64], w_p3[64], w_p4[64], w_p5[64], w_p6[64], w_p7[64], w_p8[64], w_p9[64],
+        w_p10[64], w_p11[64], w_p12[64], w_p13[64], w_p14[64], w_p15[64], w_p16[64]; /* w, by path */
     unsigned char padding0[64]; /* to whole lines */
 };
-static_assert(sizeof(stage_0) == 6784 && offsetof(stage_0, y_) == 2304
-    && offsetof(stage_0, w_p0) == 2368, "as planned");
+static_assert(sizeof(stage_0) == 6784 && offsetof(stage_0, y_) == 2304 && offsetof(stage_0, w_p0) == 2368,
+    "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
@@ -115,27 +114,27 @@ struct set_0_x : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}};
 };
 struct set_0_w : set_0 {
-    static constexpr int64_t offset[] = {0, 128, 256, 384, 512, 640, 768, 896, 1024, 1152, 1280,
-        1408, 1536, 1664, 1792, 1920, 2048};
+    static constexpr int64_t offset[] = {0, 128, 256, 384, 512, 640, 768, 896, 1024, 1152, 1280, 1408, 1536,
+        1664, 1792, 1920, 2048};
 };
 struct set_0_z : set_0 {
-    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {5, 4224}, {3, 384}, {1, 128},
-        {5, 2944}, {3, 1536}, {7, 7296}, {5, 2304}, {3, 1152}, {7, 6400}, {1, 256}, {5, 4864},
-        {7, 5504}, {5, 3584}, {3, 1920}, {7, 8192}};
+    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {5, 4224}, {3, 384}, {1, 128}, {5, 2944},
+        {3, 1536}, {7, 7296}, {5, 2304}, {3, 1152}, {7, 6400}, {1, 256}, {5, 4864}, {7, 5504}, {5, 3584},
+        {3, 1920}, {7, 8192}};
     static constexpr real factor[] = {
         1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z4, z11, z3 */
         0x1.279a74p-1f, /* z1: sqrt(1/3) */
         0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.a20bd8p-2f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f,
             /* z9: sqrt(1/2), sqrt(1/2), sqrt(1/6), sqrt(1/2), sqrt(1/2) */
         0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z6: sqrt(3/10) */
-        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
-            0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
-            sqrt(1/30), sqrt(1/3), sqrt(1/2) */
+        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f, 0x1.279a74p-1f,
+            0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3),
+            sqrt(1/2) */
         1, 1, 1, 1, 1, /* z8 */
         0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z5: sqrt(3/10) */
-        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f,
-            0x1.279a74p-1f, 0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5),
-            sqrt(1/30), sqrt(1/3), sqrt(1/2) */
+        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f, 0x1.279a74p-1f,
+            0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3),
+            sqrt(1/2) */
         0x1.c9f25cp-2f, /* z2: sqrt(1/5) */
         0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f,
             /* z12: sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7) */
@@ -143,17 +142,16 @@ struct set_0_z : set_0 {
         0x1.3c0366p-3f, 0x1.f3a92cp-2f, 0x1.11aceep-1f, 0x1.f3a92cp-2f, 0x1.31fa8p-1f,
             /* z10: sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14) */
         0x1.e990cep-4f, 0x1.83091ep-2f, 0x1.e990cep-4f, /* z7: sqrt(1/70), sqrt(1/7), sqrt(1/70) */
-        0x1.279a74p-2f, 0x1.6a09e6p-2f, 0x1.c9f25cp-2f, 0x1.279a74p-1f, 0x1.c9f25cp-2f,
-            0x1.6a09e6p-2f, 0x1.279a74p-2f, /* z16: sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3),
-            sqrt(1/5), sqrt(1/8), sqrt(1/12) */
+        0x1.279a74p-2f, 0x1.6a09e6p-2f, 0x1.c9f25cp-2f, 0x1.279a74p-1f, 0x1.c9f25cp-2f, 0x1.6a09e6p-2f,
+            0x1.279a74p-2f, /* z16: sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8),
+            sqrt(1/12) */
     };
 };
 
 /* Path set 0: the edges of tile `number`, for one channel block. partial_row: the set's first. */
 template <int nodes>
-CGTP_DEVICE void forward_convolution_0(const launch &l,
-    const cgtp_tile_scheduler<nodes, 0, true> &tiles, int number, int channel_block, warp_0 &own,
-    int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
+CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_scheduler<nodes, 0, true> &tiles,
+    int number, int channel_block, warp_0 &own, int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
 {
     const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
@@ -169,11 +167,10 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep,
-            to.x_s0, to.x_s1, to.x_s2);
+        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep, to.x_s0,
+            to.x_s1, to.x_s2);
         cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 2176, channel_block, lane,
-            stream);
+        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 2176, channel_block, lane, stream);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -184,10 +181,9 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
         real z_[142] = {0};
         real *const z_s0 = z_, *const z_s4 = z_ + 2, *const z_s11 = z_ + 8, *const z_s3 = z_ + 18,
-            *const z_s1 = z_ + 24, *const z_s9 = z_ + 26, *const z_s6 = z_ + 36,
-            *const z_s15 = z_ + 42, *const z_s8 = z_ + 56, *const z_s5 = z_ + 66,
-            *const z_s14 = z_ + 72, *const z_s2 = z_ + 86, *const z_s12 = z_ + 88,
-            *const z_s13 = z_ + 98, *const z_s10 = z_ + 112, *const z_s7 = z_ + 122,
+            *const z_s1 = z_ + 24, *const z_s9 = z_ + 26, *const z_s6 = z_ + 36, *const z_s15 = z_ + 42,
+            *const z_s8 = z_ + 56, *const z_s5 = z_ + 66, *const z_s14 = z_ + 72, *const z_s2 = z_ + 86,
+            *const z_s12 = z_ + 88, *const z_s13 = z_ + 98, *const z_s10 = z_ + 112, *const z_s7 = z_ + 122,
             *const z_s16 = z_ + 128;
         CGTP_LOOP
         for (; done < end; done++) {
@@ -204,8 +200,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                 cgtp_load<2>(w_v, at.w_p0 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u];
-                    const real w_c0 = w_v[u];
+                    const real x_c0 = x_s0[u], w_c0 = w_v[u];
                     z_s0[u] = z_s0[u] + y_[0] * w_c0 * x_c0;
                 }
             }
@@ -216,8 +211,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u];
-                    const real s0_0 = y_[0] * w_c0;
+                    const real w_c0 = w_v[u], s0_0 = y_[0] * w_c0;
                     z_s4[u * 3] = z_s4[u * 3] + s0_0 * x_c0;
                     z_s4[u * 3 + 1] = z_s4[u * 3 + 1] + s0_0 * x_c1;
                     z_s4[u * 3 + 2] = z_s4[u * 3 + 2] + s0_0 * x_c2;
@@ -230,8 +224,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real w_c0 = w_v[u];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real s0_0 = y_[0] * w_c0;
                     z_s11[u * 5] = z_s11[u * 5] + s0_0 * x_c0;
                     z_s11[u * 5 + 1] = z_s11[u * 5 + 1] + s0_0 * x_c1;
@@ -246,8 +239,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                 cgtp_load<2>(w_v, at.w_p3 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u];
-                    const real w_c0 = w_v[u];
+                    const real x_c0 = x_s0[u], w_c0 = w_v[u];
                     const real u0_0 = w_c0 * x_c0;
                     z_s3[u * 3] = z_s3[u * 3] + u0_0 * y_[1];
                     z_s3[u * 3 + 1] = z_s3[u * 3 + 1] + u0_0 * y_[2];
@@ -275,9 +267,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
                     const real w_c0 = w_v[u];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                     z_s9[u * 5] = z_s9[u * 5] + y_[3] * u0_0 + y_[1] * u0_2;
                     z_s9[u * 5 + 1] = z_s9[u * 5 + 1] + y_[2] * u0_0 + y_[1] * u0_1;
                     z_s9[u * 5 + 2] = z_s9[u * 5 + 2] - y_[1] * u0_0 + y_f3 * u0_1 - y_[3] * u0_2;
@@ -287,16 +277,13 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
             }
             { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(3/10) x3; 11 fma, 3 mul per channel; 3 mul per item */
-                const real y_f2 = K1_3 * y_[1];
-                const real y_f4 = K4_3 * y_[2];
-                const real y_f5 = K1_3 * y_[3];
+                const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p6 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real w_c0 = w_v[u];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real r0_0 = y_[3] * x_c0 + y_[2] * x_c1 - y_f2 * x_c2 - y_[1] * x_c4;
                     const real r0_1 = y_[1] * x_c1 + y_f4 * x_c2 + y_[3] * x_c3;
                     const real r0_2 = y_[1] * x_c0 - y_f5 * x_c2 + y_[2] * x_c3 + y_[3] * x_c4;
@@ -308,32 +295,24 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
             { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
                * 21 fma, 5 mul per channel; 4 mul per item */
-                const real y_f3 = K16_1 * y_[2];
-                const real y_f4 = K12_1 * y_[1];
-                const real y_f5 = K3_1 * y_[2];
+                const real y_f3 = K16_1 * y_[2], y_f4 = K12_1 * y_[1], y_f5 = K3_1 * y_[2];
                 const real y_f6 = K12_1 * y_[3];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p15 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real w_c0 = w_v[u];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
-                    const real u0_3 = w_c0 * x_c3;
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
                     const real u0_4 = w_c0 * x_c4;
                     z_s15[u * 7] = z_s15[u * 7] + y_[3] * u0_0 + y_[1] * u0_4;
-                    z_s15[u * 7 + 1] = z_s15[u * 7 + 1] + y_[2] * u0_0 + y_[3] * u0_1
-                        + y_[1] * u0_3;
+                    z_s15[u * 7 + 1] = z_s15[u * 7 + 1] + y_[2] * u0_0 + y_[3] * u0_1 + y_[1] * u0_3;
                     z_s15[u * 7 + 2] = z_s15[u * 7 + 2] - y_[3] * u0_0 + y_f3 * u0_1 + y_f4 * u0_2
                         + y_[1] * u0_4;
                     z_s15[u * 7 + 3] = z_s15[u * 7 + 3] - y_[1] * u0_1 + y_f5 * u0_2 - y_[3] * u0_3;
                     z_s15[u * 7 + 4] = z_s15[u * 7 + 4] - y_[1] * u0_0 + y_f6 * u0_2 + y_f3 * u0_3
                         - y_[3] * u0_4;
-                    z_s15[u * 7 + 5] = z_s15[u * 7 + 5] - y_[1] * u0_1 + y_[3] * u0_3
-                        + y_[2] * u0_4;
+                    z_s15[u * 7 + 5] = z_s15[u * 7 + 5] - y_[1] * u0_1 + y_[3] * u0_3 + y_[2] * u0_4;
                     z_s15[u * 7 + 6] = z_s15[u * 7 + 6] - y_[1] * u0_0 + y_[3] * u0_4;
                 }
             }
@@ -343,8 +322,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                 cgtp_load<2>(w_v, at.w_p8 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u];
-                    const real w_c0 = w_v[u];
+                    const real x_c0 = x_s0[u], w_c0 = w_v[u];
                     const real u0_0 = w_c0 * x_c0;
                     z_s8[u * 5] = z_s8[u * 5] + u0_0 * y_[4];
                     z_s8[u * 5 + 1] = z_s8[u * 5 + 1] + u0_0 * y_[5];
@@ -356,18 +334,14 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
             { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(3/10) x3; 9 fma, 3 mul per channel; 2 mul, 2 add per item */
                 const real s0_0 = K1_3 * y_[6];
-                const real y_f0 = s0_0 + y_[8];
-                const real y_f3 = K4_3 * y_[6];
-                const real y_f5 = s0_0 - y_[8];
+                const real y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p5 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
                     const real w_c0 = w_v[u];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                     z_s5[u * 3] = z_s5[u * 3] - y_f0 * u0_0 + y_[5] * u0_1 + y_[4] * u0_2;
                     z_s5[u * 3 + 1] = z_s5[u * 3 + 1] + y_[5] * u0_0 + y_f3 * u0_1 + y_[7] * u0_2;
                     z_s5[u * 3 + 2] = z_s5[u * 3 + 2] + y_[4] * u0_0 + y_[7] * u0_1 - y_f5 * u0_2;
@@ -377,28 +351,21 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
                * 19 fma, 3 mul per channel; 4 mul, 2 add per item */
                 const real s0_0 = K12_1 * y_[6];
-                const real y_f4 = s0_0 + y_[8];
-                const real y_f5 = K16_1 * y_[5];
-                const real y_f6 = K3_1 * y_[6];
-                const real y_f7 = K16_1 * y_[7];
-                const real y_f8 = s0_0 - y_[8];
+                const real y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5], y_f6 = K3_1 * y_[6];
+                const real y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p14 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
                     const real w_c0 = w_v[u];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                     z_s14[u * 7] = z_s14[u * 7] + y_[8] * u0_0 + y_[4] * u0_2;
-                    z_s14[u * 7 + 1] = z_s14[u * 7 + 1] + y_[7] * u0_0 + y_[4] * u0_1
-                        + y_[5] * u0_2;
+                    z_s14[u * 7 + 1] = z_s14[u * 7 + 1] + y_[7] * u0_0 + y_[4] * u0_1 + y_[5] * u0_2;
                     z_s14[u * 7 + 2] = z_s14[u * 7 + 2] + y_f4 * u0_0 + y_f5 * u0_1 - y_[4] * u0_2;
                     z_s14[u * 7 + 3] = z_s14[u * 7 + 3] - y_[5] * u0_0 + y_f6 * u0_1 - y_[7] * u0_2;
                     z_s14[u * 7 + 4] = z_s14[u * 7 + 4] - y_[4] * u0_0 + y_f7 * u0_1 + y_f8 * u0_2;
-                    z_s14[u * 7 + 5] = z_s14[u * 7 + 5] - y_[5] * u0_0 + y_[8] * u0_1
-                        + y_[7] * u0_2;
+                    z_s14[u * 7 + 5] = z_s14[u * 7 + 5] - y_[5] * u0_0 + y_[8] * u0_1 + y_[7] * u0_2;
                     z_s14[u * 7 + 6] = z_s14[u * 7 + 6] - y_[4] * u0_0 + y_[8] * u0_2;
                 }
             }
@@ -409,8 +376,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real w_c0 = w_v[u];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real r0_0 = y_[4] * x_c0 + y_[5] * x_c1 + y_[6] * x_c2 + y_[7] * x_c3
                         + y_[8] * x_c4;
                     z_s2[u] = z_s2[u] + w_c0 * r0_0;
@@ -419,35 +385,25 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
             { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7);
                * 23 fma, 5 mul per channel; 7 mul, 2 add per item */
-                const real y_f1 = K3_4 * y_[7];
-                const real y_f3 = K3_4 * y_[5];
+                const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5];
                 const real s0_0 = K1_3 * y_[6];
-                const real y_f5 = s0_0 - y_[8];
-                const real y_f6 = K1_3 * y_[5];
-                const real y_f8 = K1_4 * y_[5];
-                const real y_f9 = K1_4 * y_[7];
-                const real y_f11 = K1_3 * y_[7];
-                const real y_f12 = s0_0 + y_[8];
+                const real y_f5 = s0_0 - y_[8], y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
+                const real y_f11 = K1_3 * y_[7], y_f12 = s0_0 + y_[8];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p12 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real w_c0 = w_v[u];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
-                    const real u0_3 = w_c0 * x_c3;
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
                     const real u0_4 = w_c0 * x_c4;
-                    z_s12[u * 5] = z_s12[u * 5] - y_[6] * u0_0 + y_f1 * u0_1 - y_[4] * u0_2
-                        + y_f3 * u0_3;
+                    z_s12[u * 5] = z_s12[u * 5] - y_[6] * u0_0 + y_f1 * u0_1 - y_[4] * u0_2 + y_f3 * u0_3;
                     z_s12[u * 5 + 1] = z_s12[u * 5 + 1] + y_[7] * u0_0 + y_f5 * u0_1 + y_f6 * u0_2
                         + y_[4] * u0_3 - y_[5] * u0_4;
                     z_s12[u * 5 + 2] = z_s12[u * 5 + 2] - y_[4] * u0_0 + y_f8 * u0_1 + y_[6] * u0_2
                         + y_f9 * u0_3 - y_[8] * u0_4;
-                    z_s12[u * 5 + 3] = z_s12[u * 5 + 3] + y_[5] * u0_0 + y_[4] * u0_1
-                        + y_f11 * u0_2 + y_f12 * u0_3 + y_[7] * u0_4;
+                    z_s12[u * 5 + 3] = z_s12[u * 5 + 3] + y_[5] * u0_0 + y_[4] * u0_1 + y_f11 * u0_2
+                        + y_f12 * u0_3 + y_[7] * u0_4;
                     z_s12[u * 5 + 4] = z_s12[u * 5 + 4] - y_f3 * u0_1 - y_[8] * u0_2 + y_f1 * u0_3
                         - y_[6] * u0_4;
                 }
@@ -458,8 +414,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                 cgtp_load<2>(w_v, at.w_p13 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u];
-                    const real w_c0 = w_v[u];
+                    const real x_c0 = x_s0[u], w_c0 = w_v[u];
                     const real u0_0 = w_c0 * x_c0;
                     z_s13[u * 7] = z_s13[u * 7] + u0_0 * y_[9];
                     z_s13[u * 7 + 1] = z_s13[u * 7 + 1] + u0_0 * y_[10];
@@ -473,66 +428,44 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
             { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14);
                * 15 fma, 3 mul per channel; 4 fma, 6 mul, 2 add per item */
-                const real y_f0 = y_[13] + K15_1 * y_[15];
-                const real y_f1 = K10_1 * y_[10];
+                const real y_f0 = y_[13] + K15_1 * y_[15], y_f1 = K10_1 * y_[10];
                 const real y_f2 = y_[11] - K15_1 * y_[9];
                 const real s0_0 = K3_5 * y_[12];
-                const real y_f3 = s0_0 + y_[14];
-                const real y_f4 = K8_5 * y_[11];
-                const real y_f7 = K3_2 * y_[12];
-                const real y_f9 = K8_5 * y_[13];
-                const real y_f10 = s0_0 - y_[14];
-                const real y_f11 = y_[9] + K1_15 * y_[11];
-                const real y_f12 = K2_3 * y_[14];
-                const real y_f13 = y_[15] - K1_15 * y_[13];
+                const real y_f3 = s0_0 + y_[14], y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12];
+                const real y_f9 = K8_5 * y_[13], y_f10 = s0_0 - y_[14], y_f11 = y_[9] + K1_15 * y_[11];
+                const real y_f12 = K2_3 * y_[14], y_f13 = y_[15] - K1_15 * y_[13];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p10 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
                     const real w_c0 = w_v[u];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                     z_s10[u * 5] = z_s10[u * 5] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2;
                     z_s10[u * 5 + 1] = z_s10[u * 5 + 1] - y_f3 * u0_0 + y_f4 * u0_1 + y_[10] * u0_2;
-                    z_s10[u * 5 + 2] = z_s10[u * 5 + 2] + y_[11] * u0_0 + y_f7 * u0_1
-                        + y_[13] * u0_2;
-                    z_s10[u * 5 + 3] = z_s10[u * 5 + 3] + y_[10] * u0_0 + y_f9 * u0_1
-                        - y_f10 * u0_2;
-                    z_s10[u * 5 + 4] = z_s10[u * 5 + 4] + y_f11 * u0_0 + y_f12 * u0_1
-                        + y_f13 * u0_2;
+                    z_s10[u * 5 + 2] = z_s10[u * 5 + 2] + y_[11] * u0_0 + y_f7 * u0_1 + y_[13] * u0_2;
+                    z_s10[u * 5 + 3] = z_s10[u * 5 + 3] + y_[10] * u0_0 + y_f9 * u0_1 - y_f10 * u0_2;
+                    z_s10[u * 5 + 4] = z_s10[u * 5 + 4] + y_f11 * u0_0 + y_f12 * u0_1 + y_f13 * u0_2;
                 }
             }
             { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/70), sqrt(1/7), sqrt(1/70); 15 fma, 3 mul per channel; 4 fma, 8 mul, 2 add per item */
                 const real y_f0 = y_[13] + K15_1 * y_[15];
                 const real s0_0 = K6_1 * y_[12];
-                const real y_f1 = s0_0 + K10_1 * y_[14];
-                const real y_f2 = K12_1 * y_[11];
-                const real y_f3 = K10_1 * y_[10];
+                const real y_f1 = s0_0 + K10_1 * y_[14], y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10];
                 const real s1_0 = K15_1 * y_[9];
-                const real y_f4 = s1_0 + y_[11];
-                const real y_f6 = K8_5 * y_[11];
-                const real y_f7 = K9_5 * y_[12];
-                const real y_f8 = K8_5 * y_[13];
-                const real y_f10 = s1_0 - y_[11];
-                const real y_f11 = K12_1 * y_[13];
-                const real y_f12 = s0_0 - K10_1 * y_[14];
-                const real y_f13 = y_[13] - K15_1 * y_[15];
+                const real y_f4 = s1_0 + y_[11], y_f6 = K8_5 * y_[11], y_f7 = K9_5 * y_[12];
+                const real y_f8 = K8_5 * y_[13], y_f10 = s1_0 - y_[11], y_f11 = K12_1 * y_[13];
+                const real y_f12 = s0_0 - K10_1 * y_[14], y_f13 = y_[13] - K15_1 * y_[15];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p7 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real w_c0 = w_v[u];
-                    const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 - y_f2 * x_c2 - y_f3 * x_c3
-                        - y_f4 * x_c4;
-                    const real r0_1 = y_[10] * x_c0 + y_f6 * x_c1 + y_f7 * x_c2 + y_f8 * x_c3
-                        + y_[14] * x_c4;
-                    const real r0_2 = y_f10 * x_c0 + y_f3 * x_c1 + y_f11 * x_c2 - y_f12 * x_c3
-                        - y_f13 * x_c4;
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 - y_f2 * x_c2 - y_f3 * x_c3 - y_f4 * x_c4;
+                    const real r0_1 = y_[10] * x_c0 + y_f6 * x_c1 + y_f7 * x_c2 + y_f8 * x_c3 + y_[14] * x_c4;
+                    const real r0_2 = y_f10 * x_c0 + y_f3 * x_c1 + y_f11 * x_c2 - y_f12 * x_c3 - y_f13 * x_c4;
                     z_s7[u * 3] = z_s7[u * 3] - w_c0 * r0_0;
                     z_s7[u * 3 + 1] = z_s7[u * 3 + 1] + w_c0 * r0_1;
                     z_s7[u * 3 + 2] = z_s7[u * 3 + 2] + w_c0 * r0_2;
@@ -541,62 +474,45 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
             { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8), sqrt(1/12);
                * 31 fma, 5 mul per channel; 6 fma, 14 mul, 4 add per item */
-                const real y_f1 = K5_2 * y_[14];
-                const real y_f2 = K5_1 * y_[9];
-                const real y_f3 = K5_2 * y_[10];
-                const real y_f5 = K8_3 * y_[12];
-                const real y_f6 = y_[13] - K5_3 * y_[15];
+                const real y_f1 = K5_2 * y_[14], y_f2 = K5_1 * y_[9], y_f3 = K5_2 * y_[10];
+                const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15];
                 const real s0_0 = K5_3 * y_[9];
-                const real y_f7 = s0_0 + y_[11];
-                const real y_f8 = y_[13] + K5_12 * y_[15];
+                const real y_f7 = s0_0 + y_[11], y_f8 = y_[13] + K5_12 * y_[15];
                 const real s1_0 = K1_6 * y_[12];
-                const real y_f9 = s1_0 - K5_8 * y_[14];
-                const real y_f10 = K3_4 * y_[11];
-                const real y_f11 = K5_8 * y_[10];
+                const real y_f9 = s1_0 - K5_8 * y_[14], y_f10 = K3_4 * y_[11], y_f11 = K5_8 * y_[10];
                 const real s2_0 = K5_12 * y_[9];
-                const real y_f12 = s2_0 + y_[11];
-                const real y_f14 = K1_10 * y_[11];
-                const real y_f15 = K4_5 * y_[12];
-                const real y_f16 = K1_10 * y_[13];
-                const real y_f18 = s2_0 - y_[11];
-                const real y_f19 = K3_4 * y_[13];
-                const real y_f20 = s1_0 + K5_8 * y_[14];
-                const real y_f21 = y_[13] - K5_12 * y_[15];
-                const real y_f22 = s0_0 - y_[11];
-                const real y_f23 = y_[13] + K5_3 * y_[15];
-                const real y_f24 = K5_1 * y_[15];
+                const real y_f12 = s2_0 + y_[11], y_f14 = K1_10 * y_[11], y_f15 = K4_5 * y_[12];
+                const real y_f16 = K1_10 * y_[13], y_f18 = s2_0 - y_[11], y_f19 = K3_4 * y_[13];
+                const real y_f20 = s1_0 + K5_8 * y_[14], y_f21 = y_[13] - K5_12 * y_[15];
+                const real y_f22 = s0_0 - y_[11], y_f23 = y_[13] + K5_3 * y_[15], y_f24 = K5_1 * y_[15];
                 real w_v[2];
                 cgtp_load<2>(w_v, at.w_p16 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real w_c0 = w_v[u];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
-                    const real u0_3 = w_c0 * x_c3;
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
                     const real u0_4 = w_c0 * x_c4;
-                    z_s16[u * 7] = z_s16[u * 7] - y_[13] * u0_0 + y_f1 * u0_1 - y_f2 * u0_2
-                        + y_f3 * u0_3 - y_[11] * u0_4;
+                    z_s16[u * 7] = z_s16[u * 7] - y_[13] * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3
+                        - y_[11] * u0_4;
                     z_s16[u * 7 + 1] = z_s16[u * 7 + 1] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
                     z_s16[u * 7 + 2] = z_s16[u * 7 + 2] + y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2
                         + y_f11 * u0_3 - y_f12 * u0_4;
-                    z_s16[u * 7 + 3] = z_s16[u * 7 + 3] - y_[10] * u0_0 + y_f14 * u0_1
-                        + y_f15 * u0_2 + y_f16 * u0_3 - y_[14] * u0_4;
-                    z_s16[u * 7 + 4] = z_s16[u * 7 + 4] - y_f18 * u0_0 + y_f11 * u0_1
-                        + y_f19 * u0_2 + y_f20 * u0_3 + y_f21 * u0_4;
+                    z_s16[u * 7 + 3] = z_s16[u * 7 + 3] - y_[10] * u0_0 + y_f14 * u0_1 + y_f15 * u0_2
+                        + y_f16 * u0_3 - y_[14] * u0_4;
+                    z_s16[u * 7 + 4] = z_s16[u * 7 + 4] - y_f18 * u0_0 + y_f11 * u0_1 + y_f19 * u0_2
+                        + y_f20 * u0_3 + y_f21 * u0_4;
                     z_s16[u * 7 + 5] = z_s16[u * 7 + 5] + y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
-                    z_s16[u * 7 + 6] = z_s16[u * 7 + 6] + y_[11] * u0_0 - y_f3 * u0_1
-                        - y_f24 * u0_2 + y_f1 * u0_3 - y_[13] * u0_4;
+                    z_s16[u * 7 + 6] = z_s16[u * 7 + 6] + y_[11] * u0_0 - y_f3 * u0_1 - y_f24 * u0_2
+                        + y_f1 * u0_3 - y_[13] * u0_4;
                 }
             }
         }
         if (tile.continued && node == tile.node) {
             /* the receiver begins in an earlier tile, whose warp adds these sums */
             const int64_t row = partial_row + tile.number * 2 + channel_block;
-            cgtp_spill_partial<142>(l.partial_forward_convolution
-                + row * PARTIAL_forward_convolution + lane, z_);
+            cgtp_spill_partial<142>(l.partial_forward_convolution + row * PARTIAL_forward_convolution + lane,
+                z_);
             cgtp_signal(l.flag_forward_convolution + row);
             continue;
         }
@@ -606,22 +522,21 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
             for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
                 const int64_t row = partial_row + t * 2 + channel_block;
                 cgtp_wait(l.flag_forward_convolution + row);
-                cgtp_add_partial<142>(z_, l.partial_forward_convolution
-                    + row * PARTIAL_forward_convolution + lane);
+                cgtp_add_partial<142>(z_, l.partial_forward_convolution + row * PARTIAL_forward_convolution
+                    + lane);
             }
         }
         cgtp_scale_segments<set_0_z>(z_);
-        cgtp_store_segments<set_0_z>(own.staging.rows, z_, l.z_ + (int64_t)node * 9088,
-            channel_block, cgtp_reload_lane());
+        cgtp_store_segments<set_0_z>(own.staging.rows, z_, l.z_ + (int64_t)node * 9088, channel_block,
+            cgtp_reload_lane());
     }
 }
 
-/* forward_convolution: blocks of 128 threads, 2 per multiprocessor, each with 115200 bytes of
- * dynamic shared memory; as many as the device holds at a time, on small ones in several waves. 220
- * registers per thread are predicted. No wait lasts for ever: a warp waits for its own copies, for
- * the warps of its group, which take the same tiles, and for signals of tiles after its own, which
- * were taken before by warps that run or have ended; the last tile waits for none. nodes: receivers
- * per tile (see cgtp_tile_scheduler). */
+/* forward_convolution: blocks of 128 threads, 2 per multiprocessor, each with 115200 bytes of dynamic shared
+ * memory; as many as the device holds at a time, on small ones in several waves. 220 registers per thread are
+ * predicted. No wait lasts for ever: a warp waits for its own copies, for the warps of its group, which take
+ * the same tiles, and for signals of tiles after its own, which were taken before by warps that run or have
+ * ended; the last tile waits for none. nodes: receivers per tile (see cgtp_tile_scheduler). */
 template <int nodes>
 CGTP_KERNEL(128, 2) forward_convolution(const launch l, const cgtp_partition<1> partition)
 {
@@ -636,10 +551,8 @@ CGTP_KERNEL(128, 2) forward_convolution(const launch l, const cgtp_partition<1> 
     warp_0 &own = block.warp[cgtp_warp()];
     unsigned *const queue = l.counters_forward_convolution + 1 + channel_block;
     const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile);
-    for (int t = tiles.start(l.graph, warp / 2, queue, NULL); t >= 0;
-        t = tiles.next(l.graph, queue, NULL))
-        forward_convolution_0(l, tiles, t, channel_block, own, partition.partial_row[0], stream,
-            keep);
+    for (int t = tiles.start(l.graph, warp / 2, queue, NULL); t >= 0; t = tiles.next(l.graph, queue, NULL))
+        forward_convolution_0(l, tiles, t, channel_block, own, partition.partial_row[0], stream, keep);
 }
 
 } // namespace code
@@ -648,8 +561,7 @@ CGTP_KERNEL(128, 2) forward_convolution(const launch l, const cgtp_partition<1> 
 static size_t layout(const cgtp_graph *, launch &l, void *base)
 {
     cgtp_workspace space(base);
-    l.counters_forward_convolution = space.area<unsigned>(cgtp_counters(1, 2,
-        cgtp_multiprocessors()));
+    l.counters_forward_convolution = space.area<unsigned>(cgtp_counters(1, 2, cgtp_multiprocessors()));
     l.flag_forward_convolution = space.area<unsigned>(cgtp_partial_rows(2, 4, 1));
     l.partial_forward_convolution = space.area<real>(cgtp_partial_rows(2, 4, 1), 4544);
     return space.bytes();
@@ -670,8 +582,8 @@ extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *
         CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW);
     if (status)
         return status;
-    const cgtp_array arrays[] = {{x_, graph->senders, 1152}, {y_, graph->items, 16},
-        {w_, graph->items, 2176}, {z_, graph->receivers, 9088}};
+    const cgtp_array arrays[] = {{x_, graph->senders, 1152}, {y_, graph->items, 16}, {w_, graph->items, 2176},
+        {z_, graph->receivers, 9088}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
     launch l = {*graph, x_, y_, w_, z_};
@@ -679,17 +591,16 @@ extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *
         return CGTP_MISALIGNED;
     if (!workspace || workspace_bytes < layout(graph, l, workspace))
         return CGTP_WORKSPACE;
-    if ((status = cgtp_clear(cgtp_areas<3>{{z_, l.counters_forward_convolution,
-        l.flag_forward_convolution}, {(size_t)(graph->items ? 0
-        : graph->receivers) * 9088 * sizeof(real), (size_t)(cgtp_counters(1, 2,
-        cgtp_multiprocessors())) * sizeof(unsigned), (size_t)(cgtp_partial_rows(2, 4,
-        1)) * sizeof(unsigned)}}, stream)))
+    if ((status = cgtp_clear(cgtp_areas<3>{{z_, l.counters_forward_convolution, l.flag_forward_convolution},
+        {(size_t)(graph->items ? 0 : graph->receivers) * 9088 * sizeof(real),
+        (size_t)(cgtp_counters(1, 2, cgtp_multiprocessors())) * sizeof(unsigned),
+        (size_t)(cgtp_partial_rows(2, 4, 1)) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
         /* by path set: instructions per edge and channel block; channel blocks */
         static const int cost[] = {740}, channel_blocks[] = {2};
-        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
-            cost, channel_blocks, true);
+        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items, cost,
+            channel_blocks, true);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::forward_convolution<CGTP_FEW_NODES>
             : code::forward_convolution<0>, cgtp_partition_blocks(partition), 128,

@@ -51,12 +51,12 @@ namespace code
 struct alignas(16) stage_0 {
     real x_s0[32], x_s1[32], x_s2[96], x_s3[96]; /* x, by irreps segment */
     real y_[4];
-    real w_p0[32], w_p1[32], w_p2[32], w_p3[32], w_p4[32], w_p5[32], w_p6[32], w_p7[32], w_p8[32],
-        w_p9[32]; /* w, by path */
+    real w_p0[32], w_p1[32], w_p2[32], w_p3[32], w_p4[32], w_p5[32], w_p6[32], w_p7[32], w_p8[32], w_p9[32];
+        /* w, by path */
     unsigned char padding0[112]; /* to whole lines */
 };
-static_assert(sizeof(stage_0) == 2432 && offsetof(stage_0, y_) == 1024
-    && offsetof(stage_0, w_p0) == 1040, "as planned");
+static_assert(sizeof(stage_0) == 2432 && offsetof(stage_0, y_) == 1024 && offsetof(stage_0, w_p0) == 1040,
+    "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
@@ -69,8 +69,8 @@ struct alignas(16) warp_0 {
     cgtp_tile tile;
     unsigned char padding0[104]; /* to whole lines */
 };
-static_assert(sizeof(warp_0) == 11008 && offsetof(warp_0, staging) == 9728
-    && offsetof(warp_0, tile) == 10752, "as planned");
+static_assert(sizeof(warp_0) == 11008 && offsetof(warp_0, staging) == 9728 && offsetof(warp_0, tile) == 10752,
+    "as planned");
 
 /* The shared memory of a block. */
 struct alignas(16) backward_convolution_block {
@@ -89,8 +89,8 @@ struct set_0_w : set_0 {
     static constexpr int64_t offset[] = {0, 32, 64, 96, 128, 160, 192, 224, 256, 288};
 };
 struct set_0_z : set_0 {
-    static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416},
-        {3, 128}, {1, 96}, {3, 512}, {1, 32}, {3, 320}};
+    static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416}, {3, 128},
+        {1, 96}, {3, 512}, {1, 32}, {3, 320}};
     static constexpr real factor[] = {
         1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z2, z5, z9, z7, z4 */
         0x1.279a74p-1f, /* z3: sqrt(1/3) */
@@ -102,9 +102,8 @@ struct set_0_z : set_0 {
 
 /* Path set 0: the edges of tile `number`, for one channel block. */
 template <int nodes>
-CGTP_DEVICE void backward_convolution_0(const launch &l,
-    const cgtp_tile_scheduler<nodes, 0, false> &tiles, int number, int channel_block, warp_0 &own,
-    cgtp_policy stream, cgtp_policy keep)
+CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_scheduler<nodes, 0, false> &tiles,
+    int number, int channel_block, warp_0 &own, cgtp_policy stream, cgtp_policy keep)
 {
     const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
@@ -120,11 +119,10 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)256, channel_block, lane, keep,
-            to.x_s0, to.x_s1, to.x_s2, to.x_s3);
+        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)256, channel_block, lane, keep, to.x_s0, to.x_s1,
+            to.x_s2, to.x_s3);
         cgtp_copy_row(to.y_, l.y_ + (first + edge) * 4, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 320, channel_block, lane,
-            stream);
+        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 320, channel_block, lane, stream);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -136,13 +134,12 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
         if (end == done)
             continue;
         real gz_[22];
-        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 704),
-            channel_block, lane);
+        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 704), channel_block,
+            lane);
         cgtp_scale_segments<set_0_z>(gz_);
-        real *const gz_s0 = gz_, *const gz_s2 = gz_ + 1, *const gz_s5 = gz_ + 2,
-            *const gz_s9 = gz_ + 5, *const gz_s7 = gz_ + 8, *const gz_s4 = gz_ + 11,
-            *const gz_s3 = gz_ + 14, *const gz_s8 = gz_ + 15, *const gz_s1 = gz_ + 18,
-            *const gz_s6 = gz_ + 19;
+        real *const gz_s0 = gz_, *const gz_s2 = gz_ + 1, *const gz_s5 = gz_ + 2, *const gz_s9 = gz_ + 5,
+            *const gz_s7 = gz_ + 8, *const gz_s4 = gz_ + 11, *const gz_s3 = gz_ + 14, *const gz_s8 = gz_ + 15,
+            *const gz_s1 = gz_ + 18, *const gz_s6 = gz_ + 19;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
@@ -162,9 +159,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p0 + lane);
                 real gw_v[1];
-                const real x_c0 = x_s0[0];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s0[0];
+                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s0[0];
                 gx_s0[0] = gx_s0[0] + w_c0 * y_[0] * gz_c0;
                 const real s0_0 = gz_c0 * x_c0;
                 gy_[0] = gy_[0] + s0_0 * w_c0;
@@ -176,9 +171,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p2 + lane);
                 real gw_v[1];
-                const real x_c0 = x_s1[0];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s2[0];
+                const real x_c0 = x_s1[0], w_c0 = w_v[0], gz_c0 = gz_s2[0];
                 gx_s1[0] = gx_s1[0] + w_c0 * y_[0] * gz_c0;
                 const real s0_0 = gz_c0 * x_c0;
                 gy_[0] = gy_[0] + s0_0 * w_c0;
@@ -190,10 +183,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p4 + lane);
                 real gw_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2];
-                const real s0_0 = w_c0 * y_[0];
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0], gz_c0 = gz_s5[0];
+                const real gz_c1 = gz_s5[1], gz_c2 = gz_s5[2], s0_0 = w_c0 * y_[0];
                 gx_s2[0] = gx_s2[0] + s0_0 * gz_c0;
                 gx_s2[1] = gx_s2[1] + s0_0 * gz_c1;
                 gx_s2[2] = gx_s2[2] + s0_0 * gz_c2;
@@ -207,10 +198,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p7 + lane);
                 real gw_v[1];
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2];
-                const real s0_0 = w_c0 * y_[0];
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0], gz_c0 = gz_s9[0];
+                const real gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], s0_0 = w_c0 * y_[0];
                 gx_s3[0] = gx_s3[0] + s0_0 * gz_c0;
                 gx_s3[1] = gx_s3[1] + s0_0 * gz_c1;
                 gx_s3[2] = gx_s3[2] + s0_0 * gz_c2;
@@ -224,9 +213,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p1 + lane);
                 real gw_v[1];
-                const real x_c0 = x_s0[0];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s7[0], gz_c1 = gz_s7[1], gz_c2 = gz_s7[2];
+                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1];
+                const real gz_c2 = gz_s7[2];
                 const real u0_0 = w_c0 * x_c0;
                 const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
                 gx_s0[0] = gx_s0[0] + w_c0 * l0_0;
@@ -241,9 +229,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p3 + lane);
                 real gw_v[1];
-                const real x_c0 = x_s1[0];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s4[0], gz_c1 = gz_s4[1], gz_c2 = gz_s4[2];
+                const real x_c0 = x_s1[0], w_c0 = w_v[0], gz_c0 = gz_s4[0], gz_c1 = gz_s4[1];
+                const real gz_c2 = gz_s4[2];
                 const real u0_0 = w_c0 * x_c0;
                 const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
                 gx_s1[0] = gx_s1[0] + w_c0 * l0_0;
@@ -258,9 +245,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p5 + lane);
                 real gw_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s3[0];
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0], gz_c0 = gz_s3[0];
                 const real s0_0 = w_c0 * gz_c0;
                 gx_s2[0] = gx_s2[0] + s0_0 * y_[1];
                 gx_s2[1] = gx_s2[1] + s0_0 * y_[2];
@@ -277,14 +262,10 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p6 + lane);
                 real gw_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s8[0], gz_c1 = gz_s8[1], gz_c2 = gz_s8[2];
-                const real u0_0 = w_c0 * x_c0;
-                const real u0_1 = w_c0 * x_c1;
-                const real u0_2 = w_c0 * x_c2;
-                const real l0_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
-                const real l0_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0], gz_c0 = gz_s8[0];
+                const real gz_c1 = gz_s8[1], gz_c2 = gz_s8[2];
+                const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+                const real l0_0 = y_[3] * gz_c1 - y_[2] * gz_c2, l0_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
                 const real l0_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
                 gx_s2[0] = gx_s2[0] - w_c0 * l0_0;
                 gx_s2[1] = gx_s2[1] + w_c0 * l0_1;
@@ -300,9 +281,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p8 + lane);
                 real gw_v[1];
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s1[0];
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0], gz_c0 = gz_s1[0];
                 const real s0_0 = w_c0 * gz_c0;
                 gx_s3[0] = gx_s3[0] + s0_0 * y_[1];
                 gx_s3[1] = gx_s3[1] + s0_0 * y_[2];
@@ -319,14 +298,10 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p9 + lane);
                 real gw_v[1];
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
-                const real u0_0 = w_c0 * x_c0;
-                const real u0_1 = w_c0 * x_c1;
-                const real u0_2 = w_c0 * x_c2;
-                const real l0_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
-                const real l0_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0], gz_c0 = gz_s6[0];
+                const real gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
+                const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+                const real l0_0 = y_[3] * gz_c1 - y_[2] * gz_c2, l0_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
                 const real l0_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
                 gx_s3[0] = gx_s3[0] - w_c0 * l0_0;
                 gx_s3[1] = gx_s3[1] + w_c0 * l0_1;
@@ -343,18 +318,17 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
             cgtp_store_lane(own.staging.edge.gx_s2, gx_s2, lane);
             cgtp_store_lane(own.staging.edge.gx_s3, gx_s3, lane);
             cgtp_sync_warp();
-            cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + edge * (int64_t)256,
-                channel_block, lane, own.staging.edge.gx_s0, own.staging.edge.gx_s1,
-                own.staging.edge.gx_s2, own.staging.edge.gx_s3);
+            cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + edge * (int64_t)256, channel_block, lane,
+                own.staging.edge.gx_s0, own.staging.edge.gx_s1, own.staging.edge.gx_s2,
+                own.staging.edge.gx_s3);
         }
     }
 }
 
-/* backward_convolution: blocks of 128 threads, 4 per multiprocessor, each with 44032 bytes of
- * dynamic shared memory; as many as the device holds at a time, on small ones in several waves. 90
- * registers per thread are predicted. No wait lasts for ever: a warp waits for its own copies, for
- * the warps of its group, which take the same tiles, and for no other warp. nodes: receivers per
- * tile (see cgtp_tile_scheduler). */
+/* backward_convolution: blocks of 128 threads, 4 per multiprocessor, each with 44032 bytes of dynamic shared
+ * memory; as many as the device holds at a time, on small ones in several waves. 90 registers per thread are
+ * predicted. No wait lasts for ever: a warp waits for its own copies, for the warps of its group, which take
+ * the same tiles, and for no other warp. nodes: receivers per tile (see cgtp_tile_scheduler). */
 template <int nodes>
 CGTP_KERNEL(128, 4) backward_convolution(const launch l, const cgtp_partition<1> partition)
 {
@@ -368,8 +342,7 @@ CGTP_KERNEL(128, 4) backward_convolution(const launch l, const cgtp_partition<1>
     warp_0 &own = block.warp[cgtp_warp()];
     unsigned *const queue = l.counters_backward_convolution + 1;
     const cgtp_tile_scheduler<nodes, 0, false> tiles(partition, 0, &own.tile);
-    for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0;
-        t = tiles.next(l.graph, queue, NULL))
+    for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0; t = tiles.next(l.graph, queue, NULL))
         backward_convolution_0(l, tiles, t, 0, own, stream, keep);
 }
 
@@ -392,8 +365,7 @@ CGTP_KERNEL(128, 8) backward_gather_gx_(const launch l)
 static size_t layout(const cgtp_graph *graph, launch &l, void *base)
 {
     cgtp_workspace space(base);
-    l.counters_backward_convolution = space.area<unsigned>(cgtp_counters(1, 1,
-        cgtp_multiprocessors()));
+    l.counters_backward_convolution = space.area<unsigned>(cgtp_counters(1, 1, cgtp_multiprocessors()));
     l.gx_edges = space.area<real>(graph->items, 256);
     return space.bytes();
 }
@@ -414,9 +386,9 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
         CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW | CGTP_NEEDS_BY_SENDER);
     if (status)
         return status;
-    const cgtp_array arrays[] = {{x_, graph->senders, 256}, {y_, graph->items, 4},
-        {w_, graph->items, 320}, {gz_, graph->receivers, 704}, {gx_, graph->senders, 256},
-        {gy_, graph->items, 4}, {gw_, graph->items, 320}};
+    const cgtp_array arrays[] = {{x_, graph->senders, 256}, {y_, graph->items, 4}, {w_, graph->items, 320},
+        {gz_, graph->receivers, 704}, {gx_, graph->senders, 256}, {gy_, graph->items, 4},
+        {gw_, graph->items, 320}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
     launch l = {*graph, x_, y_, w_, gz_, gx_, gy_, gw_};
@@ -430,8 +402,8 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
     if (graph->items) {
         /* by path set: instructions per edge and channel block; channel blocks */
         static const int cost[] = {332}, channel_blocks[] = {1};
-        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items,
-            cost, channel_blocks, false);
+        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items, cost,
+            channel_blocks, false);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::backward_convolution<CGTP_FEW_NODES>
             : code::backward_convolution<0>, cgtp_partition_blocks(partition), 128,

@@ -54,17 +54,17 @@ namespace code
 struct alignas(16) stage_0 {
     real x_s0[32], x_s1[32], x_s2[96], x_s3[96]; /* x, by irreps segment */
     real y_[4];
-    real w_p0[32], w_p1[32], w_p2[32], w_p3[32], w_p4[32], w_p5[32], w_p6[32], w_p7[32], w_p8[32],
-        w_p9[32]; /* w, by path */
+    real w_p0[32], w_p1[32], w_p2[32], w_p3[32], w_p4[32], w_p5[32], w_p6[32], w_p7[32], w_p8[32], w_p9[32];
+        /* w, by path */
     real ax_s0[32], ax_s1[32], ax_s2[96], ax_s3[96]; /* ax, by irreps segment */
     real by_[4];
-    real cw_p0[32], cw_p1[32], cw_p2[32], cw_p3[32], cw_p4[32], cw_p5[32], cw_p6[32], cw_p7[32],
-        cw_p8[32], cw_p9[32]; /* cw, by path */
+    real cw_p0[32], cw_p1[32], cw_p2[32], cw_p3[32], cw_p4[32], cw_p5[32], cw_p6[32], cw_p7[32], cw_p8[32],
+        cw_p9[32]; /* cw, by path */
     unsigned char padding0[96]; /* to whole lines */
 };
-static_assert(sizeof(stage_0) == 4736 && offsetof(stage_0, y_) == 1024
-    && offsetof(stage_0, w_p0) == 1040 && offsetof(stage_0, ax_s0) == 2320
-    && offsetof(stage_0, by_) == 3344 && offsetof(stage_0, cw_p0) == 3360, "as planned");
+static_assert(sizeof(stage_0) == 4736 && offsetof(stage_0, y_) == 1024 && offsetof(stage_0, w_p0) == 1040
+    && offsetof(stage_0, ax_s0) == 2320 && offsetof(stage_0, by_) == 3344 && offsetof(stage_0, cw_p0) == 3360,
+    "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
@@ -101,8 +101,8 @@ struct set_0_w : set_0 {
     static constexpr int64_t offset[] = {0, 32, 64, 96, 128, 160, 192, 224, 256, 288};
 };
 struct set_0_z : set_0 {
-    static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416},
-        {3, 128}, {1, 96}, {3, 512}, {1, 32}, {3, 320}};
+    static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416}, {3, 128},
+        {1, 96}, {3, 512}, {1, 32}, {3, 320}};
     static constexpr real factor[] = {
         1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z2, z5, z9, z7, z4 */
         0x1.279a74p-1f, /* z3: sqrt(1/3) */
@@ -132,16 +132,14 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)256, channel_block, lane, keep,
-            to.x_s0, to.x_s1, to.x_s2, to.x_s3);
+        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)256, channel_block, lane, keep, to.x_s0, to.x_s1,
+            to.x_s2, to.x_s3);
         cgtp_copy_row(to.y_, l.y_ + (first + edge) * 4, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 320, channel_block, lane,
-            stream);
-        cgtp_copy_segments<set_0_x>(l.ax_ + sender * (int64_t)256, channel_block, lane, keep,
-            to.ax_s0, to.ax_s1, to.ax_s2, to.ax_s3);
+        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 320, channel_block, lane, stream);
+        cgtp_copy_segments<set_0_x>(l.ax_ + sender * (int64_t)256, channel_block, lane, keep, to.ax_s0,
+            to.ax_s1, to.ax_s2, to.ax_s3);
         cgtp_copy_row(to.by_, l.by_ + (first + edge) * 4, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.cw_p0, l.cw_ + (first + edge) * 320, channel_block, lane,
-            stream);
+        cgtp_copy_weights<set_0_w>(to.cw_p0, l.cw_ + (first + edge) * 320, channel_block, lane, stream);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -156,13 +154,12 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             *const d_gz_s3 = d_gz_ + 14, *const d_gz_s8 = d_gz_ + 15, *const d_gz_s1 = d_gz_ + 18,
             *const d_gz_s6 = d_gz_ + 19;
         real gz_[22];
-        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 704),
-            channel_block, lane);
+        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 704), channel_block,
+            lane);
         cgtp_scale_segments<set_0_z>(gz_);
-        real *const gz_s0 = gz_, *const gz_s2 = gz_ + 1, *const gz_s5 = gz_ + 2,
-            *const gz_s9 = gz_ + 5, *const gz_s7 = gz_ + 8, *const gz_s4 = gz_ + 11,
-            *const gz_s3 = gz_ + 14, *const gz_s8 = gz_ + 15, *const gz_s1 = gz_ + 18,
-            *const gz_s6 = gz_ + 19;
+        real *const gz_s0 = gz_, *const gz_s2 = gz_ + 1, *const gz_s5 = gz_ + 2, *const gz_s9 = gz_ + 5,
+            *const gz_s7 = gz_ + 8, *const gz_s4 = gz_ + 11, *const gz_s3 = gz_ + 14, *const gz_s8 = gz_ + 15,
+            *const gz_s1 = gz_ + 18, *const gz_s6 = gz_ + 19;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
@@ -191,17 +188,11 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p0 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s0[0];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s0[0];
-                const real ax_c0 = ax_s0[0];
-                const real cw_c0 = cw_v[0];
-                const real s0_0 = y_[0] * cw_c0;
-                const real s1_0 = by_[0] * w_c0;
+                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s0[0], ax_c0 = ax_s0[0], cw_c0 = cw_v[0];
+                const real s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
                 d_gz_s0[0] = d_gz_s0[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
                 d_x_s0[0] = d_x_s0[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
-                const real s2_0 = gz_c0 * ax_c0;
-                const real s3_0 = gz_c0 * x_c0;
+                const real s2_0 = gz_c0 * ax_c0, s3_0 = gz_c0 * x_c0;
                 d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0;
                 d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
                 cgtp_store_stream<1>(d_w_out, d_w_v);
@@ -213,17 +204,11 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p2 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s1[0];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s2[0];
-                const real ax_c0 = ax_s1[0];
-                const real cw_c0 = cw_v[0];
-                const real s0_0 = y_[0] * cw_c0;
-                const real s1_0 = by_[0] * w_c0;
+                const real x_c0 = x_s1[0], w_c0 = w_v[0], gz_c0 = gz_s2[0], ax_c0 = ax_s1[0], cw_c0 = cw_v[0];
+                const real s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
                 d_gz_s2[0] = d_gz_s2[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
                 d_x_s1[0] = d_x_s1[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
-                const real s2_0 = gz_c0 * ax_c0;
-                const real s3_0 = gz_c0 * x_c0;
+                const real s2_0 = gz_c0 * ax_c0, s3_0 = gz_c0 * x_c0;
                 d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0;
                 d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
                 cgtp_store_stream<1>(d_w_out + 64, d_w_v);
@@ -235,12 +220,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p4 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
-                const real cw_c0 = cw_v[0];
-                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0;
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0], gz_c0 = gz_s5[0];
+                const real gz_c1 = gz_s5[1], gz_c2 = gz_s5[2], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
+                const real ax_c2 = ax_s2[2], cw_c0 = cw_v[0], s0_0 = y_[0] * cw_c0 + by_[0] * w_c0;
                 const real s1_0 = y_[0] * w_c0;
                 d_gz_s5[0] = d_gz_s5[0] + s1_0 * ax_c0 + s0_0 * x_c0;
                 d_gz_s5[1] = d_gz_s5[1] + s1_0 * ax_c1 + s0_0 * x_c1;
@@ -262,12 +244,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p7 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2];
-                const real ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2];
-                const real cw_c0 = cw_v[0];
-                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0;
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0], gz_c0 = gz_s9[0];
+                const real gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], ax_c0 = ax_s3[0], ax_c1 = ax_s3[1];
+                const real ax_c2 = ax_s3[2], cw_c0 = cw_v[0], s0_0 = y_[0] * cw_c0 + by_[0] * w_c0;
                 const real s1_0 = y_[0] * w_c0;
                 d_gz_s9[0] = d_gz_s9[0] + s1_0 * ax_c0 + s0_0 * x_c0;
                 d_gz_s9[1] = d_gz_s9[1] + s1_0 * ax_c1 + s0_0 * x_c1;
@@ -289,11 +268,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p1 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s0[0];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s7[0], gz_c1 = gz_s7[1], gz_c2 = gz_s7[2];
-                const real ax_c0 = ax_s0[0];
-                const real cw_c0 = cw_v[0];
+                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1];
+                const real gz_c2 = gz_s7[2], ax_c0 = ax_s0[0], cw_c0 = cw_v[0];
                 const real u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
                 const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
@@ -315,11 +291,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p3 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s1[0];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s4[0], gz_c1 = gz_s4[1], gz_c2 = gz_s4[2];
-                const real ax_c0 = ax_s1[0];
-                const real cw_c0 = cw_v[0];
+                const real x_c0 = x_s1[0], w_c0 = w_v[0], gz_c0 = gz_s4[0], gz_c1 = gz_s4[1];
+                const real gz_c2 = gz_s4[2], ax_c0 = ax_s1[0], cw_c0 = cw_v[0];
                 const real u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
                 const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
@@ -341,17 +314,13 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p5 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s3[0];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
-                const real cw_c0 = cw_v[0];
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0], gz_c0 = gz_s3[0];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], cw_c0 = cw_v[0];
                 const real s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
                 const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
                 d_gz_s3[0] = d_gz_s3[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
-                const real s3_0 = w_c0 * gz_c0;
-                const real s4_0 = cw_c0 * gz_c0;
+                const real s3_0 = w_c0 * gz_c0, s4_0 = cw_c0 * gz_c0;
                 d_x_s2[0] = d_x_s2[0] + s3_0 * by_[1] + s4_0 * y_[1];
                 d_x_s2[1] = d_x_s2[1] + s3_0 * by_[2] + s4_0 * y_[2];
                 d_x_s2[2] = d_x_s2[2] + s3_0 * by_[3] + s4_0 * y_[3];
@@ -368,29 +337,18 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p6 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s8[0], gz_c1 = gz_s8[1], gz_c2 = gz_s8[2];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
-                const real cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2;
-                const real l0_0 = by_[3] * gz_c1 - by_[2] * gz_c2;
-                const real l0_1 = by_[3] * gz_c0 - by_[1] * gz_c2;
-                const real l0_2 = by_[2] * gz_c0 - by_[1] * gz_c1;
-                const real l1_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
-                const real l1_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
-                const real l1_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0], gz_c0 = gz_s8[0];
+                const real gz_c1 = gz_s8[1], gz_c2 = gz_s8[2], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
+                const real ax_c2 = ax_s2[2], cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
+                const real l0_0 = by_[3] * gz_c1 - by_[2] * gz_c2, l0_1 = by_[3] * gz_c0 - by_[1] * gz_c2;
+                const real l0_2 = by_[2] * gz_c0 - by_[1] * gz_c1, l1_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
+                const real l1_1 = y_[3] * gz_c0 - y_[1] * gz_c2, l1_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
                 const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                d_gz_s8[0] = d_gz_s8[0] + y_[3] * v0_1 - y_[2] * v0_2 + by_[3] * u2_1
-                    - by_[2] * u2_2;
-                d_gz_s8[1] = d_gz_s8[1] - y_[3] * v0_0 + y_[1] * v0_2 - by_[3] * u2_0
-                    + by_[1] * u2_2;
-                d_gz_s8[2] = d_gz_s8[2] + y_[2] * v0_0 - y_[1] * v0_1 + by_[2] * u2_0
-                    - by_[1] * u2_1;
+                d_gz_s8[0] = d_gz_s8[0] + y_[3] * v0_1 - y_[2] * v0_2 + by_[3] * u2_1 - by_[2] * u2_2;
+                d_gz_s8[1] = d_gz_s8[1] - y_[3] * v0_0 + y_[1] * v0_2 - by_[3] * u2_0 + by_[1] * u2_2;
+                d_gz_s8[2] = d_gz_s8[2] + y_[2] * v0_0 - y_[1] * v0_1 + by_[2] * u2_0 - by_[1] * u2_1;
                 d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
                 d_x_s2[1] = d_x_s2[1] + w_c0 * l0_1 + cw_c0 * l1_1;
                 d_x_s2[2] = d_x_s2[2] - w_c0 * l0_2 - cw_c0 * l1_2;
@@ -408,17 +366,13 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p8 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s1[0];
-                const real ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2];
-                const real cw_c0 = cw_v[0];
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0], gz_c0 = gz_s1[0];
+                const real ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2], cw_c0 = cw_v[0];
                 const real s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
                 const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
                 d_gz_s1[0] = d_gz_s1[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
-                const real s3_0 = w_c0 * gz_c0;
-                const real s4_0 = cw_c0 * gz_c0;
+                const real s3_0 = w_c0 * gz_c0, s4_0 = cw_c0 * gz_c0;
                 d_x_s3[0] = d_x_s3[0] + s3_0 * by_[1] + s4_0 * y_[1];
                 d_x_s3[1] = d_x_s3[1] + s3_0 * by_[2] + s4_0 * y_[2];
                 d_x_s3[2] = d_x_s3[2] + s3_0 * by_[3] + s4_0 * y_[3];
@@ -435,29 +389,18 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 real cw_v[1];
                 cgtp_load<1>(cw_v, at.cw_p9 + lane);
                 real d_w_v[1];
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real w_c0 = w_v[0];
-                const real gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
-                const real ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2];
-                const real cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2;
-                const real l0_0 = by_[3] * gz_c1 - by_[2] * gz_c2;
-                const real l0_1 = by_[3] * gz_c0 - by_[1] * gz_c2;
-                const real l0_2 = by_[2] * gz_c0 - by_[1] * gz_c1;
-                const real l1_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
-                const real l1_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
-                const real l1_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0], gz_c0 = gz_s6[0];
+                const real gz_c1 = gz_s6[1], gz_c2 = gz_s6[2], ax_c0 = ax_s3[0], ax_c1 = ax_s3[1];
+                const real ax_c2 = ax_s3[2], cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
+                const real l0_0 = by_[3] * gz_c1 - by_[2] * gz_c2, l0_1 = by_[3] * gz_c0 - by_[1] * gz_c2;
+                const real l0_2 = by_[2] * gz_c0 - by_[1] * gz_c1, l1_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
+                const real l1_1 = y_[3] * gz_c0 - y_[1] * gz_c2, l1_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
                 const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                d_gz_s6[0] = d_gz_s6[0] + y_[3] * v0_1 - y_[2] * v0_2 + by_[3] * u2_1
-                    - by_[2] * u2_2;
-                d_gz_s6[1] = d_gz_s6[1] - y_[3] * v0_0 + y_[1] * v0_2 - by_[3] * u2_0
-                    + by_[1] * u2_2;
-                d_gz_s6[2] = d_gz_s6[2] + y_[2] * v0_0 - y_[1] * v0_1 + by_[2] * u2_0
-                    - by_[1] * u2_1;
+                d_gz_s6[0] = d_gz_s6[0] + y_[3] * v0_1 - y_[2] * v0_2 + by_[3] * u2_1 - by_[2] * u2_2;
+                d_gz_s6[1] = d_gz_s6[1] - y_[3] * v0_0 + y_[1] * v0_2 - by_[3] * u2_0 + by_[1] * u2_2;
+                d_gz_s6[2] = d_gz_s6[2] + y_[2] * v0_0 - y_[1] * v0_1 + by_[2] * u2_0 - by_[1] * u2_1;
                 d_x_s3[0] = d_x_s3[0] - w_c0 * l0_0 - cw_c0 * l1_0;
                 d_x_s3[1] = d_x_s3[1] + w_c0 * l0_1 + cw_c0 * l1_1;
                 d_x_s3[2] = d_x_s3[2] - w_c0 * l0_2 - cw_c0 * l1_2;
@@ -474,9 +417,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             cgtp_store_lane(own.staging.edge.d_x_s2, d_x_s2, lane);
             cgtp_store_lane(own.staging.edge.d_x_s3, d_x_s3, lane);
             cgtp_sync_warp();
-            cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)256,
-                channel_block, lane, own.staging.edge.d_x_s0, own.staging.edge.d_x_s1,
-                own.staging.edge.d_x_s2, own.staging.edge.d_x_s3);
+            cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)256, channel_block, lane,
+                own.staging.edge.d_x_s0, own.staging.edge.d_x_s1, own.staging.edge.d_x_s2,
+                own.staging.edge.d_x_s3);
         }
         if (tile.continued && node == tile.node) {
             /* the receiver begins in an earlier tile, whose warp adds these sums */
@@ -498,17 +441,16 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         }
         cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
         cgtp_scale_segments<set_0_z>(d_gz_);
-        cgtp_store_segments<set_0_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 704,
-            channel_block, cgtp_reload_lane());
+        cgtp_store_segments<set_0_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 704, channel_block,
+            cgtp_reload_lane());
     }
 }
 
-/* double_backward_convolution: blocks of 128 threads, 3 per multiprocessor, each with 76288 bytes
- * of dynamic shared memory; as many as the device holds at a time, on small ones in several waves.
- * 148 registers per thread are predicted. No wait lasts for ever: a warp waits for its own copies,
- * for the warps of its group, which take the same tiles, and for signals of tiles after its own,
- * which were taken before by warps that run or have ended; the last tile waits for none. nodes:
- * receivers per tile (see cgtp_tile_scheduler). */
+/* double_backward_convolution: blocks of 128 threads, 3 per multiprocessor, each with 76288 bytes of dynamic
+ * shared memory; as many as the device holds at a time, on small ones in several waves. 148 registers per
+ * thread are predicted. No wait lasts for ever: a warp waits for its own copies, for the warps of its group,
+ * which take the same tiles, and for signals of tiles after its own, which were taken before by warps that
+ * run or have ended; the last tile waits for none. nodes: receivers per tile (see cgtp_tile_scheduler). */
 template <int nodes>
 CGTP_KERNEL(128, 3) double_backward_convolution(const launch l, const cgtp_partition<1> partition)
 {
@@ -522,8 +464,7 @@ CGTP_KERNEL(128, 3) double_backward_convolution(const launch l, const cgtp_parti
     warp_0 &own = block.warp[cgtp_warp()];
     unsigned *const queue = l.counters_double_backward_convolution + 1;
     const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile);
-    for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0;
-        t = tiles.next(l.graph, queue, NULL))
+    for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0; t = tiles.next(l.graph, queue, NULL))
         double_backward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], stream, keep);
 }
 
@@ -572,10 +513,10 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
         CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW | CGTP_NEEDS_BY_SENDER);
     if (status)
         return status;
-    const cgtp_array arrays[] = {{x_, graph->senders, 256}, {y_, graph->items, 4},
-        {w_, graph->items, 320}, {gz_, graph->receivers, 704}, {ax_, graph->senders, 256},
-        {by_, graph->items, 4}, {cw_, graph->items, 320}, {d_gz_, graph->receivers, 704},
-        {d_x_, graph->senders, 256}, {d_y_, graph->items, 4}, {d_w_, graph->items, 320}};
+    const cgtp_array arrays[] = {{x_, graph->senders, 256}, {y_, graph->items, 4}, {w_, graph->items, 320},
+        {gz_, graph->receivers, 704}, {ax_, graph->senders, 256}, {by_, graph->items, 4},
+        {cw_, graph->items, 320}, {d_gz_, graph->receivers, 704}, {d_x_, graph->senders, 256},
+        {d_y_, graph->items, 4}, {d_w_, graph->items, 320}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
     launch l = {*graph, x_, y_, w_, gz_, ax_, by_, cw_, d_gz_, d_x_, d_y_, d_w_};
@@ -592,16 +533,15 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
     if (graph->items) {
         /* by path set: instructions per edge and channel block; channel blocks */
         static const int cost[] = {557}, channel_blocks[] = {1};
-        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 3, 4, graph->items,
-            cost, channel_blocks, true);
+        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 3, 4, graph->items, cost,
+            channel_blocks, true);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::double_backward_convolution<CGTP_FEW_NODES>
             : code::double_backward_convolution<0>, cgtp_partition_blocks(partition), 128,
             sizeof(code::double_backward_convolution_block), stream, l, partition)))
             return status;
     }
-    if ((status = cgtp_launch_early(code::double_backward_gather_d_x_, graph->senders, 128, 0,
-        stream, l)))
+    if ((status = cgtp_launch_early(code::double_backward_gather_d_x_, graph->senders, 128, 0, stream, l)))
         return status;
     return CGTP_OK;
 }

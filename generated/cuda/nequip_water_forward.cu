@@ -50,12 +50,12 @@ namespace code
 struct alignas(16) stage_0 {
     real x_s0[32], x_s1[32], x_s2[96], x_s3[96]; /* x, by irreps segment */
     real y_[4];
-    real w_p0[32], w_p1[32], w_p2[32], w_p3[32], w_p4[32], w_p5[32], w_p6[32], w_p7[32], w_p8[32],
-        w_p9[32]; /* w, by path */
+    real w_p0[32], w_p1[32], w_p2[32], w_p3[32], w_p4[32], w_p5[32], w_p6[32], w_p7[32], w_p8[32], w_p9[32];
+        /* w, by path */
     unsigned char padding0[112]; /* to whole lines */
 };
-static_assert(sizeof(stage_0) == 2432 && offsetof(stage_0, y_) == 1024
-    && offsetof(stage_0, w_p0) == 1040, "as planned");
+static_assert(sizeof(stage_0) == 2432 && offsetof(stage_0, y_) == 1024 && offsetof(stage_0, w_p0) == 1040,
+    "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
@@ -66,8 +66,8 @@ struct alignas(16) warp_0 {
     cgtp_tile tile;
     unsigned char padding0[104]; /* to whole lines */
 };
-static_assert(sizeof(warp_0) == 14080 && offsetof(warp_0, staging) == 9728
-    && offsetof(warp_0, tile) == 13824, "as planned");
+static_assert(sizeof(warp_0) == 14080 && offsetof(warp_0, staging) == 9728 && offsetof(warp_0, tile) == 13824,
+    "as planned");
 
 /* The shared memory of a block. */
 struct alignas(16) forward_convolution_block {
@@ -89,8 +89,8 @@ struct set_0_w : set_0 {
     static constexpr int64_t offset[] = {0, 32, 64, 96, 128, 160, 192, 224, 256, 288};
 };
 struct set_0_z : set_0 {
-    static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416},
-        {3, 128}, {1, 96}, {3, 512}, {1, 32}, {3, 320}};
+    static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416}, {3, 128},
+        {1, 96}, {3, 512}, {1, 32}, {3, 320}};
     static constexpr real factor[] = {
         1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z2, z5, z9, z7, z4 */
         0x1.279a74p-1f, /* z3: sqrt(1/3) */
@@ -102,9 +102,8 @@ struct set_0_z : set_0 {
 
 /* Path set 0: the edges of tile `number`, for one channel block. partial_row: the set's first. */
 template <int nodes>
-CGTP_DEVICE void forward_convolution_0(const launch &l,
-    const cgtp_tile_scheduler<nodes, 0, true> &tiles, int number, int channel_block, warp_0 &own,
-    int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
+CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_scheduler<nodes, 0, true> &tiles,
+    int number, int channel_block, warp_0 &own, int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
 {
     const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
@@ -120,11 +119,10 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)256, channel_block, lane, keep,
-            to.x_s0, to.x_s1, to.x_s2, to.x_s3);
+        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)256, channel_block, lane, keep, to.x_s0, to.x_s1,
+            to.x_s2, to.x_s3);
         cgtp_copy_row(to.y_, l.y_ + (first + edge) * 4, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 320, channel_block, lane,
-            stream);
+        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 320, channel_block, lane, stream);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -135,8 +133,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
         real z_[22] = {0};
         real *const z_s0 = z_, *const z_s2 = z_ + 1, *const z_s5 = z_ + 2, *const z_s9 = z_ + 5,
-            *const z_s7 = z_ + 8, *const z_s4 = z_ + 11, *const z_s3 = z_ + 14,
-            *const z_s8 = z_ + 15, *const z_s1 = z_ + 18, *const z_s6 = z_ + 19;
+            *const z_s7 = z_ + 8, *const z_s4 = z_ + 11, *const z_s3 = z_ + 14, *const z_s8 = z_ + 15,
+            *const z_s1 = z_ + 18, *const z_s6 = z_ + 19;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
@@ -151,25 +149,21 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                * 1 fma, 1 mul per channel */
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p0 + lane);
-                const real x_c0 = x_s0[0];
-                const real w_c0 = w_v[0];
+                const real x_c0 = x_s0[0], w_c0 = w_v[0];
                 z_s0[0] = z_s0[0] + y_[0] * w_c0 * x_c0;
             }
             { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 1 fma, 1 mul per channel */
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p2 + lane);
-                const real x_c0 = x_s1[0];
-                const real w_c0 = w_v[0];
+                const real x_c0 = x_s1[0], w_c0 = w_v[0];
                 z_s2[0] = z_s2[0] + y_[0] * w_c0 * x_c0;
             }
             { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 3 fma, 1 mul per channel */
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p4 + lane);
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real w_c0 = w_v[0];
-                const real s0_0 = y_[0] * w_c0;
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0], s0_0 = y_[0] * w_c0;
                 z_s5[0] = z_s5[0] + s0_0 * x_c0;
                 z_s5[1] = z_s5[1] + s0_0 * x_c1;
                 z_s5[2] = z_s5[2] + s0_0 * x_c2;
@@ -178,9 +172,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                * 3 fma, 1 mul per channel */
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p7 + lane);
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real w_c0 = w_v[0];
-                const real s0_0 = y_[0] * w_c0;
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0], s0_0 = y_[0] * w_c0;
                 z_s9[0] = z_s9[0] + s0_0 * x_c0;
                 z_s9[1] = z_s9[1] + s0_0 * x_c1;
                 z_s9[2] = z_s9[2] + s0_0 * x_c2;
@@ -189,8 +181,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                * 3 fma, 1 mul per channel */
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p1 + lane);
-                const real x_c0 = x_s0[0];
-                const real w_c0 = w_v[0];
+                const real x_c0 = x_s0[0], w_c0 = w_v[0];
                 const real u0_0 = w_c0 * x_c0;
                 z_s7[0] = z_s7[0] + u0_0 * y_[1];
                 z_s7[1] = z_s7[1] + u0_0 * y_[2];
@@ -200,8 +191,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                * 3 fma, 1 mul per channel */
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p3 + lane);
-                const real x_c0 = x_s1[0];
-                const real w_c0 = w_v[0];
+                const real x_c0 = x_s1[0], w_c0 = w_v[0];
                 const real u0_0 = w_c0 * x_c0;
                 z_s4[0] = z_s4[0] + u0_0 * y_[1];
                 z_s4[1] = z_s4[1] + u0_0 * y_[2];
@@ -211,8 +201,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                * 3 fma, 1 mul per channel */
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p5 + lane);
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real w_c0 = w_v[0];
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0];
                 const real r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 z_s3[0] = z_s3[0] + w_c0 * r0_0;
             }
@@ -220,11 +209,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                * sqrt(1/2) x3; 6 fma, 3 mul per channel */
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p6 + lane);
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real w_c0 = w_v[0];
-                const real u0_0 = w_c0 * x_c0;
-                const real u0_1 = w_c0 * x_c1;
-                const real u0_2 = w_c0 * x_c2;
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0];
+                const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                 z_s8[0] = z_s8[0] + y_[3] * u0_1 - y_[2] * u0_2;
                 z_s8[1] = z_s8[1] - y_[3] * u0_0 + y_[1] * u0_2;
                 z_s8[2] = z_s8[2] + y_[2] * u0_0 - y_[1] * u0_1;
@@ -233,8 +219,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                * 3 fma, 1 mul per channel */
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p8 + lane);
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real w_c0 = w_v[0];
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0];
                 const real r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 z_s1[0] = z_s1[0] + w_c0 * r0_0;
             }
@@ -242,11 +227,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
                * sqrt(1/2) x3; 6 fma, 3 mul per channel */
                 real w_v[1];
                 cgtp_load<1>(w_v, at.w_p9 + lane);
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real w_c0 = w_v[0];
-                const real u0_0 = w_c0 * x_c0;
-                const real u0_1 = w_c0 * x_c1;
-                const real u0_2 = w_c0 * x_c2;
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0];
+                const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                 z_s6[0] = z_s6[0] + y_[3] * u0_1 - y_[2] * u0_2;
                 z_s6[1] = z_s6[1] - y_[3] * u0_0 + y_[1] * u0_2;
                 z_s6[2] = z_s6[2] + y_[2] * u0_0 - y_[1] * u0_1;
@@ -255,8 +237,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
         if (tile.continued && node == tile.node) {
             /* the receiver begins in an earlier tile, whose warp adds these sums */
             const int64_t row = partial_row + tile.number;
-            cgtp_spill_partial<22>(l.partial_forward_convolution + row * PARTIAL_forward_convolution
-                + lane, z_);
+            cgtp_spill_partial<22>(l.partial_forward_convolution + row * PARTIAL_forward_convolution + lane,
+                z_);
             cgtp_signal(l.flag_forward_convolution + row);
             continue;
         }
@@ -266,22 +248,21 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
             for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
                 const int64_t row = partial_row + t;
                 cgtp_wait(l.flag_forward_convolution + row);
-                cgtp_add_partial<22>(z_, l.partial_forward_convolution
-                    + row * PARTIAL_forward_convolution + lane);
+                cgtp_add_partial<22>(z_, l.partial_forward_convolution + row * PARTIAL_forward_convolution
+                    + lane);
             }
         }
         cgtp_scale_segments<set_0_z>(z_);
-        cgtp_store_segments<set_0_z>(own.staging.rows, z_, l.z_ + (int64_t)node * 704,
-            channel_block, cgtp_reload_lane());
+        cgtp_store_segments<set_0_z>(own.staging.rows, z_, l.z_ + (int64_t)node * 704, channel_block,
+            cgtp_reload_lane());
     }
 }
 
-/* forward_convolution: blocks of 128 threads, 4 per multiprocessor, each with 56320 bytes of
- * dynamic shared memory; as many as the device holds at a time, on small ones in several waves. 78
- * registers per thread are predicted. No wait lasts for ever: a warp waits for its own copies, for
- * the warps of its group, which take the same tiles, and for signals of tiles after its own, which
- * were taken before by warps that run or have ended; the last tile waits for none. nodes: receivers
- * per tile (see cgtp_tile_scheduler). */
+/* forward_convolution: blocks of 128 threads, 4 per multiprocessor, each with 56320 bytes of dynamic shared
+ * memory; as many as the device holds at a time, on small ones in several waves. 78 registers per thread are
+ * predicted. No wait lasts for ever: a warp waits for its own copies, for the warps of its group, which take
+ * the same tiles, and for signals of tiles after its own, which were taken before by warps that run or have
+ * ended; the last tile waits for none. nodes: receivers per tile (see cgtp_tile_scheduler). */
 template <int nodes>
 CGTP_KERNEL(128, 4) forward_convolution(const launch l, const cgtp_partition<1> partition)
 {
@@ -295,8 +276,7 @@ CGTP_KERNEL(128, 4) forward_convolution(const launch l, const cgtp_partition<1> 
     warp_0 &own = block.warp[cgtp_warp()];
     unsigned *const queue = l.counters_forward_convolution + 1;
     const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile);
-    for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0;
-        t = tiles.next(l.graph, queue, NULL))
+    for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0; t = tiles.next(l.graph, queue, NULL))
         forward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], stream, keep);
 }
 
@@ -306,8 +286,7 @@ CGTP_KERNEL(128, 4) forward_convolution(const launch l, const cgtp_partition<1> 
 static size_t layout(const cgtp_graph *, launch &l, void *base)
 {
     cgtp_workspace space(base);
-    l.counters_forward_convolution = space.area<unsigned>(cgtp_counters(1, 1,
-        cgtp_multiprocessors()));
+    l.counters_forward_convolution = space.area<unsigned>(cgtp_counters(1, 1, cgtp_multiprocessors()));
     l.flag_forward_convolution = space.area<unsigned>(cgtp_partial_rows(4, 4, 1));
     l.partial_forward_convolution = space.area<real>(cgtp_partial_rows(4, 4, 1), 704);
     return space.bytes();
@@ -328,8 +307,8 @@ extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float
         CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW);
     if (status)
         return status;
-    const cgtp_array arrays[] = {{x_, graph->senders, 256}, {y_, graph->items, 4},
-        {w_, graph->items, 320}, {z_, graph->receivers, 704}};
+    const cgtp_array arrays[] = {{x_, graph->senders, 256}, {y_, graph->items, 4}, {w_, graph->items, 320},
+        {z_, graph->receivers, 704}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
     launch l = {*graph, x_, y_, w_, z_};
@@ -337,17 +316,16 @@ extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float
         return CGTP_MISALIGNED;
     if (!workspace || workspace_bytes < layout(graph, l, workspace))
         return CGTP_WORKSPACE;
-    if ((status = cgtp_clear(cgtp_areas<3>{{z_, l.counters_forward_convolution,
-        l.flag_forward_convolution}, {(size_t)(graph->items ? 0
-        : graph->receivers) * 704 * sizeof(real), (size_t)(cgtp_counters(1, 1,
-        cgtp_multiprocessors())) * sizeof(unsigned), (size_t)(cgtp_partial_rows(4, 4,
-        1)) * sizeof(unsigned)}}, stream)))
+    if ((status = cgtp_clear(cgtp_areas<3>{{z_, l.counters_forward_convolution, l.flag_forward_convolution},
+        {(size_t)(graph->items ? 0 : graph->receivers) * 704 * sizeof(real),
+        (size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned),
+        (size_t)(cgtp_partial_rows(4, 4, 1)) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
         /* by path set: instructions per edge and channel block; channel blocks */
         static const int cost[] = {181}, channel_blocks[] = {1};
-        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items,
-            cost, channel_blocks, true);
+        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items, cost,
+            channel_blocks, true);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::forward_convolution<CGTP_FEW_NODES>
             : code::forward_convolution<0>, cgtp_partition_blocks(partition), 128,
