@@ -27,37 +27,22 @@ struct launch {
     real *scratch_loops;
 };
 
-static const real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
-static const real K1_10 = 0x1.43d136p-2f; /* sqrt(1/10) */
-static const real K3_10 = 0x1.186f18p-1f; /* sqrt(3/10) */
-static const real K2_5 = 0x1.43d136p-1f; /* sqrt(2/5) */
-static const real K1_2 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-static const real K1_6 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
-static const real K2_3 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
-static const real K1_42 = 0x1.3c0366p-3f; /* sqrt(1/42) */
-static const real K5_14 = 0x1.31fa8p-1f; /* sqrt(5/14) */
-static const real K5_21 = 0x1.f3a92cp-2f; /* sqrt(5/21) */
-static const real K1_7 = 0x1.83091ep-2f; /* sqrt(1/7) */
-static const real K8_21 = 0x1.3c0366p-1f; /* sqrt(8/21) */
-static const real K2_7 = 0x1.11aceep-1f; /* sqrt(2/7) */
-static const real K3_7 = 0x1.4f2ec4p-1f; /* sqrt(3/7) */
-static const real K1_30 = 0x1.75e974p-3f; /* sqrt(1/30) */
-static const real K8_15 = 0x1.75e974p-1f; /* sqrt(8/15) */
-static const real K1_5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-static const real K3_5 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-static const real K1_70 = 0x1.e990cep-4f; /* sqrt(1/70) */
-static const real K3_14 = 0x1.da0518p-2f; /* sqrt(3/14) */
-static const real K3_35 = 0x1.2bcbe8p-2f; /* sqrt(3/35) */
-static const real K6_35 = 0x1.a7f9eep-2f; /* sqrt(6/35) */
-static const real K8_35 = 0x1.e990cep-2f; /* sqrt(8/35) */
-static const real K9_35 = 0x1.03a1a2p-1f; /* sqrt(9/35) */
-static const real K1_14 = 0x1.11aceep-2f; /* sqrt(1/14) */
-static const real K1_12 = 0x1.279a74p-2f; /* sqrt(1/12) */
-static const real K5_24 = 0x1.d363d2p-2f; /* sqrt(5/24) */
-static const real K5_12 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
-static const real K1_8 = 0x1.6a09e6p-2f; /* sqrt(1/8) */
-static const real K3_20 = 0x1.8c97fp-2f; /* sqrt(3/20) */
-static const real K4_15 = 0x1.08654ap-1f; /* sqrt(4/15) */
+static const real K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */, K1_10 = 0x1.43d136p-2f /* sqrt(1/10) */;
+static const real K3_10 = 0x1.186f18p-1f /* sqrt(3/10) */, K2_5 = 0x1.43d136p-1f /* sqrt(2/5) */;
+static const real K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */, K1_6 = 0x1.a20bd8p-2f /* sqrt(1/6) */;
+static const real K2_3 = 0x1.a20bd8p-1f /* sqrt(2/3) */, K1_42 = 0x1.3c0366p-3f /* sqrt(1/42) */;
+static const real K5_14 = 0x1.31fa8p-1f /* sqrt(5/14) */, K5_21 = 0x1.f3a92cp-2f /* sqrt(5/21) */;
+static const real K1_7 = 0x1.83091ep-2f /* sqrt(1/7) */, K8_21 = 0x1.3c0366p-1f /* sqrt(8/21) */;
+static const real K2_7 = 0x1.11aceep-1f /* sqrt(2/7) */, K3_7 = 0x1.4f2ec4p-1f /* sqrt(3/7) */;
+static const real K1_30 = 0x1.75e974p-3f /* sqrt(1/30) */, K8_15 = 0x1.75e974p-1f /* sqrt(8/15) */;
+static const real K1_5 = 0x1.c9f25cp-2f /* sqrt(1/5) */, K3_5 = 0x1.8c97fp-1f /* sqrt(3/5) */;
+static const real K1_70 = 0x1.e990cep-4f /* sqrt(1/70) */, K3_14 = 0x1.da0518p-2f /* sqrt(3/14) */;
+static const real K3_35 = 0x1.2bcbe8p-2f /* sqrt(3/35) */, K6_35 = 0x1.a7f9eep-2f /* sqrt(6/35) */;
+static const real K8_35 = 0x1.e990cep-2f /* sqrt(8/35) */, K9_35 = 0x1.03a1a2p-1f /* sqrt(9/35) */;
+static const real K1_14 = 0x1.11aceep-2f /* sqrt(1/14) */, K1_12 = 0x1.279a74p-2f /* sqrt(1/12) */;
+static const real K5_24 = 0x1.d363d2p-2f /* sqrt(5/24) */, K5_12 = 0x1.4a7e9cp-1f /* sqrt(5/12) */;
+static const real K1_8 = 0x1.6a09e6p-2f /* sqrt(1/8) */, K3_20 = 0x1.8c97fp-2f /* sqrt(3/20) */;
+static const real K4_15 = 0x1.08654ap-1f /* sqrt(4/15) */;
 
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment xsegments[] = {
@@ -81,8 +66,7 @@ static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
         const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u];
         gx_[u] = gx_[u] + w_c0 * y_c0 * gz_c0;
         const real s0_0 = gz_c0 * x_c0;
-        gy_[u] = gy_[u] + s0_0 * w_c0;
-        gw_[u] = s0_0 * y_c0;
+        gy_[u] = gy_[u] + s0_0 * w_c0, gw_[u] = s0_0 * y_c0;
     }
 }
 
@@ -94,12 +78,9 @@ static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real u0_0 = w_c0 * x_c0;
-        const real l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
-        gx_[u] = gx_[u] + w_c0 * l0_0;
-        gy_[u] = gy_[u] + u0_0 * gz_c0;
-        gy_[lda + u] = gy_[lda + u] + u0_0 * gz_c1;
-        gy_[2 * lda + u] = gy_[2 * lda + u] + u0_0 * gz_c2;
+        const real u0_0 = w_c0 * x_c0, l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
+        gx_[u] = gx_[u] + w_c0 * l0_0, gy_[u] = gy_[u] + u0_0 * gz_c0;
+        gy_[lda + u] = gy_[lda + u] + u0_0 * gz_c1, gy_[2 * lda + u] = gy_[2 * lda + u] + u0_0 * gz_c2;
         gw_[u] = x_c0 * l0_0;
     }
 }
@@ -112,16 +93,12 @@ static void uvu_0_2_2(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real u0_0 = w_c0 * x_c0;
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], u0_0 = w_c0 * x_c0;
         const real l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2 + y_c3 * gz_c3 + y_c4 * gz_c4;
-        gx_[u] = gx_[u] + w_c0 * l0_0;
-        gy_[u] = gy_[u] + u0_0 * gz_c0;
-        gy_[lda + u] = gy_[lda + u] + u0_0 * gz_c1;
-        gy_[2 * lda + u] = gy_[2 * lda + u] + u0_0 * gz_c2;
+        gx_[u] = gx_[u] + w_c0 * l0_0, gy_[u] = gy_[u] + u0_0 * gz_c0;
+        gy_[lda + u] = gy_[lda + u] + u0_0 * gz_c1, gy_[2 * lda + u] = gy_[2 * lda + u] + u0_0 * gz_c2;
         gy_[3 * lda + u] = gy_[3 * lda + u] + u0_0 * gz_c3;
-        gy_[4 * lda + u] = gy_[4 * lda + u] + u0_0 * gz_c4;
-        gw_[u] = x_c0 * l0_0;
+        gy_[4 * lda + u] = gy_[4 * lda + u] + u0_0 * gz_c4, gw_[u] = x_c0 * l0_0;
     }
 }
 
@@ -135,19 +112,15 @@ static void uvu_0_3_3(int64_t n, int64_t lda, const real *restrict x_, const rea
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
         const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
-        const real gz_c6 = gz_[6 * n + u];
-        const real u0_0 = w_c0 * x_c0;
+        const real gz_c6 = gz_[6 * n + u], u0_0 = w_c0 * x_c0;
         const real l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2 + y_c3 * gz_c3 + y_c4 * gz_c4
             + y_c5 * gz_c5 + y_c6 * gz_c6;
-        gx_[u] = gx_[u] + w_c0 * l0_0;
-        gy_[u] = gy_[u] + u0_0 * gz_c0;
-        gy_[lda + u] = gy_[lda + u] + u0_0 * gz_c1;
-        gy_[2 * lda + u] = gy_[2 * lda + u] + u0_0 * gz_c2;
+        gx_[u] = gx_[u] + w_c0 * l0_0, gy_[u] = gy_[u] + u0_0 * gz_c0;
+        gy_[lda + u] = gy_[lda + u] + u0_0 * gz_c1, gy_[2 * lda + u] = gy_[2 * lda + u] + u0_0 * gz_c2;
         gy_[3 * lda + u] = gy_[3 * lda + u] + u0_0 * gz_c3;
         gy_[4 * lda + u] = gy_[4 * lda + u] + u0_0 * gz_c4;
         gy_[5 * lda + u] = gy_[5 * lda + u] + u0_0 * gz_c5;
-        gy_[6 * lda + u] = gy_[6 * lda + u] + u0_0 * gz_c6;
-        gw_[u] = x_c0 * l0_0;
+        gy_[6 * lda + u] = gy_[6 * lda + u] + u0_0 * gz_c6, gw_[u] = x_c0 * l0_0;
     }
 }
 
@@ -156,15 +129,13 @@ static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x_, const rea
                       const real *restrict w_, const real *restrict gz_, real *restrict gx_,
                       real *restrict gy_, real *restrict gw_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1, y_f2 = K1_3 * y_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1;
+    const real y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
         const real s0_0 = w_c0 * gz_c0;
-        gx_[u] = gx_[u] + s0_0 * y_f0;
-        gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
-        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2;
-        gy_[u] = gy_[u] + s0_0 * x_c0 * K1_3;
+        gx_[u] = gx_[u] + s0_0 * y_f0, gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2, gy_[u] = gy_[u] + s0_0 * x_c0 * K1_3;
         gy_[lda + u] = gy_[lda + u] + s0_0 * x_c1 * K1_3;
         gy_[2 * lda + u] = gy_[2 * lda + u] + s0_0 * x_c2 * K1_3;
         const real s1_0 = x_c0 * y_f0 + x_c1 * y_f1 + x_c2 * y_f2;
@@ -180,12 +151,10 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], s0_0 = w_c0 * y_c0;
-        gx_[u] = gx_[u] + s0_0 * gz_c0;
-        gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
+        gx_[u] = gx_[u] + s0_0 * gz_c0, gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
         gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2;
         const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-        gy_[u] = gy_[u] + w_c0 * s1_0;
-        gw_[u] = y_c0 * s1_0;
+        gy_[u] = gy_[u] + w_c0 * s1_0, gw_[u] = y_c0 * s1_0;
     }
 }
 
@@ -199,19 +168,16 @@ static void uvu_1_2_1(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_f4 = K3_10 * y_c3, y_f5 = s0_0 - K3_10 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
-        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
-        const real l0_0 = y_f0 * gz_c0 - y_f1 * gz_c1 - y_f2 * gz_c2;
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2, l0_0 = y_f0 * gz_c0 - y_f1 * gz_c1 - y_f2 * gz_c2;
         const real l0_1 = y_f1 * gz_c0 + y_f3 * gz_c1 + y_f4 * gz_c2;
         const real l0_2 = y_f2 * gz_c0 + y_f4 * gz_c1 - y_f5 * gz_c2;
-        gx_[u] = gx_[u] - w_c0 * l0_0;
-        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[u] = gx_[u] - w_c0 * l0_0, gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
         gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
         const real q1_0 = u0_0 * gz_c0, q1_1 = u0_0 * gz_c1 + u0_1 * gz_c0;
         const real q1_2 = u0_0 * gz_c2 + u0_2 * gz_c0, q1_4 = u0_1 * gz_c2 + u0_2 * gz_c1;
         const real q1_5 = u0_2 * gz_c2;
-        gy_[u] = gy_[u] + K3_10 * q1_2;
-        gy_[lda + u] = gy_[lda + u] + K3_10 * q1_1;
+        gy_[u] = gy_[u] + K3_10 * q1_2, gy_[lda + u] = gy_[lda + u] + K3_10 * q1_1;
         gy_[2 * lda + u] = gy_[2 * lda + u] - K1_10 * q1_0 + u0_1 * gz_c1 * K2_5 - K1_10 * q1_5;
         gy_[3 * lda + u] = gy_[3 * lda + u] + K3_10 * q1_4;
         gy_[4 * lda + u] = gy_[4 * lda + u] - K3_10 * q1_0 + K3_10 * q1_5;
@@ -224,9 +190,8 @@ static void uvu_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const rea
                       const real *restrict w_, const real *restrict gz_, real *restrict gx_,
                       real *restrict gy_, real *restrict gw_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0, y_f2 = K1_2 * y_c1, y_f3 = K1_6 * y_c0;
-    const real y_f4 = K2_3 * y_c1, y_f5 = K1_6 * y_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_2 * y_c1, y_f3 = K1_6 * y_c0, y_f4 = K2_3 * y_c1, y_f5 = K1_6 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
@@ -234,8 +199,7 @@ static void uvu_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const rea
         const real l0_0 = y_f0 * gz_c0 + y_f2 * gz_c1 - y_f3 * gz_c2 - y_f1 * gz_c4;
         const real l0_1 = y_f1 * gz_c1 + y_f4 * gz_c2 + y_f0 * gz_c3;
         const real l0_2 = y_f1 * gz_c0 - y_f5 * gz_c2 + y_f2 * gz_c3 + y_f0 * gz_c4;
-        gx_[u] = gx_[u] + w_c0 * l0_0;
-        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[u] = gx_[u] + w_c0 * l0_0, gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
         gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
         const real q1_0 = u0_0 * gz_c0 + u0_1 * gz_c3 + u0_2 * gz_c4;
         const real q1_1 = u0_0 * gz_c4 - u0_1 * gz_c1 - u0_2 * gz_c0, q1_2 = u0_0 * gz_c1 + u0_2 * gz_c3;
@@ -252,11 +216,8 @@ static void uvu_1_3_2(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6], s0_0 = K1_42 * y_c4;
-    const real y_f0 = s0_0 + K5_14 * y_c6, y_f1 = K5_21 * y_c1;
-    const real s1_0 = K5_14 * y_c0;
-    const real y_f2 = s1_0 - K1_42 * y_c2;
-    const real s2_0 = K1_7 * y_c3;
+    const real y_c6 = y_[6], s0_0 = K1_42 * y_c4, y_f0 = s0_0 + K5_14 * y_c6, y_f1 = K5_21 * y_c1;
+    const real s1_0 = K5_14 * y_c0, y_f2 = s1_0 - K1_42 * y_c2, s2_0 = K1_7 * y_c3;
     const real y_f3 = s2_0 + K5_21 * y_c5, y_f4 = K8_21 * y_c2, y_f5 = K2_7 * y_c2, y_f6 = K3_7 * y_c3;
     const real y_f7 = K2_7 * y_c4, y_f8 = K8_21 * y_c4, y_f9 = s2_0 - K5_21 * y_c5;
     const real y_f10 = s1_0 + K1_42 * y_c2, y_f11 = K5_21 * y_c5, y_f12 = s0_0 - K5_14 * y_c6;
@@ -267,14 +228,12 @@ static void uvu_1_3_2(int64_t n, int64_t lda, const real *restrict x_, const rea
         const real l0_0 = y_f0 * gz_c0 + y_f3 * gz_c1 - y_f5 * gz_c2 - y_f1 * gz_c3 - y_f10 * gz_c4;
         const real l0_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f6 * gz_c2 + y_f8 * gz_c3 + y_f11 * gz_c4;
         const real l0_2 = y_f2 * gz_c0 + y_f1 * gz_c1 + y_f7 * gz_c2 - y_f9 * gz_c3 - y_f12 * gz_c4;
-        gx_[u] = gx_[u] - w_c0 * l0_0;
-        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[u] = gx_[u] - w_c0 * l0_0, gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
         gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
         const real q1_0 = u0_0 * gz_c0, q1_1 = u0_0 * gz_c3 + u0_1 * gz_c0 + u0_2 * gz_c1;
         const real q1_2 = u0_2 * gz_c0, q1_3 = u0_0 * gz_c1, q1_9 = u0_2 * gz_c3, q1_10 = u0_0 * gz_c4;
         const real q1_12 = u0_2 * gz_c4;
-        gy_[u] = gy_[u] + K5_14 * q1_2 + K5_14 * q1_10;
-        gy_[lda + u] = gy_[lda + u] + K5_21 * q1_1;
+        gy_[u] = gy_[u] + K5_14 * q1_2 + K5_14 * q1_10, gy_[lda + u] = gy_[lda + u] + K5_21 * q1_1;
         gy_[2 * lda + u] = gy_[2 * lda + u] - K1_42 * q1_2 + u0_1 * gz_c1 * K8_21 + u0_0 * gz_c2 * K2_7
             + K1_42 * q1_10;
         gy_[3 * lda + u] = gy_[3 * lda + u] - K1_7 * q1_3 + u0_1 * gz_c2 * K3_7 - K1_7 * q1_9;
@@ -291,25 +250,22 @@ static void uvu_1_2_3(int64_t n, int64_t lda, const real *restrict x_, const rea
                       const real *restrict w_, const real *restrict gz_, real *restrict gx_,
                       real *restrict gy_, real *restrict gw_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K1_2 * y_c4, y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c3, y_f3 = K1_3 * y_c0;
-    const real y_f4 = K1_3 * y_c1;
-    const real s0_0 = K2_5 * y_c2;
-    const real y_f5 = s0_0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0, y_f8 = K1_5 * y_c1;
-    const real y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3, y_f12 = s0_0 - K1_30 * y_c4;
-    const real y_f13 = K1_3 * y_c4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_f0 = K1_2 * y_c4;
+    const real y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c3, y_f3 = K1_3 * y_c0, y_f4 = K1_3 * y_c1;
+    const real s0_0 = K2_5 * y_c2, y_f5 = s0_0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0;
+    const real y_f8 = K1_5 * y_c1, y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3;
+    const real y_f12 = s0_0 - K1_30 * y_c4, y_f13 = K1_3 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
         const real l0_0 = y_f0 * gz_c0 + y_f2 * gz_c1 + y_f5 * gz_c2 - y_f8 * gz_c3 - y_f7 * gz_c4
             - y_f4 * gz_c5 - y_f1 * gz_c6;
         const real l0_1 = y_f3 * gz_c1 + y_f6 * gz_c2 + y_f9 * gz_c3 + y_f11 * gz_c4 + y_f13 * gz_c5;
         const real l0_2 = y_f1 * gz_c0 + y_f4 * gz_c1 - y_f7 * gz_c2 - y_f10 * gz_c3 + y_f12 * gz_c4
             + y_f2 * gz_c5 + y_f0 * gz_c6;
-        gx_[u] = gx_[u] + w_c0 * l0_0;
-        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[u] = gx_[u] + w_c0 * l0_0, gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
         gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
         const real q1_0 = u0_0 * gz_c0 + u0_2 * gz_c6, q1_1 = u0_0 * gz_c6 - u0_2 * gz_c0;
         const real q1_2 = u0_0 * gz_c1 + u0_2 * gz_c5, q1_4 = u0_0 * gz_c5 - u0_2 * gz_c1;
@@ -329,18 +285,14 @@ static void uvu_2_2_0(int64_t n, int64_t lda, const real *restrict x_, const rea
                       const real *restrict w_, const real *restrict gz_, real *restrict gx_,
                       real *restrict gy_, real *restrict gw_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K1_5 * y_c0, y_f1 = K1_5 * y_c1, y_f2 = K1_5 * y_c2, y_f3 = K1_5 * y_c3;
-    const real y_f4 = K1_5 * y_c4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_f0 = K1_5 * y_c0;
+    const real y_f1 = K1_5 * y_c1, y_f2 = K1_5 * y_c2, y_f3 = K1_5 * y_c3, y_f4 = K1_5 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], s0_0 = w_c0 * gz_c0;
-        gx_[u] = gx_[u] + s0_0 * y_f0;
-        gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
-        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2;
-        gx_[3 * n + u] = gx_[3 * n + u] + s0_0 * y_f3;
-        gx_[4 * n + u] = gx_[4 * n + u] + s0_0 * y_f4;
-        gy_[u] = gy_[u] + s0_0 * x_c0 * K1_5;
+        gx_[u] = gx_[u] + s0_0 * y_f0, gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2, gx_[3 * n + u] = gx_[3 * n + u] + s0_0 * y_f3;
+        gx_[4 * n + u] = gx_[4 * n + u] + s0_0 * y_f4, gy_[u] = gy_[u] + s0_0 * x_c0 * K1_5;
         gy_[lda + u] = gy_[lda + u] + s0_0 * x_c1 * K1_5;
         gy_[2 * lda + u] = gy_[2 * lda + u] + s0_0 * x_c2 * K1_5;
         gy_[3 * lda + u] = gy_[3 * lda + u] + s0_0 * x_c3 * K1_5;
@@ -355,22 +307,17 @@ static void uvu_2_1_1(int64_t n, int64_t lda, const real *restrict x_, const rea
                       const real *restrict w_, const real *restrict gz_, real *restrict gx_,
                       real *restrict gy_, real *restrict gw_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K3_10 * y_c2, y_f1 = K3_10 * y_c1, y_f2 = K1_10 * y_c0, y_f3 = K3_10 * y_c0;
-    const real y_f4 = K2_5 * y_c1, y_f5 = K1_10 * y_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K3_10 * y_c2, y_f1 = K3_10 * y_c1;
+    const real y_f2 = K1_10 * y_c0, y_f3 = K3_10 * y_c0, y_f4 = K2_5 * y_c1, y_f5 = K1_10 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
-        const real gz_c2 = gz_[2 * n + u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-        const real u0_4 = w_c0 * x_c4;
-        const real l0_0 = y_f0 * gz_c0 + y_f3 * gz_c2, l0_1 = y_f1 * gz_c0 + y_f3 * gz_c1;
-        const real l0_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2, l0_3 = y_f0 * gz_c1 + y_f1 * gz_c2;
-        const real l0_4 = y_f3 * gz_c0 - y_f0 * gz_c2;
-        gx_[u] = gx_[u] + w_c0 * l0_0;
-        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
-        gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2;
-        gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
+        const real gz_c2 = gz_[2 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4, l0_0 = y_f0 * gz_c0 + y_f3 * gz_c2;
+        const real l0_1 = y_f1 * gz_c0 + y_f3 * gz_c1, l0_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
+        const real l0_3 = y_f0 * gz_c1 + y_f1 * gz_c2, l0_4 = y_f3 * gz_c0 - y_f0 * gz_c2;
+        gx_[u] = gx_[u] + w_c0 * l0_0, gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2, gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
         gx_[4 * n + u] = gx_[4 * n + u] - w_c0 * l0_4;
         const real q1_0 = u0_0 * gz_c0 + u0_3 * gz_c1 + u0_4 * gz_c2, q1_1 = u0_1 * gz_c0 + u0_3 * gz_c2;
         const real q1_3 = u0_0 * gz_c2 + u0_1 * gz_c1 - u0_4 * gz_c0;
@@ -387,35 +334,27 @@ static void uvu_2_3_1(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6], s0_0 = K1_70 * y_c4;
-    const real y_f0 = s0_0 + K3_14 * y_c6;
-    const real s1_0 = K3_35 * y_c3;
-    const real y_f1 = s1_0 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1;
-    const real s2_0 = K3_14 * y_c0;
+    const real y_c6 = y_[6], s0_0 = K1_70 * y_c4, y_f0 = s0_0 + K3_14 * y_c6, s1_0 = K3_35 * y_c3;
+    const real y_f1 = s1_0 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1, s2_0 = K3_14 * y_c0;
     const real y_f4 = s2_0 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3, y_f7 = K8_35 * y_c4;
     const real y_f8 = K1_7 * y_c5, y_f9 = s2_0 - K1_70 * y_c2, y_f10 = K6_35 * y_c4;
     const real y_f11 = s1_0 - K1_7 * y_c5, y_f12 = s0_0 - K3_14 * y_c6;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
-        const real gz_c2 = gz_[2 * n + u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-        const real u0_4 = w_c0 * x_c4;
-        const real l0_0 = y_f0 * gz_c0 - y_f3 * gz_c1 - y_f9 * gz_c2;
+        const real gz_c2 = gz_[2 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4, l0_0 = y_f0 * gz_c0 - y_f3 * gz_c1 - y_f9 * gz_c2;
         const real l0_1 = y_f1 * gz_c0 - y_f5 * gz_c1 - y_f3 * gz_c2;
         const real l0_2 = y_f2 * gz_c0 + y_f6 * gz_c1 + y_f10 * gz_c2;
         const real l0_3 = y_f3 * gz_c0 + y_f7 * gz_c1 - y_f11 * gz_c2;
         const real l0_4 = y_f4 * gz_c0 + y_f8 * gz_c1 - y_f12 * gz_c2;
-        gx_[u] = gx_[u] - w_c0 * l0_0;
-        gx_[n + u] = gx_[n + u] - w_c0 * l0_1;
-        gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
-        gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
+        gx_[u] = gx_[u] - w_c0 * l0_0, gx_[n + u] = gx_[n + u] - w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2, gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
         gx_[4 * n + u] = gx_[4 * n + u] + w_c0 * l0_4;
         const real q1_0 = u0_0 * gz_c0, q1_1 = u0_1 * gz_c0;
         const real q1_3 = u0_0 * gz_c1 + u0_1 * gz_c2 + u0_3 * gz_c0, q1_4 = u0_4 * gz_c0;
         const real q1_9 = u0_0 * gz_c2, q1_11 = u0_3 * gz_c2, q1_12 = u0_4 * gz_c2;
-        gy_[u] = gy_[u] + K3_14 * q1_4 + K3_14 * q1_9;
-        gy_[lda + u] = gy_[lda + u] + K1_7 * q1_3;
+        gy_[u] = gy_[u] + K3_14 * q1_4 + K3_14 * q1_9, gy_[lda + u] = gy_[lda + u] + K1_7 * q1_3;
         gy_[2 * lda + u] = gy_[2 * lda + u] + u0_2 * gz_c0 * K6_35 + K1_70 * q1_4 + u0_1 * gz_c1 * K8_35
             - K1_70 * q1_9;
         gy_[3 * lda + u] = gy_[3 * lda + u] - K3_35 * q1_1 + u0_2 * gz_c1 * K9_35 - K3_35 * q1_11;
@@ -436,14 +375,11 @@ static void uvu_2_0_2(int64_t n, const real *restrict x_, const real *restrict y
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
         const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], s0_0 = w_c0 * y_c0;
-        gx_[u] = gx_[u] + s0_0 * gz_c0;
-        gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
-        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2;
-        gx_[3 * n + u] = gx_[3 * n + u] + s0_0 * gz_c3;
+        gx_[u] = gx_[u] + s0_0 * gz_c0, gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2, gx_[3 * n + u] = gx_[3 * n + u] + s0_0 * gz_c3;
         gx_[4 * n + u] = gx_[4 * n + u] + s0_0 * gz_c4;
         const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3 + x_c4 * gz_c4;
-        gy_[u] = gy_[u] + w_c0 * s1_0;
-        gw_[u] = y_c0 * s1_0;
+        gy_[u] = gy_[u] + w_c0 * s1_0, gw_[u] = y_c0 * s1_0;
     }
 }
 
@@ -452,26 +388,22 @@ static void uvu_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const rea
                       const real *restrict w_, const real *restrict gz_, real *restrict gx_,
                       real *restrict gy_, real *restrict gw_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K2_7 * y_c2, y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1;
-    const real s0_0 = K1_14 * y_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_f0 = K2_7 * y_c2;
+    const real y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1, s0_0 = K1_14 * y_c2;
     const real y_f4 = s0_0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
     const real y_f8 = K2_7 * y_c4, y_f9 = s0_0 + K3_14 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
-        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-        const real u0_4 = w_c0 * x_c4;
+        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
         const real l0_0 = y_f0 * gz_c0 - y_f1 * gz_c1 + y_f2 * gz_c2 - y_f3 * gz_c3;
         const real l0_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 - y_f3 * gz_c4;
         const real l0_2 = y_f2 * gz_c0 - y_f5 * gz_c1 - y_f0 * gz_c2 - y_f7 * gz_c3 + y_f8 * gz_c4;
         const real l0_3 = y_f3 * gz_c0 + y_f6 * gz_c1 + y_f7 * gz_c2 + y_f9 * gz_c3 + y_f1 * gz_c4;
         const real l0_4 = y_f3 * gz_c1 + y_f8 * gz_c2 - y_f1 * gz_c3 + y_f0 * gz_c4;
-        gx_[u] = gx_[u] - w_c0 * l0_0;
-        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
-        gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2;
-        gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
+        gx_[u] = gx_[u] - w_c0 * l0_0, gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2, gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
         gx_[4 * n + u] = gx_[4 * n + u] - w_c0 * l0_4;
         const real q1_0 = u0_0 * gz_c0 - u0_2 * gz_c2 + u0_4 * gz_c4;
         const real q1_1 = u0_0 * gz_c1 + u0_1 * gz_c0 + u0_3 * gz_c4 + u0_4 * gz_c3;
@@ -494,27 +426,23 @@ static void uvu_2_1_3(int64_t n, int64_t lda, const real *restrict x_, const rea
                       const real *restrict w_, const real *restrict gz_, real *restrict gx_,
                       real *restrict gy_, real *restrict gw_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c1, y_f3 = K1_3 * y_c2;
-    const real y_f4 = K1_3 * y_c0, y_f5 = K1_30 * y_c2, y_f6 = K8_15 * y_c1, y_f7 = K2_5 * y_c0;
-    const real y_f8 = K1_30 * y_c0, y_f9 = K1_5 * y_c0, y_f10 = K3_5 * y_c1, y_f11 = K1_5 * y_c2;
-    const real y_f12 = K2_5 * y_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_3 * y_c1, y_f3 = K1_3 * y_c2, y_f4 = K1_3 * y_c0, y_f5 = K1_30 * y_c2;
+    const real y_f6 = K8_15 * y_c1, y_f7 = K2_5 * y_c0, y_f8 = K1_30 * y_c0, y_f9 = K1_5 * y_c0;
+    const real y_f10 = K3_5 * y_c1, y_f11 = K1_5 * y_c2, y_f12 = K2_5 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
         const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-        const real u0_4 = w_c0 * x_c4;
+        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
         const real l0_0 = y_f0 * gz_c0 + y_f2 * gz_c1 - y_f5 * gz_c2 - y_f8 * gz_c4 - y_f1 * gz_c6;
         const real l0_1 = y_f3 * gz_c1 + y_f6 * gz_c2 - y_f9 * gz_c3 - y_f4 * gz_c5;
         const real l0_2 = y_f7 * gz_c2 + y_f10 * gz_c3 + y_f12 * gz_c4;
         const real l0_3 = y_f4 * gz_c1 - y_f11 * gz_c3 + y_f6 * gz_c4 + y_f3 * gz_c5;
         const real l0_4 = y_f1 * gz_c0 + y_f8 * gz_c2 - y_f5 * gz_c4 + y_f2 * gz_c5 + y_f0 * gz_c6;
-        gx_[u] = gx_[u] + w_c0 * l0_0;
-        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
-        gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
-        gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
+        gx_[u] = gx_[u] + w_c0 * l0_0, gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2, gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
         gx_[4 * n + u] = gx_[4 * n + u] + w_c0 * l0_4;
         const real q1_0 = u0_0 * gz_c0 + u0_4 * gz_c6, q1_1 = u0_0 * gz_c6 - u0_4 * gz_c0;
         const real q1_2 = u0_0 * gz_c1 + u0_4 * gz_c5, q1_3 = u0_1 * gz_c1 + u0_3 * gz_c5;
@@ -535,29 +463,21 @@ static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6];
-    const real y_f0 = K1_12 * y_c4, y_f1 = K5_24 * y_c5, y_f2 = K5_12 * y_c0, y_f3 = K5_24 * y_c1;
-    const real y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3;
-    const real s0_0 = K1_8 * y_c4;
-    const real y_f6 = s0_0 - K5_24 * y_c6;
-    const real s1_0 = K5_24 * y_c0;
-    const real y_f7 = s1_0 + K1_8 * y_c2;
-    const real s2_0 = K1_5 * y_c4;
-    const real y_f8 = s2_0 + K1_12 * y_c6;
-    const real s3_0 = K1_30 * y_c3;
-    const real y_f9 = s3_0 - K1_8 * y_c5, y_f10 = K3_20 * y_c2, y_f11 = K1_8 * y_c1;
-    const real s4_0 = K1_12 * y_c0;
-    const real y_f12 = s4_0 + K1_5 * y_c2, y_f13 = K1_3 * y_c1, y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3;
-    const real y_f16 = K1_30 * y_c4, y_f17 = K1_3 * y_c5, y_f18 = s4_0 - K1_5 * y_c2, y_f19 = K3_20 * y_c4;
+    const real y_c6 = y_[6], y_f0 = K1_12 * y_c4, y_f1 = K5_24 * y_c5, y_f2 = K5_12 * y_c0;
+    const real y_f3 = K5_24 * y_c1, y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3, s0_0 = K1_8 * y_c4;
+    const real y_f6 = s0_0 - K5_24 * y_c6, s1_0 = K5_24 * y_c0, y_f7 = s1_0 + K1_8 * y_c2, s2_0 = K1_5 * y_c4;
+    const real y_f8 = s2_0 + K1_12 * y_c6, s3_0 = K1_30 * y_c3, y_f9 = s3_0 - K1_8 * y_c5;
+    const real y_f10 = K3_20 * y_c2, y_f11 = K1_8 * y_c1, s4_0 = K1_12 * y_c0, y_f12 = s4_0 + K1_5 * y_c2;
+    const real y_f13 = K1_3 * y_c1, y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3, y_f16 = K1_30 * y_c4;
+    const real y_f17 = K1_3 * y_c5, y_f18 = s4_0 - K1_5 * y_c2, y_f19 = K3_20 * y_c4;
     const real y_f20 = s3_0 + K1_8 * y_c5, y_f21 = s2_0 - K1_12 * y_c6, y_f22 = s1_0 - K1_8 * y_c2;
     const real y_f23 = s0_0 + K5_24 * y_c6, y_f24 = K5_12 * y_c6;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
         const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-        const real u0_4 = w_c0 * x_c4;
+        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
         const real l0_0 = y_f0 * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_f13 * gz_c3 + y_f18 * gz_c4
             - y_f4 * gz_c6;
         const real l0_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3 + y_f11 * gz_c4
@@ -567,10 +487,8 @@ static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x_, const rea
             + y_f23 * gz_c5 + y_f1 * gz_c6;
         const real l0_4 = y_f4 * gz_c0 + y_f12 * gz_c2 + y_f17 * gz_c3 - y_f21 * gz_c4 + y_f5 * gz_c5
             + y_f0 * gz_c6;
-        gx_[u] = gx_[u] - w_c0 * l0_0;
-        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
-        gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2;
-        gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
+        gx_[u] = gx_[u] - w_c0 * l0_0, gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2, gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
         gx_[4 * n + u] = gx_[4 * n + u] - w_c0 * l0_4;
         const real q1_0 = u0_0 * gz_c0 + u0_4 * gz_c6, q1_1 = u0_1 * gz_c0 + u0_3 * gz_c6;
         const real q1_3 = u0_1 * gz_c6 - u0_3 * gz_c0, q1_4 = u0_0 * gz_c6 - u0_4 * gz_c0;
@@ -578,8 +496,7 @@ static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x_, const rea
         const real q1_8 = u0_0 * gz_c2, q1_9 = u0_1 * gz_c2, q1_11 = u0_1 * gz_c4 + u0_3 * gz_c2;
         const real q1_12 = u0_4 * gz_c2, q1_18 = u0_0 * gz_c4, q1_20 = u0_3 * gz_c4, q1_21 = u0_4 * gz_c4;
         const real q1_22 = u0_1 * gz_c5, q1_23 = u0_3 * gz_c5;
-        gy_[u] = gy_[u] - u0_2 * gz_c0 * K5_12 + K5_24 * q1_7 - K1_12 * q1_12 - K1_12 * q1_18
-            + K5_24 * q1_22;
+        gy_[u] = gy_[u] - u0_2 * gz_c0 * K5_12 + K5_24 * q1_7 - K1_12 * q1_12 - K1_12 * q1_18 + K5_24 * q1_22;
         gy_[lda + u] = gy_[lda + u] - K5_24 * q1_3 + K1_8 * q1_11 - u0_0 * gz_c3 * K1_3;
         gy_[2 * lda + u] = gy_[2 * lda + u] + K1_12 * q1_4 + K1_8 * q1_7 + u0_2 * gz_c2 * K3_20
             - K1_5 * q1_12 + u0_1 * gz_c3 * K1_30 + K1_5 * q1_18 - K1_8 * q1_22;
@@ -587,8 +504,7 @@ static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x_, const rea
             + K1_30 * q1_20;
         gy_[4 * lda + u] = gy_[4 * lda + u] - K1_12 * q1_0 + K1_8 * q1_6 + K1_5 * q1_8
             + u0_3 * gz_c3 * K1_30 + u0_2 * gz_c4 * K3_20 + K1_5 * q1_21 + K1_8 * q1_23;
-        gy_[5 * lda + u] = gy_[5 * lda + u] + K5_24 * q1_1 - K1_8 * q1_9 - u0_4 * gz_c3 * K1_3
-            + K1_8 * q1_20;
+        gy_[5 * lda + u] = gy_[5 * lda + u] + K5_24 * q1_1 - K1_8 * q1_9 - u0_4 * gz_c3 * K1_3 + K1_8 * q1_20;
         gy_[6 * lda + u] = gy_[6 * lda + u] - K5_24 * q1_6 + K1_12 * q1_8 - K1_12 * q1_21 + K5_24 * q1_23
             - u0_2 * gz_c6 * K5_12;
         gw_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;

@@ -33,37 +33,22 @@ struct launch {
     real *scratch_loops_senders;
 };
 
-static const real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
-static const real K1_10 = 0x1.43d136p-2f; /* sqrt(1/10) */
-static const real K3_10 = 0x1.186f18p-1f; /* sqrt(3/10) */
-static const real K2_5 = 0x1.43d136p-1f; /* sqrt(2/5) */
-static const real K1_2 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-static const real K1_6 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
-static const real K2_3 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
-static const real K1_42 = 0x1.3c0366p-3f; /* sqrt(1/42) */
-static const real K5_14 = 0x1.31fa8p-1f; /* sqrt(5/14) */
-static const real K5_21 = 0x1.f3a92cp-2f; /* sqrt(5/21) */
-static const real K1_7 = 0x1.83091ep-2f; /* sqrt(1/7) */
-static const real K8_21 = 0x1.3c0366p-1f; /* sqrt(8/21) */
-static const real K2_7 = 0x1.11aceep-1f; /* sqrt(2/7) */
-static const real K3_7 = 0x1.4f2ec4p-1f; /* sqrt(3/7) */
-static const real K1_30 = 0x1.75e974p-3f; /* sqrt(1/30) */
-static const real K8_15 = 0x1.75e974p-1f; /* sqrt(8/15) */
-static const real K1_5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-static const real K3_5 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-static const real K1_70 = 0x1.e990cep-4f; /* sqrt(1/70) */
-static const real K3_14 = 0x1.da0518p-2f; /* sqrt(3/14) */
-static const real K3_35 = 0x1.2bcbe8p-2f; /* sqrt(3/35) */
-static const real K6_35 = 0x1.a7f9eep-2f; /* sqrt(6/35) */
-static const real K8_35 = 0x1.e990cep-2f; /* sqrt(8/35) */
-static const real K9_35 = 0x1.03a1a2p-1f; /* sqrt(9/35) */
-static const real K1_14 = 0x1.11aceep-2f; /* sqrt(1/14) */
-static const real K1_12 = 0x1.279a74p-2f; /* sqrt(1/12) */
-static const real K5_24 = 0x1.d363d2p-2f; /* sqrt(5/24) */
-static const real K5_12 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
-static const real K1_8 = 0x1.6a09e6p-2f; /* sqrt(1/8) */
-static const real K3_20 = 0x1.8c97fp-2f; /* sqrt(3/20) */
-static const real K4_15 = 0x1.08654ap-1f; /* sqrt(4/15) */
+static const real K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */, K1_10 = 0x1.43d136p-2f /* sqrt(1/10) */;
+static const real K3_10 = 0x1.186f18p-1f /* sqrt(3/10) */, K2_5 = 0x1.43d136p-1f /* sqrt(2/5) */;
+static const real K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */, K1_6 = 0x1.a20bd8p-2f /* sqrt(1/6) */;
+static const real K2_3 = 0x1.a20bd8p-1f /* sqrt(2/3) */, K1_42 = 0x1.3c0366p-3f /* sqrt(1/42) */;
+static const real K5_14 = 0x1.31fa8p-1f /* sqrt(5/14) */, K5_21 = 0x1.f3a92cp-2f /* sqrt(5/21) */;
+static const real K1_7 = 0x1.83091ep-2f /* sqrt(1/7) */, K8_21 = 0x1.3c0366p-1f /* sqrt(8/21) */;
+static const real K2_7 = 0x1.11aceep-1f /* sqrt(2/7) */, K3_7 = 0x1.4f2ec4p-1f /* sqrt(3/7) */;
+static const real K1_30 = 0x1.75e974p-3f /* sqrt(1/30) */, K8_15 = 0x1.75e974p-1f /* sqrt(8/15) */;
+static const real K1_5 = 0x1.c9f25cp-2f /* sqrt(1/5) */, K3_5 = 0x1.8c97fp-1f /* sqrt(3/5) */;
+static const real K1_70 = 0x1.e990cep-4f /* sqrt(1/70) */, K3_14 = 0x1.da0518p-2f /* sqrt(3/14) */;
+static const real K3_35 = 0x1.2bcbe8p-2f /* sqrt(3/35) */, K6_35 = 0x1.a7f9eep-2f /* sqrt(6/35) */;
+static const real K8_35 = 0x1.e990cep-2f /* sqrt(8/35) */, K9_35 = 0x1.03a1a2p-1f /* sqrt(9/35) */;
+static const real K1_14 = 0x1.11aceep-2f /* sqrt(1/14) */, K1_12 = 0x1.279a74p-2f /* sqrt(1/12) */;
+static const real K5_24 = 0x1.d363d2p-2f /* sqrt(5/24) */, K5_12 = 0x1.4a7e9cp-1f /* sqrt(5/12) */;
+static const real K1_8 = 0x1.6a09e6p-2f /* sqrt(1/8) */, K3_20 = 0x1.8c97fp-2f /* sqrt(3/20) */;
+static const real K4_15 = 0x1.08654ap-1f /* sqrt(4/15) */;
 
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment xsegments[] = {
@@ -97,8 +82,7 @@ static void uvu_0_1_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0;
+        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
         d_gz_[n + u] = d_gz_[n + u] + v0_0 * y_c1 + u1_0 * by_c1;
@@ -114,8 +98,7 @@ static void uvu_0_2_2(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
     const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0;
+        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
         d_gz_[n + u] = d_gz_[n + u] + v0_0 * y_c1 + u1_0 * by_c1;
@@ -134,8 +117,7 @@ static void uvu_0_3_3(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     const real by_c5 = by_[5], by_c6 = by_[6];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0;
+        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
         d_gz_[n + u] = d_gz_[n + u] + v0_0 * y_c1 + u1_0 * by_c1;
@@ -189,16 +171,14 @@ static void uvu_1_2_1(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
     const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], s0_0 = K1_10 * y_c2;
     const real y_f0 = s0_0 + K3_10 * y_c4, y_f1 = K3_10 * y_c1, y_f2 = K3_10 * y_c0, y_f3 = K2_5 * y_c2;
-    const real y_f4 = K3_10 * y_c3, y_f5 = s0_0 - K3_10 * y_c4;
-    const real s1_0 = K1_10 * by_c2;
+    const real y_f4 = K3_10 * y_c3, y_f5 = s0_0 - K3_10 * y_c4, s1_0 = K1_10 * by_c2;
     const real by_f0 = s1_0 + K3_10 * by_c4, by_f1 = K3_10 * by_c1, by_f2 = K3_10 * by_c0;
     const real by_f3 = K2_5 * by_c2, by_f4 = K3_10 * by_c3, by_f5 = s1_0 - K3_10 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u1_0 + by_f1 * u1_1
             + by_f2 * u1_2;
         d_gz_[n + u] = d_gz_[n + u] + y_f1 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f1 * u1_0 + by_f3 * u1_1
@@ -219,10 +199,9 @@ static void uvu_1_1_2(int64_t n, const real *restrict x_, const real *restrict y
     const real by_f2 = K1_2 * by_c1, by_f3 = K1_6 * by_c0, by_f4 = K2_3 * by_c1, by_f5 = K1_6 * by_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u1_0 + by_f1 * u1_2;
         d_gz_[n + u] = d_gz_[n + u] + y_f2 * v0_0 + y_f1 * v0_1 + by_f2 * u1_0 + by_f1 * u1_1;
         d_gz_[2 * n + u] = d_gz_[2 * n + u] - y_f3 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2 - by_f3 * u1_0
@@ -239,29 +218,22 @@ static void uvu_1_3_2(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_42 * y_c4;
-    const real y_f0 = s0_0 + K5_14 * y_c6, y_f1 = K5_21 * y_c1;
-    const real s1_0 = K5_14 * y_c0;
-    const real y_f2 = s1_0 - K1_42 * y_c2;
-    const real s2_0 = K1_7 * y_c3;
+    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_42 * y_c4, y_f0 = s0_0 + K5_14 * y_c6;
+    const real y_f1 = K5_21 * y_c1, s1_0 = K5_14 * y_c0, y_f2 = s1_0 - K1_42 * y_c2, s2_0 = K1_7 * y_c3;
     const real y_f3 = s2_0 + K5_21 * y_c5, y_f4 = K8_21 * y_c2, y_f5 = K2_7 * y_c2, y_f6 = K3_7 * y_c3;
     const real y_f7 = K2_7 * y_c4, y_f8 = K8_21 * y_c4, y_f9 = s2_0 - K5_21 * y_c5;
     const real y_f10 = s1_0 + K1_42 * y_c2, y_f11 = K5_21 * y_c5, y_f12 = s0_0 - K5_14 * y_c6;
-    const real s3_0 = K1_42 * by_c4;
-    const real by_f0 = s3_0 + K5_14 * by_c6, by_f1 = K5_21 * by_c1;
-    const real s4_0 = K5_14 * by_c0;
-    const real by_f2 = s4_0 - K1_42 * by_c2;
-    const real s5_0 = K1_7 * by_c3;
+    const real s3_0 = K1_42 * by_c4, by_f0 = s3_0 + K5_14 * by_c6, by_f1 = K5_21 * by_c1;
+    const real s4_0 = K5_14 * by_c0, by_f2 = s4_0 - K1_42 * by_c2, s5_0 = K1_7 * by_c3;
     const real by_f3 = s5_0 + K5_21 * by_c5, by_f4 = K8_21 * by_c2, by_f5 = K2_7 * by_c2;
     const real by_f6 = K3_7 * by_c3, by_f7 = K2_7 * by_c4, by_f8 = K8_21 * by_c4;
     const real by_f9 = s5_0 - K5_21 * by_c5, by_f10 = s4_0 + K1_42 * by_c2, by_f11 = K5_21 * by_c5;
     const real by_f12 = s3_0 - K5_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u1_0 + by_f1 * u1_1
             + by_f2 * u1_2;
         d_gz_[n + u] = d_gz_[n + u] - y_f3 * v0_0 + y_f4 * v0_1 + y_f1 * v0_2 - by_f3 * u1_0 + by_f4 * u1_1
@@ -281,24 +253,20 @@ static void uvu_1_2_3(int64_t n, const real *restrict x_, const real *restrict y
                       real *restrict d_gz_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
-    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K1_2 * y_c4, y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c3, y_f3 = K1_3 * y_c0;
-    const real y_f4 = K1_3 * y_c1;
-    const real s0_0 = K2_5 * y_c2;
-    const real y_f5 = s0_0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0, y_f8 = K1_5 * y_c1;
-    const real y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3, y_f12 = s0_0 - K1_30 * y_c4;
-    const real y_f13 = K1_3 * y_c4, by_f0 = K1_2 * by_c4, by_f1 = K1_2 * by_c0, by_f2 = K1_3 * by_c3;
-    const real by_f3 = K1_3 * by_c0, by_f4 = K1_3 * by_c1;
-    const real s1_0 = K2_5 * by_c2;
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], y_f0 = K1_2 * y_c4;
+    const real y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c3, y_f3 = K1_3 * y_c0, y_f4 = K1_3 * y_c1;
+    const real s0_0 = K2_5 * y_c2, y_f5 = s0_0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0;
+    const real y_f8 = K1_5 * y_c1, y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3;
+    const real y_f12 = s0_0 - K1_30 * y_c4, y_f13 = K1_3 * y_c4, by_f0 = K1_2 * by_c4, by_f1 = K1_2 * by_c0;
+    const real by_f2 = K1_3 * by_c3, by_f3 = K1_3 * by_c0, by_f4 = K1_3 * by_c1, s1_0 = K2_5 * by_c2;
     const real by_f5 = s1_0 + K1_30 * by_c4, by_f6 = K8_15 * by_c1, by_f7 = K1_30 * by_c0;
     const real by_f8 = K1_5 * by_c1, by_f9 = K3_5 * by_c2, by_f10 = K1_5 * by_c3, by_f11 = K8_15 * by_c3;
     const real by_f12 = s1_0 - K1_30 * by_c4, by_f13 = K1_3 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u1_0 + by_f1 * u1_2;
         d_gz_[n + u] = d_gz_[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f2 * u1_0 + by_f3 * u1_1
             + by_f4 * u1_2;
@@ -320,10 +288,10 @@ static void uvu_2_2_0(int64_t n, const real *restrict x_, const real *restrict y
                       real *restrict d_gz_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
-    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K1_5 * y_c0, y_f1 = K1_5 * y_c1, y_f2 = K1_5 * y_c2, y_f3 = K1_5 * y_c3;
-    const real y_f4 = K1_5 * y_c4, by_f0 = K1_5 * by_c0, by_f1 = K1_5 * by_c1, by_f2 = K1_5 * by_c2;
-    const real by_f3 = K1_5 * by_c3, by_f4 = K1_5 * by_c4;
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], y_f0 = K1_5 * y_c0;
+    const real y_f1 = K1_5 * y_c1, y_f2 = K1_5 * y_c2, y_f3 = K1_5 * y_c3, y_f4 = K1_5 * y_c4;
+    const real by_f0 = K1_5 * by_c0, by_f1 = K1_5 * by_c1, by_f2 = K1_5 * by_c2, by_f3 = K1_5 * by_c3;
+    const real by_f4 = K1_5 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
@@ -349,8 +317,7 @@ static void uvu_2_1_1(int64_t n, const real *restrict x_, const real *restrict y
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
         const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
         const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
-        const real u1_4 = w_c0 * x_c4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real u1_4 = w_c0 * x_c4, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - y_f3 * v0_4 + by_f0 * u1_0
@@ -369,19 +336,13 @@ static void uvu_2_3_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_70 * y_c4;
-    const real y_f0 = s0_0 + K3_14 * y_c6;
-    const real s1_0 = K3_35 * y_c3;
-    const real y_f1 = s1_0 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1;
-    const real s2_0 = K3_14 * y_c0;
-    const real y_f4 = s2_0 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3, y_f7 = K8_35 * y_c4;
-    const real y_f8 = K1_7 * y_c5, y_f9 = s2_0 - K1_70 * y_c2, y_f10 = K6_35 * y_c4;
-    const real y_f11 = s1_0 - K1_7 * y_c5, y_f12 = s0_0 - K3_14 * y_c6;
-    const real s3_0 = K1_70 * by_c4;
-    const real by_f0 = s3_0 + K3_14 * by_c6;
-    const real s4_0 = K3_35 * by_c3;
-    const real by_f1 = s4_0 + K1_7 * by_c5, by_f2 = K6_35 * by_c2, by_f3 = K1_7 * by_c1;
-    const real s5_0 = K3_14 * by_c0;
+    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_70 * y_c4, y_f0 = s0_0 + K3_14 * y_c6;
+    const real s1_0 = K3_35 * y_c3, y_f1 = s1_0 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1;
+    const real s2_0 = K3_14 * y_c0, y_f4 = s2_0 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3;
+    const real y_f7 = K8_35 * y_c4, y_f8 = K1_7 * y_c5, y_f9 = s2_0 - K1_70 * y_c2, y_f10 = K6_35 * y_c4;
+    const real y_f11 = s1_0 - K1_7 * y_c5, y_f12 = s0_0 - K3_14 * y_c6, s3_0 = K1_70 * by_c4;
+    const real by_f0 = s3_0 + K3_14 * by_c6, s4_0 = K3_35 * by_c3, by_f1 = s4_0 + K1_7 * by_c5;
+    const real by_f2 = K6_35 * by_c2, by_f3 = K1_7 * by_c1, s5_0 = K3_14 * by_c0;
     const real by_f4 = s5_0 + K1_70 * by_c2, by_f5 = K8_35 * by_c2, by_f6 = K9_35 * by_c3;
     const real by_f7 = K8_35 * by_c4, by_f8 = K1_7 * by_c5, by_f9 = s5_0 - K1_70 * by_c2;
     const real by_f10 = K6_35 * by_c4, by_f11 = s4_0 - K1_7 * by_c5, by_f12 = s3_0 - K3_14 * by_c6;
@@ -390,8 +351,7 @@ static void uvu_2_3_1(int64_t n, const real *restrict x_, const real *restrict y
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
         const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
         const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
-        const real u1_4 = w_c0 * x_c4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real u1_4 = w_c0 * x_c4, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3 + y_f4 * v0_4
@@ -428,13 +388,11 @@ static void uvu_2_2_2(int64_t n, const real *restrict x_, const real *restrict y
                       real *restrict d_gz_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
-    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K2_7 * y_c2, y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1;
-    const real s0_0 = K1_14 * y_c2;
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], y_f0 = K2_7 * y_c2;
+    const real y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1, s0_0 = K1_14 * y_c2;
     const real y_f4 = s0_0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
     const real y_f8 = K2_7 * y_c4, y_f9 = s0_0 + K3_14 * y_c4, by_f0 = K2_7 * by_c2, by_f1 = K3_14 * by_c3;
-    const real by_f2 = K2_7 * by_c0, by_f3 = K3_14 * by_c1;
-    const real s1_0 = K1_14 * by_c2;
+    const real by_f2 = K2_7 * by_c0, by_f3 = K3_14 * by_c1, s1_0 = K1_14 * by_c2;
     const real by_f4 = s1_0 - K3_14 * by_c4, by_f5 = K1_14 * by_c1, by_f6 = K3_14 * by_c0;
     const real by_f7 = K1_14 * by_c3, by_f8 = K2_7 * by_c4, by_f9 = s1_0 + K3_14 * by_c4;
     for (int64_t u = 0; u < n; u++) {
@@ -442,8 +400,7 @@ static void uvu_2_2_2(int64_t n, const real *restrict x_, const real *restrict y
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
         const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
         const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
-        const real u1_4 = w_c0 * x_c4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real u1_4 = w_c0 * x_c4, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - by_f0 * u1_0
@@ -477,8 +434,7 @@ static void uvu_2_1_3(int64_t n, const real *restrict x_, const real *restrict y
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
         const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
         const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
-        const real u1_4 = w_c0 * x_c4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real u1_4 = w_c0 * x_c4, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_4 + by_f0 * u1_0 + by_f1 * u1_4;
@@ -503,45 +459,30 @@ static void uvu_2_3_3(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real by_c5 = by_[5], by_c6 = by_[6];
-    const real y_f0 = K1_12 * y_c4, y_f1 = K5_24 * y_c5, y_f2 = K5_12 * y_c0, y_f3 = K5_24 * y_c1;
-    const real y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3;
-    const real s0_0 = K1_8 * y_c4;
-    const real y_f6 = s0_0 - K5_24 * y_c6;
-    const real s1_0 = K5_24 * y_c0;
-    const real y_f7 = s1_0 + K1_8 * y_c2;
-    const real s2_0 = K1_5 * y_c4;
-    const real y_f8 = s2_0 + K1_12 * y_c6;
-    const real s3_0 = K1_30 * y_c3;
-    const real y_f9 = s3_0 - K1_8 * y_c5, y_f10 = K3_20 * y_c2, y_f11 = K1_8 * y_c1;
-    const real s4_0 = K1_12 * y_c0;
-    const real y_f12 = s4_0 + K1_5 * y_c2, y_f13 = K1_3 * y_c1, y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3;
-    const real y_f16 = K1_30 * y_c4, y_f17 = K1_3 * y_c5, y_f18 = s4_0 - K1_5 * y_c2, y_f19 = K3_20 * y_c4;
+    const real by_c5 = by_[5], by_c6 = by_[6], y_f0 = K1_12 * y_c4, y_f1 = K5_24 * y_c5, y_f2 = K5_12 * y_c0;
+    const real y_f3 = K5_24 * y_c1, y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3, s0_0 = K1_8 * y_c4;
+    const real y_f6 = s0_0 - K5_24 * y_c6, s1_0 = K5_24 * y_c0, y_f7 = s1_0 + K1_8 * y_c2, s2_0 = K1_5 * y_c4;
+    const real y_f8 = s2_0 + K1_12 * y_c6, s3_0 = K1_30 * y_c3, y_f9 = s3_0 - K1_8 * y_c5;
+    const real y_f10 = K3_20 * y_c2, y_f11 = K1_8 * y_c1, s4_0 = K1_12 * y_c0, y_f12 = s4_0 + K1_5 * y_c2;
+    const real y_f13 = K1_3 * y_c1, y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3, y_f16 = K1_30 * y_c4;
+    const real y_f17 = K1_3 * y_c5, y_f18 = s4_0 - K1_5 * y_c2, y_f19 = K3_20 * y_c4;
     const real y_f20 = s3_0 + K1_8 * y_c5, y_f21 = s2_0 - K1_12 * y_c6, y_f22 = s1_0 - K1_8 * y_c2;
     const real y_f23 = s0_0 + K5_24 * y_c6, y_f24 = K5_12 * y_c6, by_f0 = K1_12 * by_c4;
     const real by_f1 = K5_24 * by_c5, by_f2 = K5_12 * by_c0, by_f3 = K5_24 * by_c1, by_f4 = K1_12 * by_c2;
-    const real by_f5 = K1_3 * by_c3;
-    const real s5_0 = K1_8 * by_c4;
-    const real by_f6 = s5_0 - K5_24 * by_c6;
-    const real s6_0 = K5_24 * by_c0;
-    const real by_f7 = s6_0 + K1_8 * by_c2;
-    const real s7_0 = K1_5 * by_c4;
-    const real by_f8 = s7_0 + K1_12 * by_c6;
-    const real s8_0 = K1_30 * by_c3;
-    const real by_f9 = s8_0 - K1_8 * by_c5, by_f10 = K3_20 * by_c2, by_f11 = K1_8 * by_c1;
-    const real s9_0 = K1_12 * by_c0;
-    const real by_f12 = s9_0 + K1_5 * by_c2, by_f13 = K1_3 * by_c1, by_f14 = K1_30 * by_c2;
-    const real by_f15 = K4_15 * by_c3, by_f16 = K1_30 * by_c4, by_f17 = K1_3 * by_c5;
-    const real by_f18 = s9_0 - K1_5 * by_c2, by_f19 = K3_20 * by_c4, by_f20 = s8_0 + K1_8 * by_c5;
-    const real by_f21 = s7_0 - K1_12 * by_c6, by_f22 = s6_0 - K1_8 * by_c2, by_f23 = s5_0 + K5_24 * by_c6;
-    const real by_f24 = K5_12 * by_c6;
+    const real by_f5 = K1_3 * by_c3, s5_0 = K1_8 * by_c4, by_f6 = s5_0 - K5_24 * by_c6, s6_0 = K5_24 * by_c0;
+    const real by_f7 = s6_0 + K1_8 * by_c2, s7_0 = K1_5 * by_c4, by_f8 = s7_0 + K1_12 * by_c6;
+    const real s8_0 = K1_30 * by_c3, by_f9 = s8_0 - K1_8 * by_c5, by_f10 = K3_20 * by_c2;
+    const real by_f11 = K1_8 * by_c1, s9_0 = K1_12 * by_c0, by_f12 = s9_0 + K1_5 * by_c2;
+    const real by_f13 = K1_3 * by_c1, by_f14 = K1_30 * by_c2, by_f15 = K4_15 * by_c3, by_f16 = K1_30 * by_c4;
+    const real by_f17 = K1_3 * by_c5, by_f18 = s9_0 - K1_5 * by_c2, by_f19 = K3_20 * by_c4;
+    const real by_f20 = s8_0 + K1_8 * by_c5, by_f21 = s7_0 - K1_12 * by_c6, by_f22 = s6_0 - K1_8 * by_c2;
+    const real by_f23 = s5_0 + K5_24 * by_c6, by_f24 = K5_12 * by_c6;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
         const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
         const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
-        const real u1_4 = w_c0 * x_c4;
-        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real u1_4 = w_c0 * x_c4, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - y_f4 * v0_4
@@ -656,8 +597,7 @@ static void uvu_0_0_0_2(int64_t n, const real *restrict x_, const real *restrict
         const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
         d_x_[u] = d_x_[u] + w_c0 * by_c0 * gz_c0 + cw_c0 * y_c0 * gz_c0;
         const real s0_0 = gz_c0 * ax_c0, s1_0 = gz_c0 * x_c0;
-        d_y_[u] = d_y_[u] + s0_0 * w_c0 + s1_0 * cw_c0;
-        d_w_[u] = s1_0 * by_c0 + s0_0 * y_c0;
+        d_y_[u] = d_y_[u] + s0_0 * w_c0 + s1_0 * cw_c0, d_w_[u] = s1_0 * by_c0 + s0_0 * y_c0;
     }
 }
 
@@ -670,15 +610,12 @@ static void uvu_0_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real ax_c0 = ax_[u], cw_c0 = cw_[u];
-        const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2;
+        const real ax_c0 = ax_[u], cw_c0 = cw_[u], l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2;
         const real l1_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
         d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        d_y_[u] = d_y_[u] + v0_0 * gz_c0;
-        d_y_[lda + u] = d_y_[lda + u] + v0_0 * gz_c1;
-        d_y_[2 * lda + u] = d_y_[2 * lda + u] + v0_0 * gz_c2;
-        d_w_[u] = x_c0 * l0_0 + ax_c0 * l1_0;
+        d_y_[u] = d_y_[u] + v0_0 * gz_c0, d_y_[lda + u] = d_y_[lda + u] + v0_0 * gz_c1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + v0_0 * gz_c2, d_w_[u] = x_c0 * l0_0 + ax_c0 * l1_0;
     }
 }
 
@@ -697,12 +634,10 @@ static void uvu_0_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
         const real l1_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2 + y_c3 * gz_c3 + y_c4 * gz_c4;
         d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        d_y_[u] = d_y_[u] + v0_0 * gz_c0;
-        d_y_[lda + u] = d_y_[lda + u] + v0_0 * gz_c1;
+        d_y_[u] = d_y_[u] + v0_0 * gz_c0, d_y_[lda + u] = d_y_[lda + u] + v0_0 * gz_c1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + v0_0 * gz_c2;
         d_y_[3 * lda + u] = d_y_[3 * lda + u] + v0_0 * gz_c3;
-        d_y_[4 * lda + u] = d_y_[4 * lda + u] + v0_0 * gz_c4;
-        d_w_[u] = x_c0 * l0_0 + ax_c0 * l1_0;
+        d_y_[4 * lda + u] = d_y_[4 * lda + u] + v0_0 * gz_c4, d_w_[u] = x_c0 * l0_0 + ax_c0 * l1_0;
     }
 }
 
@@ -725,14 +660,12 @@ static void uvu_0_3_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
             + y_c5 * gz_c5 + y_c6 * gz_c6;
         d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-        d_y_[u] = d_y_[u] + v0_0 * gz_c0;
-        d_y_[lda + u] = d_y_[lda + u] + v0_0 * gz_c1;
+        d_y_[u] = d_y_[u] + v0_0 * gz_c0, d_y_[lda + u] = d_y_[lda + u] + v0_0 * gz_c1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + v0_0 * gz_c2;
         d_y_[3 * lda + u] = d_y_[3 * lda + u] + v0_0 * gz_c3;
         d_y_[4 * lda + u] = d_y_[4 * lda + u] + v0_0 * gz_c4;
         d_y_[5 * lda + u] = d_y_[5 * lda + u] + v0_0 * gz_c5;
-        d_y_[6 * lda + u] = d_y_[6 * lda + u] + v0_0 * gz_c6;
-        d_w_[u] = x_c0 * l0_0 + ax_c0 * l1_0;
+        d_y_[6 * lda + u] = d_y_[6 * lda + u] + v0_0 * gz_c6, d_w_[u] = x_c0 * l0_0 + ax_c0 * l1_0;
     }
 }
 
@@ -754,8 +687,7 @@ static void uvu_1_1_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
         const real q1_0 = s0_0 * ax_c0 + s1_0 * x_c0, q1_1 = s0_0 * ax_c1 + s1_0 * x_c1;
         const real q1_2 = s0_0 * ax_c2 + s1_0 * x_c2;
-        d_y_[u] = d_y_[u] + K1_3 * q1_0;
-        d_y_[lda + u] = d_y_[lda + u] + K1_3 * q1_1;
+        d_y_[u] = d_y_[u] + K1_3 * q1_0, d_y_[lda + u] = d_y_[lda + u] + K1_3 * q1_1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_3 * q1_2;
         const real s2_0 = x_c0 * by_f0 + x_c1 * by_f1 + x_c2 * by_f2;
         const real s3_0 = ax_c0 * y_f0 + ax_c1 * y_f1 + ax_c2 * y_f2;
@@ -774,13 +706,11 @@ static void uvu_1_0_1_2(int64_t n, const real *restrict x_, const real *restrict
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
         const real ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
-        d_x_[u] = d_x_[u] + s0_0 * gz_c0;
-        d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
+        d_x_[u] = d_x_[u] + s0_0 * gz_c0, d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2;
         const real s1_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
         const real s2_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-        d_y_[u] = d_y_[u] + w_c0 * s1_0 + cw_c0 * s2_0;
-        d_w_[u] = by_c0 * s2_0 + y_c0 * s1_0;
+        d_y_[u] = d_y_[u] + w_c0 * s1_0 + cw_c0 * s2_0, d_w_[u] = by_c0 * s2_0 + y_c0 * s1_0;
     }
 }
 
@@ -793,8 +723,7 @@ static void uvu_1_2_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
     const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], s0_0 = K1_10 * y_c2;
     const real y_f0 = s0_0 + K3_10 * y_c4, y_f1 = K3_10 * y_c1, y_f2 = K3_10 * y_c0, y_f3 = K2_5 * y_c2;
-    const real y_f4 = K3_10 * y_c3, y_f5 = s0_0 - K3_10 * y_c4;
-    const real s1_0 = K1_10 * by_c2;
+    const real y_f4 = K3_10 * y_c3, y_f5 = s0_0 - K3_10 * y_c4, s1_0 = K1_10 * by_c2;
     const real by_f0 = s1_0 + K3_10 * by_c4, by_f1 = K3_10 * by_c1, by_f2 = K3_10 * by_c0;
     const real by_f3 = K2_5 * by_c2, by_f4 = K3_10 * by_c3, by_f5 = s1_0 - K3_10 * by_c4;
     for (int64_t u = 0; u < n; u++) {
@@ -811,12 +740,10 @@ static void uvu_1_2_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real q1_0 = v0_0 * gz_c0, q1_1 = v0_0 * gz_c1 + v0_1 * gz_c0;
-        const real q1_2 = v0_0 * gz_c2 + v0_2 * gz_c0, q1_4 = v0_1 * gz_c2 + v0_2 * gz_c1;
-        const real q1_5 = v0_2 * gz_c2;
-        d_y_[u] = d_y_[u] + K3_10 * q1_2;
-        d_y_[lda + u] = d_y_[lda + u] + K3_10 * q1_1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, q1_0 = v0_0 * gz_c0;
+        const real q1_1 = v0_0 * gz_c1 + v0_1 * gz_c0, q1_2 = v0_0 * gz_c2 + v0_2 * gz_c0;
+        const real q1_4 = v0_1 * gz_c2 + v0_2 * gz_c1, q1_5 = v0_2 * gz_c2;
+        d_y_[u] = d_y_[u] + K3_10 * q1_2, d_y_[lda + u] = d_y_[lda + u] + K3_10 * q1_1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] - K1_10 * q1_0 + v0_1 * gz_c1 * K2_5 - K1_10 * q1_5;
         d_y_[3 * lda + u] = d_y_[3 * lda + u] + K3_10 * q1_4;
         d_y_[4 * lda + u] = d_y_[4 * lda + u] - K3_10 * q1_0 + K3_10 * q1_5;
@@ -848,8 +775,7 @@ static void uvu_1_1_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real q1_0 = v0_0 * gz_c0 + v0_1 * gz_c3 + v0_2 * gz_c4;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, q1_0 = v0_0 * gz_c0 + v0_1 * gz_c3 + v0_2 * gz_c4;
         const real q1_1 = v0_0 * gz_c4 - v0_1 * gz_c1 - v0_2 * gz_c0, q1_2 = v0_0 * gz_c1 + v0_2 * gz_c3;
         d_y_[u] = d_y_[u] - K1_2 * q1_1 - v0_0 * gz_c2 * K1_6;
         d_y_[lda + u] = d_y_[lda + u] + K1_2 * q1_2 + v0_1 * gz_c2 * K2_3;
@@ -866,19 +792,13 @@ static void uvu_1_3_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_42 * y_c4;
-    const real y_f0 = s0_0 + K5_14 * y_c6, y_f1 = K5_21 * y_c1;
-    const real s1_0 = K5_14 * y_c0;
-    const real y_f2 = s1_0 - K1_42 * y_c2;
-    const real s2_0 = K1_7 * y_c3;
+    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_42 * y_c4, y_f0 = s0_0 + K5_14 * y_c6;
+    const real y_f1 = K5_21 * y_c1, s1_0 = K5_14 * y_c0, y_f2 = s1_0 - K1_42 * y_c2, s2_0 = K1_7 * y_c3;
     const real y_f3 = s2_0 + K5_21 * y_c5, y_f4 = K8_21 * y_c2, y_f5 = K2_7 * y_c2, y_f6 = K3_7 * y_c3;
     const real y_f7 = K2_7 * y_c4, y_f8 = K8_21 * y_c4, y_f9 = s2_0 - K5_21 * y_c5;
     const real y_f10 = s1_0 + K1_42 * y_c2, y_f11 = K5_21 * y_c5, y_f12 = s0_0 - K5_14 * y_c6;
-    const real s3_0 = K1_42 * by_c4;
-    const real by_f0 = s3_0 + K5_14 * by_c6, by_f1 = K5_21 * by_c1;
-    const real s4_0 = K5_14 * by_c0;
-    const real by_f2 = s4_0 - K1_42 * by_c2;
-    const real s5_0 = K1_7 * by_c3;
+    const real s3_0 = K1_42 * by_c4, by_f0 = s3_0 + K5_14 * by_c6, by_f1 = K5_21 * by_c1;
+    const real s4_0 = K5_14 * by_c0, by_f2 = s4_0 - K1_42 * by_c2, s5_0 = K1_7 * by_c3;
     const real by_f3 = s5_0 + K5_21 * by_c5, by_f4 = K8_21 * by_c2, by_f5 = K2_7 * by_c2;
     const real by_f6 = K3_7 * by_c3, by_f7 = K2_7 * by_c4, by_f8 = K8_21 * by_c4;
     const real by_f9 = s5_0 - K5_21 * by_c5, by_f10 = s4_0 + K1_42 * by_c2, by_f11 = K5_21 * by_c5;
@@ -897,12 +817,10 @@ static void uvu_1_3_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real q1_0 = v0_0 * gz_c0, q1_1 = v0_0 * gz_c3 + v0_1 * gz_c0 + v0_2 * gz_c1;
-        const real q1_2 = v0_2 * gz_c0, q1_3 = v0_0 * gz_c1, q1_9 = v0_2 * gz_c3, q1_10 = v0_0 * gz_c4;
-        const real q1_12 = v0_2 * gz_c4;
-        d_y_[u] = d_y_[u] + K5_14 * q1_2 + K5_14 * q1_10;
-        d_y_[lda + u] = d_y_[lda + u] + K5_21 * q1_1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, q1_0 = v0_0 * gz_c0;
+        const real q1_1 = v0_0 * gz_c3 + v0_1 * gz_c0 + v0_2 * gz_c1, q1_2 = v0_2 * gz_c0;
+        const real q1_3 = v0_0 * gz_c1, q1_9 = v0_2 * gz_c3, q1_10 = v0_0 * gz_c4, q1_12 = v0_2 * gz_c4;
+        d_y_[u] = d_y_[u] + K5_14 * q1_2 + K5_14 * q1_10, d_y_[lda + u] = d_y_[lda + u] + K5_21 * q1_1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] - K1_42 * q1_2 + v0_1 * gz_c1 * K8_21 + v0_0 * gz_c2 * K2_7
             + K1_42 * q1_10;
         d_y_[3 * lda + u] = d_y_[3 * lda + u] - K1_7 * q1_3 + v0_1 * gz_c2 * K3_7 - K1_7 * q1_9;
@@ -921,15 +839,12 @@ static void uvu_1_2_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         real *restrict d_y_, real *restrict d_w_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
-    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K1_2 * y_c4, y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c3, y_f3 = K1_3 * y_c0;
-    const real y_f4 = K1_3 * y_c1;
-    const real s0_0 = K2_5 * y_c2;
-    const real y_f5 = s0_0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0, y_f8 = K1_5 * y_c1;
-    const real y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3, y_f12 = s0_0 - K1_30 * y_c4;
-    const real y_f13 = K1_3 * y_c4, by_f0 = K1_2 * by_c4, by_f1 = K1_2 * by_c0, by_f2 = K1_3 * by_c3;
-    const real by_f3 = K1_3 * by_c0, by_f4 = K1_3 * by_c1;
-    const real s1_0 = K2_5 * by_c2;
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], y_f0 = K1_2 * y_c4;
+    const real y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c3, y_f3 = K1_3 * y_c0, y_f4 = K1_3 * y_c1;
+    const real s0_0 = K2_5 * y_c2, y_f5 = s0_0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0;
+    const real y_f8 = K1_5 * y_c1, y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3;
+    const real y_f12 = s0_0 - K1_30 * y_c4, y_f13 = K1_3 * y_c4, by_f0 = K1_2 * by_c4, by_f1 = K1_2 * by_c0;
+    const real by_f2 = K1_3 * by_c3, by_f3 = K1_3 * by_c0, by_f4 = K1_3 * by_c1, s1_0 = K2_5 * by_c2;
     const real by_f5 = s1_0 + K1_30 * by_c4, by_f6 = K8_15 * by_c1, by_f7 = K1_30 * by_c0;
     const real by_f8 = K1_5 * by_c1, by_f9 = K3_5 * by_c2, by_f10 = K1_5 * by_c3, by_f11 = K8_15 * by_c3;
     const real by_f12 = s1_0 - K1_30 * by_c4, by_f13 = K1_3 * by_c4;
@@ -952,10 +867,10 @@ static void uvu_1_2_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-        const real q1_0 = v0_0 * gz_c0 + v0_2 * gz_c6, q1_1 = v0_0 * gz_c6 - v0_2 * gz_c0;
-        const real q1_2 = v0_0 * gz_c1 + v0_2 * gz_c5, q1_4 = v0_0 * gz_c5 - v0_2 * gz_c1;
-        const real q1_5 = v0_0 * gz_c2, q1_7 = v0_0 * gz_c4 + v0_2 * gz_c2, q1_12 = v0_2 * gz_c4;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, q1_0 = v0_0 * gz_c0 + v0_2 * gz_c6;
+        const real q1_1 = v0_0 * gz_c6 - v0_2 * gz_c0, q1_2 = v0_0 * gz_c1 + v0_2 * gz_c5;
+        const real q1_4 = v0_0 * gz_c5 - v0_2 * gz_c1, q1_5 = v0_0 * gz_c2;
+        const real q1_7 = v0_0 * gz_c4 + v0_2 * gz_c2, q1_12 = v0_2 * gz_c4;
         d_y_[u] = d_y_[u] - K1_2 * q1_1 + v0_1 * gz_c1 * K1_3 - K1_30 * q1_7;
         d_y_[lda + u] = d_y_[lda + u] - K1_3 * q1_4 + v0_1 * gz_c2 * K8_15 - v0_0 * gz_c3 * K1_5;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K2_5 * q1_5 + v0_1 * gz_c3 * K3_5 + K2_5 * q1_12;
@@ -973,10 +888,10 @@ static void uvu_2_2_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         real *restrict d_y_, real *restrict d_w_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
-    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K1_5 * y_c0, y_f1 = K1_5 * y_c1, y_f2 = K1_5 * y_c2, y_f3 = K1_5 * y_c3;
-    const real y_f4 = K1_5 * y_c4, by_f0 = K1_5 * by_c0, by_f1 = K1_5 * by_c1, by_f2 = K1_5 * by_c2;
-    const real by_f3 = K1_5 * by_c3, by_f4 = K1_5 * by_c4;
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], y_f0 = K1_5 * y_c0;
+    const real y_f1 = K1_5 * y_c1, y_f2 = K1_5 * y_c2, y_f3 = K1_5 * y_c3, y_f4 = K1_5 * y_c4;
+    const real by_f0 = K1_5 * by_c0, by_f1 = K1_5 * by_c1, by_f2 = K1_5 * by_c2, by_f3 = K1_5 * by_c3;
+    const real by_f4 = K1_5 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
@@ -990,8 +905,7 @@ static void uvu_2_2_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
         const real q1_0 = s0_0 * ax_c0 + s1_0 * x_c0, q1_1 = s0_0 * ax_c1 + s1_0 * x_c1;
         const real q1_2 = s0_0 * ax_c2 + s1_0 * x_c2, q1_3 = s0_0 * ax_c3 + s1_0 * x_c3;
         const real q1_4 = s0_0 * ax_c4 + s1_0 * x_c4;
-        d_y_[u] = d_y_[u] + K1_5 * q1_0;
-        d_y_[lda + u] = d_y_[lda + u] + K1_5 * q1_1;
+        d_y_[u] = d_y_[u] + K1_5 * q1_0, d_y_[lda + u] = d_y_[lda + u] + K1_5 * q1_1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_5 * q1_2;
         d_y_[3 * lda + u] = d_y_[3 * lda + u] + K1_5 * q1_3;
         d_y_[4 * lda + u] = d_y_[4 * lda + u] + K1_5 * q1_4;
@@ -1028,9 +942,8 @@ static void uvu_2_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[4 * n + u] = d_x_[4 * n + u] - w_c0 * l0_4 - cw_c0 * l1_4;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
-        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-        const real q1_0 = v0_0 * gz_c0 + v0_3 * gz_c1 + v0_4 * gz_c2, q1_1 = v0_1 * gz_c0 + v0_3 * gz_c2;
-        const real q1_3 = v0_0 * gz_c2 + v0_1 * gz_c1 - v0_4 * gz_c0;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4, q1_0 = v0_0 * gz_c0 + v0_3 * gz_c1 + v0_4 * gz_c2;
+        const real q1_1 = v0_1 * gz_c0 + v0_3 * gz_c2, q1_3 = v0_0 * gz_c2 + v0_1 * gz_c1 - v0_4 * gz_c0;
         d_y_[u] = d_y_[u] - v0_2 * gz_c0 * K1_10 + K3_10 * q1_3;
         d_y_[lda + u] = d_y_[lda + u] + K3_10 * q1_1 + v0_2 * gz_c1 * K2_5;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K3_10 * q1_0 - v0_2 * gz_c2 * K1_10;
@@ -1047,19 +960,13 @@ static void uvu_2_3_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_70 * y_c4;
-    const real y_f0 = s0_0 + K3_14 * y_c6;
-    const real s1_0 = K3_35 * y_c3;
-    const real y_f1 = s1_0 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1;
-    const real s2_0 = K3_14 * y_c0;
-    const real y_f4 = s2_0 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3, y_f7 = K8_35 * y_c4;
-    const real y_f8 = K1_7 * y_c5, y_f9 = s2_0 - K1_70 * y_c2, y_f10 = K6_35 * y_c4;
-    const real y_f11 = s1_0 - K1_7 * y_c5, y_f12 = s0_0 - K3_14 * y_c6;
-    const real s3_0 = K1_70 * by_c4;
-    const real by_f0 = s3_0 + K3_14 * by_c6;
-    const real s4_0 = K3_35 * by_c3;
-    const real by_f1 = s4_0 + K1_7 * by_c5, by_f2 = K6_35 * by_c2, by_f3 = K1_7 * by_c1;
-    const real s5_0 = K3_14 * by_c0;
+    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_70 * y_c4, y_f0 = s0_0 + K3_14 * y_c6;
+    const real s1_0 = K3_35 * y_c3, y_f1 = s1_0 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1;
+    const real s2_0 = K3_14 * y_c0, y_f4 = s2_0 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3;
+    const real y_f7 = K8_35 * y_c4, y_f8 = K1_7 * y_c5, y_f9 = s2_0 - K1_70 * y_c2, y_f10 = K6_35 * y_c4;
+    const real y_f11 = s1_0 - K1_7 * y_c5, y_f12 = s0_0 - K3_14 * y_c6, s3_0 = K1_70 * by_c4;
+    const real by_f0 = s3_0 + K3_14 * by_c6, s4_0 = K3_35 * by_c3, by_f1 = s4_0 + K1_7 * by_c5;
+    const real by_f2 = K6_35 * by_c2, by_f3 = K1_7 * by_c1, s5_0 = K3_14 * by_c0;
     const real by_f4 = s5_0 + K1_70 * by_c2, by_f5 = K8_35 * by_c2, by_f6 = K9_35 * by_c3;
     const real by_f7 = K8_35 * by_c4, by_f8 = K1_7 * by_c5, by_f9 = s5_0 - K1_70 * by_c2;
     const real by_f10 = K6_35 * by_c4, by_f11 = s4_0 - K1_7 * by_c5, by_f12 = s3_0 - K3_14 * by_c6;
@@ -1085,12 +992,10 @@ static void uvu_2_3_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[4 * n + u] = d_x_[4 * n + u] + w_c0 * l0_4 + cw_c0 * l1_4;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
-        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-        const real q1_0 = v0_0 * gz_c0, q1_1 = v0_1 * gz_c0;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4, q1_0 = v0_0 * gz_c0, q1_1 = v0_1 * gz_c0;
         const real q1_3 = v0_0 * gz_c1 + v0_1 * gz_c2 + v0_3 * gz_c0, q1_4 = v0_4 * gz_c0;
         const real q1_9 = v0_0 * gz_c2, q1_11 = v0_3 * gz_c2, q1_12 = v0_4 * gz_c2;
-        d_y_[u] = d_y_[u] + K3_14 * q1_4 + K3_14 * q1_9;
-        d_y_[lda + u] = d_y_[lda + u] + K1_7 * q1_3;
+        d_y_[u] = d_y_[u] + K3_14 * q1_4 + K3_14 * q1_9, d_y_[lda + u] = d_y_[lda + u] + K1_7 * q1_3;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + v0_2 * gz_c0 * K6_35 + K1_70 * q1_4 + v0_1 * gz_c1 * K8_35
             - K1_70 * q1_9;
         d_y_[3 * lda + u] = d_y_[3 * lda + u] - K3_35 * q1_1 + v0_2 * gz_c1 * K9_35 - K3_35 * q1_11;
@@ -1116,15 +1021,12 @@ static void uvu_2_0_2_2(int64_t n, const real *restrict x_, const real *restrict
         const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], ax_c0 = ax_[u];
         const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
         const real cw_c0 = cw_[u], s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
-        d_x_[u] = d_x_[u] + s0_0 * gz_c0;
-        d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
-        d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2;
-        d_x_[3 * n + u] = d_x_[3 * n + u] + s0_0 * gz_c3;
+        d_x_[u] = d_x_[u] + s0_0 * gz_c0, d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2, d_x_[3 * n + u] = d_x_[3 * n + u] + s0_0 * gz_c3;
         d_x_[4 * n + u] = d_x_[4 * n + u] + s0_0 * gz_c4;
         const real s1_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2 + ax_c3 * gz_c3 + ax_c4 * gz_c4;
         const real s2_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3 + x_c4 * gz_c4;
-        d_y_[u] = d_y_[u] + w_c0 * s1_0 + cw_c0 * s2_0;
-        d_w_[u] = by_c0 * s2_0 + y_c0 * s1_0;
+        d_y_[u] = d_y_[u] + w_c0 * s1_0 + cw_c0 * s2_0, d_w_[u] = by_c0 * s2_0 + y_c0 * s1_0;
     }
 }
 
@@ -1135,13 +1037,11 @@ static void uvu_2_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         real *restrict d_y_, real *restrict d_w_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
-    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K2_7 * y_c2, y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1;
-    const real s0_0 = K1_14 * y_c2;
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], y_f0 = K2_7 * y_c2;
+    const real y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1, s0_0 = K1_14 * y_c2;
     const real y_f4 = s0_0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
     const real y_f8 = K2_7 * y_c4, y_f9 = s0_0 + K3_14 * y_c4, by_f0 = K2_7 * by_c2, by_f1 = K3_14 * by_c3;
-    const real by_f2 = K2_7 * by_c0, by_f3 = K3_14 * by_c1;
-    const real s1_0 = K1_14 * by_c2;
+    const real by_f2 = K2_7 * by_c0, by_f3 = K3_14 * by_c1, s1_0 = K1_14 * by_c2;
     const real by_f4 = s1_0 - K3_14 * by_c4, by_f5 = K1_14 * by_c1, by_f6 = K3_14 * by_c0;
     const real by_f7 = K1_14 * by_c3, by_f8 = K2_7 * by_c4, by_f9 = s1_0 + K3_14 * by_c4;
     for (int64_t u = 0; u < n; u++) {
@@ -1149,8 +1049,7 @@ static void uvu_2_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
         const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], ax_c0 = ax_[u];
         const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u];
-        const real l0_0 = by_f0 * gz_c0 - by_f1 * gz_c1 + by_f2 * gz_c2 - by_f3 * gz_c3;
+        const real cw_c0 = cw_[u], l0_0 = by_f0 * gz_c0 - by_f1 * gz_c1 + by_f2 * gz_c2 - by_f3 * gz_c3;
         const real l0_1 = by_f1 * gz_c0 + by_f4 * gz_c1 + by_f5 * gz_c2 + by_f6 * gz_c3 - by_f3 * gz_c4;
         const real l0_2 = by_f2 * gz_c0 - by_f5 * gz_c1 - by_f0 * gz_c2 - by_f7 * gz_c3 + by_f8 * gz_c4;
         const real l0_3 = by_f3 * gz_c0 + by_f6 * gz_c1 + by_f7 * gz_c2 + by_f9 * gz_c3 + by_f1 * gz_c4;
@@ -1167,8 +1066,7 @@ static void uvu_2_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[4 * n + u] = d_x_[4 * n + u] - w_c0 * l0_4 - cw_c0 * l1_4;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
-        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-        const real q1_0 = v0_0 * gz_c0 - v0_2 * gz_c2 + v0_4 * gz_c4;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4, q1_0 = v0_0 * gz_c0 - v0_2 * gz_c2 + v0_4 * gz_c4;
         const real q1_1 = v0_0 * gz_c1 + v0_1 * gz_c0 + v0_3 * gz_c4 + v0_4 * gz_c3;
         const real q1_2 = v0_0 * gz_c2 + v0_2 * gz_c0;
         const real q1_3 = v0_0 * gz_c3 - v0_1 * gz_c4 + v0_3 * gz_c0 - v0_4 * gz_c1, q1_4 = v0_1 * gz_c1;
@@ -1222,11 +1120,11 @@ static void uvu_2_1_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[4 * n + u] = d_x_[4 * n + u] + w_c0 * l0_4 + cw_c0 * l1_4;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
-        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-        const real q1_0 = v0_0 * gz_c0 + v0_4 * gz_c6, q1_1 = v0_0 * gz_c6 - v0_4 * gz_c0;
-        const real q1_2 = v0_0 * gz_c1 + v0_4 * gz_c5, q1_3 = v0_1 * gz_c1 + v0_3 * gz_c5;
-        const real q1_4 = v0_1 * gz_c5 - v0_3 * gz_c1, q1_5 = v0_0 * gz_c2 + v0_4 * gz_c4;
-        const real q1_6 = v0_1 * gz_c2 + v0_3 * gz_c4, q1_8 = v0_0 * gz_c4 - v0_4 * gz_c2;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4, q1_0 = v0_0 * gz_c0 + v0_4 * gz_c6;
+        const real q1_1 = v0_0 * gz_c6 - v0_4 * gz_c0, q1_2 = v0_0 * gz_c1 + v0_4 * gz_c5;
+        const real q1_3 = v0_1 * gz_c1 + v0_3 * gz_c5, q1_4 = v0_1 * gz_c5 - v0_3 * gz_c1;
+        const real q1_5 = v0_0 * gz_c2 + v0_4 * gz_c4, q1_6 = v0_1 * gz_c2 + v0_3 * gz_c4;
+        const real q1_8 = v0_0 * gz_c4 - v0_4 * gz_c2;
         d_y_[u] = d_y_[u] - K1_2 * q1_1 - K1_3 * q1_4 + v0_2 * gz_c2 * K2_5 - K1_30 * q1_8
             - v0_1 * gz_c3 * K1_5;
         d_y_[lda + u] = d_y_[lda + u] + K1_3 * q1_2 + K8_15 * q1_6 + v0_2 * gz_c3 * K3_5;
@@ -1245,38 +1143,24 @@ static void uvu_2_3_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real by_c5 = by_[5], by_c6 = by_[6];
-    const real y_f0 = K1_12 * y_c4, y_f1 = K5_24 * y_c5, y_f2 = K5_12 * y_c0, y_f3 = K5_24 * y_c1;
-    const real y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3;
-    const real s0_0 = K1_8 * y_c4;
-    const real y_f6 = s0_0 - K5_24 * y_c6;
-    const real s1_0 = K5_24 * y_c0;
-    const real y_f7 = s1_0 + K1_8 * y_c2;
-    const real s2_0 = K1_5 * y_c4;
-    const real y_f8 = s2_0 + K1_12 * y_c6;
-    const real s3_0 = K1_30 * y_c3;
-    const real y_f9 = s3_0 - K1_8 * y_c5, y_f10 = K3_20 * y_c2, y_f11 = K1_8 * y_c1;
-    const real s4_0 = K1_12 * y_c0;
-    const real y_f12 = s4_0 + K1_5 * y_c2, y_f13 = K1_3 * y_c1, y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3;
-    const real y_f16 = K1_30 * y_c4, y_f17 = K1_3 * y_c5, y_f18 = s4_0 - K1_5 * y_c2, y_f19 = K3_20 * y_c4;
+    const real by_c5 = by_[5], by_c6 = by_[6], y_f0 = K1_12 * y_c4, y_f1 = K5_24 * y_c5, y_f2 = K5_12 * y_c0;
+    const real y_f3 = K5_24 * y_c1, y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3, s0_0 = K1_8 * y_c4;
+    const real y_f6 = s0_0 - K5_24 * y_c6, s1_0 = K5_24 * y_c0, y_f7 = s1_0 + K1_8 * y_c2, s2_0 = K1_5 * y_c4;
+    const real y_f8 = s2_0 + K1_12 * y_c6, s3_0 = K1_30 * y_c3, y_f9 = s3_0 - K1_8 * y_c5;
+    const real y_f10 = K3_20 * y_c2, y_f11 = K1_8 * y_c1, s4_0 = K1_12 * y_c0, y_f12 = s4_0 + K1_5 * y_c2;
+    const real y_f13 = K1_3 * y_c1, y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3, y_f16 = K1_30 * y_c4;
+    const real y_f17 = K1_3 * y_c5, y_f18 = s4_0 - K1_5 * y_c2, y_f19 = K3_20 * y_c4;
     const real y_f20 = s3_0 + K1_8 * y_c5, y_f21 = s2_0 - K1_12 * y_c6, y_f22 = s1_0 - K1_8 * y_c2;
     const real y_f23 = s0_0 + K5_24 * y_c6, y_f24 = K5_12 * y_c6, by_f0 = K1_12 * by_c4;
     const real by_f1 = K5_24 * by_c5, by_f2 = K5_12 * by_c0, by_f3 = K5_24 * by_c1, by_f4 = K1_12 * by_c2;
-    const real by_f5 = K1_3 * by_c3;
-    const real s5_0 = K1_8 * by_c4;
-    const real by_f6 = s5_0 - K5_24 * by_c6;
-    const real s6_0 = K5_24 * by_c0;
-    const real by_f7 = s6_0 + K1_8 * by_c2;
-    const real s7_0 = K1_5 * by_c4;
-    const real by_f8 = s7_0 + K1_12 * by_c6;
-    const real s8_0 = K1_30 * by_c3;
-    const real by_f9 = s8_0 - K1_8 * by_c5, by_f10 = K3_20 * by_c2, by_f11 = K1_8 * by_c1;
-    const real s9_0 = K1_12 * by_c0;
-    const real by_f12 = s9_0 + K1_5 * by_c2, by_f13 = K1_3 * by_c1, by_f14 = K1_30 * by_c2;
-    const real by_f15 = K4_15 * by_c3, by_f16 = K1_30 * by_c4, by_f17 = K1_3 * by_c5;
-    const real by_f18 = s9_0 - K1_5 * by_c2, by_f19 = K3_20 * by_c4, by_f20 = s8_0 + K1_8 * by_c5;
-    const real by_f21 = s7_0 - K1_12 * by_c6, by_f22 = s6_0 - K1_8 * by_c2, by_f23 = s5_0 + K5_24 * by_c6;
-    const real by_f24 = K5_12 * by_c6;
+    const real by_f5 = K1_3 * by_c3, s5_0 = K1_8 * by_c4, by_f6 = s5_0 - K5_24 * by_c6, s6_0 = K5_24 * by_c0;
+    const real by_f7 = s6_0 + K1_8 * by_c2, s7_0 = K1_5 * by_c4, by_f8 = s7_0 + K1_12 * by_c6;
+    const real s8_0 = K1_30 * by_c3, by_f9 = s8_0 - K1_8 * by_c5, by_f10 = K3_20 * by_c2;
+    const real by_f11 = K1_8 * by_c1, s9_0 = K1_12 * by_c0, by_f12 = s9_0 + K1_5 * by_c2;
+    const real by_f13 = K1_3 * by_c1, by_f14 = K1_30 * by_c2, by_f15 = K4_15 * by_c3, by_f16 = K1_30 * by_c4;
+    const real by_f17 = K1_3 * by_c5, by_f18 = s9_0 - K1_5 * by_c2, by_f19 = K3_20 * by_c4;
+    const real by_f20 = s8_0 + K1_8 * by_c5, by_f21 = s7_0 - K1_12 * by_c6, by_f22 = s6_0 - K1_8 * by_c2;
+    const real by_f23 = s5_0 + K5_24 * by_c6, by_f24 = K5_12 * by_c6;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
@@ -1308,13 +1192,12 @@ static void uvu_2_3_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[4 * n + u] = d_x_[4 * n + u] - w_c0 * l0_4 - cw_c0 * l1_4;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
-        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-        const real q1_0 = v0_0 * gz_c0 + v0_4 * gz_c6, q1_1 = v0_1 * gz_c0 + v0_3 * gz_c6;
-        const real q1_3 = v0_1 * gz_c6 - v0_3 * gz_c0, q1_4 = v0_0 * gz_c6 - v0_4 * gz_c0;
-        const real q1_5 = v0_0 * gz_c1 + v0_4 * gz_c5, q1_6 = v0_1 * gz_c1, q1_7 = v0_3 * gz_c1;
-        const real q1_8 = v0_0 * gz_c2, q1_9 = v0_1 * gz_c2, q1_11 = v0_1 * gz_c4 + v0_3 * gz_c2;
-        const real q1_12 = v0_4 * gz_c2, q1_18 = v0_0 * gz_c4, q1_20 = v0_3 * gz_c4, q1_21 = v0_4 * gz_c4;
-        const real q1_22 = v0_1 * gz_c5, q1_23 = v0_3 * gz_c5;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4, q1_0 = v0_0 * gz_c0 + v0_4 * gz_c6;
+        const real q1_1 = v0_1 * gz_c0 + v0_3 * gz_c6, q1_3 = v0_1 * gz_c6 - v0_3 * gz_c0;
+        const real q1_4 = v0_0 * gz_c6 - v0_4 * gz_c0, q1_5 = v0_0 * gz_c1 + v0_4 * gz_c5;
+        const real q1_6 = v0_1 * gz_c1, q1_7 = v0_3 * gz_c1, q1_8 = v0_0 * gz_c2, q1_9 = v0_1 * gz_c2;
+        const real q1_11 = v0_1 * gz_c4 + v0_3 * gz_c2, q1_12 = v0_4 * gz_c2, q1_18 = v0_0 * gz_c4;
+        const real q1_20 = v0_3 * gz_c4, q1_21 = v0_4 * gz_c4, q1_22 = v0_1 * gz_c5, q1_23 = v0_3 * gz_c5;
         d_y_[u] = d_y_[u] - v0_2 * gz_c0 * K5_12 + K5_24 * q1_7 - K1_12 * q1_12 - K1_12 * q1_18
             + K5_24 * q1_22;
         d_y_[lda + u] = d_y_[lda + u] - K5_24 * q1_3 + K1_8 * q1_11 - v0_0 * gz_c3 * K1_3;

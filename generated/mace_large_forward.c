@@ -24,37 +24,22 @@ struct launch {
     real *scratch_loops;
 };
 
-static const real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
-static const real K1_10 = 0x1.43d136p-2f; /* sqrt(1/10) */
-static const real K3_10 = 0x1.186f18p-1f; /* sqrt(3/10) */
-static const real K2_5 = 0x1.43d136p-1f; /* sqrt(2/5) */
-static const real K1_2 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
-static const real K1_6 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
-static const real K2_3 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
-static const real K1_42 = 0x1.3c0366p-3f; /* sqrt(1/42) */
-static const real K5_14 = 0x1.31fa8p-1f; /* sqrt(5/14) */
-static const real K5_21 = 0x1.f3a92cp-2f; /* sqrt(5/21) */
-static const real K1_7 = 0x1.83091ep-2f; /* sqrt(1/7) */
-static const real K8_21 = 0x1.3c0366p-1f; /* sqrt(8/21) */
-static const real K2_7 = 0x1.11aceep-1f; /* sqrt(2/7) */
-static const real K3_7 = 0x1.4f2ec4p-1f; /* sqrt(3/7) */
-static const real K1_30 = 0x1.75e974p-3f; /* sqrt(1/30) */
-static const real K8_15 = 0x1.75e974p-1f; /* sqrt(8/15) */
-static const real K1_5 = 0x1.c9f25cp-2f; /* sqrt(1/5) */
-static const real K3_5 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-static const real K1_70 = 0x1.e990cep-4f; /* sqrt(1/70) */
-static const real K3_14 = 0x1.da0518p-2f; /* sqrt(3/14) */
-static const real K3_35 = 0x1.2bcbe8p-2f; /* sqrt(3/35) */
-static const real K6_35 = 0x1.a7f9eep-2f; /* sqrt(6/35) */
-static const real K8_35 = 0x1.e990cep-2f; /* sqrt(8/35) */
-static const real K9_35 = 0x1.03a1a2p-1f; /* sqrt(9/35) */
-static const real K1_14 = 0x1.11aceep-2f; /* sqrt(1/14) */
-static const real K1_12 = 0x1.279a74p-2f; /* sqrt(1/12) */
-static const real K5_24 = 0x1.d363d2p-2f; /* sqrt(5/24) */
-static const real K5_12 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
-static const real K1_8 = 0x1.6a09e6p-2f; /* sqrt(1/8) */
-static const real K3_20 = 0x1.8c97fp-2f; /* sqrt(3/20) */
-static const real K4_15 = 0x1.08654ap-1f; /* sqrt(4/15) */
+static const real K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */, K1_10 = 0x1.43d136p-2f /* sqrt(1/10) */;
+static const real K3_10 = 0x1.186f18p-1f /* sqrt(3/10) */, K2_5 = 0x1.43d136p-1f /* sqrt(2/5) */;
+static const real K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */, K1_6 = 0x1.a20bd8p-2f /* sqrt(1/6) */;
+static const real K2_3 = 0x1.a20bd8p-1f /* sqrt(2/3) */, K1_42 = 0x1.3c0366p-3f /* sqrt(1/42) */;
+static const real K5_14 = 0x1.31fa8p-1f /* sqrt(5/14) */, K5_21 = 0x1.f3a92cp-2f /* sqrt(5/21) */;
+static const real K1_7 = 0x1.83091ep-2f /* sqrt(1/7) */, K8_21 = 0x1.3c0366p-1f /* sqrt(8/21) */;
+static const real K2_7 = 0x1.11aceep-1f /* sqrt(2/7) */, K3_7 = 0x1.4f2ec4p-1f /* sqrt(3/7) */;
+static const real K1_30 = 0x1.75e974p-3f /* sqrt(1/30) */, K8_15 = 0x1.75e974p-1f /* sqrt(8/15) */;
+static const real K1_5 = 0x1.c9f25cp-2f /* sqrt(1/5) */, K3_5 = 0x1.8c97fp-1f /* sqrt(3/5) */;
+static const real K1_70 = 0x1.e990cep-4f /* sqrt(1/70) */, K3_14 = 0x1.da0518p-2f /* sqrt(3/14) */;
+static const real K3_35 = 0x1.2bcbe8p-2f /* sqrt(3/35) */, K6_35 = 0x1.a7f9eep-2f /* sqrt(6/35) */;
+static const real K8_35 = 0x1.e990cep-2f /* sqrt(8/35) */, K9_35 = 0x1.03a1a2p-1f /* sqrt(9/35) */;
+static const real K1_14 = 0x1.11aceep-2f /* sqrt(1/14) */, K1_12 = 0x1.279a74p-2f /* sqrt(1/12) */;
+static const real K5_24 = 0x1.d363d2p-2f /* sqrt(5/24) */, K5_12 = 0x1.4a7e9cp-1f /* sqrt(5/12) */;
+static const real K1_8 = 0x1.6a09e6p-2f /* sqrt(1/8) */, K3_20 = 0x1.8c97fp-2f /* sqrt(3/20) */;
+static const real K4_15 = 0x1.08654ap-1f /* sqrt(4/15) */;
 
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment xsegments[] = {
@@ -86,10 +71,8 @@ static void uvu_0_1_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u];
-        const real u0_0 = w_c0 * x_c0;
-        z_[u] = z_[u] + u0_0 * y_c0;
-        z_[n + u] = z_[n + u] + u0_0 * y_c1;
+        const real x_c0 = x_[u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        z_[u] = z_[u] + u0_0 * y_c0, z_[n + u] = z_[n + u] + u0_0 * y_c1;
         z_[2 * n + u] = z_[2 * n + u] + u0_0 * y_c2;
     }
 }
@@ -100,12 +83,9 @@ static void uvu_0_2_2(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u];
-        const real u0_0 = w_c0 * x_c0;
-        z_[u] = z_[u] + u0_0 * y_c0;
-        z_[n + u] = z_[n + u] + u0_0 * y_c1;
-        z_[2 * n + u] = z_[2 * n + u] + u0_0 * y_c2;
-        z_[3 * n + u] = z_[3 * n + u] + u0_0 * y_c3;
+        const real x_c0 = x_[u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        z_[u] = z_[u] + u0_0 * y_c0, z_[n + u] = z_[n + u] + u0_0 * y_c1;
+        z_[2 * n + u] = z_[2 * n + u] + u0_0 * y_c2, z_[3 * n + u] = z_[3 * n + u] + u0_0 * y_c3;
         z_[4 * n + u] = z_[4 * n + u] + u0_0 * y_c4;
     }
 }
@@ -117,14 +97,10 @@ static void uvu_0_3_3(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u];
-        const real u0_0 = w_c0 * x_c0;
-        z_[u] = z_[u] + u0_0 * y_c0;
-        z_[n + u] = z_[n + u] + u0_0 * y_c1;
-        z_[2 * n + u] = z_[2 * n + u] + u0_0 * y_c2;
-        z_[3 * n + u] = z_[3 * n + u] + u0_0 * y_c3;
-        z_[4 * n + u] = z_[4 * n + u] + u0_0 * y_c4;
-        z_[5 * n + u] = z_[5 * n + u] + u0_0 * y_c5;
+        const real x_c0 = x_[u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        z_[u] = z_[u] + u0_0 * y_c0, z_[n + u] = z_[n + u] + u0_0 * y_c1;
+        z_[2 * n + u] = z_[2 * n + u] + u0_0 * y_c2, z_[3 * n + u] = z_[3 * n + u] + u0_0 * y_c3;
+        z_[4 * n + u] = z_[4 * n + u] + u0_0 * y_c4, z_[5 * n + u] = z_[5 * n + u] + u0_0 * y_c5;
         z_[6 * n + u] = z_[6 * n + u] + u0_0 * y_c6;
     }
 }
@@ -133,8 +109,8 @@ static void uvu_0_3_3(int64_t n, const real *restrict x_, const real *restrict y
 static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
                       real *restrict z_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1, y_f2 = K1_3 * y_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1;
+    const real y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u];
         const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
@@ -149,8 +125,7 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], s0_0 = y_c0 * w_c0;
-        z_[u] = z_[u] + s0_0 * x_c0;
-        z_[n + u] = z_[n + u] + s0_0 * x_c1;
+        z_[u] = z_[u] + s0_0 * x_c0, z_[n + u] = z_[n + u] + s0_0 * x_c1;
         z_[2 * n + u] = z_[2 * n + u] + s0_0 * x_c2;
     }
 }
@@ -163,8 +138,8 @@ static void uvu_1_2_1(int64_t n, const real *restrict x_, const real *restrict y
     const real y_f0 = s0_0 + K3_10 * y_c4, y_f1 = K3_10 * y_c1, y_f2 = K3_10 * y_c0, y_f3 = K2_5 * y_c2;
     const real y_f4 = K3_10 * y_c3, y_f5 = s0_0 - K3_10 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
         z_[u] = z_[u] - y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
         z_[n + u] = z_[n + u] + y_f1 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
         z_[2 * n + u] = z_[2 * n + u] + y_f2 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
@@ -175,14 +150,12 @@ static void uvu_1_2_1(int64_t n, const real *restrict x_, const real *restrict y
 static void uvu_1_1_2(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
                       real *restrict z_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0, y_f2 = K1_2 * y_c1, y_f3 = K1_6 * y_c0;
-    const real y_f4 = K2_3 * y_c1, y_f5 = K1_6 * y_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_2 * y_c1, y_f3 = K1_6 * y_c0, y_f4 = K2_3 * y_c1, y_f5 = K1_6 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
-        z_[u] = z_[u] + y_f0 * u0_0 + y_f1 * u0_2;
-        z_[n + u] = z_[n + u] + y_f2 * u0_0 + y_f1 * u0_1;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        z_[u] = z_[u] + y_f0 * u0_0 + y_f1 * u0_2, z_[n + u] = z_[n + u] + y_f2 * u0_0 + y_f1 * u0_1;
         z_[2 * n + u] = z_[2 * n + u] - y_f3 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
         z_[3 * n + u] = z_[3 * n + u] + y_f0 * u0_1 + y_f2 * u0_2;
         z_[4 * n + u] = z_[4 * n + u] - y_f1 * u0_0 + y_f0 * u0_2;
@@ -194,17 +167,14 @@ static void uvu_1_3_2(int64_t n, const real *restrict x_, const real *restrict y
                       real *restrict z_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6], s0_0 = K1_42 * y_c4;
-    const real y_f0 = s0_0 + K5_14 * y_c6, y_f1 = K5_21 * y_c1;
-    const real s1_0 = K5_14 * y_c0;
-    const real y_f2 = s1_0 - K1_42 * y_c2;
-    const real s2_0 = K1_7 * y_c3;
+    const real y_c6 = y_[6], s0_0 = K1_42 * y_c4, y_f0 = s0_0 + K5_14 * y_c6, y_f1 = K5_21 * y_c1;
+    const real s1_0 = K5_14 * y_c0, y_f2 = s1_0 - K1_42 * y_c2, s2_0 = K1_7 * y_c3;
     const real y_f3 = s2_0 + K5_21 * y_c5, y_f4 = K8_21 * y_c2, y_f5 = K2_7 * y_c2, y_f6 = K3_7 * y_c3;
     const real y_f7 = K2_7 * y_c4, y_f8 = K8_21 * y_c4, y_f9 = s2_0 - K5_21 * y_c5;
     const real y_f10 = s1_0 + K1_42 * y_c2, y_f11 = K5_21 * y_c5, y_f12 = s0_0 - K5_14 * y_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
         z_[u] = z_[u] - y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
         z_[n + u] = z_[n + u] - y_f3 * u0_0 + y_f4 * u0_1 + y_f1 * u0_2;
         z_[2 * n + u] = z_[2 * n + u] + y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2;
@@ -217,16 +187,14 @@ static void uvu_1_3_2(int64_t n, const real *restrict x_, const real *restrict y
 static void uvu_1_2_3(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
                       real *restrict z_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K1_2 * y_c4, y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c3, y_f3 = K1_3 * y_c0;
-    const real y_f4 = K1_3 * y_c1;
-    const real s0_0 = K2_5 * y_c2;
-    const real y_f5 = s0_0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0, y_f8 = K1_5 * y_c1;
-    const real y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3, y_f12 = s0_0 - K1_30 * y_c4;
-    const real y_f13 = K1_3 * y_c4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_f0 = K1_2 * y_c4;
+    const real y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c3, y_f3 = K1_3 * y_c0, y_f4 = K1_3 * y_c1;
+    const real s0_0 = K2_5 * y_c2, y_f5 = s0_0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0;
+    const real y_f8 = K1_5 * y_c1, y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3;
+    const real y_f12 = s0_0 - K1_30 * y_c4, y_f13 = K1_3 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
         z_[u] = z_[u] + y_f0 * u0_0 + y_f1 * u0_2;
         z_[n + u] = z_[n + u] + y_f2 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
         z_[2 * n + u] = z_[2 * n + u] + y_f5 * u0_0 + y_f6 * u0_1 - y_f7 * u0_2;
@@ -241,9 +209,8 @@ static void uvu_1_2_3(int64_t n, const real *restrict x_, const real *restrict y
 static void uvu_2_2_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
                       real *restrict z_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K1_5 * y_c0, y_f1 = K1_5 * y_c1, y_f2 = K1_5 * y_c2, y_f3 = K1_5 * y_c3;
-    const real y_f4 = K1_5 * y_c4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_f0 = K1_5 * y_c0;
+    const real y_f1 = K1_5 * y_c1, y_f2 = K1_5 * y_c2, y_f3 = K1_5 * y_c3, y_f4 = K1_5 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u];
@@ -256,17 +223,15 @@ static void uvu_2_2_0(int64_t n, const real *restrict x_, const real *restrict y
 static void uvu_2_1_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
                       real *restrict z_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K3_10 * y_c2, y_f1 = K3_10 * y_c1, y_f2 = K1_10 * y_c0, y_f3 = K3_10 * y_c0;
-    const real y_f4 = K2_5 * y_c1, y_f5 = K1_10 * y_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K3_10 * y_c2, y_f1 = K3_10 * y_c1;
+    const real y_f2 = K1_10 * y_c0, y_f3 = K3_10 * y_c0, y_f4 = K2_5 * y_c1, y_f5 = K1_10 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u];
         const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 - y_f2 * x_c2 - y_f3 * x_c4;
         const real r0_1 = y_f3 * x_c1 + y_f4 * x_c2 + y_f0 * x_c3;
         const real r0_2 = y_f3 * x_c0 - y_f5 * x_c2 + y_f1 * x_c3 + y_f0 * x_c4;
-        z_[u] = z_[u] + w_c0 * r0_0;
-        z_[n + u] = z_[n + u] + w_c0 * r0_1;
+        z_[u] = z_[u] + w_c0 * r0_0, z_[n + u] = z_[n + u] + w_c0 * r0_1;
         z_[2 * n + u] = z_[2 * n + u] + w_c0 * r0_2;
     }
 }
@@ -276,11 +241,8 @@ static void uvu_2_3_1(int64_t n, const real *restrict x_, const real *restrict y
                       real *restrict z_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6], s0_0 = K1_70 * y_c4;
-    const real y_f0 = s0_0 + K3_14 * y_c6;
-    const real s1_0 = K3_35 * y_c3;
-    const real y_f1 = s1_0 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1;
-    const real s2_0 = K3_14 * y_c0;
+    const real y_c6 = y_[6], s0_0 = K1_70 * y_c4, y_f0 = s0_0 + K3_14 * y_c6, s1_0 = K3_35 * y_c3;
+    const real y_f1 = s1_0 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1, s2_0 = K3_14 * y_c0;
     const real y_f4 = s2_0 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3, y_f7 = K8_35 * y_c4;
     const real y_f8 = K1_7 * y_c5, y_f9 = s2_0 - K1_70 * y_c2, y_f10 = K6_35 * y_c4;
     const real y_f11 = s1_0 - K1_7 * y_c5, y_f12 = s0_0 - K3_14 * y_c6;
@@ -290,8 +252,7 @@ static void uvu_2_3_1(int64_t n, const real *restrict x_, const real *restrict y
         const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 - y_f2 * x_c2 - y_f3 * x_c3 - y_f4 * x_c4;
         const real r0_1 = y_f3 * x_c0 + y_f5 * x_c1 + y_f6 * x_c2 + y_f7 * x_c3 + y_f8 * x_c4;
         const real r0_2 = y_f9 * x_c0 + y_f3 * x_c1 + y_f10 * x_c2 - y_f11 * x_c3 - y_f12 * x_c4;
-        z_[u] = z_[u] - w_c0 * r0_0;
-        z_[n + u] = z_[n + u] + w_c0 * r0_1;
+        z_[u] = z_[u] - w_c0 * r0_0, z_[n + u] = z_[n + u] + w_c0 * r0_1;
         z_[2 * n + u] = z_[2 * n + u] + w_c0 * r0_2;
     }
 }
@@ -304,10 +265,8 @@ static void uvu_2_0_2(int64_t n, const real *restrict x_, const real *restrict y
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], w_c0 = w_[u], s0_0 = y_c0 * w_c0;
-        z_[u] = z_[u] + s0_0 * x_c0;
-        z_[n + u] = z_[n + u] + s0_0 * x_c1;
-        z_[2 * n + u] = z_[2 * n + u] + s0_0 * x_c2;
-        z_[3 * n + u] = z_[3 * n + u] + s0_0 * x_c3;
+        z_[u] = z_[u] + s0_0 * x_c0, z_[n + u] = z_[n + u] + s0_0 * x_c1;
+        z_[2 * n + u] = z_[2 * n + u] + s0_0 * x_c2, z_[3 * n + u] = z_[3 * n + u] + s0_0 * x_c3;
         z_[4 * n + u] = z_[4 * n + u] + s0_0 * x_c4;
     }
 }
@@ -316,16 +275,14 @@ static void uvu_2_0_2(int64_t n, const real *restrict x_, const real *restrict y
 static void uvu_2_2_2(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
                       real *restrict z_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K2_7 * y_c2, y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1;
-    const real s0_0 = K1_14 * y_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_f0 = K2_7 * y_c2;
+    const real y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1, s0_0 = K1_14 * y_c2;
     const real y_f4 = s0_0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
     const real y_f8 = K2_7 * y_c4, y_f9 = s0_0 + K3_14 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-        const real u0_4 = w_c0 * x_c4;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
         z_[u] = z_[u] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3;
         z_[n + u] = z_[n + u] + y_f1 * u0_0 + y_f4 * u0_1 + y_f5 * u0_2 + y_f6 * u0_3 - y_f3 * u0_4;
         z_[2 * n + u] = z_[2 * n + u] - y_f2 * u0_0 + y_f5 * u0_1 + y_f0 * u0_2 + y_f7 * u0_3 - y_f8 * u0_4;
@@ -338,16 +295,14 @@ static void uvu_2_2_2(int64_t n, const real *restrict x_, const real *restrict y
 static void uvu_2_1_3(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
                       real *restrict z_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c1, y_f3 = K1_3 * y_c2;
-    const real y_f4 = K1_3 * y_c0, y_f5 = K1_30 * y_c2, y_f6 = K8_15 * y_c1, y_f7 = K2_5 * y_c0;
-    const real y_f8 = K1_30 * y_c0, y_f9 = K1_5 * y_c0, y_f10 = K3_5 * y_c1, y_f11 = K1_5 * y_c2;
-    const real y_f12 = K2_5 * y_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_3 * y_c1, y_f3 = K1_3 * y_c2, y_f4 = K1_3 * y_c0, y_f5 = K1_30 * y_c2;
+    const real y_f6 = K8_15 * y_c1, y_f7 = K2_5 * y_c0, y_f8 = K1_30 * y_c0, y_f9 = K1_5 * y_c0;
+    const real y_f10 = K3_5 * y_c1, y_f11 = K1_5 * y_c2, y_f12 = K2_5 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-        const real u0_4 = w_c0 * x_c4;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
         z_[u] = z_[u] + y_f0 * u0_0 + y_f1 * u0_4;
         z_[n + u] = z_[n + u] + y_f2 * u0_0 + y_f3 * u0_1 + y_f4 * u0_3;
         z_[2 * n + u] = z_[2 * n + u] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2 + y_f8 * u0_4;
@@ -363,27 +318,19 @@ static void uvu_2_3_3(int64_t n, const real *restrict x_, const real *restrict y
                       real *restrict z_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6];
-    const real y_f0 = K1_12 * y_c4, y_f1 = K5_24 * y_c5, y_f2 = K5_12 * y_c0, y_f3 = K5_24 * y_c1;
-    const real y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3;
-    const real s0_0 = K1_8 * y_c4;
-    const real y_f6 = s0_0 - K5_24 * y_c6;
-    const real s1_0 = K5_24 * y_c0;
-    const real y_f7 = s1_0 + K1_8 * y_c2;
-    const real s2_0 = K1_5 * y_c4;
-    const real y_f8 = s2_0 + K1_12 * y_c6;
-    const real s3_0 = K1_30 * y_c3;
-    const real y_f9 = s3_0 - K1_8 * y_c5, y_f10 = K3_20 * y_c2, y_f11 = K1_8 * y_c1;
-    const real s4_0 = K1_12 * y_c0;
-    const real y_f12 = s4_0 + K1_5 * y_c2, y_f13 = K1_3 * y_c1, y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3;
-    const real y_f16 = K1_30 * y_c4, y_f17 = K1_3 * y_c5, y_f18 = s4_0 - K1_5 * y_c2, y_f19 = K3_20 * y_c4;
+    const real y_c6 = y_[6], y_f0 = K1_12 * y_c4, y_f1 = K5_24 * y_c5, y_f2 = K5_12 * y_c0;
+    const real y_f3 = K5_24 * y_c1, y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3, s0_0 = K1_8 * y_c4;
+    const real y_f6 = s0_0 - K5_24 * y_c6, s1_0 = K5_24 * y_c0, y_f7 = s1_0 + K1_8 * y_c2, s2_0 = K1_5 * y_c4;
+    const real y_f8 = s2_0 + K1_12 * y_c6, s3_0 = K1_30 * y_c3, y_f9 = s3_0 - K1_8 * y_c5;
+    const real y_f10 = K3_20 * y_c2, y_f11 = K1_8 * y_c1, s4_0 = K1_12 * y_c0, y_f12 = s4_0 + K1_5 * y_c2;
+    const real y_f13 = K1_3 * y_c1, y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3, y_f16 = K1_30 * y_c4;
+    const real y_f17 = K1_3 * y_c5, y_f18 = s4_0 - K1_5 * y_c2, y_f19 = K3_20 * y_c4;
     const real y_f20 = s3_0 + K1_8 * y_c5, y_f21 = s2_0 - K1_12 * y_c6, y_f22 = s1_0 - K1_8 * y_c2;
     const real y_f23 = s0_0 + K5_24 * y_c6, y_f24 = K5_12 * y_c6;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-        const real u0_4 = w_c0 * x_c4;
+        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
         z_[u] = z_[u] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3 - y_f4 * u0_4;
         z_[n + u] = z_[n + u] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
         z_[2 * n + u] = z_[2 * n + u] + y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2 + y_f11 * u0_3

@@ -26,8 +26,7 @@ struct launch {
     real *scratch_loops;
 };
 
-static const real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
-static const real K1_2 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
+static const real K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */, K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */;
 
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment xsegments[] = {
@@ -49,8 +48,7 @@ static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
         const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u];
         gx_[u] = gx_[u] + w_c0 * y_c0 * gz_c0;
         const real s0_0 = gz_c0 * x_c0;
-        gy_[u] = gy_[u] + s0_0 * w_c0;
-        gw_[u] = s0_0 * y_c0;
+        gy_[u] = gy_[u] + s0_0 * w_c0, gw_[u] = s0_0 * y_c0;
     }
 }
 
@@ -62,12 +60,9 @@ static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real u0_0 = w_c0 * x_c0;
-        const real l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
-        gx_[u] = gx_[u] + w_c0 * l0_0;
-        gy_[u] = gy_[u] + u0_0 * gz_c0;
-        gy_[lda + u] = gy_[lda + u] + u0_0 * gz_c1;
-        gy_[2 * lda + u] = gy_[2 * lda + u] + u0_0 * gz_c2;
+        const real u0_0 = w_c0 * x_c0, l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
+        gx_[u] = gx_[u] + w_c0 * l0_0, gy_[u] = gy_[u] + u0_0 * gz_c0;
+        gy_[lda + u] = gy_[lda + u] + u0_0 * gz_c1, gy_[2 * lda + u] = gy_[2 * lda + u] + u0_0 * gz_c2;
         gw_[u] = x_c0 * l0_0;
     }
 }
@@ -80,12 +75,10 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], s0_0 = w_c0 * y_c0;
-        gx_[u] = gx_[u] + s0_0 * gz_c0;
-        gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
+        gx_[u] = gx_[u] + s0_0 * gz_c0, gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
         gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2;
         const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-        gy_[u] = gy_[u] + w_c0 * s1_0;
-        gw_[u] = y_c0 * s1_0;
+        gy_[u] = gy_[u] + w_c0 * s1_0, gw_[u] = y_c0 * s1_0;
     }
 }
 
@@ -94,15 +87,13 @@ static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x_, const rea
                       const real *restrict w_, const real *restrict gz_, real *restrict gx_,
                       real *restrict gy_, real *restrict gw_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1, y_f2 = K1_3 * y_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1;
+    const real y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
         const real s0_0 = w_c0 * gz_c0;
-        gx_[u] = gx_[u] + s0_0 * y_f0;
-        gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
-        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2;
-        gy_[u] = gy_[u] + s0_0 * x_c0 * K1_3;
+        gx_[u] = gx_[u] + s0_0 * y_f0, gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2, gy_[u] = gy_[u] + s0_0 * x_c0 * K1_3;
         gy_[lda + u] = gy_[lda + u] + s0_0 * x_c1 * K1_3;
         gy_[2 * lda + u] = gy_[2 * lda + u] + s0_0 * x_c2 * K1_3;
         const real s1_0 = x_c0 * y_f0 + x_c1 * y_f1 + x_c2 * y_f2;
@@ -115,23 +106,19 @@ static void uvu_1_1_1(int64_t n, int64_t lda, const real *restrict x_, const rea
                       const real *restrict w_, const real *restrict gz_, real *restrict gx_,
                       real *restrict gy_, real *restrict gw_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c1, y_f2 = K1_2 * y_c0;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c1;
+    const real y_f2 = K1_2 * y_c0;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
-        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
-        const real l0_0 = y_f0 * gz_c1 - y_f1 * gz_c2, l0_1 = y_f0 * gz_c0 - y_f2 * gz_c2;
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2, l0_0 = y_f0 * gz_c1 - y_f1 * gz_c2, l0_1 = y_f0 * gz_c0 - y_f2 * gz_c2;
         const real l0_2 = y_f1 * gz_c0 - y_f2 * gz_c1;
-        gx_[u] = gx_[u] - w_c0 * l0_0;
-        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[u] = gx_[u] - w_c0 * l0_0, gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
         gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2;
         const real q1_0 = u0_0 * gz_c1 - u0_1 * gz_c0, q1_1 = u0_0 * gz_c2 - u0_2 * gz_c0;
         const real q1_2 = u0_1 * gz_c2 - u0_2 * gz_c1;
-        gy_[u] = gy_[u] - K1_2 * q1_2;
-        gy_[lda + u] = gy_[lda + u] + K1_2 * q1_1;
-        gy_[2 * lda + u] = gy_[2 * lda + u] - K1_2 * q1_0;
-        gw_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2;
+        gy_[u] = gy_[u] - K1_2 * q1_2, gy_[lda + u] = gy_[lda + u] + K1_2 * q1_1;
+        gy_[2 * lda + u] = gy_[2 * lda + u] - K1_2 * q1_0, gw_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2;
     }
 }
 

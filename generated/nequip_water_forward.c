@@ -23,8 +23,7 @@ struct launch {
     real *scratch_loops;
 };
 
-static const real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
-static const real K1_2 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
+static const real K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */, K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */;
 
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment xsegments[] = {
@@ -54,10 +53,8 @@ static void uvu_0_1_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u];
-        const real u0_0 = w_c0 * x_c0;
-        z_[u] = z_[u] + u0_0 * y_c0;
-        z_[n + u] = z_[n + u] + u0_0 * y_c1;
+        const real x_c0 = x_[u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        z_[u] = z_[u] + u0_0 * y_c0, z_[n + u] = z_[n + u] + u0_0 * y_c1;
         z_[2 * n + u] = z_[2 * n + u] + u0_0 * y_c2;
     }
 }
@@ -69,8 +66,7 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], s0_0 = y_c0 * w_c0;
-        z_[u] = z_[u] + s0_0 * x_c0;
-        z_[n + u] = z_[n + u] + s0_0 * x_c1;
+        z_[u] = z_[u] + s0_0 * x_c0, z_[n + u] = z_[n + u] + s0_0 * x_c1;
         z_[2 * n + u] = z_[2 * n + u] + s0_0 * x_c2;
     }
 }
@@ -79,8 +75,8 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
 static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
                       real *restrict z_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1, y_f2 = K1_3 * y_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1;
+    const real y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u];
         const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
@@ -92,13 +88,12 @@ static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y
 static void uvu_1_1_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
                       real *restrict z_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c1, y_f2 = K1_2 * y_c0;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c1;
+    const real y_f2 = K1_2 * y_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u];
-        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
-        z_[u] = z_[u] + y_f0 * u0_1 - y_f1 * u0_2;
-        z_[n + u] = z_[n + u] - y_f0 * u0_0 + y_f2 * u0_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        z_[u] = z_[u] + y_f0 * u0_1 - y_f1 * u0_2, z_[n + u] = z_[n + u] - y_f0 * u0_0 + y_f2 * u0_2;
         z_[2 * n + u] = z_[2 * n + u] + y_f1 * u0_0 - y_f2 * u0_1;
     }
 }

@@ -30,11 +30,9 @@ struct launch {
     real *scratch_loops;
 };
 
-static const real K1_104 = 0x1.91a556p-4f; /* sqrt(1/104) */
-static const real K1_120 = 0x1.75e974p-4f; /* sqrt(1/120) */
-static const real K1_312 = 0x1.cfc7dap-5f; /* sqrt(1/312) */
-static const real K1_520 = 0x1.673e32p-5f; /* sqrt(1/520) */
-static const real K1_200 = 0x1.21a186p-4f; /* sqrt(1/200) */
+static const real K1_104 = 0x1.91a556p-4f /* sqrt(1/104) */, K1_120 = 0x1.75e974p-4f /* sqrt(1/120) */;
+static const real K1_312 = 0x1.cfc7dap-5f /* sqrt(1/312) */, K1_520 = 0x1.673e32p-5f /* sqrt(1/520) */;
+static const real K1_200 = 0x1.21a186p-4f /* sqrt(1/200) */;
 
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment xsegments[] = {
@@ -45,12 +43,10 @@ static const struct cgtp_segment xsegments[] = {
 static void uvw_0_0_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict ax_,
                       const real *restrict by_, real *restrict t0, real *restrict t1)
 {
-    const real y_c0 = y_[0], by_c0 = by_[0];
-    const real y_f0 = K1_104 * y_c0, by_f0 = K1_104 * by_c0;
+    const real y_c0 = y_[0], by_c0 = by_[0], y_f0 = K1_104 * y_c0, by_f0 = K1_104 * by_c0;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], ax_c0 = ax_[u];
-        t0[u] = y_f0 * ax_c0 + by_f0 * x_c0;
-        t1[u] = y_f0 * x_c0;
+        t0[u] = y_f0 * ax_c0 + by_f0 * x_c0, t1[u] = y_f0 * x_c0;
     }
 }
 
@@ -59,8 +55,7 @@ static void uvw_0_0_0_2(int64_t n, const real *restrict x_, const real *restrict
                         const real *restrict ax_, const real *restrict by_, const real *restrict p0,
                         const real *restrict p1, real *restrict d_x_, real *restrict d_y_)
 {
-    const real y_c0 = y_[0], by_c0 = by_[0];
-    const real y_f0 = K1_104 * y_c0, by_f0 = K1_104 * by_c0;
+    const real y_c0 = y_[0], by_c0 = by_[0], y_f0 = K1_104 * y_c0, by_f0 = K1_104 * by_c0;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], ax_c0 = ax_[u], p0c0 = p0[u], p1c0 = p1[u];
         d_x_[u] = d_x_[u] + by_f0 * p0c0 + y_f0 * p1c0;
@@ -100,8 +95,7 @@ static void uvw_1_1_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[2 * n + u] = d_x_[2 * n + u] + p0c0 * by_f2 + p1c0 * y_f2;
         const real q1_0 = p0c0 * ax_c0 + p1c0 * x_c0, q1_1 = p0c0 * ax_c1 + p1c0 * x_c1;
         const real q1_2 = p0c0 * ax_c2 + p1c0 * x_c2;
-        d_y_[u] = d_y_[u] + K1_120 * q1_0;
-        d_y_[lda + u] = d_y_[lda + u] + K1_120 * q1_1;
+        d_y_[u] = d_y_[u] + K1_120 * q1_0, d_y_[lda + u] = d_y_[lda + u] + K1_120 * q1_1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_120 * q1_2;
     }
 }
@@ -138,8 +132,7 @@ static void uvw_1_1_0_4(int64_t n, int64_t lda, const real *restrict x_, const r
         d_x_[2 * n + u] = d_x_[2 * n + u] + p0c0 * by_f2 + p1c0 * y_f2;
         const real q1_0 = p0c0 * ax_c0 + p1c0 * x_c0, q1_1 = p0c0 * ax_c1 + p1c0 * x_c1;
         const real q1_2 = p0c0 * ax_c2 + p1c0 * x_c2;
-        d_y_[u] = d_y_[u] + K1_312 * q1_0;
-        d_y_[lda + u] = d_y_[lda + u] + K1_312 * q1_1;
+        d_y_[u] = d_y_[u] + K1_312 * q1_0, d_y_[lda + u] = d_y_[lda + u] + K1_312 * q1_1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_312 * q1_2;
     }
 }
@@ -149,10 +142,10 @@ static void uvw_2_2_0(int64_t n, const real *restrict x_, const real *restrict y
                       const real *restrict by_, real *restrict t0, real *restrict t1)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
-    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K1_520 * y_c0, y_f1 = K1_520 * y_c1, y_f2 = K1_520 * y_c2, y_f3 = K1_520 * y_c3;
-    const real y_f4 = K1_520 * y_c4, by_f0 = K1_520 * by_c0, by_f1 = K1_520 * by_c1, by_f2 = K1_520 * by_c2;
-    const real by_f3 = K1_520 * by_c3, by_f4 = K1_520 * by_c4;
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], y_f0 = K1_520 * y_c0;
+    const real y_f1 = K1_520 * y_c1, y_f2 = K1_520 * y_c2, y_f3 = K1_520 * y_c3, y_f4 = K1_520 * y_c4;
+    const real by_f0 = K1_520 * by_c0, by_f1 = K1_520 * by_c1, by_f2 = K1_520 * by_c2, by_f3 = K1_520 * by_c3;
+    const real by_f4 = K1_520 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
@@ -169,10 +162,10 @@ static void uvw_2_2_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict p1, real *restrict d_x_, real *restrict d_y_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
-    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K1_520 * y_c0, y_f1 = K1_520 * y_c1, y_f2 = K1_520 * y_c2, y_f3 = K1_520 * y_c3;
-    const real y_f4 = K1_520 * y_c4, by_f0 = K1_520 * by_c0, by_f1 = K1_520 * by_c1, by_f2 = K1_520 * by_c2;
-    const real by_f3 = K1_520 * by_c3, by_f4 = K1_520 * by_c4;
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], y_f0 = K1_520 * y_c0;
+    const real y_f1 = K1_520 * y_c1, y_f2 = K1_520 * y_c2, y_f3 = K1_520 * y_c3, y_f4 = K1_520 * y_c4;
+    const real by_f0 = K1_520 * by_c0, by_f1 = K1_520 * by_c1, by_f2 = K1_520 * by_c2, by_f3 = K1_520 * by_c3;
+    const real by_f4 = K1_520 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
@@ -185,8 +178,7 @@ static void uvw_2_2_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
         const real q1_0 = p0c0 * ax_c0 + p1c0 * x_c0, q1_1 = p0c0 * ax_c1 + p1c0 * x_c1;
         const real q1_2 = p0c0 * ax_c2 + p1c0 * x_c2, q1_3 = p0c0 * ax_c3 + p1c0 * x_c3;
         const real q1_4 = p0c0 * ax_c4 + p1c0 * x_c4;
-        d_y_[u] = d_y_[u] + K1_520 * q1_0;
-        d_y_[lda + u] = d_y_[lda + u] + K1_520 * q1_1;
+        d_y_[u] = d_y_[u] + K1_520 * q1_0, d_y_[lda + u] = d_y_[lda + u] + K1_520 * q1_1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_520 * q1_2;
         d_y_[3 * lda + u] = d_y_[3 * lda + u] + K1_520 * q1_3;
         d_y_[4 * lda + u] = d_y_[4 * lda + u] + K1_520 * q1_4;
@@ -199,10 +191,10 @@ static void uvw_2_2_0_3(int64_t n, const real *restrict x_, const real *restrict
                         real *restrict t1)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
-    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K1_200 * y_c0, y_f1 = K1_200 * y_c1, y_f2 = K1_200 * y_c2, y_f3 = K1_200 * y_c3;
-    const real y_f4 = K1_200 * y_c4, by_f0 = K1_200 * by_c0, by_f1 = K1_200 * by_c1, by_f2 = K1_200 * by_c2;
-    const real by_f3 = K1_200 * by_c3, by_f4 = K1_200 * by_c4;
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], y_f0 = K1_200 * y_c0;
+    const real y_f1 = K1_200 * y_c1, y_f2 = K1_200 * y_c2, y_f3 = K1_200 * y_c3, y_f4 = K1_200 * y_c4;
+    const real by_f0 = K1_200 * by_c0, by_f1 = K1_200 * by_c1, by_f2 = K1_200 * by_c2, by_f3 = K1_200 * by_c3;
+    const real by_f4 = K1_200 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
@@ -219,10 +211,10 @@ static void uvw_2_2_0_4(int64_t n, int64_t lda, const real *restrict x_, const r
                         const real *restrict p1, real *restrict d_x_, real *restrict d_y_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
-    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real y_f0 = K1_200 * y_c0, y_f1 = K1_200 * y_c1, y_f2 = K1_200 * y_c2, y_f3 = K1_200 * y_c3;
-    const real y_f4 = K1_200 * y_c4, by_f0 = K1_200 * by_c0, by_f1 = K1_200 * by_c1, by_f2 = K1_200 * by_c2;
-    const real by_f3 = K1_200 * by_c3, by_f4 = K1_200 * by_c4;
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], y_f0 = K1_200 * y_c0;
+    const real y_f1 = K1_200 * y_c1, y_f2 = K1_200 * y_c2, y_f3 = K1_200 * y_c3, y_f4 = K1_200 * y_c4;
+    const real by_f0 = K1_200 * by_c0, by_f1 = K1_200 * by_c1, by_f2 = K1_200 * by_c2, by_f3 = K1_200 * by_c3;
+    const real by_f4 = K1_200 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
@@ -235,8 +227,7 @@ static void uvw_2_2_0_4(int64_t n, int64_t lda, const real *restrict x_, const r
         const real q1_0 = p0c0 * ax_c0 + p1c0 * x_c0, q1_1 = p0c0 * ax_c1 + p1c0 * x_c1;
         const real q1_2 = p0c0 * ax_c2 + p1c0 * x_c2, q1_3 = p0c0 * ax_c3 + p1c0 * x_c3;
         const real q1_4 = p0c0 * ax_c4 + p1c0 * x_c4;
-        d_y_[u] = d_y_[u] + K1_200 * q1_0;
-        d_y_[lda + u] = d_y_[lda + u] + K1_200 * q1_1;
+        d_y_[u] = d_y_[u] + K1_200 * q1_0, d_y_[lda + u] = d_y_[lda + u] + K1_200 * q1_1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_200 * q1_2;
         d_y_[3 * lda + u] = d_y_[3 * lda + u] + K1_200 * q1_3;
         d_y_[4 * lda + u] = d_y_[4 * lda + u] + K1_200 * q1_4;

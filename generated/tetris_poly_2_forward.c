@@ -22,11 +22,9 @@ struct launch {
     real *scratch_loops;
 };
 
-static const real K1_104 = 0x1.91a556p-4f; /* sqrt(1/104) */
-static const real K1_120 = 0x1.75e974p-4f; /* sqrt(1/120) */
-static const real K1_312 = 0x1.cfc7dap-5f; /* sqrt(1/312) */
-static const real K1_520 = 0x1.673e32p-5f; /* sqrt(1/520) */
-static const real K1_200 = 0x1.21a186p-4f; /* sqrt(1/200) */
+static const real K1_104 = 0x1.91a556p-4f /* sqrt(1/104) */, K1_120 = 0x1.75e974p-4f /* sqrt(1/120) */;
+static const real K1_312 = 0x1.cfc7dap-5f /* sqrt(1/312) */, K1_520 = 0x1.673e32p-5f /* sqrt(1/520) */;
+static const real K1_200 = 0x1.21a186p-4f /* sqrt(1/200) */;
 
 /* Segments of a row of x: offset, channels, components. */
 static const struct cgtp_segment xsegments[] = {
@@ -36,8 +34,7 @@ static const struct cgtp_segment xsegments[] = {
 /* (l1, l2, l3) = (0, 0, 0), a = sqrt(1/104), M from y: 1 mul per channel; 1 mul per item. */
 static void uvw_0_0_0(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_c0 = y_[0];
-    const real y_f0 = K1_104 * y_c0;
+    const real y_c0 = y_[0], y_f0 = K1_104 * y_c0;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u];
         t0[u] = y_f0 * x_c0;
@@ -47,8 +44,8 @@ static void uvw_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
 /* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/40), M from y: 2 fma, 1 mul per channel; 3 mul per item. */
 static void uvw_1_1_0(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_120 * y_c0, y_f1 = K1_120 * y_c1, y_f2 = K1_120 * y_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_120 * y_c0, y_f1 = K1_120 * y_c1;
+    const real y_f2 = K1_120 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         t0[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
@@ -58,8 +55,8 @@ static void uvw_1_1_0(int64_t n, const real *restrict x_, const real *restrict y
 /* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/104), M from y: 2 fma, 1 mul per channel; 3 mul per item. */
 static void uvw_1_1_0_2(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
-    const real y_f0 = K1_312 * y_c0, y_f1 = K1_312 * y_c1, y_f2 = K1_312 * y_c2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_312 * y_c0, y_f1 = K1_312 * y_c1;
+    const real y_f2 = K1_312 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         t0[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
@@ -69,9 +66,8 @@ static void uvw_1_1_0_2(int64_t n, const real *restrict x_, const real *restrict
 /* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/104), M from y: 4 fma, 1 mul per channel; 5 mul per item. */
 static void uvw_2_2_0(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K1_520 * y_c0, y_f1 = K1_520 * y_c1, y_f2 = K1_520 * y_c2, y_f3 = K1_520 * y_c3;
-    const real y_f4 = K1_520 * y_c4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_f0 = K1_520 * y_c0;
+    const real y_f1 = K1_520 * y_c1, y_f2 = K1_520 * y_c2, y_f3 = K1_520 * y_c3, y_f4 = K1_520 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u];
@@ -82,9 +78,8 @@ static void uvw_2_2_0(int64_t n, const real *restrict x_, const real *restrict y
 /* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/40), M from y: 4 fma, 1 mul per channel; 5 mul per item. */
 static void uvw_2_2_0_2(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
-    const real y_f0 = K1_200 * y_c0, y_f1 = K1_200 * y_c1, y_f2 = K1_200 * y_c2, y_f3 = K1_200 * y_c3;
-    const real y_f4 = K1_200 * y_c4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_f0 = K1_200 * y_c0;
+    const real y_f1 = K1_200 * y_c1, y_f2 = K1_200 * y_c2, y_f3 = K1_200 * y_c3, y_f4 = K1_200 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u];

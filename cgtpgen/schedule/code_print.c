@@ -8,7 +8,7 @@ enum { WIDTH = 110 };
 
 /* ---- constants ---- */
 
-static const char *constant_name(struct constants *all, struct surd s)
+const char *constant_name(struct constants *all, struct surd s)
 {
     struct text t = {.arena = all->arena};
     int i = 0;
@@ -31,16 +31,23 @@ void constants_print(struct text *out, const struct constants *all, const struct
     bool is_float = plan->problem->spec->precision == PRECISION_FLOAT32;
     struct constants *names = NEW(all->arena, struct constants);
     *names = *all;
+    struct text line = {.arena = all->arena};
     for (int i = 0; i < all->n; i++) {
         struct surd s = all->value[i];
-        text_printf(out, "%s real %s = ", qualifier, constant_name(names, s));
-        hex_print(out, is_float ? (double)surd_float(s) : surd_double(s), is_float);
-        text_printf(out, "; /* ");
-        surd_print(out, s);
-        text_printf(out, " */\n");
+        struct text one = {.arena = all->arena};
+        text_printf(&one, "%s = ", constant_name(names, s));
+        hex_print(&one, is_float ? (double)surd_float(s) : surd_double(s), is_float);
+        text_printf(&one, " /* ");
+        surd_print(&one, s);
+        text_printf(&one, " */");
+        if (line.n && line.n + one.n + 3 > WIDTH) {
+            text_printf(out, "%s;\n", line.s);
+            line.n = 0;
+        }
+        text_printf(&line, line.n ? ", %s" : "%s real %s", line.n ? one.s : qualifier, one.s);
     }
     if (all->n)
-        text_printf(out, "\n");
+        text_printf(out, "%s;\n\n", line.s);
 }
 
 /* ---- names ---- */
@@ -123,11 +130,11 @@ struct sum {
     size_t width, line; /* of lines; where the current one began */
 };
 
-/* Constants that are declared together, on one line: `const real a = .., b = ..;`. */
+/* What stands together on one line: `const real a = .., b = ..;`, `x[0] = .., x[1] = ..;`. */
 struct declarations {
     const struct code_printer *p;
     struct text line; /* without an indent; empty: none */
-    int letter;       /* of the last one's node: only those alike stand together */
+    bool results;     /* what stands there, or constants */
 };
 
 static void add_term(struct sum *s, bool negative, const char *term)
@@ -181,13 +188,13 @@ static void flush(struct declarations *d)
 }
 
 /* Adds `name = value` to the line, or begins another. */
-static void declare(struct declarations *d, int letter, const char *declaration)
+static void declare(struct declarations *d, bool results, const char *words, const char *declaration)
 {
     if (d->line.n &&
-        (letter != d->letter || (size_t)d->p->indent + d->line.n + strlen(declaration) + 3 > (size_t)WIDTH))
+        (results != d->results || (size_t)d->p->indent + d->line.n + strlen(declaration) + 3 > (size_t)WIDTH))
         flush(d);
-    text_printf(&d->line, "%s%s", d->line.n ? ", " : "const real ", declaration);
-    d->letter = letter;
+    text_printf(&d->line, "%s%s", d->line.n ? ", " : words, declaration);
+    d->results = results;
 }
 
 /* lhs = value, of a node that has a name (whole: what it is made of), in lines of so many columns. */
@@ -207,12 +214,21 @@ static void print_assignment(const struct code_printer *p, struct text *out, siz
     p->name[code_number(value)] = name;
 }
 
-static void print_result(const struct code_printer *p, const struct code_result *r)
+/* In one line with those before, or in lines of its own. */
+static void print_result(struct declarations *d, const struct code_result *r)
 {
+    const struct code_printer *p = d->p;
+    struct text one = {.arena = p->out->arena};
     const char *place = p->place(p->context, p->code->recipe->inputs + r->output, r->component);
-    print_assignment(p, p->out, WIDTH - 1,
-                     arena_printf(p->out->arena, "%*s%s %s", p->indent, "", place, r->adds ? "+=" : "="),
-                     r->value, false);
+    const char *lhs = arena_printf(one.arena, "%s %s", place, r->adds ? "+=" : "=");
+    print_assignment(p, &one, SIZE_MAX, lhs, r->value, false);
+    if (one.n + (size_t)p->indent < (size_t)WIDTH) {
+        declare(d, true, "", text_string(&one));
+        return;
+    }
+    flush(d);
+    print_assignment(p, p->out, WIDTH - 1, arena_printf(one.arena, "%*s%s", p->indent, "", lhs), r->value,
+                     false);
     text_printf(p->out, ";\n");
 }
 
@@ -238,7 +254,7 @@ static void print_loads(struct declarations *d, bool item)
     int *node = NEW_ARRAY(p->out->arena, int, p->code->nodes + 1);
     for (int in = 0; in < p->code->recipe->inputs; in++)
         for (int i = 0, n = loaded(p, in, item, node); i < n; i++)
-            declare(d, 0,
+            declare(d, false, "const real ",
                     arena_printf(p->out->arena, "%s = %s", p->name[node[i]],
                                  p->place(p->context, in, p->code->node[node[i]].b)));
 }
@@ -253,7 +269,7 @@ static void print_named(struct declarations *d, int number, bool item)
     print_assignment(p, &one, SIZE_MAX, arena_printf(one.arena, "%s =", p->name[number]), number + 1, true);
     size_t room = (size_t)WIDTH - (size_t)p->indent - strlen("const real ;");
     if (one.n <= room) {
-        declare(d, n->letter, text_string(&one));
+        declare(d, false, "const real ", text_string(&one));
         return;
     }
     flush(d);
@@ -279,10 +295,8 @@ void code_print_channel(const struct code_printer *p)
     int result = 0;
     print_loads(&d, false);
     for (int i = 0; i <= c->nodes; i++) {
-        for (; result < c->results && (i == c->nodes || c->result[result].before <= i); result++) {
-            flush(&d);
-            print_result(p, &c->result[result]);
-        }
+        for (; result < c->results && (i == c->nodes || c->result[result].before <= i); result++)
+            print_result(&d, &c->result[result]);
         if (i < c->nodes)
             print_named(&d, i, false);
     }

@@ -48,32 +48,26 @@ struct launch {
 namespace code
 {
 
-constexpr real K4_1 = 0x1p+1f; /* 2 */
-constexpr real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
-constexpr real K4_3 = 0x1.279a74p+0f; /* sqrt(4/3) */
-constexpr real K16_1 = 0x1p+2f; /* 4 */
-constexpr real K12_1 = 0x1.bb67aep+1f; /* sqrt(12) */
-constexpr real K3_1 = 0x1.bb67aep+0f; /* sqrt(3) */
-constexpr real K3_4 = 0x1.bb67aep-1f; /* sqrt(3/4) */
-constexpr real K1_4 = 0x1p-1f; /* 1/2 */
-constexpr real K15_1 = 0x1.efbdecp+1f; /* sqrt(15) */
-constexpr real K10_1 = 0x1.94c584p+1f; /* sqrt(10) */
-constexpr real K3_5 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-constexpr real K8_5 = 0x1.43d136p+0f; /* sqrt(8/5) */
-constexpr real K3_2 = 0x1.3988e2p+0f; /* sqrt(3/2) */
-constexpr real K1_15 = 0x1.08654ap-2f; /* sqrt(1/15) */
-constexpr real K2_3 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
-constexpr real K6_1 = 0x1.3988e2p+1f; /* sqrt(6) */
-constexpr real K9_5 = 0x1.5775c6p+0f; /* sqrt(9/5) */
-constexpr real K5_2 = 0x1.94c584p+0f; /* sqrt(5/2) */
-constexpr real K5_1 = 0x1.1e377ap+1f; /* sqrt(5) */
-constexpr real K8_3 = 0x1.a20bd8p+0f; /* sqrt(8/3) */
-constexpr real K5_3 = 0x1.4a7e9cp+0f; /* sqrt(5/3) */
-constexpr real K5_12 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
-constexpr real K1_6 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
-constexpr real K5_8 = 0x1.94c584p-1f; /* sqrt(5/8) */
-constexpr real K1_10 = 0x1.43d136p-2f; /* sqrt(1/10) */
-constexpr real K4_5 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
+constexpr real K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */, K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */;
+constexpr real K1_6 = 0x1.a20bd8p-2f /* sqrt(1/6) */, K3_10 = 0x1.186f18p-1f /* sqrt(3/10) */;
+constexpr real K1_30 = 0x1.75e974p-3f /* sqrt(1/30) */, K1_5 = 0x1.c9f25cp-2f /* sqrt(1/5) */;
+constexpr real K2_7 = 0x1.11aceep-1f /* sqrt(2/7) */, K3_14 = 0x1.da0518p-2f /* sqrt(3/14) */;
+constexpr real K1_42 = 0x1.3c0366p-3f /* sqrt(1/42) */, K5_21 = 0x1.f3a92cp-2f /* sqrt(5/21) */;
+constexpr real K5_14 = 0x1.31fa8p-1f /* sqrt(5/14) */, K1_70 = 0x1.e990cep-4f /* sqrt(1/70) */;
+constexpr real K1_7 = 0x1.83091ep-2f /* sqrt(1/7) */, K1_12 = 0x1.279a74p-2f /* sqrt(1/12) */;
+constexpr real K1_8 = 0x1.6a09e6p-2f /* sqrt(1/8) */, K4_1 = 0x1p+1f /* 2 */;
+constexpr real K4_3 = 0x1.279a74p+0f /* sqrt(4/3) */, K16_1 = 0x1p+2f /* 4 */;
+constexpr real K12_1 = 0x1.bb67aep+1f /* sqrt(12) */, K3_1 = 0x1.bb67aep+0f /* sqrt(3) */;
+constexpr real K3_4 = 0x1.bb67aep-1f /* sqrt(3/4) */, K1_4 = 0x1p-1f /* 1/2 */;
+constexpr real K15_1 = 0x1.efbdecp+1f /* sqrt(15) */, K10_1 = 0x1.94c584p+1f /* sqrt(10) */;
+constexpr real K3_5 = 0x1.8c97fp-1f /* sqrt(3/5) */, K8_5 = 0x1.43d136p+0f /* sqrt(8/5) */;
+constexpr real K3_2 = 0x1.3988e2p+0f /* sqrt(3/2) */, K1_15 = 0x1.08654ap-2f /* sqrt(1/15) */;
+constexpr real K2_3 = 0x1.a20bd8p-1f /* sqrt(2/3) */, K6_1 = 0x1.3988e2p+1f /* sqrt(6) */;
+constexpr real K9_5 = 0x1.5775c6p+0f /* sqrt(9/5) */, K5_2 = 0x1.94c584p+0f /* sqrt(5/2) */;
+constexpr real K5_1 = 0x1.1e377ap+1f /* sqrt(5) */, K8_3 = 0x1.a20bd8p+0f /* sqrt(8/3) */;
+constexpr real K5_3 = 0x1.4a7e9cp+0f /* sqrt(5/3) */, K5_12 = 0x1.4a7e9cp-1f /* sqrt(5/12) */;
+constexpr real K5_8 = 0x1.94c584p-1f /* sqrt(5/8) */, K1_10 = 0x1.43d136p-2f /* sqrt(1/10) */;
+constexpr real K4_5 = 0x1.c9f25cp-1f /* sqrt(4/5) */;
 
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
@@ -132,29 +126,13 @@ struct set_0_z : set_0 {
         {3, 1536}, {7, 7296}, {5, 2304}, {3, 1152}, {7, 6400}, {1, 256}, {5, 4864}, {7, 5504}, {5, 3584},
         {3, 1920}, {7, 8192}};
     static constexpr real factor[] = {
-        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z4, z11, z3 */
-        0x1.279a74p-1f, /* z1: sqrt(1/3) */
-        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.a20bd8p-2f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f,
-            /* z9: sqrt(1/2), sqrt(1/2), sqrt(1/6), sqrt(1/2), sqrt(1/2) */
-        0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z6: sqrt(3/10) */
-        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f, 0x1.279a74p-1f,
-            0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3),
-            sqrt(1/2) */
-        1, 1, 1, 1, 1, /* z8 */
-        0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z5: sqrt(3/10) */
-        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f, 0x1.279a74p-1f,
-            0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3),
-            sqrt(1/2) */
-        0x1.c9f25cp-2f, /* z2: sqrt(1/5) */
-        0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f,
-            /* z12: sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7) */
-        1, 1, 1, 1, 1, 1, 1, /* z13 */
-        0x1.3c0366p-3f, 0x1.f3a92cp-2f, 0x1.11aceep-1f, 0x1.f3a92cp-2f, 0x1.31fa8p-1f,
-            /* z10: sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14) */
-        0x1.e990cep-4f, 0x1.83091ep-2f, 0x1.e990cep-4f, /* z7: sqrt(1/70), sqrt(1/7), sqrt(1/70) */
-        0x1.279a74p-2f, 0x1.6a09e6p-2f, 0x1.c9f25cp-2f, 0x1.279a74p-1f, 0x1.c9f25cp-2f, 0x1.6a09e6p-2f,
-            0x1.279a74p-2f, /* z16: sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8),
-            sqrt(1/12) */
+        /* z0 */ 1, /* z4 */ 1, 1, 1, /* z11 */ 1, 1, 1, 1, 1, /* z3 */ 1, 1, 1, /* z1 */ K1_3,
+        /* z9 */ K1_2, K1_2, K1_6, K1_2, K1_2, /* z6 */ K3_10, K3_10, K3_10,
+        /* z15 */ K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2, /* z8 */ 1, 1, 1, 1, 1,
+        /* z5 */ K3_10, K3_10, K3_10, /* z14 */ K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2, /* z2 */ K1_5,
+        /* z12 */ K2_7, K3_14, K2_7, K3_14, K2_7, /* z13 */ 1, 1, 1, 1, 1, 1, 1,
+        /* z10 */ K1_42, K5_21, K2_7, K5_21, K5_14, /* z7 */ K1_70, K1_7, K1_70,
+        /* z16 */ K1_12, K1_8, K1_5, K1_3, K1_5, K1_8, K1_12,
     };
 };
 
@@ -220,28 +198,20 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             real gx_s0[2] = {0}, gx_s1[6] = {0}, gx_s2[10] = {0};
             real gy_[cgtp_sums_length(16)] = {0};
             real *const gw_out = l.gw_ + edge * 2176 + channel_block * 64 + lane * 2;
-            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
-               * 2 fma, 3 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p0 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+            real w_v[2], gw_v[2]; /* of the path at hand */
+            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = form; 2 fma, 3 mul per channel */
+                cgtp_load_lane(w_v, at.w_p0, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s0[u], w_c0 = w_v[u], gz_c0 = gz_s0[u];
                     gx_s0[u] = gx_s0[u] + w_c0 * y_[0] * gz_c0;
                     const real s0_0 = gz_c0 * x_c0;
-                    gy_[0] = gy_[0] + s0_0 * w_c0;
-                    gw_v[u] = s0_0 * y_[0];
+                    gy_[0] = gy_[0] + s0_0 * w_c0, gw_v[u] = s0_0 * y_[0];
                 }
                 cgtp_store_stream<2>(gw_out, gw_v);
             }
-            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 6 fma, 3 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p4 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 6 fma, 3 mul per channel */
+                cgtp_load_lane(w_v, at.w_p4, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
                     const real w_c0 = w_v[u], gz_c0 = gz_s4[u * 3], gz_c1 = gz_s4[u * 3 + 1];
                     const real gz_c2 = gz_s4[u * 3 + 2], s0_0 = w_c0 * y_[0];
@@ -249,18 +219,13 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                     gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + s0_0 * gz_c1;
                     gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + s0_0 * gz_c2;
                     const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-                    gy_[0] = gy_[0] + w_c0 * s1_0;
-                    gw_v[u] = y_[0] * s1_0;
+                    gy_[0] = gy_[0] + w_c0 * s1_0, gw_v[u] = y_[0] * s1_0;
                 }
                 cgtp_store_stream<2>(gw_out + 512, gw_v);
             }
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
-               * 10 fma, 3 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p11 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form; 10 fma, 3 mul per channel */
+                cgtp_load_lane(w_v, at.w_p11, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
                     const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real gz_c0 = gz_s11[u * 5], gz_c1 = gz_s11[u * 5 + 1], gz_c2 = gz_s11[u * 5 + 2];
@@ -272,58 +237,41 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                     gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] + s0_0 * gz_c4;
                     const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3
                         + x_c4 * gz_c4;
-                    gy_[0] = gy_[0] + w_c0 * s1_0;
-                    gw_v[u] = y_[0] * s1_0;
+                    gy_[0] = gy_[0] + w_c0 * s1_0, gw_v[u] = y_[0] * s1_0;
                 }
                 cgtp_store_stream<2>(gw_out + 1408, gw_v);
             }
-            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 6 fma, 3 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p3 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 6 fma, 3 mul per channel */
+                cgtp_load_lane(w_v, at.w_p3, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s0[u], w_c0 = w_v[u], gz_c0 = gz_s3[u * 3], gz_c1 = gz_s3[u * 3 + 1];
-                    const real gz_c2 = gz_s3[u * 3 + 2];
-                    const real u0_0 = w_c0 * x_c0;
+                    const real gz_c2 = gz_s3[u * 3 + 2], u0_0 = w_c0 * x_c0;
                     const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
-                    gx_s0[u] = gx_s0[u] + w_c0 * l0_0;
-                    gy_[1] = gy_[1] + u0_0 * gz_c0;
-                    gy_[2] = gy_[2] + u0_0 * gz_c1;
-                    gy_[3] = gy_[3] + u0_0 * gz_c2;
-                    gw_v[u] = x_c0 * l0_0;
+                    gx_s0[u] = gx_s0[u] + w_c0 * l0_0, gy_[1] = gy_[1] + u0_0 * gz_c0;
+                    gy_[2] = gy_[2] + u0_0 * gz_c1, gy_[3] = gy_[3] + u0_0 * gz_c2, gw_v[u] = x_c0 * l0_0;
                 }
                 cgtp_store_stream<2>(gw_out + 384, gw_v);
             }
-            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
                * 8 fma, 3 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p1 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                cgtp_load_lane(w_v, at.w_p1, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
                     const real w_c0 = w_v[u], gz_c0 = gz_s1[u], s0_0 = w_c0 * gz_c0;
                     gx_s1[u * 3] = gx_s1[u * 3] + s0_0 * y_[1];
                     gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + s0_0 * y_[2];
-                    gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + s0_0 * y_[3];
-                    gy_[1] = gy_[1] + s0_0 * x_c0;
-                    gy_[2] = gy_[2] + s0_0 * x_c1;
-                    gy_[3] = gy_[3] + s0_0 * x_c2;
+                    gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + s0_0 * y_[3], gy_[1] = gy_[1] + s0_0 * x_c0;
+                    gy_[2] = gy_[2] + s0_0 * x_c1, gy_[3] = gy_[3] + s0_0 * x_c2;
                     const real s1_0 = x_c0 * y_[1] + x_c1 * y_[2] + x_c2 * y_[3];
                     gw_v[u] = gz_c0 * s1_0;
                 }
                 cgtp_store_stream<2>(gw_out + 128, gw_v);
             }
-            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2) x2, sqrt(1/6), sqrt(1/2) x2; 24 fma, 8 mul per channel; 1 mul per item */
+            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K1_2 x2, K1_6,
+               * K1_2 x2}[k]; 24 fma, 8 mul per channel; 1 mul per item */
                 const real y_f3 = K4_1 * y_[2];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p9 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                cgtp_load_lane(w_v, at.w_p9, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
                     const real w_c0 = w_v[u], gz_c0 = gz_s9[u * 5], gz_c1 = gz_s9[u * 5 + 1];
                     const real gz_c2 = gz_s9[u * 5 + 2], gz_c3 = gz_s9[u * 5 + 3], gz_c4 = gz_s9[u * 5 + 4];
@@ -341,20 +289,17 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 1152, gw_v);
             }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(3/10) x3; 26 fma, 14 mul per channel; 3 mul per item */
+            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K3_10 x3}[k];
+               * 26 fma, 14 mul per channel; 3 mul per item */
                 const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p6 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                cgtp_load_lane(w_v, at.w_p6, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
                     const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real gz_c0 = gz_s6[u * 3], gz_c1 = gz_s6[u * 3 + 1], gz_c2 = gz_s6[u * 3 + 2];
                     const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-                    const real u0_4 = w_c0 * x_c4;
-                    const real l0_0 = y_[3] * gz_c0 + y_[1] * gz_c2, l0_1 = y_[2] * gz_c0 + y_[1] * gz_c1;
+                    const real u0_4 = w_c0 * x_c4, l0_0 = y_[3] * gz_c0 + y_[1] * gz_c2;
+                    const real l0_1 = y_[2] * gz_c0 + y_[1] * gz_c1;
                     const real l0_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
                     const real l0_3 = y_[3] * gz_c1 + y_[2] * gz_c2, l0_4 = y_[1] * gz_c0 - y_[3] * gz_c2;
                     gx_s2[u * 5] = gx_s2[u * 5] + w_c0 * l0_0;
@@ -369,23 +314,18 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 768, gw_v);
             }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
-               * 46 fma, 15 mul per channel; 4 mul per item */
+            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_2, K1_3, K1_30, K1_5,
+               * K1_30, K1_3, K1_2}[k]; 46 fma, 15 mul per channel; 4 mul per item */
                 const real y_f3 = K16_1 * y_[2], y_f4 = K12_1 * y_[1], y_f5 = K3_1 * y_[2];
                 const real y_f6 = K12_1 * y_[3];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p15 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                cgtp_load_lane(w_v, at.w_p15, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
                     const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real gz_c0 = gz_s15[u * 7], gz_c1 = gz_s15[u * 7 + 1], gz_c2 = gz_s15[u * 7 + 2];
                     const real gz_c3 = gz_s15[u * 7 + 3], gz_c4 = gz_s15[u * 7 + 4];
-                    const real gz_c5 = gz_s15[u * 7 + 5], gz_c6 = gz_s15[u * 7 + 6];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-                    const real u0_4 = w_c0 * x_c4;
+                    const real gz_c5 = gz_s15[u * 7 + 5], gz_c6 = gz_s15[u * 7 + 6], u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
                     const real l0_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[3] * gz_c2 - y_[1] * gz_c4
                         - y_[1] * gz_c6;
                     const real l0_1 = y_[3] * gz_c1 + y_f3 * gz_c2 - y_[1] * gz_c3 - y_[1] * gz_c5;
@@ -408,42 +348,29 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 1920, gw_v);
             }
-            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
-               * 10 fma, 3 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p8 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form; 10 fma, 3 mul per channel */
+                cgtp_load_lane(w_v, at.w_p8, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s0[u], w_c0 = w_v[u], gz_c0 = gz_s8[u * 5], gz_c1 = gz_s8[u * 5 + 1];
                     const real gz_c2 = gz_s8[u * 5 + 2], gz_c3 = gz_s8[u * 5 + 3], gz_c4 = gz_s8[u * 5 + 4];
                     const real u0_0 = w_c0 * x_c0;
                     const real l0_0 = y_[4] * gz_c0 + y_[5] * gz_c1 + y_[6] * gz_c2 + y_[7] * gz_c3
                         + y_[8] * gz_c4;
-                    gx_s0[u] = gx_s0[u] + w_c0 * l0_0;
-                    gy_[4] = gy_[4] + u0_0 * gz_c0;
-                    gy_[5] = gy_[5] + u0_0 * gz_c1;
-                    gy_[6] = gy_[6] + u0_0 * gz_c2;
-                    gy_[7] = gy_[7] + u0_0 * gz_c3;
-                    gy_[8] = gy_[8] + u0_0 * gz_c4;
-                    gw_v[u] = x_c0 * l0_0;
+                    gx_s0[u] = gx_s0[u] + w_c0 * l0_0, gy_[4] = gy_[4] + u0_0 * gz_c0;
+                    gy_[5] = gy_[5] + u0_0 * gz_c1, gy_[6] = gy_[6] + u0_0 * gz_c2;
+                    gy_[7] = gy_[7] + u0_0 * gz_c3, gy_[8] = gy_[8] + u0_0 * gz_c4, gw_v[u] = x_c0 * l0_0;
                 }
                 cgtp_store_stream<2>(gw_out + 1024, gw_v);
             }
-            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(3/10) x3; 20 fma, 10 mul, 2 add, 1 neg per channel; 2 mul, 2 add per item */
-                const real s0_0 = K1_3 * y_[6];
-                const real y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p5 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K3_10 x3}[k];
+               * 20 fma, 10 mul, 2 add, 1 neg per channel; 2 mul, 2 add per item */
+                const real s0_0 = K1_3 * y_[6], y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
+                cgtp_load_lane(w_v, at.w_p5, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
                     const real w_c0 = w_v[u], gz_c0 = gz_s5[u * 3], gz_c1 = gz_s5[u * 3 + 1];
-                    const real gz_c2 = gz_s5[u * 3 + 2];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
-                    const real l0_0 = y_f0 * gz_c0 - y_[5] * gz_c1 - y_[4] * gz_c2;
+                    const real gz_c2 = gz_s5[u * 3 + 2], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2, l0_0 = y_f0 * gz_c0 - y_[5] * gz_c1 - y_[4] * gz_c2;
                     const real l0_1 = y_[5] * gz_c0 + y_f3 * gz_c1 + y_[7] * gz_c2;
                     const real l0_2 = y_[4] * gz_c0 + y_[7] * gz_c1 - y_f5 * gz_c2;
                     gx_s1[u * 3] = gx_s1[u * 3] - w_c0 * l0_0;
@@ -453,29 +380,23 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                     gy_[4] = gy_[4] + u0_0 * gz_c2 + u0_2 * gz_c0;
                     gy_[5] = gy_[5] + u0_0 * gz_c1 + u0_1 * gz_c0;
                     gy_[6] = gy_[6] - K1_3 * q1_0 + u0_1 * gz_c1 * K4_3 - K1_3 * q1_5;
-                    gy_[7] = gy_[7] + u0_1 * gz_c2 + u0_2 * gz_c1;
-                    gy_[8] = q1_5 + gy_[8] - q1_0;
+                    gy_[7] = gy_[7] + u0_1 * gz_c2 + u0_2 * gz_c1, gy_[8] = q1_5 + gy_[8] - q1_0;
                     gw_v[u] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
                 }
                 cgtp_store_stream<2>(gw_out + 640, gw_v);
             }
-            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
-               * 40 fma, 12 mul, 2 add per channel; 4 mul, 2 add per item */
-                const real s0_0 = K12_1 * y_[6];
-                const real y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5], y_f6 = K3_1 * y_[6];
-                const real y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p14 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_2, K1_3, K1_30, K1_5,
+               * K1_30, K1_3, K1_2}[k]; 40 fma, 12 mul, 2 add per channel; 4 mul, 2 add per item */
+                const real s0_0 = K12_1 * y_[6], y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5];
+                const real y_f6 = K3_1 * y_[6], y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
+                cgtp_load_lane(w_v, at.w_p14, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
                     const real w_c0 = w_v[u], gz_c0 = gz_s14[u * 7], gz_c1 = gz_s14[u * 7 + 1];
                     const real gz_c2 = gz_s14[u * 7 + 2], gz_c3 = gz_s14[u * 7 + 3];
                     const real gz_c4 = gz_s14[u * 7 + 4], gz_c5 = gz_s14[u * 7 + 5];
-                    const real gz_c6 = gz_s14[u * 7 + 6];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+                    const real gz_c6 = gz_s14[u * 7 + 6], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
                     const real l0_0 = y_[8] * gz_c0 + y_[7] * gz_c1 + y_f4 * gz_c2 - y_[5] * gz_c3
                         - y_[4] * gz_c4 - y_[5] * gz_c5 - y_[4] * gz_c6;
                     const real l0_1 = y_[4] * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 + y_f7 * gz_c4
@@ -496,13 +417,10 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 1792, gw_v);
             }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/5);
+            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = form * {K1_5}[k];
                * 14 fma, 3 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p2 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                cgtp_load_lane(w_v, at.w_p2, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
                     const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real gz_c0 = gz_s2[u], s0_0 = w_c0 * gz_c0;
@@ -510,36 +428,27 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                     gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + s0_0 * y_[5];
                     gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] + s0_0 * y_[6];
                     gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + s0_0 * y_[7];
-                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] + s0_0 * y_[8];
-                    gy_[4] = gy_[4] + s0_0 * x_c0;
-                    gy_[5] = gy_[5] + s0_0 * x_c1;
-                    gy_[6] = gy_[6] + s0_0 * x_c2;
-                    gy_[7] = gy_[7] + s0_0 * x_c3;
-                    gy_[8] = gy_[8] + s0_0 * x_c4;
+                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] + s0_0 * y_[8], gy_[4] = gy_[4] + s0_0 * x_c0;
+                    gy_[5] = gy_[5] + s0_0 * x_c1, gy_[6] = gy_[6] + s0_0 * x_c2;
+                    gy_[7] = gy_[7] + s0_0 * x_c3, gy_[8] = gy_[8] + s0_0 * x_c4;
                     const real s1_0 = x_c0 * y_[4] + x_c1 * y_[5] + x_c2 * y_[6] + x_c3 * y_[7]
                         + x_c4 * y_[8];
                     gw_v[u] = gz_c0 * s1_0;
                 }
                 cgtp_store_stream<2>(gw_out + 256, gw_v);
             }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
-               * sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7);
-               * 50 fma, 19 mul, 2 add, 1 neg per channel; 7 mul, 2 add per item */
-                const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5];
-                const real s0_0 = K1_3 * y_[6];
-                const real y_f5 = s0_0 - y_[8], y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
+            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K2_7, K3_14, K2_7,
+               * K3_14, K2_7}[k]; 50 fma, 19 mul, 2 add, 1 neg per channel; 7 mul, 2 add per item */
+                const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5], s0_0 = K1_3 * y_[6], y_f5 = s0_0 - y_[8];
+                const real y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
                 const real y_f11 = K1_3 * y_[7], y_f12 = s0_0 + y_[8];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p12 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                cgtp_load_lane(w_v, at.w_p12, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
                     const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real gz_c0 = gz_s12[u * 5], gz_c1 = gz_s12[u * 5 + 1], gz_c2 = gz_s12[u * 5 + 2];
-                    const real gz_c3 = gz_s12[u * 5 + 3], gz_c4 = gz_s12[u * 5 + 4];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-                    const real u0_4 = w_c0 * x_c4;
+                    const real gz_c3 = gz_s12[u * 5 + 3], gz_c4 = gz_s12[u * 5 + 4], u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
                     const real l0_0 = y_[6] * gz_c0 - y_[7] * gz_c1 + y_[4] * gz_c2 - y_[5] * gz_c3;
                     const real l0_1 = y_f1 * gz_c0 + y_f5 * gz_c1 + y_f8 * gz_c2 + y_[4] * gz_c3
                         - y_f3 * gz_c4;
@@ -558,8 +467,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                     gy_[4] = gy_[4] - u0_0 * gz_c2 + u0_1 * gz_c3 - u0_2 * gz_c0 + u0_3 * gz_c1;
                     gy_[5] = gy_[5] - K3_4 * q1_3 + u0_2 * gz_c1 * K1_3 + u0_0 * gz_c3 - u0_4 * gz_c1
                         + u0_1 * gz_c2 * K1_4;
-                    gy_[6] = gy_[6] - u0_0 * gz_c0 + u0_2 * gz_c2 - u0_4 * gz_c4 + K1_3 * q1_5
-                        + K1_3 * q1_12;
+                    gy_[6] = gy_[6] - u0_0 * gz_c0 + u0_2 * gz_c2 - u0_4 * gz_c4 + K1_3 * q1_5 + K1_3 * q1_12;
                     gy_[7] = gy_[7] + K3_4 * q1_1 + u0_0 * gz_c1 + u0_4 * gz_c3 + u0_3 * gz_c2 * K1_4
                         + u0_2 * gz_c3 * K1_3;
                     gy_[8] = q1_12 + gy_[8] - q1_5 - u0_2 * gz_c4 - u0_4 * gz_c2;
@@ -567,51 +475,36 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 1536, gw_v);
             }
-            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column = 1 x7;
-               * 14 fma, 3 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p13 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form; 14 fma, 3 mul per channel */
+                cgtp_load_lane(w_v, at.w_p13, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s0[u], w_c0 = w_v[u], gz_c0 = gz_s13[u * 7];
                     const real gz_c1 = gz_s13[u * 7 + 1], gz_c2 = gz_s13[u * 7 + 2];
                     const real gz_c3 = gz_s13[u * 7 + 3], gz_c4 = gz_s13[u * 7 + 4];
-                    const real gz_c5 = gz_s13[u * 7 + 5], gz_c6 = gz_s13[u * 7 + 6];
-                    const real u0_0 = w_c0 * x_c0;
+                    const real gz_c5 = gz_s13[u * 7 + 5], gz_c6 = gz_s13[u * 7 + 6], u0_0 = w_c0 * x_c0;
                     const real l0_0 = y_[9] * gz_c0 + y_[10] * gz_c1 + y_[11] * gz_c2 + y_[12] * gz_c3
                         + y_[13] * gz_c4 + y_[14] * gz_c5 + y_[15] * gz_c6;
-                    gx_s0[u] = gx_s0[u] + w_c0 * l0_0;
-                    gy_[9] = gy_[9] + u0_0 * gz_c0;
-                    gy_[10] = gy_[10] + u0_0 * gz_c1;
-                    gy_[11] = gy_[11] + u0_0 * gz_c2;
-                    gy_[12] = gy_[12] + u0_0 * gz_c3;
-                    gy_[13] = gy_[13] + u0_0 * gz_c4;
-                    gy_[14] = gy_[14] + u0_0 * gz_c5;
-                    gy_[15] = gy_[15] + u0_0 * gz_c6;
-                    gw_v[u] = x_c0 * l0_0;
+                    gx_s0[u] = gx_s0[u] + w_c0 * l0_0, gy_[9] = gy_[9] + u0_0 * gz_c0;
+                    gy_[10] = gy_[10] + u0_0 * gz_c1, gy_[11] = gy_[11] + u0_0 * gz_c2;
+                    gy_[12] = gy_[12] + u0_0 * gz_c3, gy_[13] = gy_[13] + u0_0 * gz_c4;
+                    gy_[14] = gy_[14] + u0_0 * gz_c5, gy_[15] = gy_[15] + u0_0 * gz_c6, gw_v[u] = x_c0 * l0_0;
                 }
                 cgtp_store_stream<2>(gw_out + 1664, gw_v);
             }
-            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14);
-               * 32 fma, 18 mul, 6 add, 1 neg per channel; 4 fma, 6 mul, 2 add per item */
+            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K1_42, K5_21, K2_7,
+               * K5_21, K5_14}[k]; 32 fma, 18 mul, 6 add, 1 neg per channel; 4 fma, 6 mul, 2 add per item */
                 const real y_f0 = y_[13] + K15_1 * y_[15], y_f1 = K10_1 * y_[10];
-                const real y_f2 = y_[11] - K15_1 * y_[9];
-                const real s0_0 = K3_5 * y_[12];
-                const real y_f3 = s0_0 + y_[14], y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12];
-                const real y_f9 = K8_5 * y_[13], y_f10 = s0_0 - y_[14], y_f11 = y_[9] + K1_15 * y_[11];
-                const real y_f12 = K2_3 * y_[14], y_f13 = y_[15] - K1_15 * y_[13];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p10 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                const real y_f2 = y_[11] - K15_1 * y_[9], s0_0 = K3_5 * y_[12], y_f3 = s0_0 + y_[14];
+                const real y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12], y_f9 = K8_5 * y_[13];
+                const real y_f10 = s0_0 - y_[14], y_f11 = y_[9] + K1_15 * y_[11], y_f12 = K2_3 * y_[14];
+                const real y_f13 = y_[15] - K1_15 * y_[13];
+                cgtp_load_lane(w_v, at.w_p10, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
                     const real w_c0 = w_v[u], gz_c0 = gz_s10[u * 5], gz_c1 = gz_s10[u * 5 + 1];
                     const real gz_c2 = gz_s10[u * 5 + 2], gz_c3 = gz_s10[u * 5 + 3];
-                    const real gz_c4 = gz_s10[u * 5 + 4];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+                    const real gz_c4 = gz_s10[u * 5 + 4], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
                     const real l0_0 = y_f0 * gz_c0 + y_f3 * gz_c1 - y_[11] * gz_c2 - y_[10] * gz_c3
                         - y_f11 * gz_c4;
                     const real l0_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f7 * gz_c2 + y_f9 * gz_c3
@@ -634,27 +527,20 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 1280, gw_v);
             }
-            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/70), sqrt(1/7), sqrt(1/70);
+            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_70, K1_7, K1_70}[k];
                * 36 fma, 23 mul, 4 add, 1 neg per channel; 4 fma, 8 mul, 2 add per item */
-                const real y_f0 = y_[13] + K15_1 * y_[15];
-                const real s0_0 = K6_1 * y_[12];
-                const real y_f1 = s0_0 + K10_1 * y_[14], y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10];
-                const real s1_0 = K15_1 * y_[9];
+                const real y_f0 = y_[13] + K15_1 * y_[15], s0_0 = K6_1 * y_[12], y_f1 = s0_0 + K10_1 * y_[14];
+                const real y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10], s1_0 = K15_1 * y_[9];
                 const real y_f4 = s1_0 + y_[11], y_f6 = K8_5 * y_[11], y_f7 = K9_5 * y_[12];
                 const real y_f8 = K8_5 * y_[13], y_f10 = s1_0 - y_[11], y_f11 = K12_1 * y_[13];
                 const real y_f12 = s0_0 - K10_1 * y_[14], y_f13 = y_[13] - K15_1 * y_[15];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p7 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                cgtp_load_lane(w_v, at.w_p7, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
                     const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real gz_c0 = gz_s7[u * 3], gz_c1 = gz_s7[u * 3 + 1], gz_c2 = gz_s7[u * 3 + 2];
                     const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-                    const real u0_4 = w_c0 * x_c4;
-                    const real l0_0 = y_f0 * gz_c0 - y_[10] * gz_c1 - y_f10 * gz_c2;
+                    const real u0_4 = w_c0 * x_c4, l0_0 = y_f0 * gz_c0 - y_[10] * gz_c1 - y_f10 * gz_c2;
                     const real l0_1 = y_f1 * gz_c0 - y_f6 * gz_c1 - y_f3 * gz_c2;
                     const real l0_2 = y_f2 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2;
                     const real l0_3 = y_f3 * gz_c0 + y_f8 * gz_c1 - y_f12 * gz_c2;
@@ -678,32 +564,26 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 896, gw_v);
             }
-            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8), sqrt(1/12);
+            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_12, K1_8, K1_5, K1_3,
+               * K1_5, K1_8, K1_12}[k];
                * 68 fma, 32 mul, 8 add, 1 neg per channel; 6 fma, 14 mul, 4 add per item */
                 const real y_f1 = K5_2 * y_[14], y_f2 = K5_1 * y_[9], y_f3 = K5_2 * y_[10];
-                const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15];
-                const real s0_0 = K5_3 * y_[9];
-                const real y_f7 = s0_0 + y_[11], y_f8 = y_[13] + K5_12 * y_[15];
-                const real s1_0 = K1_6 * y_[12];
+                const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15], s0_0 = K5_3 * y_[9];
+                const real y_f7 = s0_0 + y_[11], y_f8 = y_[13] + K5_12 * y_[15], s1_0 = K1_6 * y_[12];
                 const real y_f9 = s1_0 - K5_8 * y_[14], y_f10 = K3_4 * y_[11], y_f11 = K5_8 * y_[10];
-                const real s2_0 = K5_12 * y_[9];
-                const real y_f12 = s2_0 + y_[11], y_f14 = K1_10 * y_[11], y_f15 = K4_5 * y_[12];
-                const real y_f16 = K1_10 * y_[13], y_f18 = s2_0 - y_[11], y_f19 = K3_4 * y_[13];
-                const real y_f20 = s1_0 + K5_8 * y_[14], y_f21 = y_[13] - K5_12 * y_[15];
-                const real y_f22 = s0_0 - y_[11], y_f23 = y_[13] + K5_3 * y_[15], y_f24 = K5_1 * y_[15];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p16 + lane * 2);
-                real gw_v[2];
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                const real s2_0 = K5_12 * y_[9], y_f12 = s2_0 + y_[11], y_f14 = K1_10 * y_[11];
+                const real y_f15 = K4_5 * y_[12], y_f16 = K1_10 * y_[13], y_f18 = s2_0 - y_[11];
+                const real y_f19 = K3_4 * y_[13], y_f20 = s1_0 + K5_8 * y_[14];
+                const real y_f21 = y_[13] - K5_12 * y_[15], y_f22 = s0_0 - y_[11];
+                const real y_f23 = y_[13] + K5_3 * y_[15], y_f24 = K5_1 * y_[15];
+                cgtp_load_lane(w_v, at.w_p16, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
                     const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real gz_c0 = gz_s16[u * 7], gz_c1 = gz_s16[u * 7 + 1], gz_c2 = gz_s16[u * 7 + 2];
                     const real gz_c3 = gz_s16[u * 7 + 3], gz_c4 = gz_s16[u * 7 + 4];
-                    const real gz_c5 = gz_s16[u * 7 + 5], gz_c6 = gz_s16[u * 7 + 6];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-                    const real u0_4 = w_c0 * x_c4;
+                    const real gz_c5 = gz_s16[u * 7 + 5], gz_c6 = gz_s16[u * 7 + 6], u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
                     const real l0_0 = y_[13] * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_[10] * gz_c3
                         + y_f18 * gz_c4 - y_[11] * gz_c6;
                     const real l0_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3

@@ -55,32 +55,26 @@ struct launch {
 namespace code
 {
 
-constexpr real K4_1 = 0x1p+1f; /* 2 */
-constexpr real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
-constexpr real K4_3 = 0x1.279a74p+0f; /* sqrt(4/3) */
-constexpr real K12_1 = 0x1.bb67aep+1f; /* sqrt(12) */
-constexpr real K16_1 = 0x1p+2f; /* 4 */
-constexpr real K3_1 = 0x1.bb67aep+0f; /* sqrt(3) */
-constexpr real K15_1 = 0x1.efbdecp+1f; /* sqrt(15) */
-constexpr real K10_1 = 0x1.94c584p+1f; /* sqrt(10) */
-constexpr real K3_5 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-constexpr real K8_5 = 0x1.43d136p+0f; /* sqrt(8/5) */
-constexpr real K3_2 = 0x1.3988e2p+0f; /* sqrt(3/2) */
-constexpr real K1_15 = 0x1.08654ap-2f; /* sqrt(1/15) */
-constexpr real K2_3 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
-constexpr real K3_4 = 0x1.bb67aep-1f; /* sqrt(3/4) */
-constexpr real K1_4 = 0x1p-1f; /* 1/2 */
-constexpr real K6_1 = 0x1.3988e2p+1f; /* sqrt(6) */
-constexpr real K9_5 = 0x1.5775c6p+0f; /* sqrt(9/5) */
-constexpr real K5_2 = 0x1.94c584p+0f; /* sqrt(5/2) */
-constexpr real K5_1 = 0x1.1e377ap+1f; /* sqrt(5) */
-constexpr real K8_3 = 0x1.a20bd8p+0f; /* sqrt(8/3) */
-constexpr real K5_3 = 0x1.4a7e9cp+0f; /* sqrt(5/3) */
-constexpr real K5_12 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
-constexpr real K1_6 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
-constexpr real K5_8 = 0x1.94c584p-1f; /* sqrt(5/8) */
-constexpr real K1_10 = 0x1.43d136p-2f; /* sqrt(1/10) */
-constexpr real K4_5 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
+constexpr real K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */, K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */;
+constexpr real K1_6 = 0x1.a20bd8p-2f /* sqrt(1/6) */, K3_10 = 0x1.186f18p-1f /* sqrt(3/10) */;
+constexpr real K1_30 = 0x1.75e974p-3f /* sqrt(1/30) */, K1_5 = 0x1.c9f25cp-2f /* sqrt(1/5) */;
+constexpr real K1_42 = 0x1.3c0366p-3f /* sqrt(1/42) */, K5_21 = 0x1.f3a92cp-2f /* sqrt(5/21) */;
+constexpr real K2_7 = 0x1.11aceep-1f /* sqrt(2/7) */, K5_14 = 0x1.31fa8p-1f /* sqrt(5/14) */;
+constexpr real K4_1 = 0x1p+1f /* 2 */, K4_3 = 0x1.279a74p+0f /* sqrt(4/3) */;
+constexpr real K12_1 = 0x1.bb67aep+1f /* sqrt(12) */, K16_1 = 0x1p+2f /* 4 */;
+constexpr real K3_1 = 0x1.bb67aep+0f /* sqrt(3) */, K15_1 = 0x1.efbdecp+1f /* sqrt(15) */;
+constexpr real K10_1 = 0x1.94c584p+1f /* sqrt(10) */, K3_5 = 0x1.8c97fp-1f /* sqrt(3/5) */;
+constexpr real K8_5 = 0x1.43d136p+0f /* sqrt(8/5) */, K3_2 = 0x1.3988e2p+0f /* sqrt(3/2) */;
+constexpr real K1_15 = 0x1.08654ap-2f /* sqrt(1/15) */, K2_3 = 0x1.a20bd8p-1f /* sqrt(2/3) */;
+constexpr real K3_14 = 0x1.da0518p-2f /* sqrt(3/14) */, K1_70 = 0x1.e990cep-4f /* sqrt(1/70) */;
+constexpr real K1_7 = 0x1.83091ep-2f /* sqrt(1/7) */, K1_12 = 0x1.279a74p-2f /* sqrt(1/12) */;
+constexpr real K1_8 = 0x1.6a09e6p-2f /* sqrt(1/8) */, K3_4 = 0x1.bb67aep-1f /* sqrt(3/4) */;
+constexpr real K1_4 = 0x1p-1f /* 1/2 */, K6_1 = 0x1.3988e2p+1f /* sqrt(6) */;
+constexpr real K9_5 = 0x1.5775c6p+0f /* sqrt(9/5) */, K5_2 = 0x1.94c584p+0f /* sqrt(5/2) */;
+constexpr real K5_1 = 0x1.1e377ap+1f /* sqrt(5) */, K8_3 = 0x1.a20bd8p+0f /* sqrt(8/3) */;
+constexpr real K5_3 = 0x1.4a7e9cp+0f /* sqrt(5/3) */, K5_12 = 0x1.4a7e9cp-1f /* sqrt(5/12) */;
+constexpr real K5_8 = 0x1.94c584p-1f /* sqrt(5/8) */, K1_10 = 0x1.43d136p-2f /* sqrt(1/10) */;
+constexpr real K4_5 = 0x1.c9f25cp-1f /* sqrt(4/5) */;
 
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
@@ -193,18 +187,10 @@ struct set_0_z : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {3, 384}, {1, 128}, {5, 2944}, {5, 2304},
         {3, 1152}, {7, 6400}, {7, 5504}, {5, 3584}};
     static constexpr real factor[] = {
-        1, 1, 1, 1, 1, 1, 1, /* z0, z4, z3 */
-        0x1.279a74p-1f, /* z1: sqrt(1/3) */
-        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.a20bd8p-2f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f,
-            /* z9: sqrt(1/2), sqrt(1/2), sqrt(1/6), sqrt(1/2), sqrt(1/2) */
-        1, 1, 1, 1, 1, /* z8 */
-        0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z5: sqrt(3/10) */
-        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f, 0x1.279a74p-1f,
-            0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3),
-            sqrt(1/2) */
-        1, 1, 1, 1, 1, 1, 1, /* z13 */
-        0x1.3c0366p-3f, 0x1.f3a92cp-2f, 0x1.11aceep-1f, 0x1.f3a92cp-2f, 0x1.31fa8p-1f,
-            /* z10: sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14) */
+        /* z0 */ 1, /* z4 */ 1, 1, 1, /* z3 */ 1, 1, 1, /* z1 */ K1_3, /* z9 */ K1_2, K1_2, K1_6, K1_2, K1_2,
+        /* z8 */ 1, 1, 1, 1, 1, /* z5 */ K3_10, K3_10, K3_10,
+        /* z14 */ K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2, /* z13 */ 1, 1, 1, 1, 1, 1, 1,
+        /* z10 */ K1_42, K5_21, K2_7, K5_21, K5_14,
     };
 };
 
@@ -278,80 +264,52 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             cgtp_load_row<16>(by_, at.by_);
             real d_x_s0[1] = {0}, d_x_s1[3] = {0};
             real d_y_[cgtp_sums_length(16)] = {0};
-            real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane * 1;
-            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
-               * 8 fma, 6 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p0 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p0 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s0[0], ax_c0 = ax_s0[0], cw_c0 = cw_v[0];
-                const real s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
+            real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane;
+            real d_w_v[1]; /* of the path at hand */
+            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = form; 8 fma, 6 mul per channel */
+                const real x_c0 = x_s0[0], w_c0 = at.w_p0[lane], gz_c0 = gz_s0[0], ax_c0 = ax_s0[0];
+                const real cw_c0 = at.cw_p0[lane], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
                 d_gz_s0[0] = d_gz_s0[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
                 d_x_s0[0] = d_x_s0[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
                 const real s2_0 = gz_c0 * ax_c0, s3_0 = gz_c0 * x_c0;
-                d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0;
-                d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
+                d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0, d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
                 cgtp_store_stream<1>(d_w_out, d_w_v);
             }
-            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 18 fma, 6 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p4 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p4 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = w_v[0], gz_c0 = gz_s4[0];
-                const real gz_c1 = gz_s4[1], gz_c2 = gz_s4[2], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1];
-                const real ax_c2 = ax_s1[2], cw_c0 = cw_v[0], s0_0 = y_[0] * cw_c0 + by_[0] * w_c0;
-                const real s1_0 = y_[0] * w_c0;
+            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 18 fma, 6 mul per channel */
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = at.w_p4[lane];
+                const real gz_c0 = gz_s4[0], gz_c1 = gz_s4[1], gz_c2 = gz_s4[2], ax_c0 = ax_s1[0];
+                const real ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], cw_c0 = at.cw_p4[lane];
+                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0, s1_0 = y_[0] * w_c0;
                 d_gz_s4[0] = d_gz_s4[0] + s1_0 * ax_c0 + s0_0 * x_c0;
                 d_gz_s4[1] = d_gz_s4[1] + s1_0 * ax_c1 + s0_0 * x_c1;
                 d_gz_s4[2] = d_gz_s4[2] + s1_0 * ax_c2 + s0_0 * x_c2;
                 const real s2_0 = w_c0 * by_[0] + cw_c0 * y_[0];
-                d_x_s1[0] = d_x_s1[0] + s2_0 * gz_c0;
-                d_x_s1[1] = d_x_s1[1] + s2_0 * gz_c1;
+                d_x_s1[0] = d_x_s1[0] + s2_0 * gz_c0, d_x_s1[1] = d_x_s1[1] + s2_0 * gz_c1;
                 d_x_s1[2] = d_x_s1[2] + s2_0 * gz_c2;
                 const real s3_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
                 const real s4_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0;
-                d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
+                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0, d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
                 cgtp_store_stream<1>(d_w_out + 512, d_w_v);
             }
-            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 17 fma, 5 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p3 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p3 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s3[0], gz_c1 = gz_s3[1];
-                const real gz_c2 = gz_s3[2], ax_c0 = ax_s0[0], cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
+            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 17 fma, 5 mul per channel */
+                const real x_c0 = x_s0[0], w_c0 = at.w_p3[lane], gz_c0 = gz_s3[0], gz_c1 = gz_s3[1];
+                const real gz_c2 = gz_s3[2], ax_c0 = ax_s0[0], cw_c0 = at.cw_p3[lane], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
                 const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
                 const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
                 d_gz_s3[0] = d_gz_s3[0] + v0_0 * y_[1] + u2_0 * by_[1];
                 d_gz_s3[1] = d_gz_s3[1] + v0_0 * y_[2] + u2_0 * by_[2];
                 d_gz_s3[2] = d_gz_s3[2] + v0_0 * y_[3] + u2_0 * by_[3];
-                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0;
-                d_y_[1] = d_y_[1] + v0_0 * gz_c0;
-                d_y_[2] = d_y_[2] + v0_0 * gz_c1;
-                d_y_[3] = d_y_[3] + v0_0 * gz_c2;
+                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0, d_y_[1] = d_y_[1] + v0_0 * gz_c0;
+                d_y_[2] = d_y_[2] + v0_0 * gz_c1, d_y_[3] = d_y_[3] + v0_0 * gz_c2;
                 d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
                 cgtp_store_stream<1>(d_w_out + 384, d_w_v);
             }
-            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
                * 22 fma, 6 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p1 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p1 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = w_v[0], gz_c0 = gz_s1[0];
-                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], cw_c0 = cw_v[0];
-                const real s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = at.w_p1[lane];
+                const real gz_c0 = gz_s1[0], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
+                const real cw_c0 = at.cw_p1[lane], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
                 const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
                 d_gz_s1[0] = d_gz_s1[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
@@ -361,22 +319,16 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_x_s1[2] = d_x_s1[2] + s3_0 * by_[3] + s4_0 * y_[3];
                 d_y_[1] = d_y_[1] + s3_0 * ax_c0 + s4_0 * x_c0;
                 d_y_[2] = d_y_[2] + s3_0 * ax_c1 + s4_0 * x_c1;
-                d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2;
-                d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
+                d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2, d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
                 cgtp_store_stream<1>(d_w_out + 128, d_w_v);
             }
-            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2) x2, sqrt(1/6), sqrt(1/2) x2; 63 fma, 14 mul per channel; 2 mul per item */
+            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K1_2 x2, K1_6,
+               * K1_2 x2}[k]; 63 fma, 14 mul per channel; 2 mul per item */
                 const real y_f3 = K4_1 * y_[2], by_f3 = K4_1 * by_[2];
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p9 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p9 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = w_v[0], gz_c0 = gz_s9[0];
-                const real gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], gz_c3 = gz_s9[3], gz_c4 = gz_s9[4];
-                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = at.w_p9[lane];
+                const real gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], gz_c3 = gz_s9[3];
+                const real gz_c4 = gz_s9[4], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
+                const real cw_c0 = at.cw_p9[lane], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
                 const real l0_0 = by_[3] * gz_c0 + by_[2] * gz_c1 - by_[1] * gz_c2 - by_[1] * gz_c4;
                 const real l0_1 = by_[1] * gz_c1 + by_f3 * gz_c2 + by_[3] * gz_c3;
                 const real l0_2 = by_[1] * gz_c0 - by_[3] * gz_c2 + by_[2] * gz_c3 + by_[3] * gz_c4;
@@ -401,17 +353,10 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                     + ax_c2 * l1_2;
                 cgtp_store_stream<1>(d_w_out + 1152, d_w_v);
             }
-            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
-               * 27 fma, 5 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p8 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p8 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s8[0], gz_c1 = gz_s8[1];
+            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form; 27 fma, 5 mul per channel */
+                const real x_c0 = x_s0[0], w_c0 = at.w_p8[lane], gz_c0 = gz_s8[0], gz_c1 = gz_s8[1];
                 const real gz_c2 = gz_s8[2], gz_c3 = gz_s8[3], gz_c4 = gz_s8[4], ax_c0 = ax_s0[0];
-                const real cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
+                const real cw_c0 = at.cw_p8[lane], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[4] * gz_c0 + by_[5] * gz_c1 + by_[6] * gz_c2 + by_[7] * gz_c3
                     + by_[8] * gz_c4;
                 const real l1_0 = y_[4] * gz_c0 + y_[5] * gz_c1 + y_[6] * gz_c2 + y_[7] * gz_c3
@@ -422,30 +367,21 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_gz_s8[2] = d_gz_s8[2] + v0_0 * y_[6] + u2_0 * by_[6];
                 d_gz_s8[3] = d_gz_s8[3] + v0_0 * y_[7] + u2_0 * by_[7];
                 d_gz_s8[4] = d_gz_s8[4] + v0_0 * y_[8] + u2_0 * by_[8];
-                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0;
-                d_y_[4] = d_y_[4] + v0_0 * gz_c0;
-                d_y_[5] = d_y_[5] + v0_0 * gz_c1;
-                d_y_[6] = d_y_[6] + v0_0 * gz_c2;
-                d_y_[7] = d_y_[7] + v0_0 * gz_c3;
-                d_y_[8] = d_y_[8] + v0_0 * gz_c4;
+                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0, d_y_[4] = d_y_[4] + v0_0 * gz_c0;
+                d_y_[5] = d_y_[5] + v0_0 * gz_c1, d_y_[6] = d_y_[6] + v0_0 * gz_c2;
+                d_y_[7] = d_y_[7] + v0_0 * gz_c3, d_y_[8] = d_y_[8] + v0_0 * gz_c4;
                 d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
                 cgtp_store_stream<1>(d_w_out + 1024, d_w_v);
             }
-            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(3/10) x3; 53 fma, 16 mul, 2 add, 1 neg per channel; 4 mul, 4 add per item */
-                const real s0_0 = K1_3 * y_[6];
-                const real y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
-                const real s1_0 = K1_3 * by_[6];
-                const real by_f0 = s1_0 + by_[8], by_f3 = K4_3 * by_[6], by_f5 = s1_0 - by_[8];
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p5 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p5 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = w_v[0], gz_c0 = gz_s5[0];
-                const real gz_c1 = gz_s5[1], gz_c2 = gz_s5[2], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1];
-                const real ax_c2 = ax_s1[2], cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
+            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K3_10 x3}[k];
+               * 53 fma, 16 mul, 2 add, 1 neg per channel; 4 mul, 4 add per item */
+                const real s0_0 = K1_3 * y_[6], y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
+                const real s1_0 = K1_3 * by_[6], by_f0 = s1_0 + by_[8], by_f3 = K4_3 * by_[6];
+                const real by_f5 = s1_0 - by_[8];
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = at.w_p5[lane];
+                const real gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2], ax_c0 = ax_s1[0];
+                const real ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], cw_c0 = at.cw_p5[lane], u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
                 const real l0_0 = by_f0 * gz_c0 - by_[5] * gz_c1 - by_[4] * gz_c2;
                 const real l0_1 = by_[5] * gz_c0 + by_f3 * gz_c1 + by_[7] * gz_c2;
                 const real l0_2 = by_[4] * gz_c0 + by_[7] * gz_c1 - by_f5 * gz_c2;
@@ -467,31 +403,22 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_y_[4] = d_y_[4] + v0_0 * gz_c2 + v0_2 * gz_c0;
                 d_y_[5] = d_y_[5] + v0_0 * gz_c1 + v0_1 * gz_c0;
                 d_y_[6] = d_y_[6] - K1_3 * q2_0 + v0_1 * gz_c1 * K4_3 - K1_3 * q2_5;
-                d_y_[7] = d_y_[7] + v0_1 * gz_c2 + v0_2 * gz_c1;
-                d_y_[8] = q2_5 + d_y_[8] - q2_0;
+                d_y_[7] = d_y_[7] + v0_1 * gz_c2 + v0_2 * gz_c1, d_y_[8] = q2_5 + d_y_[8] - q2_0;
                 d_w_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
                     + ax_c2 * l1_2;
                 cgtp_store_stream<1>(d_w_out + 640, d_w_v);
             }
-            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
-               * 103 fma, 18 mul, 2 add per channel; 8 mul, 4 add per item */
-                const real s0_0 = K12_1 * y_[6];
-                const real y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5], y_f6 = K3_1 * y_[6];
-                const real y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
-                const real s1_0 = K12_1 * by_[6];
-                const real by_f4 = s1_0 + by_[8], by_f5 = K16_1 * by_[5], by_f6 = K3_1 * by_[6];
-                const real by_f7 = K16_1 * by_[7], by_f8 = s1_0 - by_[8];
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p14 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p14 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = w_v[0], gz_c0 = gz_s14[0];
-                const real gz_c1 = gz_s14[1], gz_c2 = gz_s14[2], gz_c3 = gz_s14[3], gz_c4 = gz_s14[4];
-                const real gz_c5 = gz_s14[5], gz_c6 = gz_s14[6], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1];
-                const real ax_c2 = ax_s1[2], cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
+            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_2, K1_3, K1_30, K1_5,
+               * K1_30, K1_3, K1_2}[k]; 103 fma, 18 mul, 2 add per channel; 8 mul, 4 add per item */
+                const real s0_0 = K12_1 * y_[6], y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5];
+                const real y_f6 = K3_1 * y_[6], y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
+                const real s1_0 = K12_1 * by_[6], by_f4 = s1_0 + by_[8], by_f5 = K16_1 * by_[5];
+                const real by_f6 = K3_1 * by_[6], by_f7 = K16_1 * by_[7], by_f8 = s1_0 - by_[8];
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = at.w_p14[lane];
+                const real gz_c0 = gz_s14[0], gz_c1 = gz_s14[1], gz_c2 = gz_s14[2], gz_c3 = gz_s14[3];
+                const real gz_c4 = gz_s14[4], gz_c5 = gz_s14[5], gz_c6 = gz_s14[6], ax_c0 = ax_s1[0];
+                const real ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], cw_c0 = at.cw_p14[lane], u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
                 const real l0_0 = by_[8] * gz_c0 + by_[7] * gz_c1 + by_f4 * gz_c2 - by_[5] * gz_c3
                     - by_[4] * gz_c4 - by_[5] * gz_c5 - by_[4] * gz_c6;
                 const real l0_1 = by_[4] * gz_c1 + by_f5 * gz_c2 + by_f6 * gz_c3 + by_f7 * gz_c4
@@ -530,17 +457,10 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                     + ax_c2 * l1_2;
                 cgtp_store_stream<1>(d_w_out + 1792, d_w_v);
             }
-            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column = 1 x7;
-               * 37 fma, 5 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p13 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p13 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s13[0], gz_c1 = gz_s13[1];
+            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form; 37 fma, 5 mul per channel */
+                const real x_c0 = x_s0[0], w_c0 = at.w_p13[lane], gz_c0 = gz_s13[0], gz_c1 = gz_s13[1];
                 const real gz_c2 = gz_s13[2], gz_c3 = gz_s13[3], gz_c4 = gz_s13[4], gz_c5 = gz_s13[5];
-                const real gz_c6 = gz_s13[6], ax_c0 = ax_s0[0], cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
+                const real gz_c6 = gz_s13[6], ax_c0 = ax_s0[0], cw_c0 = at.cw_p13[lane], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[9] * gz_c0 + by_[10] * gz_c1 + by_[11] * gz_c2 + by_[12] * gz_c3
                     + by_[13] * gz_c4 + by_[14] * gz_c5 + by_[15] * gz_c6;
                 const real l1_0 = y_[9] * gz_c0 + y_[10] * gz_c1 + y_[11] * gz_c2 + y_[12] * gz_c3
@@ -553,41 +473,29 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_gz_s13[4] = d_gz_s13[4] + v0_0 * y_[13] + u2_0 * by_[13];
                 d_gz_s13[5] = d_gz_s13[5] + v0_0 * y_[14] + u2_0 * by_[14];
                 d_gz_s13[6] = d_gz_s13[6] + v0_0 * y_[15] + u2_0 * by_[15];
-                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0;
-                d_y_[9] = d_y_[9] + v0_0 * gz_c0;
-                d_y_[10] = d_y_[10] + v0_0 * gz_c1;
-                d_y_[11] = d_y_[11] + v0_0 * gz_c2;
-                d_y_[12] = d_y_[12] + v0_0 * gz_c3;
-                d_y_[13] = d_y_[13] + v0_0 * gz_c4;
-                d_y_[14] = d_y_[14] + v0_0 * gz_c5;
-                d_y_[15] = d_y_[15] + v0_0 * gz_c6;
+                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0, d_y_[9] = d_y_[9] + v0_0 * gz_c0;
+                d_y_[10] = d_y_[10] + v0_0 * gz_c1, d_y_[11] = d_y_[11] + v0_0 * gz_c2;
+                d_y_[12] = d_y_[12] + v0_0 * gz_c3, d_y_[13] = d_y_[13] + v0_0 * gz_c4;
+                d_y_[14] = d_y_[14] + v0_0 * gz_c5, d_y_[15] = d_y_[15] + v0_0 * gz_c6;
                 d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
                 cgtp_store_stream<1>(d_w_out + 1664, d_w_v);
             }
-            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14);
-               * 83 fma, 24 mul, 6 add, 1 neg per channel; 8 fma, 12 mul, 4 add per item */
+            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K1_42, K5_21, K2_7,
+               * K5_21, K5_14}[k]; 83 fma, 24 mul, 6 add, 1 neg per channel; 8 fma, 12 mul, 4 add per item */
                 const real y_f0 = y_[13] + K15_1 * y_[15], y_f1 = K10_1 * y_[10];
-                const real y_f2 = y_[11] - K15_1 * y_[9];
-                const real s0_0 = K3_5 * y_[12];
-                const real y_f3 = s0_0 + y_[14], y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12];
-                const real y_f9 = K8_5 * y_[13], y_f10 = s0_0 - y_[14], y_f11 = y_[9] + K1_15 * y_[11];
-                const real y_f12 = K2_3 * y_[14], y_f13 = y_[15] - K1_15 * y_[13];
-                const real by_f0 = by_[13] + K15_1 * by_[15], by_f1 = K10_1 * by_[10];
-                const real by_f2 = by_[11] - K15_1 * by_[9];
-                const real s1_0 = K3_5 * by_[12];
+                const real y_f2 = y_[11] - K15_1 * y_[9], s0_0 = K3_5 * y_[12], y_f3 = s0_0 + y_[14];
+                const real y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12], y_f9 = K8_5 * y_[13];
+                const real y_f10 = s0_0 - y_[14], y_f11 = y_[9] + K1_15 * y_[11], y_f12 = K2_3 * y_[14];
+                const real y_f13 = y_[15] - K1_15 * y_[13], by_f0 = by_[13] + K15_1 * by_[15];
+                const real by_f1 = K10_1 * by_[10], by_f2 = by_[11] - K15_1 * by_[9], s1_0 = K3_5 * by_[12];
                 const real by_f3 = s1_0 + by_[14], by_f4 = K8_5 * by_[11], by_f7 = K3_2 * by_[12];
                 const real by_f9 = K8_5 * by_[13], by_f10 = s1_0 - by_[14], by_f11 = by_[9] + K1_15 * by_[11];
                 const real by_f12 = K2_3 * by_[14], by_f13 = by_[15] - K1_15 * by_[13];
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p10 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p10 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = w_v[0], gz_c0 = gz_s10[0];
-                const real gz_c1 = gz_s10[1], gz_c2 = gz_s10[2], gz_c3 = gz_s10[3], gz_c4 = gz_s10[4];
-                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = at.w_p10[lane];
+                const real gz_c0 = gz_s10[0], gz_c1 = gz_s10[1], gz_c2 = gz_s10[2], gz_c3 = gz_s10[3];
+                const real gz_c4 = gz_s10[4], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
+                const real cw_c0 = at.cw_p10[lane], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2;
                 const real l0_0 = by_f0 * gz_c0 + by_f3 * gz_c1 - by_[11] * gz_c2 - by_[10] * gz_c3
                     - by_f11 * gz_c4;
                 const real l0_1 = by_f1 * gz_c0 + by_f4 * gz_c1 + by_f7 * gz_c2 + by_f9 * gz_c3
@@ -677,18 +585,10 @@ struct set_1_z : set_1 {
     static constexpr cgtp_segment segment[] = {{5, 4224}, {3, 1536}, {7, 7296}, {1, 256}, {5, 4864},
         {3, 1920}, {7, 8192}};
     static constexpr real factor[] = {
-        1, 1, 1, 1, 1, /* z11 */
-        0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z6: sqrt(3/10) */
-        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f, 0x1.279a74p-1f,
-            0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3),
-            sqrt(1/2) */
-        0x1.c9f25cp-2f, /* z2: sqrt(1/5) */
-        0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f,
-            /* z12: sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7) */
-        0x1.e990cep-4f, 0x1.83091ep-2f, 0x1.e990cep-4f, /* z7: sqrt(1/70), sqrt(1/7), sqrt(1/70) */
-        0x1.279a74p-2f, 0x1.6a09e6p-2f, 0x1.c9f25cp-2f, 0x1.279a74p-1f, 0x1.c9f25cp-2f, 0x1.6a09e6p-2f,
-            0x1.279a74p-2f, /* z16: sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8),
-            sqrt(1/12) */
+        /* z11 */ 1, 1, 1, 1, 1, /* z6 */ K3_10, K3_10, K3_10,
+        /* z15 */ K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2, /* z2 */ K1_5,
+        /* z12 */ K2_7, K3_14, K2_7, K3_14, K2_7, /* z7 */ K1_70, K1_7, K1_70,
+        /* z16 */ K1_12, K1_8, K1_5, K1_3, K1_5, K1_8, K1_12,
     };
 };
 
@@ -756,18 +656,13 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             cgtp_load_row<16>(by_, at.by_);
             real d_x_s2[5] = {0};
             real d_y_[cgtp_sums_length(16)] = {0};
-            real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane * 1;
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
-               * 28 fma, 6 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p11 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p11 + lane);
-                real d_w_v[1];
+            real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane;
+            real d_w_v[1]; /* of the path at hand */
+            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form; 28 fma, 6 mul per channel */
                 const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
-                const real w_c0 = w_v[0], gz_c0 = gz_s11[0], gz_c1 = gz_s11[1], gz_c2 = gz_s11[2];
+                const real w_c0 = at.w_p11[lane], gz_c0 = gz_s11[0], gz_c1 = gz_s11[1], gz_c2 = gz_s11[2];
                 const real gz_c3 = gz_s11[3], gz_c4 = gz_s11[4], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
-                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], cw_c0 = cw_v[0];
+                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], cw_c0 = at.cw_p11[lane];
                 const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0, s1_0 = y_[0] * w_c0;
                 d_gz_s11[0] = d_gz_s11[0] + s1_0 * ax_c0 + s0_0 * x_c0;
                 d_gz_s11[1] = d_gz_s11[1] + s1_0 * ax_c1 + s0_0 * x_c1;
@@ -775,33 +670,24 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 d_gz_s11[3] = d_gz_s11[3] + s1_0 * ax_c3 + s0_0 * x_c3;
                 d_gz_s11[4] = d_gz_s11[4] + s1_0 * ax_c4 + s0_0 * x_c4;
                 const real s2_0 = w_c0 * by_[0] + cw_c0 * y_[0];
-                d_x_s2[0] = d_x_s2[0] + s2_0 * gz_c0;
-                d_x_s2[1] = d_x_s2[1] + s2_0 * gz_c1;
-                d_x_s2[2] = d_x_s2[2] + s2_0 * gz_c2;
-                d_x_s2[3] = d_x_s2[3] + s2_0 * gz_c3;
+                d_x_s2[0] = d_x_s2[0] + s2_0 * gz_c0, d_x_s2[1] = d_x_s2[1] + s2_0 * gz_c1;
+                d_x_s2[2] = d_x_s2[2] + s2_0 * gz_c2, d_x_s2[3] = d_x_s2[3] + s2_0 * gz_c3;
                 d_x_s2[4] = d_x_s2[4] + s2_0 * gz_c4;
                 const real s3_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2 + ax_c3 * gz_c3
                     + ax_c4 * gz_c4;
                 const real s4_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3 + x_c4 * gz_c4;
-                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0;
-                d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
+                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0, d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
                 cgtp_store_stream<1>(d_w_out + 1408, d_w_v);
             }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(3/10) x3; 69 fma, 24 mul per channel; 6 mul per item */
+            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K3_10 x3}[k];
+               * 69 fma, 24 mul per channel; 6 mul per item */
                 const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
                 const real by_f2 = K1_3 * by_[1], by_f4 = K4_3 * by_[2], by_f5 = K1_3 * by_[3];
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p6 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p6 + lane);
-                real d_w_v[1];
                 const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
-                const real w_c0 = w_v[0], gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
+                const real w_c0 = at.w_p6[lane], gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
                 const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4], cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3;
-                const real u2_4 = w_c0 * x_c4;
+                const real ax_c4 = ax_s2[4], cw_c0 = at.cw_p6[lane], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_[3] * gz_c0 + by_[1] * gz_c2, l0_1 = by_[2] * gz_c0 + by_[1] * gz_c1;
                 const real l0_2 = by_f2 * gz_c0 - by_f4 * gz_c1 + by_f5 * gz_c2;
                 const real l0_3 = by_[3] * gz_c1 + by_[2] * gz_c2, l0_4 = by_[1] * gz_c0 - by_[3] * gz_c2;
@@ -829,24 +715,17 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                     + ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
                 cgtp_store_stream<1>(d_w_out + 768, d_w_v);
             }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
-               * 119 fma, 25 mul per channel; 8 mul per item */
+            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_2, K1_3, K1_30, K1_5,
+               * K1_30, K1_3, K1_2}[k]; 119 fma, 25 mul per channel; 8 mul per item */
                 const real y_f3 = K16_1 * y_[2], y_f4 = K12_1 * y_[1], y_f5 = K3_1 * y_[2];
                 const real y_f6 = K12_1 * y_[3], by_f3 = K16_1 * by_[2], by_f4 = K12_1 * by_[1];
                 const real by_f5 = K3_1 * by_[2], by_f6 = K12_1 * by_[3];
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p15 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p15 + lane);
-                real d_w_v[1];
                 const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
-                const real w_c0 = w_v[0], gz_c0 = gz_s15[0], gz_c1 = gz_s15[1], gz_c2 = gz_s15[2];
+                const real w_c0 = at.w_p15[lane], gz_c0 = gz_s15[0], gz_c1 = gz_s15[1], gz_c2 = gz_s15[2];
                 const real gz_c3 = gz_s15[3], gz_c4 = gz_s15[4], gz_c5 = gz_s15[5], gz_c6 = gz_s15[6];
                 const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4], cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3;
-                const real u2_4 = w_c0 * x_c4;
+                const real ax_c4 = ax_s2[4], cw_c0 = at.cw_p15[lane], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_[3] * gz_c0 + by_[2] * gz_c1 - by_[3] * gz_c2 - by_[1] * gz_c4
                     - by_[1] * gz_c6;
                 const real l0_1 = by_[3] * gz_c1 + by_f3 * gz_c2 - by_[1] * gz_c3 - by_[1] * gz_c5;
@@ -891,16 +770,11 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                     + ax_c0 * l1_0 + ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
                 cgtp_store_stream<1>(d_w_out + 1920, d_w_v);
             }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/5);
+            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = form * {K1_5}[k];
                * 36 fma, 6 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p2 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p2 + lane);
-                real d_w_v[1];
                 const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
-                const real w_c0 = w_v[0], gz_c0 = gz_s2[0], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
-                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], cw_c0 = cw_v[0];
+                const real w_c0 = at.w_p2[lane], gz_c0 = gz_s2[0], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
+                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], cw_c0 = at.cw_p2[lane];
                 const real s0_0 = y_[4] * ax_c0 + y_[5] * ax_c1 + y_[6] * ax_c2 + y_[7] * ax_c3
                     + y_[8] * ax_c4;
                 const real s1_0 = y_[4] * x_c0 + y_[5] * x_c1 + y_[6] * x_c2 + y_[7] * x_c3 + y_[8] * x_c4;
@@ -917,30 +791,21 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 d_y_[5] = d_y_[5] + s3_0 * ax_c1 + s4_0 * x_c1;
                 d_y_[6] = d_y_[6] + s3_0 * ax_c2 + s4_0 * x_c2;
                 d_y_[7] = d_y_[7] + s3_0 * ax_c3 + s4_0 * x_c3;
-                d_y_[8] = d_y_[8] + s3_0 * ax_c4 + s4_0 * x_c4;
-                d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
+                d_y_[8] = d_y_[8] + s3_0 * ax_c4 + s4_0 * x_c4, d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
                 cgtp_store_stream<1>(d_w_out + 256, d_w_v);
             }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
-               * sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7);
-               * 129 fma, 29 mul, 2 add, 1 neg per channel; 14 mul, 4 add per item */
-                const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5];
-                const real s0_0 = K1_3 * y_[6];
-                const real y_f5 = s0_0 - y_[8], y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
+            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K2_7, K3_14, K2_7,
+               * K3_14, K2_7}[k]; 129 fma, 29 mul, 2 add, 1 neg per channel; 14 mul, 4 add per item */
+                const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5], s0_0 = K1_3 * y_[6], y_f5 = s0_0 - y_[8];
+                const real y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
                 const real y_f11 = K1_3 * y_[7], y_f12 = s0_0 + y_[8], by_f1 = K3_4 * by_[7];
-                const real by_f3 = K3_4 * by_[5];
-                const real s1_0 = K1_3 * by_[6];
-                const real by_f5 = s1_0 - by_[8], by_f6 = K1_3 * by_[5], by_f8 = K1_4 * by_[5];
-                const real by_f9 = K1_4 * by_[7], by_f11 = K1_3 * by_[7], by_f12 = s1_0 + by_[8];
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p12 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p12 + lane);
-                real d_w_v[1];
+                const real by_f3 = K3_4 * by_[5], s1_0 = K1_3 * by_[6], by_f5 = s1_0 - by_[8];
+                const real by_f6 = K1_3 * by_[5], by_f8 = K1_4 * by_[5], by_f9 = K1_4 * by_[7];
+                const real by_f11 = K1_3 * by_[7], by_f12 = s1_0 + by_[8];
                 const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
-                const real w_c0 = w_v[0], gz_c0 = gz_s12[0], gz_c1 = gz_s12[1], gz_c2 = gz_s12[2];
+                const real w_c0 = at.w_p12[lane], gz_c0 = gz_s12[0], gz_c1 = gz_s12[1], gz_c2 = gz_s12[2];
                 const real gz_c3 = gz_s12[3], gz_c4 = gz_s12[4], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
-                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], cw_c0 = cw_v[0];
+                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], cw_c0 = at.cw_p12[lane];
                 const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3;
                 const real u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_[6] * gz_c0 - by_[7] * gz_c1 + by_[4] * gz_c2 - by_[5] * gz_c3;
@@ -991,34 +856,24 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                     - ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
                 cgtp_store_stream<1>(d_w_out + 1536, d_w_v);
             }
-            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/70), sqrt(1/7), sqrt(1/70);
+            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_70, K1_7, K1_70}[k];
                * 91 fma, 33 mul, 4 add, 1 neg per channel; 8 fma, 16 mul, 4 add per item */
-                const real y_f0 = y_[13] + K15_1 * y_[15];
-                const real s0_0 = K6_1 * y_[12];
-                const real y_f1 = s0_0 + K10_1 * y_[14], y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10];
-                const real s1_0 = K15_1 * y_[9];
+                const real y_f0 = y_[13] + K15_1 * y_[15], s0_0 = K6_1 * y_[12], y_f1 = s0_0 + K10_1 * y_[14];
+                const real y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10], s1_0 = K15_1 * y_[9];
                 const real y_f4 = s1_0 + y_[11], y_f6 = K8_5 * y_[11], y_f7 = K9_5 * y_[12];
                 const real y_f8 = K8_5 * y_[13], y_f10 = s1_0 - y_[11], y_f11 = K12_1 * y_[13];
                 const real y_f12 = s0_0 - K10_1 * y_[14], y_f13 = y_[13] - K15_1 * y_[15];
-                const real by_f0 = by_[13] + K15_1 * by_[15];
-                const real s2_0 = K6_1 * by_[12];
+                const real by_f0 = by_[13] + K15_1 * by_[15], s2_0 = K6_1 * by_[12];
                 const real by_f1 = s2_0 + K10_1 * by_[14], by_f2 = K12_1 * by_[11], by_f3 = K10_1 * by_[10];
-                const real s3_0 = K15_1 * by_[9];
-                const real by_f4 = s3_0 + by_[11], by_f6 = K8_5 * by_[11], by_f7 = K9_5 * by_[12];
-                const real by_f8 = K8_5 * by_[13], by_f10 = s3_0 - by_[11], by_f11 = K12_1 * by_[13];
-                const real by_f12 = s2_0 - K10_1 * by_[14], by_f13 = by_[13] - K15_1 * by_[15];
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p7 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p7 + lane);
-                real d_w_v[1];
+                const real s3_0 = K15_1 * by_[9], by_f4 = s3_0 + by_[11], by_f6 = K8_5 * by_[11];
+                const real by_f7 = K9_5 * by_[12], by_f8 = K8_5 * by_[13], by_f10 = s3_0 - by_[11];
+                const real by_f11 = K12_1 * by_[13], by_f12 = s2_0 - K10_1 * by_[14];
+                const real by_f13 = by_[13] - K15_1 * by_[15];
                 const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
-                const real w_c0 = w_v[0], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1], gz_c2 = gz_s7[2];
+                const real w_c0 = at.w_p7[lane], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1], gz_c2 = gz_s7[2];
                 const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4], cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3;
-                const real u2_4 = w_c0 * x_c4;
+                const real ax_c4 = ax_s2[4], cw_c0 = at.cw_p7[lane], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_f0 * gz_c0 - by_[10] * gz_c1 - by_f10 * gz_c2;
                 const real l0_1 = by_f1 * gz_c0 - by_f6 * gz_c1 - by_f3 * gz_c2;
                 const real l0_2 = by_f2 * gz_c0 + by_f7 * gz_c1 + by_f11 * gz_c2;
@@ -1059,44 +914,33 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                     - ax_c0 * l1_0 - ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
                 cgtp_store_stream<1>(d_w_out + 896, d_w_v);
             }
-            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8), sqrt(1/12);
+            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_12, K1_8, K1_5, K1_3,
+               * K1_5, K1_8, K1_12}[k];
                * 171 fma, 42 mul, 8 add, 1 neg per channel; 12 fma, 28 mul, 8 add per item */
                 const real y_f1 = K5_2 * y_[14], y_f2 = K5_1 * y_[9], y_f3 = K5_2 * y_[10];
-                const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15];
-                const real s0_0 = K5_3 * y_[9];
-                const real y_f7 = s0_0 + y_[11], y_f8 = y_[13] + K5_12 * y_[15];
-                const real s1_0 = K1_6 * y_[12];
+                const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15], s0_0 = K5_3 * y_[9];
+                const real y_f7 = s0_0 + y_[11], y_f8 = y_[13] + K5_12 * y_[15], s1_0 = K1_6 * y_[12];
                 const real y_f9 = s1_0 - K5_8 * y_[14], y_f10 = K3_4 * y_[11], y_f11 = K5_8 * y_[10];
-                const real s2_0 = K5_12 * y_[9];
-                const real y_f12 = s2_0 + y_[11], y_f14 = K1_10 * y_[11], y_f15 = K4_5 * y_[12];
-                const real y_f16 = K1_10 * y_[13], y_f18 = s2_0 - y_[11], y_f19 = K3_4 * y_[13];
-                const real y_f20 = s1_0 + K5_8 * y_[14], y_f21 = y_[13] - K5_12 * y_[15];
-                const real y_f22 = s0_0 - y_[11], y_f23 = y_[13] + K5_3 * y_[15], y_f24 = K5_1 * y_[15];
-                const real by_f1 = K5_2 * by_[14], by_f2 = K5_1 * by_[9], by_f3 = K5_2 * by_[10];
-                const real by_f5 = K8_3 * by_[12], by_f6 = by_[13] - K5_3 * by_[15];
-                const real s3_0 = K5_3 * by_[9];
-                const real by_f7 = s3_0 + by_[11], by_f8 = by_[13] + K5_12 * by_[15];
-                const real s4_0 = K1_6 * by_[12];
+                const real s2_0 = K5_12 * y_[9], y_f12 = s2_0 + y_[11], y_f14 = K1_10 * y_[11];
+                const real y_f15 = K4_5 * y_[12], y_f16 = K1_10 * y_[13], y_f18 = s2_0 - y_[11];
+                const real y_f19 = K3_4 * y_[13], y_f20 = s1_0 + K5_8 * y_[14];
+                const real y_f21 = y_[13] - K5_12 * y_[15], y_f22 = s0_0 - y_[11];
+                const real y_f23 = y_[13] + K5_3 * y_[15], y_f24 = K5_1 * y_[15], by_f1 = K5_2 * by_[14];
+                const real by_f2 = K5_1 * by_[9], by_f3 = K5_2 * by_[10], by_f5 = K8_3 * by_[12];
+                const real by_f6 = by_[13] - K5_3 * by_[15], s3_0 = K5_3 * by_[9], by_f7 = s3_0 + by_[11];
+                const real by_f8 = by_[13] + K5_12 * by_[15], s4_0 = K1_6 * by_[12];
                 const real by_f9 = s4_0 - K5_8 * by_[14], by_f10 = K3_4 * by_[11], by_f11 = K5_8 * by_[10];
-                const real s5_0 = K5_12 * by_[9];
-                const real by_f12 = s5_0 + by_[11], by_f14 = K1_10 * by_[11], by_f15 = K4_5 * by_[12];
-                const real by_f16 = K1_10 * by_[13], by_f18 = s5_0 - by_[11], by_f19 = K3_4 * by_[13];
-                const real by_f20 = s4_0 + K5_8 * by_[14], by_f21 = by_[13] - K5_12 * by_[15];
-                const real by_f22 = s3_0 - by_[11], by_f23 = by_[13] + K5_3 * by_[15];
-                const real by_f24 = K5_1 * by_[15];
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p16 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p16 + lane);
-                real d_w_v[1];
+                const real s5_0 = K5_12 * by_[9], by_f12 = s5_0 + by_[11], by_f14 = K1_10 * by_[11];
+                const real by_f15 = K4_5 * by_[12], by_f16 = K1_10 * by_[13], by_f18 = s5_0 - by_[11];
+                const real by_f19 = K3_4 * by_[13], by_f20 = s4_0 + K5_8 * by_[14];
+                const real by_f21 = by_[13] - K5_12 * by_[15], by_f22 = s3_0 - by_[11];
+                const real by_f23 = by_[13] + K5_3 * by_[15], by_f24 = K5_1 * by_[15];
                 const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
-                const real w_c0 = w_v[0], gz_c0 = gz_s16[0], gz_c1 = gz_s16[1], gz_c2 = gz_s16[2];
+                const real w_c0 = at.w_p16[lane], gz_c0 = gz_s16[0], gz_c1 = gz_s16[1], gz_c2 = gz_s16[2];
                 const real gz_c3 = gz_s16[3], gz_c4 = gz_s16[4], gz_c5 = gz_s16[5], gz_c6 = gz_s16[6];
                 const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4], cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3;
-                const real u2_4 = w_c0 * x_c4;
+                const real ax_c4 = ax_s2[4], cw_c0 = at.cw_p16[lane], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_[13] * gz_c0 + by_f5 * gz_c1 - by_f8 * gz_c2 + by_[10] * gz_c3
                     + by_f18 * gz_c4 - by_[11] * gz_c6;
                 const real l0_1 = by_f1 * gz_c0 + by_f6 * gz_c1 + by_f9 * gz_c2 + by_f14 * gz_c3

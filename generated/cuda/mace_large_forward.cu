@@ -47,32 +47,26 @@ struct launch {
 namespace code
 {
 
-constexpr real K4_1 = 0x1p+1f; /* 2 */
-constexpr real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
-constexpr real K4_3 = 0x1.279a74p+0f; /* sqrt(4/3) */
-constexpr real K16_1 = 0x1p+2f; /* 4 */
-constexpr real K12_1 = 0x1.bb67aep+1f; /* sqrt(12) */
-constexpr real K3_1 = 0x1.bb67aep+0f; /* sqrt(3) */
-constexpr real K3_4 = 0x1.bb67aep-1f; /* sqrt(3/4) */
-constexpr real K1_4 = 0x1p-1f; /* 1/2 */
-constexpr real K15_1 = 0x1.efbdecp+1f; /* sqrt(15) */
-constexpr real K10_1 = 0x1.94c584p+1f; /* sqrt(10) */
-constexpr real K3_5 = 0x1.8c97fp-1f; /* sqrt(3/5) */
-constexpr real K8_5 = 0x1.43d136p+0f; /* sqrt(8/5) */
-constexpr real K3_2 = 0x1.3988e2p+0f; /* sqrt(3/2) */
-constexpr real K1_15 = 0x1.08654ap-2f; /* sqrt(1/15) */
-constexpr real K2_3 = 0x1.a20bd8p-1f; /* sqrt(2/3) */
-constexpr real K6_1 = 0x1.3988e2p+1f; /* sqrt(6) */
-constexpr real K9_5 = 0x1.5775c6p+0f; /* sqrt(9/5) */
-constexpr real K5_2 = 0x1.94c584p+0f; /* sqrt(5/2) */
-constexpr real K5_1 = 0x1.1e377ap+1f; /* sqrt(5) */
-constexpr real K8_3 = 0x1.a20bd8p+0f; /* sqrt(8/3) */
-constexpr real K5_3 = 0x1.4a7e9cp+0f; /* sqrt(5/3) */
-constexpr real K5_12 = 0x1.4a7e9cp-1f; /* sqrt(5/12) */
-constexpr real K1_6 = 0x1.a20bd8p-2f; /* sqrt(1/6) */
-constexpr real K5_8 = 0x1.94c584p-1f; /* sqrt(5/8) */
-constexpr real K1_10 = 0x1.43d136p-2f; /* sqrt(1/10) */
-constexpr real K4_5 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
+constexpr real K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */, K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */;
+constexpr real K1_6 = 0x1.a20bd8p-2f /* sqrt(1/6) */, K3_10 = 0x1.186f18p-1f /* sqrt(3/10) */;
+constexpr real K1_30 = 0x1.75e974p-3f /* sqrt(1/30) */, K1_5 = 0x1.c9f25cp-2f /* sqrt(1/5) */;
+constexpr real K2_7 = 0x1.11aceep-1f /* sqrt(2/7) */, K3_14 = 0x1.da0518p-2f /* sqrt(3/14) */;
+constexpr real K1_42 = 0x1.3c0366p-3f /* sqrt(1/42) */, K5_21 = 0x1.f3a92cp-2f /* sqrt(5/21) */;
+constexpr real K5_14 = 0x1.31fa8p-1f /* sqrt(5/14) */, K1_70 = 0x1.e990cep-4f /* sqrt(1/70) */;
+constexpr real K1_7 = 0x1.83091ep-2f /* sqrt(1/7) */, K1_12 = 0x1.279a74p-2f /* sqrt(1/12) */;
+constexpr real K1_8 = 0x1.6a09e6p-2f /* sqrt(1/8) */, K4_1 = 0x1p+1f /* 2 */;
+constexpr real K4_3 = 0x1.279a74p+0f /* sqrt(4/3) */, K16_1 = 0x1p+2f /* 4 */;
+constexpr real K12_1 = 0x1.bb67aep+1f /* sqrt(12) */, K3_1 = 0x1.bb67aep+0f /* sqrt(3) */;
+constexpr real K3_4 = 0x1.bb67aep-1f /* sqrt(3/4) */, K1_4 = 0x1p-1f /* 1/2 */;
+constexpr real K15_1 = 0x1.efbdecp+1f /* sqrt(15) */, K10_1 = 0x1.94c584p+1f /* sqrt(10) */;
+constexpr real K3_5 = 0x1.8c97fp-1f /* sqrt(3/5) */, K8_5 = 0x1.43d136p+0f /* sqrt(8/5) */;
+constexpr real K3_2 = 0x1.3988e2p+0f /* sqrt(3/2) */, K1_15 = 0x1.08654ap-2f /* sqrt(1/15) */;
+constexpr real K2_3 = 0x1.a20bd8p-1f /* sqrt(2/3) */, K6_1 = 0x1.3988e2p+1f /* sqrt(6) */;
+constexpr real K9_5 = 0x1.5775c6p+0f /* sqrt(9/5) */, K5_2 = 0x1.94c584p+0f /* sqrt(5/2) */;
+constexpr real K5_1 = 0x1.1e377ap+1f /* sqrt(5) */, K8_3 = 0x1.a20bd8p+0f /* sqrt(8/3) */;
+constexpr real K5_3 = 0x1.4a7e9cp+0f /* sqrt(5/3) */, K5_12 = 0x1.4a7e9cp-1f /* sqrt(5/12) */;
+constexpr real K5_8 = 0x1.94c584p-1f /* sqrt(5/8) */, K1_10 = 0x1.43d136p-2f /* sqrt(1/10) */;
+constexpr real K4_5 = 0x1.c9f25cp-1f /* sqrt(4/5) */;
 
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
@@ -122,29 +116,13 @@ struct set_0_z : set_0 {
         {3, 1536}, {7, 7296}, {5, 2304}, {3, 1152}, {7, 6400}, {1, 256}, {5, 4864}, {7, 5504}, {5, 3584},
         {3, 1920}, {7, 8192}};
     static constexpr real factor[] = {
-        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z4, z11, z3 */
-        0x1.279a74p-1f, /* z1: sqrt(1/3) */
-        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.a20bd8p-2f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f,
-            /* z9: sqrt(1/2), sqrt(1/2), sqrt(1/6), sqrt(1/2), sqrt(1/2) */
-        0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z6: sqrt(3/10) */
-        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f, 0x1.279a74p-1f,
-            0x1.6a09e6p-1f, /* z15: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3),
-            sqrt(1/2) */
-        1, 1, 1, 1, 1, /* z8 */
-        0x1.186f18p-1f, 0x1.186f18p-1f, 0x1.186f18p-1f, /* z5: sqrt(3/10) */
-        0x1.6a09e6p-1f, 0x1.279a74p-1f, 0x1.75e974p-3f, 0x1.c9f25cp-2f, 0x1.75e974p-3f, 0x1.279a74p-1f,
-            0x1.6a09e6p-1f, /* z14: sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3),
-            sqrt(1/2) */
-        0x1.c9f25cp-2f, /* z2: sqrt(1/5) */
-        0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f, 0x1.da0518p-2f, 0x1.11aceep-1f,
-            /* z12: sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7) */
-        1, 1, 1, 1, 1, 1, 1, /* z13 */
-        0x1.3c0366p-3f, 0x1.f3a92cp-2f, 0x1.11aceep-1f, 0x1.f3a92cp-2f, 0x1.31fa8p-1f,
-            /* z10: sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14) */
-        0x1.e990cep-4f, 0x1.83091ep-2f, 0x1.e990cep-4f, /* z7: sqrt(1/70), sqrt(1/7), sqrt(1/70) */
-        0x1.279a74p-2f, 0x1.6a09e6p-2f, 0x1.c9f25cp-2f, 0x1.279a74p-1f, 0x1.c9f25cp-2f, 0x1.6a09e6p-2f,
-            0x1.279a74p-2f, /* z16: sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8),
-            sqrt(1/12) */
+        /* z0 */ 1, /* z4 */ 1, 1, 1, /* z11 */ 1, 1, 1, 1, 1, /* z3 */ 1, 1, 1, /* z1 */ K1_3,
+        /* z9 */ K1_2, K1_2, K1_6, K1_2, K1_2, /* z6 */ K3_10, K3_10, K3_10,
+        /* z15 */ K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2, /* z8 */ 1, 1, 1, 1, 1,
+        /* z5 */ K3_10, K3_10, K3_10, /* z14 */ K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2, /* z2 */ K1_5,
+        /* z12 */ K2_7, K3_14, K2_7, K3_14, K2_7, /* z13 */ 1, 1, 1, 1, 1, 1, 1,
+        /* z10 */ K1_42, K5_21, K2_7, K5_21, K5_14, /* z7 */ K1_70, K1_7, K1_70,
+        /* z16 */ K1_12, K1_8, K1_5, K1_3, K1_5, K1_8, K1_12,
     };
 };
 
@@ -194,35 +172,26 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
             cgtp_load_lane(x_s2, at.x_s2, lane);
             real y_[16];
             cgtp_load_row<16>(y_, at.y_);
-            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
-               * 1 fma, 1 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p0 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+            real w_v[2]; /* of the path at hand */
+            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = form; 1 fma, 1 mul per channel */
+                cgtp_load_lane(w_v, at.w_p0, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s0[u], w_c0 = w_v[u];
                     z_s0[u] = z_s0[u] + y_[0] * w_c0 * x_c0;
                 }
             }
-            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 3 fma, 1 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p4 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 3 fma, 1 mul per channel */
+                cgtp_load_lane(w_v, at.w_p4, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
                     const real w_c0 = w_v[u], s0_0 = y_[0] * w_c0;
-                    z_s4[u * 3] = z_s4[u * 3] + s0_0 * x_c0;
-                    z_s4[u * 3 + 1] = z_s4[u * 3 + 1] + s0_0 * x_c1;
+                    z_s4[u * 3] = z_s4[u * 3] + s0_0 * x_c0, z_s4[u * 3 + 1] = z_s4[u * 3 + 1] + s0_0 * x_c1;
                     z_s4[u * 3 + 2] = z_s4[u * 3 + 2] + s0_0 * x_c2;
                 }
             }
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
-               * 5 fma, 1 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p11 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form; 5 fma, 1 mul per channel */
+                cgtp_load_lane(w_v, at.w_p11, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
                     const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real s0_0 = y_[0] * w_c0;
@@ -233,41 +202,31 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s11[u * 5 + 4] = z_s11[u * 5 + 4] + s0_0 * x_c4;
                 }
             }
-            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 3 fma, 1 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p3 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u], w_c0 = w_v[u];
-                    const real u0_0 = w_c0 * x_c0;
+            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 3 fma, 1 mul per channel */
+                cgtp_load_lane(w_v, at.w_p3, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
+                    const real x_c0 = x_s0[u], w_c0 = w_v[u], u0_0 = w_c0 * x_c0;
                     z_s3[u * 3] = z_s3[u * 3] + u0_0 * y_[1];
                     z_s3[u * 3 + 1] = z_s3[u * 3 + 1] + u0_0 * y_[2];
                     z_s3[u * 3 + 2] = z_s3[u * 3 + 2] + u0_0 * y_[3];
                 }
             }
-            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
                * 3 fma, 1 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p1 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                cgtp_load_lane(w_v, at.w_p1, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u];
-                    const real r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
+                    const real w_c0 = w_v[u], r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                     z_s1[u] = z_s1[u] + w_c0 * r0_0;
                 }
             }
-            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2) x2, sqrt(1/6), sqrt(1/2) x2; 11 fma, 3 mul per channel; 1 mul per item */
+            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K1_2 x2, K1_6,
+               * K1_2 x2}[k]; 11 fma, 3 mul per channel; 1 mul per item */
                 const real y_f3 = K4_1 * y_[2];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p9 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                cgtp_load_lane(w_v, at.w_p9, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+                    const real w_c0 = w_v[u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                     z_s9[u * 5] = z_s9[u * 5] + y_[3] * u0_0 + y_[1] * u0_2;
                     z_s9[u * 5 + 1] = z_s9[u * 5 + 1] + y_[2] * u0_0 + y_[1] * u0_1;
                     z_s9[u * 5 + 2] = z_s9[u * 5 + 2] - y_[1] * u0_0 + y_f3 * u0_1 - y_[3] * u0_2;
@@ -275,32 +234,26 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s9[u * 5 + 4] = z_s9[u * 5 + 4] - y_[1] * u0_0 + y_[3] * u0_2;
                 }
             }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(3/10) x3; 11 fma, 3 mul per channel; 3 mul per item */
+            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K3_10 x3}[k];
+               * 11 fma, 3 mul per channel; 3 mul per item */
                 const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p6 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                cgtp_load_lane(w_v, at.w_p6, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
                     const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real r0_0 = y_[3] * x_c0 + y_[2] * x_c1 - y_f2 * x_c2 - y_[1] * x_c4;
                     const real r0_1 = y_[1] * x_c1 + y_f4 * x_c2 + y_[3] * x_c3;
                     const real r0_2 = y_[1] * x_c0 - y_f5 * x_c2 + y_[2] * x_c3 + y_[3] * x_c4;
-                    z_s6[u * 3] = z_s6[u * 3] + w_c0 * r0_0;
-                    z_s6[u * 3 + 1] = z_s6[u * 3 + 1] + w_c0 * r0_1;
+                    z_s6[u * 3] = z_s6[u * 3] + w_c0 * r0_0, z_s6[u * 3 + 1] = z_s6[u * 3 + 1] + w_c0 * r0_1;
                     z_s6[u * 3 + 2] = z_s6[u * 3 + 2] + w_c0 * r0_2;
                 }
             }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
-               * 21 fma, 5 mul per channel; 4 mul per item */
+            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_2, K1_3, K1_30, K1_5,
+               * K1_30, K1_3, K1_2}[k]; 21 fma, 5 mul per channel; 4 mul per item */
                 const real y_f3 = K16_1 * y_[2], y_f4 = K12_1 * y_[1], y_f5 = K3_1 * y_[2];
                 const real y_f6 = K12_1 * y_[3];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p15 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                cgtp_load_lane(w_v, at.w_p15, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
                     const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
@@ -316,14 +269,10 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s15[u * 7 + 6] = z_s15[u * 7 + 6] - y_[1] * u0_0 + y_[3] * u0_4;
                 }
             }
-            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
-               * 5 fma, 1 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p8 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u], w_c0 = w_v[u];
-                    const real u0_0 = w_c0 * x_c0;
+            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form; 5 fma, 1 mul per channel */
+                cgtp_load_lane(w_v, at.w_p8, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
+                    const real x_c0 = x_s0[u], w_c0 = w_v[u], u0_0 = w_c0 * x_c0;
                     z_s8[u * 5] = z_s8[u * 5] + u0_0 * y_[4];
                     z_s8[u * 5 + 1] = z_s8[u * 5 + 1] + u0_0 * y_[5];
                     z_s8[u * 5 + 2] = z_s8[u * 5 + 2] + u0_0 * y_[6];
@@ -331,35 +280,26 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s8[u * 5 + 4] = z_s8[u * 5 + 4] + u0_0 * y_[8];
                 }
             }
-            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(3/10) x3; 9 fma, 3 mul per channel; 2 mul, 2 add per item */
-                const real s0_0 = K1_3 * y_[6];
-                const real y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p5 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K3_10 x3}[k];
+               * 9 fma, 3 mul per channel; 2 mul, 2 add per item */
+                const real s0_0 = K1_3 * y_[6], y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
+                cgtp_load_lane(w_v, at.w_p5, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+                    const real w_c0 = w_v[u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                     z_s5[u * 3] = z_s5[u * 3] - y_f0 * u0_0 + y_[5] * u0_1 + y_[4] * u0_2;
                     z_s5[u * 3 + 1] = z_s5[u * 3 + 1] + y_[5] * u0_0 + y_f3 * u0_1 + y_[7] * u0_2;
                     z_s5[u * 3 + 2] = z_s5[u * 3 + 2] + y_[4] * u0_0 + y_[7] * u0_1 - y_f5 * u0_2;
                 }
             }
-            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
-               * 19 fma, 3 mul per channel; 4 mul, 2 add per item */
-                const real s0_0 = K12_1 * y_[6];
-                const real y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5], y_f6 = K3_1 * y_[6];
-                const real y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p14 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_2, K1_3, K1_30, K1_5,
+               * K1_30, K1_3, K1_2}[k]; 19 fma, 3 mul per channel; 4 mul, 2 add per item */
+                const real s0_0 = K12_1 * y_[6], y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5];
+                const real y_f6 = K3_1 * y_[6], y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
+                cgtp_load_lane(w_v, at.w_p14, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+                    const real w_c0 = w_v[u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                     z_s14[u * 7] = z_s14[u * 7] + y_[8] * u0_0 + y_[4] * u0_2;
                     z_s14[u * 7 + 1] = z_s14[u * 7 + 1] + y_[7] * u0_0 + y_[4] * u0_1 + y_[5] * u0_2;
                     z_s14[u * 7 + 2] = z_s14[u * 7 + 2] + y_f4 * u0_0 + y_f5 * u0_1 - y_[4] * u0_2;
@@ -369,12 +309,10 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s14[u * 7 + 6] = z_s14[u * 7 + 6] - y_[4] * u0_0 + y_[8] * u0_2;
                 }
             }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/5);
+            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = form * {K1_5}[k];
                * 5 fma, 1 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p2 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                cgtp_load_lane(w_v, at.w_p2, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
                     const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real r0_0 = y_[4] * x_c0 + y_[5] * x_c1 + y_[6] * x_c2 + y_[7] * x_c3
@@ -382,17 +320,13 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s2[u] = z_s2[u] + w_c0 * r0_0;
                 }
             }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
-               * sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7);
-               * 23 fma, 5 mul per channel; 7 mul, 2 add per item */
-                const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5];
-                const real s0_0 = K1_3 * y_[6];
-                const real y_f5 = s0_0 - y_[8], y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
+            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K2_7, K3_14, K2_7,
+               * K3_14, K2_7}[k]; 23 fma, 5 mul per channel; 7 mul, 2 add per item */
+                const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5], s0_0 = K1_3 * y_[6], y_f5 = s0_0 - y_[8];
+                const real y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
                 const real y_f11 = K1_3 * y_[7], y_f12 = s0_0 + y_[8];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p12 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                cgtp_load_lane(w_v, at.w_p12, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
                     const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
@@ -408,14 +342,10 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                         - y_[6] * u0_4;
                 }
             }
-            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column = 1 x7;
-               * 7 fma, 1 mul per channel */
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p13 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u], w_c0 = w_v[u];
-                    const real u0_0 = w_c0 * x_c0;
+            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form; 7 fma, 1 mul per channel */
+                cgtp_load_lane(w_v, at.w_p13, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
+                    const real x_c0 = x_s0[u], w_c0 = w_v[u], u0_0 = w_c0 * x_c0;
                     z_s13[u * 7] = z_s13[u * 7] + u0_0 * y_[9];
                     z_s13[u * 7 + 1] = z_s13[u * 7 + 1] + u0_0 * y_[10];
                     z_s13[u * 7 + 2] = z_s13[u * 7 + 2] + u0_0 * y_[11];
@@ -425,22 +355,17 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s13[u * 7 + 6] = z_s13[u * 7 + 6] + u0_0 * y_[15];
                 }
             }
-            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14);
-               * 15 fma, 3 mul per channel; 4 fma, 6 mul, 2 add per item */
+            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K1_42, K5_21, K2_7,
+               * K5_21, K5_14}[k]; 15 fma, 3 mul per channel; 4 fma, 6 mul, 2 add per item */
                 const real y_f0 = y_[13] + K15_1 * y_[15], y_f1 = K10_1 * y_[10];
-                const real y_f2 = y_[11] - K15_1 * y_[9];
-                const real s0_0 = K3_5 * y_[12];
-                const real y_f3 = s0_0 + y_[14], y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12];
-                const real y_f9 = K8_5 * y_[13], y_f10 = s0_0 - y_[14], y_f11 = y_[9] + K1_15 * y_[11];
-                const real y_f12 = K2_3 * y_[14], y_f13 = y_[15] - K1_15 * y_[13];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p10 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                const real y_f2 = y_[11] - K15_1 * y_[9], s0_0 = K3_5 * y_[12], y_f3 = s0_0 + y_[14];
+                const real y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12], y_f9 = K8_5 * y_[13];
+                const real y_f10 = s0_0 - y_[14], y_f11 = y_[9] + K1_15 * y_[11], y_f12 = K2_3 * y_[14];
+                const real y_f13 = y_[15] - K1_15 * y_[13];
+                cgtp_load_lane(w_v, at.w_p10, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+                    const real w_c0 = w_v[u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                     z_s10[u * 5] = z_s10[u * 5] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2;
                     z_s10[u * 5 + 1] = z_s10[u * 5 + 1] - y_f3 * u0_0 + y_f4 * u0_1 + y_[10] * u0_2;
                     z_s10[u * 5 + 2] = z_s10[u * 5 + 2] + y_[11] * u0_0 + y_f7 * u0_1 + y_[13] * u0_2;
@@ -448,47 +373,37 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s10[u * 5 + 4] = z_s10[u * 5 + 4] + y_f11 * u0_0 + y_f12 * u0_1 + y_f13 * u0_2;
                 }
             }
-            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/70), sqrt(1/7), sqrt(1/70); 15 fma, 3 mul per channel; 4 fma, 8 mul, 2 add per item */
-                const real y_f0 = y_[13] + K15_1 * y_[15];
-                const real s0_0 = K6_1 * y_[12];
-                const real y_f1 = s0_0 + K10_1 * y_[14], y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10];
-                const real s1_0 = K15_1 * y_[9];
+            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_70, K1_7, K1_70}[k];
+               * 15 fma, 3 mul per channel; 4 fma, 8 mul, 2 add per item */
+                const real y_f0 = y_[13] + K15_1 * y_[15], s0_0 = K6_1 * y_[12], y_f1 = s0_0 + K10_1 * y_[14];
+                const real y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10], s1_0 = K15_1 * y_[9];
                 const real y_f4 = s1_0 + y_[11], y_f6 = K8_5 * y_[11], y_f7 = K9_5 * y_[12];
                 const real y_f8 = K8_5 * y_[13], y_f10 = s1_0 - y_[11], y_f11 = K12_1 * y_[13];
                 const real y_f12 = s0_0 - K10_1 * y_[14], y_f13 = y_[13] - K15_1 * y_[15];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p7 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                cgtp_load_lane(w_v, at.w_p7, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
                     const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 - y_f2 * x_c2 - y_f3 * x_c3 - y_f4 * x_c4;
                     const real r0_1 = y_[10] * x_c0 + y_f6 * x_c1 + y_f7 * x_c2 + y_f8 * x_c3 + y_[14] * x_c4;
                     const real r0_2 = y_f10 * x_c0 + y_f3 * x_c1 + y_f11 * x_c2 - y_f12 * x_c3 - y_f13 * x_c4;
-                    z_s7[u * 3] = z_s7[u * 3] - w_c0 * r0_0;
-                    z_s7[u * 3 + 1] = z_s7[u * 3 + 1] + w_c0 * r0_1;
+                    z_s7[u * 3] = z_s7[u * 3] - w_c0 * r0_0, z_s7[u * 3 + 1] = z_s7[u * 3 + 1] + w_c0 * r0_1;
                     z_s7[u * 3 + 2] = z_s7[u * 3 + 2] + w_c0 * r0_2;
                 }
             }
-            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8), sqrt(1/12);
-               * 31 fma, 5 mul per channel; 6 fma, 14 mul, 4 add per item */
+            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_12, K1_8, K1_5, K1_3,
+               * K1_5, K1_8, K1_12}[k]; 31 fma, 5 mul per channel; 6 fma, 14 mul, 4 add per item */
                 const real y_f1 = K5_2 * y_[14], y_f2 = K5_1 * y_[9], y_f3 = K5_2 * y_[10];
-                const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15];
-                const real s0_0 = K5_3 * y_[9];
-                const real y_f7 = s0_0 + y_[11], y_f8 = y_[13] + K5_12 * y_[15];
-                const real s1_0 = K1_6 * y_[12];
+                const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15], s0_0 = K5_3 * y_[9];
+                const real y_f7 = s0_0 + y_[11], y_f8 = y_[13] + K5_12 * y_[15], s1_0 = K1_6 * y_[12];
                 const real y_f9 = s1_0 - K5_8 * y_[14], y_f10 = K3_4 * y_[11], y_f11 = K5_8 * y_[10];
-                const real s2_0 = K5_12 * y_[9];
-                const real y_f12 = s2_0 + y_[11], y_f14 = K1_10 * y_[11], y_f15 = K4_5 * y_[12];
-                const real y_f16 = K1_10 * y_[13], y_f18 = s2_0 - y_[11], y_f19 = K3_4 * y_[13];
-                const real y_f20 = s1_0 + K5_8 * y_[14], y_f21 = y_[13] - K5_12 * y_[15];
-                const real y_f22 = s0_0 - y_[11], y_f23 = y_[13] + K5_3 * y_[15], y_f24 = K5_1 * y_[15];
-                real w_v[2];
-                cgtp_load<2>(w_v, at.w_p16 + lane * 2);
-                CGTP_UNROLL
-                for (int u = 0; u < 2; u++) {
+                const real s2_0 = K5_12 * y_[9], y_f12 = s2_0 + y_[11], y_f14 = K1_10 * y_[11];
+                const real y_f15 = K4_5 * y_[12], y_f16 = K1_10 * y_[13], y_f18 = s2_0 - y_[11];
+                const real y_f19 = K3_4 * y_[13], y_f20 = s1_0 + K5_8 * y_[14];
+                const real y_f21 = y_[13] - K5_12 * y_[15], y_f22 = s0_0 - y_[11];
+                const real y_f23 = y_[13] + K5_3 * y_[15], y_f24 = K5_1 * y_[15];
+                cgtp_load_lane(w_v, at.w_p16, lane);
+                CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
                     const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
                     const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;

@@ -47,6 +47,8 @@ struct launch {
 namespace code
 {
 
+constexpr real K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */, K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */;
+
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
     real x_s0[32], x_s1[32], x_s2[96], x_s3[96]; /* x, by irreps segment */
@@ -92,11 +94,8 @@ struct set_0_z : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416}, {3, 128},
         {1, 96}, {3, 512}, {1, 32}, {3, 320}};
     static constexpr real factor[] = {
-        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z2, z5, z9, z7, z4 */
-        0x1.279a74p-1f, /* z3: sqrt(1/3) */
-        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f, /* z8: sqrt(1/2) */
-        0x1.279a74p-1f, /* z1: sqrt(1/3) */
-        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f, /* z6: sqrt(1/2) */
+        /* z0 */ 1, /* z2 */ 1, /* z5 */ 1, 1, 1, /* z9 */ 1, 1, 1, /* z7 */ 1, 1, 1, /* z4 */ 1, 1, 1,
+        /* z3 */ K1_3, /* z8 */ K1_2, K1_2, K1_2, /* z1 */ K1_3, /* z6 */ K1_2, K1_2, K1_2,
     };
 };
 
@@ -153,162 +152,99 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             cgtp_load_row<4>(y_, at.y_);
             real gx_s0[1] = {0}, gx_s1[1] = {0}, gx_s2[3] = {0}, gx_s3[3] = {0};
             real gy_[cgtp_sums_length(4)] = {0};
-            real *const gw_out = l.gw_ + edge * 320 + lane * 1;
-            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
-               * 2 fma, 3 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p0 + lane);
-                real gw_v[1];
-                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s0[0];
+            real *const gw_out = l.gw_ + edge * 320 + lane;
+            real gw_v[1]; /* of the path at hand */
+            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = form; 2 fma, 3 mul per channel */
+                const real x_c0 = x_s0[0], w_c0 = at.w_p0[lane], gz_c0 = gz_s0[0];
                 gx_s0[0] = gx_s0[0] + w_c0 * y_[0] * gz_c0;
                 const real s0_0 = gz_c0 * x_c0;
-                gy_[0] = gy_[0] + s0_0 * w_c0;
-                gw_v[0] = s0_0 * y_[0];
+                gy_[0] = gy_[0] + s0_0 * w_c0, gw_v[0] = s0_0 * y_[0];
                 cgtp_store_stream<1>(gw_out, gw_v);
             }
-            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
-               * 2 fma, 3 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p2 + lane);
-                real gw_v[1];
-                const real x_c0 = x_s1[0], w_c0 = w_v[0], gz_c0 = gz_s2[0];
+            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = form; 2 fma, 3 mul per channel */
+                const real x_c0 = x_s1[0], w_c0 = at.w_p2[lane], gz_c0 = gz_s2[0];
                 gx_s1[0] = gx_s1[0] + w_c0 * y_[0] * gz_c0;
                 const real s0_0 = gz_c0 * x_c0;
-                gy_[0] = gy_[0] + s0_0 * w_c0;
-                gw_v[0] = s0_0 * y_[0];
+                gy_[0] = gy_[0] + s0_0 * w_c0, gw_v[0] = s0_0 * y_[0];
                 cgtp_store_stream<1>(gw_out + 64, gw_v);
             }
-            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 6 fma, 3 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p4 + lane);
-                real gw_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0], gz_c0 = gz_s5[0];
-                const real gz_c1 = gz_s5[1], gz_c2 = gz_s5[2], s0_0 = w_c0 * y_[0];
-                gx_s2[0] = gx_s2[0] + s0_0 * gz_c0;
-                gx_s2[1] = gx_s2[1] + s0_0 * gz_c1;
+            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 6 fma, 3 mul per channel */
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = at.w_p4[lane];
+                const real gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2], s0_0 = w_c0 * y_[0];
+                gx_s2[0] = gx_s2[0] + s0_0 * gz_c0, gx_s2[1] = gx_s2[1] + s0_0 * gz_c1;
                 gx_s2[2] = gx_s2[2] + s0_0 * gz_c2;
                 const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-                gy_[0] = gy_[0] + w_c0 * s1_0;
-                gw_v[0] = y_[0] * s1_0;
+                gy_[0] = gy_[0] + w_c0 * s1_0, gw_v[0] = y_[0] * s1_0;
                 cgtp_store_stream<1>(gw_out + 128, gw_v);
             }
-            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 6 fma, 3 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p7 + lane);
-                real gw_v[1];
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0], gz_c0 = gz_s9[0];
-                const real gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], s0_0 = w_c0 * y_[0];
-                gx_s3[0] = gx_s3[0] + s0_0 * gz_c0;
-                gx_s3[1] = gx_s3[1] + s0_0 * gz_c1;
+            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form; 6 fma, 3 mul per channel */
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = at.w_p7[lane];
+                const real gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], s0_0 = w_c0 * y_[0];
+                gx_s3[0] = gx_s3[0] + s0_0 * gz_c0, gx_s3[1] = gx_s3[1] + s0_0 * gz_c1;
                 gx_s3[2] = gx_s3[2] + s0_0 * gz_c2;
                 const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-                gy_[0] = gy_[0] + w_c0 * s1_0;
-                gw_v[0] = y_[0] * s1_0;
+                gy_[0] = gy_[0] + w_c0 * s1_0, gw_v[0] = y_[0] * s1_0;
                 cgtp_store_stream<1>(gw_out + 224, gw_v);
             }
-            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 6 fma, 3 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p1 + lane);
-                real gw_v[1];
-                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1];
-                const real gz_c2 = gz_s7[2];
-                const real u0_0 = w_c0 * x_c0;
+            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form; 6 fma, 3 mul per channel */
+                const real x_c0 = x_s0[0], w_c0 = at.w_p1[lane], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1];
+                const real gz_c2 = gz_s7[2], u0_0 = w_c0 * x_c0;
                 const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
-                gx_s0[0] = gx_s0[0] + w_c0 * l0_0;
-                gy_[1] = gy_[1] + u0_0 * gz_c0;
-                gy_[2] = gy_[2] + u0_0 * gz_c1;
-                gy_[3] = gy_[3] + u0_0 * gz_c2;
-                gw_v[0] = x_c0 * l0_0;
+                gx_s0[0] = gx_s0[0] + w_c0 * l0_0, gy_[1] = gy_[1] + u0_0 * gz_c0;
+                gy_[2] = gy_[2] + u0_0 * gz_c1, gy_[3] = gy_[3] + u0_0 * gz_c2, gw_v[0] = x_c0 * l0_0;
                 cgtp_store_stream<1>(gw_out + 32, gw_v);
             }
-            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 6 fma, 3 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p3 + lane);
-                real gw_v[1];
-                const real x_c0 = x_s1[0], w_c0 = w_v[0], gz_c0 = gz_s4[0], gz_c1 = gz_s4[1];
-                const real gz_c2 = gz_s4[2];
-                const real u0_0 = w_c0 * x_c0;
+            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 6 fma, 3 mul per channel */
+                const real x_c0 = x_s1[0], w_c0 = at.w_p3[lane], gz_c0 = gz_s4[0], gz_c1 = gz_s4[1];
+                const real gz_c2 = gz_s4[2], u0_0 = w_c0 * x_c0;
                 const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
-                gx_s1[0] = gx_s1[0] + w_c0 * l0_0;
-                gy_[1] = gy_[1] + u0_0 * gz_c0;
-                gy_[2] = gy_[2] + u0_0 * gz_c1;
-                gy_[3] = gy_[3] + u0_0 * gz_c2;
-                gw_v[0] = x_c0 * l0_0;
+                gx_s1[0] = gx_s1[0] + w_c0 * l0_0, gy_[1] = gy_[1] + u0_0 * gz_c0;
+                gy_[2] = gy_[2] + u0_0 * gz_c1, gy_[3] = gy_[3] + u0_0 * gz_c2, gw_v[0] = x_c0 * l0_0;
                 cgtp_store_stream<1>(gw_out + 96, gw_v);
             }
-            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
                * 8 fma, 3 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p5 + lane);
-                real gw_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0], gz_c0 = gz_s3[0];
-                const real s0_0 = w_c0 * gz_c0;
-                gx_s2[0] = gx_s2[0] + s0_0 * y_[1];
-                gx_s2[1] = gx_s2[1] + s0_0 * y_[2];
-                gx_s2[2] = gx_s2[2] + s0_0 * y_[3];
-                gy_[1] = gy_[1] + s0_0 * x_c0;
-                gy_[2] = gy_[2] + s0_0 * x_c1;
-                gy_[3] = gy_[3] + s0_0 * x_c2;
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = at.w_p5[lane];
+                const real gz_c0 = gz_s3[0], s0_0 = w_c0 * gz_c0;
+                gx_s2[0] = gx_s2[0] + s0_0 * y_[1], gx_s2[1] = gx_s2[1] + s0_0 * y_[2];
+                gx_s2[2] = gx_s2[2] + s0_0 * y_[3], gy_[1] = gy_[1] + s0_0 * x_c0;
+                gy_[2] = gy_[2] + s0_0 * x_c1, gy_[3] = gy_[3] + s0_0 * x_c2;
                 const real s1_0 = x_c0 * y_[1] + x_c1 * y_[2] + x_c2 * y_[3];
                 gw_v[0] = gz_c0 * s1_0;
                 cgtp_store_stream<1>(gw_out + 160, gw_v);
             }
-            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2) x3; 14 fma, 7 mul, 1 neg per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p6 + lane);
-                real gw_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0], gz_c0 = gz_s8[0];
-                const real gz_c1 = gz_s8[1], gz_c2 = gz_s8[2];
-                const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
-                const real l0_0 = y_[3] * gz_c1 - y_[2] * gz_c2, l0_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
-                const real l0_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
-                gx_s2[0] = gx_s2[0] - w_c0 * l0_0;
-                gx_s2[1] = gx_s2[1] + w_c0 * l0_1;
-                gx_s2[2] = gx_s2[2] - w_c0 * l0_2;
-                gy_[1] = gy_[1] - u0_1 * gz_c2 + u0_2 * gz_c1;
-                gy_[2] = gy_[2] + u0_0 * gz_c2 - u0_2 * gz_c0;
-                gy_[3] = gy_[3] - u0_0 * gz_c1 + u0_1 * gz_c0;
+            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_2 x3}[k];
+               * 14 fma, 7 mul, 1 neg per channel */
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = at.w_p6[lane];
+                const real gz_c0 = gz_s8[0], gz_c1 = gz_s8[1], gz_c2 = gz_s8[2], u0_0 = w_c0 * x_c0;
+                const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, l0_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
+                const real l0_1 = y_[3] * gz_c0 - y_[1] * gz_c2, l0_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
+                gx_s2[0] = gx_s2[0] - w_c0 * l0_0, gx_s2[1] = gx_s2[1] + w_c0 * l0_1;
+                gx_s2[2] = gx_s2[2] - w_c0 * l0_2, gy_[1] = gy_[1] - u0_1 * gz_c2 + u0_2 * gz_c1;
+                gy_[2] = gy_[2] + u0_0 * gz_c2 - u0_2 * gz_c0, gy_[3] = gy_[3] - u0_0 * gz_c1 + u0_1 * gz_c0;
                 gw_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2;
                 cgtp_store_stream<1>(gw_out + 192, gw_v);
             }
-            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
                * 8 fma, 3 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p8 + lane);
-                real gw_v[1];
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0], gz_c0 = gz_s1[0];
-                const real s0_0 = w_c0 * gz_c0;
-                gx_s3[0] = gx_s3[0] + s0_0 * y_[1];
-                gx_s3[1] = gx_s3[1] + s0_0 * y_[2];
-                gx_s3[2] = gx_s3[2] + s0_0 * y_[3];
-                gy_[1] = gy_[1] + s0_0 * x_c0;
-                gy_[2] = gy_[2] + s0_0 * x_c1;
-                gy_[3] = gy_[3] + s0_0 * x_c2;
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = at.w_p8[lane];
+                const real gz_c0 = gz_s1[0], s0_0 = w_c0 * gz_c0;
+                gx_s3[0] = gx_s3[0] + s0_0 * y_[1], gx_s3[1] = gx_s3[1] + s0_0 * y_[2];
+                gx_s3[2] = gx_s3[2] + s0_0 * y_[3], gy_[1] = gy_[1] + s0_0 * x_c0;
+                gy_[2] = gy_[2] + s0_0 * x_c1, gy_[3] = gy_[3] + s0_0 * x_c2;
                 const real s1_0 = x_c0 * y_[1] + x_c1 * y_[2] + x_c2 * y_[3];
                 gw_v[0] = gz_c0 * s1_0;
                 cgtp_store_stream<1>(gw_out + 256, gw_v);
             }
-            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2) x3; 14 fma, 7 mul, 1 neg per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p9 + lane);
-                real gw_v[1];
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0], gz_c0 = gz_s6[0];
-                const real gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
-                const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
-                const real l0_0 = y_[3] * gz_c1 - y_[2] * gz_c2, l0_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
-                const real l0_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
-                gx_s3[0] = gx_s3[0] - w_c0 * l0_0;
-                gx_s3[1] = gx_s3[1] + w_c0 * l0_1;
-                gx_s3[2] = gx_s3[2] - w_c0 * l0_2;
-                gy_[1] = gy_[1] - u0_1 * gz_c2 + u0_2 * gz_c1;
-                gy_[2] = gy_[2] + u0_0 * gz_c2 - u0_2 * gz_c0;
-                gy_[3] = gy_[3] - u0_0 * gz_c1 + u0_1 * gz_c0;
+            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_2 x3}[k];
+               * 14 fma, 7 mul, 1 neg per channel */
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = at.w_p9[lane];
+                const real gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2], u0_0 = w_c0 * x_c0;
+                const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, l0_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
+                const real l0_1 = y_[3] * gz_c0 - y_[1] * gz_c2, l0_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
+                gx_s3[0] = gx_s3[0] - w_c0 * l0_0, gx_s3[1] = gx_s3[1] + w_c0 * l0_1;
+                gx_s3[2] = gx_s3[2] - w_c0 * l0_2, gy_[1] = gy_[1] - u0_1 * gz_c2 + u0_2 * gz_c1;
+                gy_[2] = gy_[2] + u0_0 * gz_c2 - u0_2 * gz_c0, gy_[3] = gy_[3] - u0_0 * gz_c1 + u0_1 * gz_c0;
                 gw_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2;
                 cgtp_store_stream<1>(gw_out + 288, gw_v);
             }

@@ -50,6 +50,8 @@ struct launch {
 namespace code
 {
 
+constexpr real K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */, K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */;
+
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
     real x_s0[32], x_s1[32], x_s2[96], x_s3[96]; /* x, by irreps segment */
@@ -104,11 +106,8 @@ struct set_0_z : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416}, {3, 128},
         {1, 96}, {3, 512}, {1, 32}, {3, 320}};
     static constexpr real factor[] = {
-        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z2, z5, z9, z7, z4 */
-        0x1.279a74p-1f, /* z3: sqrt(1/3) */
-        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f, /* z8: sqrt(1/2) */
-        0x1.279a74p-1f, /* z1: sqrt(1/3) */
-        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f, /* z6: sqrt(1/2) */
+        /* z0 */ 1, /* z2 */ 1, /* z5 */ 1, 1, 1, /* z9 */ 1, 1, 1, /* z7 */ 1, 1, 1, /* z4 */ 1, 1, 1,
+        /* z3 */ K1_3, /* z8 */ K1_2, K1_2, K1_2, /* z1 */ K1_3, /* z6 */ K1_2, K1_2, K1_2,
     };
 };
 
@@ -180,143 +179,91 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             cgtp_load_row<4>(by_, at.by_);
             real d_x_s0[1] = {0}, d_x_s1[1] = {0}, d_x_s2[3] = {0}, d_x_s3[3] = {0};
             real d_y_[cgtp_sums_length(4)] = {0};
-            real *const d_w_out = l.d_w_ + edge * 320 + lane * 1;
-            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
-               * 8 fma, 6 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p0 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p0 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s0[0], ax_c0 = ax_s0[0], cw_c0 = cw_v[0];
-                const real s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
+            real *const d_w_out = l.d_w_ + edge * 320 + lane;
+            real d_w_v[1]; /* of the path at hand */
+            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = form; 8 fma, 6 mul per channel */
+                const real x_c0 = x_s0[0], w_c0 = at.w_p0[lane], gz_c0 = gz_s0[0], ax_c0 = ax_s0[0];
+                const real cw_c0 = at.cw_p0[lane], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
                 d_gz_s0[0] = d_gz_s0[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
                 d_x_s0[0] = d_x_s0[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
                 const real s2_0 = gz_c0 * ax_c0, s3_0 = gz_c0 * x_c0;
-                d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0;
-                d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
+                d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0, d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
                 cgtp_store_stream<1>(d_w_out, d_w_v);
             }
-            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
-               * 8 fma, 6 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p2 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p2 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s1[0], w_c0 = w_v[0], gz_c0 = gz_s2[0], ax_c0 = ax_s1[0], cw_c0 = cw_v[0];
-                const real s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
+            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = form; 8 fma, 6 mul per channel */
+                const real x_c0 = x_s1[0], w_c0 = at.w_p2[lane], gz_c0 = gz_s2[0], ax_c0 = ax_s1[0];
+                const real cw_c0 = at.cw_p2[lane], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
                 d_gz_s2[0] = d_gz_s2[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
                 d_x_s1[0] = d_x_s1[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
                 const real s2_0 = gz_c0 * ax_c0, s3_0 = gz_c0 * x_c0;
-                d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0;
-                d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
+                d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0, d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
                 cgtp_store_stream<1>(d_w_out + 64, d_w_v);
             }
-            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 18 fma, 6 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p4 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p4 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0], gz_c0 = gz_s5[0];
-                const real gz_c1 = gz_s5[1], gz_c2 = gz_s5[2], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
-                const real ax_c2 = ax_s2[2], cw_c0 = cw_v[0], s0_0 = y_[0] * cw_c0 + by_[0] * w_c0;
-                const real s1_0 = y_[0] * w_c0;
+            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 18 fma, 6 mul per channel */
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = at.w_p4[lane];
+                const real gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2], ax_c0 = ax_s2[0];
+                const real ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], cw_c0 = at.cw_p4[lane];
+                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0, s1_0 = y_[0] * w_c0;
                 d_gz_s5[0] = d_gz_s5[0] + s1_0 * ax_c0 + s0_0 * x_c0;
                 d_gz_s5[1] = d_gz_s5[1] + s1_0 * ax_c1 + s0_0 * x_c1;
                 d_gz_s5[2] = d_gz_s5[2] + s1_0 * ax_c2 + s0_0 * x_c2;
                 const real s2_0 = w_c0 * by_[0] + cw_c0 * y_[0];
-                d_x_s2[0] = d_x_s2[0] + s2_0 * gz_c0;
-                d_x_s2[1] = d_x_s2[1] + s2_0 * gz_c1;
+                d_x_s2[0] = d_x_s2[0] + s2_0 * gz_c0, d_x_s2[1] = d_x_s2[1] + s2_0 * gz_c1;
                 d_x_s2[2] = d_x_s2[2] + s2_0 * gz_c2;
                 const real s3_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
                 const real s4_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0;
-                d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
+                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0, d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
                 cgtp_store_stream<1>(d_w_out + 128, d_w_v);
             }
-            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 18 fma, 6 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p7 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p7 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0], gz_c0 = gz_s9[0];
-                const real gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], ax_c0 = ax_s3[0], ax_c1 = ax_s3[1];
-                const real ax_c2 = ax_s3[2], cw_c0 = cw_v[0], s0_0 = y_[0] * cw_c0 + by_[0] * w_c0;
-                const real s1_0 = y_[0] * w_c0;
+            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form; 18 fma, 6 mul per channel */
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = at.w_p7[lane];
+                const real gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], ax_c0 = ax_s3[0];
+                const real ax_c1 = ax_s3[1], ax_c2 = ax_s3[2], cw_c0 = at.cw_p7[lane];
+                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0, s1_0 = y_[0] * w_c0;
                 d_gz_s9[0] = d_gz_s9[0] + s1_0 * ax_c0 + s0_0 * x_c0;
                 d_gz_s9[1] = d_gz_s9[1] + s1_0 * ax_c1 + s0_0 * x_c1;
                 d_gz_s9[2] = d_gz_s9[2] + s1_0 * ax_c2 + s0_0 * x_c2;
                 const real s2_0 = w_c0 * by_[0] + cw_c0 * y_[0];
-                d_x_s3[0] = d_x_s3[0] + s2_0 * gz_c0;
-                d_x_s3[1] = d_x_s3[1] + s2_0 * gz_c1;
+                d_x_s3[0] = d_x_s3[0] + s2_0 * gz_c0, d_x_s3[1] = d_x_s3[1] + s2_0 * gz_c1;
                 d_x_s3[2] = d_x_s3[2] + s2_0 * gz_c2;
                 const real s3_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
                 const real s4_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0;
-                d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
+                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0, d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
                 cgtp_store_stream<1>(d_w_out + 224, d_w_v);
             }
-            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 17 fma, 5 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p1 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p1 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s0[0], w_c0 = w_v[0], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1];
-                const real gz_c2 = gz_s7[2], ax_c0 = ax_s0[0], cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
+            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form; 17 fma, 5 mul per channel */
+                const real x_c0 = x_s0[0], w_c0 = at.w_p1[lane], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1];
+                const real gz_c2 = gz_s7[2], ax_c0 = ax_s0[0], cw_c0 = at.cw_p1[lane], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
                 const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
                 const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
                 d_gz_s7[0] = d_gz_s7[0] + v0_0 * y_[1] + u2_0 * by_[1];
                 d_gz_s7[1] = d_gz_s7[1] + v0_0 * y_[2] + u2_0 * by_[2];
                 d_gz_s7[2] = d_gz_s7[2] + v0_0 * y_[3] + u2_0 * by_[3];
-                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0;
-                d_y_[1] = d_y_[1] + v0_0 * gz_c0;
-                d_y_[2] = d_y_[2] + v0_0 * gz_c1;
-                d_y_[3] = d_y_[3] + v0_0 * gz_c2;
+                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0, d_y_[1] = d_y_[1] + v0_0 * gz_c0;
+                d_y_[2] = d_y_[2] + v0_0 * gz_c1, d_y_[3] = d_y_[3] + v0_0 * gz_c2;
                 d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
                 cgtp_store_stream<1>(d_w_out + 32, d_w_v);
             }
-            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 17 fma, 5 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p3 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p3 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s1[0], w_c0 = w_v[0], gz_c0 = gz_s4[0], gz_c1 = gz_s4[1];
-                const real gz_c2 = gz_s4[2], ax_c0 = ax_s1[0], cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0;
+            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 17 fma, 5 mul per channel */
+                const real x_c0 = x_s1[0], w_c0 = at.w_p3[lane], gz_c0 = gz_s4[0], gz_c1 = gz_s4[1];
+                const real gz_c2 = gz_s4[2], ax_c0 = ax_s1[0], cw_c0 = at.cw_p3[lane], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
                 const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
                 const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
                 d_gz_s4[0] = d_gz_s4[0] + v0_0 * y_[1] + u2_0 * by_[1];
                 d_gz_s4[1] = d_gz_s4[1] + v0_0 * y_[2] + u2_0 * by_[2];
                 d_gz_s4[2] = d_gz_s4[2] + v0_0 * y_[3] + u2_0 * by_[3];
-                d_x_s1[0] = d_x_s1[0] + w_c0 * l0_0 + cw_c0 * l1_0;
-                d_y_[1] = d_y_[1] + v0_0 * gz_c0;
-                d_y_[2] = d_y_[2] + v0_0 * gz_c1;
-                d_y_[3] = d_y_[3] + v0_0 * gz_c2;
+                d_x_s1[0] = d_x_s1[0] + w_c0 * l0_0 + cw_c0 * l1_0, d_y_[1] = d_y_[1] + v0_0 * gz_c0;
+                d_y_[2] = d_y_[2] + v0_0 * gz_c1, d_y_[3] = d_y_[3] + v0_0 * gz_c2;
                 d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
                 cgtp_store_stream<1>(d_w_out + 96, d_w_v);
             }
-            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
                * 22 fma, 6 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p5 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p5 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0], gz_c0 = gz_s3[0];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], cw_c0 = cw_v[0];
-                const real s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = at.w_p5[lane];
+                const real gz_c0 = gz_s3[0], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
+                const real cw_c0 = at.cw_p5[lane], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
                 const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
                 d_gz_s3[0] = d_gz_s3[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
@@ -326,26 +273,19 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_x_s2[2] = d_x_s2[2] + s3_0 * by_[3] + s4_0 * y_[3];
                 d_y_[1] = d_y_[1] + s3_0 * ax_c0 + s4_0 * x_c0;
                 d_y_[2] = d_y_[2] + s3_0 * ax_c1 + s4_0 * x_c1;
-                d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2;
-                d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
+                d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2, d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
                 cgtp_store_stream<1>(d_w_out + 160, d_w_v);
             }
-            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2) x3; 38 fma, 13 mul, 1 neg per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p6 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p6 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0], gz_c0 = gz_s8[0];
-                const real gz_c1 = gz_s8[1], gz_c2 = gz_s8[2], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
-                const real ax_c2 = ax_s2[2], cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
-                const real l0_0 = by_[3] * gz_c1 - by_[2] * gz_c2, l0_1 = by_[3] * gz_c0 - by_[1] * gz_c2;
-                const real l0_2 = by_[2] * gz_c0 - by_[1] * gz_c1, l1_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
-                const real l1_1 = y_[3] * gz_c0 - y_[1] * gz_c2, l1_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_2 x3}[k];
+               * 38 fma, 13 mul, 1 neg per channel */
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = at.w_p6[lane];
+                const real gz_c0 = gz_s8[0], gz_c1 = gz_s8[1], gz_c2 = gz_s8[2], ax_c0 = ax_s2[0];
+                const real ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], cw_c0 = at.cw_p6[lane], u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, l0_0 = by_[3] * gz_c1 - by_[2] * gz_c2;
+                const real l0_1 = by_[3] * gz_c0 - by_[1] * gz_c2, l0_2 = by_[2] * gz_c0 - by_[1] * gz_c1;
+                const real l1_0 = y_[3] * gz_c1 - y_[2] * gz_c2, l1_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
+                const real l1_2 = y_[2] * gz_c0 - y_[1] * gz_c1, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
                 d_gz_s8[0] = d_gz_s8[0] + y_[3] * v0_1 - y_[2] * v0_2 + by_[3] * u2_1 - by_[2] * u2_2;
                 d_gz_s8[1] = d_gz_s8[1] - y_[3] * v0_0 + y_[1] * v0_2 - by_[3] * u2_0 + by_[1] * u2_2;
                 d_gz_s8[2] = d_gz_s8[2] + y_[2] * v0_0 - y_[1] * v0_1 + by_[2] * u2_0 - by_[1] * u2_1;
@@ -359,16 +299,11 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                     - ax_c2 * l1_2;
                 cgtp_store_stream<1>(d_w_out + 192, d_w_v);
             }
-            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
                * 22 fma, 6 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p8 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p8 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0], gz_c0 = gz_s1[0];
-                const real ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2], cw_c0 = cw_v[0];
-                const real s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = at.w_p8[lane];
+                const real gz_c0 = gz_s1[0], ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2];
+                const real cw_c0 = at.cw_p8[lane], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
                 const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
                 d_gz_s1[0] = d_gz_s1[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
@@ -378,26 +313,19 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_x_s3[2] = d_x_s3[2] + s3_0 * by_[3] + s4_0 * y_[3];
                 d_y_[1] = d_y_[1] + s3_0 * ax_c0 + s4_0 * x_c0;
                 d_y_[2] = d_y_[2] + s3_0 * ax_c1 + s4_0 * x_c1;
-                d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2;
-                d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
+                d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2, d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
                 cgtp_store_stream<1>(d_w_out + 256, d_w_v);
             }
-            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2) x3; 38 fma, 13 mul, 1 neg per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p9 + lane);
-                real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw_p9 + lane);
-                real d_w_v[1];
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0], gz_c0 = gz_s6[0];
-                const real gz_c1 = gz_s6[1], gz_c2 = gz_s6[2], ax_c0 = ax_s3[0], ax_c1 = ax_s3[1];
-                const real ax_c2 = ax_s3[2], cw_c0 = cw_v[0];
-                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
-                const real l0_0 = by_[3] * gz_c1 - by_[2] * gz_c2, l0_1 = by_[3] * gz_c0 - by_[1] * gz_c2;
-                const real l0_2 = by_[2] * gz_c0 - by_[1] * gz_c1, l1_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
-                const real l1_1 = y_[3] * gz_c0 - y_[1] * gz_c2, l1_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_2 x3}[k];
+               * 38 fma, 13 mul, 1 neg per channel */
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = at.w_p9[lane];
+                const real gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2], ax_c0 = ax_s3[0];
+                const real ax_c1 = ax_s3[1], ax_c2 = ax_s3[2], cw_c0 = at.cw_p9[lane], u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, l0_0 = by_[3] * gz_c1 - by_[2] * gz_c2;
+                const real l0_1 = by_[3] * gz_c0 - by_[1] * gz_c2, l0_2 = by_[2] * gz_c0 - by_[1] * gz_c1;
+                const real l1_0 = y_[3] * gz_c1 - y_[2] * gz_c2, l1_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
+                const real l1_2 = y_[2] * gz_c0 - y_[1] * gz_c1, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
                 d_gz_s6[0] = d_gz_s6[0] + y_[3] * v0_1 - y_[2] * v0_2 + by_[3] * u2_1 - by_[2] * u2_2;
                 d_gz_s6[1] = d_gz_s6[1] - y_[3] * v0_0 + y_[1] * v0_2 - by_[3] * u2_0 + by_[1] * u2_2;
                 d_gz_s6[2] = d_gz_s6[2] + y_[2] * v0_0 - y_[1] * v0_1 + by_[2] * u2_0 - by_[1] * u2_1;

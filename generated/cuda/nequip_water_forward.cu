@@ -46,6 +46,8 @@ struct launch {
 namespace code
 {
 
+constexpr real K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */, K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */;
+
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
     real x_s0[32], x_s1[32], x_s2[96], x_s3[96]; /* x, by irreps segment */
@@ -92,11 +94,8 @@ struct set_0_z : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416}, {3, 128},
         {1, 96}, {3, 512}, {1, 32}, {3, 320}};
     static constexpr real factor[] = {
-        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* z0, z2, z5, z9, z7, z4 */
-        0x1.279a74p-1f, /* z3: sqrt(1/3) */
-        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f, /* z8: sqrt(1/2) */
-        0x1.279a74p-1f, /* z1: sqrt(1/3) */
-        0x1.6a09e6p-1f, 0x1.6a09e6p-1f, 0x1.6a09e6p-1f, /* z6: sqrt(1/2) */
+        /* z0 */ 1, /* z2 */ 1, /* z5 */ 1, 1, 1, /* z9 */ 1, 1, 1, /* z7 */ 1, 1, 1, /* z4 */ 1, 1, 1,
+        /* z3 */ K1_3, /* z8 */ K1_2, K1_2, K1_2, /* z1 */ K1_3, /* z6 */ K1_2, K1_2, K1_2,
     };
 };
 
@@ -145,89 +144,59 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
             cgtp_load_lane(x_s3, at.x_s3, lane);
             real y_[4];
             cgtp_load_row<4>(y_, at.y_);
-            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
-               * 1 fma, 1 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p0 + lane);
-                const real x_c0 = x_s0[0], w_c0 = w_v[0];
+            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = form; 1 fma, 1 mul per channel */
+                const real x_c0 = x_s0[0], w_c0 = at.w_p0[lane];
                 z_s0[0] = z_s0[0] + y_[0] * w_c0 * x_c0;
             }
-            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
-               * 1 fma, 1 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p2 + lane);
-                const real x_c0 = x_s1[0], w_c0 = w_v[0];
+            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = form; 1 fma, 1 mul per channel */
+                const real x_c0 = x_s1[0], w_c0 = at.w_p2[lane];
                 z_s2[0] = z_s2[0] + y_[0] * w_c0 * x_c0;
             }
-            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 3 fma, 1 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p4 + lane);
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0], s0_0 = y_[0] * w_c0;
-                z_s5[0] = z_s5[0] + s0_0 * x_c0;
-                z_s5[1] = z_s5[1] + s0_0 * x_c1;
+            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 3 fma, 1 mul per channel */
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = at.w_p4[lane];
+                const real s0_0 = y_[0] * w_c0;
+                z_s5[0] = z_s5[0] + s0_0 * x_c0, z_s5[1] = z_s5[1] + s0_0 * x_c1;
                 z_s5[2] = z_s5[2] + s0_0 * x_c2;
             }
-            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 3 fma, 1 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p7 + lane);
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0], s0_0 = y_[0] * w_c0;
-                z_s9[0] = z_s9[0] + s0_0 * x_c0;
-                z_s9[1] = z_s9[1] + s0_0 * x_c1;
+            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form; 3 fma, 1 mul per channel */
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = at.w_p7[lane];
+                const real s0_0 = y_[0] * w_c0;
+                z_s9[0] = z_s9[0] + s0_0 * x_c0, z_s9[1] = z_s9[1] + s0_0 * x_c1;
                 z_s9[2] = z_s9[2] + s0_0 * x_c2;
             }
-            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 3 fma, 1 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p1 + lane);
-                const real x_c0 = x_s0[0], w_c0 = w_v[0];
-                const real u0_0 = w_c0 * x_c0;
-                z_s7[0] = z_s7[0] + u0_0 * y_[1];
-                z_s7[1] = z_s7[1] + u0_0 * y_[2];
+            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form; 3 fma, 1 mul per channel */
+                const real x_c0 = x_s0[0], w_c0 = at.w_p1[lane], u0_0 = w_c0 * x_c0;
+                z_s7[0] = z_s7[0] + u0_0 * y_[1], z_s7[1] = z_s7[1] + u0_0 * y_[2];
                 z_s7[2] = z_s7[2] + u0_0 * y_[3];
             }
-            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
-               * 3 fma, 1 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p3 + lane);
-                const real x_c0 = x_s1[0], w_c0 = w_v[0];
-                const real u0_0 = w_c0 * x_c0;
-                z_s4[0] = z_s4[0] + u0_0 * y_[1];
-                z_s4[1] = z_s4[1] + u0_0 * y_[2];
+            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 3 fma, 1 mul per channel */
+                const real x_c0 = x_s1[0], w_c0 = at.w_p3[lane], u0_0 = w_c0 * x_c0;
+                z_s4[0] = z_s4[0] + u0_0 * y_[1], z_s4[1] = z_s4[1] + u0_0 * y_[2];
                 z_s4[2] = z_s4[2] + u0_0 * y_[3];
             }
-            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
                * 3 fma, 1 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p5 + lane);
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0];
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = at.w_p5[lane];
                 const real r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 z_s3[0] = z_s3[0] + w_c0 * r0_0;
             }
-            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2) x3; 6 fma, 3 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p6 + lane);
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = w_v[0];
+            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_2 x3}[k];
+               * 6 fma, 3 mul per channel */
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = at.w_p6[lane];
                 const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                 z_s8[0] = z_s8[0] + y_[3] * u0_1 - y_[2] * u0_2;
                 z_s8[1] = z_s8[1] - y_[3] * u0_0 + y_[1] * u0_2;
                 z_s8[2] = z_s8[2] + y_[2] * u0_0 - y_[1] * u0_1;
             }
-            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
+            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
                * 3 fma, 1 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p8 + lane);
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0];
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = at.w_p8[lane];
                 const real r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 z_s1[0] = z_s1[0] + w_c0 * r0_0;
             }
-            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
-               * sqrt(1/2) x3; 6 fma, 3 mul per channel */
-                real w_v[1];
-                cgtp_load<1>(w_v, at.w_p9 + lane);
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = w_v[0];
+            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_2 x3}[k];
+               * 6 fma, 3 mul per channel */
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = at.w_p9[lane];
                 const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                 z_s6[0] = z_s6[0] + y_[3] * u0_1 - y_[2] * u0_2;
                 z_s6[1] = z_s6[1] - y_[3] * u0_0 + y_[1] * u0_2;

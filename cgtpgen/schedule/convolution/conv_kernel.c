@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { FACTORS_WIDTH = 100 };
+
 /* ---- tables ---- */
 
 /* struct set_N_what: irreps segments in a row. offset: of segment i. */
@@ -29,56 +31,29 @@ static const struct surd *column_of(const struct conv *c, int i)
     return NULL;
 }
 
-static void print_factors(const struct conv *c, int i, bool is_float, struct text *values)
-{
-    const struct surd *column = column_of(c, i);
-    for (int k = 0; k < 2 * c->w->problem->path[c->s->z[i]].l3 + 1; k++) {
-        double value = 1;
-        if (column && column[k].sign)
-            value = is_float ? (double)surd_float(column[k]) : surd_double(column[k]);
-        if (value == 1)
-            text_printf(values, "1");
-        else
-            hex_print(values, value, is_float);
-        text_printf(values, ", ");
-    }
-}
-
-/* The same as roots: once, where they are equal. */
-static void print_exact(const struct conv *c, int i, struct text *out)
-{
-    const struct surd *column = column_of(c, i);
-    int n = 2 * c->w->problem->path[c->s->z[i]].l3 + 1;
-    bool same = true;
-    for (int k = 1; k < n && column; k++)
-        same &= surd_equal(column[k], column[0]);
-    for (int k = 0; k < (same ? 1 : n) && column; k++) {
-        text_printf(out, k ? ", " : ": ");
-        if (column[k].sign)
-            surd_print(out, column[k]);
-        else
-            text_printf(out, "1");
-    }
-}
-
-/* The factors of slot z's components: those that matrices leave out. */
+/* The factors of slot z's components, by path: those that matrices leave out. */
 static void emit_factors(struct conv *c)
 {
     struct source *w = c->w;
-    bool is_float = w->spec->precision == PRECISION_FLOAT32;
+    struct text all = {.arena = w->arena};
     line(c->o, "static constexpr real factor[] = {");
     for (int i = 0; i < c->s->zs; i++) {
-        struct text values = {.arena = w->arena}, names = {.arena = w->arena};
-        int first = i; /* paths that are alike, but for the number of components, stand in one line */
-        for (; i < c->s->zs && (i == first || (!column_of(c, i) && !column_of(c, first))) && names.n < 30;
-             i++) {
-            text_printf(&names, "%sz%d", i > first ? ", " : "", w->problem->path[c->s->z[i]].z);
-            print_factors(c, i, is_float, &values);
+        const struct path *p = &w->problem->path[c->s->z[i]];
+        const struct surd *column = column_of(c, i);
+        struct text one = {.arena = w->arena};
+        text_printf(&one, "/* z%d */", p->z);
+        for (int k = 0; k < 2 * p->l3 + 1; k++)
+            text_printf(&one, " %s,",
+                        !column || !column[k].sign || surd_double(column[k]) == 1
+                            ? "1"
+                            : constant_name(w->constants, column[k]));
+        if (all.n && all.n + one.n > FACTORS_WIDTH) {
+            line(c->o, "%s", text_string(&all));
+            all.n = 0;
         }
-        i--;
-        print_exact(c, first, &names);
-        line(c->o, "%s/* %s */", text_string(&values), text_string(&names));
+        text_printf(&all, "%s%s", all.n ? " " : "", one.s);
     }
+    line(c->o, "%s", text_string(&all));
     line(c->o, "};");
 }
 
