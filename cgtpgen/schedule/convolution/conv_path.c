@@ -32,7 +32,7 @@ static const char *place(void *context, int operand, int i)
 /* Adds words to a comment, beginning a new line where the current one would be too long. */
 static void comment_add(struct text *out, size_t *line, const char *words)
 {
-    if (out->n - *line + strlen(words) > 108) {
+    if (out->n - *line + strlen(words) > 106) {
         text_printf(out, "\n");
         *line = out->n;
         text_printf(out, "               *");
