@@ -713,8 +713,9 @@ cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x_, const 
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        for (int64_t r = cgtp_part(graph->senders, part, parts), end = cgtp_part(graph->senders, part + 1, parts); r < end;
-             r++)
+        for (int64_t r = cgtp_part(graph->senders, part, parts),
+                     end = cgtp_part(graph->senders, part + 1, parts);
+             r < end; r++)
             cgtp_row_to_components(3, xsegments, x_ + r * 1152, l.x_turned + r * 1152);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)

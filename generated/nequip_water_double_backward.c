@@ -486,13 +486,15 @@ cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        for (int64_t r = cgtp_part(graph->senders, part, parts), end = cgtp_part(graph->senders, part + 1, parts); r < end;
-             r++)
+        for (int64_t r = cgtp_part(graph->senders, part, parts),
+                     end = cgtp_part(graph->senders, part + 1, parts);
+             r < end; r++)
             cgtp_row_to_components(4, xsegments, x_ + r * 256, l.x_turned + r * 256);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        for (int64_t r = cgtp_part(graph->senders, part, parts), end = cgtp_part(graph->senders, part + 1, parts); r < end;
-             r++)
+        for (int64_t r = cgtp_part(graph->senders, part, parts),
+                     end = cgtp_part(graph->senders, part + 1, parts);
+             r < end; r++)
             cgtp_row_to_components(4, xsegments, ax_ + r * 256, l.ax_turned + r * 256);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)

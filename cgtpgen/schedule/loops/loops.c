@@ -130,9 +130,9 @@ static void launch_copies(struct source *w)
         long long dim = source_dim(w, in->slot);
         text_printf(w->out,
                     "    CGTP_PARALLEL\n    for (int64_t part = 0; part < parts; part++)\n"
-                    "        for (int64_t r = cgtp_part(%s, part, parts), end = cgtp_part(%s, part + 1, "
-                    "parts); r < end;\n"
-                    "             r++)\n"
+                    "        for (int64_t r = cgtp_part(%s, part, parts),\n"
+                    "                     end = cgtp_part(%s, part + 1, parts);\n"
+                    "             r < end; r++)\n"
                     "            cgtp_row_to_components(%d, %s, %s + r * %lld, l.%sturned + r * %lld);\n",
                     n, n, slot_irreps(w->problem, in->slot)->n, loops_segments(in->slot), in->symbol, dim,
                     in->symbol, dim);
