@@ -81,6 +81,8 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
     struct diag diag = {.file = product->shown, .source = source, .source_size = size, .out = {.arena = a}};
     struct form *form = NULL;
     struct spec *spec = spec_read(a, &diag);
+    if (spec && has(options->dump, DUMP_SPEC))
+        spec_print(&dump, spec);
     struct problem *problem = spec ? problem_build(a, wigner, spec, &diag) : NULL;
     if (problem) {
         if (has(options->dump, DUMP_PROBLEM))
@@ -98,8 +100,10 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         struct schedules *all = schedules_build(a, plan, &target);
         all->mutation = mutation;
         product->schedules = all;
-        if (has(options->dump, DUMP_PLAN))
+        if (has(options->dump, DUMP_SCHEDULES))
             schedules_print(&dump, all);
+        if (has(options->dump, DUMP_CODE))
+            schedules_dump(&dump, all);
         struct text wrong = {.arena = a};
         if (schedules_check(a, all, &wrong)) {
             text_printf(&dump, "%s: the plan is wrong; please report this:\n%s", product->shown,

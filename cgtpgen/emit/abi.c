@@ -384,17 +384,17 @@ static void arguments(struct text *out, const struct kernel_form *f, int number,
 static void wrappers(struct text *out, const struct plan *plan, const struct kernel_form *f, int number)
 {
     const struct spec *s = plan->problem->spec;
-    const bool batch = !spec_is_graph(s);
-    const char *argument = batch ? "((const cgtp_graph *)graph)->items" : "graph";
+    const bool plain = !spec_is_graph(s);
+    const char *argument = plain ? "((const cgtp_graph *)graph)->items" : "graph";
     text_printf(
         out, "static size_t workspace_%d(const void *graph)\n{\n    return %s%s_%s_workspace(%s)%s;\n}\n\n",
-        number, batch ? "graph ? " : "", s->name, f->name, argument, batch ? " : 0" : "");
+        number, plain ? "graph ? " : "", s->name, f->name, argument, plain ? " : 0" : "");
     text_printf(out,
                 "static cgtp_status run_%d(const void *graph, const void *const *input, void *const *output, "
                 "void *ws,\n"
                 "    size_t ws_bytes, cgtp_stream stream)\n{\n",
                 number);
-    if (batch)
+    if (plain)
         text_printf(out, "    if (!graph)\n        return CGTP_NULL_POINTER;\n");
     text_printf(out, "    return %s_%s(%s,\n", s->name, f->name, argument);
     for (int i = 0; i < f->inputs + f->outputs; i++)

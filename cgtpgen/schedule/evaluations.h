@@ -4,8 +4,9 @@
 
 #include "schedule/schedule.h"
 
-extern const struct evaluation convolution_evaluation, general_evaluation; /* of GPUs */
-extern const struct evaluation loops_evaluation;                           /* of the host */
+/* of GPUs */
+extern const struct evaluation convolution_evaluation, batch_evaluation, general_evaluation;
+extern const struct evaluation loops_evaluation; /* of the host */
 
 /* Those of a target, in the order in which they are asked; at the end NULL. */
 extern const struct evaluation *const cuda_evaluations[];

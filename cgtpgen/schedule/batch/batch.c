@@ -1,0 +1,110 @@
+/* batch.c - the pipelined batch's row in the table of a GPU: see batch_plan.h. */
+#include "schedule/batch/batch_emit.h"
+
+#include "schedule/check.h"
+#include "schedule/evaluations.h"
+#include "schedule/report.h"
+
+static void areas(struct areas *all, const struct schedule *s)
+{
+    (void)all;
+    (void)s;
+}
+
+static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
+{
+    (void)s;
+    (void)receiver_row;
+    (void)by_sender;
+}
+
+static void device(struct source *w, const struct schedule *s)
+{
+    batch_layout_name(w->arena, s);
+    source_set(w, s);
+    batch_kernel(w);
+}
+
+/* All paths into a segment of z are in one set, one after the other. */
+static void check_z(struct checker *c, const struct schedule *s, const struct batch_set *q, int number)
+{
+    const struct path *path = s->demand->plan->problem->path;
+    int into = 0;
+    for (int p = 0; p < s->demand->plan->problem->paths; p++)
+        for (int i = 0; i < q->zs; i++)
+            into += s->demand->variant_of[p] >= 0 && path[p].z == path[q->z[i]].z;
+    check_that(c, into == q->paths, "path set %d: %d paths, and %d into their segments of z", number,
+               q->paths, into);
+    int changes = 0;
+    for (int k = 0; k < q->paths; k++)
+        changes += k == 0 || path[q->path[k]].z != path[q->path[k - 1]].z;
+    check_that(c, changes == q->zs, "path set %d: paths into a segment of z do not follow each other",
+               number);
+}
+
+static void check(struct checker *c, const struct schedule *s)
+{
+    const struct batch *g = s->own;
+    const struct problem *p = s->demand->plan->problem;
+    for (int i = 0; i < p->paths; i++) {
+        int times = 0;
+        for (int k = 0; k < g->sets; k++)
+            for (int j = 0; j < g->set[k].paths; j++)
+                times += g->set[k].path[j] == i;
+        check_that(c, times == (s->demand->variant_of[i] >= 0), "path %d is in %d path sets", i, times);
+    }
+    for (int k = 0; k < g->sets; k++) {
+        check_z(c, s, &g->set[k], k);
+        for (int j = 0; j < g->set[k].paths; j++)
+            check_that(c, p->path[g->set[k].path[j]].mul_x == g->part[g->set[k].part].mul,
+                       "path set %d: path %d has another number of channels", k, g->set[k].path[j]);
+    }
+    check_that(c, g->stages >= 2, "a ring of %d stages", g->stages);
+    check_that(c, (g->buffers - 1) * g->sets >= g->stages - 1,
+               "%d buffers of rows for %d path sets, %d turns ahead", g->buffers, g->sets, g->stages - 1);
+    const char *wrong = layout_check(c->out->arena, g->block);
+    check_that(c, !wrong, "%s", wrong);
+    check_that(c, g->block->bytes <= g->device->shared_bytes, "a block of %d bytes of %d that there are",
+               g->block->bytes, g->device->shared_bytes);
+    for (int o = 0; o < s->demand->outputs; o++)
+        check_that(c, s->route[o].kind == ROUTE_ITEM, "%s is not a row of the item",
+                   demand_output(s->demand, o)->name);
+}
+
+static void report(struct report *r, const struct schedule *s)
+{
+    const struct batch *g = s->own;
+    report_number(r, "stages", g->stages);
+    report_number(r, "warps_per_block", g->warps);
+    report_number(r, "blocks_per_multiprocessor", g->blocks);
+    report_number(r, "shared_bytes_per_block", g->block->bytes);
+    report_number(r, "registers_most", device_registers(g->device, g->blocks * g->warps));
+    report_number(r, "registers", g->registers);
+    report_number(r, "channels_per_lane", g->channels);
+    report_number(r, "channel_blocks", g->channel_blocks);
+    report_flag(r, "x_by_set", g->x_by_set);
+    report_number(r, "instructions_per_item", g->work);
+    for (int i = 0; i < g->sets; i++) {
+        const struct batch_set *q = &g->set[i];
+        struct report *record = report_record(r, "segments", "path set");
+        report_list(record, "paths", q->paths, q->path);
+        report_number(record, "channels", g->part[q->part].mul);
+        report_number(record, "stage_bytes", q->stage.bytes);
+        report_number(record, "instructions_per_channel_block", q->work);
+    }
+}
+
+const struct evaluation batch_evaluation = {
+    .name = "batch",
+    .words = "pipelined batch",
+    .header = "cgtp_batch.h",
+    .refuses = batch_refuses,
+    .refuses_path = batch_refuses_path,
+    .plan = batch_plan,
+    .check = check,
+    .areas = areas,
+    .reads_graph = reads_graph,
+    .device = device,
+    .launch = batch_launch,
+    .report = report,
+};

@@ -1,0 +1,188 @@
+/* batch_load.c - the pipelined batch: where everything is in rows, and how it comes into shared memory. */
+#include "schedule/batch/batch_emit.h"
+
+int batch_operands(const struct batch_writer *c, enum slot slot, bool outputs, int *number)
+{
+    const struct demand *d = c->g->demand;
+    int n = 0;
+    for (int o = 0; o < d->outputs && outputs; o++)
+        if (demand_output(d, o)->slot == slot)
+            number[n++] = d->output[o];
+    for (int i = 0; i < d->kernel->form->inputs && !outputs; i++)
+        if (d->kernel->form->input[i].slot == slot && demand_reads(d, i))
+            number[n++] = i;
+    return n;
+}
+
+const char *batch_fields(const struct batch_writer *c, const char *from, const char *name, enum slot slot,
+                         int n, const int *segment)
+{
+    struct text list = {.arena = c->w->arena};
+    for (int i = 0; i < n; i++)
+        text_printf(&list, ", %s.%s", from, batch_field(c->w->arena, name, slot, segment[i]));
+    return text_string(&list);
+}
+
+const char *batch_fields_z(const struct batch_writer *c, const char *from, const char *name)
+{
+    int *segment = NEW_ARRAY(c->w->arena, int, c->s->zs + 1);
+    for (int i = 0; i < c->s->zs; i++)
+        segment[i] = c->w->problem->path[c->s->z[i]].z;
+    return batch_fields(c, from, name, SLOT_G, c->s->zs, segment);
+}
+
+/* ---- tables ---- */
+
+static void table_x(struct batch_writer *c, const char *name, int part, int n, const int *x)
+{
+    struct text list = {.arena = c->w->arena};
+    for (int i = 0; i < n; i++) {
+        const struct segment *s = &c->w->problem->x.segment[x[i]];
+        text_printf(&list, "%s{%d, %lld}", i ? ", " : "", 2 * s->ir.l + 1, (long long)s->offset);
+    }
+    line(c->o, "struct %s : part_%d {", name, part);
+    line(c->o, "static constexpr cgtp_segment segment[] = {%s};", text_string(&list));
+    line(c->o, "};");
+}
+
+static void table_set(struct batch_writer *c)
+{
+    const struct problem *p = c->w->problem;
+    struct text z = {.arena = c->w->arena}, w = {.arena = c->w->arena};
+    struct arena *a = c->w->arena;
+    int *number = NEW_ARRAY(a, int, c->w->form->inputs + c->w->form->outputs + 1);
+    int *path, n = batch_by_weights(a, p, c->s, &path);
+    for (int i = 0; i < c->s->zs; i++) {
+        const struct path *q = &p->path[c->s->z[i]];
+        text_printf(&z, "%s{%d, %lld}", i ? ", " : "", 2 * q->l3 + 1, (long long)p->z.segment[q->z].offset);
+    }
+    for (int i = 0; i < n; i++)
+        text_printf(&w, "%s%lld", i ? ", " : "", (long long)p->path[path[i]].weight_offset);
+    line(c->o, "struct set_%d_z : part_%d {", c->number, c->s->part);
+    line(c->o, "static constexpr cgtp_segment segment[] = {%s};", text_string(&z));
+    line(c->o, "};");
+    if (n) {
+        line(c->o, "struct set_%d_w : part_%d {", c->number, c->s->part);
+        line(c->o, "static constexpr int64_t offset[] = {%s};", text_string(&w));
+        line(c->o, "};");
+    }
+    if (c->g->x_by_set && batch_operands(c, SLOT_X, false, number))
+        table_x(c, arena_printf(a, "set_%d_x", c->number), c->s->part, c->s->xs, c->s->x);
+    if (c->s->ends && batch_operands(c, SLOT_X, true, number))
+        table_x(c, arena_printf(a, "set_%d_end", c->number), c->s->part, c->s->ends, c->s->end);
+}
+
+void batch_tables(struct batch_writer *c)
+{
+    int *number = NEW_ARRAY(c->w->arena, int, c->w->form->inputs + 1);
+    line(c->o, "/* Where irreps segments and weights are in rows. */");
+    bool x_by_part = !c->g->x_by_set && batch_operands(c, SLOT_X, false, number);
+    for (int i = 0; i < c->g->parts; i++) {
+        const struct batch_part *part = &c->g->part[i];
+        line(c->o, "struct part_%d { /* %d channels */", i, part->mul);
+        line(c->o, "[[maybe_unused]] static constexpr int channels = %d, blocks = %d;", c->g->channels,
+             part->blocks);
+        line(c->o, "};");
+        if (x_by_part)
+            table_x(c, arena_printf(c->w->arena, "part_%d_x", i), i, part->xs, part->x);
+    }
+    for (int i = 0; i < c->g->sets; i++) {
+        c->number = i;
+        c->s = &c->g->set[i];
+        c->part = &c->g->part[c->s->part];
+        table_set(c);
+    }
+    blank(c->o);
+}
+
+/* ---- loads ---- */
+
+/* Some channel blocks have no channels of the part: what follows is for the others. */
+static void begin_part(struct batch_writer *c, const struct batch_part *part)
+{
+    if (part->blocks < c->g->channel_blocks)
+        line(c->o, "if (ahead.block < %d)", part->blocks);
+}
+
+static const char *row_of(const struct batch_writer *c, const struct form_argument *in)
+{
+    return arena_printf(c->w->arena, "l.%s + ahead.item * %lld", in->symbol,
+                        (long long)c->w->problem->dim[in->slot]);
+}
+
+static void load_rows(struct batch_writer *c)
+{
+    struct source *w = c->w;
+    int *input = NEW_ARRAY(w->arena, int, w->form->inputs + 1), n;
+    line(c->o, "ahead.advance();");
+    line(c->o, "%s &rows = ahead.lanes_own(lane);", c->g->rows.name);
+    n = batch_operands(c, SLOT_Y, false, input);
+    for (int i = 0; i < n; i++) {
+        const struct form_argument *in = &w->form->input[input[i]];
+        line(c->o, "cgtp_copy_row(rows.%s, %s, lane, stream);", in->symbol, row_of(c, in));
+    }
+    n = batch_operands(c, SLOT_X, false, input);
+    for (int i = 0; i < n && !c->g->x_by_set; i++)
+        for (int k = 0; k < c->g->parts; k++) {
+            const struct form_argument *in = &w->form->input[input[i]];
+            const struct batch_part *part = &c->g->part[k];
+            begin_part(c, part);
+            line(c->o, "cgtp_copy_segments<part_%d_x>(%s, ahead.block, lane, stream%s);", k, row_of(c, in),
+                 batch_fields(c, "rows", in->symbol, SLOT_X, part->xs, part->x));
+        }
+}
+
+static void load_set(struct batch_writer *c)
+{
+    struct source *w = c->w;
+    struct arena *a = w->arena;
+    int *input = NEW_ARRAY(a, int, w->form->inputs + 1), *path;
+    const char *to = arena_printf(a, "to.set%d", c->number);
+
+    line(c->o, "auto load_%d = [&](int, %s &to, int lane) {", c->number, c->g->stage.name);
+    if (c->number == 0)
+        load_rows(c);
+    int weights = batch_by_weights(a, w->problem, c->s, &path), n = batch_operands(c, SLOT_W, false, input);
+    for (int i = 0; i < n && weights; i++) {
+        const struct form_argument *in = &w->form->input[input[i]];
+        begin_part(c, c->part);
+        line(c->o, "cgtp_copy_weights<set_%d_w>(to.set%d.%s, %s, ahead.block, lane, stream);", c->number,
+             c->number, batch_field(a, in->symbol, SLOT_W, path[0]), row_of(c, in));
+    }
+    n = batch_operands(c, SLOT_G, false, input);
+    for (int i = 0; i < n; i++) {
+        const struct form_argument *in = &w->form->input[input[i]];
+        begin_part(c, c->part);
+        line(c->o, "cgtp_copy_segments<set_%d_z>(%s, ahead.block, lane, stream%s);", c->number, row_of(c, in),
+             batch_fields_z(c, to, in->symbol));
+    }
+    n = batch_operands(c, SLOT_X, false, input);
+    for (int i = 0; i < n && c->g->x_by_set; i++) {
+        const struct form_argument *in = &w->form->input[input[i]];
+        begin_part(c, c->part);
+        line(c->o, "cgtp_copy_segments<set_%d_x>(%s, ahead.block, lane, stream%s);", c->number, row_of(c, in),
+             batch_fields(c, to, in->symbol, SLOT_X, c->s->xs, c->s->x));
+    }
+
+    line(c->o, "};");
+}
+
+void batch_loads(struct batch_writer *c)
+{
+    line(c->o, "/* Start the copies of a turn into a stage (see cgtp_ring). */");
+    for (int i = 0; i < c->g->sets; i++) {
+        c->number = i;
+        c->s = &c->g->set[i];
+        c->part = &c->g->part[c->s->part];
+        load_set(c);
+    }
+    if (c->g->sets == 1)
+        return;
+    line(c->o, "auto load = [&](int turn, %s &to, int lane) {", c->g->stage.name);
+    line(c->o, "const int set = turn %% %d;", c->g->sets);
+    for (int i = 0; i < c->g->sets && i < c->g->stages - 1; i++) {
+        line(c->o, "if (set == %d)", i);
+        line(c->o, "load_%d(turn, to, lane);", i);
+    }
+    line(c->o, "};");
+}

@@ -1,0 +1,356 @@
+/* batch_plan.c - see batch_plan.h. */
+#include "schedule/batch/batch_plan.h"
+
+enum {
+    OWN_REGISTERS = 56,  /* addresses, counters, temporaries */
+    BLOCK_WARPS = 4,     /* of a block */
+    RESERVED = 1024,     /* bytes that the device takes of each block's shared memory */
+    UNDER_WAY = 48 << 10 /* bytes to a multiprocessor that keep an H200's memory busy */
+};
+
+/* Planner knobs; 0: chosen by the planner. */
+struct choice {
+    int channels;      /* V */
+    int stages, warps; /* of a ring; of a multiprocessor */
+    int paths;         /* most in a set */
+};
+
+static int element_size(const struct plan *plan)
+{
+    return precision_table[plan->problem->spec->precision].bytes;
+}
+
+const char *batch_refuses(const struct target *target, const struct demand *d)
+{
+    const struct problem *p = d->plan->problem;
+    const struct spec *s = p->spec;
+    int wide = 16 / element_size(d->plan);
+    (void)target;
+    if (s->index[SLOT_X] != INDEX_ITEM || s->index[SLOT_Y] != INDEX_ITEM || s->index[SLOT_G] != INDEX_ITEM)
+        return "not a batch (x, y and z of the item)";
+    if (p->weight_numel && s->index[SLOT_W] != INDEX_ITEM)
+        return "weights not of the item";
+    if (p->dim[SLOT_X] % wide || p->dim[SLOT_W] % wide || p->dim[SLOT_G] % wide)
+        return "rows that are no multiple of 16 bytes";
+    return NULL;
+}
+
+const char *batch_refuses_path(const struct target *target, const struct demand *d, const struct path *q)
+{
+    const struct problem *p = d->plan->problem;
+    int wide = 16 / element_size(d->plan);
+    if (q->mode != MODE_UVU || q->mul_y != 1)
+        return "not uvu with one channel of y";
+    if (q->mul_x % target->device->lanes)
+        return "channels that are no multiple of 32";
+    if (p->x.segment[q->x].offset % wide || p->z.segment[q->z].offset % wide ||
+        (q->weighted && q->weight_offset % wide))
+        return "operands that begin at no multiple of 16 bytes";
+    return NULL;
+}
+
+/* ---- paths ---- */
+
+static bool has(int n, const int *list, int value)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == value)
+            return true;
+    return false;
+}
+
+static void find_parts(struct arena *a, struct batch *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    g->part = NEW_ARRAY(a, struct batch_part, p->paths + 1);
+    for (int i = 0; i < p->paths; i++) {
+        const struct path *q = &p->path[i];
+        int at = 0;
+        if (g->demand->variant_of[i] < 0)
+            continue;
+        while (at < g->parts && g->part[at].mul != q->mul_x)
+            at++;
+        struct batch_part *part = &g->part[at];
+        if (at == g->parts) {
+            *part = (struct batch_part){q->mul_x, q->mul_x / (BATCH_LANES * g->channels), 0,
+                                        NEW_ARRAY(a, int, p->x.n + 1)};
+            g->parts++;
+        }
+        if (!has(part->xs, part->x, q->x))
+            part->x[part->xs++] = q->x;
+        if (g->channel_blocks < part->blocks)
+            g->channel_blocks = part->blocks;
+    }
+}
+
+/* Paths that read a segment of x stand together, but for those into the same segment of z, which follow the
+ * first of them: `first`[path], of its segment of z. */
+static bool stands_before(const struct problem *p, const int *first, int i, int j)
+{
+    const struct path *q = &p->path[first[i]], *r = &p->path[first[j]];
+    if (q->mul_x != r->mul_x)
+        return q->mul_x > r->mul_x;
+    if (q->x != r->x)
+        return q->x < r->x;
+    return q->number != r->number ? q->number < r->number : i < j;
+}
+
+static int sorted_paths(struct arena *a, const struct batch *g, int *order)
+{
+    const struct problem *p = g->demand->plan->problem;
+    int *first = NEW_ARRAY(a, int, p->paths + 1), n = 0;
+    for (int i = 0; i < p->paths; i++) {
+        if (g->demand->variant_of[i] < 0)
+            continue;
+        first[i] = i;
+        for (int j = 0; j < n; j++)
+            if (p->path[order[j]].z == p->path[i].z && order[j] < first[i])
+                first[i] = order[j];
+        order[n++] = i;
+    }
+    for (int i = 1; i < n; i++)
+        for (int j = i; j > 0 && stands_before(p, first, order[j], order[j - 1]); j--) {
+            int t = order[j];
+            order[j] = order[j - 1];
+            order[j - 1] = t;
+        }
+    return n;
+}
+
+/* Bytes of a channel block that a path brings in and sends out, beside x and y; new_z: with its segment of z.
+ */
+static int path_bytes(const struct batch *g, const struct path *q, bool new_z)
+{
+    const struct demand *d = g->demand;
+    int zs = demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G);
+    int components = (q->weighted ? demand_inputs_of(d, SLOT_W) : 0) + (new_z ? zs * (2 * q->l3 + 1) : 0);
+    return element_size(d->plan) * BATCH_LANES * g->channels * components;
+}
+
+static void add_path(struct batch *g, struct batch_set *s, int number)
+{
+    const struct demand *d = g->demand;
+    const struct path *q = &d->plan->problem->path[number];
+    const struct code *code = d->code[number].product;
+    bool new_z = s->paths == 0 || d->plan->problem->path[s->path[s->paths - 1]].z != q->z;
+    s->path[s->paths++] = number;
+    if (new_z)
+        s->z[s->zs++] = number;
+    if (!has(s->xs, s->x, q->x))
+        s->x[s->xs++] = q->x;
+    s->bytes += path_bytes(g, q, new_z);
+    s->work += g->channels * code_instructions(code->channel) + code_instructions(code->item) +
+               (2 * q->l1 + 1) * (demand_inputs_of(d, SLOT_X) + demand_outputs_of(d, SLOT_X)) +
+               (2 * q->l2 + 1) * demand_inputs_of(d, SLOT_Y) +
+               (2 * q->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G)) +
+               2 * (demand_inputs_of(d, SLOT_W) + demand_outputs_of(d, SLOT_W));
+}
+
+/* Divides the paths into sets of at most `limit` bytes per channel block, where that can be. */
+static void divide(struct arena *a, struct batch *g, int limit, int most_paths)
+{
+    const struct problem *p = g->demand->plan->problem;
+    int *order = NEW_ARRAY(a, int, p->paths + 1), n = sorted_paths(a, g, order);
+    g->set = NEW_ARRAY(a, struct batch_set, n + 1);
+    g->sets = 0;
+    for (int i = 0, end; i < n; i = end) { /* those into one segment of z */
+        const struct path *q = &p->path[order[i]];
+        int bytes = 0, part = 0;
+        for (end = i; end < n && p->path[order[end]].z == q->z; end++)
+            bytes += path_bytes(g, &p->path[order[end]], end == i);
+        while (g->part[part].mul != q->mul_x)
+            part++;
+        struct batch_set *s = &g->set[g->sets - (g->sets > 0)];
+        if (g->sets == 0 || s->part != part || s->bytes + bytes > limit ||
+            (most_paths && s->paths + end - i > most_paths)) {
+            s = &g->set[g->sets++];
+            *s = (struct batch_set){.part = part,
+                                    .path = NEW_ARRAY(a, int, n),
+                                    .x = NEW_ARRAY(a, int, n),
+                                    .z = NEW_ARRAY(a, int, n)};
+        }
+        for (int k = i; k < end; k++)
+            add_path(g, s, order[k]);
+    }
+}
+
+/* Segments of x that no later set reads. */
+static void find_ends(struct arena *a, struct batch *g)
+{
+    for (int s = 0; s < g->sets; s++) {
+        struct batch_set *q = &g->set[s];
+        q->end = NEW_ARRAY(a, int, q->xs + 1);
+        for (int i = 0; i < q->xs; i++) {
+            bool later = false;
+            for (int t = s + 1; t < g->sets; t++)
+                later |= has(g->set[t].xs, g->set[t].x, q->x[i]);
+            if (!later)
+                q->end[q->ends++] = q->x[i];
+        }
+    }
+}
+
+/* ---- registers, shared memory ---- */
+
+/* Components of the segments of x that paths read both up to number i and from there on. */
+static int carried(const struct problem *p, int n, const int *order, int i)
+{
+    int components = 0;
+    for (int x = 0; x < p->x.n; x++) {
+        bool before = false, after = false;
+        for (int k = 0; k < n; k++) {
+            before |= k <= i && p->path[order[k]].x == x;
+            after |= k >= i && p->path[order[k]].x == x;
+        }
+        components += before && after ? 2 * p->x.segment[x].ir.l + 1 : 0;
+    }
+    return components;
+}
+
+static int predict_registers(struct arena *a, const struct batch *g)
+{
+    const struct demand *d = g->demand;
+    const struct problem *p = d->plan->problem;
+    int *order = NEW_ARRAY(a, int, p->paths + 1), n = sorted_paths(a, g, order), most = 0;
+    for (int i = 0; i < n; i++) {
+        const struct path *q = &p->path[order[i]];
+        int x = (2 * q->l1 + 1) * demand_inputs_of(d, SLOT_X) +
+                carried(p, n, order, i) * demand_outputs_of(d, SLOT_X);
+        int z = (2 * q->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G));
+        int y = (2 * q->l2 + 1) * (demand_inputs_of(d, SLOT_Y) + demand_outputs_of(d, SLOT_Y));
+        int all = g->channels * (x + z) + y;
+        most = most > all ? most : all;
+    }
+    int sums = (int)p->dim[SLOT_Y] * demand_outputs_of(d, SLOT_Y);
+    return element_size(d->plan) / 4 * (sums + most) + OWN_REGISTERS;
+}
+
+/* Divides and lays out for sets of so many bytes and rings of so many stages; does it fit? */
+static bool try_layout(struct arena *a, struct batch *g, int limit, int stages, int most_paths)
+{
+    divide(a, g, limit, most_paths);
+    find_ends(a, g);
+    g->stages = stages;
+    g->buffers = 1 + (stages - 1 + g->sets - 1) / g->sets;
+    batch_layout_slices(a, g);
+    batch_layout_block(a, g);
+    return (g->block->bytes + RESERVED) * g->blocks <= g->device->shared_bytes + RESERVED;
+}
+
+/* Are enough bytes under way to a multiprocessor while all stages but one are? As large a part of what the
+ * memory needs as inputs have in what is moved. */
+static bool enough_under_way(const struct batch *g)
+{
+    double in = g->x_by_set ? 0 : g->rows.bytes, out = 0;
+    for (int s = 0; s < g->sets; s++) {
+        in += g->set[s].stage.bytes;
+        out += g->set[s].out.bytes;
+    }
+    return in / g->sets * (g->stages - 1) * g->warps * g->blocks >= UNDER_WAY * in / (in + out);
+}
+
+/* What an attempt asks of sets and stages. */
+struct demanded {
+    bool x_by_set, enough; /* enough bytes are under way, in rings of more than two stages */
+    int least;             /* bytes of a channel of a lane in a set */
+};
+
+/* The largest sets of paths, and so the fewest turns, for which the memory that there is suffices. */
+static bool choose_sets(struct arena *a, struct batch *g, const struct choice *c, const struct demanded *q)
+{
+    static const int limit[] = {8192, 6144, 4096, 3072, 2048, 1536, 1024, 0}, stages[] = {4, 3, 2};
+    g->x_by_set = q->x_by_set;
+    for (size_t i = 0; i < sizeof limit / sizeof *limit && limit[i] >= q->least * g->channels; i++)
+        for (size_t s = 0; s < sizeof stages / sizeof *stages; s++) {
+            int n = c->stages ? c->stages : stages[s];
+            if (try_layout(a, g, limit[i], n, c->paths) &&
+                (!q->enough || ((c->stages || n > 2) && enough_under_way(g))))
+                return true;
+        }
+    return false;
+}
+
+/* Many warps share a multiprocessor, if sets and rings then are large enough; x comes by channel block, if it
+ * can, or else by path set. */
+static bool choose(struct arena *a, struct batch *g, const struct choice *c)
+{
+    static const struct demanded step[] = {
+        {false, true, 2048}, {true, true, 2048}, {true, true, 1024}, {true, true, 0}, {true, false, 0}};
+    const struct device *device = g->device;
+    g->warps = BLOCK_WARPS;
+    for (size_t i = 0; i < sizeof step / sizeof *step; i++)
+        for (int o = 0; o < device->occupancies; o++) {
+            int warps = device->occupancy[o].warps;
+            bool last = o == device->occupancies - 1;
+            if (c->warps ? warps != c->warps : !last && device_registers(device, warps) < g->registers)
+                continue;
+            g->blocks = warps / g->warps;
+            if (choose_sets(a, g, c, &step[i]))
+                return true;
+        }
+    for (g->blocks = 1; g->warps > 0; g->warps--)
+        if (choose_sets(a, g, c, &step[sizeof step / sizeof *step - 1]))
+            return true;
+    return false;
+}
+
+/* Two channels per lane where slices of one are shorter than memory likes. */
+static int choose_channels(const struct demand *d, const struct choice *c)
+{
+    const int most = c->channels ? c->channels : element_size(d->plan) < 8 ? 2 : 1;
+    for (int i = 0; i < d->plan->problem->paths; i++)
+        if (d->variant_of[i] >= 0 && d->plan->problem->path[i].mul_x % (BATCH_LANES * most))
+            return 1;
+    return most;
+}
+
+/* ---- cost ---- */
+
+/* As evaluations of graphs count: instructions of a warp per item, bytes at so many an instruction. */
+static double cost_of(struct batch *g)
+{
+    const double bytes_per_instruction = 6, per_turn = 30, per_sum = 69;
+    const struct demand *d = g->demand;
+    const struct problem *p = d->plan->problem;
+    for (int s = 0; s < g->sets; s++)
+        g->work += (g->set[s].work + per_turn) * g->part[g->set[s].part].blocks;
+    g->work += per_sum * demand_outputs_of(d, SLOT_Y);
+    for (int i = 0; i < d->kernel->form->inputs; i++)
+        if (demand_reads(d, i))
+            g->bytes += element_size(d->plan) * (double)p->dim[d->kernel->form->input[i].slot];
+    for (int o = 0; o < d->outputs; o++)
+        g->bytes += element_size(d->plan) * (double)p->dim[demand_output(d, o)->slot];
+    double bytes = g->bytes / bytes_per_instruction, longer = g->work > bytes ? g->work : bytes;
+    return longer + 0.4 * (g->work + bytes - longer);
+}
+
+const char *batch_plan(struct arena *a, struct schedule *s)
+{
+    static const enum route_kind own_row[] = {ROUTE_ITEM};
+    const struct demand *d = s->demand;
+    const struct problem *p = d->plan->problem;
+    struct batch *g = NEW(a, struct batch);
+    const struct choice c = {
+        knob_value(p->spec, s->target, KNOB_CHANNELS), knob_value(p->spec, s->target, KNOB_STAGES),
+        knob_value(p->spec, s->target, KNOB_WARPS), knob_value(p->spec, s->target, KNOB_PATHS)};
+    g->demand = d;
+    g->device = s->target->device;
+    g->channels = choose_channels(d, &c);
+    find_parts(a, g);
+
+    g->registers = predict_registers(a, g);
+    if (!choose(a, g, &c))
+        return "a stage larger than shared memory";
+    for (int i = 0; i < p->paths; i++)
+        if (d->variant_of[i] >= 0)
+            g->flops += p->path[i].mul_x * code_flops(d->code[i].product->channel) +
+                        code_flops(d->code[i].product->item);
+    s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
+    for (int o = 0; o < d->outputs; o++)
+        route_choose(p->spec, 1, own_row, &s->route[o]);
+    s->own = g;
+    s->flops = g->flops;
+    s->cost = cost_of(g);
+    s->spills = g->registers > device_registers(g->device, g->warps * g->blocks);
+    return NULL;
+}

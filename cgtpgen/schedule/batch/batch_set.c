@@ -1,0 +1,197 @@
+/* batch_set.c - the pipelined batch: the work of a path set. */
+#include "schedule/batch/batch_emit.h"
+
+/* A path while it is written. */
+struct place_context {
+    const struct batch_writer *c;
+    const struct path *path;
+    const struct recipe *recipe;
+};
+
+/* Where a component of an operand stands: inputs in shared memory, sums in arrays of the lane. */
+static const char *place(void *context, int operand, int i)
+{
+    const struct place_context *at = context;
+    const struct path *p = at->path;
+    const struct recipe *r = at->recipe;
+    struct arena *a = at->c->w->arena;
+    bool input = operand < r->inputs;
+    bool several = at->c->g->channels > 1;
+    enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
+    const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
+    if (role == ROLE_A)
+        return arena_printf(a, "%s%s[%lld]", input ? "rows." : "", name,
+                            (long long)(at->c->w->problem->y.segment[p->y].offset + i));
+    if (role == ROLE_W)
+        return arena_printf(a, several ? "%sv[u]" : "%sv[0]", name);
+    int segment = role == ROLE_G ? p->z : p->x, n = 2 * (role == ROLE_G ? p->l3 : p->l1) + 1;
+    if (!several)
+        return arena_printf(a, "%ss%d[%d]", name, segment, i);
+    const char *channel = n == 1 ? "u" : arena_printf(a, "u * %d", n);
+    return i ? arena_printf(a, "%ss%d[%s + %d]", name, segment, channel, i)
+             : arena_printf(a, "%ss%d[%s]", name, segment, channel);
+}
+
+/* Is the set's path number i the first, or the last, into its segment of z? */
+static bool at_end_of_z(const struct batch_writer *c, int i, int step)
+{
+    int j = i + step;
+    return j < 0 || j >= c->s->paths ||
+           c->w->problem->path[c->s->path[j]].z != c->w->problem->path[c->s->path[i]].z;
+}
+
+/* What is there before the first path into a segment of z: the lane's part of inputs, and its sums. */
+static void begin_z(struct batch_writer *c, const struct path *p)
+{
+    struct source *w = c->w;
+    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1);
+    int n = batch_operands(c, SLOT_G, true, number), elements = c->g->channels * (2 * p->l3 + 1);
+    for (int k = 0; k < n; k++)
+        line(c->o, "real %ss%d[%d] = {0};", w->form->output[number[k]].symbol, p->z, elements);
+    n = batch_operands(c, SLOT_G, false, number);
+    for (int k = 0; k < n; k++) {
+        const char *name = w->form->input[number[k]].symbol;
+        line(c->o, "real %ss%d[%d];", name, p->z, elements);
+        line(c->o, "cgtp_load_lane(%ss%d, at.%ss%d, lane);", name, p->z, name, p->z);
+    }
+}
+
+static void end_z(struct batch_writer *c, const struct path *p)
+{
+    struct source *w = c->w;
+    int *number = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = batch_operands(c, SLOT_G, true, number);
+    for (int k = 0; k < n; k++) {
+        const char *name = w->form->output[number[k]].symbol;
+        line(c->o, "cgtp_store_lane(own.out.set%d.%ss%d, %ss%d, lane);", c->number, name, p->z, name, p->z);
+    }
+}
+
+/* The lane's weights, and room for their gradients. */
+static void begin_weights(struct batch_writer *c, const struct path *p, const struct recipe *r)
+{
+    for (int i = 0; i < r->inputs; i++)
+        if (r->input[i].role == ROLE_W && recipe_reads(r, i)) {
+            const char *name = r->input[i].name;
+            line(c->o, "real %sv[%d];", name, c->g->channels);
+            line(c->o, "cgtp_load_lane(%sv, at.%sp%d, lane);", name, name, p->number);
+        }
+    for (int o = 0; o < r->outputs; o++)
+        if (r->output[o].role == ROLE_W)
+            line(c->o, "real %sv[%d];", r->output[o].name, c->g->channels);
+}
+
+static void emit_path(struct batch_writer *c, const struct path *p)
+{
+    struct source *w = c->w;
+    const struct code *code = c->g->demand->code[p->number].product;
+    const struct recipe *r = code->recipe;
+    struct place_context at = {c, p, r};
+    bool *in_place = NEW_ARRAY(w->arena, bool, r->inputs + 1);
+    struct text words = {.arena = w->arena};
+    source_path_line(&words, w->plan, p);
+    text_printf(&words, "; ");
+    code_print_counts(&words, code);
+    line(c->o, "/* %s */", text_string(&words));
+    line(c->o, "{");
+    struct code_printer printer = {.out = c->o->text,
+                                   .code = code,
+                                   .constants = w->constants,
+                                   .mutation = w->mutation,
+                                   .indent = 4 * c->o->depth,
+                                   .place = place,
+                                   .context = &at,
+                                   .in_place = in_place};
+    code_printer_begin(&printer);
+    code_print_item(&printer);
+    begin_weights(c, p, r);
+    if (c->g->channels > 1) {
+        line(c->o, "CGTP_UNROLL");
+        line(c->o, "for (int u = 0; u < %d; u++) {", c->g->channels);
+        printer.indent += 4;
+    }
+    code_print_channel(&printer);
+    if (c->g->channels > 1)
+        line(c->o, "}");
+    for (int o = 0; o < r->outputs; o++)
+        if (r->output[o].role == ROLE_W)
+            line(c->o, "cgtp_store_stream<%d>(%sout + %lld, %sv);", c->g->channels, r->output[o].name,
+                 (long long)p->weight_offset, r->output[o].name);
+    line(c->o, "}");
+}
+
+/* A lane's channels of the segments of x. */
+static void emit_x(struct batch_writer *c)
+{
+    struct source *w = c->w;
+    const char *from = c->g->x_by_set ? "at" : "rows";
+    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1), n = batch_operands(c, SLOT_X, false, number);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < c->s->xs; k++) {
+            const char *name = w->form->input[number[i]].symbol;
+            int x = c->s->x[k];
+            line(c->o, "real %ss%d[%d];", name, x, c->g->channels * (2 * w->problem->x.segment[x].ir.l + 1));
+            line(c->o, "cgtp_load_lane(%ss%d, %s.%ss%d, lane);", name, x, from, name, x);
+        }
+}
+
+/* Results of the set, and sums of slot x that are complete: through shared memory to their rows. */
+static void leave(struct batch_writer *c)
+{
+    struct source *w = c->w;
+    int *z = NEW_ARRAY(w->arena, int, w->form->outputs + 1), zs = batch_operands(c, SLOT_G, true, z);
+    int *x = NEW_ARRAY(w->arena, int, w->form->outputs + 1), xs = batch_operands(c, SLOT_X, true, x);
+    const char *out = arena_printf(w->arena, "own.out.set%d", c->number);
+    xs = c->s->ends ? xs : 0;
+    for (int i = 0; i < xs; i++)
+        for (int k = 0; k < c->s->ends; k++) {
+            const char *name = w->form->output[x[i]].symbol;
+            line(c->o, "cgtp_store_lane(%s.%ss%d, %ss%d, lane);", out, name, c->s->end[k], name,
+                 c->s->end[k]);
+        }
+    if (zs || xs)
+        line(c->o, "cgtp_sync_warp();");
+    for (int i = 0; i < zs; i++) {
+        const char *name = w->form->output[z[i]].symbol;
+        line(c->o, "cgtp_write_segments<set_%d_z, CGTP_STORE>(l.%s + now.item * %lld, now.block, lane%s);",
+             c->number, name, (long long)w->problem->dim[SLOT_G], batch_fields_z(c, out, name));
+    }
+    for (int i = 0; i < xs; i++) {
+        const char *name = w->form->output[x[i]].symbol;
+        line(c->o, "cgtp_write_segments<set_%d_end, CGTP_STORE>(l.%s + now.item * %lld, now.block, lane%s);",
+             c->number, name, (long long)w->problem->dim[SLOT_X],
+             batch_fields(c, out, name, SLOT_X, c->s->ends, c->s->end));
+    }
+}
+
+void batch_turn(struct batch_writer *c)
+{
+    struct source *w = c->w;
+    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1), *path;
+    bool some = c->part->blocks < c->g->channel_blocks;
+    line(c->o, "{ /* path set %d */", c->number);
+    line(c->o, "const auto &at = ring.turn(done%s, turns, lane, load_%d).set%d;",
+         c->number ? arena_printf(w->arena, " + %d", c->number) : "",
+         (c->number + c->g->stages - 1) % c->g->sets, c->number);
+    if (some)
+        line(c->o, "if (now.block < %d) {", c->part->blocks);
+    line(c->o, "const %s &rows = now.rows();", c->g->rows.name);
+    emit_x(c);
+    int n = batch_operands(c, SLOT_W, true, number);
+    for (int i = 0; i < n && batch_by_weights(w->arena, w->problem, c->s, &path); i++) {
+        const char *name = w->form->output[number[i]].symbol;
+        line(c->o, "real *const %sout = l.%s + now.item * %lld + now.block * %d + lane * %d;", name, name,
+             (long long)w->problem->dim[SLOT_W], BATCH_LANES * c->g->channels, c->g->channels);
+    }
+    for (int i = 0; i < c->s->paths; i++) {
+        const struct path *p = &w->problem->path[c->s->path[i]];
+        if (at_end_of_z(c, i, -1))
+            begin_z(c, p);
+        emit_path(c, p);
+        if (at_end_of_z(c, i, 1))
+            end_z(c, p);
+    }
+    leave(c);
+    if (some)
+        line(c->o, "}");
+    line(c->o, "}");
+}
