@@ -3,6 +3,8 @@
 
 #include "schedule/path.h"
 
+#include <string.h>
+
 static void call_product(struct source *w, int indent, const struct path_plan *e, const struct recipe *r,
                          const char *n)
 {
@@ -224,6 +226,7 @@ void loops_item(struct source *w)
         if (loops_touches(w, o))
             text_printf(&signature, "real *%s,\n%*s", demand_output(w->demand, o)->symbol, indent, "");
     text_printf(out, "%sreal *scratch)\n{\n", signature.s);
+    size_t body = out->n;
     zero_weight_blocks(w);
     if (own(w)->sums)
         text_printf(out, "    cgtp_zero(%lld, scratch);\n", (long long)own(w)->sums_length);
@@ -242,5 +245,5 @@ void loops_item(struct source *w)
                     s->depth, o->symbol, a_element(w, o->slot, g, true, "j"), (long long)s->length,
                     plus_offset(w->arena, "scratch", s->at), (long long)s->length);
     }
-    text_printf(out, "    (void)scratch;\n}\n\n");
+    text_printf(out, strstr(text_string(out) + body, "scratch") ? "}\n\n" : "    (void)scratch;\n}\n\n");
 }
