@@ -546,24 +546,10 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152, channel_block, lane,
                 own.staging.edge.d_x_s0, own.staging.edge.d_x_s1);
         }
-        if (tile.continued && node == tile.node) {
-            /* the receiver begins in an earlier tile, whose warp adds these sums */
-            const int64_t row = partial_row + tile.number * 4 + channel_block;
-            cgtp_spill_partial<40>(l.partial_double_backward_convolution
-                + row * PARTIAL_double_backward_convolution + lane, d_gz_);
-            cgtp_signal(l.flag_double_backward_convolution + row);
+        if (cgtp_hand_over<4>(tiles, graph, tile, node, count,
+            {l.flag_double_backward_convolution, l.partial_double_backward_convolution,
+            PARTIAL_double_backward_convolution, partial_row + channel_block}, lane, d_gz_))
             continue;
-        }
-        if (cgtp_row_end(tile, node) > count) {
-            /* it has edges in the tiles after: adds their sums, in order */
-            CGTP_LOOP
-            for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
-                const int64_t row = partial_row + t * 4 + channel_block;
-                cgtp_wait(l.flag_double_backward_convolution + row);
-                cgtp_add_partial<40>(d_gz_, l.partial_double_backward_convolution
-                    + row * PARTIAL_double_backward_convolution + lane);
-            }
-        }
         cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
         cgtp_scale_segments<set_0_z>(d_gz_);
         cgtp_store_segments<set_0_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 9088, channel_block,
@@ -1019,24 +1005,10 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             cgtp_write_segments<set_1_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152, channel_block, lane,
                 own.staging.edge.d_x_s2);
         }
-        if (tile.continued && node == tile.node) {
-            /* the receiver begins in an earlier tile, whose warp adds these sums */
-            const int64_t row = partial_row + tile.number * 4 + channel_block;
-            cgtp_spill_partial<31>(l.partial_double_backward_convolution
-                + row * PARTIAL_double_backward_convolution + lane, d_gz_);
-            cgtp_signal(l.flag_double_backward_convolution + row);
+        if (cgtp_hand_over<4>(tiles, graph, tile, node, count,
+            {l.flag_double_backward_convolution, l.partial_double_backward_convolution,
+            PARTIAL_double_backward_convolution, partial_row + channel_block}, lane, d_gz_))
             continue;
-        }
-        if (cgtp_row_end(tile, node) > count) {
-            /* it has edges in the tiles after: adds their sums, in order */
-            CGTP_LOOP
-            for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
-                const int64_t row = partial_row + t * 4 + channel_block;
-                cgtp_wait(l.flag_double_backward_convolution + row);
-                cgtp_add_partial<31>(d_gz_, l.partial_double_backward_convolution
-                    + row * PARTIAL_double_backward_convolution + lane);
-            }
-        }
         cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
         cgtp_scale_segments<set_1_z>(d_gz_);
         cgtp_store_segments<set_1_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 9088, channel_block,

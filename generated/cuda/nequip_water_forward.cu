@@ -204,24 +204,10 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                 z_s6[2] = z_s6[2] + y_[2] * u0_0 - y_[1] * u0_1;
             }
         }
-        if (tile.continued && node == tile.node) {
-            /* the receiver begins in an earlier tile, whose warp adds these sums */
-            const int64_t row = partial_row + tile.number;
-            cgtp_spill_partial<22>(l.partial_forward_convolution + row * PARTIAL_forward_convolution + lane,
-                z_);
-            cgtp_signal(l.flag_forward_convolution + row);
+        if (cgtp_hand_over<1>(tiles, graph, tile, node, count,
+            {l.flag_forward_convolution, l.partial_forward_convolution, PARTIAL_forward_convolution,
+            partial_row}, lane, z_))
             continue;
-        }
-        if (cgtp_row_end(tile, node) > count) {
-            /* it has edges in the tiles after: adds their sums, in order */
-            CGTP_LOOP
-            for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
-                const int64_t row = partial_row + t;
-                cgtp_wait(l.flag_forward_convolution + row);
-                cgtp_add_partial<22>(z_, l.partial_forward_convolution + row * PARTIAL_forward_convolution
-                    + lane);
-            }
-        }
         cgtp_scale_segments<set_0_z>(z_);
         cgtp_store_segments<set_0_z>(own.staging.rows, z_, l.z_ + (int64_t)node * 704, channel_block,
             cgtp_reload_lane());

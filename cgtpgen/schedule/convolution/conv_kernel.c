@@ -194,30 +194,14 @@ static void emit_receiver_end(struct conv *c)
     struct out *o = c->o;
     const char *pass = own(w)->name;
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_G, true, output);
-    int length = lane_elements(c);
-    const char *each = c->s->groups > 1 ? arena_printf(w->arena, " * %d + channel_block", c->s->groups) : "";
-    line(o, "if (tile.continued && node == tile.node) {");
-    line(o, "/* the receiver begins in an earlier tile, whose warp adds these sums */");
-    line(o, "const int64_t row = partial_row + tile.number%s;", each);
+    struct text sums = {.arena = w->arena};
     for (int i = 0; i < n; i++)
-        line(o, "cgtp_spill_partial<%d>(l.partial_%s + row * PARTIAL_%s + %slane, %s);", length, pass, pass,
-             i ? arena_printf(w->arena, "%d * CGTP_LANES + ", i * length) : "",
-             conv_name(w, true, output[i]));
-    line(o, "cgtp_signal(l.flag_%s + row);", pass);
+        text_printf(&sums, ", %s", conv_name(w, true, output[i]));
+    line(o,
+         "if (cgtp_hand_over<%d>(tiles, graph, tile, node, count, {l.flag_%s, l.partial_%s, PARTIAL_%s, "
+         "partial_row%s}, lane%s))",
+         c->s->groups, pass, pass, pass, c->s->groups > 1 ? " + channel_block" : "", text_string(&sums));
     line(o, "continue;");
-    line(o, "}");
-    line(o, "if (cgtp_row_end(tile, node) > count) {");
-    line(o, "/* it has edges in the tiles after: adds their sums, in order */");
-    line(o, "CGTP_LOOP");
-    line(o, "for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {");
-    line(o, "const int64_t row = partial_row + t%s;", each);
-    line(o, "cgtp_wait(l.flag_%s + row);", pass);
-    for (int i = 0; i < n; i++)
-        line(o, "cgtp_add_partial<%d>(%s, l.partial_%s + row * PARTIAL_%s + %slane);", length,
-             conv_name(w, true, output[i]), pass, pass,
-             i ? arena_printf(w->arena, "%d * CGTP_LANES + ", i * length) : "");
-    line(o, "}");
-    line(o, "}");
     if (own(w)->b_outputs)
         line(o, "cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */");
     for (int i = 0; i < n; i++) {
