@@ -65,7 +65,7 @@ static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], gz_c0 = gz_[u];
         gx_[u] = gx_[u] + w_c0 * y_c0 * gz_c0;
         const real s0_0 = gz_c0 * x_c0;
         gy_[u] = gy_[u] + s0_0 * w_c0, gw_[u] = s0_0 * y_c0;
@@ -80,7 +80,7 @@ static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x_, const rea
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real w_c0 = w_[u], x_c0 = x_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
         const real u0_0 = w_c0 * x_c0, l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
         gx_[u] = gx_[u] + w_c0 * l0_0, gy_[u] = gy_[u] + u0_0 * gz_c0;
         gy_[lda + u] = gy_[lda + u] + u0_0 * gz_c1, gy_[2 * lda + u] = gy_[2 * lda + u] + u0_0 * gz_c2;
@@ -96,7 +96,7 @@ static void uvu_0_2_2(int64_t n, int64_t lda, const real *restrict x_, const rea
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real w_c0 = w_[u], x_c0 = x_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
         const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], u0_0 = w_c0 * x_c0;
         const real l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2 + y_c3 * gz_c3 + y_c4 * gz_c4;
         gx_[u] = gx_[u] + w_c0 * l0_0, gy_[u] = gy_[u] + u0_0 * gz_c0;
@@ -115,7 +115,7 @@ static void uvu_0_3_3(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real w_c0 = w_[u], x_c0 = x_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
         const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
         const real gz_c6 = gz_[6 * n + u], u0_0 = w_c0 * x_c0;
         const real l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2 + y_c3 * gz_c3 + y_c4 * gz_c4
@@ -138,7 +138,7 @@ static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1;
     const real y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
         const real s0_0 = w_c0 * gz_c0;
         gx_[u] = gx_[u] + s0_0 * y_f0, gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
         gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2, gy_[u] = gy_[u] + s0_0 * x_c0 * K1_3;
@@ -156,7 +156,7 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], s0_0 = w_c0 * y_c0;
         gx_[u] = gx_[u] + s0_0 * gz_c0, gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
         gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2;
@@ -175,7 +175,7 @@ static void uvu_1_2_1(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_f0 = s0_0 + K3_10 * y_c4, y_f1 = K3_10 * y_c1, y_f2 = K3_10 * y_c0, y_f3 = K2_5 * y_c2;
     const real y_f4 = K3_10 * y_c3, y_f5 = s0_0 - K3_10 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
         const real u0_2 = w_c0 * x_c2, l0_0 = y_f0 * gz_c0 - y_f1 * gz_c1 - y_f2 * gz_c2;
         const real l0_1 = y_f1 * gz_c0 + y_f3 * gz_c1 + y_f4 * gz_c2;
@@ -202,7 +202,7 @@ static void uvu_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0;
     const real y_f2 = K1_2 * y_c1, y_f3 = K1_6 * y_c0, y_f4 = K2_3 * y_c1, y_f5 = K1_6 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
         const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
         const real l0_0 = y_f0 * gz_c0 + y_f2 * gz_c1 - y_f3 * gz_c2 - y_f1 * gz_c4;
@@ -232,7 +232,7 @@ static void uvu_1_3_2(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_f7 = K2_7 * y_c4, y_f8 = K8_21 * y_c4, y_f9 = s2_0 - K5_21 * y_c5;
     const real y_f10 = s1_0 + K1_42 * y_c2, y_f11 = K5_21 * y_c5, y_f12 = s0_0 - K5_14 * y_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
         const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
         const real l0_0 = y_f0 * gz_c0 + y_f3 * gz_c1 - y_f5 * gz_c2 - y_f1 * gz_c3 - y_f10 * gz_c4;
@@ -267,7 +267,7 @@ static void uvu_1_2_3(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_f8 = K1_5 * y_c1, y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3;
     const real y_f12 = s0_0 - K1_30 * y_c4, y_f13 = K1_3 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
         const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
         const real u0_2 = w_c0 * x_c2;
@@ -300,8 +300,8 @@ static void uvu_2_2_0(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_f0 = K1_5 * y_c0;
     const real y_f1 = K1_5 * y_c1, y_f2 = K1_5 * y_c2, y_f3 = K1_5 * y_c3, y_f4 = K1_5 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], s0_0 = w_c0 * gz_c0;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u], gz_c0 = gz_[u], s0_0 = w_c0 * gz_c0;
         gx_[u] = gx_[u] + s0_0 * y_f0, gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
         gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2, gx_[3 * n + u] = gx_[3 * n + u] + s0_0 * y_f3;
         gx_[4 * n + u] = gx_[4 * n + u] + s0_0 * y_f4, gy_[u] = gy_[u] + s0_0 * x_c0 * K1_5;
@@ -323,12 +323,12 @@ static void uvu_2_1_1(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K3_10 * y_c2, y_f1 = K3_10 * y_c1;
     const real y_f2 = K1_10 * y_c0, y_f3 = K3_10 * y_c0, y_f4 = K2_5 * y_c1, y_f5 = K1_10 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
-        const real gz_c2 = gz_[2 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
-        const real u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4, l0_0 = y_f0 * gz_c0 + y_f3 * gz_c2;
-        const real l0_1 = y_f1 * gz_c0 + y_f3 * gz_c1, l0_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
-        const real l0_3 = y_f0 * gz_c1 + y_f1 * gz_c2, l0_4 = y_f3 * gz_c0 - y_f0 * gz_c2;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
+        const real u0_4 = w_c0 * x_c4, l0_0 = y_f0 * gz_c0 + y_f3 * gz_c2, l0_1 = y_f1 * gz_c0 + y_f3 * gz_c1;
+        const real l0_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2, l0_3 = y_f0 * gz_c1 + y_f1 * gz_c2;
+        const real l0_4 = y_f3 * gz_c0 - y_f0 * gz_c2;
         gx_[u] = gx_[u] + w_c0 * l0_0, gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
         gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2, gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
         gx_[4 * n + u] = gx_[4 * n + u] - w_c0 * l0_4;
@@ -354,10 +354,10 @@ static void uvu_2_3_1(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_f8 = K1_7 * y_c5, y_f9 = s2_0 - K1_70 * y_c2, y_f10 = K6_35 * y_c4;
     const real y_f11 = s1_0 - K1_7 * y_c5, y_f12 = s0_0 - K3_14 * y_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
-        const real gz_c2 = gz_[2 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
-        const real u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4, l0_0 = y_f0 * gz_c0 - y_f3 * gz_c1 - y_f9 * gz_c2;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
+        const real u0_4 = w_c0 * x_c4, l0_0 = y_f0 * gz_c0 - y_f3 * gz_c1 - y_f9 * gz_c2;
         const real l0_1 = y_f1 * gz_c0 - y_f5 * gz_c1 - y_f3 * gz_c2;
         const real l0_2 = y_f2 * gz_c0 + y_f6 * gz_c1 + y_f10 * gz_c2;
         const real l0_3 = y_f3 * gz_c0 + y_f7 * gz_c1 - y_f11 * gz_c2;
@@ -387,9 +387,9 @@ static void uvu_2_0_2(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
-        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], s0_0 = w_c0 * y_c0;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], s0_0 = w_c0 * y_c0;
         gx_[u] = gx_[u] + s0_0 * gz_c0, gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
         gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2, gx_[3 * n + u] = gx_[3 * n + u] + s0_0 * gz_c3;
         gx_[4 * n + u] = gx_[4 * n + u] + s0_0 * gz_c4;
@@ -409,10 +409,10 @@ static void uvu_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_f4 = s0_0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
     const real y_f8 = K2_7 * y_c4, y_f9 = s0_0 + K3_14 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
-        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], u0_0 = w_c0 * x_c0;
-        const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
         const real l0_0 = y_f0 * gz_c0 - y_f1 * gz_c1 + y_f2 * gz_c2 - y_f3 * gz_c3;
         const real l0_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 - y_f3 * gz_c4;
         const real l0_2 = y_f2 * gz_c0 - y_f5 * gz_c1 - y_f0 * gz_c2 - y_f7 * gz_c3 + y_f8 * gz_c4;
@@ -448,11 +448,11 @@ static void uvu_2_1_3(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_f6 = K8_15 * y_c1, y_f7 = K2_5 * y_c0, y_f8 = K1_30 * y_c0, y_f9 = K1_5 * y_c0;
     const real y_f10 = K3_5 * y_c1, y_f11 = K1_5 * y_c2, y_f12 = K2_5 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
-        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
+        const real gz_c6 = gz_[6 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
         const real l0_0 = y_f0 * gz_c0 + y_f2 * gz_c1 - y_f5 * gz_c2 - y_f8 * gz_c4 - y_f1 * gz_c6;
         const real l0_1 = y_f3 * gz_c1 + y_f6 * gz_c2 - y_f9 * gz_c3 - y_f4 * gz_c5;
         const real l0_2 = y_f7 * gz_c2 + y_f10 * gz_c3 + y_f12 * gz_c4;
@@ -491,11 +491,11 @@ static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_f20 = s3_0 + K1_8 * y_c5, y_f21 = s2_0 - K1_12 * y_c6, y_f22 = s1_0 - K1_8 * y_c2;
     const real y_f23 = s0_0 + K5_24 * y_c6, y_f24 = K5_12 * y_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
-        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
+        const real gz_c6 = gz_[6 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
         const real l0_0 = y_f0 * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_f13 * gz_c3 + y_f18 * gz_c4
             - y_f4 * gz_c6;
         const real l0_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3 + y_f11 * gz_c4

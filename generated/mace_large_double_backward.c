@@ -72,7 +72,7 @@ static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], ax_c0 = ax_[u];
         d_gz_[u] = d_gz_[u] + y_c0 * w_c0 * ax_c0 + y_c0 * cw_c0 * x_c0 + by_c0 * w_c0 * x_c0;
     }
 }
@@ -85,7 +85,7 @@ static void uvu_0_1_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], ax_c0 = ax_[u], u1_0 = w_c0 * x_c0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
         d_gz_[n + u] = d_gz_[n + u] + v0_0 * y_c1 + u1_0 * by_c1;
@@ -102,7 +102,7 @@ static void uvu_0_2_2(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
     const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], ax_c0 = ax_[u], u1_0 = w_c0 * x_c0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
         d_gz_[n + u] = d_gz_[n + u] + v0_0 * y_c1 + u1_0 * by_c1;
@@ -122,7 +122,7 @@ static void uvu_0_3_3(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     const real by_c5 = by_[5], by_c6 = by_[6];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], ax_c0 = ax_[u], u1_0 = w_c0 * x_c0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
         d_gz_[n + u] = d_gz_[n + u] + v0_0 * y_c1 + u1_0 * by_c1;
@@ -144,8 +144,8 @@ static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y
     const real y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1, y_f2 = K1_3 * y_c2, by_f0 = K1_3 * by_c0;
     const real by_f1 = K1_3 * by_c1, by_f2 = K1_3 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
         const real s0_0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2;
         const real s1_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
         const real s2_0 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2;
@@ -161,8 +161,8 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
         const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0, s1_0 = y_c0 * w_c0;
         d_gz_[u] = d_gz_[u] + s1_0 * ax_c0 + s0_0 * x_c0;
         d_gz_[n + u] = d_gz_[n + u] + s1_0 * ax_c1 + s0_0 * x_c1;
@@ -183,8 +183,8 @@ static void uvu_1_2_1(int64_t n, const real *restrict x_, const real *restrict y
     const real by_f0 = s1_0 + K3_10 * by_c4, by_f1 = K3_10 * by_c1, by_f2 = K3_10 * by_c0;
     const real by_f3 = K2_5 * by_c2, by_f4 = K3_10 * by_c3, by_f5 = s1_0 - K3_10 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], u1_0 = w_c0 * x_c0;
         const real u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u1_0 + by_f1 * u1_1
@@ -207,8 +207,8 @@ static void uvu_1_1_2(int64_t n, const real *restrict x_, const real *restrict y
     const real y_f4 = K2_3 * y_c1, y_f5 = K1_6 * y_c2, by_f0 = K1_2 * by_c2, by_f1 = K1_2 * by_c0;
     const real by_f2 = K1_2 * by_c1, by_f3 = K1_6 * by_c0, by_f4 = K2_3 * by_c1, by_f5 = K1_6 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], u1_0 = w_c0 * x_c0;
         const real u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u1_0 + by_f1 * u1_2;
@@ -240,8 +240,8 @@ static void uvu_1_3_2(int64_t n, const real *restrict x_, const real *restrict y
     const real by_f9 = s5_0 - K5_21 * by_c5, by_f10 = s4_0 + K1_42 * by_c2, by_f11 = K5_21 * by_c5;
     const real by_f12 = s3_0 - K5_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], u1_0 = w_c0 * x_c0;
         const real u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u1_0 + by_f1 * u1_1
@@ -274,8 +274,8 @@ static void uvu_1_2_3(int64_t n, const real *restrict x_, const real *restrict y
     const real by_f8 = K1_5 * by_c1, by_f9 = K3_5 * by_c2, by_f10 = K1_5 * by_c3, by_f11 = K8_15 * by_c3;
     const real by_f12 = s1_0 - K1_30 * by_c4, by_f13 = K1_3 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], u1_0 = w_c0 * x_c0;
         const real u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u1_0 + by_f1 * u1_2;
@@ -305,9 +305,9 @@ static void uvu_2_2_0(int64_t n, const real *restrict x_, const real *restrict y
     const real by_f0 = K1_5 * by_c0, by_f1 = K1_5 * by_c1, by_f2 = K1_5 * by_c2, by_f3 = K1_5 * by_c3;
     const real by_f4 = K1_5 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
         const real s0_0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2 + y_f3 * ax_c3 + y_f4 * ax_c4;
         const real s1_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2 + y_f3 * x_c3 + y_f4 * x_c4;
         const real s2_0 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2 + by_f3 * x_c3 + by_f4 * x_c4;
@@ -326,11 +326,11 @@ static void uvu_2_1_1(int64_t n, const real *restrict x_, const real *restrict y
     const real y_f4 = K2_5 * y_c1, y_f5 = K1_10 * y_c2, by_f0 = K3_10 * by_c2, by_f1 = K3_10 * by_c1;
     const real by_f2 = K1_10 * by_c0, by_f3 = K3_10 * by_c0, by_f4 = K2_5 * by_c1, by_f5 = K1_10 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
-        const real u1_4 = w_c0 * x_c4, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3, u1_4 = w_c0 * x_c4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - y_f3 * v0_4 + by_f0 * u1_0
@@ -361,11 +361,11 @@ static void uvu_2_3_1(int64_t n, const real *restrict x_, const real *restrict y
     const real by_f7 = K8_35 * by_c4, by_f8 = K1_7 * by_c5, by_f9 = s5_0 - K1_70 * by_c2;
     const real by_f10 = K6_35 * by_c4, by_f11 = s4_0 - K1_7 * by_c5, by_f12 = s3_0 - K3_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
-        const real u1_4 = w_c0 * x_c4, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3, u1_4 = w_c0 * x_c4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3 + y_f4 * v0_4
@@ -385,9 +385,9 @@ static void uvu_2_0_2(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
         const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0, s1_0 = y_c0 * w_c0;
         d_gz_[u] = d_gz_[u] + s1_0 * ax_c0 + s0_0 * x_c0;
         d_gz_[n + u] = d_gz_[n + u] + s1_0 * ax_c1 + s0_0 * x_c1;
@@ -412,11 +412,11 @@ static void uvu_2_2_2(int64_t n, const real *restrict x_, const real *restrict y
     const real by_f4 = s1_0 - K3_14 * by_c4, by_f5 = K1_14 * by_c1, by_f6 = K3_14 * by_c0;
     const real by_f7 = K1_14 * by_c3, by_f8 = K2_7 * by_c4, by_f9 = s1_0 + K3_14 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
-        const real u1_4 = w_c0 * x_c4, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3, u1_4 = w_c0 * x_c4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - by_f0 * u1_0
@@ -447,11 +447,11 @@ static void uvu_2_1_3(int64_t n, const real *restrict x_, const real *restrict y
     const real by_f7 = K2_5 * by_c0, by_f8 = K1_30 * by_c0, by_f9 = K1_5 * by_c0, by_f10 = K3_5 * by_c1;
     const real by_f11 = K1_5 * by_c2, by_f12 = K2_5 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
-        const real u1_4 = w_c0 * x_c4, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3, u1_4 = w_c0 * x_c4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_4 + by_f0 * u1_0 + by_f1 * u1_4;
@@ -496,11 +496,11 @@ static void uvu_2_3_3(int64_t n, const real *restrict x_, const real *restrict y
     const real by_f20 = s8_0 + K1_8 * by_c5, by_f21 = s7_0 - K1_12 * by_c6, by_f22 = s6_0 - K1_8 * by_c2;
     const real by_f23 = s5_0 + K5_24 * by_c6, by_f24 = K5_12 * by_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
-        const real u1_0 = w_c0 * x_c0, u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3;
-        const real u1_4 = w_c0 * x_c4, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, u1_3 = w_c0 * x_c3, u1_4 = w_c0 * x_c4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
         const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
         const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
         d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - y_f4 * v0_4
@@ -613,7 +613,7 @@ static void uvu_0_0_0_2(int64_t n, const real *restrict x_, const real *restrict
 {
     const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], gz_c0 = gz_[u], ax_c0 = ax_[u];
         d_x_[u] = d_x_[u] + w_c0 * by_c0 * gz_c0 + cw_c0 * y_c0 * gz_c0;
         const real s0_0 = gz_c0 * ax_c0, s1_0 = gz_c0 * x_c0;
         d_y_[u] = d_y_[u] + s0_0 * w_c0 + s1_0 * cw_c0, d_w_[u] = s1_0 * by_c0 + s0_0 * y_c0;
@@ -629,8 +629,9 @@ static void uvu_0_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real ax_c0 = ax_[u], cw_c0 = cw_[u], l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u];
+        const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2;
         const real l1_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
         d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
@@ -649,8 +650,8 @@ static void uvu_0_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
     const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], ax_c0 = ax_[u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], ax_c0 = ax_[u];
         const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2 + by_c3 * gz_c3 + by_c4 * gz_c4;
         const real l1_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2 + y_c3 * gz_c3 + y_c4 * gz_c4;
         d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
@@ -673,9 +674,9 @@ static void uvu_0_3_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     const real by_c5 = by_[5], by_c6 = by_[6];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
-        const real gz_c6 = gz_[6 * n + u], ax_c0 = ax_[u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u], ax_c0 = ax_[u];
         const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2 + by_c3 * gz_c3 + by_c4 * gz_c4
             + by_c5 * gz_c5 + by_c6 * gz_c6;
         const real l1_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2 + y_c3 * gz_c3 + y_c4 * gz_c4
@@ -702,8 +703,8 @@ static void uvu_1_1_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1, y_f2 = K1_3 * y_c2, by_f0 = K1_3 * by_c0;
     const real by_f1 = K1_3 * by_c1, by_f2 = K1_3 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real gz_c0 = gz_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
         const real s0_0 = w_c0 * gz_c0, s1_0 = cw_c0 * gz_c0;
         d_x_[u] = d_x_[u] + s0_0 * by_f0 + s1_0 * y_f0;
         d_x_[n + u] = d_x_[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
@@ -727,9 +728,9 @@ static void uvu_1_0_1_2(int64_t n, const real *restrict x_, const real *restrict
 {
     const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
-        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
         d_x_[u] = d_x_[u] + s0_0 * gz_c0, d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2;
         const real s1_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
@@ -752,9 +753,9 @@ static void uvu_1_2_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real by_f0 = s1_0 + K3_10 * by_c4, by_f1 = K3_10 * by_c1, by_f2 = K3_10 * by_c0;
     const real by_f3 = K2_5 * by_c2, by_f4 = K3_10 * by_c3, by_f5 = s1_0 - K3_10 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
-        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
         const real l0_0 = by_f0 * gz_c0 - by_f1 * gz_c1 - by_f2 * gz_c2;
         const real l0_1 = by_f1 * gz_c0 + by_f3 * gz_c1 + by_f4 * gz_c2;
         const real l0_2 = by_f2 * gz_c0 + by_f4 * gz_c1 - by_f5 * gz_c2;
@@ -788,9 +789,9 @@ static void uvu_1_1_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real y_f4 = K2_3 * y_c1, y_f5 = K1_6 * y_c2, by_f0 = K1_2 * by_c2, by_f1 = K1_2 * by_c0;
     const real by_f2 = K1_2 * by_c1, by_f3 = K1_6 * by_c0, by_f4 = K2_3 * by_c1, by_f5 = K1_6 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
-        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u];
+        const real gz_c4 = gz_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
         const real l0_0 = by_f0 * gz_c0 + by_f2 * gz_c1 - by_f3 * gz_c2 - by_f1 * gz_c4;
         const real l0_1 = by_f1 * gz_c1 + by_f4 * gz_c2 + by_f0 * gz_c3;
         const real l0_2 = by_f1 * gz_c0 - by_f5 * gz_c2 + by_f2 * gz_c3 + by_f0 * gz_c4;
@@ -831,9 +832,9 @@ static void uvu_1_3_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real by_f9 = s5_0 - K5_21 * by_c5, by_f10 = s4_0 + K1_42 * by_c2, by_f11 = K5_21 * by_c5;
     const real by_f12 = s3_0 - K5_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
-        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u];
+        const real gz_c4 = gz_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
         const real l0_0 = by_f0 * gz_c0 + by_f3 * gz_c1 - by_f5 * gz_c2 - by_f1 * gz_c3 - by_f10 * gz_c4;
         const real l0_1 = by_f1 * gz_c0 + by_f4 * gz_c1 + by_f6 * gz_c2 + by_f8 * gz_c3 + by_f11 * gz_c4;
         const real l0_2 = by_f2 * gz_c0 + by_f1 * gz_c1 + by_f7 * gz_c2 - by_f9 * gz_c3 - by_f12 * gz_c4;
@@ -877,10 +878,10 @@ static void uvu_1_2_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real by_f8 = K1_5 * by_c1, by_f9 = K3_5 * by_c2, by_f10 = K1_5 * by_c3, by_f11 = K8_15 * by_c3;
     const real by_f12 = s1_0 - K1_30 * by_c4, by_f13 = K1_3 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
-        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
-        const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u];
+        const real gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
         const real l0_0 = by_f0 * gz_c0 + by_f2 * gz_c1 + by_f5 * gz_c2 - by_f8 * gz_c3 - by_f7 * gz_c4
             - by_f4 * gz_c5 - by_f1 * gz_c6;
         const real l0_1 = by_f3 * gz_c1 + by_f6 * gz_c2 + by_f9 * gz_c3 + by_f11 * gz_c4 + by_f13 * gz_c5;
@@ -922,9 +923,9 @@ static void uvu_2_2_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real by_f0 = K1_5 * by_c0, by_f1 = K1_5 * by_c1, by_f2 = K1_5 * by_c2, by_f3 = K1_5 * by_c3;
     const real by_f4 = K1_5 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], gz_c0 = gz_[u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
         const real s0_0 = w_c0 * gz_c0, s1_0 = cw_c0 * gz_c0;
         d_x_[u] = d_x_[u] + s0_0 * by_f0 + s1_0 * y_f0;
         d_x_[n + u] = d_x_[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
@@ -956,15 +957,15 @@ static void uvu_2_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real y_f4 = K2_5 * y_c1, y_f5 = K1_10 * y_c2, by_f0 = K3_10 * by_c2, by_f1 = K3_10 * by_c1;
     const real by_f2 = K1_10 * by_c0, by_f3 = K3_10 * by_c0, by_f4 = K2_5 * by_c1, by_f5 = K1_10 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
         const real gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
-        const real l0_0 = by_f0 * gz_c0 + by_f3 * gz_c2, l0_1 = by_f1 * gz_c0 + by_f3 * gz_c1;
-        const real l0_2 = by_f2 * gz_c0 - by_f4 * gz_c1 + by_f5 * gz_c2, l0_3 = by_f0 * gz_c1 + by_f1 * gz_c2;
-        const real l0_4 = by_f3 * gz_c0 - by_f0 * gz_c2, l1_0 = y_f0 * gz_c0 + y_f3 * gz_c2;
-        const real l1_1 = y_f1 * gz_c0 + y_f3 * gz_c1, l1_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
-        const real l1_3 = y_f0 * gz_c1 + y_f1 * gz_c2, l1_4 = y_f3 * gz_c0 - y_f0 * gz_c2;
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], l0_0 = by_f0 * gz_c0 + by_f3 * gz_c2;
+        const real l0_1 = by_f1 * gz_c0 + by_f3 * gz_c1, l0_2 = by_f2 * gz_c0 - by_f4 * gz_c1 + by_f5 * gz_c2;
+        const real l0_3 = by_f0 * gz_c1 + by_f1 * gz_c2, l0_4 = by_f3 * gz_c0 - by_f0 * gz_c2;
+        const real l1_0 = y_f0 * gz_c0 + y_f3 * gz_c2, l1_1 = y_f1 * gz_c0 + y_f3 * gz_c1;
+        const real l1_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2, l1_3 = y_f0 * gz_c1 + y_f1 * gz_c2;
+        const real l1_4 = y_f3 * gz_c0 - y_f0 * gz_c2;
         d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
         d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
         d_x_[2 * n + u] = d_x_[2 * n + u] - w_c0 * l0_2 - cw_c0 * l1_2;
@@ -1002,10 +1003,10 @@ static void uvu_2_3_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real by_f7 = K8_35 * by_c4, by_f8 = K1_7 * by_c5, by_f9 = s5_0 - K1_70 * by_c2;
     const real by_f10 = K6_35 * by_c4, by_f11 = s4_0 - K1_7 * by_c5, by_f12 = s3_0 - K3_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
         const real gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
         const real l0_0 = by_f0 * gz_c0 - by_f3 * gz_c1 - by_f9 * gz_c2;
         const real l0_1 = by_f1 * gz_c0 - by_f5 * gz_c1 - by_f3 * gz_c2;
         const real l0_2 = by_f2 * gz_c0 + by_f6 * gz_c1 + by_f10 * gz_c2;
@@ -1048,11 +1049,11 @@ static void uvu_2_0_2_2(int64_t n, const real *restrict x_, const real *restrict
 {
     const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
         const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], ax_c0 = ax_[u];
         const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u], s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
+        const real s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
         d_x_[u] = d_x_[u] + s0_0 * gz_c0, d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2, d_x_[3 * n + u] = d_x_[3 * n + u] + s0_0 * gz_c3;
         d_x_[4 * n + u] = d_x_[4 * n + u] + s0_0 * gz_c4;
@@ -1078,11 +1079,11 @@ static void uvu_2_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real by_f4 = s1_0 - K3_14 * by_c4, by_f5 = K1_14 * by_c1, by_f6 = K3_14 * by_c0;
     const real by_f7 = K1_14 * by_c3, by_f8 = K2_7 * by_c4, by_f9 = s1_0 + K3_14 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
         const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], ax_c0 = ax_[u];
         const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real cw_c0 = cw_[u], l0_0 = by_f0 * gz_c0 - by_f1 * gz_c1 + by_f2 * gz_c2 - by_f3 * gz_c3;
+        const real l0_0 = by_f0 * gz_c0 - by_f1 * gz_c1 + by_f2 * gz_c2 - by_f3 * gz_c3;
         const real l0_1 = by_f1 * gz_c0 + by_f4 * gz_c1 + by_f5 * gz_c2 + by_f6 * gz_c3 - by_f3 * gz_c4;
         const real l0_2 = by_f2 * gz_c0 - by_f5 * gz_c1 - by_f0 * gz_c2 - by_f7 * gz_c3 + by_f8 * gz_c4;
         const real l0_3 = by_f3 * gz_c0 + by_f6 * gz_c1 + by_f7 * gz_c2 + by_f9 * gz_c3 + by_f1 * gz_c4;
@@ -1132,11 +1133,11 @@ static void uvu_2_1_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real by_f7 = K2_5 * by_c0, by_f8 = K1_30 * by_c0, by_f9 = K1_5 * by_c0, by_f10 = K3_5 * by_c1;
     const real by_f11 = K1_5 * by_c2, by_f12 = K2_5 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
         const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
         const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
         const real l0_0 = by_f0 * gz_c0 + by_f2 * gz_c1 - by_f5 * gz_c2 - by_f8 * gz_c4 - by_f1 * gz_c6;
         const real l0_1 = by_f3 * gz_c1 + by_f6 * gz_c2 - by_f9 * gz_c3 - by_f4 * gz_c5;
         const real l0_2 = by_f7 * gz_c2 + by_f10 * gz_c3 + by_f12 * gz_c4;
@@ -1197,11 +1198,11 @@ static void uvu_2_3_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real by_f20 = s8_0 + K1_8 * by_c5, by_f21 = s7_0 - K1_12 * by_c6, by_f22 = s6_0 - K1_8 * by_c2;
     const real by_f23 = s5_0 + K5_24 * by_c6, by_f24 = K5_12 * by_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
         const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
         const real gz_c5 = gz_[5 * n + u], gz_c6 = gz_[6 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u], cw_c0 = cw_[u];
+        const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
         const real l0_0 = by_f0 * gz_c0 + by_f5 * gz_c1 - by_f8 * gz_c2 + by_f13 * gz_c3 + by_f18 * gz_c4
             - by_f4 * gz_c6;
         const real l0_1 = by_f1 * gz_c0 + by_f6 * gz_c1 + by_f9 * gz_c2 + by_f14 * gz_c3 + by_f11 * gz_c4

@@ -62,7 +62,7 @@ static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u];
         z_[u] = z_[u] + y_c0 * w_c0 * x_c0;
     }
 }
@@ -74,7 +74,7 @@ static void uvu_0_1_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], x_c0 = x_[u], u0_0 = w_c0 * x_c0;
         z_[u] = z_[u] + u0_0 * y_c0, z_[n + u] = z_[n + u] + u0_0 * y_c1;
         z_[2 * n + u] = z_[2 * n + u] + u0_0 * y_c2;
     }
@@ -87,7 +87,7 @@ static void uvu_0_2_2(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], x_c0 = x_[u], u0_0 = w_c0 * x_c0;
         z_[u] = z_[u] + u0_0 * y_c0, z_[n + u] = z_[n + u] + u0_0 * y_c1;
         z_[2 * n + u] = z_[2 * n + u] + u0_0 * y_c2, z_[3 * n + u] = z_[3 * n + u] + u0_0 * y_c3;
         z_[4 * n + u] = z_[4 * n + u] + u0_0 * y_c4;
@@ -102,7 +102,7 @@ static void uvu_0_3_3(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], x_c0 = x_[u], u0_0 = w_c0 * x_c0;
         z_[u] = z_[u] + u0_0 * y_c0, z_[n + u] = z_[n + u] + u0_0 * y_c1;
         z_[2 * n + u] = z_[2 * n + u] + u0_0 * y_c2, z_[3 * n + u] = z_[3 * n + u] + u0_0 * y_c3;
         z_[4 * n + u] = z_[4 * n + u] + u0_0 * y_c4, z_[5 * n + u] = z_[5 * n + u] + u0_0 * y_c5;
@@ -118,7 +118,7 @@ static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1;
     const real y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
         z_[u] = z_[u] + w_c0 * r0_0;
     }
@@ -131,7 +131,7 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], s0_0 = y_c0 * w_c0;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], s0_0 = y_c0 * w_c0;
         z_[u] = z_[u] + s0_0 * x_c0, z_[n + u] = z_[n + u] + s0_0 * x_c1;
         z_[2 * n + u] = z_[2 * n + u] + s0_0 * x_c2;
     }
@@ -146,7 +146,7 @@ static void uvu_1_2_1(int64_t n, const real *restrict x_, const real *restrict y
     const real y_f0 = s0_0 + K3_10 * y_c4, y_f1 = K3_10 * y_c1, y_f2 = K3_10 * y_c0, y_f3 = K2_5 * y_c2;
     const real y_f4 = K3_10 * y_c3, y_f5 = s0_0 - K3_10 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], u0_0 = w_c0 * x_c0;
         const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
         z_[u] = z_[u] - y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
         z_[n + u] = z_[n + u] + y_f1 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
@@ -162,7 +162,7 @@ static void uvu_1_1_2(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c0;
     const real y_f2 = K1_2 * y_c1, y_f3 = K1_6 * y_c0, y_f4 = K2_3 * y_c1, y_f5 = K1_6 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], u0_0 = w_c0 * x_c0;
         const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
         z_[u] = z_[u] + y_f0 * u0_0 + y_f1 * u0_2, z_[n + u] = z_[n + u] + y_f2 * u0_0 + y_f1 * u0_1;
         z_[2 * n + u] = z_[2 * n + u] - y_f3 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
@@ -183,7 +183,7 @@ static void uvu_1_3_2(int64_t n, const real *restrict x_, const real *restrict y
     const real y_f7 = K2_7 * y_c4, y_f8 = K8_21 * y_c4, y_f9 = s2_0 - K5_21 * y_c5;
     const real y_f10 = s1_0 + K1_42 * y_c2, y_f11 = K5_21 * y_c5, y_f12 = s0_0 - K5_14 * y_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], u0_0 = w_c0 * x_c0;
         const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
         z_[u] = z_[u] - y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
         z_[n + u] = z_[n + u] - y_f3 * u0_0 + y_f4 * u0_1 + y_f1 * u0_2;
@@ -204,7 +204,7 @@ static void uvu_1_2_3(int64_t n, const real *restrict x_, const real *restrict y
     const real y_f8 = K1_5 * y_c1, y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3;
     const real y_f12 = s0_0 - K1_30 * y_c4, y_f13 = K1_3 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], u0_0 = w_c0 * x_c0;
         const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
         z_[u] = z_[u] + y_f0 * u0_0 + y_f1 * u0_2;
         z_[n + u] = z_[n + u] + y_f2 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
@@ -224,8 +224,8 @@ static void uvu_2_2_0(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_f0 = K1_5 * y_c0;
     const real y_f1 = K1_5 * y_c1, y_f2 = K1_5 * y_c2, y_f3 = K1_5 * y_c3, y_f4 = K1_5 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
         const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2 + y_f3 * x_c3 + y_f4 * x_c4;
         z_[u] = z_[u] + w_c0 * r0_0;
     }
@@ -239,9 +239,8 @@ static void uvu_2_1_1(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K3_10 * y_c2, y_f1 = K3_10 * y_c1;
     const real y_f2 = K1_10 * y_c0, y_f3 = K3_10 * y_c0, y_f4 = K2_5 * y_c1, y_f5 = K1_10 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u];
-        const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 - y_f2 * x_c2 - y_f3 * x_c4;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u], r0_0 = y_f0 * x_c0 + y_f1 * x_c1 - y_f2 * x_c2 - y_f3 * x_c4;
         const real r0_1 = y_f3 * x_c1 + y_f4 * x_c2 + y_f0 * x_c3;
         const real r0_2 = y_f3 * x_c0 - y_f5 * x_c2 + y_f1 * x_c3 + y_f0 * x_c4;
         z_[u] = z_[u] + w_c0 * r0_0, z_[n + u] = z_[n + u] + w_c0 * r0_1;
@@ -261,8 +260,8 @@ static void uvu_2_3_1(int64_t n, const real *restrict x_, const real *restrict y
     const real y_f8 = K1_7 * y_c5, y_f9 = s2_0 - K1_70 * y_c2, y_f10 = K6_35 * y_c4;
     const real y_f11 = s1_0 - K1_7 * y_c5, y_f12 = s0_0 - K3_14 * y_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
         const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 - y_f2 * x_c2 - y_f3 * x_c3 - y_f4 * x_c4;
         const real r0_1 = y_f3 * x_c0 + y_f5 * x_c1 + y_f6 * x_c2 + y_f7 * x_c3 + y_f8 * x_c4;
         const real r0_2 = y_f9 * x_c0 + y_f3 * x_c1 + y_f10 * x_c2 - y_f11 * x_c3 - y_f12 * x_c4;
@@ -278,8 +277,8 @@ static void uvu_2_0_2(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], s0_0 = y_c0 * w_c0;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u], s0_0 = y_c0 * w_c0;
         z_[u] = z_[u] + s0_0 * x_c0, z_[n + u] = z_[n + u] + s0_0 * x_c1;
         z_[2 * n + u] = z_[2 * n + u] + s0_0 * x_c2, z_[3 * n + u] = z_[3 * n + u] + s0_0 * x_c3;
         z_[4 * n + u] = z_[4 * n + u] + s0_0 * x_c4;
@@ -296,9 +295,9 @@ static void uvu_2_2_2(int64_t n, const real *restrict x_, const real *restrict y
     const real y_f4 = s0_0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
     const real y_f8 = K2_7 * y_c4, y_f9 = s0_0 + K3_14 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
         z_[u] = z_[u] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3;
         z_[n + u] = z_[n + u] + y_f1 * u0_0 + y_f4 * u0_1 + y_f5 * u0_2 + y_f6 * u0_3 - y_f3 * u0_4;
         z_[2 * n + u] = z_[2 * n + u] - y_f2 * u0_0 + y_f5 * u0_1 + y_f0 * u0_2 + y_f7 * u0_3 - y_f8 * u0_4;
@@ -317,9 +316,9 @@ static void uvu_2_1_3(int64_t n, const real *restrict x_, const real *restrict y
     const real y_f6 = K8_15 * y_c1, y_f7 = K2_5 * y_c0, y_f8 = K1_30 * y_c0, y_f9 = K1_5 * y_c0;
     const real y_f10 = K3_5 * y_c1, y_f11 = K1_5 * y_c2, y_f12 = K2_5 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
         z_[u] = z_[u] + y_f0 * u0_0 + y_f1 * u0_4;
         z_[n + u] = z_[n + u] + y_f2 * u0_0 + y_f3 * u0_1 + y_f4 * u0_3;
         z_[2 * n + u] = z_[2 * n + u] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2 + y_f8 * u0_4;
@@ -346,9 +345,9 @@ static void uvu_2_3_3(int64_t n, const real *restrict x_, const real *restrict y
     const real y_f20 = s3_0 + K1_8 * y_c5, y_f21 = s2_0 - K1_12 * y_c6, y_f22 = s1_0 - K1_8 * y_c2;
     const real y_f23 = s0_0 + K5_24 * y_c6, y_f24 = K5_12 * y_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
-        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
         z_[u] = z_[u] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3 - y_f4 * u0_4;
         z_[n + u] = z_[n + u] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
         z_[2 * n + u] = z_[2 * n + u] + y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2 + y_f11 * u0_3

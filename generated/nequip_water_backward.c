@@ -47,7 +47,7 @@ static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], gz_c0 = gz_[u];
         gx_[u] = gx_[u] + w_c0 * y_c0 * gz_c0;
         const real s0_0 = gz_c0 * x_c0;
         gy_[u] = gy_[u] + s0_0 * w_c0, gw_[u] = s0_0 * y_c0;
@@ -62,7 +62,7 @@ static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x_, const rea
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real w_c0 = w_[u], x_c0 = x_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
         const real u0_0 = w_c0 * x_c0, l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
         gx_[u] = gx_[u] + w_c0 * l0_0, gy_[u] = gy_[u] + u0_0 * gz_c0;
         gy_[lda + u] = gy_[lda + u] + u0_0 * gz_c1, gy_[2 * lda + u] = gy_[2 * lda + u] + u0_0 * gz_c2;
@@ -77,7 +77,7 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], s0_0 = w_c0 * y_c0;
         gx_[u] = gx_[u] + s0_0 * gz_c0, gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
         gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2;
@@ -95,7 +95,7 @@ static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1;
     const real y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
         const real s0_0 = w_c0 * gz_c0;
         gx_[u] = gx_[u] + s0_0 * y_f0, gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
         gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2, gy_[u] = gy_[u] + s0_0 * x_c0 * K1_3;
@@ -115,7 +115,7 @@ static void uvu_1_1_1(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c1;
     const real y_f2 = K1_2 * y_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
         const real u0_2 = w_c0 * x_c2, l0_0 = y_f0 * gz_c1 - y_f1 * gz_c2, l0_1 = y_f0 * gz_c0 - y_f2 * gz_c2;
         const real l0_2 = y_f1 * gz_c0 - y_f2 * gz_c1;

@@ -54,7 +54,7 @@ static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], ax_c0 = ax_[u];
         d_gz_[u] = d_gz_[u] + y_c0 * w_c0 * ax_c0 + y_c0 * cw_c0 * x_c0 + by_c0 * w_c0 * x_c0;
     }
 }
@@ -67,7 +67,7 @@ static void uvu_0_1_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], ax_c0 = ax_[u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], ax_c0 = ax_[u], u1_0 = w_c0 * x_c0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
         d_gz_[n + u] = d_gz_[n + u] + v0_0 * y_c1 + u1_0 * by_c1;
@@ -83,8 +83,8 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
         const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0, s1_0 = y_c0 * w_c0;
         d_gz_[u] = d_gz_[u] + s1_0 * ax_c0 + s0_0 * x_c0;
         d_gz_[n + u] = d_gz_[n + u] + s1_0 * ax_c1 + s0_0 * x_c1;
@@ -102,8 +102,8 @@ static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y
     const real y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1, y_f2 = K1_3 * y_c2, by_f0 = K1_3 * by_c0;
     const real by_f1 = K1_3 * by_c1, by_f2 = K1_3 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
         const real s0_0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2;
         const real s1_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
         const real s2_0 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2;
@@ -121,8 +121,8 @@ static void uvu_1_1_1(int64_t n, const real *restrict x_, const real *restrict y
     const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c1, y_f2 = K1_2 * y_c0, by_f0 = K1_2 * by_c2;
     const real by_f1 = K1_2 * by_c1, by_f2 = K1_2 * by_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], u1_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], u1_0 = w_c0 * x_c0;
         const real u1_1 = w_c0 * x_c1, u1_2 = w_c0 * x_c2, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
         const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
         d_gz_[u] = d_gz_[u] + y_f0 * v0_1 - y_f1 * v0_2 + by_f0 * u1_1 - by_f1 * u1_2;
@@ -203,7 +203,7 @@ static void uvu_0_0_0_2(int64_t n, const real *restrict x_, const real *restrict
 {
     const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], ax_c0 = ax_[u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], gz_c0 = gz_[u], ax_c0 = ax_[u];
         d_x_[u] = d_x_[u] + w_c0 * by_c0 * gz_c0 + cw_c0 * y_c0 * gz_c0;
         const real s0_0 = gz_c0 * ax_c0, s1_0 = gz_c0 * x_c0;
         d_y_[u] = d_y_[u] + s0_0 * w_c0 + s1_0 * cw_c0, d_w_[u] = s1_0 * by_c0 + s0_0 * y_c0;
@@ -219,8 +219,9 @@ static void uvu_0_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real ax_c0 = ax_[u], cw_c0 = cw_[u], l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
+        const real gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u];
+        const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2;
         const real l1_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
         d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
         const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
@@ -238,9 +239,9 @@ static void uvu_1_0_1_2(int64_t n, const real *restrict x_, const real *restrict
 {
     const real y_c0 = y_[0], by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
-        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
         d_x_[u] = d_x_[u] + s0_0 * gz_c0, d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
         d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2;
         const real s1_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
@@ -260,8 +261,8 @@ static void uvu_1_1_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1, y_f2 = K1_3 * y_c2, by_f0 = K1_3 * by_c0;
     const real by_f1 = K1_3 * by_c1, by_f2 = K1_3 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
-        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u];
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real gz_c0 = gz_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
         const real s0_0 = w_c0 * gz_c0, s1_0 = cw_c0 * gz_c0;
         d_x_[u] = d_x_[u] + s0_0 * by_f0 + s1_0 * y_f0;
         d_x_[n + u] = d_x_[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
@@ -287,9 +288,9 @@ static void uvu_1_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c1, y_f2 = K1_2 * y_c0, by_f0 = K1_2 * by_c2;
     const real by_f1 = K1_2 * by_c1, by_f2 = K1_2 * by_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], gz_c0 = gz_[u];
-        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
-        const real ax_c2 = ax_[2 * n + u], cw_c0 = cw_[u], l0_0 = by_f0 * gz_c1 - by_f1 * gz_c2;
+        const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u];
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], l0_0 = by_f0 * gz_c1 - by_f1 * gz_c2;
         const real l0_1 = by_f0 * gz_c0 - by_f2 * gz_c2, l0_2 = by_f1 * gz_c0 - by_f2 * gz_c1;
         const real l1_0 = y_f0 * gz_c1 - y_f1 * gz_c2, l1_1 = y_f0 * gz_c0 - y_f2 * gz_c2;
         const real l1_2 = y_f1 * gz_c0 - y_f2 * gz_c1;

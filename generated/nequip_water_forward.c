@@ -44,7 +44,7 @@ static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u];
         z_[u] = z_[u] + y_c0 * w_c0 * x_c0;
     }
 }
@@ -56,7 +56,7 @@ static void uvu_0_1_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], x_c0 = x_[u], u0_0 = w_c0 * x_c0;
         z_[u] = z_[u] + u0_0 * y_c0, z_[n + u] = z_[n + u] + u0_0 * y_c1;
         z_[2 * n + u] = z_[2 * n + u] + u0_0 * y_c2;
     }
@@ -69,7 +69,7 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], s0_0 = y_c0 * w_c0;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], s0_0 = y_c0 * w_c0;
         z_[u] = z_[u] + s0_0 * x_c0, z_[n + u] = z_[n + u] + s0_0 * x_c1;
         z_[2 * n + u] = z_[2 * n + u] + s0_0 * x_c2;
     }
@@ -83,7 +83,7 @@ static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_3 * y_c0, y_f1 = K1_3 * y_c1;
     const real y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u];
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
         z_[u] = z_[u] + w_c0 * r0_0;
     }
@@ -97,7 +97,7 @@ static void uvu_1_1_1(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_f0 = K1_2 * y_c2, y_f1 = K1_2 * y_c1;
     const real y_f2 = K1_2 * y_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], w_c0 = w_[u], u0_0 = w_c0 * x_c0;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], u0_0 = w_c0 * x_c0;
         const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
         z_[u] = z_[u] + y_f0 * u0_1 - y_f1 * u0_2, z_[n + u] = z_[n + u] - y_f0 * u0_0 + y_f2 * u0_2;
         z_[2 * n + u] = z_[2 * n + u] + y_f1 * u0_0 - y_f2 * u0_1;

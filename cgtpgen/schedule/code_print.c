@@ -252,11 +252,14 @@ static void print_loads(struct declarations *d, bool item)
 {
     const struct code_printer *p = d->p;
     int *node = NEW_ARRAY(p->out->arena, int, p->code->nodes + 1);
-    for (int in = 0; in < p->code->recipe->inputs; in++)
-        for (int i = 0, n = loaded(p, in, item, node); i < n; i++)
-            declare(d, false, "const real ",
-                    arena_printf(p->out->arena, "%s = %s", p->name[node[i]],
-                                 p->place(p->context, in, p->code->node[node[i]].b)));
+    const struct recipe *r = p->code->recipe;
+    for (int weights = 1; weights >= 0; weights--) /* first, as they may come from farther away */
+        for (int in = 0; in < r->inputs; in++)
+            for (int i = 0, n = (r->input[in].role == ROLE_W) == weights ? loaded(p, in, item, node) : 0;
+                 i < n; i++)
+                declare(d, false, "const real ",
+                        arena_printf(p->out->arena, "%s = %s", p->name[node[i]],
+                                     p->place(p->context, in, p->code->node[node[i]].b)));
 }
 
 static void print_named(struct declarations *d, int number, bool item)

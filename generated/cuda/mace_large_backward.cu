@@ -203,7 +203,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = form; 2 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p0, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u], w_c0 = w_v[u], gz_c0 = gz_s0[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s0[u], gz_c0 = gz_s0[u];
                     gx_s0[u] = gx_s0[u] + w_c0 * y_[0] * gz_c0;
                     const real s0_0 = gz_c0 * x_c0;
                     gy_[0] = gy_[0] + s0_0 * w_c0, gw_v[u] = s0_0 * y_[0];
@@ -213,8 +213,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 6 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p4, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u], gz_c0 = gz_s4[u * 3], gz_c1 = gz_s4[u * 3 + 1];
+                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
+                    const real x_c2 = x_s1[u * 3 + 2], gz_c0 = gz_s4[u * 3], gz_c1 = gz_s4[u * 3 + 1];
                     const real gz_c2 = gz_s4[u * 3 + 2], s0_0 = w_c0 * y_[0];
                     gx_s1[u * 3] = gx_s1[u * 3] + s0_0 * gz_c0;
                     gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + s0_0 * gz_c1;
@@ -228,8 +228,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                * 10 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p11, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
+                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
                     const real gz_c0 = gz_s11[u * 5], gz_c1 = gz_s11[u * 5 + 1], gz_c2 = gz_s11[u * 5 + 2];
                     const real gz_c3 = gz_s11[u * 5 + 3], gz_c4 = gz_s11[u * 5 + 4], s0_0 = w_c0 * y_[0];
                     gx_s2[u * 5] = gx_s2[u * 5] + s0_0 * gz_c0;
@@ -246,7 +246,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 6 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p3, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u], w_c0 = w_v[u], gz_c0 = gz_s3[u * 3], gz_c1 = gz_s3[u * 3 + 1];
+                    const real w_c0 = w_v[u], x_c0 = x_s0[u], gz_c0 = gz_s3[u * 3], gz_c1 = gz_s3[u * 3 + 1];
                     const real gz_c2 = gz_s3[u * 3 + 2], u0_0 = w_c0 * x_c0;
                     const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
                     gx_s0[u] = gx_s0[u] + w_c0 * l0_0, gy_[1] = gy_[1] + u0_0 * gz_c0;
@@ -258,8 +258,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                * 8 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p1, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u], gz_c0 = gz_s1[u], s0_0 = w_c0 * gz_c0;
+                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
+                    const real x_c2 = x_s1[u * 3 + 2], gz_c0 = gz_s1[u], s0_0 = w_c0 * gz_c0;
                     gx_s1[u * 3] = gx_s1[u * 3] + s0_0 * y_[1];
                     gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + s0_0 * y_[2];
                     gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + s0_0 * y_[3], gy_[1] = gy_[1] + s0_0 * x_c0;
@@ -274,8 +274,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 const real y_f3 = K4_1 * y_[2];
                 cgtp_load_lane(w_v, at.w_p9, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u], gz_c0 = gz_s9[u * 5], gz_c1 = gz_s9[u * 5 + 1];
+                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
+                    const real x_c2 = x_s1[u * 3 + 2], gz_c0 = gz_s9[u * 5], gz_c1 = gz_s9[u * 5 + 1];
                     const real gz_c2 = gz_s9[u * 5 + 2], gz_c3 = gz_s9[u * 5 + 3], gz_c4 = gz_s9[u * 5 + 4];
                     const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
                     const real l0_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[1] * gz_c2 - y_[1] * gz_c4;
@@ -296,8 +296,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
                 cgtp_load_lane(w_v, at.w_p6, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
+                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
                     const real gz_c0 = gz_s6[u * 3], gz_c1 = gz_s6[u * 3 + 1], gz_c2 = gz_s6[u * 3 + 2];
                     const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
                     const real u0_4 = w_c0 * x_c4, l0_0 = y_[3] * gz_c0 + y_[1] * gz_c2;
@@ -322,8 +322,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 const real y_f6 = K12_1 * y_[3];
                 cgtp_load_lane(w_v, at.w_p15, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
+                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
                     const real gz_c0 = gz_s15[u * 7], gz_c1 = gz_s15[u * 7 + 1], gz_c2 = gz_s15[u * 7 + 2];
                     const real gz_c3 = gz_s15[u * 7 + 3], gz_c4 = gz_s15[u * 7 + 4];
                     const real gz_c5 = gz_s15[u * 7 + 5], gz_c6 = gz_s15[u * 7 + 6], u0_0 = w_c0 * x_c0;
@@ -353,7 +353,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form; 10 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p8, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u], w_c0 = w_v[u], gz_c0 = gz_s8[u * 5], gz_c1 = gz_s8[u * 5 + 1];
+                    const real w_c0 = w_v[u], x_c0 = x_s0[u], gz_c0 = gz_s8[u * 5], gz_c1 = gz_s8[u * 5 + 1];
                     const real gz_c2 = gz_s8[u * 5 + 2], gz_c3 = gz_s8[u * 5 + 3], gz_c4 = gz_s8[u * 5 + 4];
                     const real u0_0 = w_c0 * x_c0;
                     const real l0_0 = y_[4] * gz_c0 + y_[5] * gz_c1 + y_[6] * gz_c2 + y_[7] * gz_c3
@@ -369,8 +369,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 const real s0_0 = K1_3 * y_[6], y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
                 cgtp_load_lane(w_v, at.w_p5, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u], gz_c0 = gz_s5[u * 3], gz_c1 = gz_s5[u * 3 + 1];
+                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
+                    const real x_c2 = x_s1[u * 3 + 2], gz_c0 = gz_s5[u * 3], gz_c1 = gz_s5[u * 3 + 1];
                     const real gz_c2 = gz_s5[u * 3 + 2], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
                     const real u0_2 = w_c0 * x_c2, l0_0 = y_f0 * gz_c0 - y_[5] * gz_c1 - y_[4] * gz_c2;
                     const real l0_1 = y_[5] * gz_c0 + y_f3 * gz_c1 + y_[7] * gz_c2;
@@ -393,8 +393,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 const real y_f6 = K3_1 * y_[6], y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
                 cgtp_load_lane(w_v, at.w_p14, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u], gz_c0 = gz_s14[u * 7], gz_c1 = gz_s14[u * 7 + 1];
+                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
+                    const real x_c2 = x_s1[u * 3 + 2], gz_c0 = gz_s14[u * 7], gz_c1 = gz_s14[u * 7 + 1];
                     const real gz_c2 = gz_s14[u * 7 + 2], gz_c3 = gz_s14[u * 7 + 3];
                     const real gz_c4 = gz_s14[u * 7 + 4], gz_c5 = gz_s14[u * 7 + 5];
                     const real gz_c6 = gz_s14[u * 7 + 6], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
@@ -423,8 +423,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                * 14 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p2, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
+                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
                     const real gz_c0 = gz_s2[u], s0_0 = w_c0 * gz_c0;
                     gx_s2[u * 5] = gx_s2[u * 5] + s0_0 * y_[4];
                     gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + s0_0 * y_[5];
@@ -446,8 +446,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 const real y_f11 = K1_3 * y_[7], y_f12 = s0_0 + y_[8];
                 cgtp_load_lane(w_v, at.w_p12, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
+                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
                     const real gz_c0 = gz_s12[u * 5], gz_c1 = gz_s12[u * 5 + 1], gz_c2 = gz_s12[u * 5 + 2];
                     const real gz_c3 = gz_s12[u * 5 + 3], gz_c4 = gz_s12[u * 5 + 4], u0_0 = w_c0 * x_c0;
                     const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
@@ -481,7 +481,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                * 14 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p13, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u], w_c0 = w_v[u], gz_c0 = gz_s13[u * 7];
+                    const real w_c0 = w_v[u], x_c0 = x_s0[u], gz_c0 = gz_s13[u * 7];
                     const real gz_c1 = gz_s13[u * 7 + 1], gz_c2 = gz_s13[u * 7 + 2];
                     const real gz_c3 = gz_s13[u * 7 + 3], gz_c4 = gz_s13[u * 7 + 4];
                     const real gz_c5 = gz_s13[u * 7 + 5], gz_c6 = gz_s13[u * 7 + 6], u0_0 = w_c0 * x_c0;
@@ -503,8 +503,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 const real y_f13 = y_[15] - K1_15 * y_[13];
                 cgtp_load_lane(w_v, at.w_p10, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u], gz_c0 = gz_s10[u * 5], gz_c1 = gz_s10[u * 5 + 1];
+                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
+                    const real x_c2 = x_s1[u * 3 + 2], gz_c0 = gz_s10[u * 5], gz_c1 = gz_s10[u * 5 + 1];
                     const real gz_c2 = gz_s10[u * 5 + 2], gz_c3 = gz_s10[u * 5 + 3];
                     const real gz_c4 = gz_s10[u * 5 + 4], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
                     const real u0_2 = w_c0 * x_c2;
@@ -539,8 +539,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 const real y_f12 = s0_0 - K10_1 * y_[14], y_f13 = y_[13] - K15_1 * y_[15];
                 cgtp_load_lane(w_v, at.w_p7, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
+                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
                     const real gz_c0 = gz_s7[u * 3], gz_c1 = gz_s7[u * 3 + 1], gz_c2 = gz_s7[u * 3 + 2];
                     const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
                     const real u0_4 = w_c0 * x_c4, l0_0 = y_f0 * gz_c0 - y_[10] * gz_c1 - y_f10 * gz_c2;
@@ -581,8 +581,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 const real y_f23 = y_[13] + K5_3 * y_[15], y_f24 = K5_1 * y_[15];
                 cgtp_load_lane(w_v, at.w_p16, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
+                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
                     const real gz_c0 = gz_s16[u * 7], gz_c1 = gz_s16[u * 7 + 1], gz_c2 = gz_s16[u * 7 + 2];
                     const real gz_c3 = gz_s16[u * 7 + 3], gz_c4 = gz_s16[u * 7 + 4];
                     const real gz_c5 = gz_s16[u * 7 + 5], gz_c6 = gz_s16[u * 7 + 6], u0_0 = w_c0 * x_c0;

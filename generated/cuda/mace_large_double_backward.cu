@@ -268,8 +268,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane;
             real d_w_v[1]; /* of the path at hand */
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = form; 8 fma, 6 mul per channel */
-                const real x_c0 = x_s0[0], w_c0 = at.w_p0[lane], gz_c0 = gz_s0[0], ax_c0 = ax_s0[0];
-                const real cw_c0 = at.cw_p0[lane], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
+                const real w_c0 = at.w_p0[lane], cw_c0 = at.cw_p0[lane], x_c0 = x_s0[0], gz_c0 = gz_s0[0];
+                const real ax_c0 = ax_s0[0], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
                 d_gz_s0[0] = d_gz_s0[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
                 d_x_s0[0] = d_x_s0[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
                 const real s2_0 = gz_c0 * ax_c0, s3_0 = gz_c0 * x_c0;
@@ -277,9 +277,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 cgtp_store_stream<1>(d_w_out, d_w_v);
             }
             { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 18 fma, 6 mul per channel */
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = at.w_p4[lane];
-                const real gz_c0 = gz_s4[0], gz_c1 = gz_s4[1], gz_c2 = gz_s4[2], ax_c0 = ax_s1[0];
-                const real ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], cw_c0 = at.cw_p4[lane];
+                const real w_c0 = at.w_p4[lane], cw_c0 = at.cw_p4[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
+                const real x_c2 = x_s1[2], gz_c0 = gz_s4[0], gz_c1 = gz_s4[1], gz_c2 = gz_s4[2];
+                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
                 const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0, s1_0 = y_[0] * w_c0;
                 d_gz_s4[0] = d_gz_s4[0] + s1_0 * ax_c0 + s0_0 * x_c0;
                 d_gz_s4[1] = d_gz_s4[1] + s1_0 * ax_c1 + s0_0 * x_c1;
@@ -293,8 +293,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 cgtp_store_stream<1>(d_w_out + 512, d_w_v);
             }
             { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 17 fma, 5 mul per channel */
-                const real x_c0 = x_s0[0], w_c0 = at.w_p3[lane], gz_c0 = gz_s3[0], gz_c1 = gz_s3[1];
-                const real gz_c2 = gz_s3[2], ax_c0 = ax_s0[0], cw_c0 = at.cw_p3[lane], u2_0 = w_c0 * x_c0;
+                const real w_c0 = at.w_p3[lane], cw_c0 = at.cw_p3[lane], x_c0 = x_s0[0], gz_c0 = gz_s3[0];
+                const real gz_c1 = gz_s3[1], gz_c2 = gz_s3[2], ax_c0 = ax_s0[0], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
                 const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
                 const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
@@ -308,9 +308,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             }
             { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
                * 22 fma, 6 mul per channel */
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = at.w_p1[lane];
-                const real gz_c0 = gz_s1[0], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
-                const real cw_c0 = at.cw_p1[lane], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
+                const real w_c0 = at.w_p1[lane], cw_c0 = at.cw_p1[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
+                const real x_c2 = x_s1[2], gz_c0 = gz_s1[0], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1];
+                const real ax_c2 = ax_s1[2], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
                 const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
                 d_gz_s1[0] = d_gz_s1[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
@@ -326,10 +326,10 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K1_2 x2, K1_6,
                * K1_2 x2}[k]; 63 fma, 14 mul per channel; 2 mul per item */
                 const real y_f3 = K4_1 * y_[2], by_f3 = K4_1 * by_[2];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = at.w_p9[lane];
-                const real gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], gz_c3 = gz_s9[3];
-                const real gz_c4 = gz_s9[4], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
-                const real cw_c0 = at.cw_p9[lane], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
+                const real w_c0 = at.w_p9[lane], cw_c0 = at.cw_p9[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
+                const real x_c2 = x_s1[2], gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2];
+                const real gz_c3 = gz_s9[3], gz_c4 = gz_s9[4], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1];
+                const real ax_c2 = ax_s1[2], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
                 const real l0_0 = by_[3] * gz_c0 + by_[2] * gz_c1 - by_[1] * gz_c2 - by_[1] * gz_c4;
                 const real l0_1 = by_[1] * gz_c1 + by_f3 * gz_c2 + by_[3] * gz_c3;
                 const real l0_2 = by_[1] * gz_c0 - by_[3] * gz_c2 + by_[2] * gz_c3 + by_[3] * gz_c4;
@@ -355,9 +355,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 cgtp_store_stream<1>(d_w_out + 1152, d_w_v);
             }
             { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form; 27 fma, 5 mul per channel */
-                const real x_c0 = x_s0[0], w_c0 = at.w_p8[lane], gz_c0 = gz_s8[0], gz_c1 = gz_s8[1];
-                const real gz_c2 = gz_s8[2], gz_c3 = gz_s8[3], gz_c4 = gz_s8[4], ax_c0 = ax_s0[0];
-                const real cw_c0 = at.cw_p8[lane], u2_0 = w_c0 * x_c0;
+                const real w_c0 = at.w_p8[lane], cw_c0 = at.cw_p8[lane], x_c0 = x_s0[0], gz_c0 = gz_s8[0];
+                const real gz_c1 = gz_s8[1], gz_c2 = gz_s8[2], gz_c3 = gz_s8[3], gz_c4 = gz_s8[4];
+                const real ax_c0 = ax_s0[0], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[4] * gz_c0 + by_[5] * gz_c1 + by_[6] * gz_c2 + by_[7] * gz_c3
                     + by_[8] * gz_c4;
                 const real l1_0 = y_[4] * gz_c0 + y_[5] * gz_c1 + y_[6] * gz_c2 + y_[7] * gz_c3
@@ -379,9 +379,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 const real s0_0 = K1_3 * y_[6], y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
                 const real s1_0 = K1_3 * by_[6], by_f0 = s1_0 + by_[8], by_f3 = K4_3 * by_[6];
                 const real by_f5 = s1_0 - by_[8];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = at.w_p5[lane];
-                const real gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2], ax_c0 = ax_s1[0];
-                const real ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], cw_c0 = at.cw_p5[lane], u2_0 = w_c0 * x_c0;
+                const real w_c0 = at.w_p5[lane], cw_c0 = at.cw_p5[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
+                const real x_c2 = x_s1[2], gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2];
+                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], u2_0 = w_c0 * x_c0;
                 const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
                 const real l0_0 = by_f0 * gz_c0 - by_[5] * gz_c1 - by_[4] * gz_c2;
                 const real l0_1 = by_[5] * gz_c0 + by_f3 * gz_c1 + by_[7] * gz_c2;
@@ -415,10 +415,10 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 const real y_f6 = K3_1 * y_[6], y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
                 const real s1_0 = K12_1 * by_[6], by_f4 = s1_0 + by_[8], by_f5 = K16_1 * by_[5];
                 const real by_f6 = K3_1 * by_[6], by_f7 = K16_1 * by_[7], by_f8 = s1_0 - by_[8];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = at.w_p14[lane];
-                const real gz_c0 = gz_s14[0], gz_c1 = gz_s14[1], gz_c2 = gz_s14[2], gz_c3 = gz_s14[3];
-                const real gz_c4 = gz_s14[4], gz_c5 = gz_s14[5], gz_c6 = gz_s14[6], ax_c0 = ax_s1[0];
-                const real ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], cw_c0 = at.cw_p14[lane], u2_0 = w_c0 * x_c0;
+                const real w_c0 = at.w_p14[lane], cw_c0 = at.cw_p14[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
+                const real x_c2 = x_s1[2], gz_c0 = gz_s14[0], gz_c1 = gz_s14[1], gz_c2 = gz_s14[2];
+                const real gz_c3 = gz_s14[3], gz_c4 = gz_s14[4], gz_c5 = gz_s14[5], gz_c6 = gz_s14[6];
+                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], u2_0 = w_c0 * x_c0;
                 const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
                 const real l0_0 = by_[8] * gz_c0 + by_[7] * gz_c1 + by_f4 * gz_c2 - by_[5] * gz_c3
                     - by_[4] * gz_c4 - by_[5] * gz_c5 - by_[4] * gz_c6;
@@ -460,9 +460,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             }
             { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form;
                * 37 fma, 5 mul per channel */
-                const real x_c0 = x_s0[0], w_c0 = at.w_p13[lane], gz_c0 = gz_s13[0], gz_c1 = gz_s13[1];
-                const real gz_c2 = gz_s13[2], gz_c3 = gz_s13[3], gz_c4 = gz_s13[4], gz_c5 = gz_s13[5];
-                const real gz_c6 = gz_s13[6], ax_c0 = ax_s0[0], cw_c0 = at.cw_p13[lane], u2_0 = w_c0 * x_c0;
+                const real w_c0 = at.w_p13[lane], cw_c0 = at.cw_p13[lane], x_c0 = x_s0[0], gz_c0 = gz_s13[0];
+                const real gz_c1 = gz_s13[1], gz_c2 = gz_s13[2], gz_c3 = gz_s13[3], gz_c4 = gz_s13[4];
+                const real gz_c5 = gz_s13[5], gz_c6 = gz_s13[6], ax_c0 = ax_s0[0], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[9] * gz_c0 + by_[10] * gz_c1 + by_[11] * gz_c2 + by_[12] * gz_c3
                     + by_[13] * gz_c4 + by_[14] * gz_c5 + by_[15] * gz_c6;
                 const real l1_0 = y_[9] * gz_c0 + y_[10] * gz_c1 + y_[11] * gz_c2 + y_[12] * gz_c3
@@ -493,11 +493,10 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 const real by_f3 = s1_0 + by_[14], by_f4 = K8_5 * by_[11], by_f7 = K3_2 * by_[12];
                 const real by_f9 = K8_5 * by_[13], by_f10 = s1_0 - by_[14], by_f11 = by_[9] + K1_15 * by_[11];
                 const real by_f12 = K2_3 * by_[14], by_f13 = by_[15] - K1_15 * by_[13];
-                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2], w_c0 = at.w_p10[lane];
-                const real gz_c0 = gz_s10[0], gz_c1 = gz_s10[1], gz_c2 = gz_s10[2], gz_c3 = gz_s10[3];
-                const real gz_c4 = gz_s10[4], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
-                const real cw_c0 = at.cw_p10[lane], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2;
+                const real w_c0 = at.w_p10[lane], cw_c0 = at.cw_p10[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
+                const real x_c2 = x_s1[2], gz_c0 = gz_s10[0], gz_c1 = gz_s10[1], gz_c2 = gz_s10[2];
+                const real gz_c3 = gz_s10[3], gz_c4 = gz_s10[4], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1];
+                const real ax_c2 = ax_s1[2], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
                 const real l0_0 = by_f0 * gz_c0 + by_f3 * gz_c1 - by_[11] * gz_c2 - by_[10] * gz_c3
                     - by_f11 * gz_c4;
                 const real l0_1 = by_f1 * gz_c0 + by_f4 * gz_c1 + by_f7 * gz_c2 + by_f9 * gz_c3
@@ -648,11 +647,11 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             real d_w_v[1]; /* of the path at hand */
             { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form;
                * 28 fma, 6 mul per channel */
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
-                const real w_c0 = at.w_p11[lane], gz_c0 = gz_s11[0], gz_c1 = gz_s11[1], gz_c2 = gz_s11[2];
-                const real gz_c3 = gz_s11[3], gz_c4 = gz_s11[4], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
-                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], cw_c0 = at.cw_p11[lane];
-                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0, s1_0 = y_[0] * w_c0;
+                const real w_c0 = at.w_p11[lane], cw_c0 = at.cw_p11[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
+                const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s11[0];
+                const real gz_c1 = gz_s11[1], gz_c2 = gz_s11[2], gz_c3 = gz_s11[3], gz_c4 = gz_s11[4];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
+                const real ax_c4 = ax_s2[4], s0_0 = y_[0] * cw_c0 + by_[0] * w_c0, s1_0 = y_[0] * w_c0;
                 d_gz_s11[0] = d_gz_s11[0] + s1_0 * ax_c0 + s0_0 * x_c0;
                 d_gz_s11[1] = d_gz_s11[1] + s1_0 * ax_c1 + s0_0 * x_c1;
                 d_gz_s11[2] = d_gz_s11[2] + s1_0 * ax_c2 + s0_0 * x_c2;
@@ -672,10 +671,10 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                * 69 fma, 24 mul per channel; 6 mul per item */
                 const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
                 const real by_f2 = K1_3 * by_[1], by_f4 = K4_3 * by_[2], by_f5 = K1_3 * by_[3];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
-                const real w_c0 = at.w_p6[lane], gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4], cw_c0 = at.cw_p6[lane], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1;
+                const real w_c0 = at.w_p6[lane], cw_c0 = at.cw_p6[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
+                const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s6[0], gz_c1 = gz_s6[1];
+                const real gz_c2 = gz_s6[2], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
+                const real ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1;
                 const real u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_[3] * gz_c0 + by_[1] * gz_c2, l0_1 = by_[2] * gz_c0 + by_[1] * gz_c1;
                 const real l0_2 = by_f2 * gz_c0 - by_f4 * gz_c1 + by_f5 * gz_c2;
@@ -709,12 +708,12 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 const real y_f3 = K16_1 * y_[2], y_f4 = K12_1 * y_[1], y_f5 = K3_1 * y_[2];
                 const real y_f6 = K12_1 * y_[3], by_f3 = K16_1 * by_[2], by_f4 = K12_1 * by_[1];
                 const real by_f5 = K3_1 * by_[2], by_f6 = K12_1 * by_[3];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
-                const real w_c0 = at.w_p15[lane], gz_c0 = gz_s15[0], gz_c1 = gz_s15[1], gz_c2 = gz_s15[2];
-                const real gz_c3 = gz_s15[3], gz_c4 = gz_s15[4], gz_c5 = gz_s15[5], gz_c6 = gz_s15[6];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4], cw_c0 = at.cw_p15[lane], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
+                const real w_c0 = at.w_p15[lane], cw_c0 = at.cw_p15[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
+                const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s15[0];
+                const real gz_c1 = gz_s15[1], gz_c2 = gz_s15[2], gz_c3 = gz_s15[3], gz_c4 = gz_s15[4];
+                const real gz_c5 = gz_s15[5], gz_c6 = gz_s15[6], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
+                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_[3] * gz_c0 + by_[2] * gz_c1 - by_[3] * gz_c2 - by_[1] * gz_c4
                     - by_[1] * gz_c6;
                 const real l0_1 = by_[3] * gz_c1 + by_f3 * gz_c2 - by_[1] * gz_c3 - by_[1] * gz_c5;
@@ -761,9 +760,9 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             }
             { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = form * {K1_5}[k];
                * 36 fma, 6 mul per channel */
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
-                const real w_c0 = at.w_p2[lane], gz_c0 = gz_s2[0], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
-                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], cw_c0 = at.cw_p2[lane];
+                const real w_c0 = at.w_p2[lane], cw_c0 = at.cw_p2[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
+                const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s2[0], ax_c0 = ax_s2[0];
+                const real ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4];
                 const real s0_0 = y_[4] * ax_c0 + y_[5] * ax_c1 + y_[6] * ax_c2 + y_[7] * ax_c3
                     + y_[8] * ax_c4;
                 const real s1_0 = y_[4] * x_c0 + y_[5] * x_c1 + y_[6] * x_c2 + y_[7] * x_c3 + y_[8] * x_c4;
@@ -791,12 +790,12 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 const real by_f3 = K3_4 * by_[5], s1_0 = K1_3 * by_[6], by_f5 = s1_0 - by_[8];
                 const real by_f6 = K1_3 * by_[5], by_f8 = K1_4 * by_[5], by_f9 = K1_4 * by_[7];
                 const real by_f11 = K1_3 * by_[7], by_f12 = s1_0 + by_[8];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
-                const real w_c0 = at.w_p12[lane], gz_c0 = gz_s12[0], gz_c1 = gz_s12[1], gz_c2 = gz_s12[2];
-                const real gz_c3 = gz_s12[3], gz_c4 = gz_s12[4], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
-                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], cw_c0 = at.cw_p12[lane];
-                const real u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3;
-                const real u2_4 = w_c0 * x_c4;
+                const real w_c0 = at.w_p12[lane], cw_c0 = at.cw_p12[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
+                const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s12[0];
+                const real gz_c1 = gz_s12[1], gz_c2 = gz_s12[2], gz_c3 = gz_s12[3], gz_c4 = gz_s12[4];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
+                const real ax_c4 = ax_s2[4], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
+                const real u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_[6] * gz_c0 - by_[7] * gz_c1 + by_[4] * gz_c2 - by_[5] * gz_c3;
                 const real l0_1 = by_f1 * gz_c0 + by_f5 * gz_c1 + by_f8 * gz_c2 + by_[4] * gz_c3
                     - by_f3 * gz_c4;
@@ -858,10 +857,10 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 const real by_f7 = K9_5 * by_[12], by_f8 = K8_5 * by_[13], by_f10 = s3_0 - by_[11];
                 const real by_f11 = K12_1 * by_[13], by_f12 = s2_0 - K10_1 * by_[14];
                 const real by_f13 = by_[13] - K15_1 * by_[15];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
-                const real w_c0 = at.w_p7[lane], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1], gz_c2 = gz_s7[2];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4], cw_c0 = at.cw_p7[lane], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1;
+                const real w_c0 = at.w_p7[lane], cw_c0 = at.cw_p7[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
+                const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1];
+                const real gz_c2 = gz_s7[2], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
+                const real ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1;
                 const real u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_f0 * gz_c0 - by_[10] * gz_c1 - by_f10 * gz_c2;
                 const real l0_1 = by_f1 * gz_c0 - by_f6 * gz_c1 - by_f3 * gz_c2;
@@ -924,12 +923,12 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 const real by_f19 = K3_4 * by_[13], by_f20 = s4_0 + K5_8 * by_[14];
                 const real by_f21 = by_[13] - K5_12 * by_[15], by_f22 = s3_0 - by_[11];
                 const real by_f23 = by_[13] + K5_3 * by_[15], by_f24 = K5_1 * by_[15];
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4];
-                const real w_c0 = at.w_p16[lane], gz_c0 = gz_s16[0], gz_c1 = gz_s16[1], gz_c2 = gz_s16[2];
-                const real gz_c3 = gz_s16[3], gz_c4 = gz_s16[4], gz_c5 = gz_s16[5], gz_c6 = gz_s16[6];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4], cw_c0 = at.cw_p16[lane], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
+                const real w_c0 = at.w_p16[lane], cw_c0 = at.cw_p16[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
+                const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s16[0];
+                const real gz_c1 = gz_s16[1], gz_c2 = gz_s16[2], gz_c3 = gz_s16[3], gz_c4 = gz_s16[4];
+                const real gz_c5 = gz_s16[5], gz_c6 = gz_s16[6], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
+                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_[13] * gz_c0 + by_f5 * gz_c1 - by_f8 * gz_c2 + by_[10] * gz_c3
                     + by_f18 * gz_c4 - by_[11] * gz_c6;
                 const real l0_1 = by_f1 * gz_c0 + by_f6 * gz_c1 + by_f9 * gz_c2 + by_f14 * gz_c3

@@ -177,15 +177,15 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = form; 1 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p0, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s0[u];
                     z_s0[u] = z_s0[u] + y_[0] * w_c0 * x_c0;
                 }
             }
             { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 3 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p4, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u], s0_0 = y_[0] * w_c0;
+                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
+                    const real x_c2 = x_s1[u * 3 + 2], s0_0 = y_[0] * w_c0;
                     z_s4[u * 3] = z_s4[u * 3] + s0_0 * x_c0, z_s4[u * 3 + 1] = z_s4[u * 3 + 1] + s0_0 * x_c1;
                     z_s4[u * 3 + 2] = z_s4[u * 3 + 2] + s0_0 * x_c2;
                 }
@@ -193,8 +193,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
             { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form; 5 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p11, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
+                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
                     const real s0_0 = y_[0] * w_c0;
                     z_s11[u * 5] = z_s11[u * 5] + s0_0 * x_c0;
                     z_s11[u * 5 + 1] = z_s11[u * 5 + 1] + s0_0 * x_c1;
@@ -206,7 +206,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
             { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 3 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p3, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u], w_c0 = w_v[u], u0_0 = w_c0 * x_c0;
+                    const real w_c0 = w_v[u], x_c0 = x_s0[u], u0_0 = w_c0 * x_c0;
                     z_s3[u * 3] = z_s3[u * 3] + u0_0 * y_[1];
                     z_s3[u * 3 + 1] = z_s3[u * 3 + 1] + u0_0 * y_[2];
                     z_s3[u * 3 + 2] = z_s3[u * 3 + 2] + u0_0 * y_[3];
@@ -216,8 +216,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                * 3 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p1, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u], r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
+                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
+                    const real x_c2 = x_s1[u * 3 + 2], r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                     z_s1[u] = z_s1[u] + w_c0 * r0_0;
                 }
             }
@@ -226,8 +226,9 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                 const real y_f3 = K4_1 * y_[2];
                 cgtp_load_lane(w_v, at.w_p9, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
+                    const real x_c2 = x_s1[u * 3 + 2], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
                     z_s9[u * 5] = z_s9[u * 5] + y_[3] * u0_0 + y_[1] * u0_2;
                     z_s9[u * 5 + 1] = z_s9[u * 5 + 1] + y_[2] * u0_0 + y_[1] * u0_1;
                     z_s9[u * 5 + 2] = z_s9[u * 5 + 2] - y_[1] * u0_0 + y_f3 * u0_1 - y_[3] * u0_2;
@@ -240,8 +241,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                 const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
                 cgtp_load_lane(w_v, at.w_p6, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
+                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
                     const real r0_0 = y_[3] * x_c0 + y_[2] * x_c1 - y_f2 * x_c2 - y_[1] * x_c4;
                     const real r0_1 = y_[1] * x_c1 + y_f4 * x_c2 + y_[3] * x_c3;
                     const real r0_2 = y_[1] * x_c0 - y_f5 * x_c2 + y_[2] * x_c3 + y_[3] * x_c4;
@@ -255,8 +256,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                 const real y_f6 = K12_1 * y_[3];
                 cgtp_load_lane(w_v, at.w_p15, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
+                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
                     const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
                     const real u0_4 = w_c0 * x_c4;
                     z_s15[u * 7] = z_s15[u * 7] + y_[3] * u0_0 + y_[1] * u0_4;
@@ -273,7 +274,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
             { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form; 5 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p8, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u], w_c0 = w_v[u], u0_0 = w_c0 * x_c0;
+                    const real w_c0 = w_v[u], x_c0 = x_s0[u], u0_0 = w_c0 * x_c0;
                     z_s8[u * 5] = z_s8[u * 5] + u0_0 * y_[4];
                     z_s8[u * 5 + 1] = z_s8[u * 5 + 1] + u0_0 * y_[5];
                     z_s8[u * 5 + 2] = z_s8[u * 5 + 2] + u0_0 * y_[6];
@@ -286,8 +287,9 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                 const real s0_0 = K1_3 * y_[6], y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
                 cgtp_load_lane(w_v, at.w_p5, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
+                    const real x_c2 = x_s1[u * 3 + 2], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
                     z_s5[u * 3] = z_s5[u * 3] - y_f0 * u0_0 + y_[5] * u0_1 + y_[4] * u0_2;
                     z_s5[u * 3 + 1] = z_s5[u * 3 + 1] + y_[5] * u0_0 + y_f3 * u0_1 + y_[7] * u0_2;
                     z_s5[u * 3 + 2] = z_s5[u * 3 + 2] + y_[4] * u0_0 + y_[7] * u0_1 - y_f5 * u0_2;
@@ -299,8 +301,9 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                 const real y_f6 = K3_1 * y_[6], y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
                 cgtp_load_lane(w_v, at.w_p14, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
+                    const real x_c2 = x_s1[u * 3 + 2], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
                     z_s14[u * 7] = z_s14[u * 7] + y_[8] * u0_0 + y_[4] * u0_2;
                     z_s14[u * 7 + 1] = z_s14[u * 7 + 1] + y_[7] * u0_0 + y_[4] * u0_1 + y_[5] * u0_2;
                     z_s14[u * 7 + 2] = z_s14[u * 7 + 2] + y_f4 * u0_0 + y_f5 * u0_1 - y_[4] * u0_2;
@@ -314,8 +317,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                * 5 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p2, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
+                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
                     const real r0_0 = y_[4] * x_c0 + y_[5] * x_c1 + y_[6] * x_c2 + y_[7] * x_c3
                         + y_[8] * x_c4;
                     z_s2[u] = z_s2[u] + w_c0 * r0_0;
@@ -328,8 +331,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                 const real y_f11 = K1_3 * y_[7], y_f12 = s0_0 + y_[8];
                 cgtp_load_lane(w_v, at.w_p12, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
+                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
                     const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
                     const real u0_4 = w_c0 * x_c4;
                     z_s12[u * 5] = z_s12[u * 5] - y_[6] * u0_0 + y_f1 * u0_1 - y_[4] * u0_2 + y_f3 * u0_3;
@@ -346,7 +349,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
             { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form; 7 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p13, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s0[u], w_c0 = w_v[u], u0_0 = w_c0 * x_c0;
+                    const real w_c0 = w_v[u], x_c0 = x_s0[u], u0_0 = w_c0 * x_c0;
                     z_s13[u * 7] = z_s13[u * 7] + u0_0 * y_[9];
                     z_s13[u * 7 + 1] = z_s13[u * 7 + 1] + u0_0 * y_[10];
                     z_s13[u * 7 + 2] = z_s13[u * 7 + 2] + u0_0 * y_[11];
@@ -365,8 +368,9 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                 const real y_f13 = y_[15] - K1_15 * y_[13];
                 cgtp_load_lane(w_v, at.w_p10, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
-                    const real w_c0 = w_v[u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
+                    const real x_c2 = x_s1[u * 3 + 2], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
                     z_s10[u * 5] = z_s10[u * 5] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2;
                     z_s10[u * 5 + 1] = z_s10[u * 5 + 1] - y_f3 * u0_0 + y_f4 * u0_1 + y_[10] * u0_2;
                     z_s10[u * 5 + 2] = z_s10[u * 5 + 2] + y_[11] * u0_0 + y_f7 * u0_1 + y_[13] * u0_2;
@@ -383,8 +387,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                 const real y_f12 = s0_0 - K10_1 * y_[14], y_f13 = y_[13] - K15_1 * y_[15];
                 cgtp_load_lane(w_v, at.w_p7, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
+                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
                     const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 - y_f2 * x_c2 - y_f3 * x_c3 - y_f4 * x_c4;
                     const real r0_1 = y_[10] * x_c0 + y_f6 * x_c1 + y_f7 * x_c2 + y_f8 * x_c3 + y_[14] * x_c4;
                     const real r0_2 = y_f10 * x_c0 + y_f3 * x_c1 + y_f11 * x_c2 - y_f12 * x_c3 - y_f13 * x_c4;
@@ -405,8 +409,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                 const real y_f23 = y_[13] + K5_3 * y_[15], y_f24 = K5_1 * y_[15];
                 cgtp_load_lane(w_v, at.w_p16, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
-                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4], w_c0 = w_v[u];
+                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
+                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
                     const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
                     const real u0_4 = w_c0 * x_c4;
                     z_s16[u * 7] = z_s16[u * 7] - y_[13] * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3

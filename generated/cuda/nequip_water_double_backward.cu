@@ -183,8 +183,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             real *const d_w_out = l.d_w_ + edge * 320 + lane;
             real d_w_v[1]; /* of the path at hand */
             { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = form; 8 fma, 6 mul per channel */
-                const real x_c0 = x_s0[0], w_c0 = at.w_p0[lane], gz_c0 = gz_s0[0], ax_c0 = ax_s0[0];
-                const real cw_c0 = at.cw_p0[lane], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
+                const real w_c0 = at.w_p0[lane], cw_c0 = at.cw_p0[lane], x_c0 = x_s0[0], gz_c0 = gz_s0[0];
+                const real ax_c0 = ax_s0[0], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
                 d_gz_s0[0] = d_gz_s0[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
                 d_x_s0[0] = d_x_s0[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
                 const real s2_0 = gz_c0 * ax_c0, s3_0 = gz_c0 * x_c0;
@@ -192,8 +192,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 cgtp_store_stream<1>(d_w_out, d_w_v);
             }
             { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = form; 8 fma, 6 mul per channel */
-                const real x_c0 = x_s1[0], w_c0 = at.w_p2[lane], gz_c0 = gz_s2[0], ax_c0 = ax_s1[0];
-                const real cw_c0 = at.cw_p2[lane], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
+                const real w_c0 = at.w_p2[lane], cw_c0 = at.cw_p2[lane], x_c0 = x_s1[0], gz_c0 = gz_s2[0];
+                const real ax_c0 = ax_s1[0], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
                 d_gz_s2[0] = d_gz_s2[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
                 d_x_s1[0] = d_x_s1[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
                 const real s2_0 = gz_c0 * ax_c0, s3_0 = gz_c0 * x_c0;
@@ -201,9 +201,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 cgtp_store_stream<1>(d_w_out + 64, d_w_v);
             }
             { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 18 fma, 6 mul per channel */
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = at.w_p4[lane];
-                const real gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2], ax_c0 = ax_s2[0];
-                const real ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], cw_c0 = at.cw_p4[lane];
+                const real w_c0 = at.w_p4[lane], cw_c0 = at.cw_p4[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
+                const real x_c2 = x_s2[2], gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
                 const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0, s1_0 = y_[0] * w_c0;
                 d_gz_s5[0] = d_gz_s5[0] + s1_0 * ax_c0 + s0_0 * x_c0;
                 d_gz_s5[1] = d_gz_s5[1] + s1_0 * ax_c1 + s0_0 * x_c1;
@@ -217,9 +217,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 cgtp_store_stream<1>(d_w_out + 128, d_w_v);
             }
             { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form; 18 fma, 6 mul per channel */
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = at.w_p7[lane];
-                const real gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], ax_c0 = ax_s3[0];
-                const real ax_c1 = ax_s3[1], ax_c2 = ax_s3[2], cw_c0 = at.cw_p7[lane];
+                const real w_c0 = at.w_p7[lane], cw_c0 = at.cw_p7[lane], x_c0 = x_s3[0], x_c1 = x_s3[1];
+                const real x_c2 = x_s3[2], gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2];
+                const real ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2];
                 const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0, s1_0 = y_[0] * w_c0;
                 d_gz_s9[0] = d_gz_s9[0] + s1_0 * ax_c0 + s0_0 * x_c0;
                 d_gz_s9[1] = d_gz_s9[1] + s1_0 * ax_c1 + s0_0 * x_c1;
@@ -233,8 +233,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 cgtp_store_stream<1>(d_w_out + 224, d_w_v);
             }
             { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form; 17 fma, 5 mul per channel */
-                const real x_c0 = x_s0[0], w_c0 = at.w_p1[lane], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1];
-                const real gz_c2 = gz_s7[2], ax_c0 = ax_s0[0], cw_c0 = at.cw_p1[lane], u2_0 = w_c0 * x_c0;
+                const real w_c0 = at.w_p1[lane], cw_c0 = at.cw_p1[lane], x_c0 = x_s0[0], gz_c0 = gz_s7[0];
+                const real gz_c1 = gz_s7[1], gz_c2 = gz_s7[2], ax_c0 = ax_s0[0], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
                 const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
                 const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
@@ -247,8 +247,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 cgtp_store_stream<1>(d_w_out + 32, d_w_v);
             }
             { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 17 fma, 5 mul per channel */
-                const real x_c0 = x_s1[0], w_c0 = at.w_p3[lane], gz_c0 = gz_s4[0], gz_c1 = gz_s4[1];
-                const real gz_c2 = gz_s4[2], ax_c0 = ax_s1[0], cw_c0 = at.cw_p3[lane], u2_0 = w_c0 * x_c0;
+                const real w_c0 = at.w_p3[lane], cw_c0 = at.cw_p3[lane], x_c0 = x_s1[0], gz_c0 = gz_s4[0];
+                const real gz_c1 = gz_s4[1], gz_c2 = gz_s4[2], ax_c0 = ax_s1[0], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
                 const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
                 const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
@@ -262,9 +262,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             }
             { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
                * 22 fma, 6 mul per channel */
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = at.w_p5[lane];
-                const real gz_c0 = gz_s3[0], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
-                const real cw_c0 = at.cw_p5[lane], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
+                const real w_c0 = at.w_p5[lane], cw_c0 = at.cw_p5[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
+                const real x_c2 = x_s2[2], gz_c0 = gz_s3[0], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
+                const real ax_c2 = ax_s2[2], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
                 const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
                 d_gz_s3[0] = d_gz_s3[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
@@ -279,9 +279,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             }
             { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_2 x3}[k];
                * 38 fma, 13 mul, 1 neg per channel */
-                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], w_c0 = at.w_p6[lane];
-                const real gz_c0 = gz_s8[0], gz_c1 = gz_s8[1], gz_c2 = gz_s8[2], ax_c0 = ax_s2[0];
-                const real ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], cw_c0 = at.cw_p6[lane], u2_0 = w_c0 * x_c0;
+                const real w_c0 = at.w_p6[lane], cw_c0 = at.cw_p6[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
+                const real x_c2 = x_s2[2], gz_c0 = gz_s8[0], gz_c1 = gz_s8[1], gz_c2 = gz_s8[2];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], u2_0 = w_c0 * x_c0;
                 const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, l0_0 = by_[3] * gz_c1 - by_[2] * gz_c2;
                 const real l0_1 = by_[3] * gz_c0 - by_[1] * gz_c2, l0_2 = by_[2] * gz_c0 - by_[1] * gz_c1;
                 const real l1_0 = y_[3] * gz_c1 - y_[2] * gz_c2, l1_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
@@ -302,9 +302,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             }
             { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
                * 22 fma, 6 mul per channel */
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = at.w_p8[lane];
-                const real gz_c0 = gz_s1[0], ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2];
-                const real cw_c0 = at.cw_p8[lane], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
+                const real w_c0 = at.w_p8[lane], cw_c0 = at.cw_p8[lane], x_c0 = x_s3[0], x_c1 = x_s3[1];
+                const real x_c2 = x_s3[2], gz_c0 = gz_s1[0], ax_c0 = ax_s3[0], ax_c1 = ax_s3[1];
+                const real ax_c2 = ax_s3[2], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
                 const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
                 d_gz_s1[0] = d_gz_s1[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
@@ -319,9 +319,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             }
             { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_2 x3}[k];
                * 38 fma, 13 mul, 1 neg per channel */
-                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2], w_c0 = at.w_p9[lane];
-                const real gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2], ax_c0 = ax_s3[0];
-                const real ax_c1 = ax_s3[1], ax_c2 = ax_s3[2], cw_c0 = at.cw_p9[lane], u2_0 = w_c0 * x_c0;
+                const real w_c0 = at.w_p9[lane], cw_c0 = at.cw_p9[lane], x_c0 = x_s3[0], x_c1 = x_s3[1];
+                const real x_c2 = x_s3[2], gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
+                const real ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2], u2_0 = w_c0 * x_c0;
                 const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, l0_0 = by_[3] * gz_c1 - by_[2] * gz_c2;
                 const real l0_1 = by_[3] * gz_c0 - by_[1] * gz_c2, l0_2 = by_[2] * gz_c0 - by_[1] * gz_c1;
                 const real l1_0 = y_[3] * gz_c1 - y_[2] * gz_c2, l1_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
