@@ -8,8 +8,8 @@
  *   z receiver  128x0e+128x0e+128x0e+128x1o+128x1o+128x1o+128x1o+128x1o+128x2e+128x2e+128x2e+128x2e+128x2e+
  *               128x3o+128x3o+128x3o+128x3o
  */
-#ifndef CGTP_mace_large_H
-#define CGTP_mace_large_H
+#ifndef CGTP_PRODUCT_mace_large_H
+#define CGTP_PRODUCT_mace_large_H
 
 #include "cgtp.h"
 
@@ -57,8 +57,8 @@ extern "C" {
  *   z = Q_g(x, y, w), summed over the items of a receiver
  * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], z [receivers, 9088]
  * At least 8768 bytes per item. */
-cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
-                               float *z, void *workspace, size_t workspace_bytes, cgtp_stream stream);
+cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
+                               float *z_, void *workspace, size_t workspace_bytes, cgtp_stream stream);
 size_t mace_large_forward_workspace(const cgtp_graph *graph);
 
 /* backward:
@@ -68,8 +68,8 @@ size_t mace_large_forward_workspace(const cgtp_graph *graph);
  * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], gz [receivers, 9088], gx [senders, 1152]
  *         gy [edges, 16], gw [edges, 2176]
  * At least 17536 bytes per item. */
-cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
-                                const float *gz, float *gx, float *gy, float *gw, void *workspace,
+cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
+                                const float *gz_, float *gx_, float *gy_, float *gw_, void *workspace,
                                 size_t workspace_bytes, cgtp_stream stream);
 size_t mace_large_backward_workspace(const cgtp_graph *graph);
 
@@ -82,9 +82,9 @@ size_t mace_large_backward_workspace(const cgtp_graph *graph);
  *         by [edges, 16], cw [edges, 2176], d_gz [receivers, 9088], d_x [senders, 1152], d_y [edges, 16]
  *         d_w [edges, 2176]
  * At least 26304 bytes per item. */
-cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x, const float *y,
-                                       const float *w, const float *gz, const float *ax, const float *by,
-                                       const float *cw, float *d_gz, float *d_x, float *d_y, float *d_w,
+cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,
+                                       const float *w_, const float *gz_, const float *ax_, const float *by_,
+                                       const float *cw_, float *d_gz_, float *d_x_, float *d_y_, float *d_w_,
                                        void *workspace, size_t workspace_bytes, cgtp_stream stream);
 size_t mace_large_double_backward_workspace(const cgtp_graph *graph);
 

@@ -16,14 +16,14 @@ typedef float real;
 /* A launch: the caller's arrays and the parts of the workspace. */
 struct launch {
     const cgtp_graph *graph;
-    const real *x;
-    const real *y;
-    const real *w;
-    const real *gz;
-    real *gx;
-    real *gy;
-    real *gw;
-    real *x_t;
+    const real *x_;
+    const real *y_;
+    const real *w_;
+    const real *gz_;
+    real *gx_;
+    real *gy_;
+    real *gw_;
+    real *x_turned;
     real *scratch_loops;
 };
 
@@ -60,12 +60,12 @@ static const real K3_20 = 0x1.8c97fp-2f; /* sqrt(3/20) */
 static const real K4_15 = 0x1.08654ap-1f; /* sqrt(4/15) */
 
 /* Segments of a row of x: offset, channels, components. */
-static const struct cgtp_segment segments_x[] = {
+static const struct cgtp_segment xsegments[] = {
     {0, 128, 1}, {128, 128, 3}, {512, 128, 5},
 };
 
 /* Segments of a row of z: offset, channels, components. */
-static const struct cgtp_segment segments_z[] = {
+static const struct cgtp_segment zsegments[] = {
     {0, 128, 1}, {128, 128, 1}, {256, 128, 1}, {384, 128, 3}, {768, 128, 3},
     {1152, 128, 3}, {1536, 128, 3}, {1920, 128, 3}, {2304, 128, 5}, {2944, 128, 5},
     {3584, 128, 5}, {4224, 128, 5}, {4864, 128, 5}, {5504, 128, 7}, {6400, 128, 7},
@@ -73,684 +73,695 @@ static const struct cgtp_segment segments_z[] = {
 };
 
 /* (l1, l2, l3) = (0, 0, 0), a = 1, M from y: 2 fma, 3 mul per channel. */
-static void uvu_0_0_0(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      const real *restrict gz, real *restrict gx, real *restrict gy, real *restrict gw)
+static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict gz_, real *restrict gx_, real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0];
+    const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u];
-        gx[u] = gx[u] + w_0 * y_0 * gz_0;
-        const real s0_0 = gz_0 * x_0;
-        gy[u] = gy[u] + s0_0 * w_0;
-        gw[u] = s0_0 * y_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u];
+        gx_[u] = gx_[u] + w_c0 * y_c0 * gz_c0;
+        const real s0_0 = gz_c0 * x_c0;
+        gy_[u] = gy_[u] + s0_0 * w_c0;
+        gw_[u] = s0_0 * y_c0;
     }
 }
 
 /* (l1, l2, l3) = (0, 1, 1), a = sqrt(3), M from y: 6 fma, 3 mul per channel. */
-static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real l0_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2;
-        gx[u] = gx[u] + w_0 * l0_0;
-        gy[u] = gy[u] + u0_0 * gz_0;
-        gy[lda + u] = gy[lda + u] + u0_0 * gz_1;
-        gy[2 * lda + u] = gy[2 * lda + u] + u0_0 * gz_2;
-        gw[u] = x_0 * l0_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real u0_0 = w_c0 * x_c0;
+        const real l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
+        gx_[u] = gx_[u] + w_c0 * l0_0;
+        gy_[u] = gy_[u] + u0_0 * gz_c0;
+        gy_[lda + u] = gy_[lda + u] + u0_0 * gz_c1;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + u0_0 * gz_c2;
+        gw_[u] = x_c0 * l0_0;
     }
 }
 
 /* (l1, l2, l3) = (0, 2, 2), a = sqrt(5), M from y: 10 fma, 3 mul per channel. */
-static void uvu_0_2_2(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_0_2_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real l0_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2 + y_3 * gz_3 + y_4 * gz_4;
-        gx[u] = gx[u] + w_0 * l0_0;
-        gy[u] = gy[u] + u0_0 * gz_0;
-        gy[lda + u] = gy[lda + u] + u0_0 * gz_1;
-        gy[2 * lda + u] = gy[2 * lda + u] + u0_0 * gz_2;
-        gy[3 * lda + u] = gy[3 * lda + u] + u0_0 * gz_3;
-        gy[4 * lda + u] = gy[4 * lda + u] + u0_0 * gz_4;
-        gw[u] = x_0 * l0_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real u0_0 = w_c0 * x_c0;
+        const real l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2 + y_c3 * gz_c3 + y_c4 * gz_c4;
+        gx_[u] = gx_[u] + w_c0 * l0_0;
+        gy_[u] = gy_[u] + u0_0 * gz_c0;
+        gy_[lda + u] = gy_[lda + u] + u0_0 * gz_c1;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + u0_0 * gz_c2;
+        gy_[3 * lda + u] = gy_[3 * lda + u] + u0_0 * gz_c3;
+        gy_[4 * lda + u] = gy_[4 * lda + u] + u0_0 * gz_c4;
+        gw_[u] = x_c0 * l0_0;
     }
 }
 
 /* (l1, l2, l3) = (0, 3, 3), a = sqrt(7), M from y: 14 fma, 3 mul per channel. */
-static void uvu_0_3_3(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_0_3_3(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real l0_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2 + y_3 * gz_3 + y_4 * gz_4
-            + y_5 * gz_5 + y_6 * gz_6;
-        gx[u] = gx[u] + w_0 * l0_0;
-        gy[u] = gy[u] + u0_0 * gz_0;
-        gy[lda + u] = gy[lda + u] + u0_0 * gz_1;
-        gy[2 * lda + u] = gy[2 * lda + u] + u0_0 * gz_2;
-        gy[3 * lda + u] = gy[3 * lda + u] + u0_0 * gz_3;
-        gy[4 * lda + u] = gy[4 * lda + u] + u0_0 * gz_4;
-        gy[5 * lda + u] = gy[5 * lda + u] + u0_0 * gz_5;
-        gy[6 * lda + u] = gy[6 * lda + u] + u0_0 * gz_6;
-        gw[u] = x_0 * l0_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
+        const real gz_c6 = gz_[6 * n + u];
+        const real u0_0 = w_c0 * x_c0;
+        const real l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2 + y_c3 * gz_c3 + y_c4 * gz_c4
+            + y_c5 * gz_c5 + y_c6 * gz_c6;
+        gx_[u] = gx_[u] + w_c0 * l0_0;
+        gy_[u] = gy_[u] + u0_0 * gz_c0;
+        gy_[lda + u] = gy_[lda + u] + u0_0 * gz_c1;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + u0_0 * gz_c2;
+        gy_[3 * lda + u] = gy_[3 * lda + u] + u0_0 * gz_c3;
+        gy_[4 * lda + u] = gy_[4 * lda + u] + u0_0 * gz_c4;
+        gy_[5 * lda + u] = gy_[5 * lda + u] + u0_0 * gz_c5;
+        gy_[6 * lda + u] = gy_[6 * lda + u] + u0_0 * gz_c6;
+        gw_[u] = x_c0 * l0_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = 1, M from y: 8 fma, 6 mul per channel; 3 mul per item. */
-static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_3 * y_0;
-    const real y_f1 = K1_3 * y_1;
-    const real y_f2 = K1_3 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_3 * y_c0;
+    const real y_f1 = K1_3 * y_c1;
+    const real y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u];
-        const real s0_0 = w_0 * gz_0;
-        gx[u] = gx[u] + s0_0 * y_f0;
-        gx[n + u] = gx[n + u] + s0_0 * y_f1;
-        gx[2 * n + u] = gx[2 * n + u] + s0_0 * y_f2;
-        gy[u] = gy[u] + s0_0 * x_0 * K1_3;
-        gy[lda + u] = gy[lda + u] + s0_0 * x_1 * K1_3;
-        gy[2 * lda + u] = gy[2 * lda + u] + s0_0 * x_2 * K1_3;
-        const real s1_0 = x_0 * y_f0 + x_1 * y_f1 + x_2 * y_f2;
-        gw[u] = gz_0 * s1_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u];
+        const real s0_0 = w_c0 * gz_c0;
+        gx_[u] = gx_[u] + s0_0 * y_f0;
+        gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2;
+        gy_[u] = gy_[u] + s0_0 * x_c0 * K1_3;
+        gy_[lda + u] = gy_[lda + u] + s0_0 * x_c1 * K1_3;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + s0_0 * x_c2 * K1_3;
+        const real s1_0 = x_c0 * y_f0 + x_c1 * y_f1 + x_c2 * y_f2;
+        gw_[u] = gz_c0 * s1_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 0, 1), a = sqrt(3), M from y: 6 fma, 3 mul per channel. */
-static void uvu_1_0_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      const real *restrict gz, real *restrict gx, real *restrict gy, real *restrict gw)
+static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict gz_, real *restrict gx_, real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0];
+    const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real s0_0 = w_0 * y_0;
-        gx[u] = gx[u] + s0_0 * gz_0;
-        gx[n + u] = gx[n + u] + s0_0 * gz_1;
-        gx[2 * n + u] = gx[2 * n + u] + s0_0 * gz_2;
-        const real s1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-        gy[u] = gy[u] + w_0 * s1_0;
-        gw[u] = y_0 * s1_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real s0_0 = w_c0 * y_c0;
+        gx_[u] = gx_[u] + s0_0 * gz_c0;
+        gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2;
+        const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+        gy_[u] = gy_[u] + w_c0 * s1_0;
+        gw_[u] = y_c0 * s1_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 2, 1), a = sqrt(3), M from y: 22 fma, 13 mul, 1 neg per channel; 2 fma, 5 mul per item. */
-static void uvu_1_2_1(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_1_2_1(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real s0_0 = K1_10 * y_2;
-    const real y_f0 = s0_0 + K3_10 * y_4;
-    const real y_f1 = K3_10 * y_1;
-    const real y_f2 = K3_10 * y_0;
-    const real y_f3 = K2_5 * y_2;
-    const real y_f4 = K3_10 * y_3;
-    const real y_f5 = s0_0 - K3_10 * y_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real s0_0 = K1_10 * y_c2;
+    const real y_f0 = s0_0 + K3_10 * y_c4;
+    const real y_f1 = K3_10 * y_c1;
+    const real y_f2 = K3_10 * y_c0;
+    const real y_f3 = K2_5 * y_c2;
+    const real y_f4 = K3_10 * y_c3;
+    const real y_f5 = s0_0 - K3_10 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real l0_0 = y_f0 * gz_0 - y_f1 * gz_1 - y_f2 * gz_2;
-        const real l0_1 = y_f1 * gz_0 + y_f3 * gz_1 + y_f4 * gz_2;
-        const real l0_2 = y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-        gx[u] = gx[u] - w_0 * l0_0;
-        gx[n + u] = gx[n + u] + w_0 * l0_1;
-        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
-        const real q1_0 = u0_0 * gz_0;
-        const real q1_1 = u0_0 * gz_1 + u0_1 * gz_0;
-        const real q1_2 = u0_0 * gz_2 + u0_2 * gz_0;
-        const real q1_4 = u0_1 * gz_2 + u0_2 * gz_1;
-        const real q1_5 = u0_2 * gz_2;
-        gy[u] = gy[u] + K3_10 * q1_2;
-        gy[lda + u] = gy[lda + u] + K3_10 * q1_1;
-        gy[2 * lda + u] = gy[2 * lda + u] - K1_10 * q1_0 + u0_1 * gz_1 * K2_5 - K1_10 * q1_5;
-        gy[3 * lda + u] = gy[3 * lda + u] + K3_10 * q1_4;
-        gy[4 * lda + u] = gy[4 * lda + u] - K3_10 * q1_0 + K3_10 * q1_5;
-        gw[u] = -x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        const real l0_0 = y_f0 * gz_c0 - y_f1 * gz_c1 - y_f2 * gz_c2;
+        const real l0_1 = y_f1 * gz_c0 + y_f3 * gz_c1 + y_f4 * gz_c2;
+        const real l0_2 = y_f2 * gz_c0 + y_f4 * gz_c1 - y_f5 * gz_c2;
+        gx_[u] = gx_[u] - w_c0 * l0_0;
+        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
+        const real q1_0 = u0_0 * gz_c0;
+        const real q1_1 = u0_0 * gz_c1 + u0_1 * gz_c0;
+        const real q1_2 = u0_0 * gz_c2 + u0_2 * gz_c0;
+        const real q1_4 = u0_1 * gz_c2 + u0_2 * gz_c1;
+        const real q1_5 = u0_2 * gz_c2;
+        gy_[u] = gy_[u] + K3_10 * q1_2;
+        gy_[lda + u] = gy_[lda + u] + K3_10 * q1_1;
+        gy_[2 * lda + u] = gy_[2 * lda + u] - K1_10 * q1_0 + u0_1 * gz_c1 * K2_5 - K1_10 * q1_5;
+        gy_[3 * lda + u] = gy_[3 * lda + u] + K3_10 * q1_4;
+        gy_[4 * lda + u] = gy_[4 * lda + u] - K3_10 * q1_0 + K3_10 * q1_5;
+        gw_[u] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 2), a = sqrt(5), M from y: 24 fma, 13 mul per channel; 6 mul per item. */
-static void uvu_1_1_2(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_2 * y_2;
-    const real y_f1 = K1_2 * y_0;
-    const real y_f2 = K1_2 * y_1;
-    const real y_f3 = K1_6 * y_0;
-    const real y_f4 = K2_3 * y_1;
-    const real y_f5 = K1_6 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_2 * y_c2;
+    const real y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_2 * y_c1;
+    const real y_f3 = K1_6 * y_c0;
+    const real y_f4 = K2_3 * y_c1;
+    const real y_f5 = K1_6 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f3 * gz_2 - y_f1 * gz_4;
-        const real l0_1 = y_f1 * gz_1 + y_f4 * gz_2 + y_f0 * gz_3;
-        const real l0_2 = y_f1 * gz_0 - y_f5 * gz_2 + y_f2 * gz_3 + y_f0 * gz_4;
-        gx[u] = gx[u] + w_0 * l0_0;
-        gx[n + u] = gx[n + u] + w_0 * l0_1;
-        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
-        const real q1_0 = u0_0 * gz_0 + u0_1 * gz_3 + u0_2 * gz_4;
-        const real q1_1 = u0_0 * gz_4 - u0_1 * gz_1 - u0_2 * gz_0;
-        const real q1_2 = u0_0 * gz_1 + u0_2 * gz_3;
-        gy[u] = gy[u] - K1_2 * q1_1 - u0_0 * gz_2 * K1_6;
-        gy[lda + u] = gy[lda + u] + K1_2 * q1_2 + u0_1 * gz_2 * K2_3;
-        gy[2 * lda + u] = gy[2 * lda + u] + K1_2 * q1_0 - u0_2 * gz_2 * K1_6;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        const real l0_0 = y_f0 * gz_c0 + y_f2 * gz_c1 - y_f3 * gz_c2 - y_f1 * gz_c4;
+        const real l0_1 = y_f1 * gz_c1 + y_f4 * gz_c2 + y_f0 * gz_c3;
+        const real l0_2 = y_f1 * gz_c0 - y_f5 * gz_c2 + y_f2 * gz_c3 + y_f0 * gz_c4;
+        gx_[u] = gx_[u] + w_c0 * l0_0;
+        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
+        const real q1_0 = u0_0 * gz_c0 + u0_1 * gz_c3 + u0_2 * gz_c4;
+        const real q1_1 = u0_0 * gz_c4 - u0_1 * gz_c1 - u0_2 * gz_c0;
+        const real q1_2 = u0_0 * gz_c1 + u0_2 * gz_c3;
+        gy_[u] = gy_[u] - K1_2 * q1_1 - u0_0 * gz_c2 * K1_6;
+        gy_[lda + u] = gy_[lda + u] + K1_2 * q1_2 + u0_1 * gz_c2 * K2_3;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + K1_2 * q1_0 - u0_2 * gz_c2 * K1_6;
+        gw_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
     }
 }
 
 /* (l1, l2, l3) = (1, 3, 2), a = sqrt(5), M from y: 38 fma, 20 mul, 1 neg per channel; 6 fma, 10 mul per item. */
-static void uvu_1_3_2(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_1_3_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
-    const real s0_0 = K1_42 * y_4;
-    const real y_f0 = s0_0 + K5_14 * y_6;
-    const real y_f1 = K5_21 * y_1;
-    const real s1_0 = K5_14 * y_0;
-    const real y_f2 = s1_0 - K1_42 * y_2;
-    const real s2_0 = K1_7 * y_3;
-    const real y_f3 = s2_0 + K5_21 * y_5;
-    const real y_f4 = K8_21 * y_2;
-    const real y_f5 = K2_7 * y_2;
-    const real y_f6 = K3_7 * y_3;
-    const real y_f7 = K2_7 * y_4;
-    const real y_f8 = K8_21 * y_4;
-    const real y_f9 = s2_0 - K5_21 * y_5;
-    const real y_f10 = s1_0 + K1_42 * y_2;
-    const real y_f11 = K5_21 * y_5;
-    const real y_f12 = s0_0 - K5_14 * y_6;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
+    const real s0_0 = K1_42 * y_c4;
+    const real y_f0 = s0_0 + K5_14 * y_c6;
+    const real y_f1 = K5_21 * y_c1;
+    const real s1_0 = K5_14 * y_c0;
+    const real y_f2 = s1_0 - K1_42 * y_c2;
+    const real s2_0 = K1_7 * y_c3;
+    const real y_f3 = s2_0 + K5_21 * y_c5;
+    const real y_f4 = K8_21 * y_c2;
+    const real y_f5 = K2_7 * y_c2;
+    const real y_f6 = K3_7 * y_c3;
+    const real y_f7 = K2_7 * y_c4;
+    const real y_f8 = K8_21 * y_c4;
+    const real y_f9 = s2_0 - K5_21 * y_c5;
+    const real y_f10 = s1_0 + K1_42 * y_c2;
+    const real y_f11 = K5_21 * y_c5;
+    const real y_f12 = s0_0 - K5_14 * y_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real l0_0 = y_f0 * gz_0 + y_f3 * gz_1 - y_f5 * gz_2 - y_f1 * gz_3 - y_f10 * gz_4;
-        const real l0_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f6 * gz_2 + y_f8 * gz_3 + y_f11 * gz_4;
-        const real l0_2 = y_f2 * gz_0 + y_f1 * gz_1 + y_f7 * gz_2 - y_f9 * gz_3 - y_f12 * gz_4;
-        gx[u] = gx[u] - w_0 * l0_0;
-        gx[n + u] = gx[n + u] + w_0 * l0_1;
-        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
-        const real q1_0 = u0_0 * gz_0;
-        const real q1_1 = u0_0 * gz_3 + u0_1 * gz_0 + u0_2 * gz_1;
-        const real q1_2 = u0_2 * gz_0;
-        const real q1_3 = u0_0 * gz_1;
-        const real q1_9 = u0_2 * gz_3;
-        const real q1_10 = u0_0 * gz_4;
-        const real q1_12 = u0_2 * gz_4;
-        gy[u] = gy[u] + K5_14 * q1_2 + K5_14 * q1_10;
-        gy[lda + u] = gy[lda + u] + K5_21 * q1_1;
-        gy[2 * lda + u] = gy[2 * lda + u] - K1_42 * q1_2 + u0_1 * gz_1 * K8_21 + u0_0 * gz_2 * K2_7
-            + K1_42 * q1_10;
-        gy[3 * lda + u] = gy[3 * lda + u] - K1_7 * q1_3 + u0_1 * gz_2 * K3_7 - K1_7 * q1_9;
-        gy[4 * lda + u] = gy[4 * lda + u] - K1_42 * q1_0 + u0_2 * gz_2 * K2_7 + u0_1 * gz_3 * K8_21
-            - K1_42 * q1_12;
-        gy[5 * lda + u] = gy[5 * lda + u] - K5_21 * q1_3 + K5_21 * q1_9 + u0_1 * gz_4 * K5_21;
-        gy[6 * lda + u] = gy[6 * lda + u] - K5_14 * q1_0 + K5_14 * q1_12;
-        gw[u] = -x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        const real l0_0 = y_f0 * gz_c0 + y_f3 * gz_c1 - y_f5 * gz_c2 - y_f1 * gz_c3 - y_f10 * gz_c4;
+        const real l0_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f6 * gz_c2 + y_f8 * gz_c3 + y_f11 * gz_c4;
+        const real l0_2 = y_f2 * gz_c0 + y_f1 * gz_c1 + y_f7 * gz_c2 - y_f9 * gz_c3 - y_f12 * gz_c4;
+        gx_[u] = gx_[u] - w_c0 * l0_0;
+        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
+        const real q1_0 = u0_0 * gz_c0;
+        const real q1_1 = u0_0 * gz_c3 + u0_1 * gz_c0 + u0_2 * gz_c1;
+        const real q1_2 = u0_2 * gz_c0;
+        const real q1_3 = u0_0 * gz_c1;
+        const real q1_9 = u0_2 * gz_c3;
+        const real q1_10 = u0_0 * gz_c4;
+        const real q1_12 = u0_2 * gz_c4;
+        gy_[u] = gy_[u] + K5_14 * q1_2 + K5_14 * q1_10;
+        gy_[lda + u] = gy_[lda + u] + K5_21 * q1_1;
+        gy_[2 * lda + u] = gy_[2 * lda + u] - K1_42 * q1_2 + u0_1 * gz_c1 * K8_21
+            + u0_0 * gz_c2 * K2_7 + K1_42 * q1_10;
+        gy_[3 * lda + u] = gy_[3 * lda + u] - K1_7 * q1_3 + u0_1 * gz_c2 * K3_7 - K1_7 * q1_9;
+        gy_[4 * lda + u] = gy_[4 * lda + u] - K1_42 * q1_0 + u0_2 * gz_c2 * K2_7
+            + u0_1 * gz_c3 * K8_21 - K1_42 * q1_12;
+        gy_[5 * lda + u] = gy_[5 * lda + u] - K5_21 * q1_3 + K5_21 * q1_9 + u0_1 * gz_c4 * K5_21;
+        gy_[6 * lda + u] = gy_[6 * lda + u] - K5_14 * q1_0 + K5_14 * q1_12;
+        gw_[u] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
     }
 }
 
 /* (l1, l2, l3) = (1, 2, 3), a = sqrt(7), M from y: 42 fma, 21 mul per channel; 2 fma, 13 mul per item. */
-static void uvu_1_2_3(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_1_2_3(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real y_f0 = K1_2 * y_4;
-    const real y_f1 = K1_2 * y_0;
-    const real y_f2 = K1_3 * y_3;
-    const real y_f3 = K1_3 * y_0;
-    const real y_f4 = K1_3 * y_1;
-    const real s0_0 = K2_5 * y_2;
-    const real y_f5 = s0_0 + K1_30 * y_4;
-    const real y_f6 = K8_15 * y_1;
-    const real y_f7 = K1_30 * y_0;
-    const real y_f8 = K1_5 * y_1;
-    const real y_f9 = K3_5 * y_2;
-    const real y_f10 = K1_5 * y_3;
-    const real y_f11 = K8_15 * y_3;
-    const real y_f12 = s0_0 - K1_30 * y_4;
-    const real y_f13 = K1_3 * y_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real y_f0 = K1_2 * y_c4;
+    const real y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_3 * y_c3;
+    const real y_f3 = K1_3 * y_c0;
+    const real y_f4 = K1_3 * y_c1;
+    const real s0_0 = K2_5 * y_c2;
+    const real y_f5 = s0_0 + K1_30 * y_c4;
+    const real y_f6 = K8_15 * y_c1;
+    const real y_f7 = K1_30 * y_c0;
+    const real y_f8 = K1_5 * y_c1;
+    const real y_f9 = K3_5 * y_c2;
+    const real y_f10 = K1_5 * y_c3;
+    const real y_f11 = K8_15 * y_c3;
+    const real y_f12 = s0_0 - K1_30 * y_c4;
+    const real y_f13 = K1_3 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 + y_f5 * gz_2 - y_f8 * gz_3 - y_f7 * gz_4
-            - y_f4 * gz_5 - y_f1 * gz_6;
-        const real l0_1 = y_f3 * gz_1 + y_f6 * gz_2 + y_f9 * gz_3 + y_f11 * gz_4 + y_f13 * gz_5;
-        const real l0_2 = y_f1 * gz_0 + y_f4 * gz_1 - y_f7 * gz_2 - y_f10 * gz_3 + y_f12 * gz_4
-            + y_f2 * gz_5 + y_f0 * gz_6;
-        gx[u] = gx[u] + w_0 * l0_0;
-        gx[n + u] = gx[n + u] + w_0 * l0_1;
-        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
-        const real q1_0 = u0_0 * gz_0 + u0_2 * gz_6;
-        const real q1_1 = u0_0 * gz_6 - u0_2 * gz_0;
-        const real q1_2 = u0_0 * gz_1 + u0_2 * gz_5;
-        const real q1_4 = u0_0 * gz_5 - u0_2 * gz_1;
-        const real q1_5 = u0_0 * gz_2;
-        const real q1_7 = u0_0 * gz_4 + u0_2 * gz_2;
-        const real q1_12 = u0_2 * gz_4;
-        gy[u] = gy[u] - K1_2 * q1_1 + u0_1 * gz_1 * K1_3 - K1_30 * q1_7;
-        gy[lda + u] = gy[lda + u] - K1_3 * q1_4 + u0_1 * gz_2 * K8_15 - u0_0 * gz_3 * K1_5;
-        gy[2 * lda + u] = gy[2 * lda + u] + K2_5 * q1_5 + u0_1 * gz_3 * K3_5 + K2_5 * q1_12;
-        gy[3 * lda + u] = gy[3 * lda + u] + K1_3 * q1_2 - u0_2 * gz_3 * K1_5 + u0_1 * gz_4 * K8_15;
-        gy[4 * lda + u] = gy[4 * lda + u] + K1_2 * q1_0 + K1_30 * q1_5 - K1_30 * q1_12
-            + u0_1 * gz_5 * K1_3;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
+        const real gz_c6 = gz_[6 * n + u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        const real l0_0 = y_f0 * gz_c0 + y_f2 * gz_c1 + y_f5 * gz_c2 - y_f8 * gz_c3 - y_f7 * gz_c4
+            - y_f4 * gz_c5 - y_f1 * gz_c6;
+        const real l0_1 = y_f3 * gz_c1 + y_f6 * gz_c2 + y_f9 * gz_c3 + y_f11 * gz_c4
+            + y_f13 * gz_c5;
+        const real l0_2 = y_f1 * gz_c0 + y_f4 * gz_c1 - y_f7 * gz_c2 - y_f10 * gz_c3
+            + y_f12 * gz_c4 + y_f2 * gz_c5 + y_f0 * gz_c6;
+        gx_[u] = gx_[u] + w_c0 * l0_0;
+        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
+        const real q1_0 = u0_0 * gz_c0 + u0_2 * gz_c6;
+        const real q1_1 = u0_0 * gz_c6 - u0_2 * gz_c0;
+        const real q1_2 = u0_0 * gz_c1 + u0_2 * gz_c5;
+        const real q1_4 = u0_0 * gz_c5 - u0_2 * gz_c1;
+        const real q1_5 = u0_0 * gz_c2;
+        const real q1_7 = u0_0 * gz_c4 + u0_2 * gz_c2;
+        const real q1_12 = u0_2 * gz_c4;
+        gy_[u] = gy_[u] - K1_2 * q1_1 + u0_1 * gz_c1 * K1_3 - K1_30 * q1_7;
+        gy_[lda + u] = gy_[lda + u] - K1_3 * q1_4 + u0_1 * gz_c2 * K8_15 - u0_0 * gz_c3 * K1_5;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + K2_5 * q1_5 + u0_1 * gz_c3 * K3_5 + K2_5 * q1_12;
+        gy_[3 * lda + u] = gy_[3 * lda + u] + K1_3 * q1_2 - u0_2 * gz_c3 * K1_5
+            + u0_1 * gz_c4 * K8_15;
+        gy_[4 * lda + u] = gy_[4 * lda + u] + K1_2 * q1_0 + K1_30 * q1_5 - K1_30 * q1_12
+            + u0_1 * gz_c5 * K1_3;
+        gw_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 0), a = 1, M from y: 14 fma, 8 mul per channel; 5 mul per item. */
-static void uvu_2_2_0(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_2_2_0(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real y_f0 = K1_5 * y_0;
-    const real y_f1 = K1_5 * y_1;
-    const real y_f2 = K1_5 * y_2;
-    const real y_f3 = K1_5 * y_3;
-    const real y_f4 = K1_5 * y_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real y_f0 = K1_5 * y_c0;
+    const real y_f1 = K1_5 * y_c1;
+    const real y_f2 = K1_5 * y_c2;
+    const real y_f3 = K1_5 * y_c3;
+    const real y_f4 = K1_5 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u];
-        const real s0_0 = w_0 * gz_0;
-        gx[u] = gx[u] + s0_0 * y_f0;
-        gx[n + u] = gx[n + u] + s0_0 * y_f1;
-        gx[2 * n + u] = gx[2 * n + u] + s0_0 * y_f2;
-        gx[3 * n + u] = gx[3 * n + u] + s0_0 * y_f3;
-        gx[4 * n + u] = gx[4 * n + u] + s0_0 * y_f4;
-        gy[u] = gy[u] + s0_0 * x_0 * K1_5;
-        gy[lda + u] = gy[lda + u] + s0_0 * x_1 * K1_5;
-        gy[2 * lda + u] = gy[2 * lda + u] + s0_0 * x_2 * K1_5;
-        gy[3 * lda + u] = gy[3 * lda + u] + s0_0 * x_3 * K1_5;
-        gy[4 * lda + u] = gy[4 * lda + u] + s0_0 * x_4 * K1_5;
-        const real s1_0 = x_0 * y_f0 + x_1 * y_f1 + x_2 * y_f2 + x_3 * y_f3 + x_4 * y_f4;
-        gw[u] = gz_0 * s1_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u];
+        const real s0_0 = w_c0 * gz_c0;
+        gx_[u] = gx_[u] + s0_0 * y_f0;
+        gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2;
+        gx_[3 * n + u] = gx_[3 * n + u] + s0_0 * y_f3;
+        gx_[4 * n + u] = gx_[4 * n + u] + s0_0 * y_f4;
+        gy_[u] = gy_[u] + s0_0 * x_c0 * K1_5;
+        gy_[lda + u] = gy_[lda + u] + s0_0 * x_c1 * K1_5;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + s0_0 * x_c2 * K1_5;
+        gy_[3 * lda + u] = gy_[3 * lda + u] + s0_0 * x_c3 * K1_5;
+        gy_[4 * lda + u] = gy_[4 * lda + u] + s0_0 * x_c4 * K1_5;
+        const real s1_0 = x_c0 * y_f0 + x_c1 * y_f1 + x_c2 * y_f2 + x_c3 * y_f3 + x_c4 * y_f4;
+        gw_[u] = gz_c0 * s1_0;
     }
 }
 
 /* (l1, l2, l3) = (2, 1, 1), a = sqrt(3), M from y: 26 fma, 17 mul per channel; 6 mul per item. */
-static void uvu_2_1_1(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_2_1_1(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K3_10 * y_2;
-    const real y_f1 = K3_10 * y_1;
-    const real y_f2 = K1_10 * y_0;
-    const real y_f3 = K3_10 * y_0;
-    const real y_f4 = K2_5 * y_1;
-    const real y_f5 = K1_10 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K3_10 * y_c2;
+    const real y_f1 = K3_10 * y_c1;
+    const real y_f2 = K1_10 * y_c0;
+    const real y_f3 = K3_10 * y_c0;
+    const real y_f4 = K2_5 * y_c1;
+    const real y_f5 = K1_10 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real u0_3 = w_0 * x_3;
-        const real u0_4 = w_0 * x_4;
-        const real l0_0 = y_f0 * gz_0 + y_f3 * gz_2;
-        const real l0_1 = y_f1 * gz_0 + y_f3 * gz_1;
-        const real l0_2 = y_f2 * gz_0 - y_f4 * gz_1 + y_f5 * gz_2;
-        const real l0_3 = y_f0 * gz_1 + y_f1 * gz_2;
-        const real l0_4 = y_f3 * gz_0 - y_f0 * gz_2;
-        gx[u] = gx[u] + w_0 * l0_0;
-        gx[n + u] = gx[n + u] + w_0 * l0_1;
-        gx[2 * n + u] = gx[2 * n + u] - w_0 * l0_2;
-        gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
-        gx[4 * n + u] = gx[4 * n + u] - w_0 * l0_4;
-        const real q1_0 = u0_0 * gz_0 + u0_3 * gz_1 + u0_4 * gz_2;
-        const real q1_1 = u0_1 * gz_0 + u0_3 * gz_2;
-        const real q1_3 = u0_0 * gz_2 + u0_1 * gz_1 - u0_4 * gz_0;
-        gy[u] = gy[u] - u0_2 * gz_0 * K1_10 + K3_10 * q1_3;
-        gy[lda + u] = gy[lda + u] + K3_10 * q1_1 + u0_2 * gz_1 * K2_5;
-        gy[2 * lda + u] = gy[2 * lda + u] + K3_10 * q1_0 - u0_2 * gz_2 * K1_10;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3;
+        const real u0_4 = w_c0 * x_c4;
+        const real l0_0 = y_f0 * gz_c0 + y_f3 * gz_c2;
+        const real l0_1 = y_f1 * gz_c0 + y_f3 * gz_c1;
+        const real l0_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
+        const real l0_3 = y_f0 * gz_c1 + y_f1 * gz_c2;
+        const real l0_4 = y_f3 * gz_c0 - y_f0 * gz_c2;
+        gx_[u] = gx_[u] + w_c0 * l0_0;
+        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2;
+        gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
+        gx_[4 * n + u] = gx_[4 * n + u] - w_c0 * l0_4;
+        const real q1_0 = u0_0 * gz_c0 + u0_3 * gz_c1 + u0_4 * gz_c2;
+        const real q1_1 = u0_1 * gz_c0 + u0_3 * gz_c2;
+        const real q1_3 = u0_0 * gz_c2 + u0_1 * gz_c1 - u0_4 * gz_c0;
+        gy_[u] = gy_[u] - u0_2 * gz_c0 * K1_10 + K3_10 * q1_3;
+        gy_[lda + u] = gy_[lda + u] + K3_10 * q1_1 + u0_2 * gz_c1 * K2_5;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + K3_10 * q1_0 - u0_2 * gz_c2 * K1_10;
+        gw_[u] = x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 3, 1), a = sqrt(3), M from y: 40 fma, 24 mul, 1 neg per channel; 6 fma, 10 mul per item. */
-static void uvu_2_3_1(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_2_3_1(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
-    const real s0_0 = K1_70 * y_4;
-    const real y_f0 = s0_0 + K3_14 * y_6;
-    const real s1_0 = K3_35 * y_3;
-    const real y_f1 = s1_0 + K1_7 * y_5;
-    const real y_f2 = K6_35 * y_2;
-    const real y_f3 = K1_7 * y_1;
-    const real s2_0 = K3_14 * y_0;
-    const real y_f4 = s2_0 + K1_70 * y_2;
-    const real y_f5 = K8_35 * y_2;
-    const real y_f6 = K9_35 * y_3;
-    const real y_f7 = K8_35 * y_4;
-    const real y_f8 = K1_7 * y_5;
-    const real y_f9 = s2_0 - K1_70 * y_2;
-    const real y_f10 = K6_35 * y_4;
-    const real y_f11 = s1_0 - K1_7 * y_5;
-    const real y_f12 = s0_0 - K3_14 * y_6;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
+    const real s0_0 = K1_70 * y_c4;
+    const real y_f0 = s0_0 + K3_14 * y_c6;
+    const real s1_0 = K3_35 * y_c3;
+    const real y_f1 = s1_0 + K1_7 * y_c5;
+    const real y_f2 = K6_35 * y_c2;
+    const real y_f3 = K1_7 * y_c1;
+    const real s2_0 = K3_14 * y_c0;
+    const real y_f4 = s2_0 + K1_70 * y_c2;
+    const real y_f5 = K8_35 * y_c2;
+    const real y_f6 = K9_35 * y_c3;
+    const real y_f7 = K8_35 * y_c4;
+    const real y_f8 = K1_7 * y_c5;
+    const real y_f9 = s2_0 - K1_70 * y_c2;
+    const real y_f10 = K6_35 * y_c4;
+    const real y_f11 = s1_0 - K1_7 * y_c5;
+    const real y_f12 = s0_0 - K3_14 * y_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real u0_3 = w_0 * x_3;
-        const real u0_4 = w_0 * x_4;
-        const real l0_0 = y_f0 * gz_0 - y_f3 * gz_1 - y_f9 * gz_2;
-        const real l0_1 = y_f1 * gz_0 - y_f5 * gz_1 - y_f3 * gz_2;
-        const real l0_2 = y_f2 * gz_0 + y_f6 * gz_1 + y_f10 * gz_2;
-        const real l0_3 = y_f3 * gz_0 + y_f7 * gz_1 - y_f11 * gz_2;
-        const real l0_4 = y_f4 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
-        gx[u] = gx[u] - w_0 * l0_0;
-        gx[n + u] = gx[n + u] - w_0 * l0_1;
-        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
-        gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
-        gx[4 * n + u] = gx[4 * n + u] + w_0 * l0_4;
-        const real q1_0 = u0_0 * gz_0;
-        const real q1_1 = u0_1 * gz_0;
-        const real q1_3 = u0_0 * gz_1 + u0_1 * gz_2 + u0_3 * gz_0;
-        const real q1_4 = u0_4 * gz_0;
-        const real q1_9 = u0_0 * gz_2;
-        const real q1_11 = u0_3 * gz_2;
-        const real q1_12 = u0_4 * gz_2;
-        gy[u] = gy[u] + K3_14 * q1_4 + K3_14 * q1_9;
-        gy[lda + u] = gy[lda + u] + K1_7 * q1_3;
-        gy[2 * lda + u] = gy[2 * lda + u] + u0_2 * gz_0 * K6_35 + K1_70 * q1_4
-            + u0_1 * gz_1 * K8_35 - K1_70 * q1_9;
-        gy[3 * lda + u] = gy[3 * lda + u] - K3_35 * q1_1 + u0_2 * gz_1 * K9_35 - K3_35 * q1_11;
-        gy[4 * lda + u] = gy[4 * lda + u] - K1_70 * q1_0 + u0_3 * gz_1 * K8_35
-            + u0_2 * gz_2 * K6_35 - K1_70 * q1_12;
-        gy[5 * lda + u] = gy[5 * lda + u] - K1_7 * q1_1 + u0_4 * gz_1 * K1_7 + K1_7 * q1_11;
-        gy[6 * lda + u] = gy[6 * lda + u] - K3_14 * q1_0 + K3_14 * q1_12;
-        gw[u] = -x_0 * l0_0 - x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3;
+        const real u0_4 = w_c0 * x_c4;
+        const real l0_0 = y_f0 * gz_c0 - y_f3 * gz_c1 - y_f9 * gz_c2;
+        const real l0_1 = y_f1 * gz_c0 - y_f5 * gz_c1 - y_f3 * gz_c2;
+        const real l0_2 = y_f2 * gz_c0 + y_f6 * gz_c1 + y_f10 * gz_c2;
+        const real l0_3 = y_f3 * gz_c0 + y_f7 * gz_c1 - y_f11 * gz_c2;
+        const real l0_4 = y_f4 * gz_c0 + y_f8 * gz_c1 - y_f12 * gz_c2;
+        gx_[u] = gx_[u] - w_c0 * l0_0;
+        gx_[n + u] = gx_[n + u] - w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
+        gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
+        gx_[4 * n + u] = gx_[4 * n + u] + w_c0 * l0_4;
+        const real q1_0 = u0_0 * gz_c0;
+        const real q1_1 = u0_1 * gz_c0;
+        const real q1_3 = u0_0 * gz_c1 + u0_1 * gz_c2 + u0_3 * gz_c0;
+        const real q1_4 = u0_4 * gz_c0;
+        const real q1_9 = u0_0 * gz_c2;
+        const real q1_11 = u0_3 * gz_c2;
+        const real q1_12 = u0_4 * gz_c2;
+        gy_[u] = gy_[u] + K3_14 * q1_4 + K3_14 * q1_9;
+        gy_[lda + u] = gy_[lda + u] + K1_7 * q1_3;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + u0_2 * gz_c0 * K6_35 + K1_70 * q1_4
+            + u0_1 * gz_c1 * K8_35 - K1_70 * q1_9;
+        gy_[3 * lda + u] = gy_[3 * lda + u] - K3_35 * q1_1 + u0_2 * gz_c1 * K9_35 - K3_35 * q1_11;
+        gy_[4 * lda + u] = gy_[4 * lda + u] - K1_70 * q1_0 + u0_3 * gz_c1 * K8_35
+            + u0_2 * gz_c2 * K6_35 - K1_70 * q1_12;
+        gy_[5 * lda + u] = gy_[5 * lda + u] - K1_7 * q1_1 + u0_4 * gz_c1 * K1_7 + K1_7 * q1_11;
+        gy_[6 * lda + u] = gy_[6 * lda + u] - K3_14 * q1_0 + K3_14 * q1_12;
+        gw_[u] = -x_c0 * l0_0 - x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 0, 2), a = sqrt(5), M from y: 10 fma, 3 mul per channel. */
-static void uvu_2_0_2(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      const real *restrict gz, real *restrict gx, real *restrict gy, real *restrict gw)
+static void uvu_2_0_2(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict gz_, real *restrict gx_, real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0];
+    const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u];
-        const real s0_0 = w_0 * y_0;
-        gx[u] = gx[u] + s0_0 * gz_0;
-        gx[n + u] = gx[n + u] + s0_0 * gz_1;
-        gx[2 * n + u] = gx[2 * n + u] + s0_0 * gz_2;
-        gx[3 * n + u] = gx[3 * n + u] + s0_0 * gz_3;
-        gx[4 * n + u] = gx[4 * n + u] + s0_0 * gz_4;
-        const real s1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
-        gy[u] = gy[u] + w_0 * s1_0;
-        gw[u] = y_0 * s1_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real s0_0 = w_c0 * y_c0;
+        gx_[u] = gx_[u] + s0_0 * gz_c0;
+        gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2;
+        gx_[3 * n + u] = gx_[3 * n + u] + s0_0 * gz_c3;
+        gx_[4 * n + u] = gx_[4 * n + u] + s0_0 * gz_c4;
+        const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3 + x_c4 * gz_c4;
+        gy_[u] = gy_[u] + w_c0 * s1_0;
+        gw_[u] = y_c0 * s1_0;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 2), a = sqrt(5), M from y: 52 fma, 21 mul, 1 neg per channel; 2 fma, 9 mul per item. */
-static void uvu_2_2_2(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real y_f0 = K2_7 * y_2;
-    const real y_f1 = K3_14 * y_3;
-    const real y_f2 = K2_7 * y_0;
-    const real y_f3 = K3_14 * y_1;
-    const real s0_0 = K1_14 * y_2;
-    const real y_f4 = s0_0 - K3_14 * y_4;
-    const real y_f5 = K1_14 * y_1;
-    const real y_f6 = K3_14 * y_0;
-    const real y_f7 = K1_14 * y_3;
-    const real y_f8 = K2_7 * y_4;
-    const real y_f9 = s0_0 + K3_14 * y_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real y_f0 = K2_7 * y_c2;
+    const real y_f1 = K3_14 * y_c3;
+    const real y_f2 = K2_7 * y_c0;
+    const real y_f3 = K3_14 * y_c1;
+    const real s0_0 = K1_14 * y_c2;
+    const real y_f4 = s0_0 - K3_14 * y_c4;
+    const real y_f5 = K1_14 * y_c1;
+    const real y_f6 = K3_14 * y_c0;
+    const real y_f7 = K1_14 * y_c3;
+    const real y_f8 = K2_7 * y_c4;
+    const real y_f9 = s0_0 + K3_14 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real u0_3 = w_0 * x_3;
-        const real u0_4 = w_0 * x_4;
-        const real l0_0 = y_f0 * gz_0 - y_f1 * gz_1 + y_f2 * gz_2 - y_f3 * gz_3;
-        const real l0_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 - y_f3 * gz_4;
-        const real l0_2 = y_f2 * gz_0 - y_f5 * gz_1 - y_f0 * gz_2 - y_f7 * gz_3 + y_f8 * gz_4;
-        const real l0_3 = y_f3 * gz_0 + y_f6 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3 + y_f1 * gz_4;
-        const real l0_4 = y_f3 * gz_1 + y_f8 * gz_2 - y_f1 * gz_3 + y_f0 * gz_4;
-        gx[u] = gx[u] - w_0 * l0_0;
-        gx[n + u] = gx[n + u] + w_0 * l0_1;
-        gx[2 * n + u] = gx[2 * n + u] - w_0 * l0_2;
-        gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
-        gx[4 * n + u] = gx[4 * n + u] - w_0 * l0_4;
-        const real q1_0 = u0_0 * gz_0 - u0_2 * gz_2 + u0_4 * gz_4;
-        const real q1_1 = u0_0 * gz_1 + u0_1 * gz_0 + u0_3 * gz_4 + u0_4 * gz_3;
-        const real q1_2 = u0_0 * gz_2 + u0_2 * gz_0;
-        const real q1_3 = u0_0 * gz_3 - u0_1 * gz_4 + u0_3 * gz_0 - u0_4 * gz_1;
-        const real q1_4 = u0_1 * gz_1;
-        const real q1_5 = u0_1 * gz_2 + u0_2 * gz_1;
-        const real q1_6 = u0_1 * gz_3 + u0_3 * gz_1;
-        const real q1_7 = u0_2 * gz_3 + u0_3 * gz_2;
-        const real q1_8 = u0_2 * gz_4 + u0_4 * gz_2;
-        const real q1_9 = u0_3 * gz_3;
-        gy[u] = gy[u] - K2_7 * q1_2 + K3_14 * q1_6;
-        gy[lda + u] = gy[lda + u] + K3_14 * q1_3 + K1_14 * q1_5;
-        gy[2 * lda + u] = gy[2 * lda + u] - K2_7 * q1_0 + K1_14 * q1_4 + K1_14 * q1_9;
-        gy[3 * lda + u] = gy[3 * lda + u] + K3_14 * q1_1 + K1_14 * q1_7;
-        gy[4 * lda + u] = gy[4 * lda + u] - K3_14 * q1_4 - K2_7 * q1_8 + K3_14 * q1_9;
-        gw[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3;
+        const real u0_4 = w_c0 * x_c4;
+        const real l0_0 = y_f0 * gz_c0 - y_f1 * gz_c1 + y_f2 * gz_c2 - y_f3 * gz_c3;
+        const real l0_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 - y_f3 * gz_c4;
+        const real l0_2 = y_f2 * gz_c0 - y_f5 * gz_c1 - y_f0 * gz_c2 - y_f7 * gz_c3 + y_f8 * gz_c4;
+        const real l0_3 = y_f3 * gz_c0 + y_f6 * gz_c1 + y_f7 * gz_c2 + y_f9 * gz_c3 + y_f1 * gz_c4;
+        const real l0_4 = y_f3 * gz_c1 + y_f8 * gz_c2 - y_f1 * gz_c3 + y_f0 * gz_c4;
+        gx_[u] = gx_[u] - w_c0 * l0_0;
+        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2;
+        gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
+        gx_[4 * n + u] = gx_[4 * n + u] - w_c0 * l0_4;
+        const real q1_0 = u0_0 * gz_c0 - u0_2 * gz_c2 + u0_4 * gz_c4;
+        const real q1_1 = u0_0 * gz_c1 + u0_1 * gz_c0 + u0_3 * gz_c4 + u0_4 * gz_c3;
+        const real q1_2 = u0_0 * gz_c2 + u0_2 * gz_c0;
+        const real q1_3 = u0_0 * gz_c3 - u0_1 * gz_c4 + u0_3 * gz_c0 - u0_4 * gz_c1;
+        const real q1_4 = u0_1 * gz_c1;
+        const real q1_5 = u0_1 * gz_c2 + u0_2 * gz_c1;
+        const real q1_6 = u0_1 * gz_c3 + u0_3 * gz_c1;
+        const real q1_7 = u0_2 * gz_c3 + u0_3 * gz_c2;
+        const real q1_8 = u0_2 * gz_c4 + u0_4 * gz_c2;
+        const real q1_9 = u0_3 * gz_c3;
+        gy_[u] = gy_[u] - K2_7 * q1_2 + K3_14 * q1_6;
+        gy_[lda + u] = gy_[lda + u] + K3_14 * q1_3 + K1_14 * q1_5;
+        gy_[2 * lda + u] = gy_[2 * lda + u] - K2_7 * q1_0 + K1_14 * q1_4 + K1_14 * q1_9;
+        gy_[3 * lda + u] = gy_[3 * lda + u] + K3_14 * q1_1 + K1_14 * q1_7;
+        gy_[4 * lda + u] = gy_[4 * lda + u] - K3_14 * q1_4 - K2_7 * q1_8 + K3_14 * q1_9;
+        gw_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 1, 3), a = sqrt(7), M from y: 46 fma, 24 mul per channel; 13 mul per item. */
-static void uvu_2_1_3(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_2_1_3(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_2 * y_2;
-    const real y_f1 = K1_2 * y_0;
-    const real y_f2 = K1_3 * y_1;
-    const real y_f3 = K1_3 * y_2;
-    const real y_f4 = K1_3 * y_0;
-    const real y_f5 = K1_30 * y_2;
-    const real y_f6 = K8_15 * y_1;
-    const real y_f7 = K2_5 * y_0;
-    const real y_f8 = K1_30 * y_0;
-    const real y_f9 = K1_5 * y_0;
-    const real y_f10 = K3_5 * y_1;
-    const real y_f11 = K1_5 * y_2;
-    const real y_f12 = K2_5 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_2 * y_c2;
+    const real y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_3 * y_c1;
+    const real y_f3 = K1_3 * y_c2;
+    const real y_f4 = K1_3 * y_c0;
+    const real y_f5 = K1_30 * y_c2;
+    const real y_f6 = K8_15 * y_c1;
+    const real y_f7 = K2_5 * y_c0;
+    const real y_f8 = K1_30 * y_c0;
+    const real y_f9 = K1_5 * y_c0;
+    const real y_f10 = K3_5 * y_c1;
+    const real y_f11 = K1_5 * y_c2;
+    const real y_f12 = K2_5 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real u0_3 = w_0 * x_3;
-        const real u0_4 = w_0 * x_4;
-        const real l0_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f5 * gz_2 - y_f8 * gz_4 - y_f1 * gz_6;
-        const real l0_1 = y_f3 * gz_1 + y_f6 * gz_2 - y_f9 * gz_3 - y_f4 * gz_5;
-        const real l0_2 = y_f7 * gz_2 + y_f10 * gz_3 + y_f12 * gz_4;
-        const real l0_3 = y_f4 * gz_1 - y_f11 * gz_3 + y_f6 * gz_4 + y_f3 * gz_5;
-        const real l0_4 = y_f1 * gz_0 + y_f8 * gz_2 - y_f5 * gz_4 + y_f2 * gz_5 + y_f0 * gz_6;
-        gx[u] = gx[u] + w_0 * l0_0;
-        gx[n + u] = gx[n + u] + w_0 * l0_1;
-        gx[2 * n + u] = gx[2 * n + u] + w_0 * l0_2;
-        gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
-        gx[4 * n + u] = gx[4 * n + u] + w_0 * l0_4;
-        const real q1_0 = u0_0 * gz_0 + u0_4 * gz_6;
-        const real q1_1 = u0_0 * gz_6 - u0_4 * gz_0;
-        const real q1_2 = u0_0 * gz_1 + u0_4 * gz_5;
-        const real q1_3 = u0_1 * gz_1 + u0_3 * gz_5;
-        const real q1_4 = u0_1 * gz_5 - u0_3 * gz_1;
-        const real q1_5 = u0_0 * gz_2 + u0_4 * gz_4;
-        const real q1_6 = u0_1 * gz_2 + u0_3 * gz_4;
-        const real q1_8 = u0_0 * gz_4 - u0_4 * gz_2;
-        gy[u] = gy[u] - K1_2 * q1_1 - K1_3 * q1_4 + u0_2 * gz_2 * K2_5 - K1_30 * q1_8
-            - u0_1 * gz_3 * K1_5;
-        gy[lda + u] = gy[lda + u] + K1_3 * q1_2 + K8_15 * q1_6 + u0_2 * gz_3 * K3_5;
-        gy[2 * lda + u] = gy[2 * lda + u] + K1_2 * q1_0 + K1_3 * q1_3 - K1_30 * q1_5
-            - u0_3 * gz_3 * K1_5 + u0_2 * gz_4 * K2_5;
-        gw[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
+        const real gz_c6 = gz_[6 * n + u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3;
+        const real u0_4 = w_c0 * x_c4;
+        const real l0_0 = y_f0 * gz_c0 + y_f2 * gz_c1 - y_f5 * gz_c2 - y_f8 * gz_c4 - y_f1 * gz_c6;
+        const real l0_1 = y_f3 * gz_c1 + y_f6 * gz_c2 - y_f9 * gz_c3 - y_f4 * gz_c5;
+        const real l0_2 = y_f7 * gz_c2 + y_f10 * gz_c3 + y_f12 * gz_c4;
+        const real l0_3 = y_f4 * gz_c1 - y_f11 * gz_c3 + y_f6 * gz_c4 + y_f3 * gz_c5;
+        const real l0_4 = y_f1 * gz_c0 + y_f8 * gz_c2 - y_f5 * gz_c4 + y_f2 * gz_c5 + y_f0 * gz_c6;
+        gx_[u] = gx_[u] + w_c0 * l0_0;
+        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] + w_c0 * l0_2;
+        gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
+        gx_[4 * n + u] = gx_[4 * n + u] + w_c0 * l0_4;
+        const real q1_0 = u0_0 * gz_c0 + u0_4 * gz_c6;
+        const real q1_1 = u0_0 * gz_c6 - u0_4 * gz_c0;
+        const real q1_2 = u0_0 * gz_c1 + u0_4 * gz_c5;
+        const real q1_3 = u0_1 * gz_c1 + u0_3 * gz_c5;
+        const real q1_4 = u0_1 * gz_c5 - u0_3 * gz_c1;
+        const real q1_5 = u0_0 * gz_c2 + u0_4 * gz_c4;
+        const real q1_6 = u0_1 * gz_c2 + u0_3 * gz_c4;
+        const real q1_8 = u0_0 * gz_c4 - u0_4 * gz_c2;
+        gy_[u] = gy_[u] - K1_2 * q1_1 - K1_3 * q1_4 + u0_2 * gz_c2 * K2_5 - K1_30 * q1_8
+            - u0_1 * gz_c3 * K1_5;
+        gy_[lda + u] = gy_[lda + u] + K1_3 * q1_2 + K8_15 * q1_6 + u0_2 * gz_c3 * K3_5;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + K1_2 * q1_0 + K1_3 * q1_3 - K1_30 * q1_5
+            - u0_3 * gz_c3 * K1_5 + u0_2 * gz_c4 * K2_5;
+        gw_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 3, 3), a = sqrt(7), M from y: 76 fma, 36 mul, 1 neg per channel; 10 fma, 20 mul per item. */
-static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
-    const real y_f0 = K1_12 * y_4;
-    const real y_f1 = K5_24 * y_5;
-    const real y_f2 = K5_12 * y_0;
-    const real y_f3 = K5_24 * y_1;
-    const real y_f4 = K1_12 * y_2;
-    const real y_f5 = K1_3 * y_3;
-    const real s0_0 = K1_8 * y_4;
-    const real y_f6 = s0_0 - K5_24 * y_6;
-    const real s1_0 = K5_24 * y_0;
-    const real y_f7 = s1_0 + K1_8 * y_2;
-    const real s2_0 = K1_5 * y_4;
-    const real y_f8 = s2_0 + K1_12 * y_6;
-    const real s3_0 = K1_30 * y_3;
-    const real y_f9 = s3_0 - K1_8 * y_5;
-    const real y_f10 = K3_20 * y_2;
-    const real y_f11 = K1_8 * y_1;
-    const real s4_0 = K1_12 * y_0;
-    const real y_f12 = s4_0 + K1_5 * y_2;
-    const real y_f13 = K1_3 * y_1;
-    const real y_f14 = K1_30 * y_2;
-    const real y_f15 = K4_15 * y_3;
-    const real y_f16 = K1_30 * y_4;
-    const real y_f17 = K1_3 * y_5;
-    const real y_f18 = s4_0 - K1_5 * y_2;
-    const real y_f19 = K3_20 * y_4;
-    const real y_f20 = s3_0 + K1_8 * y_5;
-    const real y_f21 = s2_0 - K1_12 * y_6;
-    const real y_f22 = s1_0 - K1_8 * y_2;
-    const real y_f23 = s0_0 + K5_24 * y_6;
-    const real y_f24 = K5_12 * y_6;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
+    const real y_f0 = K1_12 * y_c4;
+    const real y_f1 = K5_24 * y_c5;
+    const real y_f2 = K5_12 * y_c0;
+    const real y_f3 = K5_24 * y_c1;
+    const real y_f4 = K1_12 * y_c2;
+    const real y_f5 = K1_3 * y_c3;
+    const real s0_0 = K1_8 * y_c4;
+    const real y_f6 = s0_0 - K5_24 * y_c6;
+    const real s1_0 = K5_24 * y_c0;
+    const real y_f7 = s1_0 + K1_8 * y_c2;
+    const real s2_0 = K1_5 * y_c4;
+    const real y_f8 = s2_0 + K1_12 * y_c6;
+    const real s3_0 = K1_30 * y_c3;
+    const real y_f9 = s3_0 - K1_8 * y_c5;
+    const real y_f10 = K3_20 * y_c2;
+    const real y_f11 = K1_8 * y_c1;
+    const real s4_0 = K1_12 * y_c0;
+    const real y_f12 = s4_0 + K1_5 * y_c2;
+    const real y_f13 = K1_3 * y_c1;
+    const real y_f14 = K1_30 * y_c2;
+    const real y_f15 = K4_15 * y_c3;
+    const real y_f16 = K1_30 * y_c4;
+    const real y_f17 = K1_3 * y_c5;
+    const real y_f18 = s4_0 - K1_5 * y_c2;
+    const real y_f19 = K3_20 * y_c4;
+    const real y_f20 = s3_0 + K1_8 * y_c5;
+    const real y_f21 = s2_0 - K1_12 * y_c6;
+    const real y_f22 = s1_0 - K1_8 * y_c2;
+    const real y_f23 = s0_0 + K5_24 * y_c6;
+    const real y_f24 = K5_12 * y_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real u0_3 = w_0 * x_3;
-        const real u0_4 = w_0 * x_4;
-        const real l0_0 = y_f0 * gz_0 + y_f5 * gz_1 - y_f8 * gz_2 + y_f13 * gz_3 + y_f18 * gz_4
-            - y_f4 * gz_6;
-        const real l0_1 = y_f1 * gz_0 + y_f6 * gz_1 + y_f9 * gz_2 + y_f14 * gz_3 + y_f11 * gz_4
-            + y_f22 * gz_5 - y_f3 * gz_6;
-        const real l0_2 = y_f2 * gz_0 - y_f10 * gz_2 - y_f15 * gz_3 - y_f19 * gz_4 + y_f24 * gz_6;
-        const real l0_3 = y_f3 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2 + y_f16 * gz_3 + y_f20 * gz_4
-            + y_f23 * gz_5 + y_f1 * gz_6;
-        const real l0_4 = y_f4 * gz_0 + y_f12 * gz_2 + y_f17 * gz_3 - y_f21 * gz_4 + y_f5 * gz_5
-            + y_f0 * gz_6;
-        gx[u] = gx[u] - w_0 * l0_0;
-        gx[n + u] = gx[n + u] + w_0 * l0_1;
-        gx[2 * n + u] = gx[2 * n + u] - w_0 * l0_2;
-        gx[3 * n + u] = gx[3 * n + u] + w_0 * l0_3;
-        gx[4 * n + u] = gx[4 * n + u] - w_0 * l0_4;
-        const real q1_0 = u0_0 * gz_0 + u0_4 * gz_6;
-        const real q1_1 = u0_1 * gz_0 + u0_3 * gz_6;
-        const real q1_3 = u0_1 * gz_6 - u0_3 * gz_0;
-        const real q1_4 = u0_0 * gz_6 - u0_4 * gz_0;
-        const real q1_5 = u0_0 * gz_1 + u0_4 * gz_5;
-        const real q1_6 = u0_1 * gz_1;
-        const real q1_7 = u0_3 * gz_1;
-        const real q1_8 = u0_0 * gz_2;
-        const real q1_9 = u0_1 * gz_2;
-        const real q1_11 = u0_1 * gz_4 + u0_3 * gz_2;
-        const real q1_12 = u0_4 * gz_2;
-        const real q1_18 = u0_0 * gz_4;
-        const real q1_20 = u0_3 * gz_4;
-        const real q1_21 = u0_4 * gz_4;
-        const real q1_22 = u0_1 * gz_5;
-        const real q1_23 = u0_3 * gz_5;
-        gy[u] = gy[u] - u0_2 * gz_0 * K5_12 + K5_24 * q1_7 - K1_12 * q1_12 - K1_12 * q1_18
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
+        const real gz_c6 = gz_[6 * n + u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3;
+        const real u0_4 = w_c0 * x_c4;
+        const real l0_0 = y_f0 * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_f13 * gz_c3
+            + y_f18 * gz_c4 - y_f4 * gz_c6;
+        const real l0_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3
+            + y_f11 * gz_c4 + y_f22 * gz_c5 - y_f3 * gz_c6;
+        const real l0_2 = y_f2 * gz_c0 - y_f10 * gz_c2 - y_f15 * gz_c3 - y_f19 * gz_c4
+            + y_f24 * gz_c6;
+        const real l0_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3
+            + y_f20 * gz_c4 + y_f23 * gz_c5 + y_f1 * gz_c6;
+        const real l0_4 = y_f4 * gz_c0 + y_f12 * gz_c2 + y_f17 * gz_c3 - y_f21 * gz_c4
+            + y_f5 * gz_c5 + y_f0 * gz_c6;
+        gx_[u] = gx_[u] - w_c0 * l0_0;
+        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2;
+        gx_[3 * n + u] = gx_[3 * n + u] + w_c0 * l0_3;
+        gx_[4 * n + u] = gx_[4 * n + u] - w_c0 * l0_4;
+        const real q1_0 = u0_0 * gz_c0 + u0_4 * gz_c6;
+        const real q1_1 = u0_1 * gz_c0 + u0_3 * gz_c6;
+        const real q1_3 = u0_1 * gz_c6 - u0_3 * gz_c0;
+        const real q1_4 = u0_0 * gz_c6 - u0_4 * gz_c0;
+        const real q1_5 = u0_0 * gz_c1 + u0_4 * gz_c5;
+        const real q1_6 = u0_1 * gz_c1;
+        const real q1_7 = u0_3 * gz_c1;
+        const real q1_8 = u0_0 * gz_c2;
+        const real q1_9 = u0_1 * gz_c2;
+        const real q1_11 = u0_1 * gz_c4 + u0_3 * gz_c2;
+        const real q1_12 = u0_4 * gz_c2;
+        const real q1_18 = u0_0 * gz_c4;
+        const real q1_20 = u0_3 * gz_c4;
+        const real q1_21 = u0_4 * gz_c4;
+        const real q1_22 = u0_1 * gz_c5;
+        const real q1_23 = u0_3 * gz_c5;
+        gy_[u] = gy_[u] - u0_2 * gz_c0 * K5_12 + K5_24 * q1_7 - K1_12 * q1_12 - K1_12 * q1_18
             + K5_24 * q1_22;
-        gy[lda + u] = gy[lda + u] - K5_24 * q1_3 + K1_8 * q1_11 - u0_0 * gz_3 * K1_3;
-        gy[2 * lda + u] = gy[2 * lda + u] + K1_12 * q1_4 + K1_8 * q1_7 + u0_2 * gz_2 * K3_20
-            - K1_5 * q1_12 + u0_1 * gz_3 * K1_30 + K1_5 * q1_18 - K1_8 * q1_22;
-        gy[3 * lda + u] = gy[3 * lda + u] - K1_3 * q1_5 + K1_30 * q1_9 + u0_2 * gz_3 * K4_15
+        gy_[lda + u] = gy_[lda + u] - K5_24 * q1_3 + K1_8 * q1_11 - u0_0 * gz_c3 * K1_3;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + K1_12 * q1_4 + K1_8 * q1_7 + u0_2 * gz_c2 * K3_20
+            - K1_5 * q1_12 + u0_1 * gz_c3 * K1_30 + K1_5 * q1_18 - K1_8 * q1_22;
+        gy_[3 * lda + u] = gy_[3 * lda + u] - K1_3 * q1_5 + K1_30 * q1_9 + u0_2 * gz_c3 * K4_15
             + K1_30 * q1_20;
-        gy[4 * lda + u] = gy[4 * lda + u] - K1_12 * q1_0 + K1_8 * q1_6 + K1_5 * q1_8
-            + u0_3 * gz_3 * K1_30 + u0_2 * gz_4 * K3_20 + K1_5 * q1_21 + K1_8 * q1_23;
-        gy[5 * lda + u] = gy[5 * lda + u] + K5_24 * q1_1 - K1_8 * q1_9 - u0_4 * gz_3 * K1_3
+        gy_[4 * lda + u] = gy_[4 * lda + u] - K1_12 * q1_0 + K1_8 * q1_6 + K1_5 * q1_8
+            + u0_3 * gz_c3 * K1_30 + u0_2 * gz_c4 * K3_20 + K1_5 * q1_21 + K1_8 * q1_23;
+        gy_[5 * lda + u] = gy_[5 * lda + u] + K5_24 * q1_1 - K1_8 * q1_9 - u0_4 * gz_c3 * K1_3
             + K1_8 * q1_20;
-        gy[6 * lda + u] = gy[6 * lda + u] - K5_24 * q1_6 + K1_12 * q1_8 - K1_12 * q1_21
-            + K5_24 * q1_23 - u0_2 * gz_6 * K5_12;
-        gw[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4;
+        gy_[6 * lda + u] = gy_[6 * lda + u] - K5_24 * q1_6 + K1_12 * q1_8 - K1_12 * q1_21
+            + K5_24 * q1_23 - u0_2 * gz_c6 * K5_12;
+        gw_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
     }
 }
 
@@ -758,89 +769,100 @@ static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x, const real
  *   gx = Q_x(y, w, gz)
  *   gy = Q_y(x, w, gz)
  *   gw = Q_w(x, y, gz)
- * Names ending in _t are rows in component order. scratch: 11136 elements. */
-static void item_loops(const real *x_t,
-                       const real *y,
-                       const real *w,
-                       const real *gz_t,
-                       real *gx,
-                       real *gy,
-                       real *gw,
-                       real *scratch)
+ * Names ending in _turned are rows in component order. scratch: 11136 elements. */
+static void item_0(const real *x_turned,
+                   const real *y_,
+                   const real *w_,
+                   const real *gz_turned,
+                   real *gx_,
+                   real *gy_,
+                   real *gw_,
+                   real *scratch)
 {
     cgtp_zero(2048, scratch);
 
     /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
-    uvu_0_0_0(128, x_t, y, w, gz_t, gx, scratch, gw);
+    uvu_0_0_0(128, x_turned, y_, w_, gz_turned, gx_, scratch, gw_);
 
     /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_0_1_1(128, 128, x_t, y + 1, w + 384, gz_t + 384, gx, scratch + 128, gw + 384);
+    uvu_0_1_1(128, 128, x_turned, y_ + 1, w_ + 384, gz_turned + 384, gx_, scratch + 128, gw_ + 384);
 
     /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_0_2_2(128, 128, x_t, y + 4, w + 1024, gz_t + 2304, gx, scratch + 512, gw + 1024);
+    uvu_0_2_2(128, 128, x_turned, y_ + 4, w_ + 1024, gz_turned + 2304, gx_, scratch + 512, gw_ + 1024);
 
     /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_0_3_3(128, 128, x_t, y + 9, w + 1664, gz_t + 5504, gx, scratch + 1152, gw + 1664);
+    uvu_0_3_3(128, 128, x_turned, y_ + 9, w_ + 1664, gz_turned + 5504, gx_, scratch + 1152, gw_ + 1664);
 
     /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1 */
-    uvu_1_1_0(128, 128, x_t + 128, y + 1, w + 128, gz_t + 128, gx + 128, scratch + 128, gw + 128);
+    uvu_1_1_0(128, 128, x_turned + 128, y_ + 1, w_ + 128, gz_turned + 128, gx_ + 128, scratch + 128,
+              gw_ + 128);
 
     /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3) */
-    uvu_1_0_1(128, x_t + 128, y, w + 512, gz_t + 768, gx + 128, scratch, gw + 512);
+    uvu_1_0_1(128, x_turned + 128, y_, w_ + 512, gz_turned + 768, gx_ + 128, scratch, gw_ + 512);
 
     /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3) */
-    uvu_1_2_1(128, 128, x_t + 128, y + 4, w + 640, gz_t + 1152, gx + 128, scratch + 512, gw + 640);
+    uvu_1_2_1(128, 128, x_turned + 128, y_ + 4, w_ + 640, gz_turned + 1152, gx_ + 128, scratch + 512,
+              gw_ + 640);
 
     /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5) */
-    uvu_1_1_2(128, 128, x_t + 128, y + 1, w + 1152, gz_t + 2944, gx + 128, scratch + 128, gw + 1152);
+    uvu_1_1_2(128, 128, x_turned + 128, y_ + 1, w_ + 1152, gz_turned + 2944, gx_ + 128, scratch + 128,
+              gw_ + 1152);
 
     /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5) */
-    uvu_1_3_2(128, 128, x_t + 128, y + 9, w + 1280, gz_t + 3584, gx + 128, scratch + 1152, gw + 1280);
+    uvu_1_3_2(128, 128, x_turned + 128, y_ + 9, w_ + 1280, gz_turned + 3584, gx_ + 128, scratch + 1152,
+              gw_ + 1280);
 
     /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7) */
-    uvu_1_2_3(128, 128, x_t + 128, y + 4, w + 1792, gz_t + 6400, gx + 128, scratch + 512, gw + 1792);
+    uvu_1_2_3(128, 128, x_turned + 128, y_ + 4, w_ + 1792, gz_turned + 6400, gx_ + 128, scratch + 512,
+              gw_ + 1792);
 
     /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
-    uvu_2_2_0(128, 128, x_t + 512, y + 4, w + 256, gz_t + 256, gx + 512, scratch + 512, gw + 256);
+    uvu_2_2_0(128, 128, x_turned + 512, y_ + 4, w_ + 256, gz_turned + 256, gx_ + 512, scratch + 512,
+              gw_ + 256);
 
     /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_2_1_1(128, 128, x_t + 512, y + 1, w + 768, gz_t + 1536, gx + 512, scratch + 128, gw + 768);
+    uvu_2_1_1(128, 128, x_turned + 512, y_ + 1, w_ + 768, gz_turned + 1536, gx_ + 512, scratch + 128,
+              gw_ + 768);
 
     /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_2_3_1(128, 128, x_t + 512, y + 9, w + 896, gz_t + 1920, gx + 512, scratch + 1152, gw + 896);
+    uvu_2_3_1(128, 128, x_turned + 512, y_ + 9, w_ + 896, gz_turned + 1920, gx_ + 512, scratch + 1152,
+              gw_ + 896);
 
     /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_2_0_2(128, x_t + 512, y, w + 1408, gz_t + 4224, gx + 512, scratch, gw + 1408);
+    uvu_2_0_2(128, x_turned + 512, y_, w_ + 1408, gz_turned + 4224, gx_ + 512, scratch, gw_ + 1408);
 
     /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_2_2_2(128, 128, x_t + 512, y + 4, w + 1536, gz_t + 4864, gx + 512, scratch + 512, gw + 1536);
+    uvu_2_2_2(128, 128, x_turned + 512, y_ + 4, w_ + 1536, gz_turned + 4864, gx_ + 512, scratch + 512,
+              gw_ + 1536);
 
     /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_2_1_3(128, 128, x_t + 512, y + 1, w + 1920, gz_t + 7296, gx + 512, scratch + 128, gw + 1920);
+    uvu_2_1_3(128, 128, x_turned + 512, y_ + 1, w_ + 1920, gz_turned + 7296, gx_ + 512, scratch + 128,
+              gw_ + 1920);
 
     /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_2_3_3(128, 128, x_t + 512, y + 9, w + 2048, gz_t + 8192, gx + 512, scratch + 1152, gw + 2048);
+    uvu_2_3_3(128, 128, x_turned + 512, y_ + 9, w_ + 2048, gz_turned + 8192, gx_ + 512, scratch + 1152,
+              gw_ + 2048);
 
     /* sums over channels */
     for (int j = 0; j < 1; j++)
-        gy[0 + j] += cgtp_sum(128, scratch + j * 128);
+        gy_[0 + j] += cgtp_sum(128, scratch + j * 128);
     for (int j = 0; j < 3; j++)
-        gy[1 + j] += cgtp_sum(128, scratch + 128 + j * 128);
+        gy_[1 + j] += cgtp_sum(128, scratch + 128 + j * 128);
     for (int j = 0; j < 5; j++)
-        gy[4 + j] += cgtp_sum(128, scratch + 512 + j * 128);
+        gy_[4 + j] += cgtp_sum(128, scratch + 512 + j * 128);
     for (int j = 0; j < 7; j++)
-        gy[9 + j] += cgtp_sum(128, scratch + 1152 + j * 128);
+        gy_[9 + j] += cgtp_sum(128, scratch + 1152 + j * 128);
     (void)scratch;
 }
 
 /* Rows begin .. end-1 of senders. */
-static void pass_loops(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+static void pass_0(const struct launch *l, int64_t begin, int64_t end, real *scratch)
 {
     const cgtp_graph *const graph = l->graph;
     int64_t gz_at = -1; /* the row that the copy is of */
     for (int64_t node = begin; node < end; node++) {
-        real *const gx_row = l->gx + node * 1152;
-        cgtp_zero(1152, gx_row);
+        real *const gx_out = l->gx_ + node * 1152;
+        cgtp_zero(1152, gx_out);
     }
     for (int64_t e = 0; e < graph->items; e++) {
         const int64_t node = graph->sender[e];
@@ -848,27 +870,27 @@ static void pass_loops(const struct launch *l, int64_t begin, int64_t end, real 
             continue;
         if (gz_at != graph->receiver[e]) {
             gz_at = graph->receiver[e];
-            cgtp_row_to_components(17, segments_z, l->gz + gz_at * (int64_t)9088, scratch + 2048);
+            cgtp_row_to_components(17, zsegments, l->gz_ + gz_at * (int64_t)9088, scratch + 2048);
         }
-        real *const gx_row = l->gx + node * 1152;
-        real *const gy_row = l->gy + e * 16;
-        cgtp_zero(16, gy_row);
-        real *const gw_row = l->gw + e * 2176;
-        item_loops(l->x_t + graph->sender[e] * (int64_t)1152, l->y + e * (int64_t)16,
-                   l->w + e * (int64_t)2176, scratch + 2048, gx_row, gy_row, gw_row, scratch);
+        real *const gx_out = l->gx_ + node * 1152;
+        real *const gy_out = l->gy_ + e * 16;
+        cgtp_zero(16, gy_out);
+        real *const gw_out = l->gw_ + e * 2176;
+        item_0(l->x_turned + graph->sender[e] * (int64_t)1152, l->y_ + e * (int64_t)16,
+               l->w_ + e * (int64_t)2176, scratch + 2048, gx_out, gy_out, gw_out, scratch);
     }
     for (int64_t node = begin; node < end; node++) {
-        real *const gx_row = l->gx + node * 1152;
-        cgtp_row_from_components(3, segments_x, gx_row, scratch + 11136);
+        real *const gx_out = l->gx_ + node * 1152;
+        cgtp_row_from_components(3, xsegments, gx_out, scratch + 11136);
     }
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
+static size_t layout(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
 {
     size_t at = 0;
     if (l)
-        l->x_t = (real *)(base + at);
+        l->x_turned = (real *)(base + at);
     at += cgtp_round_up((size_t)graph->senders * 1152 * sizeof(real));
     if (l)
         l->scratch_loops = (real *)(base + at);
@@ -878,11 +900,11 @@ static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, 
 
 size_t mace_large_backward_workspace(const cgtp_graph *graph)
 {
-    return graph ? lay_out(graph, cgtp_threads(), NULL, NULL) : 0;
+    return graph ? layout(graph, cgtp_threads(), NULL, NULL) : 0;
 }
 
-cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
-                                const float *gz, float *gx, float *gy, float *gw, void *workspace,
+cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
+                                const float *gz_, float *gx_, float *gy_, float *gw_, void *workspace,
                                 size_t workspace_bytes, cgtp_stream stream)
 {
     cgtp_status status;
@@ -898,37 +920,37 @@ cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x, const f
         return CGTP_NULL_POINTER;
     if (graph->items && !graph->receivers)
         return CGTP_BAD_SIZE;
-    if ((status = cgtp_check_array(x, graph->senders, 1152)))
+    if ((status = cgtp_check_array(x_, graph->senders, 1152)))
         return status;
-    if ((status = cgtp_check_array(y, graph->items, 16)))
+    if ((status = cgtp_check_array(y_, graph->items, 16)))
         return status;
-    if ((status = cgtp_check_array(w, graph->items, 2176)))
+    if ((status = cgtp_check_array(w_, graph->items, 2176)))
         return status;
-    if ((status = cgtp_check_array(gz, graph->receivers, 9088)))
+    if ((status = cgtp_check_array(gz_, graph->receivers, 9088)))
         return status;
-    if ((status = cgtp_check_array(gx, graph->senders, 1152)))
+    if ((status = cgtp_check_array(gx_, graph->senders, 1152)))
         return status;
-    if ((status = cgtp_check_array(gy, graph->items, 16)))
+    if ((status = cgtp_check_array(gy_, graph->items, 16)))
         return status;
-    if ((status = cgtp_check_array(gw, graph->items, 2176)))
+    if ((status = cgtp_check_array(gw_, graph->items, 2176)))
         return status;
-    struct launch l = {.graph = graph, .x = x, .y = y, .w = w, .gz = gz, .gx = gx, .gy = gy, .gw = gw};
+    struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .gx_ = gx_, .gy_ = gy_, .gw_ = gw_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < layout(graph, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(graph, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < layout(graph, parts, NULL, NULL))
         parts--;
-    lay_out(graph, parts, &l, workspace);
+    layout(graph, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         for (int64_t r = cgtp_part(graph->senders, part, parts); r < cgtp_part(graph->senders, part + 1, parts); r++)
-            cgtp_row_to_components(3, segments_x, x + r * 1152, l.x_t + r * 1152);
+            cgtp_row_to_components(3, xsegments, x_ + r * 1152, l.x_turned + r * 1152);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_loops(&l, cgtp_part(graph->senders, part, parts), cgtp_part(graph->senders, part + 1, parts),
-                   l.scratch_loops + part * 11776);
+        pass_0(&l, cgtp_part(graph->senders, part, parts), cgtp_part(graph->senders, part + 1, parts),
+               l.scratch_loops + part * 11776);
     return CGTP_OK;
 }

@@ -16,19 +16,19 @@ typedef float real;
 /* A launch: the caller's arrays and the parts of the workspace. */
 struct launch {
     const cgtp_graph *graph;
-    const real *x;
-    const real *y;
-    const real *w;
-    const real *gz;
-    const real *ax;
-    const real *by;
-    const real *cw;
-    real *d_gz;
-    real *d_x;
-    real *d_y;
-    real *d_w;
-    real *x_t;
-    real *ax_t;
+    const real *x_;
+    const real *y_;
+    const real *w_;
+    const real *gz_;
+    const real *ax_;
+    const real *by_;
+    const real *cw_;
+    real *d_gz_;
+    real *d_x_;
+    real *d_y_;
+    real *d_w_;
+    real *x_turned;
+    real *ax_turned;
     real *scratch_loops_receivers;
     real *scratch_loops_senders;
 };
@@ -66,12 +66,12 @@ static const real K3_20 = 0x1.8c97fp-2f; /* sqrt(3/20) */
 static const real K4_15 = 0x1.08654ap-1f; /* sqrt(4/15) */
 
 /* Segments of a row of x: offset, channels, components. */
-static const struct cgtp_segment segments_x[] = {
+static const struct cgtp_segment xsegments[] = {
     {0, 128, 1}, {128, 128, 3}, {512, 128, 5},
 };
 
 /* Segments of a row of z: offset, channels, components. */
-static const struct cgtp_segment segments_z[] = {
+static const struct cgtp_segment zsegments[] = {
     {0, 128, 1}, {128, 128, 1}, {256, 128, 1}, {384, 128, 3}, {768, 128, 3},
     {1152, 128, 3}, {1536, 128, 3}, {1920, 128, 3}, {2304, 128, 5}, {2944, 128, 5},
     {3584, 128, 5}, {4224, 128, 5}, {4864, 128, 5}, {5504, 128, 7}, {6400, 128, 7},
@@ -79,1801 +79,1816 @@ static const struct cgtp_segment segments_z[] = {
 };
 
 /* (l1, l2, l3) = (0, 0, 0), a = 1, M from y: 3 fma, 3 mul per channel. */
-static void uvu_0_0_0_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0];
-    const real by_0 = by[0];
+    const real y_c0 = y_[0];
+    const real by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u];
-        const real cw_0 = cw[u];
-        d_gz[u] = d_gz[u] + y_0 * w_0 * ax_0 + y_0 * cw_0 * x_0 + by_0 * w_0 * x_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u];
+        const real cw_c0 = cw_[u];
+        d_gz_[u] = d_gz_[u] + y_c0 * w_c0 * ax_c0 + y_c0 * cw_c0 * x_c0 + by_c0 * w_c0 * x_c0;
     }
 }
 
 /* (l1, l2, l3) = (0, 1, 1), a = sqrt(3), M from y: 7 fma, 2 mul per channel. */
-static void uvu_0_1_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_0_1_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u];
-        const real cw_0 = cw[u];
-        const real u1_0 = w_0 * x_0;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        d_gz[u] = d_gz[u] + v0_0 * y_0 + u1_0 * by_0;
-        d_gz[n + u] = d_gz[n + u] + v0_0 * y_1 + u1_0 * by_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + v0_0 * y_2 + u1_0 * by_2;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u];
+        const real cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
+        d_gz_[n + u] = d_gz_[n + u] + v0_0 * y_c1 + u1_0 * by_c1;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + v0_0 * y_c2 + u1_0 * by_c2;
     }
 }
 
 /* (l1, l2, l3) = (0, 2, 2), a = sqrt(5), M from y: 11 fma, 2 mul per channel. */
-static void uvu_0_2_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_0_2_2(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u];
-        const real cw_0 = cw[u];
-        const real u1_0 = w_0 * x_0;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        d_gz[u] = d_gz[u] + v0_0 * y_0 + u1_0 * by_0;
-        d_gz[n + u] = d_gz[n + u] + v0_0 * y_1 + u1_0 * by_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + v0_0 * y_2 + u1_0 * by_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + v0_0 * y_3 + u1_0 * by_3;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + v0_0 * y_4 + u1_0 * by_4;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u];
+        const real cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
+        d_gz_[n + u] = d_gz_[n + u] + v0_0 * y_c1 + u1_0 * by_c1;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + v0_0 * y_c2 + u1_0 * by_c2;
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] + v0_0 * y_c3 + u1_0 * by_c3;
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] + v0_0 * y_c4 + u1_0 * by_c4;
     }
 }
 
 /* (l1, l2, l3) = (0, 3, 3), a = sqrt(7), M from y: 15 fma, 2 mul per channel. */
-static void uvu_0_3_3_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_0_3_3(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
-    const real by_6 = by[6];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real by_c5 = by_[5], by_c6 = by_[6];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u];
-        const real cw_0 = cw[u];
-        const real u1_0 = w_0 * x_0;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        d_gz[u] = d_gz[u] + v0_0 * y_0 + u1_0 * by_0;
-        d_gz[n + u] = d_gz[n + u] + v0_0 * y_1 + u1_0 * by_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + v0_0 * y_2 + u1_0 * by_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + v0_0 * y_3 + u1_0 * by_3;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + v0_0 * y_4 + u1_0 * by_4;
-        d_gz[5 * n + u] = d_gz[5 * n + u] + v0_0 * y_5 + u1_0 * by_5;
-        d_gz[6 * n + u] = d_gz[6 * n + u] + v0_0 * y_6 + u1_0 * by_6;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u];
+        const real cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
+        d_gz_[n + u] = d_gz_[n + u] + v0_0 * y_c1 + u1_0 * by_c1;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + v0_0 * y_c2 + u1_0 * by_c2;
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] + v0_0 * y_c3 + u1_0 * by_c3;
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] + v0_0 * y_c4 + u1_0 * by_c4;
+        d_gz_[5 * n + u] = d_gz_[5 * n + u] + v0_0 * y_c5 + u1_0 * by_c5;
+        d_gz_[6 * n + u] = d_gz_[6 * n + u] + v0_0 * y_c6 + u1_0 * by_c6;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = 1, M from y: 9 fma, 3 mul per channel; 6 mul per item. */
-static void uvu_1_1_0_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K1_3 * y_0;
-    const real y_f1 = K1_3 * y_1;
-    const real y_f2 = K1_3 * y_2;
-    const real by_f0 = K1_3 * by_0;
-    const real by_f1 = K1_3 * by_1;
-    const real by_f2 = K1_3 * by_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_3 * y_c0;
+    const real y_f1 = K1_3 * y_c1;
+    const real y_f2 = K1_3 * y_c2;
+    const real by_f0 = K1_3 * by_c0;
+    const real by_f1 = K1_3 * by_c1;
+    const real by_f2 = K1_3 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real s0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-        const real s1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        const real s2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        d_gz[u] = d_gz[u] + w_0 * s0_0 + cw_0 * s1_0 + w_0 * s2_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real s0_0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2;
+        const real s1_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
+        const real s2_0 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2;
+        d_gz_[u] = d_gz_[u] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 0, 1), a = sqrt(3), M from y: 7 fma, 2 mul per channel. */
-static void uvu_1_0_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0];
-    const real by_0 = by[0];
+    const real y_c0 = y_[0];
+    const real by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real s0_0 = y_0 * cw_0 + by_0 * w_0;
-        const real s1_0 = y_0 * w_0;
-        d_gz[u] = d_gz[u] + s1_0 * ax_0 + s0_0 * x_0;
-        d_gz[n + u] = d_gz[n + u] + s1_0 * ax_1 + s0_0 * x_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + s1_0 * ax_2 + s0_0 * x_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0;
+        const real s1_0 = y_c0 * w_c0;
+        d_gz_[u] = d_gz_[u] + s1_0 * ax_c0 + s0_0 * x_c0;
+        d_gz_[n + u] = d_gz_[n + u] + s1_0 * ax_c1 + s0_0 * x_c1;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + s1_0 * ax_c2 + s0_0 * x_c2;
     }
 }
 
 /* (l1, l2, l3) = (1, 2, 1), a = sqrt(3), M from y: 21 fma, 6 mul per channel; 4 fma, 10 mul per item. */
-static void uvu_1_2_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_1_2_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
-    const real s0_0 = K1_10 * y_2;
-    const real y_f0 = s0_0 + K3_10 * y_4;
-    const real y_f1 = K3_10 * y_1;
-    const real y_f2 = K3_10 * y_0;
-    const real y_f3 = K2_5 * y_2;
-    const real y_f4 = K3_10 * y_3;
-    const real y_f5 = s0_0 - K3_10 * y_4;
-    const real s1_0 = K1_10 * by_2;
-    const real by_f0 = s1_0 + K3_10 * by_4;
-    const real by_f1 = K3_10 * by_1;
-    const real by_f2 = K3_10 * by_0;
-    const real by_f3 = K2_5 * by_2;
-    const real by_f4 = K3_10 * by_3;
-    const real by_f5 = s1_0 - K3_10 * by_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real s0_0 = K1_10 * y_c2;
+    const real y_f0 = s0_0 + K3_10 * y_c4;
+    const real y_f1 = K3_10 * y_c1;
+    const real y_f2 = K3_10 * y_c0;
+    const real y_f3 = K2_5 * y_c2;
+    const real y_f4 = K3_10 * y_c3;
+    const real y_f5 = s0_0 - K3_10 * y_c4;
+    const real s1_0 = K1_10 * by_c2;
+    const real by_f0 = s1_0 + K3_10 * by_c4;
+    const real by_f1 = K3_10 * by_c1;
+    const real by_f2 = K3_10 * by_c0;
+    const real by_f3 = K2_5 * by_c2;
+    const real by_f4 = K3_10 * by_c3;
+    const real by_f5 = s1_0 - K3_10 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real u1_0 = w_0 * x_0;
-        const real u1_1 = w_0 * x_1;
-        const real u1_2 = w_0 * x_2;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        d_gz[u] = d_gz[u] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u1_0 + by_f1 * u1_1
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1;
+        const real u1_2 = w_c0 * x_c2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u1_0 + by_f1 * u1_1
             + by_f2 * u1_2;
-        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f1 * u1_0
+        d_gz_[n + u] = d_gz_[n + u] + y_f1 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f1 * u1_0
             + by_f3 * u1_1 + by_f4 * u1_2;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f2 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2 + by_f2 * u1_0
-            + by_f4 * u1_1 - by_f5 * u1_2;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f2 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2
+            + by_f2 * u1_0 + by_f4 * u1_1 - by_f5 * u1_2;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 2), a = sqrt(5), M from y: 25 fma, 6 mul per channel; 12 mul per item. */
-static void uvu_1_1_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_1_1_2(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K1_2 * y_2;
-    const real y_f1 = K1_2 * y_0;
-    const real y_f2 = K1_2 * y_1;
-    const real y_f3 = K1_6 * y_0;
-    const real y_f4 = K2_3 * y_1;
-    const real y_f5 = K1_6 * y_2;
-    const real by_f0 = K1_2 * by_2;
-    const real by_f1 = K1_2 * by_0;
-    const real by_f2 = K1_2 * by_1;
-    const real by_f3 = K1_6 * by_0;
-    const real by_f4 = K2_3 * by_1;
-    const real by_f5 = K1_6 * by_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_2 * y_c2;
+    const real y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_2 * y_c1;
+    const real y_f3 = K1_6 * y_c0;
+    const real y_f4 = K2_3 * y_c1;
+    const real y_f5 = K1_6 * y_c2;
+    const real by_f0 = K1_2 * by_c2;
+    const real by_f1 = K1_2 * by_c0;
+    const real by_f2 = K1_2 * by_c1;
+    const real by_f3 = K1_6 * by_c0;
+    const real by_f4 = K2_3 * by_c1;
+    const real by_f5 = K1_6 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real u1_0 = w_0 * x_0;
-        const real u1_1 = w_0 * x_1;
-        const real u1_2 = w_0 * x_2;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        d_gz[u] = d_gz[u] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u1_0 + by_f1 * u1_2;
-        d_gz[n + u] = d_gz[n + u] + y_f2 * v0_0 + y_f1 * v0_1 + by_f2 * u1_0 + by_f1 * u1_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] - y_f3 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2 - by_f3 * u1_0
-            + by_f4 * u1_1 - by_f5 * u1_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + y_f0 * v0_1 + y_f2 * v0_2 + by_f0 * u1_1 + by_f2 * u1_2;
-        d_gz[4 * n + u] = d_gz[4 * n + u] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u1_0 + by_f0 * u1_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1;
+        const real u1_2 = w_c0 * x_c2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u1_0 + by_f1 * u1_2;
+        d_gz_[n + u] = d_gz_[n + u] + y_f2 * v0_0 + y_f1 * v0_1 + by_f2 * u1_0 + by_f1 * u1_1;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] - y_f3 * v0_0 + y_f4 * v0_1 - y_f5 * v0_2
+            - by_f3 * u1_0 + by_f4 * u1_1 - by_f5 * u1_2;
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] + y_f0 * v0_1 + y_f2 * v0_2 + by_f0 * u1_1
+            + by_f2 * u1_2;
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u1_0
+            + by_f0 * u1_2;
     }
 }
 
 /* (l1, l2, l3) = (1, 3, 2), a = sqrt(5), M from y: 33 fma, 6 mul per channel; 12 fma, 20 mul per item. */
-static void uvu_1_3_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_1_3_2(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
-    const real by_6 = by[6];
-    const real s0_0 = K1_42 * y_4;
-    const real y_f0 = s0_0 + K5_14 * y_6;
-    const real y_f1 = K5_21 * y_1;
-    const real s1_0 = K5_14 * y_0;
-    const real y_f2 = s1_0 - K1_42 * y_2;
-    const real s2_0 = K1_7 * y_3;
-    const real y_f3 = s2_0 + K5_21 * y_5;
-    const real y_f4 = K8_21 * y_2;
-    const real y_f5 = K2_7 * y_2;
-    const real y_f6 = K3_7 * y_3;
-    const real y_f7 = K2_7 * y_4;
-    const real y_f8 = K8_21 * y_4;
-    const real y_f9 = s2_0 - K5_21 * y_5;
-    const real y_f10 = s1_0 + K1_42 * y_2;
-    const real y_f11 = K5_21 * y_5;
-    const real y_f12 = s0_0 - K5_14 * y_6;
-    const real s3_0 = K1_42 * by_4;
-    const real by_f0 = s3_0 + K5_14 * by_6;
-    const real by_f1 = K5_21 * by_1;
-    const real s4_0 = K5_14 * by_0;
-    const real by_f2 = s4_0 - K1_42 * by_2;
-    const real s5_0 = K1_7 * by_3;
-    const real by_f3 = s5_0 + K5_21 * by_5;
-    const real by_f4 = K8_21 * by_2;
-    const real by_f5 = K2_7 * by_2;
-    const real by_f6 = K3_7 * by_3;
-    const real by_f7 = K2_7 * by_4;
-    const real by_f8 = K8_21 * by_4;
-    const real by_f9 = s5_0 - K5_21 * by_5;
-    const real by_f10 = s4_0 + K1_42 * by_2;
-    const real by_f11 = K5_21 * by_5;
-    const real by_f12 = s3_0 - K5_14 * by_6;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real by_c5 = by_[5], by_c6 = by_[6];
+    const real s0_0 = K1_42 * y_c4;
+    const real y_f0 = s0_0 + K5_14 * y_c6;
+    const real y_f1 = K5_21 * y_c1;
+    const real s1_0 = K5_14 * y_c0;
+    const real y_f2 = s1_0 - K1_42 * y_c2;
+    const real s2_0 = K1_7 * y_c3;
+    const real y_f3 = s2_0 + K5_21 * y_c5;
+    const real y_f4 = K8_21 * y_c2;
+    const real y_f5 = K2_7 * y_c2;
+    const real y_f6 = K3_7 * y_c3;
+    const real y_f7 = K2_7 * y_c4;
+    const real y_f8 = K8_21 * y_c4;
+    const real y_f9 = s2_0 - K5_21 * y_c5;
+    const real y_f10 = s1_0 + K1_42 * y_c2;
+    const real y_f11 = K5_21 * y_c5;
+    const real y_f12 = s0_0 - K5_14 * y_c6;
+    const real s3_0 = K1_42 * by_c4;
+    const real by_f0 = s3_0 + K5_14 * by_c6;
+    const real by_f1 = K5_21 * by_c1;
+    const real s4_0 = K5_14 * by_c0;
+    const real by_f2 = s4_0 - K1_42 * by_c2;
+    const real s5_0 = K1_7 * by_c3;
+    const real by_f3 = s5_0 + K5_21 * by_c5;
+    const real by_f4 = K8_21 * by_c2;
+    const real by_f5 = K2_7 * by_c2;
+    const real by_f6 = K3_7 * by_c3;
+    const real by_f7 = K2_7 * by_c4;
+    const real by_f8 = K8_21 * by_c4;
+    const real by_f9 = s5_0 - K5_21 * by_c5;
+    const real by_f10 = s4_0 + K1_42 * by_c2;
+    const real by_f11 = K5_21 * by_c5;
+    const real by_f12 = s3_0 - K5_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real u1_0 = w_0 * x_0;
-        const real u1_1 = w_0 * x_1;
-        const real u1_2 = w_0 * x_2;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        d_gz[u] = d_gz[u] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u1_0 + by_f1 * u1_1
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1;
+        const real u1_2 = w_c0 * x_c2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 + y_f2 * v0_2 - by_f0 * u1_0 + by_f1 * u1_1
             + by_f2 * u1_2;
-        d_gz[n + u] = d_gz[n + u] - y_f3 * v0_0 + y_f4 * v0_1 + y_f1 * v0_2 - by_f3 * u1_0
+        d_gz_[n + u] = d_gz_[n + u] - y_f3 * v0_0 + y_f4 * v0_1 + y_f1 * v0_2 - by_f3 * u1_0
             + by_f4 * u1_1 + by_f1 * u1_2;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + by_f5 * u1_0
-            + by_f6 * u1_1 + by_f7 * u1_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + y_f1 * v0_0 + y_f8 * v0_1 - y_f9 * v0_2 + by_f1 * u1_0
-            + by_f8 * u1_1 - by_f9 * u1_2;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + y_f10 * v0_0 + y_f11 * v0_1 - y_f12 * v0_2
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2
+            + by_f5 * u1_0 + by_f6 * u1_1 + by_f7 * u1_2;
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] + y_f1 * v0_0 + y_f8 * v0_1 - y_f9 * v0_2
+            + by_f1 * u1_0 + by_f8 * u1_1 - by_f9 * u1_2;
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] + y_f10 * v0_0 + y_f11 * v0_1 - y_f12 * v0_2
             + by_f10 * u1_0 + by_f11 * u1_1 - by_f12 * u1_2;
     }
 }
 
 /* (l1, l2, l3) = (1, 2, 3), a = sqrt(7), M from y: 41 fma, 6 mul per channel; 4 fma, 26 mul per item. */
-static void uvu_1_2_3_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_1_2_3(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
-    const real y_f0 = K1_2 * y_4;
-    const real y_f1 = K1_2 * y_0;
-    const real y_f2 = K1_3 * y_3;
-    const real y_f3 = K1_3 * y_0;
-    const real y_f4 = K1_3 * y_1;
-    const real s0_0 = K2_5 * y_2;
-    const real y_f5 = s0_0 + K1_30 * y_4;
-    const real y_f6 = K8_15 * y_1;
-    const real y_f7 = K1_30 * y_0;
-    const real y_f8 = K1_5 * y_1;
-    const real y_f9 = K3_5 * y_2;
-    const real y_f10 = K1_5 * y_3;
-    const real y_f11 = K8_15 * y_3;
-    const real y_f12 = s0_0 - K1_30 * y_4;
-    const real y_f13 = K1_3 * y_4;
-    const real by_f0 = K1_2 * by_4;
-    const real by_f1 = K1_2 * by_0;
-    const real by_f2 = K1_3 * by_3;
-    const real by_f3 = K1_3 * by_0;
-    const real by_f4 = K1_3 * by_1;
-    const real s1_0 = K2_5 * by_2;
-    const real by_f5 = s1_0 + K1_30 * by_4;
-    const real by_f6 = K8_15 * by_1;
-    const real by_f7 = K1_30 * by_0;
-    const real by_f8 = K1_5 * by_1;
-    const real by_f9 = K3_5 * by_2;
-    const real by_f10 = K1_5 * by_3;
-    const real by_f11 = K8_15 * by_3;
-    const real by_f12 = s1_0 - K1_30 * by_4;
-    const real by_f13 = K1_3 * by_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K1_2 * y_c4;
+    const real y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_3 * y_c3;
+    const real y_f3 = K1_3 * y_c0;
+    const real y_f4 = K1_3 * y_c1;
+    const real s0_0 = K2_5 * y_c2;
+    const real y_f5 = s0_0 + K1_30 * y_c4;
+    const real y_f6 = K8_15 * y_c1;
+    const real y_f7 = K1_30 * y_c0;
+    const real y_f8 = K1_5 * y_c1;
+    const real y_f9 = K3_5 * y_c2;
+    const real y_f10 = K1_5 * y_c3;
+    const real y_f11 = K8_15 * y_c3;
+    const real y_f12 = s0_0 - K1_30 * y_c4;
+    const real y_f13 = K1_3 * y_c4;
+    const real by_f0 = K1_2 * by_c4;
+    const real by_f1 = K1_2 * by_c0;
+    const real by_f2 = K1_3 * by_c3;
+    const real by_f3 = K1_3 * by_c0;
+    const real by_f4 = K1_3 * by_c1;
+    const real s1_0 = K2_5 * by_c2;
+    const real by_f5 = s1_0 + K1_30 * by_c4;
+    const real by_f6 = K8_15 * by_c1;
+    const real by_f7 = K1_30 * by_c0;
+    const real by_f8 = K1_5 * by_c1;
+    const real by_f9 = K3_5 * by_c2;
+    const real by_f10 = K1_5 * by_c3;
+    const real by_f11 = K8_15 * by_c3;
+    const real by_f12 = s1_0 - K1_30 * by_c4;
+    const real by_f13 = K1_3 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real u1_0 = w_0 * x_0;
-        const real u1_1 = w_0 * x_1;
-        const real u1_2 = w_0 * x_2;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        d_gz[u] = d_gz[u] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u1_0 + by_f1 * u1_2;
-        d_gz[n + u] = d_gz[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f2 * u1_0
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1;
+        const real u1_2 = w_c0 * x_c2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_2 + by_f0 * u1_0 + by_f1 * u1_2;
+        d_gz_[n + u] = d_gz_[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + by_f2 * u1_0
             + by_f3 * u1_1 + by_f4 * u1_2;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f5 * v0_0 + y_f6 * v0_1 - y_f7 * v0_2 + by_f5 * u1_0
-            + by_f6 * u1_1 - by_f7 * u1_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] - y_f8 * v0_0 + y_f9 * v0_1 - y_f10 * v0_2 - by_f8 * u1_0
-            + by_f9 * u1_1 - by_f10 * u1_2;
-        d_gz[4 * n + u] = d_gz[4 * n + u] - y_f7 * v0_0 + y_f11 * v0_1 + y_f12 * v0_2
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f5 * v0_0 + y_f6 * v0_1 - y_f7 * v0_2
+            + by_f5 * u1_0 + by_f6 * u1_1 - by_f7 * u1_2;
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] - y_f8 * v0_0 + y_f9 * v0_1 - y_f10 * v0_2
+            - by_f8 * u1_0 + by_f9 * u1_1 - by_f10 * u1_2;
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] - y_f7 * v0_0 + y_f11 * v0_1 + y_f12 * v0_2
             - by_f7 * u1_0 + by_f11 * u1_1 + by_f12 * u1_2;
-        d_gz[5 * n + u] = d_gz[5 * n + u] - y_f4 * v0_0 + y_f13 * v0_1 + y_f2 * v0_2 - by_f4 * u1_0
-            + by_f13 * u1_1 + by_f2 * u1_2;
-        d_gz[6 * n + u] = d_gz[6 * n + u] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u1_0 + by_f0 * u1_2;
+        d_gz_[5 * n + u] = d_gz_[5 * n + u] - y_f4 * v0_0 + y_f13 * v0_1 + y_f2 * v0_2
+            - by_f4 * u1_0 + by_f13 * u1_1 + by_f2 * u1_2;
+        d_gz_[6 * n + u] = d_gz_[6 * n + u] - y_f1 * v0_0 + y_f0 * v0_2 - by_f1 * u1_0
+            + by_f0 * u1_2;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 0), a = 1, M from y: 15 fma, 3 mul per channel; 10 mul per item. */
-static void uvu_2_2_0_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_2_2_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
-    const real y_f0 = K1_5 * y_0;
-    const real y_f1 = K1_5 * y_1;
-    const real y_f2 = K1_5 * y_2;
-    const real y_f3 = K1_5 * y_3;
-    const real y_f4 = K1_5 * y_4;
-    const real by_f0 = K1_5 * by_0;
-    const real by_f1 = K1_5 * by_1;
-    const real by_f2 = K1_5 * by_2;
-    const real by_f3 = K1_5 * by_3;
-    const real by_f4 = K1_5 * by_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K1_5 * y_c0;
+    const real y_f1 = K1_5 * y_c1;
+    const real y_f2 = K1_5 * y_c2;
+    const real y_f3 = K1_5 * y_c3;
+    const real y_f4 = K1_5 * y_c4;
+    const real by_f0 = K1_5 * by_c0;
+    const real by_f1 = K1_5 * by_c1;
+    const real by_f2 = K1_5 * by_c2;
+    const real by_f3 = K1_5 * by_c3;
+    const real by_f4 = K1_5 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real cw_0 = cw[u];
-        const real s0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4;
-        const real s1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        const real s2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-        d_gz[u] = d_gz[u] + w_0 * s0_0 + cw_0 * s1_0 + w_0 * s2_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u];
+        const real s0_0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2 + y_f3 * ax_c3 + y_f4 * ax_c4;
+        const real s1_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2 + y_f3 * x_c3 + y_f4 * x_c4;
+        const real s2_0 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2 + by_f3 * x_c3 + by_f4 * x_c4;
+        d_gz_[u] = d_gz_[u] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
     }
 }
 
 /* (l1, l2, l3) = (2, 1, 1), a = sqrt(3), M from y: 27 fma, 10 mul per channel; 12 mul per item. */
-static void uvu_2_1_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_2_1_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K3_10 * y_2;
-    const real y_f1 = K3_10 * y_1;
-    const real y_f2 = K1_10 * y_0;
-    const real y_f3 = K3_10 * y_0;
-    const real y_f4 = K2_5 * y_1;
-    const real y_f5 = K1_10 * y_2;
-    const real by_f0 = K3_10 * by_2;
-    const real by_f1 = K3_10 * by_1;
-    const real by_f2 = K1_10 * by_0;
-    const real by_f3 = K3_10 * by_0;
-    const real by_f4 = K2_5 * by_1;
-    const real by_f5 = K1_10 * by_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K3_10 * y_c2;
+    const real y_f1 = K3_10 * y_c1;
+    const real y_f2 = K1_10 * y_c0;
+    const real y_f3 = K3_10 * y_c0;
+    const real y_f4 = K2_5 * y_c1;
+    const real y_f5 = K1_10 * y_c2;
+    const real by_f0 = K3_10 * by_c2;
+    const real by_f1 = K3_10 * by_c1;
+    const real by_f2 = K1_10 * by_c0;
+    const real by_f3 = K3_10 * by_c0;
+    const real by_f4 = K2_5 * by_c1;
+    const real by_f5 = K1_10 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real cw_0 = cw[u];
-        const real u1_0 = w_0 * x_0;
-        const real u1_1 = w_0 * x_1;
-        const real u1_2 = w_0 * x_2;
-        const real u1_3 = w_0 * x_3;
-        const real u1_4 = w_0 * x_4;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-        d_gz[u] = d_gz[u] + y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - y_f3 * v0_4 + by_f0 * u1_0
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1;
+        const real u1_2 = w_c0 * x_c2;
+        const real u1_3 = w_c0 * x_c3;
+        const real u1_4 = w_c0 * x_c4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+        d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - y_f3 * v0_4 + by_f0 * u1_0
             + by_f1 * u1_1 - by_f2 * u1_2 - by_f3 * u1_4;
-        d_gz[n + u] = d_gz[n + u] + y_f3 * v0_1 + y_f4 * v0_2 + y_f0 * v0_3 + by_f3 * u1_1
+        d_gz_[n + u] = d_gz_[n + u] + y_f3 * v0_1 + y_f4 * v0_2 + y_f0 * v0_3 + by_f3 * u1_1
             + by_f4 * u1_2 + by_f0 * u1_3;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f3 * v0_0 - y_f5 * v0_2 + y_f1 * v0_3 + y_f0 * v0_4
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f3 * v0_0 - y_f5 * v0_2 + y_f1 * v0_3 + y_f0 * v0_4
             + by_f3 * u1_0 - by_f5 * u1_2 + by_f1 * u1_3 + by_f0 * u1_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 3, 1), a = sqrt(3), M from y: 35 fma, 10 mul per channel; 12 fma, 20 mul per item. */
-static void uvu_2_3_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_2_3_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
-    const real by_6 = by[6];
-    const real s0_0 = K1_70 * y_4;
-    const real y_f0 = s0_0 + K3_14 * y_6;
-    const real s1_0 = K3_35 * y_3;
-    const real y_f1 = s1_0 + K1_7 * y_5;
-    const real y_f2 = K6_35 * y_2;
-    const real y_f3 = K1_7 * y_1;
-    const real s2_0 = K3_14 * y_0;
-    const real y_f4 = s2_0 + K1_70 * y_2;
-    const real y_f5 = K8_35 * y_2;
-    const real y_f6 = K9_35 * y_3;
-    const real y_f7 = K8_35 * y_4;
-    const real y_f8 = K1_7 * y_5;
-    const real y_f9 = s2_0 - K1_70 * y_2;
-    const real y_f10 = K6_35 * y_4;
-    const real y_f11 = s1_0 - K1_7 * y_5;
-    const real y_f12 = s0_0 - K3_14 * y_6;
-    const real s3_0 = K1_70 * by_4;
-    const real by_f0 = s3_0 + K3_14 * by_6;
-    const real s4_0 = K3_35 * by_3;
-    const real by_f1 = s4_0 + K1_7 * by_5;
-    const real by_f2 = K6_35 * by_2;
-    const real by_f3 = K1_7 * by_1;
-    const real s5_0 = K3_14 * by_0;
-    const real by_f4 = s5_0 + K1_70 * by_2;
-    const real by_f5 = K8_35 * by_2;
-    const real by_f6 = K9_35 * by_3;
-    const real by_f7 = K8_35 * by_4;
-    const real by_f8 = K1_7 * by_5;
-    const real by_f9 = s5_0 - K1_70 * by_2;
-    const real by_f10 = K6_35 * by_4;
-    const real by_f11 = s4_0 - K1_7 * by_5;
-    const real by_f12 = s3_0 - K3_14 * by_6;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real by_c5 = by_[5], by_c6 = by_[6];
+    const real s0_0 = K1_70 * y_c4;
+    const real y_f0 = s0_0 + K3_14 * y_c6;
+    const real s1_0 = K3_35 * y_c3;
+    const real y_f1 = s1_0 + K1_7 * y_c5;
+    const real y_f2 = K6_35 * y_c2;
+    const real y_f3 = K1_7 * y_c1;
+    const real s2_0 = K3_14 * y_c0;
+    const real y_f4 = s2_0 + K1_70 * y_c2;
+    const real y_f5 = K8_35 * y_c2;
+    const real y_f6 = K9_35 * y_c3;
+    const real y_f7 = K8_35 * y_c4;
+    const real y_f8 = K1_7 * y_c5;
+    const real y_f9 = s2_0 - K1_70 * y_c2;
+    const real y_f10 = K6_35 * y_c4;
+    const real y_f11 = s1_0 - K1_7 * y_c5;
+    const real y_f12 = s0_0 - K3_14 * y_c6;
+    const real s3_0 = K1_70 * by_c4;
+    const real by_f0 = s3_0 + K3_14 * by_c6;
+    const real s4_0 = K3_35 * by_c3;
+    const real by_f1 = s4_0 + K1_7 * by_c5;
+    const real by_f2 = K6_35 * by_c2;
+    const real by_f3 = K1_7 * by_c1;
+    const real s5_0 = K3_14 * by_c0;
+    const real by_f4 = s5_0 + K1_70 * by_c2;
+    const real by_f5 = K8_35 * by_c2;
+    const real by_f6 = K9_35 * by_c3;
+    const real by_f7 = K8_35 * by_c4;
+    const real by_f8 = K1_7 * by_c5;
+    const real by_f9 = s5_0 - K1_70 * by_c2;
+    const real by_f10 = K6_35 * by_c4;
+    const real by_f11 = s4_0 - K1_7 * by_c5;
+    const real by_f12 = s3_0 - K3_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real cw_0 = cw[u];
-        const real u1_0 = w_0 * x_0;
-        const real u1_1 = w_0 * x_1;
-        const real u1_2 = w_0 * x_2;
-        const real u1_3 = w_0 * x_3;
-        const real u1_4 = w_0 * x_4;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-        d_gz[u] = d_gz[u] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3 + y_f4 * v0_4
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1;
+        const real u1_2 = w_c0 * x_c2;
+        const real u1_3 = w_c0 * x_c3;
+        const real u1_4 = w_c0 * x_c4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+        d_gz_[u] = d_gz_[u] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3 + y_f4 * v0_4
             - by_f0 * u1_0 - by_f1 * u1_1 + by_f2 * u1_2 + by_f3 * u1_3 + by_f4 * u1_4;
-        d_gz[n + u] = d_gz[n + u] + y_f3 * v0_0 + y_f5 * v0_1 + y_f6 * v0_2 + y_f7 * v0_3
+        d_gz_[n + u] = d_gz_[n + u] + y_f3 * v0_0 + y_f5 * v0_1 + y_f6 * v0_2 + y_f7 * v0_3
             + y_f8 * v0_4 + by_f3 * u1_0 + by_f5 * u1_1 + by_f6 * u1_2 + by_f7 * u1_3
             + by_f8 * u1_4;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f9 * v0_0 + y_f3 * v0_1 + y_f10 * v0_2 - y_f11 * v0_3
-            - y_f12 * v0_4 + by_f9 * u1_0 + by_f3 * u1_1 + by_f10 * u1_2 - by_f11 * u1_3
-            - by_f12 * u1_4;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f9 * v0_0 + y_f3 * v0_1 + y_f10 * v0_2
+            - y_f11 * v0_3 - y_f12 * v0_4 + by_f9 * u1_0 + by_f3 * u1_1 + by_f10 * u1_2
+            - by_f11 * u1_3 - by_f12 * u1_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 0, 2), a = sqrt(5), M from y: 11 fma, 2 mul per channel. */
-static void uvu_2_0_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_2_0_2(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0];
-    const real by_0 = by[0];
+    const real y_c0 = y_[0];
+    const real by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real cw_0 = cw[u];
-        const real s0_0 = y_0 * cw_0 + by_0 * w_0;
-        const real s1_0 = y_0 * w_0;
-        d_gz[u] = d_gz[u] + s1_0 * ax_0 + s0_0 * x_0;
-        d_gz[n + u] = d_gz[n + u] + s1_0 * ax_1 + s0_0 * x_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + s1_0 * ax_2 + s0_0 * x_2;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + s1_0 * ax_3 + s0_0 * x_3;
-        d_gz[4 * n + u] = d_gz[4 * n + u] + s1_0 * ax_4 + s0_0 * x_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u];
+        const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0;
+        const real s1_0 = y_c0 * w_c0;
+        d_gz_[u] = d_gz_[u] + s1_0 * ax_c0 + s0_0 * x_c0;
+        d_gz_[n + u] = d_gz_[n + u] + s1_0 * ax_c1 + s0_0 * x_c1;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + s1_0 * ax_c2 + s0_0 * x_c2;
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] + s1_0 * ax_c3 + s0_0 * x_c3;
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] + s1_0 * ax_c4 + s0_0 * x_c4;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 2), a = sqrt(5), M from y: 51 fma, 10 mul per channel; 4 fma, 18 mul per item. */
-static void uvu_2_2_2_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_2_2_2(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
-    const real y_f0 = K2_7 * y_2;
-    const real y_f1 = K3_14 * y_3;
-    const real y_f2 = K2_7 * y_0;
-    const real y_f3 = K3_14 * y_1;
-    const real s0_0 = K1_14 * y_2;
-    const real y_f4 = s0_0 - K3_14 * y_4;
-    const real y_f5 = K1_14 * y_1;
-    const real y_f6 = K3_14 * y_0;
-    const real y_f7 = K1_14 * y_3;
-    const real y_f8 = K2_7 * y_4;
-    const real y_f9 = s0_0 + K3_14 * y_4;
-    const real by_f0 = K2_7 * by_2;
-    const real by_f1 = K3_14 * by_3;
-    const real by_f2 = K2_7 * by_0;
-    const real by_f3 = K3_14 * by_1;
-    const real s1_0 = K1_14 * by_2;
-    const real by_f4 = s1_0 - K3_14 * by_4;
-    const real by_f5 = K1_14 * by_1;
-    const real by_f6 = K3_14 * by_0;
-    const real by_f7 = K1_14 * by_3;
-    const real by_f8 = K2_7 * by_4;
-    const real by_f9 = s1_0 + K3_14 * by_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K2_7 * y_c2;
+    const real y_f1 = K3_14 * y_c3;
+    const real y_f2 = K2_7 * y_c0;
+    const real y_f3 = K3_14 * y_c1;
+    const real s0_0 = K1_14 * y_c2;
+    const real y_f4 = s0_0 - K3_14 * y_c4;
+    const real y_f5 = K1_14 * y_c1;
+    const real y_f6 = K3_14 * y_c0;
+    const real y_f7 = K1_14 * y_c3;
+    const real y_f8 = K2_7 * y_c4;
+    const real y_f9 = s0_0 + K3_14 * y_c4;
+    const real by_f0 = K2_7 * by_c2;
+    const real by_f1 = K3_14 * by_c3;
+    const real by_f2 = K2_7 * by_c0;
+    const real by_f3 = K3_14 * by_c1;
+    const real s1_0 = K1_14 * by_c2;
+    const real by_f4 = s1_0 - K3_14 * by_c4;
+    const real by_f5 = K1_14 * by_c1;
+    const real by_f6 = K3_14 * by_c0;
+    const real by_f7 = K1_14 * by_c3;
+    const real by_f8 = K2_7 * by_c4;
+    const real by_f9 = s1_0 + K3_14 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real cw_0 = cw[u];
-        const real u1_0 = w_0 * x_0;
-        const real u1_1 = w_0 * x_1;
-        const real u1_2 = w_0 * x_2;
-        const real u1_3 = w_0 * x_3;
-        const real u1_4 = w_0 * x_4;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-        d_gz[u] = d_gz[u] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - by_f0 * u1_0
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1;
+        const real u1_2 = w_c0 * x_c2;
+        const real u1_3 = w_c0 * x_c3;
+        const real u1_4 = w_c0 * x_c4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+        d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - by_f0 * u1_0
             + by_f1 * u1_1 - by_f2 * u1_2 + by_f3 * u1_3;
-        d_gz[n + u] = d_gz[n + u] + y_f1 * v0_0 + y_f4 * v0_1 + y_f5 * v0_2 + y_f6 * v0_3
+        d_gz_[n + u] = d_gz_[n + u] + y_f1 * v0_0 + y_f4 * v0_1 + y_f5 * v0_2 + y_f6 * v0_3
             - y_f3 * v0_4 + by_f1 * u1_0 + by_f4 * u1_1 + by_f5 * u1_2 + by_f6 * u1_3
             - by_f3 * u1_4;
-        d_gz[2 * n + u] = d_gz[2 * n + u] - y_f2 * v0_0 + y_f5 * v0_1 + y_f0 * v0_2 + y_f7 * v0_3
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] - y_f2 * v0_0 + y_f5 * v0_1 + y_f0 * v0_2 + y_f7 * v0_3
             - y_f8 * v0_4 - by_f2 * u1_0 + by_f5 * u1_1 + by_f0 * u1_2 + by_f7 * u1_3
             - by_f8 * u1_4;
-        d_gz[3 * n + u] = d_gz[3 * n + u] + y_f3 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f9 * v0_3
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] + y_f3 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f9 * v0_3
             + y_f1 * v0_4 + by_f3 * u1_0 + by_f6 * u1_1 + by_f7 * u1_2 + by_f9 * u1_3
             + by_f1 * u1_4;
-        d_gz[4 * n + u] = d_gz[4 * n + u] - y_f3 * v0_1 - y_f8 * v0_2 + y_f1 * v0_3 - y_f0 * v0_4
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] - y_f3 * v0_1 - y_f8 * v0_2 + y_f1 * v0_3 - y_f0 * v0_4
             - by_f3 * u1_1 - by_f8 * u1_2 + by_f1 * u1_3 - by_f0 * u1_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 1, 3), a = sqrt(7), M from y: 47 fma, 10 mul per channel; 26 mul per item. */
-static void uvu_2_1_3_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_2_1_3(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K1_2 * y_2;
-    const real y_f1 = K1_2 * y_0;
-    const real y_f2 = K1_3 * y_1;
-    const real y_f3 = K1_3 * y_2;
-    const real y_f4 = K1_3 * y_0;
-    const real y_f5 = K1_30 * y_2;
-    const real y_f6 = K8_15 * y_1;
-    const real y_f7 = K2_5 * y_0;
-    const real y_f8 = K1_30 * y_0;
-    const real y_f9 = K1_5 * y_0;
-    const real y_f10 = K3_5 * y_1;
-    const real y_f11 = K1_5 * y_2;
-    const real y_f12 = K2_5 * y_2;
-    const real by_f0 = K1_2 * by_2;
-    const real by_f1 = K1_2 * by_0;
-    const real by_f2 = K1_3 * by_1;
-    const real by_f3 = K1_3 * by_2;
-    const real by_f4 = K1_3 * by_0;
-    const real by_f5 = K1_30 * by_2;
-    const real by_f6 = K8_15 * by_1;
-    const real by_f7 = K2_5 * by_0;
-    const real by_f8 = K1_30 * by_0;
-    const real by_f9 = K1_5 * by_0;
-    const real by_f10 = K3_5 * by_1;
-    const real by_f11 = K1_5 * by_2;
-    const real by_f12 = K2_5 * by_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_2 * y_c2;
+    const real y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_3 * y_c1;
+    const real y_f3 = K1_3 * y_c2;
+    const real y_f4 = K1_3 * y_c0;
+    const real y_f5 = K1_30 * y_c2;
+    const real y_f6 = K8_15 * y_c1;
+    const real y_f7 = K2_5 * y_c0;
+    const real y_f8 = K1_30 * y_c0;
+    const real y_f9 = K1_5 * y_c0;
+    const real y_f10 = K3_5 * y_c1;
+    const real y_f11 = K1_5 * y_c2;
+    const real y_f12 = K2_5 * y_c2;
+    const real by_f0 = K1_2 * by_c2;
+    const real by_f1 = K1_2 * by_c0;
+    const real by_f2 = K1_3 * by_c1;
+    const real by_f3 = K1_3 * by_c2;
+    const real by_f4 = K1_3 * by_c0;
+    const real by_f5 = K1_30 * by_c2;
+    const real by_f6 = K8_15 * by_c1;
+    const real by_f7 = K2_5 * by_c0;
+    const real by_f8 = K1_30 * by_c0;
+    const real by_f9 = K1_5 * by_c0;
+    const real by_f10 = K3_5 * by_c1;
+    const real by_f11 = K1_5 * by_c2;
+    const real by_f12 = K2_5 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real cw_0 = cw[u];
-        const real u1_0 = w_0 * x_0;
-        const real u1_1 = w_0 * x_1;
-        const real u1_2 = w_0 * x_2;
-        const real u1_3 = w_0 * x_3;
-        const real u1_4 = w_0 * x_4;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-        d_gz[u] = d_gz[u] + y_f0 * v0_0 + y_f1 * v0_4 + by_f0 * u1_0 + by_f1 * u1_4;
-        d_gz[n + u] = d_gz[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_3 + by_f2 * u1_0
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1;
+        const real u1_2 = w_c0 * x_c2;
+        const real u1_3 = w_c0 * x_c3;
+        const real u1_4 = w_c0 * x_c4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+        d_gz_[u] = d_gz_[u] + y_f0 * v0_0 + y_f1 * v0_4 + by_f0 * u1_0 + by_f1 * u1_4;
+        d_gz_[n + u] = d_gz_[n + u] + y_f2 * v0_0 + y_f3 * v0_1 + y_f4 * v0_3 + by_f2 * u1_0
             + by_f3 * u1_1 + by_f4 * u1_3;
-        d_gz[2 * n + u] = d_gz[2 * n + u] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f8 * v0_4
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f8 * v0_4
             - by_f5 * u1_0 + by_f6 * u1_1 + by_f7 * u1_2 + by_f8 * u1_4;
-        d_gz[3 * n + u] = d_gz[3 * n + u] - y_f9 * v0_1 + y_f10 * v0_2 - y_f11 * v0_3
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] - y_f9 * v0_1 + y_f10 * v0_2 - y_f11 * v0_3
             - by_f9 * u1_1 + by_f10 * u1_2 - by_f11 * u1_3;
-        d_gz[4 * n + u] = d_gz[4 * n + u] - y_f8 * v0_0 + y_f12 * v0_2 + y_f6 * v0_3 - y_f5 * v0_4
-            - by_f8 * u1_0 + by_f12 * u1_2 + by_f6 * u1_3 - by_f5 * u1_4;
-        d_gz[5 * n + u] = d_gz[5 * n + u] - y_f4 * v0_1 + y_f3 * v0_3 + y_f2 * v0_4 - by_f4 * u1_1
-            + by_f3 * u1_3 + by_f2 * u1_4;
-        d_gz[6 * n + u] = d_gz[6 * n + u] - y_f1 * v0_0 + y_f0 * v0_4 - by_f1 * u1_0 + by_f0 * u1_4;
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] - y_f8 * v0_0 + y_f12 * v0_2 + y_f6 * v0_3
+            - y_f5 * v0_4 - by_f8 * u1_0 + by_f12 * u1_2 + by_f6 * u1_3 - by_f5 * u1_4;
+        d_gz_[5 * n + u] = d_gz_[5 * n + u] - y_f4 * v0_1 + y_f3 * v0_3 + y_f2 * v0_4
+            - by_f4 * u1_1 + by_f3 * u1_3 + by_f2 * u1_4;
+        d_gz_[6 * n + u] = d_gz_[6 * n + u] - y_f1 * v0_0 + y_f0 * v0_4 - by_f1 * u1_0
+            + by_f0 * u1_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 3, 3), a = sqrt(7), M from y: 67 fma, 10 mul per channel; 20 fma, 40 mul per item. */
-static void uvu_2_3_3_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_2_3_3(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
-    const real by_6 = by[6];
-    const real y_f0 = K1_12 * y_4;
-    const real y_f1 = K5_24 * y_5;
-    const real y_f2 = K5_12 * y_0;
-    const real y_f3 = K5_24 * y_1;
-    const real y_f4 = K1_12 * y_2;
-    const real y_f5 = K1_3 * y_3;
-    const real s0_0 = K1_8 * y_4;
-    const real y_f6 = s0_0 - K5_24 * y_6;
-    const real s1_0 = K5_24 * y_0;
-    const real y_f7 = s1_0 + K1_8 * y_2;
-    const real s2_0 = K1_5 * y_4;
-    const real y_f8 = s2_0 + K1_12 * y_6;
-    const real s3_0 = K1_30 * y_3;
-    const real y_f9 = s3_0 - K1_8 * y_5;
-    const real y_f10 = K3_20 * y_2;
-    const real y_f11 = K1_8 * y_1;
-    const real s4_0 = K1_12 * y_0;
-    const real y_f12 = s4_0 + K1_5 * y_2;
-    const real y_f13 = K1_3 * y_1;
-    const real y_f14 = K1_30 * y_2;
-    const real y_f15 = K4_15 * y_3;
-    const real y_f16 = K1_30 * y_4;
-    const real y_f17 = K1_3 * y_5;
-    const real y_f18 = s4_0 - K1_5 * y_2;
-    const real y_f19 = K3_20 * y_4;
-    const real y_f20 = s3_0 + K1_8 * y_5;
-    const real y_f21 = s2_0 - K1_12 * y_6;
-    const real y_f22 = s1_0 - K1_8 * y_2;
-    const real y_f23 = s0_0 + K5_24 * y_6;
-    const real y_f24 = K5_12 * y_6;
-    const real by_f0 = K1_12 * by_4;
-    const real by_f1 = K5_24 * by_5;
-    const real by_f2 = K5_12 * by_0;
-    const real by_f3 = K5_24 * by_1;
-    const real by_f4 = K1_12 * by_2;
-    const real by_f5 = K1_3 * by_3;
-    const real s5_0 = K1_8 * by_4;
-    const real by_f6 = s5_0 - K5_24 * by_6;
-    const real s6_0 = K5_24 * by_0;
-    const real by_f7 = s6_0 + K1_8 * by_2;
-    const real s7_0 = K1_5 * by_4;
-    const real by_f8 = s7_0 + K1_12 * by_6;
-    const real s8_0 = K1_30 * by_3;
-    const real by_f9 = s8_0 - K1_8 * by_5;
-    const real by_f10 = K3_20 * by_2;
-    const real by_f11 = K1_8 * by_1;
-    const real s9_0 = K1_12 * by_0;
-    const real by_f12 = s9_0 + K1_5 * by_2;
-    const real by_f13 = K1_3 * by_1;
-    const real by_f14 = K1_30 * by_2;
-    const real by_f15 = K4_15 * by_3;
-    const real by_f16 = K1_30 * by_4;
-    const real by_f17 = K1_3 * by_5;
-    const real by_f18 = s9_0 - K1_5 * by_2;
-    const real by_f19 = K3_20 * by_4;
-    const real by_f20 = s8_0 + K1_8 * by_5;
-    const real by_f21 = s7_0 - K1_12 * by_6;
-    const real by_f22 = s6_0 - K1_8 * by_2;
-    const real by_f23 = s5_0 + K5_24 * by_6;
-    const real by_f24 = K5_12 * by_6;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real by_c5 = by_[5], by_c6 = by_[6];
+    const real y_f0 = K1_12 * y_c4;
+    const real y_f1 = K5_24 * y_c5;
+    const real y_f2 = K5_12 * y_c0;
+    const real y_f3 = K5_24 * y_c1;
+    const real y_f4 = K1_12 * y_c2;
+    const real y_f5 = K1_3 * y_c3;
+    const real s0_0 = K1_8 * y_c4;
+    const real y_f6 = s0_0 - K5_24 * y_c6;
+    const real s1_0 = K5_24 * y_c0;
+    const real y_f7 = s1_0 + K1_8 * y_c2;
+    const real s2_0 = K1_5 * y_c4;
+    const real y_f8 = s2_0 + K1_12 * y_c6;
+    const real s3_0 = K1_30 * y_c3;
+    const real y_f9 = s3_0 - K1_8 * y_c5;
+    const real y_f10 = K3_20 * y_c2;
+    const real y_f11 = K1_8 * y_c1;
+    const real s4_0 = K1_12 * y_c0;
+    const real y_f12 = s4_0 + K1_5 * y_c2;
+    const real y_f13 = K1_3 * y_c1;
+    const real y_f14 = K1_30 * y_c2;
+    const real y_f15 = K4_15 * y_c3;
+    const real y_f16 = K1_30 * y_c4;
+    const real y_f17 = K1_3 * y_c5;
+    const real y_f18 = s4_0 - K1_5 * y_c2;
+    const real y_f19 = K3_20 * y_c4;
+    const real y_f20 = s3_0 + K1_8 * y_c5;
+    const real y_f21 = s2_0 - K1_12 * y_c6;
+    const real y_f22 = s1_0 - K1_8 * y_c2;
+    const real y_f23 = s0_0 + K5_24 * y_c6;
+    const real y_f24 = K5_12 * y_c6;
+    const real by_f0 = K1_12 * by_c4;
+    const real by_f1 = K5_24 * by_c5;
+    const real by_f2 = K5_12 * by_c0;
+    const real by_f3 = K5_24 * by_c1;
+    const real by_f4 = K1_12 * by_c2;
+    const real by_f5 = K1_3 * by_c3;
+    const real s5_0 = K1_8 * by_c4;
+    const real by_f6 = s5_0 - K5_24 * by_c6;
+    const real s6_0 = K5_24 * by_c0;
+    const real by_f7 = s6_0 + K1_8 * by_c2;
+    const real s7_0 = K1_5 * by_c4;
+    const real by_f8 = s7_0 + K1_12 * by_c6;
+    const real s8_0 = K1_30 * by_c3;
+    const real by_f9 = s8_0 - K1_8 * by_c5;
+    const real by_f10 = K3_20 * by_c2;
+    const real by_f11 = K1_8 * by_c1;
+    const real s9_0 = K1_12 * by_c0;
+    const real by_f12 = s9_0 + K1_5 * by_c2;
+    const real by_f13 = K1_3 * by_c1;
+    const real by_f14 = K1_30 * by_c2;
+    const real by_f15 = K4_15 * by_c3;
+    const real by_f16 = K1_30 * by_c4;
+    const real by_f17 = K1_3 * by_c5;
+    const real by_f18 = s9_0 - K1_5 * by_c2;
+    const real by_f19 = K3_20 * by_c4;
+    const real by_f20 = s8_0 + K1_8 * by_c5;
+    const real by_f21 = s7_0 - K1_12 * by_c6;
+    const real by_f22 = s6_0 - K1_8 * by_c2;
+    const real by_f23 = s5_0 + K5_24 * by_c6;
+    const real by_f24 = K5_12 * by_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real cw_0 = cw[u];
-        const real u1_0 = w_0 * x_0;
-        const real u1_1 = w_0 * x_1;
-        const real u1_2 = w_0 * x_2;
-        const real u1_3 = w_0 * x_3;
-        const real u1_4 = w_0 * x_4;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-        d_gz[u] = d_gz[u] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - y_f4 * v0_4
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1;
+        const real u1_2 = w_c0 * x_c2;
+        const real u1_3 = w_c0 * x_c3;
+        const real u1_4 = w_c0 * x_c4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+        d_gz_[u] = d_gz_[u] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - y_f4 * v0_4
             - by_f0 * u1_0 + by_f1 * u1_1 - by_f2 * u1_2 + by_f3 * u1_3 - by_f4 * u1_4;
-        d_gz[n + u] = d_gz[n + u] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_3 - by_f5 * u1_0
+        d_gz_[n + u] = d_gz_[n + u] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_3 - by_f5 * u1_0
             + by_f6 * u1_1 + by_f7 * u1_3;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f8 * v0_0 + y_f9 * v0_1 + y_f10 * v0_2 + y_f11 * v0_3
-            - y_f12 * v0_4 + by_f8 * u1_0 + by_f9 * u1_1 + by_f10 * u1_2 + by_f11 * u1_3
-            - by_f12 * u1_4;
-        d_gz[3 * n + u] = d_gz[3 * n + u] - y_f13 * v0_0 + y_f14 * v0_1 + y_f15 * v0_2
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f8 * v0_0 + y_f9 * v0_1 + y_f10 * v0_2
+            + y_f11 * v0_3 - y_f12 * v0_4 + by_f8 * u1_0 + by_f9 * u1_1 + by_f10 * u1_2
+            + by_f11 * u1_3 - by_f12 * u1_4;
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] - y_f13 * v0_0 + y_f14 * v0_1 + y_f15 * v0_2
             + y_f16 * v0_3 - y_f17 * v0_4 - by_f13 * u1_0 + by_f14 * u1_1 + by_f15 * u1_2
             + by_f16 * u1_3 - by_f17 * u1_4;
-        d_gz[4 * n + u] = d_gz[4 * n + u] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2
             + y_f20 * v0_3 + y_f21 * v0_4 - by_f18 * u1_0 + by_f11 * u1_1 + by_f19 * u1_2
             + by_f20 * u1_3 + by_f21 * u1_4;
-        d_gz[5 * n + u] = d_gz[5 * n + u] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4
+        d_gz_[5 * n + u] = d_gz_[5 * n + u] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4
             + by_f22 * u1_1 + by_f23 * u1_3 - by_f5 * u1_4;
-        d_gz[6 * n + u] = d_gz[6 * n + u] + y_f4 * v0_0 - y_f3 * v0_1 - y_f24 * v0_2 + y_f1 * v0_3
-            - y_f0 * v0_4 + by_f4 * u1_0 - by_f3 * u1_1 - by_f24 * u1_2 + by_f1 * u1_3
-            - by_f0 * u1_4;
+        d_gz_[6 * n + u] = d_gz_[6 * n + u] + y_f4 * v0_0 - y_f3 * v0_1 - y_f24 * v0_2
+            + y_f1 * v0_3 - y_f0 * v0_4 + by_f4 * u1_0 - by_f3 * u1_1 - by_f24 * u1_2
+            + by_f1 * u1_3 - by_f0 * u1_4;
     }
 }
 
 /* What one item adds to its row, schedule loops_receivers:
  *   d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw)
- * Names ending in _t are rows in component order. scratch: 0 elements. */
-static void item_loops_receivers(const real *x_t,
-                                 const real *y,
-                                 const real *w,
-                                 const real *ax_t,
-                                 const real *by,
-                                 const real *cw,
-                                 real *d_gz,
-                                 real *scratch)
+ * Names ending in _turned are rows in component order. scratch: 0 elements. */
+static void item_0(const real *x_turned,
+                   const real *y_,
+                   const real *w_,
+                   const real *ax_turned,
+                   const real *by_,
+                   const real *cw_,
+                   real *d_gz_,
+                   real *scratch)
 {
 
     /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
-    uvu_0_0_0_loops_receivers(128, x_t, y, w, ax_t, by, cw, d_gz);
+    uvu_0_0_0(128, x_turned, y_, w_, ax_turned, by_, cw_, d_gz_);
 
     /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_0_1_1_loops_receivers(128, x_t, y + 1, w + 384, ax_t, by + 1, cw + 384, d_gz + 384);
+    uvu_0_1_1(128, x_turned, y_ + 1, w_ + 384, ax_turned, by_ + 1, cw_ + 384, d_gz_ + 384);
 
     /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_0_2_2_loops_receivers(128, x_t, y + 4, w + 1024, ax_t, by + 4, cw + 1024, d_gz + 2304);
+    uvu_0_2_2(128, x_turned, y_ + 4, w_ + 1024, ax_turned, by_ + 4, cw_ + 1024, d_gz_ + 2304);
 
     /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_0_3_3_loops_receivers(128, x_t, y + 9, w + 1664, ax_t, by + 9, cw + 1664, d_gz + 5504);
+    uvu_0_3_3(128, x_turned, y_ + 9, w_ + 1664, ax_turned, by_ + 9, cw_ + 1664, d_gz_ + 5504);
 
     /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1 */
-    uvu_1_1_0_loops_receivers(128, x_t + 128, y + 1, w + 128, ax_t + 128, by + 1, cw + 128, d_gz + 128);
+    uvu_1_1_0(128, x_turned + 128, y_ + 1, w_ + 128, ax_turned + 128, by_ + 1, cw_ + 128, d_gz_ + 128);
 
     /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3) */
-    uvu_1_0_1_loops_receivers(128, x_t + 128, y, w + 512, ax_t + 128, by, cw + 512, d_gz + 768);
+    uvu_1_0_1(128, x_turned + 128, y_, w_ + 512, ax_turned + 128, by_, cw_ + 512, d_gz_ + 768);
 
     /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3) */
-    uvu_1_2_1_loops_receivers(128, x_t + 128, y + 4, w + 640, ax_t + 128, by + 4, cw + 640, d_gz + 1152);
+    uvu_1_2_1(128, x_turned + 128, y_ + 4, w_ + 640, ax_turned + 128, by_ + 4, cw_ + 640, d_gz_ + 1152);
 
     /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5) */
-    uvu_1_1_2_loops_receivers(128, x_t + 128, y + 1, w + 1152, ax_t + 128, by + 1, cw + 1152, d_gz + 2944);
+    uvu_1_1_2(128, x_turned + 128, y_ + 1, w_ + 1152, ax_turned + 128, by_ + 1, cw_ + 1152, d_gz_ + 2944);
 
     /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5) */
-    uvu_1_3_2_loops_receivers(128, x_t + 128, y + 9, w + 1280, ax_t + 128, by + 9, cw + 1280, d_gz + 3584);
+    uvu_1_3_2(128, x_turned + 128, y_ + 9, w_ + 1280, ax_turned + 128, by_ + 9, cw_ + 1280, d_gz_ + 3584);
 
     /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7) */
-    uvu_1_2_3_loops_receivers(128, x_t + 128, y + 4, w + 1792, ax_t + 128, by + 4, cw + 1792, d_gz + 6400);
+    uvu_1_2_3(128, x_turned + 128, y_ + 4, w_ + 1792, ax_turned + 128, by_ + 4, cw_ + 1792, d_gz_ + 6400);
 
     /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
-    uvu_2_2_0_loops_receivers(128, x_t + 512, y + 4, w + 256, ax_t + 512, by + 4, cw + 256, d_gz + 256);
+    uvu_2_2_0(128, x_turned + 512, y_ + 4, w_ + 256, ax_turned + 512, by_ + 4, cw_ + 256, d_gz_ + 256);
 
     /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_2_1_1_loops_receivers(128, x_t + 512, y + 1, w + 768, ax_t + 512, by + 1, cw + 768, d_gz + 1536);
+    uvu_2_1_1(128, x_turned + 512, y_ + 1, w_ + 768, ax_turned + 512, by_ + 1, cw_ + 768, d_gz_ + 1536);
 
     /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_2_3_1_loops_receivers(128, x_t + 512, y + 9, w + 896, ax_t + 512, by + 9, cw + 896, d_gz + 1920);
+    uvu_2_3_1(128, x_turned + 512, y_ + 9, w_ + 896, ax_turned + 512, by_ + 9, cw_ + 896, d_gz_ + 1920);
 
     /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_2_0_2_loops_receivers(128, x_t + 512, y, w + 1408, ax_t + 512, by, cw + 1408, d_gz + 4224);
+    uvu_2_0_2(128, x_turned + 512, y_, w_ + 1408, ax_turned + 512, by_, cw_ + 1408, d_gz_ + 4224);
 
     /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_2_2_2_loops_receivers(128, x_t + 512, y + 4, w + 1536, ax_t + 512, by + 4, cw + 1536, d_gz + 4864);
+    uvu_2_2_2(128, x_turned + 512, y_ + 4, w_ + 1536, ax_turned + 512, by_ + 4, cw_ + 1536, d_gz_ + 4864);
 
     /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_2_1_3_loops_receivers(128, x_t + 512, y + 1, w + 1920, ax_t + 512, by + 1, cw + 1920, d_gz + 7296);
+    uvu_2_1_3(128, x_turned + 512, y_ + 1, w_ + 1920, ax_turned + 512, by_ + 1, cw_ + 1920, d_gz_ + 7296);
 
     /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_2_3_3_loops_receivers(128, x_t + 512, y + 9, w + 2048, ax_t + 512, by + 9, cw + 2048, d_gz + 8192);
+    uvu_2_3_3(128, x_turned + 512, y_ + 9, w_ + 2048, ax_turned + 512, by_ + 9, cw_ + 2048, d_gz_ + 8192);
     (void)scratch;
 }
 
 /* Rows begin .. end-1 of receivers. */
-static void pass_loops_receivers(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+static void pass_0(const struct launch *l, int64_t begin, int64_t end, real *scratch)
 {
     const cgtp_graph *const graph = l->graph;
     for (int64_t node = begin; node < end; node++) {
-        real *const d_gz_row = l->d_gz + node * 9088;
-        cgtp_zero(9088, d_gz_row);
+        real *const d_gz_out = l->d_gz_ + node * 9088;
+        cgtp_zero(9088, d_gz_out);
         if (graph->receiver_row[node] == graph->receiver_row[node + 1])
             continue;
         for (int64_t e = graph->receiver_row[node]; e < graph->receiver_row[node + 1]; e++) {
-            item_loops_receivers(l->x_t + graph->sender[e] * (int64_t)1152, l->y + e * (int64_t)16,
-                                 l->w + e * (int64_t)2176, l->ax_t + graph->sender[e] * (int64_t)1152,
-                                 l->by + e * (int64_t)16, l->cw + e * (int64_t)2176, d_gz_row, scratch);
+            item_0(l->x_turned + graph->sender[e] * (int64_t)1152, l->y_ + e * (int64_t)16,
+                   l->w_ + e * (int64_t)2176, l->ax_turned + graph->sender[e] * (int64_t)1152,
+                   l->by_ + e * (int64_t)16, l->cw_ + e * (int64_t)2176, d_gz_out, scratch);
         }
-        cgtp_row_from_components(17, segments_z, d_gz_row, scratch);
+        cgtp_row_from_components(17, zsegments, d_gz_out, scratch);
     }
 }
 
 /* (l1, l2, l3) = (0, 0, 0), a = 1, M from y: 5 fma, 5 mul per channel. */
-static void uvu_0_0_0_loops_senders(int64_t n, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_0_0_0_2(int64_t n, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0];
-    const real by_0 = by[0];
+    const real y_c0 = y_[0];
+    const real by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u];
-        const real ax_0 = ax[u];
-        const real cw_0 = cw[u];
-        d_x[u] = d_x[u] + w_0 * by_0 * gz_0 + cw_0 * y_0 * gz_0;
-        const real s0_0 = gz_0 * ax_0;
-        const real s1_0 = gz_0 * x_0;
-        d_y[u] = d_y[u] + s0_0 * w_0 + s1_0 * cw_0;
-        d_w[u] = s1_0 * by_0 + s0_0 * y_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u];
+        const real ax_c0 = ax_[u];
+        const real cw_c0 = cw_[u];
+        d_x_[u] = d_x_[u] + w_c0 * by_c0 * gz_c0 + cw_c0 * y_c0 * gz_c0;
+        const real s0_0 = gz_c0 * ax_c0;
+        const real s1_0 = gz_c0 * x_c0;
+        d_y_[u] = d_y_[u] + s0_0 * w_c0 + s1_0 * cw_c0;
+        d_w_[u] = s1_0 * by_c0 + s0_0 * y_c0;
     }
 }
 
 /* (l1, l2, l3) = (0, 1, 1), a = sqrt(3), M from y: 11 fma, 4 mul per channel. */
-static void uvu_0_1_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_0_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real ax_0 = ax[u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_0 * gz_0 + by_1 * gz_1 + by_2 * gz_2;
-        const real l1_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2;
-        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        d_y[u] = d_y[u] + v0_0 * gz_0;
-        d_y[lda + u] = d_y[lda + u] + v0_0 * gz_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + v0_0 * gz_2;
-        d_w[u] = x_0 * l0_0 + ax_0 * l1_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real ax_c0 = ax_[u];
+        const real cw_c0 = cw_[u];
+        const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2;
+        const real l1_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
+        d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        d_y_[u] = d_y_[u] + v0_0 * gz_c0;
+        d_y_[lda + u] = d_y_[lda + u] + v0_0 * gz_c1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + v0_0 * gz_c2;
+        d_w_[u] = x_c0 * l0_0 + ax_c0 * l1_0;
     }
 }
 
 /* (l1, l2, l3) = (0, 2, 2), a = sqrt(5), M from y: 17 fma, 4 mul per channel. */
-static void uvu_0_2_2_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_0_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u];
-        const real ax_0 = ax[u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_0 * gz_0 + by_1 * gz_1 + by_2 * gz_2 + by_3 * gz_3 + by_4 * gz_4;
-        const real l1_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2 + y_3 * gz_3 + y_4 * gz_4;
-        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        d_y[u] = d_y[u] + v0_0 * gz_0;
-        d_y[lda + u] = d_y[lda + u] + v0_0 * gz_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + v0_0 * gz_2;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + v0_0 * gz_3;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + v0_0 * gz_4;
-        d_w[u] = x_0 * l0_0 + ax_0 * l1_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real ax_c0 = ax_[u];
+        const real cw_c0 = cw_[u];
+        const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2 + by_c3 * gz_c3
+            + by_c4 * gz_c4;
+        const real l1_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2 + y_c3 * gz_c3 + y_c4 * gz_c4;
+        d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        d_y_[u] = d_y_[u] + v0_0 * gz_c0;
+        d_y_[lda + u] = d_y_[lda + u] + v0_0 * gz_c1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + v0_0 * gz_c2;
+        d_y_[3 * lda + u] = d_y_[3 * lda + u] + v0_0 * gz_c3;
+        d_y_[4 * lda + u] = d_y_[4 * lda + u] + v0_0 * gz_c4;
+        d_w_[u] = x_c0 * l0_0 + ax_c0 * l1_0;
     }
 }
 
 /* (l1, l2, l3) = (0, 3, 3), a = sqrt(7), M from y: 23 fma, 4 mul per channel. */
-static void uvu_0_3_3_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_0_3_3_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
-    const real by_6 = by[6];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real by_c5 = by_[5], by_c6 = by_[6];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
-        const real ax_0 = ax[u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_0 * gz_0 + by_1 * gz_1 + by_2 * gz_2 + by_3 * gz_3 + by_4 * gz_4
-            + by_5 * gz_5 + by_6 * gz_6;
-        const real l1_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2 + y_3 * gz_3 + y_4 * gz_4
-            + y_5 * gz_5 + y_6 * gz_6;
-        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        d_y[u] = d_y[u] + v0_0 * gz_0;
-        d_y[lda + u] = d_y[lda + u] + v0_0 * gz_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + v0_0 * gz_2;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + v0_0 * gz_3;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + v0_0 * gz_4;
-        d_y[5 * lda + u] = d_y[5 * lda + u] + v0_0 * gz_5;
-        d_y[6 * lda + u] = d_y[6 * lda + u] + v0_0 * gz_6;
-        d_w[u] = x_0 * l0_0 + ax_0 * l1_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
+        const real gz_c6 = gz_[6 * n + u];
+        const real ax_c0 = ax_[u];
+        const real cw_c0 = cw_[u];
+        const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2 + by_c3 * gz_c3
+            + by_c4 * gz_c4 + by_c5 * gz_c5 + by_c6 * gz_c6;
+        const real l1_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2 + y_c3 * gz_c3 + y_c4 * gz_c4
+            + y_c5 * gz_c5 + y_c6 * gz_c6;
+        d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        d_y_[u] = d_y_[u] + v0_0 * gz_c0;
+        d_y_[lda + u] = d_y_[lda + u] + v0_0 * gz_c1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + v0_0 * gz_c2;
+        d_y_[3 * lda + u] = d_y_[3 * lda + u] + v0_0 * gz_c3;
+        d_y_[4 * lda + u] = d_y_[4 * lda + u] + v0_0 * gz_c4;
+        d_y_[5 * lda + u] = d_y_[5 * lda + u] + v0_0 * gz_c5;
+        d_y_[6 * lda + u] = d_y_[6 * lda + u] + v0_0 * gz_c6;
+        d_w_[u] = x_c0 * l0_0 + ax_c0 * l1_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = 1, M from y: 17 fma, 8 mul per channel; 6 mul per item. */
-static void uvu_1_1_0_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_1_1_0_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K1_3 * y_0;
-    const real y_f1 = K1_3 * y_1;
-    const real y_f2 = K1_3 * y_2;
-    const real by_f0 = K1_3 * by_0;
-    const real by_f1 = K1_3 * by_1;
-    const real by_f2 = K1_3 * by_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_3 * y_c0;
+    const real y_f1 = K1_3 * y_c1;
+    const real y_f2 = K1_3 * y_c2;
+    const real by_f0 = K1_3 * by_c0;
+    const real by_f1 = K1_3 * by_c1;
+    const real by_f2 = K1_3 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real s0_0 = w_0 * gz_0;
-        const real s1_0 = cw_0 * gz_0;
-        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
-        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
-        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
-        const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
-        const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
-        const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
-        d_y[u] = d_y[u] + K1_3 * q1_0;
-        d_y[lda + u] = d_y[lda + u] + K1_3 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_3 * q1_2;
-        const real s2_0 = x_0 * by_f0 + x_1 * by_f1 + x_2 * by_f2;
-        const real s3_0 = ax_0 * y_f0 + ax_1 * y_f1 + ax_2 * y_f2;
-        d_w[u] = gz_0 * s2_0 + gz_0 * s3_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real s0_0 = w_c0 * gz_c0;
+        const real s1_0 = cw_c0 * gz_c0;
+        d_x_[u] = d_x_[u] + s0_0 * by_f0 + s1_0 * y_f0;
+        d_x_[n + u] = d_x_[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
+        const real q1_0 = s0_0 * ax_c0 + s1_0 * x_c0;
+        const real q1_1 = s0_0 * ax_c1 + s1_0 * x_c1;
+        const real q1_2 = s0_0 * ax_c2 + s1_0 * x_c2;
+        d_y_[u] = d_y_[u] + K1_3 * q1_0;
+        d_y_[lda + u] = d_y_[lda + u] + K1_3 * q1_1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_3 * q1_2;
+        const real s2_0 = x_c0 * by_f0 + x_c1 * by_f1 + x_c2 * by_f2;
+        const real s3_0 = ax_c0 * y_f0 + ax_c1 * y_f1 + ax_c2 * y_f2;
+        d_w_[u] = gz_c0 * s2_0 + gz_c0 * s3_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 0, 1), a = sqrt(3), M from y: 11 fma, 4 mul per channel. */
-static void uvu_1_0_1_loops_senders(int64_t n, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_1_0_1_2(int64_t n, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0];
-    const real by_0 = by[0];
+    const real y_c0 = y_[0];
+    const real by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real s0_0 = w_0 * by_0 + cw_0 * y_0;
-        d_x[u] = d_x[u] + s0_0 * gz_0;
-        d_x[n + u] = d_x[n + u] + s0_0 * gz_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * gz_2;
-        const real s1_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
-        const real s2_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-        d_y[u] = d_y[u] + w_0 * s1_0 + cw_0 * s2_0;
-        d_w[u] = by_0 * s2_0 + y_0 * s1_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
+        d_x_[u] = d_x_[u] + s0_0 * gz_c0;
+        d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2;
+        const real s1_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
+        const real s2_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+        d_y_[u] = d_y_[u] + w_c0 * s1_0 + cw_c0 * s2_0;
+        d_w_[u] = by_c0 * s2_0 + y_c0 * s1_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 2, 1), a = sqrt(3), M from y: 37 fma, 16 mul, 1 neg per channel; 4 fma, 10 mul per item. */
-static void uvu_1_2_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_1_2_1_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
-    const real s0_0 = K1_10 * y_2;
-    const real y_f0 = s0_0 + K3_10 * y_4;
-    const real y_f1 = K3_10 * y_1;
-    const real y_f2 = K3_10 * y_0;
-    const real y_f3 = K2_5 * y_2;
-    const real y_f4 = K3_10 * y_3;
-    const real y_f5 = s0_0 - K3_10 * y_4;
-    const real s1_0 = K1_10 * by_2;
-    const real by_f0 = s1_0 + K3_10 * by_4;
-    const real by_f1 = K3_10 * by_1;
-    const real by_f2 = K3_10 * by_0;
-    const real by_f3 = K2_5 * by_2;
-    const real by_f4 = K3_10 * by_3;
-    const real by_f5 = s1_0 - K3_10 * by_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real s0_0 = K1_10 * y_c2;
+    const real y_f0 = s0_0 + K3_10 * y_c4;
+    const real y_f1 = K3_10 * y_c1;
+    const real y_f2 = K3_10 * y_c0;
+    const real y_f3 = K2_5 * y_c2;
+    const real y_f4 = K3_10 * y_c3;
+    const real y_f5 = s0_0 - K3_10 * y_c4;
+    const real s1_0 = K1_10 * by_c2;
+    const real by_f0 = s1_0 + K3_10 * by_c4;
+    const real by_f1 = K3_10 * by_c1;
+    const real by_f2 = K3_10 * by_c0;
+    const real by_f3 = K2_5 * by_c2;
+    const real by_f4 = K3_10 * by_c3;
+    const real by_f5 = s1_0 - K3_10 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_f0 * gz_0 - by_f1 * gz_1 - by_f2 * gz_2;
-        const real l0_1 = by_f1 * gz_0 + by_f3 * gz_1 + by_f4 * gz_2;
-        const real l0_2 = by_f2 * gz_0 + by_f4 * gz_1 - by_f5 * gz_2;
-        const real l1_0 = y_f0 * gz_0 - y_f1 * gz_1 - y_f2 * gz_2;
-        const real l1_1 = y_f1 * gz_0 + y_f3 * gz_1 + y_f4 * gz_2;
-        const real l1_2 = y_f2 * gz_0 + y_f4 * gz_1 - y_f5 * gz_2;
-        d_x[u] = d_x[u] - w_0 * l0_0 - cw_0 * l1_0;
-        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real q1_0 = v0_0 * gz_0;
-        const real q1_1 = v0_0 * gz_1 + v0_1 * gz_0;
-        const real q1_2 = v0_0 * gz_2 + v0_2 * gz_0;
-        const real q1_4 = v0_1 * gz_2 + v0_2 * gz_1;
-        const real q1_5 = v0_2 * gz_2;
-        d_y[u] = d_y[u] + K3_10 * q1_2;
-        d_y[lda + u] = d_y[lda + u] + K3_10 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] - K1_10 * q1_0 + v0_1 * gz_1 * K2_5 - K1_10 * q1_5;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + K3_10 * q1_4;
-        d_y[4 * lda + u] = d_y[4 * lda + u] - K3_10 * q1_0 + K3_10 * q1_5;
-        d_w[u] = -x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 - ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c0 - by_f1 * gz_c1 - by_f2 * gz_c2;
+        const real l0_1 = by_f1 * gz_c0 + by_f3 * gz_c1 + by_f4 * gz_c2;
+        const real l0_2 = by_f2 * gz_c0 + by_f4 * gz_c1 - by_f5 * gz_c2;
+        const real l1_0 = y_f0 * gz_c0 - y_f1 * gz_c1 - y_f2 * gz_c2;
+        const real l1_1 = y_f1 * gz_c0 + y_f3 * gz_c1 + y_f4 * gz_c2;
+        const real l1_2 = y_f2 * gz_c0 + y_f4 * gz_c1 - y_f5 * gz_c2;
+        d_x_[u] = d_x_[u] - w_c0 * l0_0 - cw_c0 * l1_0;
+        d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real q1_0 = v0_0 * gz_c0;
+        const real q1_1 = v0_0 * gz_c1 + v0_1 * gz_c0;
+        const real q1_2 = v0_0 * gz_c2 + v0_2 * gz_c0;
+        const real q1_4 = v0_1 * gz_c2 + v0_2 * gz_c1;
+        const real q1_5 = v0_2 * gz_c2;
+        d_y_[u] = d_y_[u] + K3_10 * q1_2;
+        d_y_[lda + u] = d_y_[lda + u] + K3_10 * q1_1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] - K1_10 * q1_0 + v0_1 * gz_c1 * K2_5 - K1_10 * q1_5;
+        d_y_[3 * lda + u] = d_y_[3 * lda + u] + K3_10 * q1_4;
+        d_y_[4 * lda + u] = d_y_[4 * lda + u] - K3_10 * q1_0 + K3_10 * q1_5;
+        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
+            + ax_c2 * l1_2;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 2), a = sqrt(5), M from y: 41 fma, 16 mul per channel; 12 mul per item. */
-static void uvu_1_1_2_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_1_1_2_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K1_2 * y_2;
-    const real y_f1 = K1_2 * y_0;
-    const real y_f2 = K1_2 * y_1;
-    const real y_f3 = K1_6 * y_0;
-    const real y_f4 = K2_3 * y_1;
-    const real y_f5 = K1_6 * y_2;
-    const real by_f0 = K1_2 * by_2;
-    const real by_f1 = K1_2 * by_0;
-    const real by_f2 = K1_2 * by_1;
-    const real by_f3 = K1_6 * by_0;
-    const real by_f4 = K2_3 * by_1;
-    const real by_f5 = K1_6 * by_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_2 * y_c2;
+    const real y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_2 * y_c1;
+    const real y_f3 = K1_6 * y_c0;
+    const real y_f4 = K2_3 * y_c1;
+    const real y_f5 = K1_6 * y_c2;
+    const real by_f0 = K1_2 * by_c2;
+    const real by_f1 = K1_2 * by_c0;
+    const real by_f2 = K1_2 * by_c1;
+    const real by_f3 = K1_6 * by_c0;
+    const real by_f4 = K2_3 * by_c1;
+    const real by_f5 = K1_6 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 - by_f3 * gz_2 - by_f1 * gz_4;
-        const real l0_1 = by_f1 * gz_1 + by_f4 * gz_2 + by_f0 * gz_3;
-        const real l0_2 = by_f1 * gz_0 - by_f5 * gz_2 + by_f2 * gz_3 + by_f0 * gz_4;
-        const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f3 * gz_2 - y_f1 * gz_4;
-        const real l1_1 = y_f1 * gz_1 + y_f4 * gz_2 + y_f0 * gz_3;
-        const real l1_2 = y_f1 * gz_0 - y_f5 * gz_2 + y_f2 * gz_3 + y_f0 * gz_4;
-        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real q1_0 = v0_0 * gz_0 + v0_1 * gz_3 + v0_2 * gz_4;
-        const real q1_1 = v0_0 * gz_4 - v0_1 * gz_1 - v0_2 * gz_0;
-        const real q1_2 = v0_0 * gz_1 + v0_2 * gz_3;
-        d_y[u] = d_y[u] - K1_2 * q1_1 - v0_0 * gz_2 * K1_6;
-        d_y[lda + u] = d_y[lda + u] + K1_2 * q1_2 + v0_1 * gz_2 * K2_3;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_2 * q1_0 - v0_2 * gz_2 * K1_6;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c0 + by_f2 * gz_c1 - by_f3 * gz_c2 - by_f1 * gz_c4;
+        const real l0_1 = by_f1 * gz_c1 + by_f4 * gz_c2 + by_f0 * gz_c3;
+        const real l0_2 = by_f1 * gz_c0 - by_f5 * gz_c2 + by_f2 * gz_c3 + by_f0 * gz_c4;
+        const real l1_0 = y_f0 * gz_c0 + y_f2 * gz_c1 - y_f3 * gz_c2 - y_f1 * gz_c4;
+        const real l1_1 = y_f1 * gz_c1 + y_f4 * gz_c2 + y_f0 * gz_c3;
+        const real l1_2 = y_f1 * gz_c0 - y_f5 * gz_c2 + y_f2 * gz_c3 + y_f0 * gz_c4;
+        d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
+        d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real q1_0 = v0_0 * gz_c0 + v0_1 * gz_c3 + v0_2 * gz_c4;
+        const real q1_1 = v0_0 * gz_c4 - v0_1 * gz_c1 - v0_2 * gz_c0;
+        const real q1_2 = v0_0 * gz_c1 + v0_2 * gz_c3;
+        d_y_[u] = d_y_[u] - K1_2 * q1_1 - v0_0 * gz_c2 * K1_6;
+        d_y_[lda + u] = d_y_[lda + u] + K1_2 * q1_2 + v0_1 * gz_c2 * K2_3;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_2 * q1_0 - v0_2 * gz_c2 * K1_6;
+        d_w_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + ax_c0 * l1_0 + ax_c1 * l1_1
+            + ax_c2 * l1_2;
     }
 }
 
 /* (l1, l2, l3) = (1, 3, 2), a = sqrt(5), M from y: 59 fma, 23 mul, 1 neg per channel; 12 fma, 20 mul per item. */
-static void uvu_1_3_2_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_1_3_2_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
-    const real by_6 = by[6];
-    const real s0_0 = K1_42 * y_4;
-    const real y_f0 = s0_0 + K5_14 * y_6;
-    const real y_f1 = K5_21 * y_1;
-    const real s1_0 = K5_14 * y_0;
-    const real y_f2 = s1_0 - K1_42 * y_2;
-    const real s2_0 = K1_7 * y_3;
-    const real y_f3 = s2_0 + K5_21 * y_5;
-    const real y_f4 = K8_21 * y_2;
-    const real y_f5 = K2_7 * y_2;
-    const real y_f6 = K3_7 * y_3;
-    const real y_f7 = K2_7 * y_4;
-    const real y_f8 = K8_21 * y_4;
-    const real y_f9 = s2_0 - K5_21 * y_5;
-    const real y_f10 = s1_0 + K1_42 * y_2;
-    const real y_f11 = K5_21 * y_5;
-    const real y_f12 = s0_0 - K5_14 * y_6;
-    const real s3_0 = K1_42 * by_4;
-    const real by_f0 = s3_0 + K5_14 * by_6;
-    const real by_f1 = K5_21 * by_1;
-    const real s4_0 = K5_14 * by_0;
-    const real by_f2 = s4_0 - K1_42 * by_2;
-    const real s5_0 = K1_7 * by_3;
-    const real by_f3 = s5_0 + K5_21 * by_5;
-    const real by_f4 = K8_21 * by_2;
-    const real by_f5 = K2_7 * by_2;
-    const real by_f6 = K3_7 * by_3;
-    const real by_f7 = K2_7 * by_4;
-    const real by_f8 = K8_21 * by_4;
-    const real by_f9 = s5_0 - K5_21 * by_5;
-    const real by_f10 = s4_0 + K1_42 * by_2;
-    const real by_f11 = K5_21 * by_5;
-    const real by_f12 = s3_0 - K5_14 * by_6;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real by_c5 = by_[5], by_c6 = by_[6];
+    const real s0_0 = K1_42 * y_c4;
+    const real y_f0 = s0_0 + K5_14 * y_c6;
+    const real y_f1 = K5_21 * y_c1;
+    const real s1_0 = K5_14 * y_c0;
+    const real y_f2 = s1_0 - K1_42 * y_c2;
+    const real s2_0 = K1_7 * y_c3;
+    const real y_f3 = s2_0 + K5_21 * y_c5;
+    const real y_f4 = K8_21 * y_c2;
+    const real y_f5 = K2_7 * y_c2;
+    const real y_f6 = K3_7 * y_c3;
+    const real y_f7 = K2_7 * y_c4;
+    const real y_f8 = K8_21 * y_c4;
+    const real y_f9 = s2_0 - K5_21 * y_c5;
+    const real y_f10 = s1_0 + K1_42 * y_c2;
+    const real y_f11 = K5_21 * y_c5;
+    const real y_f12 = s0_0 - K5_14 * y_c6;
+    const real s3_0 = K1_42 * by_c4;
+    const real by_f0 = s3_0 + K5_14 * by_c6;
+    const real by_f1 = K5_21 * by_c1;
+    const real s4_0 = K5_14 * by_c0;
+    const real by_f2 = s4_0 - K1_42 * by_c2;
+    const real s5_0 = K1_7 * by_c3;
+    const real by_f3 = s5_0 + K5_21 * by_c5;
+    const real by_f4 = K8_21 * by_c2;
+    const real by_f5 = K2_7 * by_c2;
+    const real by_f6 = K3_7 * by_c3;
+    const real by_f7 = K2_7 * by_c4;
+    const real by_f8 = K8_21 * by_c4;
+    const real by_f9 = s5_0 - K5_21 * by_c5;
+    const real by_f10 = s4_0 + K1_42 * by_c2;
+    const real by_f11 = K5_21 * by_c5;
+    const real by_f12 = s3_0 - K5_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_f0 * gz_0 + by_f3 * gz_1 - by_f5 * gz_2 - by_f1 * gz_3 - by_f10 * gz_4;
-        const real l0_1 = by_f1 * gz_0 + by_f4 * gz_1 + by_f6 * gz_2 + by_f8 * gz_3 + by_f11 * gz_4;
-        const real l0_2 = by_f2 * gz_0 + by_f1 * gz_1 + by_f7 * gz_2 - by_f9 * gz_3 - by_f12 * gz_4;
-        const real l1_0 = y_f0 * gz_0 + y_f3 * gz_1 - y_f5 * gz_2 - y_f1 * gz_3 - y_f10 * gz_4;
-        const real l1_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f6 * gz_2 + y_f8 * gz_3 + y_f11 * gz_4;
-        const real l1_2 = y_f2 * gz_0 + y_f1 * gz_1 + y_f7 * gz_2 - y_f9 * gz_3 - y_f12 * gz_4;
-        d_x[u] = d_x[u] - w_0 * l0_0 - cw_0 * l1_0;
-        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real q1_0 = v0_0 * gz_0;
-        const real q1_1 = v0_0 * gz_3 + v0_1 * gz_0 + v0_2 * gz_1;
-        const real q1_2 = v0_2 * gz_0;
-        const real q1_3 = v0_0 * gz_1;
-        const real q1_9 = v0_2 * gz_3;
-        const real q1_10 = v0_0 * gz_4;
-        const real q1_12 = v0_2 * gz_4;
-        d_y[u] = d_y[u] + K5_14 * q1_2 + K5_14 * q1_10;
-        d_y[lda + u] = d_y[lda + u] + K5_21 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] - K1_42 * q1_2 + v0_1 * gz_1 * K8_21
-            + v0_0 * gz_2 * K2_7 + K1_42 * q1_10;
-        d_y[3 * lda + u] = d_y[3 * lda + u] - K1_7 * q1_3 + v0_1 * gz_2 * K3_7 - K1_7 * q1_9;
-        d_y[4 * lda + u] = d_y[4 * lda + u] - K1_42 * q1_0 + v0_2 * gz_2 * K2_7
-            + v0_1 * gz_3 * K8_21 - K1_42 * q1_12;
-        d_y[5 * lda + u] = d_y[5 * lda + u] - K5_21 * q1_3 + K5_21 * q1_9 + v0_1 * gz_4 * K5_21;
-        d_y[6 * lda + u] = d_y[6 * lda + u] - K5_14 * q1_0 + K5_14 * q1_12;
-        d_w[u] = -x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 - ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c0 + by_f3 * gz_c1 - by_f5 * gz_c2 - by_f1 * gz_c3
+            - by_f10 * gz_c4;
+        const real l0_1 = by_f1 * gz_c0 + by_f4 * gz_c1 + by_f6 * gz_c2 + by_f8 * gz_c3
+            + by_f11 * gz_c4;
+        const real l0_2 = by_f2 * gz_c0 + by_f1 * gz_c1 + by_f7 * gz_c2 - by_f9 * gz_c3
+            - by_f12 * gz_c4;
+        const real l1_0 = y_f0 * gz_c0 + y_f3 * gz_c1 - y_f5 * gz_c2 - y_f1 * gz_c3 - y_f10 * gz_c4;
+        const real l1_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f6 * gz_c2 + y_f8 * gz_c3 + y_f11 * gz_c4;
+        const real l1_2 = y_f2 * gz_c0 + y_f1 * gz_c1 + y_f7 * gz_c2 - y_f9 * gz_c3 - y_f12 * gz_c4;
+        d_x_[u] = d_x_[u] - w_c0 * l0_0 - cw_c0 * l1_0;
+        d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real q1_0 = v0_0 * gz_c0;
+        const real q1_1 = v0_0 * gz_c3 + v0_1 * gz_c0 + v0_2 * gz_c1;
+        const real q1_2 = v0_2 * gz_c0;
+        const real q1_3 = v0_0 * gz_c1;
+        const real q1_9 = v0_2 * gz_c3;
+        const real q1_10 = v0_0 * gz_c4;
+        const real q1_12 = v0_2 * gz_c4;
+        d_y_[u] = d_y_[u] + K5_14 * q1_2 + K5_14 * q1_10;
+        d_y_[lda + u] = d_y_[lda + u] + K5_21 * q1_1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] - K1_42 * q1_2 + v0_1 * gz_c1 * K8_21
+            + v0_0 * gz_c2 * K2_7 + K1_42 * q1_10;
+        d_y_[3 * lda + u] = d_y_[3 * lda + u] - K1_7 * q1_3 + v0_1 * gz_c2 * K3_7 - K1_7 * q1_9;
+        d_y_[4 * lda + u] = d_y_[4 * lda + u] - K1_42 * q1_0 + v0_2 * gz_c2 * K2_7
+            + v0_1 * gz_c3 * K8_21 - K1_42 * q1_12;
+        d_y_[5 * lda + u] = d_y_[5 * lda + u] - K5_21 * q1_3 + K5_21 * q1_9 + v0_1 * gz_c4 * K5_21;
+        d_y_[6 * lda + u] = d_y_[6 * lda + u] - K5_14 * q1_0 + K5_14 * q1_12;
+        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
+            + ax_c2 * l1_2;
     }
 }
 
 /* (l1, l2, l3) = (1, 2, 3), a = sqrt(7), M from y: 67 fma, 24 mul per channel; 4 fma, 26 mul per item. */
-static void uvu_1_2_3_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_1_2_3_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
-    const real y_f0 = K1_2 * y_4;
-    const real y_f1 = K1_2 * y_0;
-    const real y_f2 = K1_3 * y_3;
-    const real y_f3 = K1_3 * y_0;
-    const real y_f4 = K1_3 * y_1;
-    const real s0_0 = K2_5 * y_2;
-    const real y_f5 = s0_0 + K1_30 * y_4;
-    const real y_f6 = K8_15 * y_1;
-    const real y_f7 = K1_30 * y_0;
-    const real y_f8 = K1_5 * y_1;
-    const real y_f9 = K3_5 * y_2;
-    const real y_f10 = K1_5 * y_3;
-    const real y_f11 = K8_15 * y_3;
-    const real y_f12 = s0_0 - K1_30 * y_4;
-    const real y_f13 = K1_3 * y_4;
-    const real by_f0 = K1_2 * by_4;
-    const real by_f1 = K1_2 * by_0;
-    const real by_f2 = K1_3 * by_3;
-    const real by_f3 = K1_3 * by_0;
-    const real by_f4 = K1_3 * by_1;
-    const real s1_0 = K2_5 * by_2;
-    const real by_f5 = s1_0 + K1_30 * by_4;
-    const real by_f6 = K8_15 * by_1;
-    const real by_f7 = K1_30 * by_0;
-    const real by_f8 = K1_5 * by_1;
-    const real by_f9 = K3_5 * by_2;
-    const real by_f10 = K1_5 * by_3;
-    const real by_f11 = K8_15 * by_3;
-    const real by_f12 = s1_0 - K1_30 * by_4;
-    const real by_f13 = K1_3 * by_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K1_2 * y_c4;
+    const real y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_3 * y_c3;
+    const real y_f3 = K1_3 * y_c0;
+    const real y_f4 = K1_3 * y_c1;
+    const real s0_0 = K2_5 * y_c2;
+    const real y_f5 = s0_0 + K1_30 * y_c4;
+    const real y_f6 = K8_15 * y_c1;
+    const real y_f7 = K1_30 * y_c0;
+    const real y_f8 = K1_5 * y_c1;
+    const real y_f9 = K3_5 * y_c2;
+    const real y_f10 = K1_5 * y_c3;
+    const real y_f11 = K8_15 * y_c3;
+    const real y_f12 = s0_0 - K1_30 * y_c4;
+    const real y_f13 = K1_3 * y_c4;
+    const real by_f0 = K1_2 * by_c4;
+    const real by_f1 = K1_2 * by_c0;
+    const real by_f2 = K1_3 * by_c3;
+    const real by_f3 = K1_3 * by_c0;
+    const real by_f4 = K1_3 * by_c1;
+    const real s1_0 = K2_5 * by_c2;
+    const real by_f5 = s1_0 + K1_30 * by_c4;
+    const real by_f6 = K8_15 * by_c1;
+    const real by_f7 = K1_30 * by_c0;
+    const real by_f8 = K1_5 * by_c1;
+    const real by_f9 = K3_5 * by_c2;
+    const real by_f10 = K1_5 * by_c3;
+    const real by_f11 = K8_15 * by_c3;
+    const real by_f12 = s1_0 - K1_30 * by_c4;
+    const real by_f13 = K1_3 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 + by_f5 * gz_2 - by_f8 * gz_3 - by_f7 * gz_4
-            - by_f4 * gz_5 - by_f1 * gz_6;
-        const real l0_1 = by_f3 * gz_1 + by_f6 * gz_2 + by_f9 * gz_3 + by_f11 * gz_4
-            + by_f13 * gz_5;
-        const real l0_2 = by_f1 * gz_0 + by_f4 * gz_1 - by_f7 * gz_2 - by_f10 * gz_3
-            + by_f12 * gz_4 + by_f2 * gz_5 + by_f0 * gz_6;
-        const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 + y_f5 * gz_2 - y_f8 * gz_3 - y_f7 * gz_4
-            - y_f4 * gz_5 - y_f1 * gz_6;
-        const real l1_1 = y_f3 * gz_1 + y_f6 * gz_2 + y_f9 * gz_3 + y_f11 * gz_4 + y_f13 * gz_5;
-        const real l1_2 = y_f1 * gz_0 + y_f4 * gz_1 - y_f7 * gz_2 - y_f10 * gz_3 + y_f12 * gz_4
-            + y_f2 * gz_5 + y_f0 * gz_6;
-        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real q1_0 = v0_0 * gz_0 + v0_2 * gz_6;
-        const real q1_1 = v0_0 * gz_6 - v0_2 * gz_0;
-        const real q1_2 = v0_0 * gz_1 + v0_2 * gz_5;
-        const real q1_4 = v0_0 * gz_5 - v0_2 * gz_1;
-        const real q1_5 = v0_0 * gz_2;
-        const real q1_7 = v0_0 * gz_4 + v0_2 * gz_2;
-        const real q1_12 = v0_2 * gz_4;
-        d_y[u] = d_y[u] - K1_2 * q1_1 + v0_1 * gz_1 * K1_3 - K1_30 * q1_7;
-        d_y[lda + u] = d_y[lda + u] - K1_3 * q1_4 + v0_1 * gz_2 * K8_15 - v0_0 * gz_3 * K1_5;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + K2_5 * q1_5 + v0_1 * gz_3 * K3_5 + K2_5 * q1_12;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + K1_3 * q1_2 - v0_2 * gz_3 * K1_5
-            + v0_1 * gz_4 * K8_15;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + K1_2 * q1_0 + K1_30 * q1_5 - K1_30 * q1_12
-            + v0_1 * gz_5 * K1_3;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
+        const real gz_c6 = gz_[6 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c0 + by_f2 * gz_c1 + by_f5 * gz_c2 - by_f8 * gz_c3
+            - by_f7 * gz_c4 - by_f4 * gz_c5 - by_f1 * gz_c6;
+        const real l0_1 = by_f3 * gz_c1 + by_f6 * gz_c2 + by_f9 * gz_c3 + by_f11 * gz_c4
+            + by_f13 * gz_c5;
+        const real l0_2 = by_f1 * gz_c0 + by_f4 * gz_c1 - by_f7 * gz_c2 - by_f10 * gz_c3
+            + by_f12 * gz_c4 + by_f2 * gz_c5 + by_f0 * gz_c6;
+        const real l1_0 = y_f0 * gz_c0 + y_f2 * gz_c1 + y_f5 * gz_c2 - y_f8 * gz_c3 - y_f7 * gz_c4
+            - y_f4 * gz_c5 - y_f1 * gz_c6;
+        const real l1_1 = y_f3 * gz_c1 + y_f6 * gz_c2 + y_f9 * gz_c3 + y_f11 * gz_c4
+            + y_f13 * gz_c5;
+        const real l1_2 = y_f1 * gz_c0 + y_f4 * gz_c1 - y_f7 * gz_c2 - y_f10 * gz_c3
+            + y_f12 * gz_c4 + y_f2 * gz_c5 + y_f0 * gz_c6;
+        d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
+        d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real q1_0 = v0_0 * gz_c0 + v0_2 * gz_c6;
+        const real q1_1 = v0_0 * gz_c6 - v0_2 * gz_c0;
+        const real q1_2 = v0_0 * gz_c1 + v0_2 * gz_c5;
+        const real q1_4 = v0_0 * gz_c5 - v0_2 * gz_c1;
+        const real q1_5 = v0_0 * gz_c2;
+        const real q1_7 = v0_0 * gz_c4 + v0_2 * gz_c2;
+        const real q1_12 = v0_2 * gz_c4;
+        d_y_[u] = d_y_[u] - K1_2 * q1_1 + v0_1 * gz_c1 * K1_3 - K1_30 * q1_7;
+        d_y_[lda + u] = d_y_[lda + u] - K1_3 * q1_4 + v0_1 * gz_c2 * K8_15 - v0_0 * gz_c3 * K1_5;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + K2_5 * q1_5 + v0_1 * gz_c3 * K3_5 + K2_5 * q1_12;
+        d_y_[3 * lda + u] = d_y_[3 * lda + u] + K1_3 * q1_2 - v0_2 * gz_c3 * K1_5
+            + v0_1 * gz_c4 * K8_15;
+        d_y_[4 * lda + u] = d_y_[4 * lda + u] + K1_2 * q1_0 + K1_30 * q1_5 - K1_30 * q1_12
+            + v0_1 * gz_c5 * K1_3;
+        d_w_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + ax_c0 * l1_0 + ax_c1 * l1_1
+            + ax_c2 * l1_2;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 0), a = 1, M from y: 29 fma, 10 mul per channel; 10 mul per item. */
-static void uvu_2_2_0_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_2_2_0_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
-    const real y_f0 = K1_5 * y_0;
-    const real y_f1 = K1_5 * y_1;
-    const real y_f2 = K1_5 * y_2;
-    const real y_f3 = K1_5 * y_3;
-    const real y_f4 = K1_5 * y_4;
-    const real by_f0 = K1_5 * by_0;
-    const real by_f1 = K1_5 * by_1;
-    const real by_f2 = K1_5 * by_2;
-    const real by_f3 = K1_5 * by_3;
-    const real by_f4 = K1_5 * by_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K1_5 * y_c0;
+    const real y_f1 = K1_5 * y_c1;
+    const real y_f2 = K1_5 * y_c2;
+    const real y_f3 = K1_5 * y_c3;
+    const real y_f4 = K1_5 * y_c4;
+    const real by_f0 = K1_5 * by_c0;
+    const real by_f1 = K1_5 * by_c1;
+    const real by_f2 = K1_5 * by_c2;
+    const real by_f3 = K1_5 * by_c3;
+    const real by_f4 = K1_5 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real cw_0 = cw[u];
-        const real s0_0 = w_0 * gz_0;
-        const real s1_0 = cw_0 * gz_0;
-        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
-        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
-        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
-        d_x[3 * n + u] = d_x[3 * n + u] + s0_0 * by_f3 + s1_0 * y_f3;
-        d_x[4 * n + u] = d_x[4 * n + u] + s0_0 * by_f4 + s1_0 * y_f4;
-        const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
-        const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
-        const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
-        const real q1_3 = s0_0 * ax_3 + s1_0 * x_3;
-        const real q1_4 = s0_0 * ax_4 + s1_0 * x_4;
-        d_y[u] = d_y[u] + K1_5 * q1_0;
-        d_y[lda + u] = d_y[lda + u] + K1_5 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_5 * q1_2;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + K1_5 * q1_3;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + K1_5 * q1_4;
-        const real s2_0 = x_0 * by_f0 + x_1 * by_f1 + x_2 * by_f2 + x_3 * by_f3 + x_4 * by_f4;
-        const real s3_0 = ax_0 * y_f0 + ax_1 * y_f1 + ax_2 * y_f2 + ax_3 * y_f3 + ax_4 * y_f4;
-        d_w[u] = gz_0 * s2_0 + gz_0 * s3_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u];
+        const real s0_0 = w_c0 * gz_c0;
+        const real s1_0 = cw_c0 * gz_c0;
+        d_x_[u] = d_x_[u] + s0_0 * by_f0 + s1_0 * y_f0;
+        d_x_[n + u] = d_x_[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
+        d_x_[3 * n + u] = d_x_[3 * n + u] + s0_0 * by_f3 + s1_0 * y_f3;
+        d_x_[4 * n + u] = d_x_[4 * n + u] + s0_0 * by_f4 + s1_0 * y_f4;
+        const real q1_0 = s0_0 * ax_c0 + s1_0 * x_c0;
+        const real q1_1 = s0_0 * ax_c1 + s1_0 * x_c1;
+        const real q1_2 = s0_0 * ax_c2 + s1_0 * x_c2;
+        const real q1_3 = s0_0 * ax_c3 + s1_0 * x_c3;
+        const real q1_4 = s0_0 * ax_c4 + s1_0 * x_c4;
+        d_y_[u] = d_y_[u] + K1_5 * q1_0;
+        d_y_[lda + u] = d_y_[lda + u] + K1_5 * q1_1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_5 * q1_2;
+        d_y_[3 * lda + u] = d_y_[3 * lda + u] + K1_5 * q1_3;
+        d_y_[4 * lda + u] = d_y_[4 * lda + u] + K1_5 * q1_4;
+        const real s2_0 = x_c0 * by_f0 + x_c1 * by_f1 + x_c2 * by_f2 + x_c3 * by_f3 + x_c4 * by_f4;
+        const real s3_0 = ax_c0 * y_f0 + ax_c1 * y_f1 + ax_c2 * y_f2 + ax_c3 * y_f3 + ax_c4 * y_f4;
+        d_w_[u] = gz_c0 * s2_0 + gz_c0 * s3_0;
     }
 }
 
 /* (l1, l2, l3) = (2, 1, 1), a = sqrt(3), M from y: 47 fma, 22 mul per channel; 12 mul per item. */
-static void uvu_2_1_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_2_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K3_10 * y_2;
-    const real y_f1 = K3_10 * y_1;
-    const real y_f2 = K1_10 * y_0;
-    const real y_f3 = K3_10 * y_0;
-    const real y_f4 = K2_5 * y_1;
-    const real y_f5 = K1_10 * y_2;
-    const real by_f0 = K3_10 * by_2;
-    const real by_f1 = K3_10 * by_1;
-    const real by_f2 = K1_10 * by_0;
-    const real by_f3 = K3_10 * by_0;
-    const real by_f4 = K2_5 * by_1;
-    const real by_f5 = K1_10 * by_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K3_10 * y_c2;
+    const real y_f1 = K3_10 * y_c1;
+    const real y_f2 = K1_10 * y_c0;
+    const real y_f3 = K3_10 * y_c0;
+    const real y_f4 = K2_5 * y_c1;
+    const real y_f5 = K1_10 * y_c2;
+    const real by_f0 = K3_10 * by_c2;
+    const real by_f1 = K3_10 * by_c1;
+    const real by_f2 = K1_10 * by_c0;
+    const real by_f3 = K3_10 * by_c0;
+    const real by_f4 = K2_5 * by_c1;
+    const real by_f5 = K1_10 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_f0 * gz_0 + by_f3 * gz_2;
-        const real l0_1 = by_f1 * gz_0 + by_f3 * gz_1;
-        const real l0_2 = by_f2 * gz_0 - by_f4 * gz_1 + by_f5 * gz_2;
-        const real l0_3 = by_f0 * gz_1 + by_f1 * gz_2;
-        const real l0_4 = by_f3 * gz_0 - by_f0 * gz_2;
-        const real l1_0 = y_f0 * gz_0 + y_f3 * gz_2;
-        const real l1_1 = y_f1 * gz_0 + y_f3 * gz_1;
-        const real l1_2 = y_f2 * gz_0 - y_f4 * gz_1 + y_f5 * gz_2;
-        const real l1_3 = y_f0 * gz_1 + y_f1 * gz_2;
-        const real l1_4 = y_f3 * gz_0 - y_f0 * gz_2;
-        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] = d_x[2 * n + u] - w_0 * l0_2 - cw_0 * l1_2;
-        d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] = d_x[4 * n + u] - w_0 * l0_4 - cw_0 * l1_4;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-        const real q1_0 = v0_0 * gz_0 + v0_3 * gz_1 + v0_4 * gz_2;
-        const real q1_1 = v0_1 * gz_0 + v0_3 * gz_2;
-        const real q1_3 = v0_0 * gz_2 + v0_1 * gz_1 - v0_4 * gz_0;
-        d_y[u] = d_y[u] - v0_2 * gz_0 * K1_10 + K3_10 * q1_3;
-        d_y[lda + u] = d_y[lda + u] + K3_10 * q1_1 + v0_2 * gz_1 * K2_5;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + K3_10 * q1_0 - v0_2 * gz_2 * K1_10;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4 + ax_0 * l1_0
-            + ax_1 * l1_1 - ax_2 * l1_2 + ax_3 * l1_3 - ax_4 * l1_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c0 + by_f3 * gz_c2;
+        const real l0_1 = by_f1 * gz_c0 + by_f3 * gz_c1;
+        const real l0_2 = by_f2 * gz_c0 - by_f4 * gz_c1 + by_f5 * gz_c2;
+        const real l0_3 = by_f0 * gz_c1 + by_f1 * gz_c2;
+        const real l0_4 = by_f3 * gz_c0 - by_f0 * gz_c2;
+        const real l1_0 = y_f0 * gz_c0 + y_f3 * gz_c2;
+        const real l1_1 = y_f1 * gz_c0 + y_f3 * gz_c1;
+        const real l1_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
+        const real l1_3 = y_f0 * gz_c1 + y_f1 * gz_c2;
+        const real l1_4 = y_f3 * gz_c0 - y_f0 * gz_c2;
+        d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
+        d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] - w_c0 * l0_2 - cw_c0 * l1_2;
+        d_x_[3 * n + u] = d_x_[3 * n + u] + w_c0 * l0_3 + cw_c0 * l1_3;
+        d_x_[4 * n + u] = d_x_[4 * n + u] - w_c0 * l0_4 - cw_c0 * l1_4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+        const real q1_0 = v0_0 * gz_c0 + v0_3 * gz_c1 + v0_4 * gz_c2;
+        const real q1_1 = v0_1 * gz_c0 + v0_3 * gz_c2;
+        const real q1_3 = v0_0 * gz_c2 + v0_1 * gz_c1 - v0_4 * gz_c0;
+        d_y_[u] = d_y_[u] - v0_2 * gz_c0 * K1_10 + K3_10 * q1_3;
+        d_y_[lda + u] = d_y_[lda + u] + K3_10 * q1_1 + v0_2 * gz_c1 * K2_5;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + K3_10 * q1_0 - v0_2 * gz_c2 * K1_10;
+        d_w_[u] = x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4
+            + ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 3, 1), a = sqrt(3), M from y: 65 fma, 29 mul, 1 neg per channel; 12 fma, 20 mul per item. */
-static void uvu_2_3_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_2_3_1_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
-    const real by_6 = by[6];
-    const real s0_0 = K1_70 * y_4;
-    const real y_f0 = s0_0 + K3_14 * y_6;
-    const real s1_0 = K3_35 * y_3;
-    const real y_f1 = s1_0 + K1_7 * y_5;
-    const real y_f2 = K6_35 * y_2;
-    const real y_f3 = K1_7 * y_1;
-    const real s2_0 = K3_14 * y_0;
-    const real y_f4 = s2_0 + K1_70 * y_2;
-    const real y_f5 = K8_35 * y_2;
-    const real y_f6 = K9_35 * y_3;
-    const real y_f7 = K8_35 * y_4;
-    const real y_f8 = K1_7 * y_5;
-    const real y_f9 = s2_0 - K1_70 * y_2;
-    const real y_f10 = K6_35 * y_4;
-    const real y_f11 = s1_0 - K1_7 * y_5;
-    const real y_f12 = s0_0 - K3_14 * y_6;
-    const real s3_0 = K1_70 * by_4;
-    const real by_f0 = s3_0 + K3_14 * by_6;
-    const real s4_0 = K3_35 * by_3;
-    const real by_f1 = s4_0 + K1_7 * by_5;
-    const real by_f2 = K6_35 * by_2;
-    const real by_f3 = K1_7 * by_1;
-    const real s5_0 = K3_14 * by_0;
-    const real by_f4 = s5_0 + K1_70 * by_2;
-    const real by_f5 = K8_35 * by_2;
-    const real by_f6 = K9_35 * by_3;
-    const real by_f7 = K8_35 * by_4;
-    const real by_f8 = K1_7 * by_5;
-    const real by_f9 = s5_0 - K1_70 * by_2;
-    const real by_f10 = K6_35 * by_4;
-    const real by_f11 = s4_0 - K1_7 * by_5;
-    const real by_f12 = s3_0 - K3_14 * by_6;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real by_c5 = by_[5], by_c6 = by_[6];
+    const real s0_0 = K1_70 * y_c4;
+    const real y_f0 = s0_0 + K3_14 * y_c6;
+    const real s1_0 = K3_35 * y_c3;
+    const real y_f1 = s1_0 + K1_7 * y_c5;
+    const real y_f2 = K6_35 * y_c2;
+    const real y_f3 = K1_7 * y_c1;
+    const real s2_0 = K3_14 * y_c0;
+    const real y_f4 = s2_0 + K1_70 * y_c2;
+    const real y_f5 = K8_35 * y_c2;
+    const real y_f6 = K9_35 * y_c3;
+    const real y_f7 = K8_35 * y_c4;
+    const real y_f8 = K1_7 * y_c5;
+    const real y_f9 = s2_0 - K1_70 * y_c2;
+    const real y_f10 = K6_35 * y_c4;
+    const real y_f11 = s1_0 - K1_7 * y_c5;
+    const real y_f12 = s0_0 - K3_14 * y_c6;
+    const real s3_0 = K1_70 * by_c4;
+    const real by_f0 = s3_0 + K3_14 * by_c6;
+    const real s4_0 = K3_35 * by_c3;
+    const real by_f1 = s4_0 + K1_7 * by_c5;
+    const real by_f2 = K6_35 * by_c2;
+    const real by_f3 = K1_7 * by_c1;
+    const real s5_0 = K3_14 * by_c0;
+    const real by_f4 = s5_0 + K1_70 * by_c2;
+    const real by_f5 = K8_35 * by_c2;
+    const real by_f6 = K9_35 * by_c3;
+    const real by_f7 = K8_35 * by_c4;
+    const real by_f8 = K1_7 * by_c5;
+    const real by_f9 = s5_0 - K1_70 * by_c2;
+    const real by_f10 = K6_35 * by_c4;
+    const real by_f11 = s4_0 - K1_7 * by_c5;
+    const real by_f12 = s3_0 - K3_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_f0 * gz_0 - by_f3 * gz_1 - by_f9 * gz_2;
-        const real l0_1 = by_f1 * gz_0 - by_f5 * gz_1 - by_f3 * gz_2;
-        const real l0_2 = by_f2 * gz_0 + by_f6 * gz_1 + by_f10 * gz_2;
-        const real l0_3 = by_f3 * gz_0 + by_f7 * gz_1 - by_f11 * gz_2;
-        const real l0_4 = by_f4 * gz_0 + by_f8 * gz_1 - by_f12 * gz_2;
-        const real l1_0 = y_f0 * gz_0 - y_f3 * gz_1 - y_f9 * gz_2;
-        const real l1_1 = y_f1 * gz_0 - y_f5 * gz_1 - y_f3 * gz_2;
-        const real l1_2 = y_f2 * gz_0 + y_f6 * gz_1 + y_f10 * gz_2;
-        const real l1_3 = y_f3 * gz_0 + y_f7 * gz_1 - y_f11 * gz_2;
-        const real l1_4 = y_f4 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
-        d_x[u] = d_x[u] - w_0 * l0_0 - cw_0 * l1_0;
-        d_x[n + u] = d_x[n + u] - w_0 * l0_1 - cw_0 * l1_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
-        d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-        const real q1_0 = v0_0 * gz_0;
-        const real q1_1 = v0_1 * gz_0;
-        const real q1_3 = v0_0 * gz_1 + v0_1 * gz_2 + v0_3 * gz_0;
-        const real q1_4 = v0_4 * gz_0;
-        const real q1_9 = v0_0 * gz_2;
-        const real q1_11 = v0_3 * gz_2;
-        const real q1_12 = v0_4 * gz_2;
-        d_y[u] = d_y[u] + K3_14 * q1_4 + K3_14 * q1_9;
-        d_y[lda + u] = d_y[lda + u] + K1_7 * q1_3;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + v0_2 * gz_0 * K6_35 + K1_70 * q1_4
-            + v0_1 * gz_1 * K8_35 - K1_70 * q1_9;
-        d_y[3 * lda + u] = d_y[3 * lda + u] - K3_35 * q1_1 + v0_2 * gz_1 * K9_35 - K3_35 * q1_11;
-        d_y[4 * lda + u] = d_y[4 * lda + u] - K1_70 * q1_0 + v0_3 * gz_1 * K8_35
-            + v0_2 * gz_2 * K6_35 - K1_70 * q1_12;
-        d_y[5 * lda + u] = d_y[5 * lda + u] - K1_7 * q1_1 + v0_4 * gz_1 * K1_7 + K1_7 * q1_11;
-        d_y[6 * lda + u] = d_y[6 * lda + u] - K3_14 * q1_0 + K3_14 * q1_12;
-        d_w[u] = -x_0 * l0_0 - x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 - ax_0 * l1_0
-            - ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c0 - by_f3 * gz_c1 - by_f9 * gz_c2;
+        const real l0_1 = by_f1 * gz_c0 - by_f5 * gz_c1 - by_f3 * gz_c2;
+        const real l0_2 = by_f2 * gz_c0 + by_f6 * gz_c1 + by_f10 * gz_c2;
+        const real l0_3 = by_f3 * gz_c0 + by_f7 * gz_c1 - by_f11 * gz_c2;
+        const real l0_4 = by_f4 * gz_c0 + by_f8 * gz_c1 - by_f12 * gz_c2;
+        const real l1_0 = y_f0 * gz_c0 - y_f3 * gz_c1 - y_f9 * gz_c2;
+        const real l1_1 = y_f1 * gz_c0 - y_f5 * gz_c1 - y_f3 * gz_c2;
+        const real l1_2 = y_f2 * gz_c0 + y_f6 * gz_c1 + y_f10 * gz_c2;
+        const real l1_3 = y_f3 * gz_c0 + y_f7 * gz_c1 - y_f11 * gz_c2;
+        const real l1_4 = y_f4 * gz_c0 + y_f8 * gz_c1 - y_f12 * gz_c2;
+        d_x_[u] = d_x_[u] - w_c0 * l0_0 - cw_c0 * l1_0;
+        d_x_[n + u] = d_x_[n + u] - w_c0 * l0_1 - cw_c0 * l1_1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
+        d_x_[3 * n + u] = d_x_[3 * n + u] + w_c0 * l0_3 + cw_c0 * l1_3;
+        d_x_[4 * n + u] = d_x_[4 * n + u] + w_c0 * l0_4 + cw_c0 * l1_4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+        const real q1_0 = v0_0 * gz_c0;
+        const real q1_1 = v0_1 * gz_c0;
+        const real q1_3 = v0_0 * gz_c1 + v0_1 * gz_c2 + v0_3 * gz_c0;
+        const real q1_4 = v0_4 * gz_c0;
+        const real q1_9 = v0_0 * gz_c2;
+        const real q1_11 = v0_3 * gz_c2;
+        const real q1_12 = v0_4 * gz_c2;
+        d_y_[u] = d_y_[u] + K3_14 * q1_4 + K3_14 * q1_9;
+        d_y_[lda + u] = d_y_[lda + u] + K1_7 * q1_3;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + v0_2 * gz_c0 * K6_35 + K1_70 * q1_4
+            + v0_1 * gz_c1 * K8_35 - K1_70 * q1_9;
+        d_y_[3 * lda + u] = d_y_[3 * lda + u] - K3_35 * q1_1 + v0_2 * gz_c1 * K9_35 - K3_35 * q1_11;
+        d_y_[4 * lda + u] = d_y_[4 * lda + u] - K1_70 * q1_0 + v0_3 * gz_c1 * K8_35
+            + v0_2 * gz_c2 * K6_35 - K1_70 * q1_12;
+        d_y_[5 * lda + u] = d_y_[5 * lda + u] - K1_7 * q1_1 + v0_4 * gz_c1 * K1_7 + K1_7 * q1_11;
+        d_y_[6 * lda + u] = d_y_[6 * lda + u] - K3_14 * q1_0 + K3_14 * q1_12;
+        d_w_[u] = -x_c0 * l0_0 - x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4
+            - ax_c0 * l1_0 - ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 0, 2), a = sqrt(5), M from y: 17 fma, 4 mul per channel. */
-static void uvu_2_0_2_loops_senders(int64_t n, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_2_0_2_2(int64_t n, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0];
-    const real by_0 = by[0];
+    const real y_c0 = y_[0];
+    const real by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real cw_0 = cw[u];
-        const real s0_0 = w_0 * by_0 + cw_0 * y_0;
-        d_x[u] = d_x[u] + s0_0 * gz_0;
-        d_x[n + u] = d_x[n + u] + s0_0 * gz_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * gz_2;
-        d_x[3 * n + u] = d_x[3 * n + u] + s0_0 * gz_3;
-        d_x[4 * n + u] = d_x[4 * n + u] + s0_0 * gz_4;
-        const real s1_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2 + ax_3 * gz_3 + ax_4 * gz_4;
-        const real s2_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
-        d_y[u] = d_y[u] + w_0 * s1_0 + cw_0 * s2_0;
-        d_w[u] = by_0 * s2_0 + y_0 * s1_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u];
+        const real s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
+        d_x_[u] = d_x_[u] + s0_0 * gz_c0;
+        d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2;
+        d_x_[3 * n + u] = d_x_[3 * n + u] + s0_0 * gz_c3;
+        d_x_[4 * n + u] = d_x_[4 * n + u] + s0_0 * gz_c4;
+        const real s1_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2 + ax_c3 * gz_c3
+            + ax_c4 * gz_c4;
+        const real s2_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3 + x_c4 * gz_c4;
+        d_y_[u] = d_y_[u] + w_c0 * s1_0 + cw_c0 * s2_0;
+        d_w_[u] = by_c0 * s2_0 + y_c0 * s1_0;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 2), a = sqrt(5), M from y: 85 fma, 26 mul, 1 neg per channel; 4 fma, 18 mul per item. */
-static void uvu_2_2_2_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_2_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
-    const real y_f0 = K2_7 * y_2;
-    const real y_f1 = K3_14 * y_3;
-    const real y_f2 = K2_7 * y_0;
-    const real y_f3 = K3_14 * y_1;
-    const real s0_0 = K1_14 * y_2;
-    const real y_f4 = s0_0 - K3_14 * y_4;
-    const real y_f5 = K1_14 * y_1;
-    const real y_f6 = K3_14 * y_0;
-    const real y_f7 = K1_14 * y_3;
-    const real y_f8 = K2_7 * y_4;
-    const real y_f9 = s0_0 + K3_14 * y_4;
-    const real by_f0 = K2_7 * by_2;
-    const real by_f1 = K3_14 * by_3;
-    const real by_f2 = K2_7 * by_0;
-    const real by_f3 = K3_14 * by_1;
-    const real s1_0 = K1_14 * by_2;
-    const real by_f4 = s1_0 - K3_14 * by_4;
-    const real by_f5 = K1_14 * by_1;
-    const real by_f6 = K3_14 * by_0;
-    const real by_f7 = K1_14 * by_3;
-    const real by_f8 = K2_7 * by_4;
-    const real by_f9 = s1_0 + K3_14 * by_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K2_7 * y_c2;
+    const real y_f1 = K3_14 * y_c3;
+    const real y_f2 = K2_7 * y_c0;
+    const real y_f3 = K3_14 * y_c1;
+    const real s0_0 = K1_14 * y_c2;
+    const real y_f4 = s0_0 - K3_14 * y_c4;
+    const real y_f5 = K1_14 * y_c1;
+    const real y_f6 = K3_14 * y_c0;
+    const real y_f7 = K1_14 * y_c3;
+    const real y_f8 = K2_7 * y_c4;
+    const real y_f9 = s0_0 + K3_14 * y_c4;
+    const real by_f0 = K2_7 * by_c2;
+    const real by_f1 = K3_14 * by_c3;
+    const real by_f2 = K2_7 * by_c0;
+    const real by_f3 = K3_14 * by_c1;
+    const real s1_0 = K1_14 * by_c2;
+    const real by_f4 = s1_0 - K3_14 * by_c4;
+    const real by_f5 = K1_14 * by_c1;
+    const real by_f6 = K3_14 * by_c0;
+    const real by_f7 = K1_14 * by_c3;
+    const real by_f8 = K2_7 * by_c4;
+    const real by_f9 = s1_0 + K3_14 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_f0 * gz_0 - by_f1 * gz_1 + by_f2 * gz_2 - by_f3 * gz_3;
-        const real l0_1 = by_f1 * gz_0 + by_f4 * gz_1 + by_f5 * gz_2 + by_f6 * gz_3 - by_f3 * gz_4;
-        const real l0_2 = by_f2 * gz_0 - by_f5 * gz_1 - by_f0 * gz_2 - by_f7 * gz_3 + by_f8 * gz_4;
-        const real l0_3 = by_f3 * gz_0 + by_f6 * gz_1 + by_f7 * gz_2 + by_f9 * gz_3 + by_f1 * gz_4;
-        const real l0_4 = by_f3 * gz_1 + by_f8 * gz_2 - by_f1 * gz_3 + by_f0 * gz_4;
-        const real l1_0 = y_f0 * gz_0 - y_f1 * gz_1 + y_f2 * gz_2 - y_f3 * gz_3;
-        const real l1_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 - y_f3 * gz_4;
-        const real l1_2 = y_f2 * gz_0 - y_f5 * gz_1 - y_f0 * gz_2 - y_f7 * gz_3 + y_f8 * gz_4;
-        const real l1_3 = y_f3 * gz_0 + y_f6 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3 + y_f1 * gz_4;
-        const real l1_4 = y_f3 * gz_1 + y_f8 * gz_2 - y_f1 * gz_3 + y_f0 * gz_4;
-        d_x[u] = d_x[u] - w_0 * l0_0 - cw_0 * l1_0;
-        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] = d_x[2 * n + u] - w_0 * l0_2 - cw_0 * l1_2;
-        d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] = d_x[4 * n + u] - w_0 * l0_4 - cw_0 * l1_4;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-        const real q1_0 = v0_0 * gz_0 - v0_2 * gz_2 + v0_4 * gz_4;
-        const real q1_1 = v0_0 * gz_1 + v0_1 * gz_0 + v0_3 * gz_4 + v0_4 * gz_3;
-        const real q1_2 = v0_0 * gz_2 + v0_2 * gz_0;
-        const real q1_3 = v0_0 * gz_3 - v0_1 * gz_4 + v0_3 * gz_0 - v0_4 * gz_1;
-        const real q1_4 = v0_1 * gz_1;
-        const real q1_5 = v0_1 * gz_2 + v0_2 * gz_1;
-        const real q1_6 = v0_1 * gz_3 + v0_3 * gz_1;
-        const real q1_7 = v0_2 * gz_3 + v0_3 * gz_2;
-        const real q1_8 = v0_2 * gz_4 + v0_4 * gz_2;
-        const real q1_9 = v0_3 * gz_3;
-        d_y[u] = d_y[u] - K2_7 * q1_2 + K3_14 * q1_6;
-        d_y[lda + u] = d_y[lda + u] + K3_14 * q1_3 + K1_14 * q1_5;
-        d_y[2 * lda + u] = d_y[2 * lda + u] - K2_7 * q1_0 + K1_14 * q1_4 + K1_14 * q1_9;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + K3_14 * q1_1 + K1_14 * q1_7;
-        d_y[4 * lda + u] = d_y[4 * lda + u] - K3_14 * q1_4 - K2_7 * q1_8 + K3_14 * q1_9;
-        d_w[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4 - ax_0 * l1_0
-            + ax_1 * l1_1 - ax_2 * l1_2 + ax_3 * l1_3 - ax_4 * l1_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c0 - by_f1 * gz_c1 + by_f2 * gz_c2 - by_f3 * gz_c3;
+        const real l0_1 = by_f1 * gz_c0 + by_f4 * gz_c1 + by_f5 * gz_c2 + by_f6 * gz_c3
+            - by_f3 * gz_c4;
+        const real l0_2 = by_f2 * gz_c0 - by_f5 * gz_c1 - by_f0 * gz_c2 - by_f7 * gz_c3
+            + by_f8 * gz_c4;
+        const real l0_3 = by_f3 * gz_c0 + by_f6 * gz_c1 + by_f7 * gz_c2 + by_f9 * gz_c3
+            + by_f1 * gz_c4;
+        const real l0_4 = by_f3 * gz_c1 + by_f8 * gz_c2 - by_f1 * gz_c3 + by_f0 * gz_c4;
+        const real l1_0 = y_f0 * gz_c0 - y_f1 * gz_c1 + y_f2 * gz_c2 - y_f3 * gz_c3;
+        const real l1_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 - y_f3 * gz_c4;
+        const real l1_2 = y_f2 * gz_c0 - y_f5 * gz_c1 - y_f0 * gz_c2 - y_f7 * gz_c3 + y_f8 * gz_c4;
+        const real l1_3 = y_f3 * gz_c0 + y_f6 * gz_c1 + y_f7 * gz_c2 + y_f9 * gz_c3 + y_f1 * gz_c4;
+        const real l1_4 = y_f3 * gz_c1 + y_f8 * gz_c2 - y_f1 * gz_c3 + y_f0 * gz_c4;
+        d_x_[u] = d_x_[u] - w_c0 * l0_0 - cw_c0 * l1_0;
+        d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] - w_c0 * l0_2 - cw_c0 * l1_2;
+        d_x_[3 * n + u] = d_x_[3 * n + u] + w_c0 * l0_3 + cw_c0 * l1_3;
+        d_x_[4 * n + u] = d_x_[4 * n + u] - w_c0 * l0_4 - cw_c0 * l1_4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+        const real q1_0 = v0_0 * gz_c0 - v0_2 * gz_c2 + v0_4 * gz_c4;
+        const real q1_1 = v0_0 * gz_c1 + v0_1 * gz_c0 + v0_3 * gz_c4 + v0_4 * gz_c3;
+        const real q1_2 = v0_0 * gz_c2 + v0_2 * gz_c0;
+        const real q1_3 = v0_0 * gz_c3 - v0_1 * gz_c4 + v0_3 * gz_c0 - v0_4 * gz_c1;
+        const real q1_4 = v0_1 * gz_c1;
+        const real q1_5 = v0_1 * gz_c2 + v0_2 * gz_c1;
+        const real q1_6 = v0_1 * gz_c3 + v0_3 * gz_c1;
+        const real q1_7 = v0_2 * gz_c3 + v0_3 * gz_c2;
+        const real q1_8 = v0_2 * gz_c4 + v0_4 * gz_c2;
+        const real q1_9 = v0_3 * gz_c3;
+        d_y_[u] = d_y_[u] - K2_7 * q1_2 + K3_14 * q1_6;
+        d_y_[lda + u] = d_y_[lda + u] + K3_14 * q1_3 + K1_14 * q1_5;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] - K2_7 * q1_0 + K1_14 * q1_4 + K1_14 * q1_9;
+        d_y_[3 * lda + u] = d_y_[3 * lda + u] + K3_14 * q1_1 + K1_14 * q1_7;
+        d_y_[4 * lda + u] = d_y_[4 * lda + u] - K3_14 * q1_4 - K2_7 * q1_8 + K3_14 * q1_9;
+        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4
+            - ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 1, 3), a = sqrt(7), M from y: 77 fma, 29 mul per channel; 26 mul per item. */
-static void uvu_2_1_3_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_2_1_3_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K1_2 * y_2;
-    const real y_f1 = K1_2 * y_0;
-    const real y_f2 = K1_3 * y_1;
-    const real y_f3 = K1_3 * y_2;
-    const real y_f4 = K1_3 * y_0;
-    const real y_f5 = K1_30 * y_2;
-    const real y_f6 = K8_15 * y_1;
-    const real y_f7 = K2_5 * y_0;
-    const real y_f8 = K1_30 * y_0;
-    const real y_f9 = K1_5 * y_0;
-    const real y_f10 = K3_5 * y_1;
-    const real y_f11 = K1_5 * y_2;
-    const real y_f12 = K2_5 * y_2;
-    const real by_f0 = K1_2 * by_2;
-    const real by_f1 = K1_2 * by_0;
-    const real by_f2 = K1_3 * by_1;
-    const real by_f3 = K1_3 * by_2;
-    const real by_f4 = K1_3 * by_0;
-    const real by_f5 = K1_30 * by_2;
-    const real by_f6 = K8_15 * by_1;
-    const real by_f7 = K2_5 * by_0;
-    const real by_f8 = K1_30 * by_0;
-    const real by_f9 = K1_5 * by_0;
-    const real by_f10 = K3_5 * by_1;
-    const real by_f11 = K1_5 * by_2;
-    const real by_f12 = K2_5 * by_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_2 * y_c2;
+    const real y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_3 * y_c1;
+    const real y_f3 = K1_3 * y_c2;
+    const real y_f4 = K1_3 * y_c0;
+    const real y_f5 = K1_30 * y_c2;
+    const real y_f6 = K8_15 * y_c1;
+    const real y_f7 = K2_5 * y_c0;
+    const real y_f8 = K1_30 * y_c0;
+    const real y_f9 = K1_5 * y_c0;
+    const real y_f10 = K3_5 * y_c1;
+    const real y_f11 = K1_5 * y_c2;
+    const real y_f12 = K2_5 * y_c2;
+    const real by_f0 = K1_2 * by_c2;
+    const real by_f1 = K1_2 * by_c0;
+    const real by_f2 = K1_3 * by_c1;
+    const real by_f3 = K1_3 * by_c2;
+    const real by_f4 = K1_3 * by_c0;
+    const real by_f5 = K1_30 * by_c2;
+    const real by_f6 = K8_15 * by_c1;
+    const real by_f7 = K2_5 * by_c0;
+    const real by_f8 = K1_30 * by_c0;
+    const real by_f9 = K1_5 * by_c0;
+    const real by_f10 = K3_5 * by_c1;
+    const real by_f11 = K1_5 * by_c2;
+    const real by_f12 = K2_5 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_f0 * gz_0 + by_f2 * gz_1 - by_f5 * gz_2 - by_f8 * gz_4 - by_f1 * gz_6;
-        const real l0_1 = by_f3 * gz_1 + by_f6 * gz_2 - by_f9 * gz_3 - by_f4 * gz_5;
-        const real l0_2 = by_f7 * gz_2 + by_f10 * gz_3 + by_f12 * gz_4;
-        const real l0_3 = by_f4 * gz_1 - by_f11 * gz_3 + by_f6 * gz_4 + by_f3 * gz_5;
-        const real l0_4 = by_f1 * gz_0 + by_f8 * gz_2 - by_f5 * gz_4 + by_f2 * gz_5 + by_f0 * gz_6;
-        const real l1_0 = y_f0 * gz_0 + y_f2 * gz_1 - y_f5 * gz_2 - y_f8 * gz_4 - y_f1 * gz_6;
-        const real l1_1 = y_f3 * gz_1 + y_f6 * gz_2 - y_f9 * gz_3 - y_f4 * gz_5;
-        const real l1_2 = y_f7 * gz_2 + y_f10 * gz_3 + y_f12 * gz_4;
-        const real l1_3 = y_f4 * gz_1 - y_f11 * gz_3 + y_f6 * gz_4 + y_f3 * gz_5;
-        const real l1_4 = y_f1 * gz_0 + y_f8 * gz_2 - y_f5 * gz_4 + y_f2 * gz_5 + y_f0 * gz_6;
-        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + w_0 * l0_2 + cw_0 * l1_2;
-        d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] = d_x[4 * n + u] + w_0 * l0_4 + cw_0 * l1_4;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-        const real q1_0 = v0_0 * gz_0 + v0_4 * gz_6;
-        const real q1_1 = v0_0 * gz_6 - v0_4 * gz_0;
-        const real q1_2 = v0_0 * gz_1 + v0_4 * gz_5;
-        const real q1_3 = v0_1 * gz_1 + v0_3 * gz_5;
-        const real q1_4 = v0_1 * gz_5 - v0_3 * gz_1;
-        const real q1_5 = v0_0 * gz_2 + v0_4 * gz_4;
-        const real q1_6 = v0_1 * gz_2 + v0_3 * gz_4;
-        const real q1_8 = v0_0 * gz_4 - v0_4 * gz_2;
-        d_y[u] = d_y[u] - K1_2 * q1_1 - K1_3 * q1_4 + v0_2 * gz_2 * K2_5 - K1_30 * q1_8
-            - v0_1 * gz_3 * K1_5;
-        d_y[lda + u] = d_y[lda + u] + K1_3 * q1_2 + K8_15 * q1_6 + v0_2 * gz_3 * K3_5;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_2 * q1_0 + K1_3 * q1_3 - K1_30 * q1_5
-            - v0_3 * gz_3 * K1_5 + v0_2 * gz_4 * K2_5;
-        d_w[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4 + ax_0 * l1_0
-            + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
+        const real gz_c6 = gz_[6 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c0 + by_f2 * gz_c1 - by_f5 * gz_c2 - by_f8 * gz_c4
+            - by_f1 * gz_c6;
+        const real l0_1 = by_f3 * gz_c1 + by_f6 * gz_c2 - by_f9 * gz_c3 - by_f4 * gz_c5;
+        const real l0_2 = by_f7 * gz_c2 + by_f10 * gz_c3 + by_f12 * gz_c4;
+        const real l0_3 = by_f4 * gz_c1 - by_f11 * gz_c3 + by_f6 * gz_c4 + by_f3 * gz_c5;
+        const real l0_4 = by_f1 * gz_c0 + by_f8 * gz_c2 - by_f5 * gz_c4 + by_f2 * gz_c5
+            + by_f0 * gz_c6;
+        const real l1_0 = y_f0 * gz_c0 + y_f2 * gz_c1 - y_f5 * gz_c2 - y_f8 * gz_c4 - y_f1 * gz_c6;
+        const real l1_1 = y_f3 * gz_c1 + y_f6 * gz_c2 - y_f9 * gz_c3 - y_f4 * gz_c5;
+        const real l1_2 = y_f7 * gz_c2 + y_f10 * gz_c3 + y_f12 * gz_c4;
+        const real l1_3 = y_f4 * gz_c1 - y_f11 * gz_c3 + y_f6 * gz_c4 + y_f3 * gz_c5;
+        const real l1_4 = y_f1 * gz_c0 + y_f8 * gz_c2 - y_f5 * gz_c4 + y_f2 * gz_c5 + y_f0 * gz_c6;
+        d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
+        d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + w_c0 * l0_2 + cw_c0 * l1_2;
+        d_x_[3 * n + u] = d_x_[3 * n + u] + w_c0 * l0_3 + cw_c0 * l1_3;
+        d_x_[4 * n + u] = d_x_[4 * n + u] + w_c0 * l0_4 + cw_c0 * l1_4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+        const real q1_0 = v0_0 * gz_c0 + v0_4 * gz_c6;
+        const real q1_1 = v0_0 * gz_c6 - v0_4 * gz_c0;
+        const real q1_2 = v0_0 * gz_c1 + v0_4 * gz_c5;
+        const real q1_3 = v0_1 * gz_c1 + v0_3 * gz_c5;
+        const real q1_4 = v0_1 * gz_c5 - v0_3 * gz_c1;
+        const real q1_5 = v0_0 * gz_c2 + v0_4 * gz_c4;
+        const real q1_6 = v0_1 * gz_c2 + v0_3 * gz_c4;
+        const real q1_8 = v0_0 * gz_c4 - v0_4 * gz_c2;
+        d_y_[u] = d_y_[u] - K1_2 * q1_1 - K1_3 * q1_4 + v0_2 * gz_c2 * K2_5 - K1_30 * q1_8
+            - v0_1 * gz_c3 * K1_5;
+        d_y_[lda + u] = d_y_[lda + u] + K1_3 * q1_2 + K8_15 * q1_6 + v0_2 * gz_c3 * K3_5;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_2 * q1_0 + K1_3 * q1_3 - K1_30 * q1_5
+            - v0_3 * gz_c3 * K1_5 + v0_2 * gz_c4 * K2_5;
+        d_w_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4
+            + ax_c0 * l1_0 + ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 3, 3), a = sqrt(7), M from y: 117 fma, 41 mul, 1 neg per channel; 20 fma, 40 mul per item. */
-static void uvu_2_3_3_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_2_3_3_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4], by_5 = by[5];
-    const real by_6 = by[6];
-    const real y_f0 = K1_12 * y_4;
-    const real y_f1 = K5_24 * y_5;
-    const real y_f2 = K5_12 * y_0;
-    const real y_f3 = K5_24 * y_1;
-    const real y_f4 = K1_12 * y_2;
-    const real y_f5 = K1_3 * y_3;
-    const real s0_0 = K1_8 * y_4;
-    const real y_f6 = s0_0 - K5_24 * y_6;
-    const real s1_0 = K5_24 * y_0;
-    const real y_f7 = s1_0 + K1_8 * y_2;
-    const real s2_0 = K1_5 * y_4;
-    const real y_f8 = s2_0 + K1_12 * y_6;
-    const real s3_0 = K1_30 * y_3;
-    const real y_f9 = s3_0 - K1_8 * y_5;
-    const real y_f10 = K3_20 * y_2;
-    const real y_f11 = K1_8 * y_1;
-    const real s4_0 = K1_12 * y_0;
-    const real y_f12 = s4_0 + K1_5 * y_2;
-    const real y_f13 = K1_3 * y_1;
-    const real y_f14 = K1_30 * y_2;
-    const real y_f15 = K4_15 * y_3;
-    const real y_f16 = K1_30 * y_4;
-    const real y_f17 = K1_3 * y_5;
-    const real y_f18 = s4_0 - K1_5 * y_2;
-    const real y_f19 = K3_20 * y_4;
-    const real y_f20 = s3_0 + K1_8 * y_5;
-    const real y_f21 = s2_0 - K1_12 * y_6;
-    const real y_f22 = s1_0 - K1_8 * y_2;
-    const real y_f23 = s0_0 + K5_24 * y_6;
-    const real y_f24 = K5_12 * y_6;
-    const real by_f0 = K1_12 * by_4;
-    const real by_f1 = K5_24 * by_5;
-    const real by_f2 = K5_12 * by_0;
-    const real by_f3 = K5_24 * by_1;
-    const real by_f4 = K1_12 * by_2;
-    const real by_f5 = K1_3 * by_3;
-    const real s5_0 = K1_8 * by_4;
-    const real by_f6 = s5_0 - K5_24 * by_6;
-    const real s6_0 = K5_24 * by_0;
-    const real by_f7 = s6_0 + K1_8 * by_2;
-    const real s7_0 = K1_5 * by_4;
-    const real by_f8 = s7_0 + K1_12 * by_6;
-    const real s8_0 = K1_30 * by_3;
-    const real by_f9 = s8_0 - K1_8 * by_5;
-    const real by_f10 = K3_20 * by_2;
-    const real by_f11 = K1_8 * by_1;
-    const real s9_0 = K1_12 * by_0;
-    const real by_f12 = s9_0 + K1_5 * by_2;
-    const real by_f13 = K1_3 * by_1;
-    const real by_f14 = K1_30 * by_2;
-    const real by_f15 = K4_15 * by_3;
-    const real by_f16 = K1_30 * by_4;
-    const real by_f17 = K1_3 * by_5;
-    const real by_f18 = s9_0 - K1_5 * by_2;
-    const real by_f19 = K3_20 * by_4;
-    const real by_f20 = s8_0 + K1_8 * by_5;
-    const real by_f21 = s7_0 - K1_12 * by_6;
-    const real by_f22 = s6_0 - K1_8 * by_2;
-    const real by_f23 = s5_0 + K5_24 * by_6;
-    const real by_f24 = K5_12 * by_6;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real by_c5 = by_[5], by_c6 = by_[6];
+    const real y_f0 = K1_12 * y_c4;
+    const real y_f1 = K5_24 * y_c5;
+    const real y_f2 = K5_12 * y_c0;
+    const real y_f3 = K5_24 * y_c1;
+    const real y_f4 = K1_12 * y_c2;
+    const real y_f5 = K1_3 * y_c3;
+    const real s0_0 = K1_8 * y_c4;
+    const real y_f6 = s0_0 - K5_24 * y_c6;
+    const real s1_0 = K5_24 * y_c0;
+    const real y_f7 = s1_0 + K1_8 * y_c2;
+    const real s2_0 = K1_5 * y_c4;
+    const real y_f8 = s2_0 + K1_12 * y_c6;
+    const real s3_0 = K1_30 * y_c3;
+    const real y_f9 = s3_0 - K1_8 * y_c5;
+    const real y_f10 = K3_20 * y_c2;
+    const real y_f11 = K1_8 * y_c1;
+    const real s4_0 = K1_12 * y_c0;
+    const real y_f12 = s4_0 + K1_5 * y_c2;
+    const real y_f13 = K1_3 * y_c1;
+    const real y_f14 = K1_30 * y_c2;
+    const real y_f15 = K4_15 * y_c3;
+    const real y_f16 = K1_30 * y_c4;
+    const real y_f17 = K1_3 * y_c5;
+    const real y_f18 = s4_0 - K1_5 * y_c2;
+    const real y_f19 = K3_20 * y_c4;
+    const real y_f20 = s3_0 + K1_8 * y_c5;
+    const real y_f21 = s2_0 - K1_12 * y_c6;
+    const real y_f22 = s1_0 - K1_8 * y_c2;
+    const real y_f23 = s0_0 + K5_24 * y_c6;
+    const real y_f24 = K5_12 * y_c6;
+    const real by_f0 = K1_12 * by_c4;
+    const real by_f1 = K5_24 * by_c5;
+    const real by_f2 = K5_12 * by_c0;
+    const real by_f3 = K5_24 * by_c1;
+    const real by_f4 = K1_12 * by_c2;
+    const real by_f5 = K1_3 * by_c3;
+    const real s5_0 = K1_8 * by_c4;
+    const real by_f6 = s5_0 - K5_24 * by_c6;
+    const real s6_0 = K5_24 * by_c0;
+    const real by_f7 = s6_0 + K1_8 * by_c2;
+    const real s7_0 = K1_5 * by_c4;
+    const real by_f8 = s7_0 + K1_12 * by_c6;
+    const real s8_0 = K1_30 * by_c3;
+    const real by_f9 = s8_0 - K1_8 * by_c5;
+    const real by_f10 = K3_20 * by_c2;
+    const real by_f11 = K1_8 * by_c1;
+    const real s9_0 = K1_12 * by_c0;
+    const real by_f12 = s9_0 + K1_5 * by_c2;
+    const real by_f13 = K1_3 * by_c1;
+    const real by_f14 = K1_30 * by_c2;
+    const real by_f15 = K4_15 * by_c3;
+    const real by_f16 = K1_30 * by_c4;
+    const real by_f17 = K1_3 * by_c5;
+    const real by_f18 = s9_0 - K1_5 * by_c2;
+    const real by_f19 = K3_20 * by_c4;
+    const real by_f20 = s8_0 + K1_8 * by_c5;
+    const real by_f21 = s7_0 - K1_12 * by_c6;
+    const real by_f22 = s6_0 - K1_8 * by_c2;
+    const real by_f23 = s5_0 + K5_24 * by_c6;
+    const real by_f24 = K5_12 * by_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u], gz_3 = gz[3 * n + u];
-        const real gz_4 = gz[4 * n + u], gz_5 = gz[5 * n + u], gz_6 = gz[6 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_f0 * gz_0 + by_f5 * gz_1 - by_f8 * gz_2 + by_f13 * gz_3
-            + by_f18 * gz_4 - by_f4 * gz_6;
-        const real l0_1 = by_f1 * gz_0 + by_f6 * gz_1 + by_f9 * gz_2 + by_f14 * gz_3
-            + by_f11 * gz_4 + by_f22 * gz_5 - by_f3 * gz_6;
-        const real l0_2 = by_f2 * gz_0 - by_f10 * gz_2 - by_f15 * gz_3 - by_f19 * gz_4
-            + by_f24 * gz_6;
-        const real l0_3 = by_f3 * gz_0 + by_f7 * gz_1 + by_f11 * gz_2 + by_f16 * gz_3
-            + by_f20 * gz_4 + by_f23 * gz_5 + by_f1 * gz_6;
-        const real l0_4 = by_f4 * gz_0 + by_f12 * gz_2 + by_f17 * gz_3 - by_f21 * gz_4
-            + by_f5 * gz_5 + by_f0 * gz_6;
-        const real l1_0 = y_f0 * gz_0 + y_f5 * gz_1 - y_f8 * gz_2 + y_f13 * gz_3 + y_f18 * gz_4
-            - y_f4 * gz_6;
-        const real l1_1 = y_f1 * gz_0 + y_f6 * gz_1 + y_f9 * gz_2 + y_f14 * gz_3 + y_f11 * gz_4
-            + y_f22 * gz_5 - y_f3 * gz_6;
-        const real l1_2 = y_f2 * gz_0 - y_f10 * gz_2 - y_f15 * gz_3 - y_f19 * gz_4 + y_f24 * gz_6;
-        const real l1_3 = y_f3 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2 + y_f16 * gz_3 + y_f20 * gz_4
-            + y_f23 * gz_5 + y_f1 * gz_6;
-        const real l1_4 = y_f4 * gz_0 + y_f12 * gz_2 + y_f17 * gz_3 - y_f21 * gz_4 + y_f5 * gz_5
-            + y_f0 * gz_6;
-        d_x[u] = d_x[u] - w_0 * l0_0 - cw_0 * l1_0;
-        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] = d_x[2 * n + u] - w_0 * l0_2 - cw_0 * l1_2;
-        d_x[3 * n + u] = d_x[3 * n + u] + w_0 * l0_3 + cw_0 * l1_3;
-        d_x[4 * n + u] = d_x[4 * n + u] - w_0 * l0_4 - cw_0 * l1_4;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-        const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-        const real q1_0 = v0_0 * gz_0 + v0_4 * gz_6;
-        const real q1_1 = v0_1 * gz_0 + v0_3 * gz_6;
-        const real q1_3 = v0_1 * gz_6 - v0_3 * gz_0;
-        const real q1_4 = v0_0 * gz_6 - v0_4 * gz_0;
-        const real q1_5 = v0_0 * gz_1 + v0_4 * gz_5;
-        const real q1_6 = v0_1 * gz_1;
-        const real q1_7 = v0_3 * gz_1;
-        const real q1_8 = v0_0 * gz_2;
-        const real q1_9 = v0_1 * gz_2;
-        const real q1_11 = v0_1 * gz_4 + v0_3 * gz_2;
-        const real q1_12 = v0_4 * gz_2;
-        const real q1_18 = v0_0 * gz_4;
-        const real q1_20 = v0_3 * gz_4;
-        const real q1_21 = v0_4 * gz_4;
-        const real q1_22 = v0_1 * gz_5;
-        const real q1_23 = v0_3 * gz_5;
-        d_y[u] = d_y[u] - v0_2 * gz_0 * K5_12 + K5_24 * q1_7 - K1_12 * q1_12 - K1_12 * q1_18
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], gz_c5 = gz_[5 * n + u];
+        const real gz_c6 = gz_[6 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c0 + by_f5 * gz_c1 - by_f8 * gz_c2 + by_f13 * gz_c3
+            + by_f18 * gz_c4 - by_f4 * gz_c6;
+        const real l0_1 = by_f1 * gz_c0 + by_f6 * gz_c1 + by_f9 * gz_c2 + by_f14 * gz_c3
+            + by_f11 * gz_c4 + by_f22 * gz_c5 - by_f3 * gz_c6;
+        const real l0_2 = by_f2 * gz_c0 - by_f10 * gz_c2 - by_f15 * gz_c3 - by_f19 * gz_c4
+            + by_f24 * gz_c6;
+        const real l0_3 = by_f3 * gz_c0 + by_f7 * gz_c1 + by_f11 * gz_c2 + by_f16 * gz_c3
+            + by_f20 * gz_c4 + by_f23 * gz_c5 + by_f1 * gz_c6;
+        const real l0_4 = by_f4 * gz_c0 + by_f12 * gz_c2 + by_f17 * gz_c3 - by_f21 * gz_c4
+            + by_f5 * gz_c5 + by_f0 * gz_c6;
+        const real l1_0 = y_f0 * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_f13 * gz_c3
+            + y_f18 * gz_c4 - y_f4 * gz_c6;
+        const real l1_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3
+            + y_f11 * gz_c4 + y_f22 * gz_c5 - y_f3 * gz_c6;
+        const real l1_2 = y_f2 * gz_c0 - y_f10 * gz_c2 - y_f15 * gz_c3 - y_f19 * gz_c4
+            + y_f24 * gz_c6;
+        const real l1_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3
+            + y_f20 * gz_c4 + y_f23 * gz_c5 + y_f1 * gz_c6;
+        const real l1_4 = y_f4 * gz_c0 + y_f12 * gz_c2 + y_f17 * gz_c3 - y_f21 * gz_c4
+            + y_f5 * gz_c5 + y_f0 * gz_c6;
+        d_x_[u] = d_x_[u] - w_c0 * l0_0 - cw_c0 * l1_0;
+        d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] - w_c0 * l0_2 - cw_c0 * l1_2;
+        d_x_[3 * n + u] = d_x_[3 * n + u] + w_c0 * l0_3 + cw_c0 * l1_3;
+        d_x_[4 * n + u] = d_x_[4 * n + u] - w_c0 * l0_4 - cw_c0 * l1_4;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+        const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+        const real q1_0 = v0_0 * gz_c0 + v0_4 * gz_c6;
+        const real q1_1 = v0_1 * gz_c0 + v0_3 * gz_c6;
+        const real q1_3 = v0_1 * gz_c6 - v0_3 * gz_c0;
+        const real q1_4 = v0_0 * gz_c6 - v0_4 * gz_c0;
+        const real q1_5 = v0_0 * gz_c1 + v0_4 * gz_c5;
+        const real q1_6 = v0_1 * gz_c1;
+        const real q1_7 = v0_3 * gz_c1;
+        const real q1_8 = v0_0 * gz_c2;
+        const real q1_9 = v0_1 * gz_c2;
+        const real q1_11 = v0_1 * gz_c4 + v0_3 * gz_c2;
+        const real q1_12 = v0_4 * gz_c2;
+        const real q1_18 = v0_0 * gz_c4;
+        const real q1_20 = v0_3 * gz_c4;
+        const real q1_21 = v0_4 * gz_c4;
+        const real q1_22 = v0_1 * gz_c5;
+        const real q1_23 = v0_3 * gz_c5;
+        d_y_[u] = d_y_[u] - v0_2 * gz_c0 * K5_12 + K5_24 * q1_7 - K1_12 * q1_12 - K1_12 * q1_18
             + K5_24 * q1_22;
-        d_y[lda + u] = d_y[lda + u] - K5_24 * q1_3 + K1_8 * q1_11 - v0_0 * gz_3 * K1_3;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_12 * q1_4 + K1_8 * q1_7 + v0_2 * gz_2 * K3_20
-            - K1_5 * q1_12 + v0_1 * gz_3 * K1_30 + K1_5 * q1_18 - K1_8 * q1_22;
-        d_y[3 * lda + u] = d_y[3 * lda + u] - K1_3 * q1_5 + K1_30 * q1_9 + v0_2 * gz_3 * K4_15
+        d_y_[lda + u] = d_y_[lda + u] - K5_24 * q1_3 + K1_8 * q1_11 - v0_0 * gz_c3 * K1_3;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_12 * q1_4 + K1_8 * q1_7 + v0_2 * gz_c2 * K3_20
+            - K1_5 * q1_12 + v0_1 * gz_c3 * K1_30 + K1_5 * q1_18 - K1_8 * q1_22;
+        d_y_[3 * lda + u] = d_y_[3 * lda + u] - K1_3 * q1_5 + K1_30 * q1_9 + v0_2 * gz_c3 * K4_15
             + K1_30 * q1_20;
-        d_y[4 * lda + u] = d_y[4 * lda + u] - K1_12 * q1_0 + K1_8 * q1_6 + K1_5 * q1_8
-            + v0_3 * gz_3 * K1_30 + v0_2 * gz_4 * K3_20 + K1_5 * q1_21 + K1_8 * q1_23;
-        d_y[5 * lda + u] = d_y[5 * lda + u] + K5_24 * q1_1 - K1_8 * q1_9 - v0_4 * gz_3 * K1_3
+        d_y_[4 * lda + u] = d_y_[4 * lda + u] - K1_12 * q1_0 + K1_8 * q1_6 + K1_5 * q1_8
+            + v0_3 * gz_c3 * K1_30 + v0_2 * gz_c4 * K3_20 + K1_5 * q1_21 + K1_8 * q1_23;
+        d_y_[5 * lda + u] = d_y_[5 * lda + u] + K5_24 * q1_1 - K1_8 * q1_9 - v0_4 * gz_c3 * K1_3
             + K1_8 * q1_20;
-        d_y[6 * lda + u] = d_y[6 * lda + u] - K5_24 * q1_6 + K1_12 * q1_8 - K1_12 * q1_21
-            + K5_24 * q1_23 - v0_2 * gz_6 * K5_12;
-        d_w[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4 - ax_0 * l1_0
-            + ax_1 * l1_1 - ax_2 * l1_2 + ax_3 * l1_3 - ax_4 * l1_4;
+        d_y_[6 * lda + u] = d_y_[6 * lda + u] - K5_24 * q1_6 + K1_12 * q1_8 - K1_12 * q1_21
+            + K5_24 * q1_23 - v0_2 * gz_c6 * K5_12;
+        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4
+            - ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
     }
 }
 
@@ -1881,108 +1896,108 @@ static void uvu_2_3_3_loops_senders(int64_t n, int64_t lda, const real *restrict
  *   d_x = Q_x(by, w, gz) + Q_x(y, cw, gz)
  *   d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz)
  *   d_w = Q_w(ax, y, gz) + Q_w(x, by, gz)
- * Names ending in _t are rows in component order. scratch: 11136 elements. */
-static void item_loops_senders(const real *x_t,
-                               const real *y,
-                               const real *w,
-                               const real *gz_t,
-                               const real *ax_t,
-                               const real *by,
-                               const real *cw,
-                               real *d_x,
-                               real *d_y,
-                               real *d_w,
-                               real *scratch)
+ * Names ending in _turned are rows in component order. scratch: 11136 elements. */
+static void item_1(const real *x_turned,
+                   const real *y_,
+                   const real *w_,
+                   const real *gz_turned,
+                   const real *ax_turned,
+                   const real *by_,
+                   const real *cw_,
+                   real *d_x_,
+                   real *d_y_,
+                   real *d_w_,
+                   real *scratch)
 {
     cgtp_zero(2048, scratch);
 
     /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
-    uvu_0_0_0_loops_senders(128, x_t, y, w, gz_t, ax_t, by, cw, d_x, scratch, d_w);
+    uvu_0_0_0_2(128, x_turned, y_, w_, gz_turned, ax_turned, by_, cw_, d_x_, scratch, d_w_);
 
     /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_0_1_1_loops_senders(128, 128, x_t, y + 1, w + 384, gz_t + 384, ax_t, by + 1, cw + 384, d_x,
-                            scratch + 128, d_w + 384);
+    uvu_0_1_1_2(128, 128, x_turned, y_ + 1, w_ + 384, gz_turned + 384, ax_turned, by_ + 1, cw_ + 384, d_x_,
+                scratch + 128, d_w_ + 384);
 
     /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_0_2_2_loops_senders(128, 128, x_t, y + 4, w + 1024, gz_t + 2304, ax_t, by + 4, cw + 1024, d_x,
-                            scratch + 512, d_w + 1024);
+    uvu_0_2_2_2(128, 128, x_turned, y_ + 4, w_ + 1024, gz_turned + 2304, ax_turned, by_ + 4, cw_ + 1024,
+                d_x_, scratch + 512, d_w_ + 1024);
 
     /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_0_3_3_loops_senders(128, 128, x_t, y + 9, w + 1664, gz_t + 5504, ax_t, by + 9, cw + 1664, d_x,
-                            scratch + 1152, d_w + 1664);
+    uvu_0_3_3_2(128, 128, x_turned, y_ + 9, w_ + 1664, gz_turned + 5504, ax_turned, by_ + 9, cw_ + 1664,
+                d_x_, scratch + 1152, d_w_ + 1664);
 
     /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1 */
-    uvu_1_1_0_loops_senders(128, 128, x_t + 128, y + 1, w + 128, gz_t + 128, ax_t + 128, by + 1, cw + 128,
-                            d_x + 128, scratch + 128, d_w + 128);
+    uvu_1_1_0_2(128, 128, x_turned + 128, y_ + 1, w_ + 128, gz_turned + 128, ax_turned + 128, by_ + 1,
+                cw_ + 128, d_x_ + 128, scratch + 128, d_w_ + 128);
 
     /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3) */
-    uvu_1_0_1_loops_senders(128, x_t + 128, y, w + 512, gz_t + 768, ax_t + 128, by, cw + 512, d_x + 128,
-                            scratch, d_w + 512);
+    uvu_1_0_1_2(128, x_turned + 128, y_, w_ + 512, gz_turned + 768, ax_turned + 128, by_, cw_ + 512,
+                d_x_ + 128, scratch, d_w_ + 512);
 
     /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3) */
-    uvu_1_2_1_loops_senders(128, 128, x_t + 128, y + 4, w + 640, gz_t + 1152, ax_t + 128, by + 4, cw + 640,
-                            d_x + 128, scratch + 512, d_w + 640);
+    uvu_1_2_1_2(128, 128, x_turned + 128, y_ + 4, w_ + 640, gz_turned + 1152, ax_turned + 128, by_ + 4,
+                cw_ + 640, d_x_ + 128, scratch + 512, d_w_ + 640);
 
     /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5) */
-    uvu_1_1_2_loops_senders(128, 128, x_t + 128, y + 1, w + 1152, gz_t + 2944, ax_t + 128, by + 1,
-                            cw + 1152, d_x + 128, scratch + 128, d_w + 1152);
+    uvu_1_1_2_2(128, 128, x_turned + 128, y_ + 1, w_ + 1152, gz_turned + 2944, ax_turned + 128, by_ + 1,
+                cw_ + 1152, d_x_ + 128, scratch + 128, d_w_ + 1152);
 
     /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5) */
-    uvu_1_3_2_loops_senders(128, 128, x_t + 128, y + 9, w + 1280, gz_t + 3584, ax_t + 128, by + 9,
-                            cw + 1280, d_x + 128, scratch + 1152, d_w + 1280);
+    uvu_1_3_2_2(128, 128, x_turned + 128, y_ + 9, w_ + 1280, gz_turned + 3584, ax_turned + 128, by_ + 9,
+                cw_ + 1280, d_x_ + 128, scratch + 1152, d_w_ + 1280);
 
     /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7) */
-    uvu_1_2_3_loops_senders(128, 128, x_t + 128, y + 4, w + 1792, gz_t + 6400, ax_t + 128, by + 4,
-                            cw + 1792, d_x + 128, scratch + 512, d_w + 1792);
+    uvu_1_2_3_2(128, 128, x_turned + 128, y_ + 4, w_ + 1792, gz_turned + 6400, ax_turned + 128, by_ + 4,
+                cw_ + 1792, d_x_ + 128, scratch + 512, d_w_ + 1792);
 
     /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
-    uvu_2_2_0_loops_senders(128, 128, x_t + 512, y + 4, w + 256, gz_t + 256, ax_t + 512, by + 4, cw + 256,
-                            d_x + 512, scratch + 512, d_w + 256);
+    uvu_2_2_0_2(128, 128, x_turned + 512, y_ + 4, w_ + 256, gz_turned + 256, ax_turned + 512, by_ + 4,
+                cw_ + 256, d_x_ + 512, scratch + 512, d_w_ + 256);
 
     /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_2_1_1_loops_senders(128, 128, x_t + 512, y + 1, w + 768, gz_t + 1536, ax_t + 512, by + 1, cw + 768,
-                            d_x + 512, scratch + 128, d_w + 768);
+    uvu_2_1_1_2(128, 128, x_turned + 512, y_ + 1, w_ + 768, gz_turned + 1536, ax_turned + 512, by_ + 1,
+                cw_ + 768, d_x_ + 512, scratch + 128, d_w_ + 768);
 
     /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_2_3_1_loops_senders(128, 128, x_t + 512, y + 9, w + 896, gz_t + 1920, ax_t + 512, by + 9, cw + 896,
-                            d_x + 512, scratch + 1152, d_w + 896);
+    uvu_2_3_1_2(128, 128, x_turned + 512, y_ + 9, w_ + 896, gz_turned + 1920, ax_turned + 512, by_ + 9,
+                cw_ + 896, d_x_ + 512, scratch + 1152, d_w_ + 896);
 
     /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_2_0_2_loops_senders(128, x_t + 512, y, w + 1408, gz_t + 4224, ax_t + 512, by, cw + 1408, d_x + 512,
-                            scratch, d_w + 1408);
+    uvu_2_0_2_2(128, x_turned + 512, y_, w_ + 1408, gz_turned + 4224, ax_turned + 512, by_, cw_ + 1408,
+                d_x_ + 512, scratch, d_w_ + 1408);
 
     /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_2_2_2_loops_senders(128, 128, x_t + 512, y + 4, w + 1536, gz_t + 4864, ax_t + 512, by + 4,
-                            cw + 1536, d_x + 512, scratch + 512, d_w + 1536);
+    uvu_2_2_2_2(128, 128, x_turned + 512, y_ + 4, w_ + 1536, gz_turned + 4864, ax_turned + 512, by_ + 4,
+                cw_ + 1536, d_x_ + 512, scratch + 512, d_w_ + 1536);
 
     /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_2_1_3_loops_senders(128, 128, x_t + 512, y + 1, w + 1920, gz_t + 7296, ax_t + 512, by + 1,
-                            cw + 1920, d_x + 512, scratch + 128, d_w + 1920);
+    uvu_2_1_3_2(128, 128, x_turned + 512, y_ + 1, w_ + 1920, gz_turned + 7296, ax_turned + 512, by_ + 1,
+                cw_ + 1920, d_x_ + 512, scratch + 128, d_w_ + 1920);
 
     /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_2_3_3_loops_senders(128, 128, x_t + 512, y + 9, w + 2048, gz_t + 8192, ax_t + 512, by + 9,
-                            cw + 2048, d_x + 512, scratch + 1152, d_w + 2048);
+    uvu_2_3_3_2(128, 128, x_turned + 512, y_ + 9, w_ + 2048, gz_turned + 8192, ax_turned + 512, by_ + 9,
+                cw_ + 2048, d_x_ + 512, scratch + 1152, d_w_ + 2048);
 
     /* sums over channels */
     for (int j = 0; j < 1; j++)
-        d_y[0 + j] += cgtp_sum(128, scratch + j * 128);
+        d_y_[0 + j] += cgtp_sum(128, scratch + j * 128);
     for (int j = 0; j < 3; j++)
-        d_y[1 + j] += cgtp_sum(128, scratch + 128 + j * 128);
+        d_y_[1 + j] += cgtp_sum(128, scratch + 128 + j * 128);
     for (int j = 0; j < 5; j++)
-        d_y[4 + j] += cgtp_sum(128, scratch + 512 + j * 128);
+        d_y_[4 + j] += cgtp_sum(128, scratch + 512 + j * 128);
     for (int j = 0; j < 7; j++)
-        d_y[9 + j] += cgtp_sum(128, scratch + 1152 + j * 128);
+        d_y_[9 + j] += cgtp_sum(128, scratch + 1152 + j * 128);
     (void)scratch;
 }
 
 /* Rows begin .. end-1 of senders. */
-static void pass_loops_senders(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+static void pass_1(const struct launch *l, int64_t begin, int64_t end, real *scratch)
 {
     const cgtp_graph *const graph = l->graph;
     int64_t gz_at = -1; /* the row that the copy is of */
     for (int64_t node = begin; node < end; node++) {
-        real *const d_x_row = l->d_x + node * 1152;
-        cgtp_zero(1152, d_x_row);
+        real *const d_x_out = l->d_x_ + node * 1152;
+        cgtp_zero(1152, d_x_out);
     }
     for (int64_t e = 0; e < graph->items; e++) {
         const int64_t node = graph->sender[e];
@@ -1990,32 +2005,31 @@ static void pass_loops_senders(const struct launch *l, int64_t begin, int64_t en
             continue;
         if (gz_at != graph->receiver[e]) {
             gz_at = graph->receiver[e];
-            cgtp_row_to_components(17, segments_z, l->gz + gz_at * (int64_t)9088, scratch + 2048);
+            cgtp_row_to_components(17, zsegments, l->gz_ + gz_at * (int64_t)9088, scratch + 2048);
         }
-        real *const d_x_row = l->d_x + node * 1152;
-        real *const d_y_row = l->d_y + e * 16;
-        cgtp_zero(16, d_y_row);
-        real *const d_w_row = l->d_w + e * 2176;
-        item_loops_senders(l->x_t + graph->sender[e] * (int64_t)1152, l->y + e * (int64_t)16,
-                           l->w + e * (int64_t)2176, scratch + 2048,
-                           l->ax_t + graph->sender[e] * (int64_t)1152, l->by + e * (int64_t)16,
-                           l->cw + e * (int64_t)2176, d_x_row, d_y_row, d_w_row, scratch);
+        real *const d_x_out = l->d_x_ + node * 1152;
+        real *const d_y_out = l->d_y_ + e * 16;
+        cgtp_zero(16, d_y_out);
+        real *const d_w_out = l->d_w_ + e * 2176;
+        item_1(l->x_turned + graph->sender[e] * (int64_t)1152, l->y_ + e * (int64_t)16,
+               l->w_ + e * (int64_t)2176, scratch + 2048, l->ax_turned + graph->sender[e] * (int64_t)1152,
+               l->by_ + e * (int64_t)16, l->cw_ + e * (int64_t)2176, d_x_out, d_y_out, d_w_out, scratch);
     }
     for (int64_t node = begin; node < end; node++) {
-        real *const d_x_row = l->d_x + node * 1152;
-        cgtp_row_from_components(3, segments_x, d_x_row, scratch + 11136);
+        real *const d_x_out = l->d_x_ + node * 1152;
+        cgtp_row_from_components(3, xsegments, d_x_out, scratch + 11136);
     }
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
+static size_t layout(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
 {
     size_t at = 0;
     if (l)
-        l->x_t = (real *)(base + at);
+        l->x_turned = (real *)(base + at);
     at += cgtp_round_up((size_t)graph->senders * 1152 * sizeof(real));
     if (l)
-        l->ax_t = (real *)(base + at);
+        l->ax_turned = (real *)(base + at);
     at += cgtp_round_up((size_t)graph->senders * 1152 * sizeof(real));
     if (l)
         l->scratch_loops_receivers = (real *)(base + at);
@@ -2028,12 +2042,12 @@ static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, 
 
 size_t mace_large_double_backward_workspace(const cgtp_graph *graph)
 {
-    return graph ? lay_out(graph, cgtp_threads(), NULL, NULL) : 0;
+    return graph ? layout(graph, cgtp_threads(), NULL, NULL) : 0;
 }
 
-cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x, const float *y,
-                                       const float *w, const float *gz, const float *ax, const float *by,
-                                       const float *cw, float *d_gz, float *d_x, float *d_y, float *d_w,
+cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,
+                                       const float *w_, const float *gz_, const float *ax_, const float *by_,
+                                       const float *cw_, float *d_gz_, float *d_x_, float *d_y_, float *d_w_,
                                        void *workspace, size_t workspace_bytes, cgtp_stream stream)
 {
     cgtp_status status;
@@ -2051,53 +2065,53 @@ cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x, 
         return CGTP_BAD_SIZE;
     if (graph->receivers && !graph->receiver_row)
         return CGTP_NULL_POINTER;
-    if ((status = cgtp_check_array(x, graph->senders, 1152)))
+    if ((status = cgtp_check_array(x_, graph->senders, 1152)))
         return status;
-    if ((status = cgtp_check_array(y, graph->items, 16)))
+    if ((status = cgtp_check_array(y_, graph->items, 16)))
         return status;
-    if ((status = cgtp_check_array(w, graph->items, 2176)))
+    if ((status = cgtp_check_array(w_, graph->items, 2176)))
         return status;
-    if ((status = cgtp_check_array(gz, graph->receivers, 9088)))
+    if ((status = cgtp_check_array(gz_, graph->receivers, 9088)))
         return status;
-    if ((status = cgtp_check_array(ax, graph->senders, 1152)))
+    if ((status = cgtp_check_array(ax_, graph->senders, 1152)))
         return status;
-    if ((status = cgtp_check_array(by, graph->items, 16)))
+    if ((status = cgtp_check_array(by_, graph->items, 16)))
         return status;
-    if ((status = cgtp_check_array(cw, graph->items, 2176)))
+    if ((status = cgtp_check_array(cw_, graph->items, 2176)))
         return status;
-    if ((status = cgtp_check_array(d_gz, graph->receivers, 9088)))
+    if ((status = cgtp_check_array(d_gz_, graph->receivers, 9088)))
         return status;
-    if ((status = cgtp_check_array(d_x, graph->senders, 1152)))
+    if ((status = cgtp_check_array(d_x_, graph->senders, 1152)))
         return status;
-    if ((status = cgtp_check_array(d_y, graph->items, 16)))
+    if ((status = cgtp_check_array(d_y_, graph->items, 16)))
         return status;
-    if ((status = cgtp_check_array(d_w, graph->items, 2176)))
+    if ((status = cgtp_check_array(d_w_, graph->items, 2176)))
         return status;
-    struct launch l = {.graph = graph, .x = x, .y = y, .w = w, .gz = gz, .ax = ax, .by = by, .cw = cw, .d_gz = d_gz, .d_x = d_x, .d_y = d_y, .d_w = d_w};
+    struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .ax_ = ax_, .by_ = by_, .cw_ = cw_, .d_gz_ = d_gz_, .d_x_ = d_x_, .d_y_ = d_y_, .d_w_ = d_w_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < layout(graph, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(graph, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < layout(graph, parts, NULL, NULL))
         parts--;
-    lay_out(graph, parts, &l, workspace);
+    layout(graph, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         for (int64_t r = cgtp_part(graph->senders, part, parts); r < cgtp_part(graph->senders, part + 1, parts); r++)
-            cgtp_row_to_components(3, segments_x, x + r * 1152, l.x_t + r * 1152);
+            cgtp_row_to_components(3, xsegments, x_ + r * 1152, l.x_turned + r * 1152);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         for (int64_t r = cgtp_part(graph->senders, part, parts); r < cgtp_part(graph->senders, part + 1, parts); r++)
-            cgtp_row_to_components(3, segments_x, ax + r * 1152, l.ax_t + r * 1152);
+            cgtp_row_to_components(3, xsegments, ax_ + r * 1152, l.ax_turned + r * 1152);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_loops_receivers(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts), cgtp_part_by_edges(graph->receiver_row, graph->receivers, part + 1, parts),
-                             l.scratch_loops_receivers + part * 896);
+        pass_0(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts), cgtp_part_by_edges(graph->receiver_row, graph->receivers, part + 1, parts),
+               l.scratch_loops_receivers + part * 896);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_loops_senders(&l, cgtp_part(graph->senders, part, parts), cgtp_part(graph->senders, part + 1, parts),
-                           l.scratch_loops_senders + part * 11776);
+        pass_1(&l, cgtp_part(graph->senders, part, parts), cgtp_part(graph->senders, part + 1, parts),
+               l.scratch_loops_senders + part * 11776);
     return CGTP_OK;
 }

@@ -16,11 +16,11 @@ typedef float real;
 /* A launch: the caller's arrays and the parts of the workspace. */
 struct launch {
     const cgtp_graph *graph;
-    const real *x;
-    const real *y;
-    const real *w;
-    real *z;
-    real *x_t;
+    const real *x_;
+    const real *y_;
+    const real *w_;
+    real *z_;
+    real *x_turned;
     real *scratch_loops;
 };
 
@@ -57,12 +57,12 @@ static const real K3_20 = 0x1.8c97fp-2f; /* sqrt(3/20) */
 static const real K4_15 = 0x1.08654ap-1f; /* sqrt(4/15) */
 
 /* Segments of a row of x: offset, channels, components. */
-static const struct cgtp_segment segments_x[] = {
+static const struct cgtp_segment xsegments[] = {
     {0, 128, 1}, {128, 128, 3}, {512, 128, 5},
 };
 
 /* Segments of a row of z: offset, channels, components. */
-static const struct cgtp_segment segments_z[] = {
+static const struct cgtp_segment zsegments[] = {
     {0, 128, 1}, {128, 128, 1}, {256, 128, 1}, {384, 128, 3}, {768, 128, 3},
     {1152, 128, 3}, {1536, 128, 3}, {1920, 128, 3}, {2304, 128, 5}, {2944, 128, 5},
     {3584, 128, 5}, {4224, 128, 5}, {4864, 128, 5}, {5504, 128, 7}, {6400, 128, 7},
@@ -70,530 +70,534 @@ static const struct cgtp_segment segments_z[] = {
 };
 
 /* (l1, l2, l3) = (0, 0, 0), a = 1, M from y: 1 fma, 1 mul per channel. */
-static void uvu_0_0_0(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0];
+    const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        z[u] = z[u] + y_0 * w_0 * x_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        z_[u] = z_[u] + y_c0 * w_c0 * x_c0;
     }
 }
 
 /* (l1, l2, l3) = (0, 1, 1), a = sqrt(3), M from y: 3 fma, 1 mul per channel. */
-static void uvu_0_1_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_0_1_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        z[u] = z[u] + u0_0 * y_0;
-        z[n + u] = z[n + u] + u0_0 * y_1;
-        z[2 * n + u] = z[2 * n + u] + u0_0 * y_2;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real u0_0 = w_c0 * x_c0;
+        z_[u] = z_[u] + u0_0 * y_c0;
+        z_[n + u] = z_[n + u] + u0_0 * y_c1;
+        z_[2 * n + u] = z_[2 * n + u] + u0_0 * y_c2;
     }
 }
 
 /* (l1, l2, l3) = (0, 2, 2), a = sqrt(5), M from y: 5 fma, 1 mul per channel. */
-static void uvu_0_2_2(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_0_2_2(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        z[u] = z[u] + u0_0 * y_0;
-        z[n + u] = z[n + u] + u0_0 * y_1;
-        z[2 * n + u] = z[2 * n + u] + u0_0 * y_2;
-        z[3 * n + u] = z[3 * n + u] + u0_0 * y_3;
-        z[4 * n + u] = z[4 * n + u] + u0_0 * y_4;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real u0_0 = w_c0 * x_c0;
+        z_[u] = z_[u] + u0_0 * y_c0;
+        z_[n + u] = z_[n + u] + u0_0 * y_c1;
+        z_[2 * n + u] = z_[2 * n + u] + u0_0 * y_c2;
+        z_[3 * n + u] = z_[3 * n + u] + u0_0 * y_c3;
+        z_[4 * n + u] = z_[4 * n + u] + u0_0 * y_c4;
     }
 }
 
 /* (l1, l2, l3) = (0, 3, 3), a = sqrt(7), M from y: 7 fma, 1 mul per channel. */
-static void uvu_0_3_3(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_0_3_3(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        z[u] = z[u] + u0_0 * y_0;
-        z[n + u] = z[n + u] + u0_0 * y_1;
-        z[2 * n + u] = z[2 * n + u] + u0_0 * y_2;
-        z[3 * n + u] = z[3 * n + u] + u0_0 * y_3;
-        z[4 * n + u] = z[4 * n + u] + u0_0 * y_4;
-        z[5 * n + u] = z[5 * n + u] + u0_0 * y_5;
-        z[6 * n + u] = z[6 * n + u] + u0_0 * y_6;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real u0_0 = w_c0 * x_c0;
+        z_[u] = z_[u] + u0_0 * y_c0;
+        z_[n + u] = z_[n + u] + u0_0 * y_c1;
+        z_[2 * n + u] = z_[2 * n + u] + u0_0 * y_c2;
+        z_[3 * n + u] = z_[3 * n + u] + u0_0 * y_c3;
+        z_[4 * n + u] = z_[4 * n + u] + u0_0 * y_c4;
+        z_[5 * n + u] = z_[5 * n + u] + u0_0 * y_c5;
+        z_[6 * n + u] = z_[6 * n + u] + u0_0 * y_c6;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = 1, M from y: 3 fma, 1 mul per channel; 3 mul per item. */
-static void uvu_1_1_0(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_3 * y_0;
-    const real y_f1 = K1_3 * y_1;
-    const real y_f2 = K1_3 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_3 * y_c0;
+    const real y_f1 = K1_3 * y_c1;
+    const real y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        z[u] = z[u] + w_0 * r0_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
+        z_[u] = z_[u] + w_c0 * r0_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 0, 1), a = sqrt(3), M from y: 3 fma, 1 mul per channel. */
-static void uvu_1_0_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0];
+    const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real s0_0 = y_0 * w_0;
-        z[u] = z[u] + s0_0 * x_0;
-        z[n + u] = z[n + u] + s0_0 * x_1;
-        z[2 * n + u] = z[2 * n + u] + s0_0 * x_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real s0_0 = y_c0 * w_c0;
+        z_[u] = z_[u] + s0_0 * x_c0;
+        z_[n + u] = z_[n + u] + s0_0 * x_c1;
+        z_[2 * n + u] = z_[2 * n + u] + s0_0 * x_c2;
     }
 }
 
 /* (l1, l2, l3) = (1, 2, 1), a = sqrt(3), M from y: 9 fma, 3 mul per channel; 2 fma, 5 mul per item. */
-static void uvu_1_2_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_1_2_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real s0_0 = K1_10 * y_2;
-    const real y_f0 = s0_0 + K3_10 * y_4;
-    const real y_f1 = K3_10 * y_1;
-    const real y_f2 = K3_10 * y_0;
-    const real y_f3 = K2_5 * y_2;
-    const real y_f4 = K3_10 * y_3;
-    const real y_f5 = s0_0 - K3_10 * y_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real s0_0 = K1_10 * y_c2;
+    const real y_f0 = s0_0 + K3_10 * y_c4;
+    const real y_f1 = K3_10 * y_c1;
+    const real y_f2 = K3_10 * y_c0;
+    const real y_f3 = K2_5 * y_c2;
+    const real y_f4 = K3_10 * y_c3;
+    const real y_f5 = s0_0 - K3_10 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        z[u] = z[u] - y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
-        z[n + u] = z[n + u] + y_f1 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
-        z[2 * n + u] = z[2 * n + u] + y_f2 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        z_[u] = z_[u] - y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
+        z_[n + u] = z_[n + u] + y_f1 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
+        z_[2 * n + u] = z_[2 * n + u] + y_f2 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 2), a = sqrt(5), M from y: 11 fma, 3 mul per channel; 6 mul per item. */
-static void uvu_1_1_2(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_1_1_2(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_2 * y_2;
-    const real y_f1 = K1_2 * y_0;
-    const real y_f2 = K1_2 * y_1;
-    const real y_f3 = K1_6 * y_0;
-    const real y_f4 = K2_3 * y_1;
-    const real y_f5 = K1_6 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_2 * y_c2;
+    const real y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_2 * y_c1;
+    const real y_f3 = K1_6 * y_c0;
+    const real y_f4 = K2_3 * y_c1;
+    const real y_f5 = K1_6 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        z[u] = z[u] + y_f0 * u0_0 + y_f1 * u0_2;
-        z[n + u] = z[n + u] + y_f2 * u0_0 + y_f1 * u0_1;
-        z[2 * n + u] = z[2 * n + u] - y_f3 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
-        z[3 * n + u] = z[3 * n + u] + y_f0 * u0_1 + y_f2 * u0_2;
-        z[4 * n + u] = z[4 * n + u] - y_f1 * u0_0 + y_f0 * u0_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        z_[u] = z_[u] + y_f0 * u0_0 + y_f1 * u0_2;
+        z_[n + u] = z_[n + u] + y_f2 * u0_0 + y_f1 * u0_1;
+        z_[2 * n + u] = z_[2 * n + u] - y_f3 * u0_0 + y_f4 * u0_1 - y_f5 * u0_2;
+        z_[3 * n + u] = z_[3 * n + u] + y_f0 * u0_1 + y_f2 * u0_2;
+        z_[4 * n + u] = z_[4 * n + u] - y_f1 * u0_0 + y_f0 * u0_2;
     }
 }
 
 /* (l1, l2, l3) = (1, 3, 2), a = sqrt(5), M from y: 15 fma, 3 mul per channel; 6 fma, 10 mul per item. */
-static void uvu_1_3_2(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_1_3_2(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
-    const real s0_0 = K1_42 * y_4;
-    const real y_f0 = s0_0 + K5_14 * y_6;
-    const real y_f1 = K5_21 * y_1;
-    const real s1_0 = K5_14 * y_0;
-    const real y_f2 = s1_0 - K1_42 * y_2;
-    const real s2_0 = K1_7 * y_3;
-    const real y_f3 = s2_0 + K5_21 * y_5;
-    const real y_f4 = K8_21 * y_2;
-    const real y_f5 = K2_7 * y_2;
-    const real y_f6 = K3_7 * y_3;
-    const real y_f7 = K2_7 * y_4;
-    const real y_f8 = K8_21 * y_4;
-    const real y_f9 = s2_0 - K5_21 * y_5;
-    const real y_f10 = s1_0 + K1_42 * y_2;
-    const real y_f11 = K5_21 * y_5;
-    const real y_f12 = s0_0 - K5_14 * y_6;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
+    const real s0_0 = K1_42 * y_c4;
+    const real y_f0 = s0_0 + K5_14 * y_c6;
+    const real y_f1 = K5_21 * y_c1;
+    const real s1_0 = K5_14 * y_c0;
+    const real y_f2 = s1_0 - K1_42 * y_c2;
+    const real s2_0 = K1_7 * y_c3;
+    const real y_f3 = s2_0 + K5_21 * y_c5;
+    const real y_f4 = K8_21 * y_c2;
+    const real y_f5 = K2_7 * y_c2;
+    const real y_f6 = K3_7 * y_c3;
+    const real y_f7 = K2_7 * y_c4;
+    const real y_f8 = K8_21 * y_c4;
+    const real y_f9 = s2_0 - K5_21 * y_c5;
+    const real y_f10 = s1_0 + K1_42 * y_c2;
+    const real y_f11 = K5_21 * y_c5;
+    const real y_f12 = s0_0 - K5_14 * y_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        z[u] = z[u] - y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
-        z[n + u] = z[n + u] - y_f3 * u0_0 + y_f4 * u0_1 + y_f1 * u0_2;
-        z[2 * n + u] = z[2 * n + u] + y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2;
-        z[3 * n + u] = z[3 * n + u] + y_f1 * u0_0 + y_f8 * u0_1 - y_f9 * u0_2;
-        z[4 * n + u] = z[4 * n + u] + y_f10 * u0_0 + y_f11 * u0_1 - y_f12 * u0_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        z_[u] = z_[u] - y_f0 * u0_0 + y_f1 * u0_1 + y_f2 * u0_2;
+        z_[n + u] = z_[n + u] - y_f3 * u0_0 + y_f4 * u0_1 + y_f1 * u0_2;
+        z_[2 * n + u] = z_[2 * n + u] + y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2;
+        z_[3 * n + u] = z_[3 * n + u] + y_f1 * u0_0 + y_f8 * u0_1 - y_f9 * u0_2;
+        z_[4 * n + u] = z_[4 * n + u] + y_f10 * u0_0 + y_f11 * u0_1 - y_f12 * u0_2;
     }
 }
 
 /* (l1, l2, l3) = (1, 2, 3), a = sqrt(7), M from y: 19 fma, 3 mul per channel; 2 fma, 13 mul per item. */
-static void uvu_1_2_3(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_1_2_3(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real y_f0 = K1_2 * y_4;
-    const real y_f1 = K1_2 * y_0;
-    const real y_f2 = K1_3 * y_3;
-    const real y_f3 = K1_3 * y_0;
-    const real y_f4 = K1_3 * y_1;
-    const real s0_0 = K2_5 * y_2;
-    const real y_f5 = s0_0 + K1_30 * y_4;
-    const real y_f6 = K8_15 * y_1;
-    const real y_f7 = K1_30 * y_0;
-    const real y_f8 = K1_5 * y_1;
-    const real y_f9 = K3_5 * y_2;
-    const real y_f10 = K1_5 * y_3;
-    const real y_f11 = K8_15 * y_3;
-    const real y_f12 = s0_0 - K1_30 * y_4;
-    const real y_f13 = K1_3 * y_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real y_f0 = K1_2 * y_c4;
+    const real y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_3 * y_c3;
+    const real y_f3 = K1_3 * y_c0;
+    const real y_f4 = K1_3 * y_c1;
+    const real s0_0 = K2_5 * y_c2;
+    const real y_f5 = s0_0 + K1_30 * y_c4;
+    const real y_f6 = K8_15 * y_c1;
+    const real y_f7 = K1_30 * y_c0;
+    const real y_f8 = K1_5 * y_c1;
+    const real y_f9 = K3_5 * y_c2;
+    const real y_f10 = K1_5 * y_c3;
+    const real y_f11 = K8_15 * y_c3;
+    const real y_f12 = s0_0 - K1_30 * y_c4;
+    const real y_f13 = K1_3 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        z[u] = z[u] + y_f0 * u0_0 + y_f1 * u0_2;
-        z[n + u] = z[n + u] + y_f2 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
-        z[2 * n + u] = z[2 * n + u] + y_f5 * u0_0 + y_f6 * u0_1 - y_f7 * u0_2;
-        z[3 * n + u] = z[3 * n + u] - y_f8 * u0_0 + y_f9 * u0_1 - y_f10 * u0_2;
-        z[4 * n + u] = z[4 * n + u] - y_f7 * u0_0 + y_f11 * u0_1 + y_f12 * u0_2;
-        z[5 * n + u] = z[5 * n + u] - y_f4 * u0_0 + y_f13 * u0_1 + y_f2 * u0_2;
-        z[6 * n + u] = z[6 * n + u] - y_f1 * u0_0 + y_f0 * u0_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        z_[u] = z_[u] + y_f0 * u0_0 + y_f1 * u0_2;
+        z_[n + u] = z_[n + u] + y_f2 * u0_0 + y_f3 * u0_1 + y_f4 * u0_2;
+        z_[2 * n + u] = z_[2 * n + u] + y_f5 * u0_0 + y_f6 * u0_1 - y_f7 * u0_2;
+        z_[3 * n + u] = z_[3 * n + u] - y_f8 * u0_0 + y_f9 * u0_1 - y_f10 * u0_2;
+        z_[4 * n + u] = z_[4 * n + u] - y_f7 * u0_0 + y_f11 * u0_1 + y_f12 * u0_2;
+        z_[5 * n + u] = z_[5 * n + u] - y_f4 * u0_0 + y_f13 * u0_1 + y_f2 * u0_2;
+        z_[6 * n + u] = z_[6 * n + u] - y_f1 * u0_0 + y_f0 * u0_2;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 0), a = 1, M from y: 5 fma, 1 mul per channel; 5 mul per item. */
-static void uvu_2_2_0(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_2_2_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real y_f0 = K1_5 * y_0;
-    const real y_f1 = K1_5 * y_1;
-    const real y_f2 = K1_5 * y_2;
-    const real y_f3 = K1_5 * y_3;
-    const real y_f4 = K1_5 * y_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real y_f0 = K1_5 * y_c0;
+    const real y_f1 = K1_5 * y_c1;
+    const real y_f2 = K1_5 * y_c2;
+    const real y_f3 = K1_5 * y_c3;
+    const real y_f4 = K1_5 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
-        z[u] = z[u] + w_0 * r0_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2 + y_f3 * x_c3 + y_f4 * x_c4;
+        z_[u] = z_[u] + w_c0 * r0_0;
     }
 }
 
 /* (l1, l2, l3) = (2, 1, 1), a = sqrt(3), M from y: 11 fma, 3 mul per channel; 6 mul per item. */
-static void uvu_2_1_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_2_1_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K3_10 * y_2;
-    const real y_f1 = K3_10 * y_1;
-    const real y_f2 = K1_10 * y_0;
-    const real y_f3 = K3_10 * y_0;
-    const real y_f4 = K2_5 * y_1;
-    const real y_f5 = K1_10 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K3_10 * y_c2;
+    const real y_f1 = K3_10 * y_c1;
+    const real y_f2 = K1_10 * y_c0;
+    const real y_f3 = K3_10 * y_c0;
+    const real y_f4 = K2_5 * y_c1;
+    const real y_f5 = K1_10 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_4;
-        const real r0_1 = y_f3 * x_1 + y_f4 * x_2 + y_f0 * x_3;
-        const real r0_2 = y_f3 * x_0 - y_f5 * x_2 + y_f1 * x_3 + y_f0 * x_4;
-        z[u] = z[u] + w_0 * r0_0;
-        z[n + u] = z[n + u] + w_0 * r0_1;
-        z[2 * n + u] = z[2 * n + u] + w_0 * r0_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 - y_f2 * x_c2 - y_f3 * x_c4;
+        const real r0_1 = y_f3 * x_c1 + y_f4 * x_c2 + y_f0 * x_c3;
+        const real r0_2 = y_f3 * x_c0 - y_f5 * x_c2 + y_f1 * x_c3 + y_f0 * x_c4;
+        z_[u] = z_[u] + w_c0 * r0_0;
+        z_[n + u] = z_[n + u] + w_c0 * r0_1;
+        z_[2 * n + u] = z_[2 * n + u] + w_c0 * r0_2;
     }
 }
 
 /* (l1, l2, l3) = (2, 3, 1), a = sqrt(3), M from y: 15 fma, 3 mul per channel; 6 fma, 10 mul per item. */
-static void uvu_2_3_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_2_3_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
-    const real s0_0 = K1_70 * y_4;
-    const real y_f0 = s0_0 + K3_14 * y_6;
-    const real s1_0 = K3_35 * y_3;
-    const real y_f1 = s1_0 + K1_7 * y_5;
-    const real y_f2 = K6_35 * y_2;
-    const real y_f3 = K1_7 * y_1;
-    const real s2_0 = K3_14 * y_0;
-    const real y_f4 = s2_0 + K1_70 * y_2;
-    const real y_f5 = K8_35 * y_2;
-    const real y_f6 = K9_35 * y_3;
-    const real y_f7 = K8_35 * y_4;
-    const real y_f8 = K1_7 * y_5;
-    const real y_f9 = s2_0 - K1_70 * y_2;
-    const real y_f10 = K6_35 * y_4;
-    const real y_f11 = s1_0 - K1_7 * y_5;
-    const real y_f12 = s0_0 - K3_14 * y_6;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
+    const real s0_0 = K1_70 * y_c4;
+    const real y_f0 = s0_0 + K3_14 * y_c6;
+    const real s1_0 = K3_35 * y_c3;
+    const real y_f1 = s1_0 + K1_7 * y_c5;
+    const real y_f2 = K6_35 * y_c2;
+    const real y_f3 = K1_7 * y_c1;
+    const real s2_0 = K3_14 * y_c0;
+    const real y_f4 = s2_0 + K1_70 * y_c2;
+    const real y_f5 = K8_35 * y_c2;
+    const real y_f6 = K9_35 * y_c3;
+    const real y_f7 = K8_35 * y_c4;
+    const real y_f8 = K1_7 * y_c5;
+    const real y_f9 = s2_0 - K1_70 * y_c2;
+    const real y_f10 = K6_35 * y_c4;
+    const real y_f11 = s1_0 - K1_7 * y_c5;
+    const real y_f12 = s0_0 - K3_14 * y_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_3 - y_f4 * x_4;
-        const real r0_1 = y_f3 * x_0 + y_f5 * x_1 + y_f6 * x_2 + y_f7 * x_3 + y_f8 * x_4;
-        const real r0_2 = y_f9 * x_0 + y_f3 * x_1 + y_f10 * x_2 - y_f11 * x_3 - y_f12 * x_4;
-        z[u] = z[u] - w_0 * r0_0;
-        z[n + u] = z[n + u] + w_0 * r0_1;
-        z[2 * n + u] = z[2 * n + u] + w_0 * r0_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 - y_f2 * x_c2 - y_f3 * x_c3 - y_f4 * x_c4;
+        const real r0_1 = y_f3 * x_c0 + y_f5 * x_c1 + y_f6 * x_c2 + y_f7 * x_c3 + y_f8 * x_c4;
+        const real r0_2 = y_f9 * x_c0 + y_f3 * x_c1 + y_f10 * x_c2 - y_f11 * x_c3 - y_f12 * x_c4;
+        z_[u] = z_[u] - w_c0 * r0_0;
+        z_[n + u] = z_[n + u] + w_c0 * r0_1;
+        z_[2 * n + u] = z_[2 * n + u] + w_c0 * r0_2;
     }
 }
 
 /* (l1, l2, l3) = (2, 0, 2), a = sqrt(5), M from y: 5 fma, 1 mul per channel. */
-static void uvu_2_0_2(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_2_0_2(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0];
+    const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real s0_0 = y_0 * w_0;
-        z[u] = z[u] + s0_0 * x_0;
-        z[n + u] = z[n + u] + s0_0 * x_1;
-        z[2 * n + u] = z[2 * n + u] + s0_0 * x_2;
-        z[3 * n + u] = z[3 * n + u] + s0_0 * x_3;
-        z[4 * n + u] = z[4 * n + u] + s0_0 * x_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real s0_0 = y_c0 * w_c0;
+        z_[u] = z_[u] + s0_0 * x_c0;
+        z_[n + u] = z_[n + u] + s0_0 * x_c1;
+        z_[2 * n + u] = z_[2 * n + u] + s0_0 * x_c2;
+        z_[3 * n + u] = z_[3 * n + u] + s0_0 * x_c3;
+        z_[4 * n + u] = z_[4 * n + u] + s0_0 * x_c4;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 2), a = sqrt(5), M from y: 23 fma, 5 mul per channel; 2 fma, 9 mul per item. */
-static void uvu_2_2_2(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_2_2_2(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real y_f0 = K2_7 * y_2;
-    const real y_f1 = K3_14 * y_3;
-    const real y_f2 = K2_7 * y_0;
-    const real y_f3 = K3_14 * y_1;
-    const real s0_0 = K1_14 * y_2;
-    const real y_f4 = s0_0 - K3_14 * y_4;
-    const real y_f5 = K1_14 * y_1;
-    const real y_f6 = K3_14 * y_0;
-    const real y_f7 = K1_14 * y_3;
-    const real y_f8 = K2_7 * y_4;
-    const real y_f9 = s0_0 + K3_14 * y_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real y_f0 = K2_7 * y_c2;
+    const real y_f1 = K3_14 * y_c3;
+    const real y_f2 = K2_7 * y_c0;
+    const real y_f3 = K3_14 * y_c1;
+    const real s0_0 = K1_14 * y_c2;
+    const real y_f4 = s0_0 - K3_14 * y_c4;
+    const real y_f5 = K1_14 * y_c1;
+    const real y_f6 = K3_14 * y_c0;
+    const real y_f7 = K1_14 * y_c3;
+    const real y_f8 = K2_7 * y_c4;
+    const real y_f9 = s0_0 + K3_14 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real u0_3 = w_0 * x_3;
-        const real u0_4 = w_0 * x_4;
-        z[u] = z[u] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3;
-        z[n + u] = z[n + u] + y_f1 * u0_0 + y_f4 * u0_1 + y_f5 * u0_2 + y_f6 * u0_3 - y_f3 * u0_4;
-        z[2 * n + u] = z[2 * n + u] - y_f2 * u0_0 + y_f5 * u0_1 + y_f0 * u0_2 + y_f7 * u0_3
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3;
+        const real u0_4 = w_c0 * x_c4;
+        z_[u] = z_[u] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3;
+        z_[n + u] = z_[n + u] + y_f1 * u0_0 + y_f4 * u0_1 + y_f5 * u0_2 + y_f6 * u0_3 - y_f3 * u0_4;
+        z_[2 * n + u] = z_[2 * n + u] - y_f2 * u0_0 + y_f5 * u0_1 + y_f0 * u0_2 + y_f7 * u0_3
             - y_f8 * u0_4;
-        z[3 * n + u] = z[3 * n + u] + y_f3 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2 + y_f9 * u0_3
+        z_[3 * n + u] = z_[3 * n + u] + y_f3 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2 + y_f9 * u0_3
             + y_f1 * u0_4;
-        z[4 * n + u] = z[4 * n + u] - y_f3 * u0_1 - y_f8 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
+        z_[4 * n + u] = z_[4 * n + u] - y_f3 * u0_1 - y_f8 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 1, 3), a = sqrt(7), M from y: 21 fma, 5 mul per channel; 13 mul per item. */
-static void uvu_2_1_3(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_2_1_3(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_2 * y_2;
-    const real y_f1 = K1_2 * y_0;
-    const real y_f2 = K1_3 * y_1;
-    const real y_f3 = K1_3 * y_2;
-    const real y_f4 = K1_3 * y_0;
-    const real y_f5 = K1_30 * y_2;
-    const real y_f6 = K8_15 * y_1;
-    const real y_f7 = K2_5 * y_0;
-    const real y_f8 = K1_30 * y_0;
-    const real y_f9 = K1_5 * y_0;
-    const real y_f10 = K3_5 * y_1;
-    const real y_f11 = K1_5 * y_2;
-    const real y_f12 = K2_5 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_2 * y_c2;
+    const real y_f1 = K1_2 * y_c0;
+    const real y_f2 = K1_3 * y_c1;
+    const real y_f3 = K1_3 * y_c2;
+    const real y_f4 = K1_3 * y_c0;
+    const real y_f5 = K1_30 * y_c2;
+    const real y_f6 = K8_15 * y_c1;
+    const real y_f7 = K2_5 * y_c0;
+    const real y_f8 = K1_30 * y_c0;
+    const real y_f9 = K1_5 * y_c0;
+    const real y_f10 = K3_5 * y_c1;
+    const real y_f11 = K1_5 * y_c2;
+    const real y_f12 = K2_5 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real u0_3 = w_0 * x_3;
-        const real u0_4 = w_0 * x_4;
-        z[u] = z[u] + y_f0 * u0_0 + y_f1 * u0_4;
-        z[n + u] = z[n + u] + y_f2 * u0_0 + y_f3 * u0_1 + y_f4 * u0_3;
-        z[2 * n + u] = z[2 * n + u] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2 + y_f8 * u0_4;
-        z[3 * n + u] = z[3 * n + u] - y_f9 * u0_1 + y_f10 * u0_2 - y_f11 * u0_3;
-        z[4 * n + u] = z[4 * n + u] - y_f8 * u0_0 + y_f12 * u0_2 + y_f6 * u0_3 - y_f5 * u0_4;
-        z[5 * n + u] = z[5 * n + u] - y_f4 * u0_1 + y_f3 * u0_3 + y_f2 * u0_4;
-        z[6 * n + u] = z[6 * n + u] - y_f1 * u0_0 + y_f0 * u0_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3;
+        const real u0_4 = w_c0 * x_c4;
+        z_[u] = z_[u] + y_f0 * u0_0 + y_f1 * u0_4;
+        z_[n + u] = z_[n + u] + y_f2 * u0_0 + y_f3 * u0_1 + y_f4 * u0_3;
+        z_[2 * n + u] = z_[2 * n + u] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_2 + y_f8 * u0_4;
+        z_[3 * n + u] = z_[3 * n + u] - y_f9 * u0_1 + y_f10 * u0_2 - y_f11 * u0_3;
+        z_[4 * n + u] = z_[4 * n + u] - y_f8 * u0_0 + y_f12 * u0_2 + y_f6 * u0_3 - y_f5 * u0_4;
+        z_[5 * n + u] = z_[5 * n + u] - y_f4 * u0_1 + y_f3 * u0_3 + y_f2 * u0_4;
+        z_[6 * n + u] = z_[6 * n + u] - y_f1 * u0_0 + y_f0 * u0_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 3, 3), a = sqrt(7), M from y: 31 fma, 5 mul per channel; 10 fma, 20 mul per item. */
-static void uvu_2_3_3(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_2_3_3(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4], y_5 = y[5], y_6 = y[6];
-    const real y_f0 = K1_12 * y_4;
-    const real y_f1 = K5_24 * y_5;
-    const real y_f2 = K5_12 * y_0;
-    const real y_f3 = K5_24 * y_1;
-    const real y_f4 = K1_12 * y_2;
-    const real y_f5 = K1_3 * y_3;
-    const real s0_0 = K1_8 * y_4;
-    const real y_f6 = s0_0 - K5_24 * y_6;
-    const real s1_0 = K5_24 * y_0;
-    const real y_f7 = s1_0 + K1_8 * y_2;
-    const real s2_0 = K1_5 * y_4;
-    const real y_f8 = s2_0 + K1_12 * y_6;
-    const real s3_0 = K1_30 * y_3;
-    const real y_f9 = s3_0 - K1_8 * y_5;
-    const real y_f10 = K3_20 * y_2;
-    const real y_f11 = K1_8 * y_1;
-    const real s4_0 = K1_12 * y_0;
-    const real y_f12 = s4_0 + K1_5 * y_2;
-    const real y_f13 = K1_3 * y_1;
-    const real y_f14 = K1_30 * y_2;
-    const real y_f15 = K4_15 * y_3;
-    const real y_f16 = K1_30 * y_4;
-    const real y_f17 = K1_3 * y_5;
-    const real y_f18 = s4_0 - K1_5 * y_2;
-    const real y_f19 = K3_20 * y_4;
-    const real y_f20 = s3_0 + K1_8 * y_5;
-    const real y_f21 = s2_0 - K1_12 * y_6;
-    const real y_f22 = s1_0 - K1_8 * y_2;
-    const real y_f23 = s0_0 + K5_24 * y_6;
-    const real y_f24 = K5_12 * y_6;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
+    const real y_c6 = y_[6];
+    const real y_f0 = K1_12 * y_c4;
+    const real y_f1 = K5_24 * y_c5;
+    const real y_f2 = K5_12 * y_c0;
+    const real y_f3 = K5_24 * y_c1;
+    const real y_f4 = K1_12 * y_c2;
+    const real y_f5 = K1_3 * y_c3;
+    const real s0_0 = K1_8 * y_c4;
+    const real y_f6 = s0_0 - K5_24 * y_c6;
+    const real s1_0 = K5_24 * y_c0;
+    const real y_f7 = s1_0 + K1_8 * y_c2;
+    const real s2_0 = K1_5 * y_c4;
+    const real y_f8 = s2_0 + K1_12 * y_c6;
+    const real s3_0 = K1_30 * y_c3;
+    const real y_f9 = s3_0 - K1_8 * y_c5;
+    const real y_f10 = K3_20 * y_c2;
+    const real y_f11 = K1_8 * y_c1;
+    const real s4_0 = K1_12 * y_c0;
+    const real y_f12 = s4_0 + K1_5 * y_c2;
+    const real y_f13 = K1_3 * y_c1;
+    const real y_f14 = K1_30 * y_c2;
+    const real y_f15 = K4_15 * y_c3;
+    const real y_f16 = K1_30 * y_c4;
+    const real y_f17 = K1_3 * y_c5;
+    const real y_f18 = s4_0 - K1_5 * y_c2;
+    const real y_f19 = K3_20 * y_c4;
+    const real y_f20 = s3_0 + K1_8 * y_c5;
+    const real y_f21 = s2_0 - K1_12 * y_c6;
+    const real y_f22 = s1_0 - K1_8 * y_c2;
+    const real y_f23 = s0_0 + K5_24 * y_c6;
+    const real y_f24 = K5_12 * y_c6;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real u0_3 = w_0 * x_3;
-        const real u0_4 = w_0 * x_4;
-        z[u] = z[u] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3 - y_f4 * u0_4;
-        z[n + u] = z[n + u] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
-        z[2 * n + u] = z[2 * n + u] + y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2 + y_f11 * u0_3
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real w_c0 = w_[u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3;
+        const real u0_4 = w_c0 * x_c4;
+        z_[u] = z_[u] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3 - y_f4 * u0_4;
+        z_[n + u] = z_[n + u] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
+        z_[2 * n + u] = z_[2 * n + u] + y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2 + y_f11 * u0_3
             - y_f12 * u0_4;
-        z[3 * n + u] = z[3 * n + u] - y_f13 * u0_0 + y_f14 * u0_1 + y_f15 * u0_2 + y_f16 * u0_3
+        z_[3 * n + u] = z_[3 * n + u] - y_f13 * u0_0 + y_f14 * u0_1 + y_f15 * u0_2 + y_f16 * u0_3
             - y_f17 * u0_4;
-        z[4 * n + u] = z[4 * n + u] - y_f18 * u0_0 + y_f11 * u0_1 + y_f19 * u0_2 + y_f20 * u0_3
+        z_[4 * n + u] = z_[4 * n + u] - y_f18 * u0_0 + y_f11 * u0_1 + y_f19 * u0_2 + y_f20 * u0_3
             + y_f21 * u0_4;
-        z[5 * n + u] = z[5 * n + u] + y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
-        z[6 * n + u] = z[6 * n + u] + y_f4 * u0_0 - y_f3 * u0_1 - y_f24 * u0_2 + y_f1 * u0_3
+        z_[5 * n + u] = z_[5 * n + u] + y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
+        z_[6 * n + u] = z_[6 * n + u] + y_f4 * u0_0 - y_f3 * u0_1 - y_f24 * u0_2 + y_f1 * u0_3
             - y_f0 * u0_4;
     }
 }
 
 /* What one item adds to its row, schedule loops:
  *   z = Q_g(x, y, w)
- * Names ending in _t are rows in component order. scratch: 0 elements. */
-static void item_loops(const real *x_t,
-                       const real *y,
-                       const real *w,
-                       real *z,
-                       real *scratch)
+ * Names ending in _turned are rows in component order. scratch: 0 elements. */
+static void item_0(const real *x_turned,
+                   const real *y_,
+                   const real *w_,
+                   real *z_,
+                   real *scratch)
 {
 
     /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1 */
-    uvu_0_0_0(128, x_t, y, w, z);
+    uvu_0_0_0(128, x_turned, y_, w_, z_);
 
     /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_0_1_1(128, x_t, y + 1, w + 384, z + 384);
+    uvu_0_1_1(128, x_turned, y_ + 1, w_ + 384, z_ + 384);
 
     /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_0_2_2(128, x_t, y + 4, w + 1024, z + 2304);
+    uvu_0_2_2(128, x_turned, y_ + 4, w_ + 1024, z_ + 2304);
 
     /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_0_3_3(128, x_t, y + 9, w + 1664, z + 5504);
+    uvu_0_3_3(128, x_turned, y_ + 9, w_ + 1664, z_ + 5504);
 
     /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1 */
-    uvu_1_1_0(128, x_t + 128, y + 1, w + 128, z + 128);
+    uvu_1_1_0(128, x_turned + 128, y_ + 1, w_ + 128, z_ + 128);
 
     /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3) */
-    uvu_1_0_1(128, x_t + 128, y, w + 512, z + 768);
+    uvu_1_0_1(128, x_turned + 128, y_, w_ + 512, z_ + 768);
 
     /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3) */
-    uvu_1_2_1(128, x_t + 128, y + 4, w + 640, z + 1152);
+    uvu_1_2_1(128, x_turned + 128, y_ + 4, w_ + 640, z_ + 1152);
 
     /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5) */
-    uvu_1_1_2(128, x_t + 128, y + 1, w + 1152, z + 2944);
+    uvu_1_1_2(128, x_turned + 128, y_ + 1, w_ + 1152, z_ + 2944);
 
     /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5) */
-    uvu_1_3_2(128, x_t + 128, y + 9, w + 1280, z + 3584);
+    uvu_1_3_2(128, x_turned + 128, y_ + 9, w_ + 1280, z_ + 3584);
 
     /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7) */
-    uvu_1_2_3(128, x_t + 128, y + 4, w + 1792, z + 6400);
+    uvu_1_2_3(128, x_turned + 128, y_ + 4, w_ + 1792, z_ + 6400);
 
     /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1 */
-    uvu_2_2_0(128, x_t + 512, y + 4, w + 256, z + 256);
+    uvu_2_2_0(128, x_turned + 512, y_ + 4, w_ + 256, z_ + 256);
 
     /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_2_1_1(128, x_t + 512, y + 1, w + 768, z + 1536);
+    uvu_2_1_1(128, x_turned + 512, y_ + 1, w_ + 768, z_ + 1536);
 
     /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3) */
-    uvu_2_3_1(128, x_t + 512, y + 9, w + 896, z + 1920);
+    uvu_2_3_1(128, x_turned + 512, y_ + 9, w_ + 896, z_ + 1920);
 
     /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_2_0_2(128, x_t + 512, y, w + 1408, z + 4224);
+    uvu_2_0_2(128, x_turned + 512, y_, w_ + 1408, z_ + 4224);
 
     /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5) */
-    uvu_2_2_2(128, x_t + 512, y + 4, w + 1536, z + 4864);
+    uvu_2_2_2(128, x_turned + 512, y_ + 4, w_ + 1536, z_ + 4864);
 
     /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_2_1_3(128, x_t + 512, y + 1, w + 1920, z + 7296);
+    uvu_2_1_3(128, x_turned + 512, y_ + 1, w_ + 1920, z_ + 7296);
 
     /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7) */
-    uvu_2_3_3(128, x_t + 512, y + 9, w + 2048, z + 8192);
+    uvu_2_3_3(128, x_turned + 512, y_ + 9, w_ + 2048, z_ + 8192);
     (void)scratch;
 }
 
 /* Rows begin .. end-1 of receivers. */
-static void pass_loops(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+static void pass_0(const struct launch *l, int64_t begin, int64_t end, real *scratch)
 {
     const cgtp_graph *const graph = l->graph;
     for (int64_t node = begin; node < end; node++) {
-        real *const z_row = l->z + node * 9088;
-        cgtp_zero(9088, z_row);
+        real *const z_out = l->z_ + node * 9088;
+        cgtp_zero(9088, z_out);
         if (graph->receiver_row[node] == graph->receiver_row[node + 1])
             continue;
         for (int64_t e = graph->receiver_row[node]; e < graph->receiver_row[node + 1]; e++) {
-            item_loops(l->x_t + graph->sender[e] * (int64_t)1152, l->y + e * (int64_t)16,
-                       l->w + e * (int64_t)2176, z_row, scratch);
+            item_0(l->x_turned + graph->sender[e] * (int64_t)1152, l->y_ + e * (int64_t)16,
+                   l->w_ + e * (int64_t)2176, z_out, scratch);
         }
-        cgtp_row_from_components(17, segments_z, z_row, scratch);
+        cgtp_row_from_components(17, zsegments, z_out, scratch);
     }
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
+static size_t layout(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
 {
     size_t at = 0;
     if (l)
-        l->x_t = (real *)(base + at);
+        l->x_turned = (real *)(base + at);
     at += cgtp_round_up((size_t)graph->senders * 1152 * sizeof(real));
     if (l)
         l->scratch_loops = (real *)(base + at);
@@ -603,11 +607,11 @@ static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, 
 
 size_t mace_large_forward_workspace(const cgtp_graph *graph)
 {
-    return graph ? lay_out(graph, cgtp_threads(), NULL, NULL) : 0;
+    return graph ? layout(graph, cgtp_threads(), NULL, NULL) : 0;
 }
 
-cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
-                               float *z, void *workspace, size_t workspace_bytes, cgtp_stream stream)
+cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
+                               float *z_, void *workspace, size_t workspace_bytes, cgtp_stream stream)
 {
     cgtp_status status;
     if (!graph)
@@ -624,31 +628,31 @@ cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x, const fl
         return CGTP_BAD_SIZE;
     if (graph->receivers && !graph->receiver_row)
         return CGTP_NULL_POINTER;
-    if ((status = cgtp_check_array(x, graph->senders, 1152)))
+    if ((status = cgtp_check_array(x_, graph->senders, 1152)))
         return status;
-    if ((status = cgtp_check_array(y, graph->items, 16)))
+    if ((status = cgtp_check_array(y_, graph->items, 16)))
         return status;
-    if ((status = cgtp_check_array(w, graph->items, 2176)))
+    if ((status = cgtp_check_array(w_, graph->items, 2176)))
         return status;
-    if ((status = cgtp_check_array(z, graph->receivers, 9088)))
+    if ((status = cgtp_check_array(z_, graph->receivers, 9088)))
         return status;
-    struct launch l = {.graph = graph, .x = x, .y = y, .w = w, .z = z};
+    struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .z_ = z_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < layout(graph, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(graph, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < layout(graph, parts, NULL, NULL))
         parts--;
-    lay_out(graph, parts, &l, workspace);
+    layout(graph, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         for (int64_t r = cgtp_part(graph->senders, part, parts); r < cgtp_part(graph->senders, part + 1, parts); r++)
-            cgtp_row_to_components(3, segments_x, x + r * 1152, l.x_t + r * 1152);
+            cgtp_row_to_components(3, xsegments, x_ + r * 1152, l.x_turned + r * 1152);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_loops(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts), cgtp_part_by_edges(graph->receiver_row, graph->receivers, part + 1, parts),
-                   l.scratch_loops + part * 896);
+        pass_0(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts), cgtp_part_by_edges(graph->receiver_row, graph->receivers, part + 1, parts),
+               l.scratch_loops + part * 896);
     return CGTP_OK;
 }

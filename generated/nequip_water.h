@@ -7,8 +7,8 @@
  *   w item      320 weights of 10 paths
  *   z receiver  32x0o+32x0o+32x0e+32x0e+32x1o+32x1o+32x1o+32x1e+32x1e+32x1e
  */
-#ifndef CGTP_nequip_water_H
-#define CGTP_nequip_water_H
+#ifndef CGTP_PRODUCT_nequip_water_H
+#define CGTP_PRODUCT_nequip_water_H
 
 #include "cgtp.h"
 
@@ -49,8 +49,8 @@ extern "C" {
  *   z = Q_g(x, y, w), summed over the items of a receiver
  * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], z [receivers, 704]
  * At least 1296 bytes per item. */
-cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
-                                 float *z, void *workspace, size_t workspace_bytes, cgtp_stream stream);
+cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
+                                 float *z_, void *workspace, size_t workspace_bytes, cgtp_stream stream);
 size_t nequip_water_forward_workspace(const cgtp_graph *graph);
 
 /* backward:
@@ -60,8 +60,8 @@ size_t nequip_water_forward_workspace(const cgtp_graph *graph);
  * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], gz [receivers, 704], gx [senders, 256]
  *         gy [edges, 4], gw [edges, 320]
  * At least 2592 bytes per item. */
-cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
-                                  const float *gz, float *gx, float *gy, float *gw, void *workspace,
+cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
+                                  const float *gz_, float *gx_, float *gy_, float *gw_, void *workspace,
                                   size_t workspace_bytes, cgtp_stream stream);
 size_t nequip_water_backward_workspace(const cgtp_graph *graph);
 
@@ -74,10 +74,11 @@ size_t nequip_water_backward_workspace(const cgtp_graph *graph);
  *         by [edges, 4], cw [edges, 320], d_gz [receivers, 704], d_x [senders, 256], d_y [edges, 4]
  *         d_w [edges, 320]
  * At least 3888 bytes per item. */
-cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x, const float *y,
-                                         const float *w, const float *gz, const float *ax, const float *by,
-                                         const float *cw, float *d_gz, float *d_x, float *d_y, float *d_w,
-                                         void *workspace, size_t workspace_bytes, cgtp_stream stream);
+cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,
+                                         const float *w_, const float *gz_, const float *ax_,
+                                         const float *by_, const float *cw_, float *d_gz_, float *d_x_,
+                                         float *d_y_, float *d_w_, void *workspace, size_t workspace_bytes,
+                                         cgtp_stream stream);
 size_t nequip_water_double_backward_workspace(const cgtp_graph *graph);
 
 /* What the product is, for generic callers. */

@@ -15,14 +15,14 @@ typedef float real;
 /* A launch: the caller's arrays and the parts of the workspace. */
 struct launch {
     const cgtp_graph *graph;
-    const real *x;
-    const real *y;
-    const real *w;
-    const real *gz;
-    real *gx;
-    real *gy;
-    real *gw;
-    real *x_t;
+    const real *x_;
+    const real *y_;
+    const real *w_;
+    const real *gz_;
+    real *gx_;
+    real *gy_;
+    real *gw_;
+    real *x_turned;
     real *scratch_loops;
 };
 
@@ -30,125 +30,125 @@ static const real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
 static const real K1_2 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
 
 /* Segments of a row of x: offset, channels, components. */
-static const struct cgtp_segment segments_x[] = {
+static const struct cgtp_segment xsegments[] = {
     {0, 32, 1}, {32, 32, 1}, {64, 32, 3}, {160, 32, 3},
 };
 
 /* Segments of a row of z: offset, channels, components. */
-static const struct cgtp_segment segments_z[] = {
+static const struct cgtp_segment zsegments[] = {
     {0, 32, 1}, {32, 32, 1}, {64, 32, 1}, {96, 32, 1}, {128, 32, 3},
     {224, 32, 3}, {320, 32, 3}, {416, 32, 3}, {512, 32, 3}, {608, 32, 3},
 };
 
 /* (l1, l2, l3) = (0, 0, 0), a = 1, M from y: 2 fma, 3 mul per channel. */
-static void uvu_0_0_0(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      const real *restrict gz, real *restrict gx, real *restrict gy, real *restrict gw)
+static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict gz_, real *restrict gx_, real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0];
+    const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u];
-        gx[u] = gx[u] + w_0 * y_0 * gz_0;
-        const real s0_0 = gz_0 * x_0;
-        gy[u] = gy[u] + s0_0 * w_0;
-        gw[u] = s0_0 * y_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u];
+        gx_[u] = gx_[u] + w_c0 * y_c0 * gz_c0;
+        const real s0_0 = gz_c0 * x_c0;
+        gy_[u] = gy_[u] + s0_0 * w_c0;
+        gw_[u] = s0_0 * y_c0;
     }
 }
 
 /* (l1, l2, l3) = (0, 1, 1), a = sqrt(3), M from y: 6 fma, 3 mul per channel. */
-static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_0_1_1(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real l0_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2;
-        gx[u] = gx[u] + w_0 * l0_0;
-        gy[u] = gy[u] + u0_0 * gz_0;
-        gy[lda + u] = gy[lda + u] + u0_0 * gz_1;
-        gy[2 * lda + u] = gy[2 * lda + u] + u0_0 * gz_2;
-        gw[u] = x_0 * l0_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real u0_0 = w_c0 * x_c0;
+        const real l0_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
+        gx_[u] = gx_[u] + w_c0 * l0_0;
+        gy_[u] = gy_[u] + u0_0 * gz_c0;
+        gy_[lda + u] = gy_[lda + u] + u0_0 * gz_c1;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + u0_0 * gz_c2;
+        gw_[u] = x_c0 * l0_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 0, 1), a = sqrt(3), M from y: 6 fma, 3 mul per channel. */
-static void uvu_1_0_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      const real *restrict gz, real *restrict gx, real *restrict gy, real *restrict gw)
+static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict gz_, real *restrict gx_, real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0];
+    const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real s0_0 = w_0 * y_0;
-        gx[u] = gx[u] + s0_0 * gz_0;
-        gx[n + u] = gx[n + u] + s0_0 * gz_1;
-        gx[2 * n + u] = gx[2 * n + u] + s0_0 * gz_2;
-        const real s1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-        gy[u] = gy[u] + w_0 * s1_0;
-        gw[u] = y_0 * s1_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real s0_0 = w_c0 * y_c0;
+        gx_[u] = gx_[u] + s0_0 * gz_c0;
+        gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2;
+        const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+        gy_[u] = gy_[u] + w_c0 * s1_0;
+        gw_[u] = y_c0 * s1_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = 1, M from y: 8 fma, 6 mul per channel; 3 mul per item. */
-static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_3 * y_0;
-    const real y_f1 = K1_3 * y_1;
-    const real y_f2 = K1_3 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_3 * y_c0;
+    const real y_f1 = K1_3 * y_c1;
+    const real y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u];
-        const real s0_0 = w_0 * gz_0;
-        gx[u] = gx[u] + s0_0 * y_f0;
-        gx[n + u] = gx[n + u] + s0_0 * y_f1;
-        gx[2 * n + u] = gx[2 * n + u] + s0_0 * y_f2;
-        gy[u] = gy[u] + s0_0 * x_0 * K1_3;
-        gy[lda + u] = gy[lda + u] + s0_0 * x_1 * K1_3;
-        gy[2 * lda + u] = gy[2 * lda + u] + s0_0 * x_2 * K1_3;
-        const real s1_0 = x_0 * y_f0 + x_1 * y_f1 + x_2 * y_f2;
-        gw[u] = gz_0 * s1_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u];
+        const real s0_0 = w_c0 * gz_c0;
+        gx_[u] = gx_[u] + s0_0 * y_f0;
+        gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2;
+        gy_[u] = gy_[u] + s0_0 * x_c0 * K1_3;
+        gy_[lda + u] = gy_[lda + u] + s0_0 * x_c1 * K1_3;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + s0_0 * x_c2 * K1_3;
+        const real s1_0 = x_c0 * y_f0 + x_c1 * y_f1 + x_c2 * y_f2;
+        gw_[u] = gz_c0 * s1_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 1), a = sqrt(3), M from y: 14 fma, 10 mul, 1 neg per channel; 3 mul per item. */
-static void uvu_1_1_1(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict w, const real *restrict gz, real *restrict gx, real *restrict gy,
-                      real *restrict gw)
+static void uvu_1_1_1(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                      const real *restrict w_, const real *restrict gz_, real *restrict gx_,
+                      real *restrict gy_, real *restrict gw_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_2 * y_2;
-    const real y_f1 = K1_2 * y_1;
-    const real y_f2 = K1_2 * y_0;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_2 * y_c2;
+    const real y_f1 = K1_2 * y_c1;
+    const real y_f2 = K1_2 * y_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        const real l0_0 = y_f0 * gz_1 - y_f1 * gz_2;
-        const real l0_1 = y_f0 * gz_0 - y_f2 * gz_2;
-        const real l0_2 = y_f1 * gz_0 - y_f2 * gz_1;
-        gx[u] = gx[u] - w_0 * l0_0;
-        gx[n + u] = gx[n + u] + w_0 * l0_1;
-        gx[2 * n + u] = gx[2 * n + u] - w_0 * l0_2;
-        const real q1_0 = u0_0 * gz_1 - u0_1 * gz_0;
-        const real q1_1 = u0_0 * gz_2 - u0_2 * gz_0;
-        const real q1_2 = u0_1 * gz_2 - u0_2 * gz_1;
-        gy[u] = gy[u] - K1_2 * q1_2;
-        gy[lda + u] = gy[lda + u] + K1_2 * q1_1;
-        gy[2 * lda + u] = gy[2 * lda + u] - K1_2 * q1_0;
-        gw[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        const real l0_0 = y_f0 * gz_c1 - y_f1 * gz_c2;
+        const real l0_1 = y_f0 * gz_c0 - y_f2 * gz_c2;
+        const real l0_2 = y_f1 * gz_c0 - y_f2 * gz_c1;
+        gx_[u] = gx_[u] - w_c0 * l0_0;
+        gx_[n + u] = gx_[n + u] + w_c0 * l0_1;
+        gx_[2 * n + u] = gx_[2 * n + u] - w_c0 * l0_2;
+        const real q1_0 = u0_0 * gz_c1 - u0_1 * gz_c0;
+        const real q1_1 = u0_0 * gz_c2 - u0_2 * gz_c0;
+        const real q1_2 = u0_1 * gz_c2 - u0_2 * gz_c1;
+        gy_[u] = gy_[u] - K1_2 * q1_2;
+        gy_[lda + u] = gy_[lda + u] + K1_2 * q1_1;
+        gy_[2 * lda + u] = gy_[2 * lda + u] - K1_2 * q1_0;
+        gw_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2;
     }
 }
 
@@ -156,64 +156,65 @@ static void uvu_1_1_1(int64_t n, int64_t lda, const real *restrict x, const real
  *   gx = Q_x(y, w, gz)
  *   gy = Q_y(x, w, gz)
  *   gw = Q_w(x, y, gz)
- * Names ending in _t are rows in component order. scratch: 832 elements. */
-static void item_loops(const real *x_t,
-                       const real *y,
-                       const real *w,
-                       const real *gz_t,
-                       real *gx,
-                       real *gy,
-                       real *gw,
-                       real *scratch)
+ * Names ending in _turned are rows in component order. scratch: 832 elements. */
+static void item_0(const real *x_turned,
+                   const real *y_,
+                   const real *w_,
+                   const real *gz_turned,
+                   real *gx_,
+                   real *gy_,
+                   real *gw_,
+                   real *scratch)
 {
     cgtp_zero(128, scratch);
 
     /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1 */
-    uvu_0_0_0(32, x_t, y, w, gz_t, gx, scratch, gw);
+    uvu_0_0_0(32, x_turned, y_, w_, gz_turned, gx_, scratch, gw_);
 
     /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_0_1_1(32, 32, x_t, y + 1, w + 32, gz_t + 416, gx, scratch + 32, gw + 32);
+    uvu_0_1_1(32, 32, x_turned, y_ + 1, w_ + 32, gz_turned + 416, gx_, scratch + 32, gw_ + 32);
 
     /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1 */
-    uvu_0_0_0(32, x_t + 32, y, w + 64, gz_t + 64, gx + 32, scratch, gw + 64);
+    uvu_0_0_0(32, x_turned + 32, y_, w_ + 64, gz_turned + 64, gx_ + 32, scratch, gw_ + 64);
 
     /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_0_1_1(32, 32, x_t + 32, y + 1, w + 96, gz_t + 128, gx + 32, scratch + 32, gw + 96);
+    uvu_0_1_1(32, 32, x_turned + 32, y_ + 1, w_ + 96, gz_turned + 128, gx_ + 32, scratch + 32, gw_ + 96);
 
     /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_0_1(32, x_t + 64, y, w + 128, gz_t + 224, gx + 64, scratch, gw + 128);
+    uvu_1_0_1(32, x_turned + 64, y_, w_ + 128, gz_turned + 224, gx_ + 64, scratch, gw_ + 128);
 
     /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
-    uvu_1_1_0(32, 32, x_t + 64, y + 1, w + 160, gz_t + 96, gx + 64, scratch + 32, gw + 160);
+    uvu_1_1_0(32, 32, x_turned + 64, y_ + 1, w_ + 160, gz_turned + 96, gx_ + 64, scratch + 32, gw_ + 160);
 
     /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_1_1(32, 32, x_t + 64, y + 1, w + 192, gz_t + 512, gx + 64, scratch + 32, gw + 192);
+    uvu_1_1_1(32, 32, x_turned + 64, y_ + 1, w_ + 192, gz_turned + 512, gx_ + 64, scratch + 32, gw_ + 192);
 
     /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_0_1(32, x_t + 160, y, w + 224, gz_t + 608, gx + 160, scratch, gw + 224);
+    uvu_1_0_1(32, x_turned + 160, y_, w_ + 224, gz_turned + 608, gx_ + 160, scratch, gw_ + 224);
 
     /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
-    uvu_1_1_0(32, 32, x_t + 160, y + 1, w + 256, gz_t + 32, gx + 160, scratch + 32, gw + 256);
+    uvu_1_1_0(32, 32, x_turned + 160, y_ + 1, w_ + 256, gz_turned + 32, gx_ + 160, scratch + 32, gw_ + 256);
 
     /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_1_1(32, 32, x_t + 160, y + 1, w + 288, gz_t + 320, gx + 160, scratch + 32, gw + 288);
+    uvu_1_1_1(32, 32, x_turned + 160, y_ + 1, w_ + 288, gz_turned + 320, gx_ + 160, scratch + 32,
+              gw_ + 288);
 
     /* sums over channels */
     for (int j = 0; j < 1; j++)
-        gy[0 + j] += cgtp_sum(32, scratch + j * 32);
+        gy_[0 + j] += cgtp_sum(32, scratch + j * 32);
     for (int j = 0; j < 3; j++)
-        gy[1 + j] += cgtp_sum(32, scratch + 32 + j * 32);
+        gy_[1 + j] += cgtp_sum(32, scratch + 32 + j * 32);
     (void)scratch;
 }
 
 /* Rows begin .. end-1 of senders. */
-static void pass_loops(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+static void pass_0(const struct launch *l, int64_t begin, int64_t end, real *scratch)
 {
     const cgtp_graph *const graph = l->graph;
     int64_t gz_at = -1; /* the row that the copy is of */
     for (int64_t node = begin; node < end; node++) {
-        real *const gx_row = l->gx + node * 256;
-        cgtp_zero(256, gx_row);
+        real *const gx_out = l->gx_ + node * 256;
+        cgtp_zero(256, gx_out);
     }
     for (int64_t e = 0; e < graph->items; e++) {
         const int64_t node = graph->sender[e];
@@ -221,27 +222,27 @@ static void pass_loops(const struct launch *l, int64_t begin, int64_t end, real 
             continue;
         if (gz_at != graph->receiver[e]) {
             gz_at = graph->receiver[e];
-            cgtp_row_to_components(10, segments_z, l->gz + gz_at * (int64_t)704, scratch + 128);
+            cgtp_row_to_components(10, zsegments, l->gz_ + gz_at * (int64_t)704, scratch + 128);
         }
-        real *const gx_row = l->gx + node * 256;
-        real *const gy_row = l->gy + e * 4;
-        cgtp_zero(4, gy_row);
-        real *const gw_row = l->gw + e * 320;
-        item_loops(l->x_t + graph->sender[e] * (int64_t)256, l->y + e * (int64_t)4,
-                   l->w + e * (int64_t)320, scratch + 128, gx_row, gy_row, gw_row, scratch);
+        real *const gx_out = l->gx_ + node * 256;
+        real *const gy_out = l->gy_ + e * 4;
+        cgtp_zero(4, gy_out);
+        real *const gw_out = l->gw_ + e * 320;
+        item_0(l->x_turned + graph->sender[e] * (int64_t)256, l->y_ + e * (int64_t)4,
+               l->w_ + e * (int64_t)320, scratch + 128, gx_out, gy_out, gw_out, scratch);
     }
     for (int64_t node = begin; node < end; node++) {
-        real *const gx_row = l->gx + node * 256;
-        cgtp_row_from_components(4, segments_x, gx_row, scratch + 832);
+        real *const gx_out = l->gx_ + node * 256;
+        cgtp_row_from_components(4, xsegments, gx_out, scratch + 832);
     }
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
+static size_t layout(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
 {
     size_t at = 0;
     if (l)
-        l->x_t = (real *)(base + at);
+        l->x_turned = (real *)(base + at);
     at += cgtp_round_up((size_t)graph->senders * 256 * sizeof(real));
     if (l)
         l->scratch_loops = (real *)(base + at);
@@ -251,11 +252,11 @@ static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, 
 
 size_t nequip_water_backward_workspace(const cgtp_graph *graph)
 {
-    return graph ? lay_out(graph, cgtp_threads(), NULL, NULL) : 0;
+    return graph ? layout(graph, cgtp_threads(), NULL, NULL) : 0;
 }
 
-cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
-                                  const float *gz, float *gx, float *gy, float *gw, void *workspace,
+cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
+                                  const float *gz_, float *gx_, float *gy_, float *gw_, void *workspace,
                                   size_t workspace_bytes, cgtp_stream stream)
 {
     cgtp_status status;
@@ -271,37 +272,37 @@ cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x, const
         return CGTP_NULL_POINTER;
     if (graph->items && !graph->receivers)
         return CGTP_BAD_SIZE;
-    if ((status = cgtp_check_array(x, graph->senders, 256)))
+    if ((status = cgtp_check_array(x_, graph->senders, 256)))
         return status;
-    if ((status = cgtp_check_array(y, graph->items, 4)))
+    if ((status = cgtp_check_array(y_, graph->items, 4)))
         return status;
-    if ((status = cgtp_check_array(w, graph->items, 320)))
+    if ((status = cgtp_check_array(w_, graph->items, 320)))
         return status;
-    if ((status = cgtp_check_array(gz, graph->receivers, 704)))
+    if ((status = cgtp_check_array(gz_, graph->receivers, 704)))
         return status;
-    if ((status = cgtp_check_array(gx, graph->senders, 256)))
+    if ((status = cgtp_check_array(gx_, graph->senders, 256)))
         return status;
-    if ((status = cgtp_check_array(gy, graph->items, 4)))
+    if ((status = cgtp_check_array(gy_, graph->items, 4)))
         return status;
-    if ((status = cgtp_check_array(gw, graph->items, 320)))
+    if ((status = cgtp_check_array(gw_, graph->items, 320)))
         return status;
-    struct launch l = {.graph = graph, .x = x, .y = y, .w = w, .gz = gz, .gx = gx, .gy = gy, .gw = gw};
+    struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .gx_ = gx_, .gy_ = gy_, .gw_ = gw_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < layout(graph, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(graph, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < layout(graph, parts, NULL, NULL))
         parts--;
-    lay_out(graph, parts, &l, workspace);
+    layout(graph, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         for (int64_t r = cgtp_part(graph->senders, part, parts); r < cgtp_part(graph->senders, part + 1, parts); r++)
-            cgtp_row_to_components(4, segments_x, x + r * 256, l.x_t + r * 256);
+            cgtp_row_to_components(4, xsegments, x_ + r * 256, l.x_turned + r * 256);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_loops(&l, cgtp_part(graph->senders, part, parts), cgtp_part(graph->senders, part + 1, parts),
-                   l.scratch_loops + part * 928);
+        pass_0(&l, cgtp_part(graph->senders, part, parts), cgtp_part(graph->senders, part + 1, parts),
+               l.scratch_loops + part * 928);
     return CGTP_OK;
 }

@@ -15,19 +15,19 @@ typedef float real;
 /* A launch: the caller's arrays and the parts of the workspace. */
 struct launch {
     const cgtp_graph *graph;
-    const real *x;
-    const real *y;
-    const real *w;
-    const real *gz;
-    const real *ax;
-    const real *by;
-    const real *cw;
-    real *d_gz;
-    real *d_x;
-    real *d_y;
-    real *d_w;
-    real *x_t;
-    real *ax_t;
+    const real *x_;
+    const real *y_;
+    const real *w_;
+    const real *gz_;
+    const real *ax_;
+    const real *by_;
+    const real *cw_;
+    real *d_gz_;
+    real *d_x_;
+    real *d_y_;
+    real *d_w_;
+    real *x_turned;
+    real *ax_turned;
     real *scratch_loops_receivers;
     real *scratch_loops_senders;
 };
@@ -36,343 +36,340 @@ static const real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
 static const real K1_2 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
 
 /* Segments of a row of x: offset, channels, components. */
-static const struct cgtp_segment segments_x[] = {
+static const struct cgtp_segment xsegments[] = {
     {0, 32, 1}, {32, 32, 1}, {64, 32, 3}, {160, 32, 3},
 };
 
 /* Segments of a row of z: offset, channels, components. */
-static const struct cgtp_segment segments_z[] = {
+static const struct cgtp_segment zsegments[] = {
     {0, 32, 1}, {32, 32, 1}, {64, 32, 1}, {96, 32, 1}, {128, 32, 3},
     {224, 32, 3}, {320, 32, 3}, {416, 32, 3}, {512, 32, 3}, {608, 32, 3},
 };
 
 /* (l1, l2, l3) = (0, 0, 0), a = 1, M from y: 3 fma, 3 mul per channel. */
-static void uvu_0_0_0_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0];
-    const real by_0 = by[0];
+    const real y_c0 = y_[0];
+    const real by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u];
-        const real cw_0 = cw[u];
-        d_gz[u] = d_gz[u] + y_0 * w_0 * ax_0 + y_0 * cw_0 * x_0 + by_0 * w_0 * x_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u];
+        const real cw_c0 = cw_[u];
+        d_gz_[u] = d_gz_[u] + y_c0 * w_c0 * ax_c0 + y_c0 * cw_c0 * x_c0 + by_c0 * w_c0 * x_c0;
     }
 }
 
 /* (l1, l2, l3) = (0, 1, 1), a = sqrt(3), M from y: 7 fma, 2 mul per channel. */
-static void uvu_0_1_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_0_1_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u];
-        const real cw_0 = cw[u];
-        const real u1_0 = w_0 * x_0;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        d_gz[u] = d_gz[u] + v0_0 * y_0 + u1_0 * by_0;
-        d_gz[n + u] = d_gz[n + u] + v0_0 * y_1 + u1_0 * by_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + v0_0 * y_2 + u1_0 * by_2;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u];
+        const real cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        d_gz_[u] = d_gz_[u] + v0_0 * y_c0 + u1_0 * by_c0;
+        d_gz_[n + u] = d_gz_[n + u] + v0_0 * y_c1 + u1_0 * by_c1;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + v0_0 * y_c2 + u1_0 * by_c2;
     }
 }
 
 /* (l1, l2, l3) = (1, 0, 1), a = sqrt(3), M from y: 7 fma, 2 mul per channel. */
-static void uvu_1_0_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0];
-    const real by_0 = by[0];
+    const real y_c0 = y_[0];
+    const real by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real s0_0 = y_0 * cw_0 + by_0 * w_0;
-        const real s1_0 = y_0 * w_0;
-        d_gz[u] = d_gz[u] + s1_0 * ax_0 + s0_0 * x_0;
-        d_gz[n + u] = d_gz[n + u] + s1_0 * ax_1 + s0_0 * x_1;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + s1_0 * ax_2 + s0_0 * x_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0;
+        const real s1_0 = y_c0 * w_c0;
+        d_gz_[u] = d_gz_[u] + s1_0 * ax_c0 + s0_0 * x_c0;
+        d_gz_[n + u] = d_gz_[n + u] + s1_0 * ax_c1 + s0_0 * x_c1;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + s1_0 * ax_c2 + s0_0 * x_c2;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = 1, M from y: 9 fma, 3 mul per channel; 6 mul per item. */
-static void uvu_1_1_0_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K1_3 * y_0;
-    const real y_f1 = K1_3 * y_1;
-    const real y_f2 = K1_3 * y_2;
-    const real by_f0 = K1_3 * by_0;
-    const real by_f1 = K1_3 * by_1;
-    const real by_f2 = K1_3 * by_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_3 * y_c0;
+    const real y_f1 = K1_3 * y_c1;
+    const real y_f2 = K1_3 * y_c2;
+    const real by_f0 = K1_3 * by_c0;
+    const real by_f1 = K1_3 * by_c1;
+    const real by_f2 = K1_3 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real s0_0 = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2;
-        const real s1_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        const real s2_0 = by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        d_gz[u] = d_gz[u] + w_0 * s0_0 + cw_0 * s1_0 + w_0 * s2_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real s0_0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2;
+        const real s1_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
+        const real s2_0 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2;
+        d_gz_[u] = d_gz_[u] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 1), a = sqrt(3), M from y: 15 fma, 6 mul per channel; 6 mul per item. */
-static void uvu_1_1_1_loops_receivers(int64_t n, const real *restrict x, const real *restrict y,
-                                      const real *restrict w, const real *restrict ax,
-                                      const real *restrict by, const real *restrict cw, real *restrict d_gz)
+static void uvu_1_1_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      const real *restrict ax_, const real *restrict by_, const real *restrict cw_,
+                      real *restrict d_gz_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K1_2 * y_2;
-    const real y_f1 = K1_2 * y_1;
-    const real y_f2 = K1_2 * y_0;
-    const real by_f0 = K1_2 * by_2;
-    const real by_f1 = K1_2 * by_1;
-    const real by_f2 = K1_2 * by_0;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_2 * y_c2;
+    const real y_f1 = K1_2 * y_c1;
+    const real y_f2 = K1_2 * y_c0;
+    const real by_f0 = K1_2 * by_c2;
+    const real by_f1 = K1_2 * by_c1;
+    const real by_f2 = K1_2 * by_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real u1_0 = w_0 * x_0;
-        const real u1_1 = w_0 * x_1;
-        const real u1_2 = w_0 * x_2;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        d_gz[u] = d_gz[u] + y_f0 * v0_1 - y_f1 * v0_2 + by_f0 * u1_1 - by_f1 * u1_2;
-        d_gz[n + u] = d_gz[n + u] - y_f0 * v0_0 + y_f2 * v0_2 - by_f0 * u1_0 + by_f2 * u1_2;
-        d_gz[2 * n + u] = d_gz[2 * n + u] + y_f1 * v0_0 - y_f2 * v0_1 + by_f1 * u1_0 - by_f2 * u1_1;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real u1_0 = w_c0 * x_c0;
+        const real u1_1 = w_c0 * x_c1;
+        const real u1_2 = w_c0 * x_c2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        d_gz_[u] = d_gz_[u] + y_f0 * v0_1 - y_f1 * v0_2 + by_f0 * u1_1 - by_f1 * u1_2;
+        d_gz_[n + u] = d_gz_[n + u] - y_f0 * v0_0 + y_f2 * v0_2 - by_f0 * u1_0 + by_f2 * u1_2;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + y_f1 * v0_0 - y_f2 * v0_1 + by_f1 * u1_0
+            - by_f2 * u1_1;
     }
 }
 
 /* What one item adds to its row, schedule loops_receivers:
  *   d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw)
- * Names ending in _t are rows in component order. scratch: 0 elements. */
-static void item_loops_receivers(const real *x_t,
-                                 const real *y,
-                                 const real *w,
-                                 const real *ax_t,
-                                 const real *by,
-                                 const real *cw,
-                                 real *d_gz,
-                                 real *scratch)
+ * Names ending in _turned are rows in component order. scratch: 0 elements. */
+static void item_0(const real *x_turned,
+                   const real *y_,
+                   const real *w_,
+                   const real *ax_turned,
+                   const real *by_,
+                   const real *cw_,
+                   real *d_gz_,
+                   real *scratch)
 {
 
     /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1 */
-    uvu_0_0_0_loops_receivers(32, x_t, y, w, ax_t, by, cw, d_gz);
+    uvu_0_0_0(32, x_turned, y_, w_, ax_turned, by_, cw_, d_gz_);
 
     /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_0_1_1_loops_receivers(32, x_t, y + 1, w + 32, ax_t, by + 1, cw + 32, d_gz + 416);
+    uvu_0_1_1(32, x_turned, y_ + 1, w_ + 32, ax_turned, by_ + 1, cw_ + 32, d_gz_ + 416);
 
     /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1 */
-    uvu_0_0_0_loops_receivers(32, x_t + 32, y, w + 64, ax_t + 32, by, cw + 64, d_gz + 64);
+    uvu_0_0_0(32, x_turned + 32, y_, w_ + 64, ax_turned + 32, by_, cw_ + 64, d_gz_ + 64);
 
     /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_0_1_1_loops_receivers(32, x_t + 32, y + 1, w + 96, ax_t + 32, by + 1, cw + 96, d_gz + 128);
+    uvu_0_1_1(32, x_turned + 32, y_ + 1, w_ + 96, ax_turned + 32, by_ + 1, cw_ + 96, d_gz_ + 128);
 
     /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_0_1_loops_receivers(32, x_t + 64, y, w + 128, ax_t + 64, by, cw + 128, d_gz + 224);
+    uvu_1_0_1(32, x_turned + 64, y_, w_ + 128, ax_turned + 64, by_, cw_ + 128, d_gz_ + 224);
 
     /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
-    uvu_1_1_0_loops_receivers(32, x_t + 64, y + 1, w + 160, ax_t + 64, by + 1, cw + 160, d_gz + 96);
+    uvu_1_1_0(32, x_turned + 64, y_ + 1, w_ + 160, ax_turned + 64, by_ + 1, cw_ + 160, d_gz_ + 96);
 
     /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_1_1_loops_receivers(32, x_t + 64, y + 1, w + 192, ax_t + 64, by + 1, cw + 192, d_gz + 512);
+    uvu_1_1_1(32, x_turned + 64, y_ + 1, w_ + 192, ax_turned + 64, by_ + 1, cw_ + 192, d_gz_ + 512);
 
     /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_0_1_loops_receivers(32, x_t + 160, y, w + 224, ax_t + 160, by, cw + 224, d_gz + 608);
+    uvu_1_0_1(32, x_turned + 160, y_, w_ + 224, ax_turned + 160, by_, cw_ + 224, d_gz_ + 608);
 
     /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
-    uvu_1_1_0_loops_receivers(32, x_t + 160, y + 1, w + 256, ax_t + 160, by + 1, cw + 256, d_gz + 32);
+    uvu_1_1_0(32, x_turned + 160, y_ + 1, w_ + 256, ax_turned + 160, by_ + 1, cw_ + 256, d_gz_ + 32);
 
     /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_1_1_loops_receivers(32, x_t + 160, y + 1, w + 288, ax_t + 160, by + 1, cw + 288, d_gz + 320);
+    uvu_1_1_1(32, x_turned + 160, y_ + 1, w_ + 288, ax_turned + 160, by_ + 1, cw_ + 288, d_gz_ + 320);
     (void)scratch;
 }
 
 /* Rows begin .. end-1 of receivers. */
-static void pass_loops_receivers(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+static void pass_0(const struct launch *l, int64_t begin, int64_t end, real *scratch)
 {
     const cgtp_graph *const graph = l->graph;
     for (int64_t node = begin; node < end; node++) {
-        real *const d_gz_row = l->d_gz + node * 704;
-        cgtp_zero(704, d_gz_row);
+        real *const d_gz_out = l->d_gz_ + node * 704;
+        cgtp_zero(704, d_gz_out);
         if (graph->receiver_row[node] == graph->receiver_row[node + 1])
             continue;
         for (int64_t e = graph->receiver_row[node]; e < graph->receiver_row[node + 1]; e++) {
-            item_loops_receivers(l->x_t + graph->sender[e] * (int64_t)256, l->y + e * (int64_t)4,
-                                 l->w + e * (int64_t)320, l->ax_t + graph->sender[e] * (int64_t)256,
-                                 l->by + e * (int64_t)4, l->cw + e * (int64_t)320, d_gz_row, scratch);
+            item_0(l->x_turned + graph->sender[e] * (int64_t)256, l->y_ + e * (int64_t)4,
+                   l->w_ + e * (int64_t)320, l->ax_turned + graph->sender[e] * (int64_t)256,
+                   l->by_ + e * (int64_t)4, l->cw_ + e * (int64_t)320, d_gz_out, scratch);
         }
-        cgtp_row_from_components(10, segments_z, d_gz_row, scratch);
+        cgtp_row_from_components(10, zsegments, d_gz_out, scratch);
     }
 }
 
 /* (l1, l2, l3) = (0, 0, 0), a = 1, M from y: 5 fma, 5 mul per channel. */
-static void uvu_0_0_0_loops_senders(int64_t n, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_0_0_0_2(int64_t n, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0];
-    const real by_0 = by[0];
+    const real y_c0 = y_[0];
+    const real by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u];
-        const real ax_0 = ax[u];
-        const real cw_0 = cw[u];
-        d_x[u] = d_x[u] + w_0 * by_0 * gz_0 + cw_0 * y_0 * gz_0;
-        const real s0_0 = gz_0 * ax_0;
-        const real s1_0 = gz_0 * x_0;
-        d_y[u] = d_y[u] + s0_0 * w_0 + s1_0 * cw_0;
-        d_w[u] = s1_0 * by_0 + s0_0 * y_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u];
+        const real ax_c0 = ax_[u];
+        const real cw_c0 = cw_[u];
+        d_x_[u] = d_x_[u] + w_c0 * by_c0 * gz_c0 + cw_c0 * y_c0 * gz_c0;
+        const real s0_0 = gz_c0 * ax_c0;
+        const real s1_0 = gz_c0 * x_c0;
+        d_y_[u] = d_y_[u] + s0_0 * w_c0 + s1_0 * cw_c0;
+        d_w_[u] = s1_0 * by_c0 + s0_0 * y_c0;
     }
 }
 
 /* (l1, l2, l3) = (0, 1, 1), a = sqrt(3), M from y: 11 fma, 4 mul per channel. */
-static void uvu_0_1_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_0_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real ax_0 = ax[u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_0 * gz_0 + by_1 * gz_1 + by_2 * gz_2;
-        const real l1_0 = y_0 * gz_0 + y_1 * gz_1 + y_2 * gz_2;
-        d_x[u] = d_x[u] + w_0 * l0_0 + cw_0 * l1_0;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        d_y[u] = d_y[u] + v0_0 * gz_0;
-        d_y[lda + u] = d_y[lda + u] + v0_0 * gz_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + v0_0 * gz_2;
-        d_w[u] = x_0 * l0_0 + ax_0 * l1_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real ax_c0 = ax_[u];
+        const real cw_c0 = cw_[u];
+        const real l0_0 = by_c0 * gz_c0 + by_c1 * gz_c1 + by_c2 * gz_c2;
+        const real l1_0 = y_c0 * gz_c0 + y_c1 * gz_c1 + y_c2 * gz_c2;
+        d_x_[u] = d_x_[u] + w_c0 * l0_0 + cw_c0 * l1_0;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        d_y_[u] = d_y_[u] + v0_0 * gz_c0;
+        d_y_[lda + u] = d_y_[lda + u] + v0_0 * gz_c1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + v0_0 * gz_c2;
+        d_w_[u] = x_c0 * l0_0 + ax_c0 * l1_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 0, 1), a = sqrt(3), M from y: 11 fma, 4 mul per channel. */
-static void uvu_1_0_1_loops_senders(int64_t n, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_1_0_1_2(int64_t n, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0];
-    const real by_0 = by[0];
+    const real y_c0 = y_[0];
+    const real by_c0 = by_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real s0_0 = w_0 * by_0 + cw_0 * y_0;
-        d_x[u] = d_x[u] + s0_0 * gz_0;
-        d_x[n + u] = d_x[n + u] + s0_0 * gz_1;
-        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * gz_2;
-        const real s1_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
-        const real s2_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-        d_y[u] = d_y[u] + w_0 * s1_0 + cw_0 * s2_0;
-        d_w[u] = by_0 * s2_0 + y_0 * s1_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
+        d_x_[u] = d_x_[u] + s0_0 * gz_c0;
+        d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2;
+        const real s1_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
+        const real s2_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+        d_y_[u] = d_y_[u] + w_c0 * s1_0 + cw_c0 * s2_0;
+        d_w_[u] = by_c0 * s2_0 + y_c0 * s1_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = 1, M from y: 17 fma, 8 mul per channel; 6 mul per item. */
-static void uvu_1_1_0_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_1_1_0_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K1_3 * y_0;
-    const real y_f1 = K1_3 * y_1;
-    const real y_f2 = K1_3 * y_2;
-    const real by_f0 = K1_3 * by_0;
-    const real by_f1 = K1_3 * by_1;
-    const real by_f2 = K1_3 * by_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_3 * y_c0;
+    const real y_f1 = K1_3 * y_c1;
+    const real y_f2 = K1_3 * y_c2;
+    const real by_f0 = K1_3 * by_c0;
+    const real by_f1 = K1_3 * by_c1;
+    const real by_f2 = K1_3 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real s0_0 = w_0 * gz_0;
-        const real s1_0 = cw_0 * gz_0;
-        d_x[u] = d_x[u] + s0_0 * by_f0 + s1_0 * y_f0;
-        d_x[n + u] = d_x[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
-        d_x[2 * n + u] = d_x[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
-        const real q1_0 = s0_0 * ax_0 + s1_0 * x_0;
-        const real q1_1 = s0_0 * ax_1 + s1_0 * x_1;
-        const real q1_2 = s0_0 * ax_2 + s1_0 * x_2;
-        d_y[u] = d_y[u] + K1_3 * q1_0;
-        d_y[lda + u] = d_y[lda + u] + K1_3 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_3 * q1_2;
-        const real s2_0 = x_0 * by_f0 + x_1 * by_f1 + x_2 * by_f2;
-        const real s3_0 = ax_0 * y_f0 + ax_1 * y_f1 + ax_2 * y_f2;
-        d_w[u] = gz_0 * s2_0 + gz_0 * s3_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real s0_0 = w_c0 * gz_c0;
+        const real s1_0 = cw_c0 * gz_c0;
+        d_x_[u] = d_x_[u] + s0_0 * by_f0 + s1_0 * y_f0;
+        d_x_[n + u] = d_x_[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
+        const real q1_0 = s0_0 * ax_c0 + s1_0 * x_c0;
+        const real q1_1 = s0_0 * ax_c1 + s1_0 * x_c1;
+        const real q1_2 = s0_0 * ax_c2 + s1_0 * x_c2;
+        d_y_[u] = d_y_[u] + K1_3 * q1_0;
+        d_y_[lda + u] = d_y_[lda + u] + K1_3 * q1_1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_3 * q1_2;
+        const real s2_0 = x_c0 * by_f0 + x_c1 * by_f1 + x_c2 * by_f2;
+        const real s3_0 = ax_c0 * y_f0 + ax_c1 * y_f1 + ax_c2 * y_f2;
+        d_w_[u] = gz_c0 * s2_0 + gz_c0 * s3_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 1), a = sqrt(3), M from y: 26 fma, 13 mul, 1 neg per channel; 6 mul per item. */
-static void uvu_1_1_1_loops_senders(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                                    const real *restrict w, const real *restrict gz,
-                                    const real *restrict ax, const real *restrict by,
-                                    const real *restrict cw, real *restrict d_x, real *restrict d_y,
-                                    real *restrict d_w)
+static void uvu_1_1_1_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict w_, const real *restrict gz_, const real *restrict ax_,
+                        const real *restrict by_, const real *restrict cw_, real *restrict d_x_,
+                        real *restrict d_y_, real *restrict d_w_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K1_2 * y_2;
-    const real y_f1 = K1_2 * y_1;
-    const real y_f2 = K1_2 * y_0;
-    const real by_f0 = K1_2 * by_2;
-    const real by_f1 = K1_2 * by_1;
-    const real by_f2 = K1_2 * by_0;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_2 * y_c2;
+    const real y_f1 = K1_2 * y_c1;
+    const real y_f2 = K1_2 * y_c0;
+    const real by_f0 = K1_2 * by_c2;
+    const real by_f1 = K1_2 * by_c1;
+    const real by_f2 = K1_2 * by_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real gz_0 = gz[u], gz_1 = gz[n + u], gz_2 = gz[2 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real cw_0 = cw[u];
-        const real l0_0 = by_f0 * gz_1 - by_f1 * gz_2;
-        const real l0_1 = by_f0 * gz_0 - by_f2 * gz_2;
-        const real l0_2 = by_f1 * gz_0 - by_f2 * gz_1;
-        const real l1_0 = y_f0 * gz_1 - y_f1 * gz_2;
-        const real l1_1 = y_f0 * gz_0 - y_f2 * gz_2;
-        const real l1_2 = y_f1 * gz_0 - y_f2 * gz_1;
-        d_x[u] = d_x[u] - w_0 * l0_0 - cw_0 * l1_0;
-        d_x[n + u] = d_x[n + u] + w_0 * l0_1 + cw_0 * l1_1;
-        d_x[2 * n + u] = d_x[2 * n + u] - w_0 * l0_2 - cw_0 * l1_2;
-        const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-        const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-        const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-        const real q1_0 = v0_0 * gz_1 - v0_1 * gz_0;
-        const real q1_1 = v0_0 * gz_2 - v0_2 * gz_0;
-        const real q1_2 = v0_1 * gz_2 - v0_2 * gz_1;
-        d_y[u] = d_y[u] - K1_2 * q1_2;
-        d_y[lda + u] = d_y[lda + u] + K1_2 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] - K1_2 * q1_0;
-        d_w[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 - ax_0 * l1_0 + ax_1 * l1_1 - ax_2 * l1_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real cw_c0 = cw_[u];
+        const real l0_0 = by_f0 * gz_c1 - by_f1 * gz_c2;
+        const real l0_1 = by_f0 * gz_c0 - by_f2 * gz_c2;
+        const real l0_2 = by_f1 * gz_c0 - by_f2 * gz_c1;
+        const real l1_0 = y_f0 * gz_c1 - y_f1 * gz_c2;
+        const real l1_1 = y_f0 * gz_c0 - y_f2 * gz_c2;
+        const real l1_2 = y_f1 * gz_c0 - y_f2 * gz_c1;
+        d_x_[u] = d_x_[u] - w_c0 * l0_0 - cw_c0 * l1_0;
+        d_x_[n + u] = d_x_[n + u] + w_c0 * l0_1 + cw_c0 * l1_1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] - w_c0 * l0_2 - cw_c0 * l1_2;
+        const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+        const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+        const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+        const real q1_0 = v0_0 * gz_c1 - v0_1 * gz_c0;
+        const real q1_1 = v0_0 * gz_c2 - v0_2 * gz_c0;
+        const real q1_2 = v0_1 * gz_c2 - v0_2 * gz_c1;
+        d_y_[u] = d_y_[u] - K1_2 * q1_2;
+        d_y_[lda + u] = d_y_[lda + u] + K1_2 * q1_1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] - K1_2 * q1_0;
+        d_w_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
+            - ax_c2 * l1_2;
     }
 }
 
@@ -380,76 +377,76 @@ static void uvu_1_1_1_loops_senders(int64_t n, int64_t lda, const real *restrict
  *   d_x = Q_x(by, w, gz) + Q_x(y, cw, gz)
  *   d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz)
  *   d_w = Q_w(ax, y, gz) + Q_w(x, by, gz)
- * Names ending in _t are rows in component order. scratch: 832 elements. */
-static void item_loops_senders(const real *x_t,
-                               const real *y,
-                               const real *w,
-                               const real *gz_t,
-                               const real *ax_t,
-                               const real *by,
-                               const real *cw,
-                               real *d_x,
-                               real *d_y,
-                               real *d_w,
-                               real *scratch)
+ * Names ending in _turned are rows in component order. scratch: 832 elements. */
+static void item_1(const real *x_turned,
+                   const real *y_,
+                   const real *w_,
+                   const real *gz_turned,
+                   const real *ax_turned,
+                   const real *by_,
+                   const real *cw_,
+                   real *d_x_,
+                   real *d_y_,
+                   real *d_w_,
+                   real *scratch)
 {
     cgtp_zero(128, scratch);
 
     /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1 */
-    uvu_0_0_0_loops_senders(32, x_t, y, w, gz_t, ax_t, by, cw, d_x, scratch, d_w);
+    uvu_0_0_0_2(32, x_turned, y_, w_, gz_turned, ax_turned, by_, cw_, d_x_, scratch, d_w_);
 
     /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_0_1_1_loops_senders(32, 32, x_t, y + 1, w + 32, gz_t + 416, ax_t, by + 1, cw + 32, d_x,
-                            scratch + 32, d_w + 32);
+    uvu_0_1_1_2(32, 32, x_turned, y_ + 1, w_ + 32, gz_turned + 416, ax_turned, by_ + 1, cw_ + 32, d_x_,
+                scratch + 32, d_w_ + 32);
 
     /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1 */
-    uvu_0_0_0_loops_senders(32, x_t + 32, y, w + 64, gz_t + 64, ax_t + 32, by, cw + 64, d_x + 32, scratch,
-                            d_w + 64);
+    uvu_0_0_0_2(32, x_turned + 32, y_, w_ + 64, gz_turned + 64, ax_turned + 32, by_, cw_ + 64, d_x_ + 32,
+                scratch, d_w_ + 64);
 
     /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_0_1_1_loops_senders(32, 32, x_t + 32, y + 1, w + 96, gz_t + 128, ax_t + 32, by + 1, cw + 96,
-                            d_x + 32, scratch + 32, d_w + 96);
+    uvu_0_1_1_2(32, 32, x_turned + 32, y_ + 1, w_ + 96, gz_turned + 128, ax_turned + 32, by_ + 1, cw_ + 96,
+                d_x_ + 32, scratch + 32, d_w_ + 96);
 
     /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_0_1_loops_senders(32, x_t + 64, y, w + 128, gz_t + 224, ax_t + 64, by, cw + 128, d_x + 64,
-                            scratch, d_w + 128);
+    uvu_1_0_1_2(32, x_turned + 64, y_, w_ + 128, gz_turned + 224, ax_turned + 64, by_, cw_ + 128,
+                d_x_ + 64, scratch, d_w_ + 128);
 
     /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
-    uvu_1_1_0_loops_senders(32, 32, x_t + 64, y + 1, w + 160, gz_t + 96, ax_t + 64, by + 1, cw + 160,
-                            d_x + 64, scratch + 32, d_w + 160);
+    uvu_1_1_0_2(32, 32, x_turned + 64, y_ + 1, w_ + 160, gz_turned + 96, ax_turned + 64, by_ + 1,
+                cw_ + 160, d_x_ + 64, scratch + 32, d_w_ + 160);
 
     /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_1_1_loops_senders(32, 32, x_t + 64, y + 1, w + 192, gz_t + 512, ax_t + 64, by + 1, cw + 192,
-                            d_x + 64, scratch + 32, d_w + 192);
+    uvu_1_1_1_2(32, 32, x_turned + 64, y_ + 1, w_ + 192, gz_turned + 512, ax_turned + 64, by_ + 1,
+                cw_ + 192, d_x_ + 64, scratch + 32, d_w_ + 192);
 
     /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_0_1_loops_senders(32, x_t + 160, y, w + 224, gz_t + 608, ax_t + 160, by, cw + 224, d_x + 160,
-                            scratch, d_w + 224);
+    uvu_1_0_1_2(32, x_turned + 160, y_, w_ + 224, gz_turned + 608, ax_turned + 160, by_, cw_ + 224,
+                d_x_ + 160, scratch, d_w_ + 224);
 
     /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
-    uvu_1_1_0_loops_senders(32, 32, x_t + 160, y + 1, w + 256, gz_t + 32, ax_t + 160, by + 1, cw + 256,
-                            d_x + 160, scratch + 32, d_w + 256);
+    uvu_1_1_0_2(32, 32, x_turned + 160, y_ + 1, w_ + 256, gz_turned + 32, ax_turned + 160, by_ + 1,
+                cw_ + 256, d_x_ + 160, scratch + 32, d_w_ + 256);
 
     /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_1_1_loops_senders(32, 32, x_t + 160, y + 1, w + 288, gz_t + 320, ax_t + 160, by + 1, cw + 288,
-                            d_x + 160, scratch + 32, d_w + 288);
+    uvu_1_1_1_2(32, 32, x_turned + 160, y_ + 1, w_ + 288, gz_turned + 320, ax_turned + 160, by_ + 1,
+                cw_ + 288, d_x_ + 160, scratch + 32, d_w_ + 288);
 
     /* sums over channels */
     for (int j = 0; j < 1; j++)
-        d_y[0 + j] += cgtp_sum(32, scratch + j * 32);
+        d_y_[0 + j] += cgtp_sum(32, scratch + j * 32);
     for (int j = 0; j < 3; j++)
-        d_y[1 + j] += cgtp_sum(32, scratch + 32 + j * 32);
+        d_y_[1 + j] += cgtp_sum(32, scratch + 32 + j * 32);
     (void)scratch;
 }
 
 /* Rows begin .. end-1 of senders. */
-static void pass_loops_senders(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+static void pass_1(const struct launch *l, int64_t begin, int64_t end, real *scratch)
 {
     const cgtp_graph *const graph = l->graph;
     int64_t gz_at = -1; /* the row that the copy is of */
     for (int64_t node = begin; node < end; node++) {
-        real *const d_x_row = l->d_x + node * 256;
-        cgtp_zero(256, d_x_row);
+        real *const d_x_out = l->d_x_ + node * 256;
+        cgtp_zero(256, d_x_out);
     }
     for (int64_t e = 0; e < graph->items; e++) {
         const int64_t node = graph->sender[e];
@@ -457,32 +454,31 @@ static void pass_loops_senders(const struct launch *l, int64_t begin, int64_t en
             continue;
         if (gz_at != graph->receiver[e]) {
             gz_at = graph->receiver[e];
-            cgtp_row_to_components(10, segments_z, l->gz + gz_at * (int64_t)704, scratch + 128);
+            cgtp_row_to_components(10, zsegments, l->gz_ + gz_at * (int64_t)704, scratch + 128);
         }
-        real *const d_x_row = l->d_x + node * 256;
-        real *const d_y_row = l->d_y + e * 4;
-        cgtp_zero(4, d_y_row);
-        real *const d_w_row = l->d_w + e * 320;
-        item_loops_senders(l->x_t + graph->sender[e] * (int64_t)256, l->y + e * (int64_t)4,
-                           l->w + e * (int64_t)320, scratch + 128,
-                           l->ax_t + graph->sender[e] * (int64_t)256, l->by + e * (int64_t)4,
-                           l->cw + e * (int64_t)320, d_x_row, d_y_row, d_w_row, scratch);
+        real *const d_x_out = l->d_x_ + node * 256;
+        real *const d_y_out = l->d_y_ + e * 4;
+        cgtp_zero(4, d_y_out);
+        real *const d_w_out = l->d_w_ + e * 320;
+        item_1(l->x_turned + graph->sender[e] * (int64_t)256, l->y_ + e * (int64_t)4,
+               l->w_ + e * (int64_t)320, scratch + 128, l->ax_turned + graph->sender[e] * (int64_t)256,
+               l->by_ + e * (int64_t)4, l->cw_ + e * (int64_t)320, d_x_out, d_y_out, d_w_out, scratch);
     }
     for (int64_t node = begin; node < end; node++) {
-        real *const d_x_row = l->d_x + node * 256;
-        cgtp_row_from_components(4, segments_x, d_x_row, scratch + 832);
+        real *const d_x_out = l->d_x_ + node * 256;
+        cgtp_row_from_components(4, xsegments, d_x_out, scratch + 832);
     }
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
+static size_t layout(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
 {
     size_t at = 0;
     if (l)
-        l->x_t = (real *)(base + at);
+        l->x_turned = (real *)(base + at);
     at += cgtp_round_up((size_t)graph->senders * 256 * sizeof(real));
     if (l)
-        l->ax_t = (real *)(base + at);
+        l->ax_turned = (real *)(base + at);
     at += cgtp_round_up((size_t)graph->senders * 256 * sizeof(real));
     if (l)
         l->scratch_loops_receivers = (real *)(base + at);
@@ -495,13 +491,14 @@ static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, 
 
 size_t nequip_water_double_backward_workspace(const cgtp_graph *graph)
 {
-    return graph ? lay_out(graph, cgtp_threads(), NULL, NULL) : 0;
+    return graph ? layout(graph, cgtp_threads(), NULL, NULL) : 0;
 }
 
-cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x, const float *y,
-                                         const float *w, const float *gz, const float *ax, const float *by,
-                                         const float *cw, float *d_gz, float *d_x, float *d_y, float *d_w,
-                                         void *workspace, size_t workspace_bytes, cgtp_stream stream)
+cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,
+                                         const float *w_, const float *gz_, const float *ax_,
+                                         const float *by_, const float *cw_, float *d_gz_, float *d_x_,
+                                         float *d_y_, float *d_w_, void *workspace, size_t workspace_bytes,
+                                         cgtp_stream stream)
 {
     cgtp_status status;
     if (!graph)
@@ -518,53 +515,53 @@ cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x
         return CGTP_BAD_SIZE;
     if (graph->receivers && !graph->receiver_row)
         return CGTP_NULL_POINTER;
-    if ((status = cgtp_check_array(x, graph->senders, 256)))
+    if ((status = cgtp_check_array(x_, graph->senders, 256)))
         return status;
-    if ((status = cgtp_check_array(y, graph->items, 4)))
+    if ((status = cgtp_check_array(y_, graph->items, 4)))
         return status;
-    if ((status = cgtp_check_array(w, graph->items, 320)))
+    if ((status = cgtp_check_array(w_, graph->items, 320)))
         return status;
-    if ((status = cgtp_check_array(gz, graph->receivers, 704)))
+    if ((status = cgtp_check_array(gz_, graph->receivers, 704)))
         return status;
-    if ((status = cgtp_check_array(ax, graph->senders, 256)))
+    if ((status = cgtp_check_array(ax_, graph->senders, 256)))
         return status;
-    if ((status = cgtp_check_array(by, graph->items, 4)))
+    if ((status = cgtp_check_array(by_, graph->items, 4)))
         return status;
-    if ((status = cgtp_check_array(cw, graph->items, 320)))
+    if ((status = cgtp_check_array(cw_, graph->items, 320)))
         return status;
-    if ((status = cgtp_check_array(d_gz, graph->receivers, 704)))
+    if ((status = cgtp_check_array(d_gz_, graph->receivers, 704)))
         return status;
-    if ((status = cgtp_check_array(d_x, graph->senders, 256)))
+    if ((status = cgtp_check_array(d_x_, graph->senders, 256)))
         return status;
-    if ((status = cgtp_check_array(d_y, graph->items, 4)))
+    if ((status = cgtp_check_array(d_y_, graph->items, 4)))
         return status;
-    if ((status = cgtp_check_array(d_w, graph->items, 320)))
+    if ((status = cgtp_check_array(d_w_, graph->items, 320)))
         return status;
-    struct launch l = {.graph = graph, .x = x, .y = y, .w = w, .gz = gz, .ax = ax, .by = by, .cw = cw, .d_gz = d_gz, .d_x = d_x, .d_y = d_y, .d_w = d_w};
+    struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .ax_ = ax_, .by_ = by_, .cw_ = cw_, .d_gz_ = d_gz_, .d_x_ = d_x_, .d_y_ = d_y_, .d_w_ = d_w_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < layout(graph, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(graph, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < layout(graph, parts, NULL, NULL))
         parts--;
-    lay_out(graph, parts, &l, workspace);
+    layout(graph, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         for (int64_t r = cgtp_part(graph->senders, part, parts); r < cgtp_part(graph->senders, part + 1, parts); r++)
-            cgtp_row_to_components(4, segments_x, x + r * 256, l.x_t + r * 256);
+            cgtp_row_to_components(4, xsegments, x_ + r * 256, l.x_turned + r * 256);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         for (int64_t r = cgtp_part(graph->senders, part, parts); r < cgtp_part(graph->senders, part + 1, parts); r++)
-            cgtp_row_to_components(4, segments_x, ax + r * 256, l.ax_t + r * 256);
+            cgtp_row_to_components(4, xsegments, ax_ + r * 256, l.ax_turned + r * 256);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_loops_receivers(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts), cgtp_part_by_edges(graph->receiver_row, graph->receivers, part + 1, parts),
-                             l.scratch_loops_receivers + part * 96);
+        pass_0(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts), cgtp_part_by_edges(graph->receiver_row, graph->receivers, part + 1, parts),
+               l.scratch_loops_receivers + part * 96);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_loops_senders(&l, cgtp_part(graph->senders, part, parts), cgtp_part(graph->senders, part + 1, parts),
-                           l.scratch_loops_senders + part * 928);
+        pass_1(&l, cgtp_part(graph->senders, part, parts), cgtp_part(graph->senders, part + 1, parts),
+               l.scratch_loops_senders + part * 928);
     return CGTP_OK;
 }

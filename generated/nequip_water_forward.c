@@ -15,11 +15,11 @@ typedef float real;
 /* A launch: the caller's arrays and the parts of the workspace. */
 struct launch {
     const cgtp_graph *graph;
-    const real *x;
-    const real *y;
-    const real *w;
-    real *z;
-    real *x_t;
+    const real *x_;
+    const real *y_;
+    const real *w_;
+    real *z_;
+    real *x_turned;
     real *scratch_loops;
 };
 
@@ -27,159 +27,159 @@ static const real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
 static const real K1_2 = 0x1.6a09e6p-1f; /* sqrt(1/2) */
 
 /* Segments of a row of x: offset, channels, components. */
-static const struct cgtp_segment segments_x[] = {
+static const struct cgtp_segment xsegments[] = {
     {0, 32, 1}, {32, 32, 1}, {64, 32, 3}, {160, 32, 3},
 };
 
 /* Segments of a row of z: offset, channels, components. */
-static const struct cgtp_segment segments_z[] = {
+static const struct cgtp_segment zsegments[] = {
     {0, 32, 1}, {32, 32, 1}, {64, 32, 1}, {96, 32, 1}, {128, 32, 3},
     {224, 32, 3}, {320, 32, 3}, {416, 32, 3}, {512, 32, 3}, {608, 32, 3},
 };
 
 /* (l1, l2, l3) = (0, 0, 0), a = 1, M from y: 1 fma, 1 mul per channel. */
-static void uvu_0_0_0(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0];
+    const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        z[u] = z[u] + y_0 * w_0 * x_0;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        z_[u] = z_[u] + y_c0 * w_c0 * x_c0;
     }
 }
 
 /* (l1, l2, l3) = (0, 1, 1), a = sqrt(3), M from y: 3 fma, 1 mul per channel. */
-static void uvu_0_1_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_0_1_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        z[u] = z[u] + u0_0 * y_0;
-        z[n + u] = z[n + u] + u0_0 * y_1;
-        z[2 * n + u] = z[2 * n + u] + u0_0 * y_2;
+        const real x_c0 = x_[u];
+        const real w_c0 = w_[u];
+        const real u0_0 = w_c0 * x_c0;
+        z_[u] = z_[u] + u0_0 * y_c0;
+        z_[n + u] = z_[n + u] + u0_0 * y_c1;
+        z_[2 * n + u] = z_[2 * n + u] + u0_0 * y_c2;
     }
 }
 
 /* (l1, l2, l3) = (1, 0, 1), a = sqrt(3), M from y: 3 fma, 1 mul per channel. */
-static void uvu_1_0_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0];
+    const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real s0_0 = y_0 * w_0;
-        z[u] = z[u] + s0_0 * x_0;
-        z[n + u] = z[n + u] + s0_0 * x_1;
-        z[2 * n + u] = z[2 * n + u] + s0_0 * x_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real s0_0 = y_c0 * w_c0;
+        z_[u] = z_[u] + s0_0 * x_c0;
+        z_[n + u] = z_[n + u] + s0_0 * x_c1;
+        z_[2 * n + u] = z_[2 * n + u] + s0_0 * x_c2;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = 1, M from y: 3 fma, 1 mul per channel; 3 mul per item. */
-static void uvu_1_1_0(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_3 * y_0;
-    const real y_f1 = K1_3 * y_1;
-    const real y_f2 = K1_3 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_3 * y_c0;
+    const real y_f1 = K1_3 * y_c1;
+    const real y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real r0_0 = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
-        z[u] = z[u] + w_0 * r0_0;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
+        z_[u] = z_[u] + w_c0 * r0_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 1), a = sqrt(3), M from y: 6 fma, 3 mul per channel; 3 mul per item. */
-static void uvu_1_1_1(int64_t n, const real *restrict x, const real *restrict y, const real *restrict w,
-                      real *restrict z)
+static void uvu_1_1_1(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict w_,
+                      real *restrict z_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_2 * y_2;
-    const real y_f1 = K1_2 * y_1;
-    const real y_f2 = K1_2 * y_0;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_2 * y_c2;
+    const real y_f1 = K1_2 * y_c1;
+    const real y_f2 = K1_2 * y_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real w_0 = w[u];
-        const real u0_0 = w_0 * x_0;
-        const real u0_1 = w_0 * x_1;
-        const real u0_2 = w_0 * x_2;
-        z[u] = z[u] + y_f0 * u0_1 - y_f1 * u0_2;
-        z[n + u] = z[n + u] - y_f0 * u0_0 + y_f2 * u0_2;
-        z[2 * n + u] = z[2 * n + u] + y_f1 * u0_0 - y_f2 * u0_1;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real w_c0 = w_[u];
+        const real u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2;
+        z_[u] = z_[u] + y_f0 * u0_1 - y_f1 * u0_2;
+        z_[n + u] = z_[n + u] - y_f0 * u0_0 + y_f2 * u0_2;
+        z_[2 * n + u] = z_[2 * n + u] + y_f1 * u0_0 - y_f2 * u0_1;
     }
 }
 
 /* What one item adds to its row, schedule loops:
  *   z = Q_g(x, y, w)
- * Names ending in _t are rows in component order. scratch: 0 elements. */
-static void item_loops(const real *x_t,
-                       const real *y,
-                       const real *w,
-                       real *z,
-                       real *scratch)
+ * Names ending in _turned are rows in component order. scratch: 0 elements. */
+static void item_0(const real *x_turned,
+                   const real *y_,
+                   const real *w_,
+                   real *z_,
+                   real *scratch)
 {
 
     /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1 */
-    uvu_0_0_0(32, x_t, y, w, z);
+    uvu_0_0_0(32, x_turned, y_, w_, z_);
 
     /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_0_1_1(32, x_t, y + 1, w + 32, z + 416);
+    uvu_0_1_1(32, x_turned, y_ + 1, w_ + 32, z_ + 416);
 
     /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1 */
-    uvu_0_0_0(32, x_t + 32, y, w + 64, z + 64);
+    uvu_0_0_0(32, x_turned + 32, y_, w_ + 64, z_ + 64);
 
     /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_0_1_1(32, x_t + 32, y + 1, w + 96, z + 128);
+    uvu_0_1_1(32, x_turned + 32, y_ + 1, w_ + 96, z_ + 128);
 
     /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_0_1(32, x_t + 64, y, w + 128, z + 224);
+    uvu_1_0_1(32, x_turned + 64, y_, w_ + 128, z_ + 224);
 
     /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1 */
-    uvu_1_1_0(32, x_t + 64, y + 1, w + 160, z + 96);
+    uvu_1_1_0(32, x_turned + 64, y_ + 1, w_ + 160, z_ + 96);
 
     /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_1_1(32, x_t + 64, y + 1, w + 192, z + 512);
+    uvu_1_1_1(32, x_turned + 64, y_ + 1, w_ + 192, z_ + 512);
 
     /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3) */
-    uvu_1_0_1(32, x_t + 160, y, w + 224, z + 608);
+    uvu_1_0_1(32, x_turned + 160, y_, w_ + 224, z_ + 608);
 
     /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1 */
-    uvu_1_1_0(32, x_t + 160, y + 1, w + 256, z + 32);
+    uvu_1_1_0(32, x_turned + 160, y_ + 1, w_ + 256, z_ + 32);
 
     /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3) */
-    uvu_1_1_1(32, x_t + 160, y + 1, w + 288, z + 320);
+    uvu_1_1_1(32, x_turned + 160, y_ + 1, w_ + 288, z_ + 320);
     (void)scratch;
 }
 
 /* Rows begin .. end-1 of receivers. */
-static void pass_loops(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+static void pass_0(const struct launch *l, int64_t begin, int64_t end, real *scratch)
 {
     const cgtp_graph *const graph = l->graph;
     for (int64_t node = begin; node < end; node++) {
-        real *const z_row = l->z + node * 704;
-        cgtp_zero(704, z_row);
+        real *const z_out = l->z_ + node * 704;
+        cgtp_zero(704, z_out);
         if (graph->receiver_row[node] == graph->receiver_row[node + 1])
             continue;
         for (int64_t e = graph->receiver_row[node]; e < graph->receiver_row[node + 1]; e++) {
-            item_loops(l->x_t + graph->sender[e] * (int64_t)256, l->y + e * (int64_t)4,
-                       l->w + e * (int64_t)320, z_row, scratch);
+            item_0(l->x_turned + graph->sender[e] * (int64_t)256, l->y_ + e * (int64_t)4,
+                   l->w_ + e * (int64_t)320, z_out, scratch);
         }
-        cgtp_row_from_components(10, segments_z, z_row, scratch);
+        cgtp_row_from_components(10, zsegments, z_out, scratch);
     }
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
+static size_t layout(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
 {
     size_t at = 0;
     if (l)
-        l->x_t = (real *)(base + at);
+        l->x_turned = (real *)(base + at);
     at += cgtp_round_up((size_t)graph->senders * 256 * sizeof(real));
     if (l)
         l->scratch_loops = (real *)(base + at);
@@ -189,11 +189,11 @@ static size_t lay_out(const cgtp_graph *graph, int64_t parts, struct launch *l, 
 
 size_t nequip_water_forward_workspace(const cgtp_graph *graph)
 {
-    return graph ? lay_out(graph, cgtp_threads(), NULL, NULL) : 0;
+    return graph ? layout(graph, cgtp_threads(), NULL, NULL) : 0;
 }
 
-cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
-                                 float *z, void *workspace, size_t workspace_bytes, cgtp_stream stream)
+cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
+                                 float *z_, void *workspace, size_t workspace_bytes, cgtp_stream stream)
 {
     cgtp_status status;
     if (!graph)
@@ -210,31 +210,31 @@ cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x, const 
         return CGTP_BAD_SIZE;
     if (graph->receivers && !graph->receiver_row)
         return CGTP_NULL_POINTER;
-    if ((status = cgtp_check_array(x, graph->senders, 256)))
+    if ((status = cgtp_check_array(x_, graph->senders, 256)))
         return status;
-    if ((status = cgtp_check_array(y, graph->items, 4)))
+    if ((status = cgtp_check_array(y_, graph->items, 4)))
         return status;
-    if ((status = cgtp_check_array(w, graph->items, 320)))
+    if ((status = cgtp_check_array(w_, graph->items, 320)))
         return status;
-    if ((status = cgtp_check_array(z, graph->receivers, 704)))
+    if ((status = cgtp_check_array(z_, graph->receivers, 704)))
         return status;
-    struct launch l = {.graph = graph, .x = x, .y = y, .w = w, .z = z};
+    struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .z_ = z_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < layout(graph, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(graph, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < layout(graph, parts, NULL, NULL))
         parts--;
-    lay_out(graph, parts, &l, workspace);
+    layout(graph, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         for (int64_t r = cgtp_part(graph->senders, part, parts); r < cgtp_part(graph->senders, part + 1, parts); r++)
-            cgtp_row_to_components(4, segments_x, x + r * 256, l.x_t + r * 256);
+            cgtp_row_to_components(4, xsegments, x_ + r * 256, l.x_turned + r * 256);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_loops(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts), cgtp_part_by_edges(graph->receiver_row, graph->receivers, part + 1, parts),
-                   l.scratch_loops + part * 96);
+        pass_0(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts), cgtp_part_by_edges(graph->receiver_row, graph->receivers, part + 1, parts),
+               l.scratch_loops + part * 96);
     return CGTP_OK;
 }

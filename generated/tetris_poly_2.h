@@ -7,8 +7,8 @@
  *   w shared    664 weights of 5 paths
  *   z item      1x0o+6x0e
  */
-#ifndef CGTP_tetris_poly_2_H
-#define CGTP_tetris_poly_2_H
+#ifndef CGTP_PRODUCT_tetris_poly_2_H
+#define CGTP_PRODUCT_tetris_poly_2_H
 
 #include "cgtp.h"
 
@@ -43,8 +43,8 @@ extern "C" {
  *   z = Q_g(x, y, w)
  * Shapes: x [items, 368], y [items, 9], w [1, 664], z [items, 7]
  * At least 1536 bytes per item. */
-cgtp_status tetris_poly_2_forward(int64_t items, const float *x, const float *y, const float *w, float *z,
-                                  void *workspace, size_t workspace_bytes, cgtp_stream stream);
+cgtp_status tetris_poly_2_forward(int64_t items, const float *x_, const float *y_, const float *w_,
+                                  float *z_, void *workspace, size_t workspace_bytes, cgtp_stream stream);
 size_t tetris_poly_2_forward_workspace(int64_t items);
 
 /* backward:
@@ -54,8 +54,8 @@ size_t tetris_poly_2_forward_workspace(int64_t items);
  * Shapes: x [items, 368], y [items, 9], w [1, 664], gz [items, 7], gx [items, 368]
  *         gy [items, 9], gw [1, 664]
  * At least 3044 bytes per item. */
-cgtp_status tetris_poly_2_backward(int64_t items, const float *x, const float *y, const float *w,
-                                   const float *gz, float *gx, float *gy, float *gw, void *workspace,
+cgtp_status tetris_poly_2_backward(int64_t items, const float *x_, const float *y_, const float *w_,
+                                   const float *gz_, float *gx_, float *gy_, float *gw_, void *workspace,
                                    size_t workspace_bytes, cgtp_stream stream);
 size_t tetris_poly_2_backward_workspace(int64_t items);
 
@@ -68,10 +68,11 @@ size_t tetris_poly_2_backward_workspace(int64_t items);
  *         by [items, 9], cw [1, 664], d_gz [items, 7], d_x [items, 368], d_y [items, 9]
  *         d_w [1, 664]
  * At least 4580 bytes per item. */
-cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x, const float *y, const float *w,
-                                          const float *gz, const float *ax, const float *by, const float *cw,
-                                          float *d_gz, float *d_x, float *d_y, float *d_w, void *workspace,
-                                          size_t workspace_bytes, cgtp_stream stream);
+cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x_, const float *y_, const float *w_,
+                                          const float *gz_, const float *ax_, const float *by_,
+                                          const float *cw_, float *d_gz_, float *d_x_, float *d_y_,
+                                          float *d_w_, void *workspace, size_t workspace_bytes,
+                                          cgtp_stream stream);
 size_t tetris_poly_2_double_backward_workspace(int64_t items);
 
 /* What the product is, for generic callers. */

@@ -15,13 +15,13 @@ typedef float real;
 /* A launch: the caller's arrays and the parts of the workspace. */
 struct launch {
     int64_t items;
-    const real *x;
-    const real *y;
-    const real *w;
-    const real *gz;
-    real *gx;
-    real *gy;
-    real *gw;
+    const real *x_;
+    const real *y_;
+    const real *w_;
+    const real *gz_;
+    real *gx_;
+    real *gy_;
+    real *gw_;
     real *gw_parts;
     real *scratch_loops;
 };
@@ -33,184 +33,184 @@ static const real K1_520 = 0x1.673e32p-5f; /* sqrt(1/520) */
 static const real K1_200 = 0x1.21a186p-4f; /* sqrt(1/200) */
 
 /* Segments of a row of x: offset, channels, components. */
-static const struct cgtp_segment segments_x[] = {
+static const struct cgtp_segment xsegments[] = {
     {0, 64, 1}, {64, 24, 3}, {136, 24, 3}, {208, 16, 5}, {288, 16, 5},
 };
 
 /* (l1, l2, l3) = (0, 0, 0), a = sqrt(1/104), M from y: 1 mul per channel; 1 mul per item. */
-static void uvw_0_0_0_t(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
+static void uvw_0_0_0(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_0 = y[0];
-    const real y_f0 = K1_104 * y_0;
+    const real y_c0 = y_[0];
+    const real y_f0 = K1_104 * y_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        t0[u] = y_f0 * x_0;
+        const real x_c0 = x_[u];
+        t0[u] = y_f0 * x_c0;
     }
 }
 
 /* (l1, l2, l3) = (0, 0, 0), a = sqrt(1/104), M from y: 2 fma, 1 mul per channel; 1 mul per item. */
-static void uvw_0_0_0(int64_t n, const real *restrict x, const real *restrict y, const real *restrict p0,
-                      real *restrict gx, real *restrict gy)
+static void uvw_0_0_0_2(int64_t n, const real *restrict x_, const real *restrict y_,
+                        const real *restrict p0, real *restrict gx_, real *restrict gy_)
 {
-    const real y_0 = y[0];
-    const real y_f0 = K1_104 * y_0;
+    const real y_c0 = y_[0];
+    const real y_f0 = K1_104 * y_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real p0_0 = p0[u];
-        gx[u] = gx[u] + y_f0 * p0_0;
-        gy[u] = gy[u] + p0_0 * x_0 * K1_104;
+        const real x_c0 = x_[u];
+        const real p0c0 = p0[u];
+        gx_[u] = gx_[u] + y_f0 * p0c0;
+        gy_[u] = gy_[u] + p0c0 * x_c0 * K1_104;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/40), M from y: 2 fma, 1 mul per channel; 3 mul per item. */
-static void uvw_1_1_0_t(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
+static void uvw_1_1_0(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_120 * y_0;
-    const real y_f1 = K1_120 * y_1;
-    const real y_f2 = K1_120 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_120 * y_c0;
+    const real y_f1 = K1_120 * y_c1;
+    const real y_f2 = K1_120 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        t0[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        t0[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/40), M from y: 6 fma, 3 mul per channel; 3 mul per item. */
-static void uvw_1_1_0(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict p0, real *restrict gx, real *restrict gy)
+static void uvw_1_1_0_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict p0, real *restrict gx_, real *restrict gy_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_120 * y_0;
-    const real y_f1 = K1_120 * y_1;
-    const real y_f2 = K1_120 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_120 * y_c0;
+    const real y_f1 = K1_120 * y_c1;
+    const real y_f2 = K1_120 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real p0_0 = p0[u];
-        gx[u] = gx[u] + p0_0 * y_f0;
-        gx[n + u] = gx[n + u] + p0_0 * y_f1;
-        gx[2 * n + u] = gx[2 * n + u] + p0_0 * y_f2;
-        gy[u] = gy[u] + p0_0 * x_0 * K1_120;
-        gy[lda + u] = gy[lda + u] + p0_0 * x_1 * K1_120;
-        gy[2 * lda + u] = gy[2 * lda + u] + p0_0 * x_2 * K1_120;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real p0c0 = p0[u];
+        gx_[u] = gx_[u] + p0c0 * y_f0;
+        gx_[n + u] = gx_[n + u] + p0c0 * y_f1;
+        gx_[2 * n + u] = gx_[2 * n + u] + p0c0 * y_f2;
+        gy_[u] = gy_[u] + p0c0 * x_c0 * K1_120;
+        gy_[lda + u] = gy_[lda + u] + p0c0 * x_c1 * K1_120;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + p0c0 * x_c2 * K1_120;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/104), M from y: 2 fma, 1 mul per channel; 3 mul per item. */
-static void uvw_1_1_0_t_v2(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
+static void uvw_1_1_0_3(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_312 * y_0;
-    const real y_f1 = K1_312 * y_1;
-    const real y_f2 = K1_312 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_312 * y_c0;
+    const real y_f1 = K1_312 * y_c1;
+    const real y_f2 = K1_312 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        t0[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        t0[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/104), M from y: 6 fma, 3 mul per channel; 3 mul per item. */
-static void uvw_1_1_0_v2(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                         const real *restrict p0, real *restrict gx, real *restrict gy)
+static void uvw_1_1_0_4(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict p0, real *restrict gx_, real *restrict gy_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_312 * y_0;
-    const real y_f1 = K1_312 * y_1;
-    const real y_f2 = K1_312 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_312 * y_c0;
+    const real y_f1 = K1_312 * y_c1;
+    const real y_f2 = K1_312 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real p0_0 = p0[u];
-        gx[u] = gx[u] + p0_0 * y_f0;
-        gx[n + u] = gx[n + u] + p0_0 * y_f1;
-        gx[2 * n + u] = gx[2 * n + u] + p0_0 * y_f2;
-        gy[u] = gy[u] + p0_0 * x_0 * K1_312;
-        gy[lda + u] = gy[lda + u] + p0_0 * x_1 * K1_312;
-        gy[2 * lda + u] = gy[2 * lda + u] + p0_0 * x_2 * K1_312;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real p0c0 = p0[u];
+        gx_[u] = gx_[u] + p0c0 * y_f0;
+        gx_[n + u] = gx_[n + u] + p0c0 * y_f1;
+        gx_[2 * n + u] = gx_[2 * n + u] + p0c0 * y_f2;
+        gy_[u] = gy_[u] + p0c0 * x_c0 * K1_312;
+        gy_[lda + u] = gy_[lda + u] + p0c0 * x_c1 * K1_312;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + p0c0 * x_c2 * K1_312;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/104), M from y: 4 fma, 1 mul per channel; 5 mul per item. */
-static void uvw_2_2_0_t(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
+static void uvw_2_2_0(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real y_f0 = K1_520 * y_0;
-    const real y_f1 = K1_520 * y_1;
-    const real y_f2 = K1_520 * y_2;
-    const real y_f3 = K1_520 * y_3;
-    const real y_f4 = K1_520 * y_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real y_f0 = K1_520 * y_c0;
+    const real y_f1 = K1_520 * y_c1;
+    const real y_f2 = K1_520 * y_c2;
+    const real y_f3 = K1_520 * y_c3;
+    const real y_f4 = K1_520 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        t0[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        t0[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2 + y_f3 * x_c3 + y_f4 * x_c4;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/104), M from y: 10 fma, 5 mul per channel; 5 mul per item. */
-static void uvw_2_2_0(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict p0, real *restrict gx, real *restrict gy)
+static void uvw_2_2_0_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict p0, real *restrict gx_, real *restrict gy_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real y_f0 = K1_520 * y_0;
-    const real y_f1 = K1_520 * y_1;
-    const real y_f2 = K1_520 * y_2;
-    const real y_f3 = K1_520 * y_3;
-    const real y_f4 = K1_520 * y_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real y_f0 = K1_520 * y_c0;
+    const real y_f1 = K1_520 * y_c1;
+    const real y_f2 = K1_520 * y_c2;
+    const real y_f3 = K1_520 * y_c3;
+    const real y_f4 = K1_520 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real p0_0 = p0[u];
-        gx[u] = gx[u] + p0_0 * y_f0;
-        gx[n + u] = gx[n + u] + p0_0 * y_f1;
-        gx[2 * n + u] = gx[2 * n + u] + p0_0 * y_f2;
-        gx[3 * n + u] = gx[3 * n + u] + p0_0 * y_f3;
-        gx[4 * n + u] = gx[4 * n + u] + p0_0 * y_f4;
-        gy[u] = gy[u] + p0_0 * x_0 * K1_520;
-        gy[lda + u] = gy[lda + u] + p0_0 * x_1 * K1_520;
-        gy[2 * lda + u] = gy[2 * lda + u] + p0_0 * x_2 * K1_520;
-        gy[3 * lda + u] = gy[3 * lda + u] + p0_0 * x_3 * K1_520;
-        gy[4 * lda + u] = gy[4 * lda + u] + p0_0 * x_4 * K1_520;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real p0c0 = p0[u];
+        gx_[u] = gx_[u] + p0c0 * y_f0;
+        gx_[n + u] = gx_[n + u] + p0c0 * y_f1;
+        gx_[2 * n + u] = gx_[2 * n + u] + p0c0 * y_f2;
+        gx_[3 * n + u] = gx_[3 * n + u] + p0c0 * y_f3;
+        gx_[4 * n + u] = gx_[4 * n + u] + p0c0 * y_f4;
+        gy_[u] = gy_[u] + p0c0 * x_c0 * K1_520;
+        gy_[lda + u] = gy_[lda + u] + p0c0 * x_c1 * K1_520;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + p0c0 * x_c2 * K1_520;
+        gy_[3 * lda + u] = gy_[3 * lda + u] + p0c0 * x_c3 * K1_520;
+        gy_[4 * lda + u] = gy_[4 * lda + u] + p0c0 * x_c4 * K1_520;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/40), M from y: 4 fma, 1 mul per channel; 5 mul per item. */
-static void uvw_2_2_0_t_v2(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
+static void uvw_2_2_0_3(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real y_f0 = K1_200 * y_0;
-    const real y_f1 = K1_200 * y_1;
-    const real y_f2 = K1_200 * y_2;
-    const real y_f3 = K1_200 * y_3;
-    const real y_f4 = K1_200 * y_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real y_f0 = K1_200 * y_c0;
+    const real y_f1 = K1_200 * y_c1;
+    const real y_f2 = K1_200 * y_c2;
+    const real y_f3 = K1_200 * y_c3;
+    const real y_f4 = K1_200 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        t0[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        t0[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2 + y_f3 * x_c3 + y_f4 * x_c4;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/40), M from y: 10 fma, 5 mul per channel; 5 mul per item. */
-static void uvw_2_2_0_v2(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                         const real *restrict p0, real *restrict gx, real *restrict gy)
+static void uvw_2_2_0_4(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict p0, real *restrict gx_, real *restrict gy_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real y_f0 = K1_200 * y_0;
-    const real y_f1 = K1_200 * y_1;
-    const real y_f2 = K1_200 * y_2;
-    const real y_f3 = K1_200 * y_3;
-    const real y_f4 = K1_200 * y_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real y_f0 = K1_200 * y_c0;
+    const real y_f1 = K1_200 * y_c1;
+    const real y_f2 = K1_200 * y_c2;
+    const real y_f3 = K1_200 * y_c3;
+    const real y_f4 = K1_200 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real p0_0 = p0[u];
-        gx[u] = gx[u] + p0_0 * y_f0;
-        gx[n + u] = gx[n + u] + p0_0 * y_f1;
-        gx[2 * n + u] = gx[2 * n + u] + p0_0 * y_f2;
-        gx[3 * n + u] = gx[3 * n + u] + p0_0 * y_f3;
-        gx[4 * n + u] = gx[4 * n + u] + p0_0 * y_f4;
-        gy[u] = gy[u] + p0_0 * x_0 * K1_200;
-        gy[lda + u] = gy[lda + u] + p0_0 * x_1 * K1_200;
-        gy[2 * lda + u] = gy[2 * lda + u] + p0_0 * x_2 * K1_200;
-        gy[3 * lda + u] = gy[3 * lda + u] + p0_0 * x_3 * K1_200;
-        gy[4 * lda + u] = gy[4 * lda + u] + p0_0 * x_4 * K1_200;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real p0c0 = p0[u];
+        gx_[u] = gx_[u] + p0c0 * y_f0;
+        gx_[n + u] = gx_[n + u] + p0c0 * y_f1;
+        gx_[2 * n + u] = gx_[2 * n + u] + p0c0 * y_f2;
+        gx_[3 * n + u] = gx_[3 * n + u] + p0c0 * y_f3;
+        gx_[4 * n + u] = gx_[4 * n + u] + p0c0 * y_f4;
+        gy_[u] = gy_[u] + p0c0 * x_c0 * K1_200;
+        gy_[lda + u] = gy_[lda + u] + p0c0 * x_c1 * K1_200;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + p0c0 * x_c2 * K1_200;
+        gy_[3 * lda + u] = gy_[3 * lda + u] + p0c0 * x_c3 * K1_200;
+        gy_[4 * lda + u] = gy_[4 * lda + u] + p0c0 * x_c4 * K1_200;
     }
 }
 
@@ -218,78 +218,78 @@ static void uvw_2_2_0_v2(int64_t n, int64_t lda, const real *restrict x, const r
  *   gx = Q_x(y, w, gz)
  *   gy = Q_y(x, w, gz)
  *   gw = Q_w(x, y, gz)
- * Names ending in _t are rows in component order. scratch: 720 elements. */
-static void item_loops(const real *x_t,
-                       const real *y,
-                       const real *w,
-                       const real *gz,
-                       real *gx,
-                       real *gy,
-                       real *gw,
-                       real *scratch)
+ * Names ending in _turned are rows in component order. scratch: 720 elements. */
+static void item_0(const real *x_turned,
+                   const real *y_,
+                   const real *w_,
+                   const real *gz_,
+                   real *gx_,
+                   real *gy_,
+                   real *gw_,
+                   real *scratch)
 {
     cgtp_zero(224, scratch);
 
     /* 0: 64x0e * 1x0e -> 6x0e, uvw, a = sqrt(1/104) */
-    uvw_0_0_0_t(64, x_t, y, scratch + 224);
-    cgtp_weights_w(1, 64, 6, 6, scratch + 224, gz + 1, gw);
-    cgtp_weights_p(1, 64, 6, 6, w, gz + 1, scratch + 288);
-    uvw_0_0_0(64, x_t, y, scratch + 288, gx, scratch);
+    uvw_0_0_0(64, x_turned, y_, scratch + 224);
+    cgtp_weights_w(1, 64, 6, 6, scratch + 224, gz_ + 1, gw_);
+    cgtp_weights_p(1, 64, 6, 6, w_, gz_ + 1, scratch + 288);
+    uvw_0_0_0_2(64, x_turned, y_, scratch + 288, gx_, scratch);
 
     /* 1: 24x1e * 1x1o -> 1x0o, uvw, a = sqrt(1/40) */
-    uvw_1_1_0_t(24, x_t + 64, y + 1, scratch + 224);
-    cgtp_weights_w(1, 24, 1, 1, scratch + 224, gz, gw + 384);
-    cgtp_weights_p(1, 24, 1, 1, w + 384, gz, scratch + 288);
-    uvw_1_1_0(24, 24, x_t + 64, y + 1, scratch + 288, gx + 64, scratch + 64);
+    uvw_1_1_0(24, x_turned + 64, y_ + 1, scratch + 224);
+    cgtp_weights_w(1, 24, 1, 1, scratch + 224, gz_, gw_ + 384);
+    cgtp_weights_p(1, 24, 1, 1, w_ + 384, gz_, scratch + 288);
+    uvw_1_1_0_2(24, 24, x_turned + 64, y_ + 1, scratch + 288, gx_ + 64, scratch + 64);
 
     /* 2: 24x1o * 1x1o -> 6x0e, uvw, a = sqrt(1/104) */
-    uvw_1_1_0_t_v2(24, x_t + 136, y + 1, scratch + 224);
-    cgtp_weights_w(1, 24, 6, 6, scratch + 224, gz + 1, gw + 408);
-    cgtp_weights_p(1, 24, 6, 6, w + 408, gz + 1, scratch + 288);
-    uvw_1_1_0_v2(24, 24, x_t + 136, y + 1, scratch + 288, gx + 136, scratch + 64);
+    uvw_1_1_0_3(24, x_turned + 136, y_ + 1, scratch + 224);
+    cgtp_weights_w(1, 24, 6, 6, scratch + 224, gz_ + 1, gw_ + 408);
+    cgtp_weights_p(1, 24, 6, 6, w_ + 408, gz_ + 1, scratch + 288);
+    uvw_1_1_0_4(24, 24, x_turned + 136, y_ + 1, scratch + 288, gx_ + 136, scratch + 64);
 
     /* 3: 16x2e * 1x2e -> 6x0e, uvw, a = sqrt(1/104) */
-    uvw_2_2_0_t(16, x_t + 208, y + 4, scratch + 224);
-    cgtp_weights_w(1, 16, 6, 6, scratch + 224, gz + 1, gw + 552);
-    cgtp_weights_p(1, 16, 6, 6, w + 552, gz + 1, scratch + 288);
-    uvw_2_2_0(16, 16, x_t + 208, y + 4, scratch + 288, gx + 208, scratch + 144);
+    uvw_2_2_0(16, x_turned + 208, y_ + 4, scratch + 224);
+    cgtp_weights_w(1, 16, 6, 6, scratch + 224, gz_ + 1, gw_ + 552);
+    cgtp_weights_p(1, 16, 6, 6, w_ + 552, gz_ + 1, scratch + 288);
+    uvw_2_2_0_2(16, 16, x_turned + 208, y_ + 4, scratch + 288, gx_ + 208, scratch + 144);
 
     /* 4: 16x2o * 1x2e -> 1x0o, uvw, a = sqrt(1/40) */
-    uvw_2_2_0_t_v2(16, x_t + 288, y + 4, scratch + 224);
-    cgtp_weights_w(1, 16, 1, 1, scratch + 224, gz, gw + 648);
-    cgtp_weights_p(1, 16, 1, 1, w + 648, gz, scratch + 288);
-    uvw_2_2_0_v2(16, 16, x_t + 288, y + 4, scratch + 288, gx + 288, scratch + 144);
+    uvw_2_2_0_3(16, x_turned + 288, y_ + 4, scratch + 224);
+    cgtp_weights_w(1, 16, 1, 1, scratch + 224, gz_, gw_ + 648);
+    cgtp_weights_p(1, 16, 1, 1, w_ + 648, gz_, scratch + 288);
+    uvw_2_2_0_4(16, 16, x_turned + 288, y_ + 4, scratch + 288, gx_ + 288, scratch + 144);
 
     /* sums over channels */
     for (int j = 0; j < 1; j++)
-        gy[0 + j] += cgtp_sum(64, scratch + j * 64);
+        gy_[0 + j] += cgtp_sum(64, scratch + j * 64);
     for (int j = 0; j < 3; j++)
-        gy[1 + j] += cgtp_sum(24, scratch + 64 + j * 24);
+        gy_[1 + j] += cgtp_sum(24, scratch + 64 + j * 24);
     for (int j = 0; j < 5; j++)
-        gy[4 + j] += cgtp_sum(16, scratch + 144 + j * 16);
+        gy_[4 + j] += cgtp_sum(16, scratch + 144 + j * 16);
     (void)scratch;
 }
 
 /* Items begin .. end-1, summed up in row `part` of the partial sums. */
-static void pass_loops(const struct launch *l, int64_t begin, int64_t end, int64_t part,
-                      real *scratch)
+static void pass_0(const struct launch *l, int64_t begin, int64_t end, int64_t part,
+                   real *scratch)
 {
-    real *const gw_row = l->gw_parts + part * 664;
-    cgtp_zero(664, gw_row);
+    real *const gw_out = l->gw_parts + part * 664;
+    cgtp_zero(664, gw_out);
     for (int64_t e = begin; e < end; e++) {
-        cgtp_row_to_components(5, segments_x, l->x + e * (int64_t)368, scratch + 352);
-        real *const gx_row = l->gx + e * 368;
-        cgtp_zero(368, gx_row);
-        real *const gy_row = l->gy + e * 9;
-        cgtp_zero(9, gy_row);
-        item_loops(scratch + 352, l->y + e * (int64_t)9, l->w, l->gz + e * (int64_t)7, gx_row, gy_row,
-                   gw_row, scratch);
-        cgtp_row_from_components(5, segments_x, gx_row, scratch + 720);
+        cgtp_row_to_components(5, xsegments, l->x_ + e * (int64_t)368, scratch + 352);
+        real *const gx_out = l->gx_ + e * 368;
+        cgtp_zero(368, gx_out);
+        real *const gy_out = l->gy_ + e * 9;
+        cgtp_zero(9, gy_out);
+        item_0(scratch + 352, l->y_ + e * (int64_t)9, l->w_, l->gz_ + e * (int64_t)7, gx_out, gy_out,
+               gw_out, scratch);
+        cgtp_row_from_components(5, xsegments, gx_out, scratch + 720);
     }
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(int64_t items, int64_t parts, struct launch *l, char *base)
+static size_t layout(int64_t items, int64_t parts, struct launch *l, char *base)
 {
     (void)items;
     size_t at = 0;
@@ -304,46 +304,46 @@ static size_t lay_out(int64_t items, int64_t parts, struct launch *l, char *base
 
 size_t tetris_poly_2_backward_workspace(int64_t items)
 {
-    return lay_out(items, cgtp_threads(), NULL, NULL);
+    return layout(items, cgtp_threads(), NULL, NULL);
 }
 
-cgtp_status tetris_poly_2_backward(int64_t items, const float *x, const float *y, const float *w,
-                                   const float *gz, float *gx, float *gy, float *gw, void *workspace,
+cgtp_status tetris_poly_2_backward(int64_t items, const float *x_, const float *y_, const float *w_,
+                                   const float *gz_, float *gx_, float *gy_, float *gw_, void *workspace,
                                    size_t workspace_bytes, cgtp_stream stream)
 {
     cgtp_status status;
     if (items < 0)
         return CGTP_BAD_SIZE;
-    if ((status = cgtp_check_array(x, items, 368)))
+    if ((status = cgtp_check_array(x_, items, 368)))
         return status;
-    if ((status = cgtp_check_array(y, items, 9)))
+    if ((status = cgtp_check_array(y_, items, 9)))
         return status;
-    if ((status = cgtp_check_array(w, 1, 664)))
+    if ((status = cgtp_check_array(w_, 1, 664)))
         return status;
-    if ((status = cgtp_check_array(gz, items, 7)))
+    if ((status = cgtp_check_array(gz_, items, 7)))
         return status;
-    if ((status = cgtp_check_array(gx, items, 368)))
+    if ((status = cgtp_check_array(gx_, items, 368)))
         return status;
-    if ((status = cgtp_check_array(gy, items, 9)))
+    if ((status = cgtp_check_array(gy_, items, 9)))
         return status;
-    if ((status = cgtp_check_array(gw, 1, 664)))
+    if ((status = cgtp_check_array(gw_, 1, 664)))
         return status;
-    struct launch l = {.items = items, .x = x, .y = y, .w = w, .gz = gz, .gx = gx, .gy = gy, .gw = gw};
+    struct launch l = {.items = items, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .gx_ = gx_, .gy_ = gy_, .gw_ = gw_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(items, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < layout(items, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(items, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < layout(items, parts, NULL, NULL))
         parts--;
-    lay_out(items, parts, &l, workspace);
+    layout(items, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)
-        pass_loops(&l, cgtp_part(items, part, CGTP_SHARED_PARTS), cgtp_part(items, part + 1, CGTP_SHARED_PARTS),
-                   part, l.scratch_loops + part * 800);
-    cgtp_zero(664, gw);
+        pass_0(&l, cgtp_part(items, part, CGTP_SHARED_PARTS), cgtp_part(items, part + 1, CGTP_SHARED_PARTS),
+               part, l.scratch_loops + part * 800);
+    cgtp_zero(664, gw_);
     for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)
-        cgtp_add(664, l.gw_parts + part * 664, gw);
+        cgtp_add(664, l.gw_parts + part * 664, gw_);
     return CGTP_OK;
 }

@@ -15,17 +15,17 @@ typedef float real;
 /* A launch: the caller's arrays and the parts of the workspace. */
 struct launch {
     int64_t items;
-    const real *x;
-    const real *y;
-    const real *w;
-    const real *gz;
-    const real *ax;
-    const real *by;
-    const real *cw;
-    real *d_gz;
-    real *d_x;
-    real *d_y;
-    real *d_w;
+    const real *x_;
+    const real *y_;
+    const real *w_;
+    const real *gz_;
+    const real *ax_;
+    const real *by_;
+    const real *cw_;
+    real *d_gz_;
+    real *d_x_;
+    real *d_y_;
+    real *d_w_;
     real *d_w_parts;
     real *scratch_loops;
 };
@@ -37,283 +37,285 @@ static const real K1_520 = 0x1.673e32p-5f; /* sqrt(1/520) */
 static const real K1_200 = 0x1.21a186p-4f; /* sqrt(1/200) */
 
 /* Segments of a row of x: offset, channels, components. */
-static const struct cgtp_segment segments_x[] = {
+static const struct cgtp_segment xsegments[] = {
     {0, 64, 1}, {64, 24, 3}, {136, 24, 3}, {208, 16, 5}, {288, 16, 5},
 };
 
 /* (l1, l2, l3) = (0, 0, 0), a = sqrt(1/104), M from y: 1 fma, 2 mul per channel; 2 mul per item. */
-static void uvw_0_0_0_t(int64_t n, const real *restrict x, const real *restrict y, const real *restrict ax,
-                        const real *restrict by, real *restrict t0, real *restrict t1)
+static void uvw_0_0_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict ax_,
+                      const real *restrict by_, real *restrict t0, real *restrict t1)
 {
-    const real y_0 = y[0];
-    const real by_0 = by[0];
-    const real y_f0 = K1_104 * y_0;
-    const real by_f0 = K1_104 * by_0;
+    const real y_c0 = y_[0];
+    const real by_c0 = by_[0];
+    const real y_f0 = K1_104 * y_c0;
+    const real by_f0 = K1_104 * by_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real ax_0 = ax[u];
-        t0[u] = y_f0 * ax_0 + by_f0 * x_0;
-        t1[u] = y_f0 * x_0;
+        const real x_c0 = x_[u];
+        const real ax_c0 = ax_[u];
+        t0[u] = y_f0 * ax_c0 + by_f0 * x_c0;
+        t1[u] = y_f0 * x_c0;
     }
 }
 
 /* (l1, l2, l3) = (0, 0, 0), a = sqrt(1/104), M from y: 4 fma, 1 mul per channel; 2 mul per item. */
-static void uvw_0_0_0(int64_t n, const real *restrict x, const real *restrict y, const real *restrict ax,
-                      const real *restrict by, const real *restrict p0, const real *restrict p1,
-                      real *restrict d_x, real *restrict d_y)
+static void uvw_0_0_0_2(int64_t n, const real *restrict x_, const real *restrict y_,
+                        const real *restrict ax_, const real *restrict by_, const real *restrict p0,
+                        const real *restrict p1, real *restrict d_x_, real *restrict d_y_)
 {
-    const real y_0 = y[0];
-    const real by_0 = by[0];
-    const real y_f0 = K1_104 * y_0;
-    const real by_f0 = K1_104 * by_0;
+    const real y_c0 = y_[0];
+    const real by_c0 = by_[0];
+    const real y_f0 = K1_104 * y_c0;
+    const real by_f0 = K1_104 * by_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        const real ax_0 = ax[u];
-        const real p0_0 = p0[u];
-        const real p1_0 = p1[u];
-        d_x[u] = d_x[u] + by_f0 * p0_0 + y_f0 * p1_0;
-        const real q1_0 = p0_0 * ax_0 + p1_0 * x_0;
-        d_y[u] = d_y[u] + K1_104 * q1_0;
+        const real x_c0 = x_[u];
+        const real ax_c0 = ax_[u];
+        const real p0c0 = p0[u];
+        const real p1c0 = p1[u];
+        d_x_[u] = d_x_[u] + by_f0 * p0c0 + y_f0 * p1c0;
+        const real q1_0 = p0c0 * ax_c0 + p1c0 * x_c0;
+        d_y_[u] = d_y_[u] + K1_104 * q1_0;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/40), M from y: 7 fma, 2 mul per channel; 6 mul per item. */
-static void uvw_1_1_0_t(int64_t n, const real *restrict x, const real *restrict y, const real *restrict ax,
-                        const real *restrict by, real *restrict t0, real *restrict t1)
+static void uvw_1_1_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict ax_,
+                      const real *restrict by_, real *restrict t0, real *restrict t1)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K1_120 * y_0;
-    const real y_f1 = K1_120 * y_1;
-    const real y_f2 = K1_120 * y_2;
-    const real by_f0 = K1_120 * by_0;
-    const real by_f1 = K1_120 * by_1;
-    const real by_f2 = K1_120 * by_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_120 * y_c0;
+    const real y_f1 = K1_120 * y_c1;
+    const real y_f2 = K1_120 * y_c2;
+    const real by_f0 = K1_120 * by_c0;
+    const real by_f1 = K1_120 * by_c1;
+    const real by_f2 = K1_120 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        t0[u] = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        t1[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        t0[u] = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2 + by_f0 * x_c0 + by_f1 * x_c1
+            + by_f2 * x_c2;
+        t1[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/40), M from y: 12 fma, 3 mul per channel; 6 mul per item. */
-static void uvw_1_1_0(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict ax, const real *restrict by, const real *restrict p0,
-                      const real *restrict p1, real *restrict d_x, real *restrict d_y)
+static void uvw_1_1_0_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict ax_, const real *restrict by_, const real *restrict p0,
+                        const real *restrict p1, real *restrict d_x_, real *restrict d_y_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K1_120 * y_0;
-    const real y_f1 = K1_120 * y_1;
-    const real y_f2 = K1_120 * y_2;
-    const real by_f0 = K1_120 * by_0;
-    const real by_f1 = K1_120 * by_1;
-    const real by_f2 = K1_120 * by_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_120 * y_c0;
+    const real y_f1 = K1_120 * y_c1;
+    const real y_f2 = K1_120 * y_c2;
+    const real by_f0 = K1_120 * by_c0;
+    const real by_f1 = K1_120 * by_c1;
+    const real by_f2 = K1_120 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real p0_0 = p0[u];
-        const real p1_0 = p1[u];
-        d_x[u] = d_x[u] + p0_0 * by_f0 + p1_0 * y_f0;
-        d_x[n + u] = d_x[n + u] + p0_0 * by_f1 + p1_0 * y_f1;
-        d_x[2 * n + u] = d_x[2 * n + u] + p0_0 * by_f2 + p1_0 * y_f2;
-        const real q1_0 = p0_0 * ax_0 + p1_0 * x_0;
-        const real q1_1 = p0_0 * ax_1 + p1_0 * x_1;
-        const real q1_2 = p0_0 * ax_2 + p1_0 * x_2;
-        d_y[u] = d_y[u] + K1_120 * q1_0;
-        d_y[lda + u] = d_y[lda + u] + K1_120 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_120 * q1_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real p0c0 = p0[u];
+        const real p1c0 = p1[u];
+        d_x_[u] = d_x_[u] + p0c0 * by_f0 + p1c0 * y_f0;
+        d_x_[n + u] = d_x_[n + u] + p0c0 * by_f1 + p1c0 * y_f1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + p0c0 * by_f2 + p1c0 * y_f2;
+        const real q1_0 = p0c0 * ax_c0 + p1c0 * x_c0;
+        const real q1_1 = p0c0 * ax_c1 + p1c0 * x_c1;
+        const real q1_2 = p0c0 * ax_c2 + p1c0 * x_c2;
+        d_y_[u] = d_y_[u] + K1_120 * q1_0;
+        d_y_[lda + u] = d_y_[lda + u] + K1_120 * q1_1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_120 * q1_2;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/104), M from y: 7 fma, 2 mul per channel; 6 mul per item. */
-static void uvw_1_1_0_t_v2(int64_t n, const real *restrict x, const real *restrict y,
-                           const real *restrict ax, const real *restrict by, real *restrict t0,
-                           real *restrict t1)
+static void uvw_1_1_0_3(int64_t n, const real *restrict x_, const real *restrict y_,
+                        const real *restrict ax_, const real *restrict by_, real *restrict t0,
+                        real *restrict t1)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K1_312 * y_0;
-    const real y_f1 = K1_312 * y_1;
-    const real y_f2 = K1_312 * y_2;
-    const real by_f0 = K1_312 * by_0;
-    const real by_f1 = K1_312 * by_1;
-    const real by_f2 = K1_312 * by_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_312 * y_c0;
+    const real y_f1 = K1_312 * y_c1;
+    const real y_f2 = K1_312 * y_c2;
+    const real by_f0 = K1_312 * by_c0;
+    const real by_f1 = K1_312 * by_c1;
+    const real by_f2 = K1_312 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        t0[u] = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + by_f0 * x_0 + by_f1 * x_1 + by_f2 * x_2;
-        t1[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        t0[u] = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2 + by_f0 * x_c0 + by_f1 * x_c1
+            + by_f2 * x_c2;
+        t1[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/104), M from y: 12 fma, 3 mul per channel; 6 mul per item. */
-static void uvw_1_1_0_v2(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                         const real *restrict ax, const real *restrict by, const real *restrict p0,
-                         const real *restrict p1, real *restrict d_x, real *restrict d_y)
+static void uvw_1_1_0_4(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict ax_, const real *restrict by_, const real *restrict p0,
+                        const real *restrict p1, real *restrict d_x_, real *restrict d_y_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2];
-    const real y_f0 = K1_312 * y_0;
-    const real y_f1 = K1_312 * y_1;
-    const real y_f2 = K1_312 * y_2;
-    const real by_f0 = K1_312 * by_0;
-    const real by_f1 = K1_312 * by_1;
-    const real by_f2 = K1_312 * by_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2];
+    const real y_f0 = K1_312 * y_c0;
+    const real y_f1 = K1_312 * y_c1;
+    const real y_f2 = K1_312 * y_c2;
+    const real by_f0 = K1_312 * by_c0;
+    const real by_f1 = K1_312 * by_c1;
+    const real by_f2 = K1_312 * by_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u];
-        const real p0_0 = p0[u];
-        const real p1_0 = p1[u];
-        d_x[u] = d_x[u] + p0_0 * by_f0 + p1_0 * y_f0;
-        d_x[n + u] = d_x[n + u] + p0_0 * by_f1 + p1_0 * y_f1;
-        d_x[2 * n + u] = d_x[2 * n + u] + p0_0 * by_f2 + p1_0 * y_f2;
-        const real q1_0 = p0_0 * ax_0 + p1_0 * x_0;
-        const real q1_1 = p0_0 * ax_1 + p1_0 * x_1;
-        const real q1_2 = p0_0 * ax_2 + p1_0 * x_2;
-        d_y[u] = d_y[u] + K1_312 * q1_0;
-        d_y[lda + u] = d_y[lda + u] + K1_312 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_312 * q1_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real p0c0 = p0[u];
+        const real p1c0 = p1[u];
+        d_x_[u] = d_x_[u] + p0c0 * by_f0 + p1c0 * y_f0;
+        d_x_[n + u] = d_x_[n + u] + p0c0 * by_f1 + p1c0 * y_f1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + p0c0 * by_f2 + p1c0 * y_f2;
+        const real q1_0 = p0c0 * ax_c0 + p1c0 * x_c0;
+        const real q1_1 = p0c0 * ax_c1 + p1c0 * x_c1;
+        const real q1_2 = p0c0 * ax_c2 + p1c0 * x_c2;
+        d_y_[u] = d_y_[u] + K1_312 * q1_0;
+        d_y_[lda + u] = d_y_[lda + u] + K1_312 * q1_1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_312 * q1_2;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/104), M from y: 13 fma, 2 mul per channel; 10 mul per item. */
-static void uvw_2_2_0_t(int64_t n, const real *restrict x, const real *restrict y, const real *restrict ax,
-                        const real *restrict by, real *restrict t0, real *restrict t1)
+static void uvw_2_2_0(int64_t n, const real *restrict x_, const real *restrict y_, const real *restrict ax_,
+                      const real *restrict by_, real *restrict t0, real *restrict t1)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
-    const real y_f0 = K1_520 * y_0;
-    const real y_f1 = K1_520 * y_1;
-    const real y_f2 = K1_520 * y_2;
-    const real y_f3 = K1_520 * y_3;
-    const real y_f4 = K1_520 * y_4;
-    const real by_f0 = K1_520 * by_0;
-    const real by_f1 = K1_520 * by_1;
-    const real by_f2 = K1_520 * by_2;
-    const real by_f3 = K1_520 * by_3;
-    const real by_f4 = K1_520 * by_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K1_520 * y_c0;
+    const real y_f1 = K1_520 * y_c1;
+    const real y_f2 = K1_520 * y_c2;
+    const real y_f3 = K1_520 * y_c3;
+    const real y_f4 = K1_520 * y_c4;
+    const real by_f0 = K1_520 * by_c0;
+    const real by_f1 = K1_520 * by_c1;
+    const real by_f2 = K1_520 * by_c2;
+    const real by_f3 = K1_520 * by_c3;
+    const real by_f4 = K1_520 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        t0[u] = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4 + by_f0 * x_0
-            + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-        t1[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        t0[u] = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2 + y_f3 * ax_c3 + y_f4 * ax_c4
+            + by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2 + by_f3 * x_c3 + by_f4 * x_c4;
+        t1[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2 + y_f3 * x_c3 + y_f4 * x_c4;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/104), M from y: 20 fma, 5 mul per channel; 10 mul per item. */
-static void uvw_2_2_0(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                      const real *restrict ax, const real *restrict by, const real *restrict p0,
-                      const real *restrict p1, real *restrict d_x, real *restrict d_y)
+static void uvw_2_2_0_2(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict ax_, const real *restrict by_, const real *restrict p0,
+                        const real *restrict p1, real *restrict d_x_, real *restrict d_y_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
-    const real y_f0 = K1_520 * y_0;
-    const real y_f1 = K1_520 * y_1;
-    const real y_f2 = K1_520 * y_2;
-    const real y_f3 = K1_520 * y_3;
-    const real y_f4 = K1_520 * y_4;
-    const real by_f0 = K1_520 * by_0;
-    const real by_f1 = K1_520 * by_1;
-    const real by_f2 = K1_520 * by_2;
-    const real by_f3 = K1_520 * by_3;
-    const real by_f4 = K1_520 * by_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K1_520 * y_c0;
+    const real y_f1 = K1_520 * y_c1;
+    const real y_f2 = K1_520 * y_c2;
+    const real y_f3 = K1_520 * y_c3;
+    const real y_f4 = K1_520 * y_c4;
+    const real by_f0 = K1_520 * by_c0;
+    const real by_f1 = K1_520 * by_c1;
+    const real by_f2 = K1_520 * by_c2;
+    const real by_f3 = K1_520 * by_c3;
+    const real by_f4 = K1_520 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real p0_0 = p0[u];
-        const real p1_0 = p1[u];
-        d_x[u] = d_x[u] + p0_0 * by_f0 + p1_0 * y_f0;
-        d_x[n + u] = d_x[n + u] + p0_0 * by_f1 + p1_0 * y_f1;
-        d_x[2 * n + u] = d_x[2 * n + u] + p0_0 * by_f2 + p1_0 * y_f2;
-        d_x[3 * n + u] = d_x[3 * n + u] + p0_0 * by_f3 + p1_0 * y_f3;
-        d_x[4 * n + u] = d_x[4 * n + u] + p0_0 * by_f4 + p1_0 * y_f4;
-        const real q1_0 = p0_0 * ax_0 + p1_0 * x_0;
-        const real q1_1 = p0_0 * ax_1 + p1_0 * x_1;
-        const real q1_2 = p0_0 * ax_2 + p1_0 * x_2;
-        const real q1_3 = p0_0 * ax_3 + p1_0 * x_3;
-        const real q1_4 = p0_0 * ax_4 + p1_0 * x_4;
-        d_y[u] = d_y[u] + K1_520 * q1_0;
-        d_y[lda + u] = d_y[lda + u] + K1_520 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_520 * q1_2;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + K1_520 * q1_3;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + K1_520 * q1_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real p0c0 = p0[u];
+        const real p1c0 = p1[u];
+        d_x_[u] = d_x_[u] + p0c0 * by_f0 + p1c0 * y_f0;
+        d_x_[n + u] = d_x_[n + u] + p0c0 * by_f1 + p1c0 * y_f1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + p0c0 * by_f2 + p1c0 * y_f2;
+        d_x_[3 * n + u] = d_x_[3 * n + u] + p0c0 * by_f3 + p1c0 * y_f3;
+        d_x_[4 * n + u] = d_x_[4 * n + u] + p0c0 * by_f4 + p1c0 * y_f4;
+        const real q1_0 = p0c0 * ax_c0 + p1c0 * x_c0;
+        const real q1_1 = p0c0 * ax_c1 + p1c0 * x_c1;
+        const real q1_2 = p0c0 * ax_c2 + p1c0 * x_c2;
+        const real q1_3 = p0c0 * ax_c3 + p1c0 * x_c3;
+        const real q1_4 = p0c0 * ax_c4 + p1c0 * x_c4;
+        d_y_[u] = d_y_[u] + K1_520 * q1_0;
+        d_y_[lda + u] = d_y_[lda + u] + K1_520 * q1_1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_520 * q1_2;
+        d_y_[3 * lda + u] = d_y_[3 * lda + u] + K1_520 * q1_3;
+        d_y_[4 * lda + u] = d_y_[4 * lda + u] + K1_520 * q1_4;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/40), M from y: 13 fma, 2 mul per channel; 10 mul per item. */
-static void uvw_2_2_0_t_v2(int64_t n, const real *restrict x, const real *restrict y,
-                           const real *restrict ax, const real *restrict by, real *restrict t0,
-                           real *restrict t1)
+static void uvw_2_2_0_3(int64_t n, const real *restrict x_, const real *restrict y_,
+                        const real *restrict ax_, const real *restrict by_, real *restrict t0,
+                        real *restrict t1)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
-    const real y_f0 = K1_200 * y_0;
-    const real y_f1 = K1_200 * y_1;
-    const real y_f2 = K1_200 * y_2;
-    const real y_f3 = K1_200 * y_3;
-    const real y_f4 = K1_200 * y_4;
-    const real by_f0 = K1_200 * by_0;
-    const real by_f1 = K1_200 * by_1;
-    const real by_f2 = K1_200 * by_2;
-    const real by_f3 = K1_200 * by_3;
-    const real by_f4 = K1_200 * by_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K1_200 * y_c0;
+    const real y_f1 = K1_200 * y_c1;
+    const real y_f2 = K1_200 * y_c2;
+    const real y_f3 = K1_200 * y_c3;
+    const real y_f4 = K1_200 * y_c4;
+    const real by_f0 = K1_200 * by_c0;
+    const real by_f1 = K1_200 * by_c1;
+    const real by_f2 = K1_200 * by_c2;
+    const real by_f3 = K1_200 * by_c3;
+    const real by_f4 = K1_200 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        t0[u] = y_f0 * ax_0 + y_f1 * ax_1 + y_f2 * ax_2 + y_f3 * ax_3 + y_f4 * ax_4 + by_f0 * x_0
-            + by_f1 * x_1 + by_f2 * x_2 + by_f3 * x_3 + by_f4 * x_4;
-        t1[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        t0[u] = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2 + y_f3 * ax_c3 + y_f4 * ax_c4
+            + by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2 + by_f3 * x_c3 + by_f4 * x_c4;
+        t1[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2 + y_f3 * x_c3 + y_f4 * x_c4;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/40), M from y: 20 fma, 5 mul per channel; 10 mul per item. */
-static void uvw_2_2_0_v2(int64_t n, int64_t lda, const real *restrict x, const real *restrict y,
-                         const real *restrict ax, const real *restrict by, const real *restrict p0,
-                         const real *restrict p1, real *restrict d_x, real *restrict d_y)
+static void uvw_2_2_0_4(int64_t n, int64_t lda, const real *restrict x_, const real *restrict y_,
+                        const real *restrict ax_, const real *restrict by_, const real *restrict p0,
+                        const real *restrict p1, real *restrict d_x_, real *restrict d_y_)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real by_0 = by[0], by_1 = by[1], by_2 = by[2], by_3 = by[3], by_4 = by[4];
-    const real y_f0 = K1_200 * y_0;
-    const real y_f1 = K1_200 * y_1;
-    const real y_f2 = K1_200 * y_2;
-    const real y_f3 = K1_200 * y_3;
-    const real y_f4 = K1_200 * y_4;
-    const real by_f0 = K1_200 * by_0;
-    const real by_f1 = K1_200 * by_1;
-    const real by_f2 = K1_200 * by_2;
-    const real by_f3 = K1_200 * by_3;
-    const real by_f4 = K1_200 * by_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
+    const real y_f0 = K1_200 * y_c0;
+    const real y_f1 = K1_200 * y_c1;
+    const real y_f2 = K1_200 * y_c2;
+    const real y_f3 = K1_200 * y_c3;
+    const real y_f4 = K1_200 * y_c4;
+    const real by_f0 = K1_200 * by_c0;
+    const real by_f1 = K1_200 * by_c1;
+    const real by_f2 = K1_200 * by_c2;
+    const real by_f3 = K1_200 * by_c3;
+    const real by_f4 = K1_200 * by_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        const real ax_0 = ax[u], ax_1 = ax[n + u], ax_2 = ax[2 * n + u], ax_3 = ax[3 * n + u];
-        const real ax_4 = ax[4 * n + u];
-        const real p0_0 = p0[u];
-        const real p1_0 = p1[u];
-        d_x[u] = d_x[u] + p0_0 * by_f0 + p1_0 * y_f0;
-        d_x[n + u] = d_x[n + u] + p0_0 * by_f1 + p1_0 * y_f1;
-        d_x[2 * n + u] = d_x[2 * n + u] + p0_0 * by_f2 + p1_0 * y_f2;
-        d_x[3 * n + u] = d_x[3 * n + u] + p0_0 * by_f3 + p1_0 * y_f3;
-        d_x[4 * n + u] = d_x[4 * n + u] + p0_0 * by_f4 + p1_0 * y_f4;
-        const real q1_0 = p0_0 * ax_0 + p1_0 * x_0;
-        const real q1_1 = p0_0 * ax_1 + p1_0 * x_1;
-        const real q1_2 = p0_0 * ax_2 + p1_0 * x_2;
-        const real q1_3 = p0_0 * ax_3 + p1_0 * x_3;
-        const real q1_4 = p0_0 * ax_4 + p1_0 * x_4;
-        d_y[u] = d_y[u] + K1_200 * q1_0;
-        d_y[lda + u] = d_y[lda + u] + K1_200 * q1_1;
-        d_y[2 * lda + u] = d_y[2 * lda + u] + K1_200 * q1_2;
-        d_y[3 * lda + u] = d_y[3 * lda + u] + K1_200 * q1_3;
-        d_y[4 * lda + u] = d_y[4 * lda + u] + K1_200 * q1_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
+        const real ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
+        const real p0c0 = p0[u];
+        const real p1c0 = p1[u];
+        d_x_[u] = d_x_[u] + p0c0 * by_f0 + p1c0 * y_f0;
+        d_x_[n + u] = d_x_[n + u] + p0c0 * by_f1 + p1c0 * y_f1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + p0c0 * by_f2 + p1c0 * y_f2;
+        d_x_[3 * n + u] = d_x_[3 * n + u] + p0c0 * by_f3 + p1c0 * y_f3;
+        d_x_[4 * n + u] = d_x_[4 * n + u] + p0c0 * by_f4 + p1c0 * y_f4;
+        const real q1_0 = p0c0 * ax_c0 + p1c0 * x_c0;
+        const real q1_1 = p0c0 * ax_c1 + p1c0 * x_c1;
+        const real q1_2 = p0c0 * ax_c2 + p1c0 * x_c2;
+        const real q1_3 = p0c0 * ax_c3 + p1c0 * x_c3;
+        const real q1_4 = p0c0 * ax_c4 + p1c0 * x_c4;
+        d_y_[u] = d_y_[u] + K1_200 * q1_0;
+        d_y_[lda + u] = d_y_[lda + u] + K1_200 * q1_1;
+        d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_200 * q1_2;
+        d_y_[3 * lda + u] = d_y_[3 * lda + u] + K1_200 * q1_3;
+        d_y_[4 * lda + u] = d_y_[4 * lda + u] + K1_200 * q1_4;
     }
 }
 
@@ -322,104 +324,104 @@ static void uvw_2_2_0_v2(int64_t n, int64_t lda, const real *restrict x, const r
  *   d_x = Q_x(by, w, gz) + Q_x(y, cw, gz)
  *   d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz)
  *   d_w = Q_w(ax, y, gz) + Q_w(x, by, gz)
- * Names ending in _t are rows in component order. scratch: 1216 elements. */
-static void item_loops(const real *x_t,
-                       const real *y,
-                       const real *w,
-                       const real *gz,
-                       const real *ax_t,
-                       const real *by,
-                       const real *cw,
-                       real *d_gz,
-                       real *d_x,
-                       real *d_y,
-                       real *d_w,
-                       real *scratch)
+ * Names ending in _turned are rows in component order. scratch: 1216 elements. */
+static void item_0(const real *x_turned,
+                   const real *y_,
+                   const real *w_,
+                   const real *gz_,
+                   const real *ax_turned,
+                   const real *by_,
+                   const real *cw_,
+                   real *d_gz_,
+                   real *d_x_,
+                   real *d_y_,
+                   real *d_w_,
+                   real *scratch)
 {
     cgtp_zero(224, scratch);
 
     /* 0: 64x0e * 1x0e -> 6x0e, uvw, a = sqrt(1/104) */
-    uvw_0_0_0_t(64, x_t, y, ax_t, by, scratch + 224, scratch + 288);
-    cgtp_weights_z(1, 64, 6, 6, w, scratch + 224, d_gz + 1);
-    cgtp_weights_z(1, 64, 6, 6, cw, scratch + 288, d_gz + 1);
-    cgtp_weights_w(1, 64, 6, 6, scratch + 224, gz + 1, d_w);
-    cgtp_weights_p(1, 64, 6, 6, w, gz + 1, scratch + 352);
-    cgtp_weights_p(1, 64, 6, 6, cw, gz + 1, scratch + 416);
-    uvw_0_0_0(64, x_t, y, ax_t, by, scratch + 352, scratch + 416, d_x, scratch);
+    uvw_0_0_0(64, x_turned, y_, ax_turned, by_, scratch + 224, scratch + 288);
+    cgtp_weights_z(1, 64, 6, 6, w_, scratch + 224, d_gz_ + 1);
+    cgtp_weights_z(1, 64, 6, 6, cw_, scratch + 288, d_gz_ + 1);
+    cgtp_weights_w(1, 64, 6, 6, scratch + 224, gz_ + 1, d_w_);
+    cgtp_weights_p(1, 64, 6, 6, w_, gz_ + 1, scratch + 352);
+    cgtp_weights_p(1, 64, 6, 6, cw_, gz_ + 1, scratch + 416);
+    uvw_0_0_0_2(64, x_turned, y_, ax_turned, by_, scratch + 352, scratch + 416, d_x_, scratch);
 
     /* 1: 24x1e * 1x1o -> 1x0o, uvw, a = sqrt(1/40) */
-    uvw_1_1_0_t(24, x_t + 64, y + 1, ax_t + 64, by + 1, scratch + 224, scratch + 248);
-    cgtp_weights_z(1, 24, 1, 1, w + 384, scratch + 224, d_gz);
-    cgtp_weights_z(1, 24, 1, 1, cw + 384, scratch + 248, d_gz);
-    cgtp_weights_w(1, 24, 1, 1, scratch + 224, gz, d_w + 384);
-    cgtp_weights_p(1, 24, 1, 1, w + 384, gz, scratch + 352);
-    cgtp_weights_p(1, 24, 1, 1, cw + 384, gz, scratch + 376);
-    uvw_1_1_0(24, 24, x_t + 64, y + 1, ax_t + 64, by + 1, scratch + 352, scratch + 376, d_x + 64,
-              scratch + 64);
+    uvw_1_1_0(24, x_turned + 64, y_ + 1, ax_turned + 64, by_ + 1, scratch + 224, scratch + 248);
+    cgtp_weights_z(1, 24, 1, 1, w_ + 384, scratch + 224, d_gz_);
+    cgtp_weights_z(1, 24, 1, 1, cw_ + 384, scratch + 248, d_gz_);
+    cgtp_weights_w(1, 24, 1, 1, scratch + 224, gz_, d_w_ + 384);
+    cgtp_weights_p(1, 24, 1, 1, w_ + 384, gz_, scratch + 352);
+    cgtp_weights_p(1, 24, 1, 1, cw_ + 384, gz_, scratch + 376);
+    uvw_1_1_0_2(24, 24, x_turned + 64, y_ + 1, ax_turned + 64, by_ + 1, scratch + 352, scratch + 376,
+                d_x_ + 64, scratch + 64);
 
     /* 2: 24x1o * 1x1o -> 6x0e, uvw, a = sqrt(1/104) */
-    uvw_1_1_0_t_v2(24, x_t + 136, y + 1, ax_t + 136, by + 1, scratch + 224, scratch + 248);
-    cgtp_weights_z(1, 24, 6, 6, w + 408, scratch + 224, d_gz + 1);
-    cgtp_weights_z(1, 24, 6, 6, cw + 408, scratch + 248, d_gz + 1);
-    cgtp_weights_w(1, 24, 6, 6, scratch + 224, gz + 1, d_w + 408);
-    cgtp_weights_p(1, 24, 6, 6, w + 408, gz + 1, scratch + 352);
-    cgtp_weights_p(1, 24, 6, 6, cw + 408, gz + 1, scratch + 376);
-    uvw_1_1_0_v2(24, 24, x_t + 136, y + 1, ax_t + 136, by + 1, scratch + 352, scratch + 376, d_x + 136,
-                 scratch + 64);
+    uvw_1_1_0_3(24, x_turned + 136, y_ + 1, ax_turned + 136, by_ + 1, scratch + 224, scratch + 248);
+    cgtp_weights_z(1, 24, 6, 6, w_ + 408, scratch + 224, d_gz_ + 1);
+    cgtp_weights_z(1, 24, 6, 6, cw_ + 408, scratch + 248, d_gz_ + 1);
+    cgtp_weights_w(1, 24, 6, 6, scratch + 224, gz_ + 1, d_w_ + 408);
+    cgtp_weights_p(1, 24, 6, 6, w_ + 408, gz_ + 1, scratch + 352);
+    cgtp_weights_p(1, 24, 6, 6, cw_ + 408, gz_ + 1, scratch + 376);
+    uvw_1_1_0_4(24, 24, x_turned + 136, y_ + 1, ax_turned + 136, by_ + 1, scratch + 352, scratch + 376,
+                d_x_ + 136, scratch + 64);
 
     /* 3: 16x2e * 1x2e -> 6x0e, uvw, a = sqrt(1/104) */
-    uvw_2_2_0_t(16, x_t + 208, y + 4, ax_t + 208, by + 4, scratch + 224, scratch + 240);
-    cgtp_weights_z(1, 16, 6, 6, w + 552, scratch + 224, d_gz + 1);
-    cgtp_weights_z(1, 16, 6, 6, cw + 552, scratch + 240, d_gz + 1);
-    cgtp_weights_w(1, 16, 6, 6, scratch + 224, gz + 1, d_w + 552);
-    cgtp_weights_p(1, 16, 6, 6, w + 552, gz + 1, scratch + 352);
-    cgtp_weights_p(1, 16, 6, 6, cw + 552, gz + 1, scratch + 368);
-    uvw_2_2_0(16, 16, x_t + 208, y + 4, ax_t + 208, by + 4, scratch + 352, scratch + 368, d_x + 208,
-              scratch + 144);
+    uvw_2_2_0(16, x_turned + 208, y_ + 4, ax_turned + 208, by_ + 4, scratch + 224, scratch + 240);
+    cgtp_weights_z(1, 16, 6, 6, w_ + 552, scratch + 224, d_gz_ + 1);
+    cgtp_weights_z(1, 16, 6, 6, cw_ + 552, scratch + 240, d_gz_ + 1);
+    cgtp_weights_w(1, 16, 6, 6, scratch + 224, gz_ + 1, d_w_ + 552);
+    cgtp_weights_p(1, 16, 6, 6, w_ + 552, gz_ + 1, scratch + 352);
+    cgtp_weights_p(1, 16, 6, 6, cw_ + 552, gz_ + 1, scratch + 368);
+    uvw_2_2_0_2(16, 16, x_turned + 208, y_ + 4, ax_turned + 208, by_ + 4, scratch + 352, scratch + 368,
+                d_x_ + 208, scratch + 144);
 
     /* 4: 16x2o * 1x2e -> 1x0o, uvw, a = sqrt(1/40) */
-    uvw_2_2_0_t_v2(16, x_t + 288, y + 4, ax_t + 288, by + 4, scratch + 224, scratch + 240);
-    cgtp_weights_z(1, 16, 1, 1, w + 648, scratch + 224, d_gz);
-    cgtp_weights_z(1, 16, 1, 1, cw + 648, scratch + 240, d_gz);
-    cgtp_weights_w(1, 16, 1, 1, scratch + 224, gz, d_w + 648);
-    cgtp_weights_p(1, 16, 1, 1, w + 648, gz, scratch + 352);
-    cgtp_weights_p(1, 16, 1, 1, cw + 648, gz, scratch + 368);
-    uvw_2_2_0_v2(16, 16, x_t + 288, y + 4, ax_t + 288, by + 4, scratch + 352, scratch + 368, d_x + 288,
-                 scratch + 144);
+    uvw_2_2_0_3(16, x_turned + 288, y_ + 4, ax_turned + 288, by_ + 4, scratch + 224, scratch + 240);
+    cgtp_weights_z(1, 16, 1, 1, w_ + 648, scratch + 224, d_gz_);
+    cgtp_weights_z(1, 16, 1, 1, cw_ + 648, scratch + 240, d_gz_);
+    cgtp_weights_w(1, 16, 1, 1, scratch + 224, gz_, d_w_ + 648);
+    cgtp_weights_p(1, 16, 1, 1, w_ + 648, gz_, scratch + 352);
+    cgtp_weights_p(1, 16, 1, 1, cw_ + 648, gz_, scratch + 368);
+    uvw_2_2_0_4(16, 16, x_turned + 288, y_ + 4, ax_turned + 288, by_ + 4, scratch + 352, scratch + 368,
+                d_x_ + 288, scratch + 144);
 
     /* sums over channels */
     for (int j = 0; j < 1; j++)
-        d_y[0 + j] += cgtp_sum(64, scratch + j * 64);
+        d_y_[0 + j] += cgtp_sum(64, scratch + j * 64);
     for (int j = 0; j < 3; j++)
-        d_y[1 + j] += cgtp_sum(24, scratch + 64 + j * 24);
+        d_y_[1 + j] += cgtp_sum(24, scratch + 64 + j * 24);
     for (int j = 0; j < 5; j++)
-        d_y[4 + j] += cgtp_sum(16, scratch + 144 + j * 16);
+        d_y_[4 + j] += cgtp_sum(16, scratch + 144 + j * 16);
     (void)scratch;
 }
 
 /* Items begin .. end-1, summed up in row `part` of the partial sums. */
-static void pass_loops(const struct launch *l, int64_t begin, int64_t end, int64_t part,
-                      real *scratch)
+static void pass_0(const struct launch *l, int64_t begin, int64_t end, int64_t part,
+                   real *scratch)
 {
-    real *const d_w_row = l->d_w_parts + part * 664;
-    cgtp_zero(664, d_w_row);
+    real *const d_w_out = l->d_w_parts + part * 664;
+    cgtp_zero(664, d_w_out);
     for (int64_t e = begin; e < end; e++) {
-        cgtp_row_to_components(5, segments_x, l->x + e * (int64_t)368, scratch + 480);
-        cgtp_row_to_components(5, segments_x, l->ax + e * (int64_t)368, scratch + 848);
-        real *const d_gz_row = l->d_gz + e * 7;
-        cgtp_zero(7, d_gz_row);
-        real *const d_x_row = l->d_x + e * 368;
-        cgtp_zero(368, d_x_row);
-        real *const d_y_row = l->d_y + e * 9;
-        cgtp_zero(9, d_y_row);
-        item_loops(scratch + 480, l->y + e * (int64_t)9, l->w, l->gz + e * (int64_t)7, scratch + 848,
-                   l->by + e * (int64_t)9, l->cw, d_gz_row, d_x_row, d_y_row, d_w_row, scratch);
-        cgtp_row_from_components(5, segments_x, d_x_row, scratch + 1216);
+        cgtp_row_to_components(5, xsegments, l->x_ + e * (int64_t)368, scratch + 480);
+        cgtp_row_to_components(5, xsegments, l->ax_ + e * (int64_t)368, scratch + 848);
+        real *const d_gz_out = l->d_gz_ + e * 7;
+        cgtp_zero(7, d_gz_out);
+        real *const d_x_out = l->d_x_ + e * 368;
+        cgtp_zero(368, d_x_out);
+        real *const d_y_out = l->d_y_ + e * 9;
+        cgtp_zero(9, d_y_out);
+        item_0(scratch + 480, l->y_ + e * (int64_t)9, l->w_, l->gz_ + e * (int64_t)7, scratch + 848,
+               l->by_ + e * (int64_t)9, l->cw_, d_gz_out, d_x_out, d_y_out, d_w_out, scratch);
+        cgtp_row_from_components(5, xsegments, d_x_out, scratch + 1216);
     }
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(int64_t items, int64_t parts, struct launch *l, char *base)
+static size_t layout(int64_t items, int64_t parts, struct launch *l, char *base)
 {
     (void)items;
     size_t at = 0;
@@ -434,55 +436,56 @@ static size_t lay_out(int64_t items, int64_t parts, struct launch *l, char *base
 
 size_t tetris_poly_2_double_backward_workspace(int64_t items)
 {
-    return lay_out(items, cgtp_threads(), NULL, NULL);
+    return layout(items, cgtp_threads(), NULL, NULL);
 }
 
-cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x, const float *y, const float *w,
-                                          const float *gz, const float *ax, const float *by, const float *cw,
-                                          float *d_gz, float *d_x, float *d_y, float *d_w, void *workspace,
-                                          size_t workspace_bytes, cgtp_stream stream)
+cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x_, const float *y_, const float *w_,
+                                          const float *gz_, const float *ax_, const float *by_,
+                                          const float *cw_, float *d_gz_, float *d_x_, float *d_y_,
+                                          float *d_w_, void *workspace, size_t workspace_bytes,
+                                          cgtp_stream stream)
 {
     cgtp_status status;
     if (items < 0)
         return CGTP_BAD_SIZE;
-    if ((status = cgtp_check_array(x, items, 368)))
+    if ((status = cgtp_check_array(x_, items, 368)))
         return status;
-    if ((status = cgtp_check_array(y, items, 9)))
+    if ((status = cgtp_check_array(y_, items, 9)))
         return status;
-    if ((status = cgtp_check_array(w, 1, 664)))
+    if ((status = cgtp_check_array(w_, 1, 664)))
         return status;
-    if ((status = cgtp_check_array(gz, items, 7)))
+    if ((status = cgtp_check_array(gz_, items, 7)))
         return status;
-    if ((status = cgtp_check_array(ax, items, 368)))
+    if ((status = cgtp_check_array(ax_, items, 368)))
         return status;
-    if ((status = cgtp_check_array(by, items, 9)))
+    if ((status = cgtp_check_array(by_, items, 9)))
         return status;
-    if ((status = cgtp_check_array(cw, 1, 664)))
+    if ((status = cgtp_check_array(cw_, 1, 664)))
         return status;
-    if ((status = cgtp_check_array(d_gz, items, 7)))
+    if ((status = cgtp_check_array(d_gz_, items, 7)))
         return status;
-    if ((status = cgtp_check_array(d_x, items, 368)))
+    if ((status = cgtp_check_array(d_x_, items, 368)))
         return status;
-    if ((status = cgtp_check_array(d_y, items, 9)))
+    if ((status = cgtp_check_array(d_y_, items, 9)))
         return status;
-    if ((status = cgtp_check_array(d_w, 1, 664)))
+    if ((status = cgtp_check_array(d_w_, 1, 664)))
         return status;
-    struct launch l = {.items = items, .x = x, .y = y, .w = w, .gz = gz, .ax = ax, .by = by, .cw = cw, .d_gz = d_gz, .d_x = d_x, .d_y = d_y, .d_w = d_w};
+    struct launch l = {.items = items, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .ax_ = ax_, .by_ = by_, .cw_ = cw_, .d_gz_ = d_gz_, .d_x_ = d_x_, .d_y_ = d_y_, .d_w_ = d_w_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(items, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < layout(items, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(items, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < layout(items, parts, NULL, NULL))
         parts--;
-    lay_out(items, parts, &l, workspace);
+    layout(items, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)
-        pass_loops(&l, cgtp_part(items, part, CGTP_SHARED_PARTS), cgtp_part(items, part + 1, CGTP_SHARED_PARTS),
-                   part, l.scratch_loops + part * 1296);
-    cgtp_zero(664, d_w);
+        pass_0(&l, cgtp_part(items, part, CGTP_SHARED_PARTS), cgtp_part(items, part + 1, CGTP_SHARED_PARTS),
+               part, l.scratch_loops + part * 1296);
+    cgtp_zero(664, d_w_);
     for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)
-        cgtp_add(664, l.d_w_parts + part * 664, d_w);
+        cgtp_add(664, l.d_w_parts + part * 664, d_w_);
     return CGTP_OK;
 }

@@ -15,10 +15,10 @@ typedef float real;
 /* A launch: the caller's arrays and the parts of the workspace. */
 struct launch {
     int64_t items;
-    const real *x;
-    const real *y;
-    const real *w;
-    real *z;
+    const real *x_;
+    const real *y_;
+    const real *w_;
+    real *z_;
     real *scratch_loops;
 };
 
@@ -29,124 +29,124 @@ static const real K1_520 = 0x1.673e32p-5f; /* sqrt(1/520) */
 static const real K1_200 = 0x1.21a186p-4f; /* sqrt(1/200) */
 
 /* Segments of a row of x: offset, channels, components. */
-static const struct cgtp_segment segments_x[] = {
+static const struct cgtp_segment xsegments[] = {
     {0, 64, 1}, {64, 24, 3}, {136, 24, 3}, {208, 16, 5}, {288, 16, 5},
 };
 
 /* (l1, l2, l3) = (0, 0, 0), a = sqrt(1/104), M from y: 1 mul per channel; 1 mul per item. */
-static void uvw_0_0_0_t(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
+static void uvw_0_0_0(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_0 = y[0];
-    const real y_f0 = K1_104 * y_0;
+    const real y_c0 = y_[0];
+    const real y_f0 = K1_104 * y_c0;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u];
-        t0[u] = y_f0 * x_0;
+        const real x_c0 = x_[u];
+        t0[u] = y_f0 * x_c0;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/40), M from y: 2 fma, 1 mul per channel; 3 mul per item. */
-static void uvw_1_1_0_t(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
+static void uvw_1_1_0(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_120 * y_0;
-    const real y_f1 = K1_120 * y_1;
-    const real y_f2 = K1_120 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_120 * y_c0;
+    const real y_f1 = K1_120 * y_c1;
+    const real y_f2 = K1_120 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        t0[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        t0[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
     }
 }
 
 /* (l1, l2, l3) = (1, 1, 0), a = sqrt(1/104), M from y: 2 fma, 1 mul per channel; 3 mul per item. */
-static void uvw_1_1_0_t_v2(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
+static void uvw_1_1_0_2(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2];
-    const real y_f0 = K1_312 * y_0;
-    const real y_f1 = K1_312 * y_1;
-    const real y_f2 = K1_312 * y_2;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2];
+    const real y_f0 = K1_312 * y_c0;
+    const real y_f1 = K1_312 * y_c1;
+    const real y_f2 = K1_312 * y_c2;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u];
-        t0[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
+        t0[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/104), M from y: 4 fma, 1 mul per channel; 5 mul per item. */
-static void uvw_2_2_0_t(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
+static void uvw_2_2_0(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real y_f0 = K1_520 * y_0;
-    const real y_f1 = K1_520 * y_1;
-    const real y_f2 = K1_520 * y_2;
-    const real y_f3 = K1_520 * y_3;
-    const real y_f4 = K1_520 * y_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real y_f0 = K1_520 * y_c0;
+    const real y_f1 = K1_520 * y_c1;
+    const real y_f2 = K1_520 * y_c2;
+    const real y_f3 = K1_520 * y_c3;
+    const real y_f4 = K1_520 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        t0[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        t0[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2 + y_f3 * x_c3 + y_f4 * x_c4;
     }
 }
 
 /* (l1, l2, l3) = (2, 2, 0), a = sqrt(1/40), M from y: 4 fma, 1 mul per channel; 5 mul per item. */
-static void uvw_2_2_0_t_v2(int64_t n, const real *restrict x, const real *restrict y, real *restrict t0)
+static void uvw_2_2_0_2(int64_t n, const real *restrict x_, const real *restrict y_, real *restrict t0)
 {
-    const real y_0 = y[0], y_1 = y[1], y_2 = y[2], y_3 = y[3], y_4 = y[4];
-    const real y_f0 = K1_200 * y_0;
-    const real y_f1 = K1_200 * y_1;
-    const real y_f2 = K1_200 * y_2;
-    const real y_f3 = K1_200 * y_3;
-    const real y_f4 = K1_200 * y_4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4];
+    const real y_f0 = K1_200 * y_c0;
+    const real y_f1 = K1_200 * y_c1;
+    const real y_f2 = K1_200 * y_c2;
+    const real y_f3 = K1_200 * y_c3;
+    const real y_f4 = K1_200 * y_c4;
     for (int64_t u = 0; u < n; u++) {
-        const real x_0 = x[u], x_1 = x[n + u], x_2 = x[2 * n + u], x_3 = x[3 * n + u];
-        const real x_4 = x[4 * n + u];
-        t0[u] = y_f0 * x_0 + y_f1 * x_1 + y_f2 * x_2 + y_f3 * x_3 + y_f4 * x_4;
+        const real x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
+        const real x_c4 = x_[4 * n + u];
+        t0[u] = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2 + y_f3 * x_c3 + y_f4 * x_c4;
     }
 }
 
 /* What one item adds to its row, schedule loops:
  *   z = Q_g(x, y, w)
- * Names ending in _t are rows in component order. scratch: 432 elements. */
-static void item_loops(const real *x_t,
-                       const real *y,
-                       const real *w,
-                       real *z,
-                       real *scratch)
+ * Names ending in _turned are rows in component order. scratch: 432 elements. */
+static void item_0(const real *x_turned,
+                   const real *y_,
+                   const real *w_,
+                   real *z_,
+                   real *scratch)
 {
 
     /* 0: 64x0e * 1x0e -> 6x0e, uvw, a = sqrt(1/104) */
-    uvw_0_0_0_t(64, x_t, y, scratch);
-    cgtp_weights_z(1, 64, 6, 6, w, scratch, z + 1);
+    uvw_0_0_0(64, x_turned, y_, scratch);
+    cgtp_weights_z(1, 64, 6, 6, w_, scratch, z_ + 1);
 
     /* 1: 24x1e * 1x1o -> 1x0o, uvw, a = sqrt(1/40) */
-    uvw_1_1_0_t(24, x_t + 64, y + 1, scratch);
-    cgtp_weights_z(1, 24, 1, 1, w + 384, scratch, z);
+    uvw_1_1_0(24, x_turned + 64, y_ + 1, scratch);
+    cgtp_weights_z(1, 24, 1, 1, w_ + 384, scratch, z_);
 
     /* 2: 24x1o * 1x1o -> 6x0e, uvw, a = sqrt(1/104) */
-    uvw_1_1_0_t_v2(24, x_t + 136, y + 1, scratch);
-    cgtp_weights_z(1, 24, 6, 6, w + 408, scratch, z + 1);
+    uvw_1_1_0_2(24, x_turned + 136, y_ + 1, scratch);
+    cgtp_weights_z(1, 24, 6, 6, w_ + 408, scratch, z_ + 1);
 
     /* 3: 16x2e * 1x2e -> 6x0e, uvw, a = sqrt(1/104) */
-    uvw_2_2_0_t(16, x_t + 208, y + 4, scratch);
-    cgtp_weights_z(1, 16, 6, 6, w + 552, scratch, z + 1);
+    uvw_2_2_0(16, x_turned + 208, y_ + 4, scratch);
+    cgtp_weights_z(1, 16, 6, 6, w_ + 552, scratch, z_ + 1);
 
     /* 4: 16x2o * 1x2e -> 1x0o, uvw, a = sqrt(1/40) */
-    uvw_2_2_0_t_v2(16, x_t + 288, y + 4, scratch);
-    cgtp_weights_z(1, 16, 1, 1, w + 648, scratch, z);
+    uvw_2_2_0_2(16, x_turned + 288, y_ + 4, scratch);
+    cgtp_weights_z(1, 16, 1, 1, w_ + 648, scratch, z_);
     (void)scratch;
 }
 
 /* Rows begin .. end-1 of items. */
-static void pass_loops(const struct launch *l, int64_t begin, int64_t end, real *scratch)
+static void pass_0(const struct launch *l, int64_t begin, int64_t end, real *scratch)
 {
     for (int64_t e = begin; e < end; e++) {
-        cgtp_row_to_components(5, segments_x, l->x + e * (int64_t)368, scratch + 64);
-        real *const z_row = l->z + e * 7;
-        cgtp_zero(7, z_row);
-        item_loops(scratch + 64, l->y + e * (int64_t)9, l->w, z_row, scratch);
+        cgtp_row_to_components(5, xsegments, l->x_ + e * (int64_t)368, scratch + 64);
+        real *const z_out = l->z_ + e * 7;
+        cgtp_zero(7, z_out);
+        item_0(scratch + 64, l->y_ + e * (int64_t)9, l->w_, z_out, scratch);
     }
 }
 
 /* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
-static size_t lay_out(int64_t items, int64_t parts, struct launch *l, char *base)
+static size_t layout(int64_t items, int64_t parts, struct launch *l, char *base)
 {
     (void)items;
     size_t at = 0;
@@ -158,36 +158,36 @@ static size_t lay_out(int64_t items, int64_t parts, struct launch *l, char *base
 
 size_t tetris_poly_2_forward_workspace(int64_t items)
 {
-    return lay_out(items, cgtp_threads(), NULL, NULL);
+    return layout(items, cgtp_threads(), NULL, NULL);
 }
 
-cgtp_status tetris_poly_2_forward(int64_t items, const float *x, const float *y, const float *w, float *z,
-                                  void *workspace, size_t workspace_bytes, cgtp_stream stream)
+cgtp_status tetris_poly_2_forward(int64_t items, const float *x_, const float *y_, const float *w_,
+                                  float *z_, void *workspace, size_t workspace_bytes, cgtp_stream stream)
 {
     cgtp_status status;
     if (items < 0)
         return CGTP_BAD_SIZE;
-    if ((status = cgtp_check_array(x, items, 368)))
+    if ((status = cgtp_check_array(x_, items, 368)))
         return status;
-    if ((status = cgtp_check_array(y, items, 9)))
+    if ((status = cgtp_check_array(y_, items, 9)))
         return status;
-    if ((status = cgtp_check_array(w, 1, 664)))
+    if ((status = cgtp_check_array(w_, 1, 664)))
         return status;
-    if ((status = cgtp_check_array(z, items, 7)))
+    if ((status = cgtp_check_array(z_, items, 7)))
         return status;
-    struct launch l = {.items = items, .x = x, .y = y, .w = w, .z = z};
+    struct launch l = {.items = items, .x_ = x_, .y_ = y_, .w_ = w_, .z_ = z_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(items, 1, NULL, NULL))
+    if (!workspace || workspace_bytes < layout(items, 1, NULL, NULL))
         return CGTP_WORKSPACE;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
-    while (parts > 1 && workspace_bytes < lay_out(items, parts, NULL, NULL))
+    while (parts > 1 && workspace_bytes < layout(items, parts, NULL, NULL))
         parts--;
-    lay_out(items, parts, &l, workspace);
+    layout(items, parts, &l, workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
-        pass_loops(&l, cgtp_part(items, part, parts), cgtp_part(items, part + 1, parts),
-                   l.scratch_loops + part * 432);
+        pass_0(&l, cgtp_part(items, part, parts), cgtp_part(items, part + 1, parts),
+               l.scratch_loops + part * 432);
     return CGTP_OK;
 }

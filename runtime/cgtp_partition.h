@@ -131,7 +131,7 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
 {
     cgtp_partition<sets> d = {};
     const int unit[3] = {CGTP_NEIGHBOURS * per_multiprocessor, per_multiprocessor, 1};
-    const double lost[3] = {1, 1.02, 1.2}; /* by code that shares caches */
+    const double lost[3] = {1, 1.05, 1.2}; /* by code that shares caches */
     double all[sets], best = 0;
     int blocks[sets] = {};
     for (int s = 0; s < sets; s++)

@@ -93,7 +93,7 @@ def test_usage(folder):
             ("unknown architecture 'sm_91'; did you mean sm_90?", '--arch=sm_91', a),
             ('--arch=sm_90 is for --backend=cuda', '--backend=c', '--arch=sm_90', a),
             ('--arch=c is for --backend=c', '--arch=c', a),
-            ("-d: unknown letter 'x'; there are pflm", '-dx', a),
+            ("-d: unknown letter 'x'; there are spflecm", '-dx', a),
             ('-o needs a value', a, '-o'),
             ('-o needs a value', a, '-o', ''),
             ('--print needs a value', '--print=', a),
@@ -227,7 +227,7 @@ def test_reports(folder):
           'JSON says what a kernel computes')
     run('--print=paths', '-o', f'{folder}/out', a)
     equal(sorted(os.listdir(f'{folder}/out')), files(), 'with -o files are written too')
-    for letter, words in zip('pflm', ('nonzero', 'Q_x(', 'forward', 'bytes of memory')):
+    for letter, words in zip('spflecm', ('instruction 0', 'nonzero', 'Q_x(', 'matrices', 'schedules for', 'flops per channel', 'bytes of memory')):
         result = run('-d', letter, '-o', f'{folder}/out', a)
         ok(result.status == 0 and words in result.err and not result.out, f'-d {letter}', result)
     ok('backward, derivative of forward(' in run('-df', '--list', a).err and
@@ -255,7 +255,7 @@ def test_wrong_specs(folder):
               '[{name: k_f, of: forward, outputs: [z]}]'))
     b = write(f'{folder}/y.yaml', SPEC.replace('NAME', 'n_k').replace('[forward, backward]',
               '[{name: f, of: forward, outputs: [z]}]'))
-    fails(1, f'y.yaml: error: it generates {out}/n_k_f.cu, and so does {a}', '-o', out, a, b)
+    fails(1, f'y.yaml: error: it defines n_k_f, and so does {a}', '-o', out, a, b)
     equal(contents(out), before, 'still no file changed')
     fails(1, 'big.yaml', write(f'{folder}/big.yaml', SPEC + '#' * (1 << 20)))
     fails(1, '/dev/zero', '/dev/zero')

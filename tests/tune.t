@@ -91,7 +91,7 @@ for passes, planned in ((1, [['d_gz', 'd_x', 'd_y', 'd_w']]), (2, [['d_gz'], ['d
     tuned = Generated(f'{{sm_90: {{passes: {passes}}}}}', kernels='[double_backward]')
     equal([sorted(outputs) for outputs in tuned.planned('outputs')], [sorted(outputs) for outputs in planned],
           f'passes: {passes} is planned')
-    equal(len(tuned.found(r'nodes\s*\?\s*(\w+)<')), passes, f'passes: {passes}: so many kernels are launched')
+    equal(len(tuned.found(r'nodes\s*\?\s*code::(\w+)<')), passes, f'passes: {passes}: so many kernels are launched')
 
 knobs = '{sm_80: {stages: 2, channels: 1}}'
 equal(Generated(knobs).code(), free.code(), "another architecture's knobs change nothing")

@@ -11,7 +11,10 @@
 
 #include "cli/options.h"
 #include "cli/print.h"
+#include "emit/backend.h"
 #include "emit/emitter.h"
+#include "schedule/check.h"
+#include "schedule/cover.h"
 #include "spec/spec.h"
 
 #include <stdio.h>
@@ -123,9 +126,9 @@ static void backends(void **state)
 static void words(void **state)
 {
     (void)state;
-    for (int i = 0; i < emitter_count + report_count; i++) {
+    for (int i = 0; i < emitter_count + print_count; i++) {
         bool emit = i < emitter_count;
-        const char *word = emit ? emitter_table[i].word : report_table[i - emitter_count].word;
+        const char *word = emit ? emitter_table[i].word : print_table[i - emitter_count].word;
         char *argv[] = {"cgtpgen", "spec", arena_printf(&arena, "--%s=%s", emit ? "emit" : "print", word),
                         NULL};
         struct text error = {.arena = &arena};
@@ -205,8 +208,13 @@ static int emit(const struct device *d, const char *tune, struct output_file **f
     for (int b = 0; b < backend_count; b++)
         if (strcmp(backend_table[b]->name, d->backend) == 0)
             backend = backend_table[b];
-    struct plan *plan = plan_build(&arena, problem, form);
-    return emit_files(&arena, program_build(&arena, backend, d, plan), (1u << emitter_count) - 1, file);
+    const struct plan *plan = plan_build(&arena, problem, form);
+    const struct target target = {d, backend->evaluations};
+    const struct schedules *all = schedules_build(&arena, plan, &target);
+    struct text wrong = {.arena = &arena};
+    if (schedules_check(&arena, all, &wrong))
+        fail_msg("%s %s: %s", d->name, tune, text_string(&wrong));
+    return emit_files(&arena, backend, all, (1u << emitter_count) - 1, file);
 }
 
 /* For each device all files are emitted, each under a name of its own, at either end of each knob's range

@@ -81,6 +81,8 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
     struct diag diag = {.file = product->shown, .source = source, .source_size = size, .out = {.arena = a}};
     struct form *form = NULL;
     struct spec *spec = spec_read(a, &diag);
+    if (spec && has(options->dump, DUMP_SPEC))
+        spec_print(&dump, spec);
     struct problem *problem = spec ? problem_build(a, wigner, spec, &diag) : NULL;
     if (problem) {
         if (has(options->dump, DUMP_PROBLEM))
@@ -98,8 +100,10 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         struct schedules *all = schedules_build(a, plan, &target);
         all->mutation = mutation;
         product->schedules = all;
-        if (has(options->dump, DUMP_PLAN))
+        if (has(options->dump, DUMP_SCHEDULES))
             schedules_print(&dump, all);
+        if (has(options->dump, DUMP_CODE))
+            schedules_dump(&dump, all);
         struct text wrong = {.arena = a};
         if (schedules_check(a, all, &wrong)) {
             text_printf(&dump, "%s: the plan is wrong; please report this:\n%s", product->shown,
@@ -121,8 +125,20 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
     return form ? EXIT_OK : EXIT_SPEC;
 }
 
-/* Two specs must not generate the same file; a name can also begin with another: a + b_forward, a_b +
+/* A symbol that both products define; NULL: none. A name can begin with another: a + b_forward, a_b +
  * forward. */
+static const char *common_symbol(struct arena *a, const struct product *p, const struct product *q)
+{
+    const char **one, **other;
+    int n = emit_symbols(a, p->schedules->plan, &one), m = emit_symbols(a, q->schedules->plan, &other);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            if (!strcmp(one[i], other[j]))
+                return one[i];
+    return NULL;
+}
+
+/* Two specs must not define the same symbol or generate the same file. */
 static enum exit_status check_collisions(struct arena *a, const struct product *product, int count)
 {
     for (int later = 1; later < count; later++)
@@ -132,6 +148,9 @@ static enum exit_status check_collisions(struct arena *a, const struct product *
             if (!strcmp(p->schedules->plan->problem->spec->name, q->schedules->plan->problem->spec->name))
                 diag_error(&diag, (struct pos){0}, "the name '%s' is that of %s too",
                            q->schedules->plan->problem->spec->name, p->shown);
+            const char *symbol = diag.errors ? NULL : common_symbol(a, p, q);
+            if (symbol)
+                diag_error(&diag, (struct pos){0}, "it defines %s, and so does %s", symbol, p->shown);
             for (int i = 0; i < p->files && !diag.errors; i++)
                 for (int j = 0; j < q->files && !diag.errors; j++)
                     if (!strcmp(p->output[i].path, q->output[j].path))

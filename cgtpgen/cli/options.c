@@ -23,7 +23,8 @@ const char options_help[] =
     "  -MF FILE          the dependency file (default: DIR/NAME.d for each spec; -: standard output)\n"
     "  -MT TARGET        name TARGET in it instead of the generated files; may be repeated\n"
     "  -MP               add an empty rule for each spec\n"
-    "  -d LETTERS        dump to standard error: p problem, f form, l plan, m memory\n"
+    "  -d LETTERS        dump to standard error: s spec, p problem, f form, l plan,\n"
+    "                    e schedules, c code of paths, m memory\n"
     "  --help, --version\n"
     "\n"
     "Exit status: 0 all right, 1 a spec is wrong, 2 the command line is wrong, 3 --check found differences,\n"
@@ -69,7 +70,7 @@ static const struct {
     [OPTION_VERSION] = {"--version", false, true},
 };
 
-static const char dump_letter[DUMP_COUNT + 1] = "pflm";
+static const char dump_letter[DUMP_COUNT + 1] = "spflecm";
 
 static void put_suggestion(struct text *error, const char *word, const char *const *words, int count)
 {

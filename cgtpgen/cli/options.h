@@ -12,7 +12,16 @@
 enum exit_status { EXIT_OK, EXIT_SPEC, EXIT_USAGE, EXIT_STALE, EXIT_IO, EXIT_INTERNAL };
 
 /* Bits of options.dump: 1 << one of these. */
-enum dump_kind { DUMP_PROBLEM, DUMP_FORM, DUMP_PLAN, DUMP_MEMORY, DUMP_COUNT };
+enum dump_kind {
+    DUMP_SPEC,
+    DUMP_PROBLEM,
+    DUMP_FORM,
+    DUMP_PLAN,
+    DUMP_SCHEDULES,
+    DUMP_CODE,
+    DUMP_MEMORY,
+    DUMP_COUNT
+};
 
 enum action { ACTION_GENERATE, ACTION_HELP, ACTION_VERSION };
 

@@ -1,5 +1,6 @@
 /* abi.c - what every backend emits alike: banner, header, descriptor, prototypes. */
 #include "emit/emit.h"
+#include "emit/emitter.h"
 #include "schedule/index_words.h"
 
 #include <string.h>
@@ -147,9 +148,10 @@ void emit_prototype(struct text *out, const struct plan *plan, const struct kern
     size_t indent = line.n;
     parameter(out, &line, indent, emit_items_parameter(plan), ",");
     for (int i = 0; i < f->inputs; i++)
-        parameter(out, &line, indent, arena_printf(out->arena, "const %s *%s", real, f->input[i].name), ",");
+        parameter(out, &line, indent, arena_printf(out->arena, "const %s *%s", real, f->input[i].symbol),
+                  ",");
     for (int o = 0; o < f->outputs; o++)
-        parameter(out, &line, indent, arena_printf(out->arena, "%s *%s", real, f->output[o].name), ",");
+        parameter(out, &line, indent, arena_printf(out->arena, "%s *%s", real, f->output[o].symbol), ",");
     parameter(out, &line, indent, "void *workspace", ",");
     parameter(out, &line, indent, "size_t workspace_bytes", ",");
     parameter(out, &line, indent, "cgtp_stream stream", ")");
@@ -160,6 +162,19 @@ void emit_workspace_prototype(struct text *out, const struct plan *plan, const s
 {
     text_printf(out, "size_t %s_%s_workspace(%s)", plan->problem->spec->name, f->name,
                 emit_items_parameter(plan));
+}
+
+int emit_symbols(struct arena *a, const struct plan *plan, const char ***symbols)
+{
+    const char *name = plan->problem->spec->name;
+    const char **symbol = *symbols = NEW_ARRAY(a, const char *, 2 * plan->kernels + 1);
+    int n = 0;
+    symbol[n++] = arena_printf(a, "%s_product", name);
+    for (int k = 0; k < plan->kernels; k++) {
+        symbol[n++] = arena_printf(a, "%s_%s", name, plan->kernel[k].form->name);
+        symbol[n++] = arena_printf(a, "%s_%s_workspace", name, plan->kernel[k].form->name);
+    }
+    return n;
 }
 
 /* ---- launchers ---- */
@@ -210,7 +225,7 @@ void emit_checks(struct text *out, const struct plan *plan, const struct kernel_
     for (int i = 0; i < f->inputs + f->outputs; i++) {
         enum slot slot = i < f->inputs ? f->input[i].slot : f->output[i - f->inputs].slot;
         text_printf(out, "    if ((status = cgtp_check_array(%s, %s, %lld)))\n        return status;\n",
-                    i < f->inputs ? f->input[i].name : f->output[i - f->inputs].name,
+                    i < f->inputs ? f->input[i].symbol : f->output[i - f->inputs].symbol,
                     source_rows(plan, s->index[slot]), (long long)plan->problem->dim[slot]);
     }
 }
@@ -279,17 +294,47 @@ static void header_kernel(struct text *out, const struct plan *plan, const struc
     text_printf(out, ";\n\n");
 }
 
+/* Headers without a folder that C, POSIX, glibc, C++ and CUDA have for <..>. */
+static const char system_headers[] =
+    " aio alloca argp assert byteswap complex cpio crypt ctype cublas_v2 cuda cuda_bf16 cuda_fp16 "
+    "cuda_runtime cuda_runtime_api dirent dlfcn elf endian err errno error execinfo fcntl features "
+    "fenv float fmtmsg fnmatch ftw getopt glob grp iconv inttypes iso646 langinfo libgen limits link "
+    "locale malloc math math_constants memory monetary mqueue ndbm netdb nl_types omp poll printf "
+    "pthread pwd regex sched search semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool "
+    "stdckdint stddef stdbit stdint stdio stdlib stdnoreturn string strings stropts sysexits syslog "
+    "tar termios tgmath thread threads time uchar ucontext ulimit unistd utime utmpx values "
+    "vector_types wait wchar wctype wordexp xlocale ";
+
+/* The guard. A header that has a system header's name stands before it for <..>, too, where its folder is
+ * searched: it reads that one first. What reads it so may be cgtp.h, whose types the rest needs: then that
+ * waits. */
+static void header_guard(struct text *out, const char *name)
+{
+    const char *word = arena_printf(out->arena, " %s ", name);
+    if (strstr(system_headers, word))
+        text_printf(out,
+                    "/* <%s.h> is the system's header: it comes first. */\n"
+                    "#ifdef __has_include_next\n#pragma GCC system_header\n#if "
+                    "__has_include_next(<%s.h>)\n#include_next <%s.h>\n#endif\n"
+                    "#endif\n\n#if !defined CGTP_PRODUCT_%s_H && (!defined CGTP_H || defined CGTP_ABI)\n",
+                    name, name, name, name);
+    else
+        text_printf(out, "#ifndef CGTP_PRODUCT_%s_H\n", name);
+    text_printf(out, "#define CGTP_PRODUCT_%s_H\n\n", name);
+}
+
 void emit_header(struct text *out, const struct plan *plan)
 {
     const struct problem *p = plan->problem;
     const char *name = p->spec->name;
     emit_banner(out, plan, "C interface");
+    header_guard(out, name);
     text_printf(out,
-                "#ifndef CGTP_%s_H\n#define CGTP_%s_H\n\n#include \"cgtp.h\"\n\n"
+                "#include \"cgtp.h\"\n\n"
                 "#if CGTP_ABI != 1\n#error \"%s was generated for cgtp runtime ABI 1; regenerate it, or use "
                 "that runtime\"\n#endif\n\n"
                 "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
-                name, name, name);
+                name);
     text_printf(out,
                 "/* Arrays are row-major, %s; a row holds the segments of its irreps one after the other, a "
                 "segment its channels,\n"
@@ -322,10 +367,10 @@ void emit_header(struct text *out, const struct plan *plan)
 
 /* ---- descriptor ---- */
 
-static void arguments(struct text *out, const struct kernel_form *f, bool inputs)
+static void arguments(struct text *out, const struct kernel_form *f, int number, bool inputs)
 {
     int n = inputs ? f->inputs : f->outputs;
-    text_printf(out, "static const cgtp_argument %s_%s[] = {\n", f->name, inputs ? "inputs" : "outputs");
+    text_printf(out, "static const cgtp_argument %s_%d[] = {\n", inputs ? "inputs" : "outputs", number);
     for (int i = 0; i < n; i++) {
         enum slot s = inputs ? f->input[i].slot : f->output[i].slot;
         text_printf(out, "    {\"%s\", %s, %d},\n", inputs ? f->input[i].name : f->output[i].name,
@@ -334,20 +379,20 @@ static void arguments(struct text *out, const struct kernel_form *f, bool inputs
     text_printf(out, "};\n\n");
 }
 
-static void wrappers(struct text *out, const struct plan *plan, const struct kernel_form *f)
+static void wrappers(struct text *out, const struct plan *plan, const struct kernel_form *f, int number)
 {
     const struct spec *s = plan->problem->spec;
-    const bool batch = !spec_is_graph(s);
-    const char *argument = batch ? "((const cgtp_graph *)graph)->items" : "graph";
+    const bool plain = !spec_is_graph(s);
+    const char *argument = plain ? "((const cgtp_graph *)graph)->items" : "graph";
     text_printf(
-        out, "static size_t %s_workspace(const void *graph)\n{\n    return %s%s_%s_workspace(%s)%s;\n}\n\n",
-        f->name, batch ? "graph ? " : "", s->name, f->name, argument, batch ? " : 0" : "");
+        out, "static size_t workspace_%d(const void *graph)\n{\n    return %s%s_%s_workspace(%s)%s;\n}\n\n",
+        number, plain ? "graph ? " : "", s->name, f->name, argument, plain ? " : 0" : "");
     text_printf(out,
-                "static cgtp_status %s_run(const void *graph, const void *const *input, void *const *output, "
+                "static cgtp_status run_%d(const void *graph, const void *const *input, void *const *output, "
                 "void *ws,\n"
                 "    size_t ws_bytes, cgtp_stream stream)\n{\n",
-                f->name);
-    if (batch)
+                number);
+    if (plain)
         text_printf(out, "    if (!graph)\n        return CGTP_NULL_POINTER;\n");
     text_printf(out, "    return %s_%s(%s,\n", s->name, f->name, argument);
     for (int i = 0; i < f->inputs + f->outputs; i++)
@@ -372,16 +417,16 @@ void emit_descriptor(struct text *out, const struct schedules *all, const char *
     text_printf(out, "#include \"%s.h\"\n\n", s->name);
     for (int k = 0; k < plan->kernels; k++) {
         const struct kernel_form *f = plan->kernel[k].form;
-        arguments(out, f, true);
-        arguments(out, f, false);
-        wrappers(out, plan, f);
+        arguments(out, f, k, true);
+        arguments(out, f, k, false);
+        wrappers(out, plan, f, k);
     }
     text_printf(out, "static const cgtp_kernel kernels[] = {\n");
     for (int k = 0; k < plan->kernels; k++) {
         const struct kernel_plan *q = &plan->kernel[k];
-        const char *n = q->form->name;
-        text_printf(out, "    {\"%s\", %d, %d, %s_inputs, %s_outputs, %.0f, %.0f, %s_workspace, %s_run},\n",
-                    n, q->form->inputs, q->form->outputs, n, n, q->bytes_least, all->kernel[k].flops, n, n);
+        text_printf(out, "    {\"%s\", %d, %d, inputs_%d, outputs_%d, %.0f, %.0f, workspace_%d, run_%d},\n",
+                    q->form->name, q->form->inputs, q->form->outputs, k, k, q->bytes_least,
+                    all->kernel[k].flops, k, k);
     }
     text_printf(out, "};\n\n");
     if (p->paths) {

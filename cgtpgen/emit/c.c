@@ -25,7 +25,7 @@ static void emit_workspace(struct source *w)
     text_printf(
         w->out,
         "/* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. "
-        "*/\nstatic size_t lay_out(%s, int64_t parts, struct launch *l, char *base)\n{\n",
+        "*/\nstatic size_t layout(%s, int64_t parts, struct launch *l, char *base)\n{\n",
         emit_items_parameter(w->plan));
     if (!emit_sized(w))
         text_printf(w->out, "    (void)%s;\n", items);
@@ -33,8 +33,8 @@ static void emit_workspace(struct source *w)
     text_printf(w->out, "}\n\n");
     emit_workspace_prototype(w->out, w->plan, w->form);
     text_printf(w->out, w->graph
-                            ? "\n{\n    return graph ? lay_out(graph, cgtp_threads(), NULL, NULL) : 0;\n}\n\n"
-                            : "\n{\n    return lay_out(items, cgtp_threads(), NULL, NULL);\n}\n\n");
+                            ? "\n{\n    return graph ? layout(graph, cgtp_threads(), NULL, NULL) : 0;\n}\n\n"
+                            : "\n{\n    return layout(items, cgtp_threads(), NULL, NULL);\n}\n\n");
 }
 
 static void emit_launcher(struct source *w)
@@ -46,20 +46,19 @@ static void emit_launcher(struct source *w)
     text_printf(w->out, "    struct launch l = {.%s = %s", items, items);
     for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
         const char *name =
-            i < w->form->inputs ? w->form->input[i].name : w->form->output[i - w->form->inputs].name;
+            i < w->form->inputs ? w->form->input[i].symbol : w->form->output[i - w->form->inputs].symbol;
         text_printf(w->out, ", .%s = %s", name, name);
     }
-    text_printf(
-        w->out,
-        "};\n"
-        "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n"
-        "    if (!workspace || workspace_bytes < lay_out(%s, 1, NULL, NULL))\n"
-        "        return CGTP_WORKSPACE;\n"
-        "    int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */\n"
-        "    while (parts > 1 && workspace_bytes < lay_out(%s, parts, NULL, NULL))\n        parts--;\n"
-        "    lay_out(%s, parts, &l, workspace);\n"
-        "    (void)stream;\n",
-        items, items, items);
+    text_printf(w->out,
+                "};\n"
+                "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n"
+                "    if (!workspace || workspace_bytes < layout(%s, 1, NULL, NULL))\n"
+                "        return CGTP_WORKSPACE;\n"
+                "    int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */\n"
+                "    while (parts > 1 && workspace_bytes < layout(%s, parts, NULL, NULL))\n        parts--;\n"
+                "    layout(%s, parts, &l, workspace);\n"
+                "    (void)stream;\n",
+                items, items, items);
     emit_launches(w);
     text_printf(w->out, "    return CGTP_OK;\n}\n");
 }

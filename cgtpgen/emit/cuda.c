@@ -1,8 +1,9 @@
 /* cuda.c - the CUDA backend: one source file per kernel.
  *
  * A file holds, in this order: banner with the plan, the arrays of a launch, the device code of each
- * schedule, then the workspace and the launcher. It contains neither inline assembly nor launch syntax: those
- * are in runtime/cgtp_cuda.h.
+ * schedule, then the workspace and the launcher. The device code is in a namespace of its own: a kernel may
+ * have the name of another product's function, which the header declares. It contains neither inline assembly
+ * nor launch syntax: those are in runtime/cgtp_cuda.h.
  */
 #include "emit/backend.h"
 #include "emit/emit.h"
@@ -19,7 +20,7 @@ static const char *pointers(const struct source *w, bool outputs)
     int n = outputs ? w->form->outputs : w->form->inputs;
     for (int i = 0; i < n; i++)
         text_printf(&list, "%s*%s", i ? ", " : "",
-                    outputs ? w->form->output[i].name : w->form->input[i].name);
+                    outputs ? w->form->output[i].symbol : w->form->input[i].symbol);
     return text_string(&list);
 }
 
@@ -49,7 +50,7 @@ static void emit_workspace(struct source *w)
     const struct areas all = emit_areas(w);
     bool sized = emit_sized(w);
     line(o, "/* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */");
-    line(o, "static size_t lay_out(%s%s, launch &%s, void *base)",
+    line(o, "static size_t layout(%s%s, launch &%s, void *base)",
          !w->graph          ? "int64_t "
          : w->spec->index64 ? "const cgtp_graph64 *"
                             : "const cgtp_graph *",
@@ -70,7 +71,7 @@ static void emit_workspace(struct source *w)
     text_printf(w->out, "\n");
     line(o, "{");
     line(o, "launch l;");
-    line(o, "return %s ? lay_out(%s, l, NULL) : 0;", w->graph ? "graph" : "items >= 0", items);
+    line(o, "return %s ? layout(%s, l, NULL) : 0;", w->graph ? "graph" : "items >= 0", items);
     line(o, "}");
     blank(o);
 }
@@ -102,7 +103,7 @@ static void emit_cuda_checks(struct source *w)
         bool input = i < w->form->inputs;
         enum slot slot = input ? w->form->input[i].slot : w->form->output[i - w->form->inputs].slot;
         text_printf(&arrays, "%s{%s, %s, %lld}", i ? ", " : "",
-                    input ? w->form->input[i].name : w->form->output[i - w->form->inputs].name,
+                    input ? w->form->input[i].symbol : w->form->output[i - w->form->inputs].symbol,
                     source_rows(w->plan, source_index(w, slot)), source_dim(w, slot));
     }
     line(o, "const cgtp_array arrays[] = {%s};", text_string(&arrays));
@@ -120,12 +121,13 @@ static void emit_launcher(struct source *w)
     struct text list = {.arena = w->arena};
     for (int i = 0; i < w->form->inputs + w->form->outputs; i++)
         text_printf(&list, ", %s",
-                    i < w->form->inputs ? w->form->input[i].name : w->form->output[i - w->form->inputs].name);
+                    i < w->form->inputs ? w->form->input[i].symbol
+                                        : w->form->output[i - w->form->inputs].symbol);
     struct out out = {.text = w->out, .depth = 1}, *o = &out;
     line(o, "launch l = {%s%s};", w->graph ? "*graph" : "items", text_string(&list));
     line(o, "if ((uintptr_t)workspace %% 16)");
     line(o, "return CGTP_MISALIGNED;");
-    line(o, "if (!workspace || workspace_bytes < lay_out(%s, l, workspace))", items);
+    line(o, "if (!workspace || workspace_bytes < layout(%s, l, workspace))", items);
     line(o, "return CGTP_WORKSPACE;");
     emit_launches(w);
     text_printf(w->out, "    return CGTP_OK;\n}\n");
@@ -194,7 +196,9 @@ static void emit_kernel(struct text *out, const struct schedules *all, const str
     emit_plan(&w);
     emit_includes(&w);
     emit_launch_struct(&w);
+    text_printf(out, "namespace code\n{\n\n");
     emit_schedules(&w, "constexpr");
+    text_printf(out, "} // namespace code\n\n");
     emit_workspace(&w);
     emit_launcher(&w);
 }

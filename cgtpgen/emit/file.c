@@ -14,9 +14,9 @@ void emit_launch_fields(struct source *w)
 {
     const struct areas all = emit_areas(w);
     for (int i = 0; i < w->form->inputs; i++)
-        text_printf(w->out, "    const real *%s;\n", w->form->input[i].name);
+        text_printf(w->out, "    const real *%s;\n", w->form->input[i].symbol);
     for (int o = 0; o < w->form->outputs; o++)
-        text_printf(w->out, "    real *%s;\n", w->form->output[o].name);
+        text_printf(w->out, "    real *%s;\n", w->form->output[o].symbol);
     for (int i = 0; i < all.n; i++)
         text_printf(w->out, "    %s *%s;\n", all.area[i].type, all.area[i].name);
 }

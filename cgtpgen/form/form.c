@@ -22,10 +22,16 @@ struct draft {
     struct form_output *output;
 };
 
+const char *form_symbol(struct arena *a, const char *name)
+{
+    return arena_printf(a, "%s_", name);
+}
+
 static int add_input(struct draft *d, const char *name, enum slot slot, bool tangent)
 {
     d->input = arena_grow(d->arena, d->input, d->inputs, &d->input_capacity, sizeof *d->input);
-    d->input[d->inputs] = (struct form_argument){.name = name, .slot = slot, .tangent = tangent};
+    d->input[d->inputs] = (struct form_argument){
+        .name = name, .symbol = form_symbol(d->arena, name), .slot = slot, .tangent = tangent};
     return d->inputs++;
 }
 
@@ -33,7 +39,7 @@ static struct form_output *add_output(struct draft *d, const char *name, enum sl
 {
     d->output = arena_grow(d->arena, d->output, d->outputs, &d->output_capacity, sizeof *d->output);
     struct form_output *o = &d->output[d->outputs++];
-    *o = (struct form_output){.name = name, .slot = slot};
+    *o = (struct form_output){.name = name, .symbol = form_symbol(d->arena, name), .slot = slot};
     o->term = NEW_ARRAY(d->arena, struct form_term, most_terms);
     return o;
 }
@@ -221,53 +227,6 @@ static void choose_outputs(struct draft *d, const struct spec_kernel *k, struct 
     }
 }
 
-/* Names that generated functions use for their other parameters and for variables. */
-static const char *const reserved[] = {
-    "a",      "add_up",    "at",
-    "base",   "begin",     "continued",
-    "count",  "division",  "done",
-    "e",      "edge",      "end",
-    "ends",   "error",     "exchange",
-    "first",  "free",      "from",
-    "full",   "given",     "graph",
-    "group",  "i",         "index",
-    "item",   "items",     "j",
-    "keep",   "l",         "lane",
-    "launch", "lda",       "ldb",
-    "ldg",    "ldw",       "leave",
-    "load",   "loaded",    "n",
-    "node",   "nodes",     "other",
-    "part",   "parts",     "piece",
-    "r",      "range",     "ranges",
-    "real",   "receiver",  "ring",
-    "row",    "scratch",   "segment",
-    "sender", "senders",   "shared",
-    "slot",   "stage",     "status",
-    "stream", "sum",       "to",
-    "total",  "u",         "warp",
-    "work",   "workspace", "workspace_bytes",
-};
-
-/* Endings of names that are made of an argument's. */
-static const char *const reserved_ending[] = {"_t",     "_v",     "_at",     "_row", "_parts",
-                                              "_edges", "_error", "_gather", "_sum", "_stage"};
-
-static void check_name(const char *name, struct pos pos, struct diag *diag)
-{
-    size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        if (strcmp(name, reserved[i]) == 0)
-            diag_error(diag, pos, "'%s' is the name of another parameter of the generated functions", name);
-    for (size_t i = 0; i < sizeof reserved_ending / sizeof *reserved_ending; i++) {
-        size_t ending = strlen(reserved_ending[i]);
-        if (length > ending && strcmp(name + length - ending, reserved_ending[i]) == 0)
-            diag_error(diag, pos, "names that end in %s are the generated functions' own",
-                       reserved_ending[i]);
-    }
-    if (name[length - 1] >= '0' && name[length - 1] <= '9')
-        diag_error(diag, pos, "names that end in a digit are the generated functions' own");
-}
-
 static int input_named(const struct draft *d, const char *name)
 {
     for (int i = 0; i < d->inputs; i++)
@@ -286,7 +245,6 @@ static void declare_inputs(struct draft *d, const struct spec_kernel *k, bool we
     add_input(d, "gz", SLOT_G, false);
     for (int i = 0; i < k->arguments; i++) {
         const struct spec_argument *s = &k->argument[i];
-        check_name(s->name, s->pos, diag);
         if (input_named(d, s->name) >= 0)
             diag_error(diag, s->pos, "'%s' is already an argument; x, y, w and gz need no declaration",
                        s->name);
@@ -360,7 +318,6 @@ static struct draft spelled(struct arena *a, const struct spec_kernel *k, bool w
     declare_inputs(&d, k, weights, diag);
     for (int o = 0; o < k->outputs; o++) {
         const struct spec_output *s = &k->output[o];
-        check_name(s->name, s->pos, diag);
         if (input_named(&d, s->name) >= 0)
             diag_error(diag, s->pos, "output '%s' has the name of an argument", s->name);
         struct form_output *out = add_output(&d, s->name, s->terms ? s->term[0].target : SLOT_G, s->terms);

@@ -28,7 +28,8 @@ struct lineage {
 
 /* An input array of a kernel. */
 struct form_argument {
-    const char *name;
+    const char *name;   /* as in the spec */
+    const char *symbol; /* in emitted code: see form_symbol */
     enum slot slot;
     bool tangent; /* a tangent or cotangent of the slot, not its primal value */
     struct lineage lineage;
@@ -42,9 +43,9 @@ struct form_term {
 };
 
 struct form_output {
-    const char *name;
-    enum slot slot; /* the target of all its terms */
-    int terms;      /* distinct; may be 0: the output is then zero */
+    const char *name, *symbol; /* as an argument's */
+    enum slot slot;            /* the target of all its terms */
+    int terms;                 /* distinct; may be 0: the output is then zero */
     struct form_term *term;
     struct lineage lineage;
 };
@@ -61,6 +62,11 @@ struct form {
     int kernels;
     struct kernel_form *kernel;
 };
+
+/* What an argument or output is called in emitted code: x_. What is derived from it there is that and a word
+ * without underscores that begins with a letter, x_c0 or x_out; nothing else has such a name, so names of
+ * specs meet neither keywords and macros nor the emitter's names and the runtime's (tests/names.t). */
+const char *form_symbol(struct arena *, const char *name);
 
 /* Derives the kernels that the spec asks for. Returns NULL when one is wrong; diag says what. */
 struct form *form_build(struct arena *, const struct problem *, struct diag *);

@@ -83,6 +83,9 @@ static inline int code_number(int value)
 double code_flops(struct code_count);
 int code_instructions(struct code_count);
 
+/* A node per line. */
+void code_dump(struct text *, const struct code *);
+
 /* ---- wrong on purpose (mutate.c) ---- */
 
 /* Mutants are numbered from 1 on in the order in which the files' codes are written. */

@@ -32,7 +32,7 @@ static struct recipe_input *kernel_inputs(struct arena *a, const struct kernel_f
 {
     struct recipe_input *in = NEW_ARRAY(a, struct recipe_input, k->inputs + more + 1);
     for (int i = 0; i < k->inputs; i++)
-        in[i] = (struct recipe_input){role_of(v, k->input[i].slot), k->input[i].name, i};
+        in[i] = (struct recipe_input){role_of(v, k->input[i].slot), k->input[i].symbol, i};
     return in;
 }
 
@@ -48,7 +48,7 @@ static void diagonal(struct arena *a, const struct problem *problem, const struc
         q->term = NEW_ARRAY(a, struct recipe_term, o->terms);
         q->terms = applicable(k, d->output[i], p, v, q->term);
         q->role = role_of(v, o->slot);
-        q->name = o->name;
+        q->name = o->symbol;
         q->source = d->output[i];
         /* each path has its own weights: an item's are written once */
         q->assign = o->slot == SLOT_W && problem->spec->index[SLOT_W] == INDEX_ITEM;
@@ -139,7 +139,7 @@ static void contracted(struct arena *a, const struct kernel_form *k, const struc
                 term[t].input[ROLE_W] = -1;
                 term[t].input[ROLE_G] = k->inputs + number;
             }
-            back[backs++] = (struct recipe_request){role, o->name, d->output[i], false, n, term};
+            back[backs++] = (struct recipe_request){role, o->symbol, d->output[i], false, n, term};
         }
     }
     if (v->ts) {

@@ -61,6 +61,9 @@ struct demand {
 const struct demand *demand_build(struct arena *, const struct plan *, const struct kernel_plan *,
                                   int outputs, const int *output, const bool *takes);
 
+/* The code of each of its paths. */
+void demand_dump(struct text *, const struct demand *);
+
 /* Its output number i. */
 const struct form_output *demand_output(const struct demand *, int i);
 

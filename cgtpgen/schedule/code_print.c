@@ -64,7 +64,7 @@ static const char *local_name(const struct code_printer *p, const struct code_no
 {
     struct arena *a = p->out->arena;
     if (n->letter == 'f')
-        return arena_printf(a, "%s_f%d", p->code->recipe->input[n->number].name, n->component);
+        return arena_printf(a, "%sf%d", p->code->recipe->input[n->number].name, n->component);
     if (n->letter)
         return arena_printf(a, "%c%d_%d", n->letter, n->number, n->component);
     return arena_printf(a, "s%d_0", (*passing)++);
@@ -77,7 +77,7 @@ static const char *leaf_name(const struct code_printer *p, const struct code_nod
         return constant_name(p->constants, p->code->constant[n->a]);
     if (n->a >= r->inputs || (p->in_place && p->in_place[n->a]))
         return p->place(p->context, n->a, n->b);
-    return arena_printf(p->out->arena, "%s_%d", r->input[n->a].name, n->b);
+    return arena_printf(p->out->arena, "%sc%d", r->input[n->a].name, n->b);
 }
 
 void code_printer_begin(struct code_printer *p)

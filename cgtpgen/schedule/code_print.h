@@ -1,6 +1,6 @@
 /* code_print.h - code (plan/code.h) as text, in C that every backend shares.
  *
- * A value that several need is a local constant, named after what it is: x_1 is component 1 of input x, y_f3
+ * A value that several need is a local constant, named after what it is: x_c1 is component 1 of input x, y_f3
  * form 3 of input y, u0_1 component 1 of the recipe's product U number 0, s2_0 a passing value. All others
  * stand where they are used, and sums of products are written as such.
  */

@@ -76,25 +76,34 @@ void emit_call(struct text *out, int indent, const char *function, int n, const 
     text_printf(out, ");\n");
 }
 
+void product_functions_begin(struct arena *a, struct product_functions **all)
+{
+    if (!*all) {
+        *all = NEW(a, struct product_functions);
+        (*all)->arena = a;
+    }
+    (*all)->first = (*all)->n;
+}
+
 const struct product_function *product_function_for(struct product_functions *all, const struct recipe *r,
-                                                    const char *suffix, const struct path_plan *e)
+                                                    const struct path_plan *e)
 {
     bool weight_strided = e->weight_strided && e->path->weighted;
-    for (int i = 0; i < all->n; i++) {
+    for (int i = all->first; i < all->n; i++) {
         const struct product_function *f = &all->function[i];
         if (f->recipe == r && f->matrix == e->matrix && f->strided == e->strided &&
             f->elementwise == e->elementwise && f->weight_strided == weight_strided)
             return f;
     }
-    char *base = arena_printf(all->arena, "%s_%d_%d_%d%s%s", mode_table[e->path->mode].c_name, e->path->l1,
-                              e->path->l2, e->path->l3, suffix, e->path->weighted ? "" : "_unweighted");
+    char *base = arena_printf(all->arena, "%s_%d_%d_%d", mode_table[e->path->mode].c_name, e->path->l1,
+                              e->path->l2, e->path->l3);
     int same = 1;
     for (int i = 0; i < all->n; i++)
         same += strcmp(all->function[i].base, base) == 0;
     all->function = arena_grow(all->arena, all->function, all->n, &all->capacity, sizeof *all->function);
     all->function[all->n] =
         (struct product_function){base,
-                                  same > 1 ? arena_printf(all->arena, "%s_v%d", base, same) : base,
+                                  same > 1 ? arena_printf(all->arena, "%s_%d", base, same) : base,
                                   r,
                                   e->matrix,
                                   e->elementwise,

@@ -20,22 +20,25 @@ void emit_call(struct text *, int indent, const char *function, int n, const cha
 
 /* A function emitted once and called for every path with the same recipe and matrix. */
 struct product_function {
-    const char *base, *name; /* name is base, or base_v2, .. where several functions share it */
+    const char *base, *name; /* uvu_0_1_1; where several functions share it, the others uvu_0_1_1_2, .. */
     const struct recipe *recipe;
     const struct matrix *matrix;
     bool elementwise, strided, weight_strided;
 };
 
-/* The functions of one file; zero-initialise and set the arena. */
+/* The functions of one file; zero-initialise and set the arena. Those from `first` on are the current
+ * schedule's. */
 struct product_functions {
     struct arena *arena;
-    int n, capacity;
+    int first, n, capacity;
     struct product_function *function;
 };
 
-/* The function for a path by a recipe, new or known; its name is made of mode, l's and `suffix`. Valid until
- * the next call. */
+/* The function for a path by a recipe, new or known. Valid until the next call. */
 const struct product_function *product_function_for(struct product_functions *, const struct recipe *,
-                                                    const char *suffix, const struct path_plan *);
+                                                    const struct path_plan *);
+
+/* Begins the functions of a schedule, of a file (NULL: its first). */
+void product_functions_begin(struct arena *, struct product_functions **);
 
 #endif

@@ -10,6 +10,9 @@ void schedules_print(struct text *, const struct schedules *);
 /* The schedules of one kernel. */
 void kernel_schedule_print(struct text *, const struct kernel_schedule *);
 
+/* The code of every path of every schedule, a node per line. */
+void schedules_dump(struct text *, const struct schedules *);
+
 /* A JSON list of the kernel's schedules. */
 void kernel_schedule_json(struct text *, const struct plan *, const struct kernel_schedule *);
 

@@ -87,6 +87,16 @@ void schedules_print(struct text *out, const struct schedules *all)
     }
 }
 
+void schedules_dump(struct text *out, const struct schedules *all)
+{
+    for (int k = 0; k < all->plan->kernels; k++)
+        for (int s = 0; s < all->kernel[k].schedules; s++) {
+            text_printf(out, "kernel %s, %s: code\n", all->kernel[k].kernel->form->name,
+                        all->kernel[k].schedule[s].name);
+            demand_dump(out, all->kernel[k].schedule[s].demand);
+        }
+}
+
 /* ---- JSON ---- */
 
 static void json_schedule(struct text *out, const struct schedule *s)

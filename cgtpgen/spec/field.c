@@ -3,37 +3,6 @@
 
 #include <string.h>
 
-/* Words that cannot name a function's parameter in a header that C, C++ and CUDA read. */
-static const char *const reserved_words[] = {
-    "alignas",       "alignof",     "and",          "and_eq",
-    "asm",           "auto",        "bitand",       "bitor",
-    "blockDim",      "blockIdx",    "bool",         "break",
-    "case",          "catch",       "char",         "char16_t",
-    "char32_t",      "char8_t",     "class",        "co_await",
-    "co_return",     "co_yield",    "compl",        "concept",
-    "const",         "const_cast",  "consteval",    "constexpr",
-    "constinit",     "continue",    "decltype",     "default",
-    "delete",        "do",          "double",       "dynamic_cast",
-    "else",          "enum",        "explicit",     "export",
-    "extern",        "false",       "float",        "for",
-    "friend",        "goto",        "gridDim",      "if",
-    "inline",        "int",         "int32_t",      "int64_t",
-    "long",          "mutable",     "namespace",    "new",
-    "noexcept",      "not",         "not_eq",       "nullptr",
-    "operator",      "or",          "or_eq",        "private",
-    "protected",     "public",      "register",     "reinterpret_cast",
-    "requires",      "restrict",    "return",       "short",
-    "signed",        "size_t",      "sizeof",       "static",
-    "static_assert", "static_cast", "struct",       "switch",
-    "template",      "this",        "thread_local", "threadIdx",
-    "throw",         "true",        "try",          "typedef",
-    "typeid",        "typename",    "typeof",       "typeof_unqual",
-    "uint32_t",      "uint64_t",    "union",        "unsigned",
-    "using",         "virtual",     "void",         "volatile",
-    "warpSize",      "wchar_t",     "while",        "xor",
-    "xor_eq",
-};
-
 void field_expected(struct reader *r, const struct node *node, const char *what)
 {
     if (node->kind != NODE_WRONG)
@@ -214,11 +183,6 @@ bool field_name(struct reader *r, const struct node *node, const char *what)
         problem = arena_printf(r->arena, "it has %zu characters; at most %d are allowed", n, NAME_MAX_LENGTH);
     else if (*s == '_')
         problem = "names that begin with an underscore are reserved in C";
-    else if (strcmp(s, "cgtp") == 0 || strncmp(s, "cgtp_", 5) == 0)
-        problem = "names that begin with cgtp_ are the runtime's";
-    for (size_t i = 0; !problem && i < sizeof reserved_words / sizeof *reserved_words; i++)
-        if (strcmp(s, reserved_words[i]) == 0)
-            problem = "it has a meaning of its own in C, C++ or CUDA";
     if (problem)
         diag_error(r->diag, node->pos, "%s cannot be %s: %s", node_shown(r->arena, node), what, problem);
     return !problem;

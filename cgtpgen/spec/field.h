@@ -40,7 +40,8 @@ bool field_number(struct reader *, const struct node *, const char *what, struct
 
 bool field_boolean(struct reader *, const struct node *, bool *out);
 
-/* An identifier that C, C++ and CUDA leave to the user; what: "the name of a kernel". */
+/* A C identifier that does not begin with an underscore; what: "the name of a kernel". Keywords are as good
+ * as others: in emitted code names only stand as parts of longer ones. */
 bool field_name(struct reader *, const struct node *, const char *what);
 
 /* "a, b or c" */

@@ -297,6 +297,17 @@ static void check_graph_keys(struct reader *r, const struct entry *const found[K
 
 static const char *const order_name[2] = {"input", "output"};
 
+static void read_name(struct reader *r, const struct node *node, struct spec *spec)
+{
+    if (!field_name(r, node, "the name of a product"))
+        return;
+    spec->name = node->text;
+    if (strcmp(spec->name, "cgtp") == 0 || strncmp(spec->name, "cgtp_", 5) == 0)
+        diag_error(r->diag, node->pos,
+                   "%s cannot be the name of a product: names that begin with cgtp_ are the runtime's",
+                   node_shown(r->arena, node));
+}
+
 static void read_root(struct reader *r, const struct node *root, struct spec *spec)
 {
     static const enum key required[] = {KEY_CGTP, KEY_NAME, KEY_IRREPS, KEY_INSTRUCTIONS};
@@ -308,8 +319,8 @@ static void read_root(struct reader *r, const struct node *root, struct spec *sp
             diag_error(r->diag, root->pos, "the key '%s' is missing", key_name[required[i]]);
     if (found[KEY_CGTP])
         read_version(r, found[KEY_CGTP]->value);
-    if (found[KEY_NAME] && field_name(r, found[KEY_NAME]->value, "the name of a product"))
-        spec->name = found[KEY_NAME]->value->text;
+    if (found[KEY_NAME])
+        read_name(r, found[KEY_NAME]->value, spec);
     if (found[KEY_DESCRIPTION])
         read_description(r, found[KEY_DESCRIPTION]->value, spec);
     if (found[KEY_IRREPS])

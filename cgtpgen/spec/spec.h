@@ -104,6 +104,9 @@ struct spec {
 /* Reads the YAML text of diag->source. Returns NULL when anything was wrong; diag says what. */
 struct spec *spec_read(struct arena *, struct diag *diag);
 
+/* What was read, a line per fact. */
+void spec_print(struct text *, const struct spec *);
+
 /* Does any slot use sender or receiver, so that kernels take a graph? */
 bool spec_is_graph(const struct spec *);
 

@@ -10,22 +10,22 @@
  */
 #include "mace_large.h"
 
-static const cgtp_argument forward_inputs[] = {
+static const cgtp_argument inputs_0[] = {
     {"x", CGTP_X, 0},
     {"y", CGTP_Y, 0},
     {"w", CGTP_W, 0},
 };
 
-static const cgtp_argument forward_outputs[] = {
+static const cgtp_argument outputs_0[] = {
     {"z", CGTP_Z, 0},
 };
 
-static size_t forward_workspace(const void *graph)
+static size_t workspace_0(const void *graph)
 {
     return mace_large_forward_workspace(graph);
 }
 
-static cgtp_status forward_run(const void *graph, const void *const *input, void *const *output, void *ws,
+static cgtp_status run_0(const void *graph, const void *const *input, void *const *output, void *ws,
     size_t ws_bytes, cgtp_stream stream)
 {
     return mace_large_forward(graph,
@@ -36,25 +36,25 @@ static cgtp_status forward_run(const void *graph, const void *const *input, void
         ws, ws_bytes, stream);
 }
 
-static const cgtp_argument backward_inputs[] = {
+static const cgtp_argument inputs_1[] = {
     {"x", CGTP_X, 0},
     {"y", CGTP_Y, 0},
     {"w", CGTP_W, 0},
     {"gz", CGTP_Z, 0},
 };
 
-static const cgtp_argument backward_outputs[] = {
+static const cgtp_argument outputs_1[] = {
     {"gx", CGTP_X, 0},
     {"gy", CGTP_Y, 0},
     {"gw", CGTP_W, 0},
 };
 
-static size_t backward_workspace(const void *graph)
+static size_t workspace_1(const void *graph)
 {
     return mace_large_backward_workspace(graph);
 }
 
-static cgtp_status backward_run(const void *graph, const void *const *input, void *const *output, void *ws,
+static cgtp_status run_1(const void *graph, const void *const *input, void *const *output, void *ws,
     size_t ws_bytes, cgtp_stream stream)
 {
     return mace_large_backward(graph,
@@ -68,7 +68,7 @@ static cgtp_status backward_run(const void *graph, const void *const *input, voi
         ws, ws_bytes, stream);
 }
 
-static const cgtp_argument double_backward_inputs[] = {
+static const cgtp_argument inputs_2[] = {
     {"x", CGTP_X, 0},
     {"y", CGTP_Y, 0},
     {"w", CGTP_W, 0},
@@ -78,19 +78,19 @@ static const cgtp_argument double_backward_inputs[] = {
     {"cw", CGTP_W, 1},
 };
 
-static const cgtp_argument double_backward_outputs[] = {
+static const cgtp_argument outputs_2[] = {
     {"d_gz", CGTP_Z, 0},
     {"d_x", CGTP_X, 0},
     {"d_y", CGTP_Y, 0},
     {"d_w", CGTP_W, 0},
 };
 
-static size_t double_backward_workspace(const void *graph)
+static size_t workspace_2(const void *graph)
 {
     return mace_large_double_backward_workspace(graph);
 }
 
-static cgtp_status double_backward_run(const void *graph, const void *const *input, void *const *output, void *ws,
+static cgtp_status run_2(const void *graph, const void *const *input, void *const *output, void *ws,
     size_t ws_bytes, cgtp_stream stream)
 {
     return mace_large_double_backward(graph,
@@ -109,9 +109,9 @@ static cgtp_status double_backward_run(const void *graph, const void *const *inp
 }
 
 static const cgtp_kernel kernels[] = {
-    {"forward", 3, 1, forward_inputs, forward_outputs, 8768, 53211, forward_workspace, forward_run},
-    {"backward", 4, 3, backward_inputs, backward_outputs, 17536, 131035, backward_workspace, backward_run},
-    {"double_backward", 7, 4, double_backward_inputs, double_backward_outputs, 26304, 312758, double_backward_workspace, double_backward_run},
+    {"forward", 3, 1, inputs_0, outputs_0, 8768, 53211, workspace_0, run_0},
+    {"backward", 4, 3, inputs_1, outputs_1, 17536, 131035, workspace_1, run_1},
+    {"double_backward", 7, 4, inputs_2, outputs_2, 26304, 312758, workspace_2, run_2},
 };
 
 static const cgtp_path paths[] = {

@@ -39,11 +39,14 @@ namespace
 /* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
     cgtp_graph_arrays<int32_t> graph;
-    const real *x, *y, *w, *gz;
-    real *gx, *gy, *gw;
+    const real *x_, *y_, *w_, *gz_;
+    real *gx_, *gy_, *gw_;
     unsigned *counters_backward_convolution = NULL;
     real *gx_edges = NULL;
 };
+
+namespace code
+{
 
 constexpr real K4_1 = 0x1p+1f; /* 2 */
 constexpr real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -74,21 +77,22 @@ constexpr real K4_5 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
 
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
-    real x0[64], x1[192], x2[320]; /* x, by irreps segment */
-    real y[16];
-    real w0[64], w1[64], w2[64], w3[64], w4[64], w5[64], w6[64], w7[64], w8[64], w9[64], w10[64],
-        w11[64], w12[64], w13[64], w14[64], w15[64], w16[64]; /* w, by path */
+    real x_s0[64], x_s1[192], x_s2[320]; /* x, by irreps segment */
+    real y_[16];
+    real w_p0[64], w_p1[64], w_p2[64], w_p3[64], w_p4[64], w_p5[64], w_p6[64], w_p7[64], w_p8[64],
+        w_p9[64], w_p10[64], w_p11[64], w_p12[64], w_p13[64], w_p14[64], w_p15[64], w_p16[64];
+        /* w, by path */
     unsigned char padding0[64]; /* to whole lines */
 };
-static_assert(sizeof(stage_0) == 6784 && offsetof(stage_0, y) == 2304
-    && offsetof(stage_0, w0) == 2368, "as planned");
+static_assert(sizeof(stage_0) == 6784 && offsetof(stage_0, y_) == 2304
+    && offsetof(stage_0, w_p0) == 2368, "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
     stage_0 ring[3];
     union { /* rows on their way to memory */
         struct {
-            real gx0[64], gx1[192], gx2[320]; /* gx, by irreps segment */
+            real gx_s0[64], gx_s1[192], gx_s2[320]; /* gx, by irreps segment */
         } edge;
     } staging;
     cgtp_tile tile;
@@ -99,7 +103,7 @@ static_assert(sizeof(warp_0) == 22912 && offsetof(warp_0, staging) == 20352
 
 /* Sums of a warp group's warps: [item in turn][channel block][component]. */
 struct alignas(16) reduce_0 {
-    real gy[16][2][16];
+    real gy_[16][2][16];
 };
 static_assert(sizeof(reduce_0) == 2048, "as planned");
 
@@ -175,16 +179,17 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x + sender * (int64_t)1152, channel_block, lane, keep, to.x0,
-            to.x1, to.x2);
-        cgtp_copy_row(to.y, l.y + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w0, l.w + (first + edge) * 2176, channel_block, lane, stream);
+        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep,
+            to.x_s0, to.x_s1, to.x_s2);
+        cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 2176, channel_block, lane,
+            stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<2>();
-        cgtp_reduce_across_warps<16, 2, CGTP_STORE>(l.gy + (first + begin) * 16, 16,
-            sums.gy[begin % 16][0], items);
+        cgtp_reduce_across_warps<16, 2, CGTP_STORE>(l.gy_ + (first + begin) * 16, 16,
+            sums.gy_[begin % 16][0], items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -195,662 +200,683 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
         if (end == done)
             continue;
-        real gz[142];
-        cgtp_load_segments<set_0_z>(gz, cgtp_opaque_global(l.gz + (int64_t)node * 9088),
+        real gz_[142];
+        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088),
             channel_block, lane);
-        cgtp_scale_segments<set_0_z>(gz);
-        real *const gz0 = gz, *const gz4 = gz + 2, *const gz11 = gz + 8, *const gz3 = gz + 18,
-            *const gz1 = gz + 24, *const gz9 = gz + 26, *const gz6 = gz + 36, *const gz15 = gz + 42,
-            *const gz8 = gz + 56, *const gz5 = gz + 66, *const gz14 = gz + 72, *const gz2 = gz + 86,
-            *const gz12 = gz + 88, *const gz13 = gz + 98, *const gz10 = gz + 112,
-            *const gz7 = gz + 122, *const gz16 = gz + 128;
+        cgtp_scale_segments<set_0_z>(gz_);
+        real *const gz_s0 = gz_, *const gz_s4 = gz_ + 2, *const gz_s11 = gz_ + 8,
+            *const gz_s3 = gz_ + 18, *const gz_s1 = gz_ + 24, *const gz_s9 = gz_ + 26,
+            *const gz_s6 = gz_ + 36, *const gz_s15 = gz_ + 42, *const gz_s8 = gz_ + 56,
+            *const gz_s5 = gz_ + 66, *const gz_s14 = gz_ + 72, *const gz_s2 = gz_ + 86,
+            *const gz_s12 = gz_ + 88, *const gz_s13 = gz_ + 98, *const gz_s10 = gz_ + 112,
+            *const gz_s7 = gz_ + 122, *const gz_s16 = gz_ + 128;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x0[2], x1[6], x2[10];
-            cgtp_load_lane(x0, at.x0, lane);
-            cgtp_load_lane(x1, at.x1, lane);
-            cgtp_load_lane(x2, at.x2, lane);
-            real y[16];
-            cgtp_load_row<16>(y, at.y);
-            real gx0[2] = {0}, gx1[6] = {0}, gx2[10] = {0};
-            real gy[cgtp_sums_length(16)] = {0};
-            real *const gw_row = l.gw + edge * 2176 + channel_block * 64 + lane * 2;
+            real x_s0[2], x_s1[6], x_s2[10];
+            cgtp_load_lane(x_s0, at.x_s0, lane);
+            cgtp_load_lane(x_s1, at.x_s1, lane);
+            cgtp_load_lane(x_s2, at.x_s2, lane);
+            real y_[16];
+            cgtp_load_row<16>(y_, at.y_);
+            real gx_s0[2] = {0}, gx_s1[6] = {0}, gx_s2[10] = {0};
+            real gy_[cgtp_sums_length(16)] = {0};
+            real *const gw_out = l.gw_ + edge * 2176 + channel_block * 64 + lane * 2;
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 2 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w0 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p0 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x0[u];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz0[u];
-                    gx0[u] = gx0[u] + w_0 * y[0] * gz_0;
-                    const real s0_0 = gz_0 * x_0;
-                    gy[0] = gy[0] + s0_0 * w_0;
-                    gw_v[u] = s0_0 * y[0];
+                    const real x_c0 = x_s0[u];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s0[u];
+                    gx_s0[u] = gx_s0[u] + w_c0 * y_[0] * gz_c0;
+                    const real s0_0 = gz_c0 * x_c0;
+                    gy_[0] = gy_[0] + s0_0 * w_c0;
+                    gw_v[u] = s0_0 * y_[0];
                 }
-                cgtp_store_stream<2>(gw_row, gw_v);
+                cgtp_store_stream<2>(gw_out, gw_v);
             }
             { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 6 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w4 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p4 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz4[u * 3], gz_1 = gz4[u * 3 + 1], gz_2 = gz4[u * 3 + 2];
-                    const real s0_0 = w_0 * y[0];
-                    gx1[u * 3] = gx1[u * 3] + s0_0 * gz_0;
-                    gx1[u * 3 + 1] = gx1[u * 3 + 1] + s0_0 * gz_1;
-                    gx1[u * 3 + 2] = gx1[u * 3 + 2] + s0_0 * gz_2;
-                    const real s1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-                    gy[0] = gy[0] + w_0 * s1_0;
-                    gw_v[u] = y[0] * s1_0;
+                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s4[u * 3], gz_c1 = gz_s4[u * 3 + 1];
+                    const real gz_c2 = gz_s4[u * 3 + 2];
+                    const real s0_0 = w_c0 * y_[0];
+                    gx_s1[u * 3] = gx_s1[u * 3] + s0_0 * gz_c0;
+                    gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + s0_0 * gz_c1;
+                    gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + s0_0 * gz_c2;
+                    const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+                    gy_[0] = gy_[0] + w_c0 * s1_0;
+                    gw_v[u] = y_[0] * s1_0;
                 }
-                cgtp_store_stream<2>(gw_row + 512, gw_v);
+                cgtp_store_stream<2>(gw_out + 512, gw_v);
             }
             { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
                * 10 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w11 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p11 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
-                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz11[u * 5], gz_1 = gz11[u * 5 + 1], gz_2 = gz11[u * 5 + 2];
-                    const real gz_3 = gz11[u * 5 + 3], gz_4 = gz11[u * 5 + 4];
-                    const real s0_0 = w_0 * y[0];
-                    gx2[u * 5] = gx2[u * 5] + s0_0 * gz_0;
-                    gx2[u * 5 + 1] = gx2[u * 5 + 1] + s0_0 * gz_1;
-                    gx2[u * 5 + 2] = gx2[u * 5 + 2] + s0_0 * gz_2;
-                    gx2[u * 5 + 3] = gx2[u * 5 + 3] + s0_0 * gz_3;
-                    gx2[u * 5 + 4] = gx2[u * 5 + 4] + s0_0 * gz_4;
-                    const real s1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3
-                        + x_4 * gz_4;
-                    gy[0] = gy[0] + w_0 * s1_0;
-                    gw_v[u] = y[0] * s1_0;
+                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s11[u * 5], gz_c1 = gz_s11[u * 5 + 1];
+                    const real gz_c2 = gz_s11[u * 5 + 2], gz_c3 = gz_s11[u * 5 + 3];
+                    const real gz_c4 = gz_s11[u * 5 + 4];
+                    const real s0_0 = w_c0 * y_[0];
+                    gx_s2[u * 5] = gx_s2[u * 5] + s0_0 * gz_c0;
+                    gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + s0_0 * gz_c1;
+                    gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] + s0_0 * gz_c2;
+                    gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + s0_0 * gz_c3;
+                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] + s0_0 * gz_c4;
+                    const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3
+                        + x_c4 * gz_c4;
+                    gy_[0] = gy_[0] + w_c0 * s1_0;
+                    gw_v[u] = y_[0] * s1_0;
                 }
-                cgtp_store_stream<2>(gw_row + 1408, gw_v);
+                cgtp_store_stream<2>(gw_out + 1408, gw_v);
             }
             { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 6 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w3 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p3 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x0[u];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz3[u * 3], gz_1 = gz3[u * 3 + 1], gz_2 = gz3[u * 3 + 2];
-                    const real u0_0 = w_0 * x_0;
-                    const real l0_0 = y[1] * gz_0 + y[2] * gz_1 + y[3] * gz_2;
-                    gx0[u] = gx0[u] + w_0 * l0_0;
-                    gy[1] = gy[1] + u0_0 * gz_0;
-                    gy[2] = gy[2] + u0_0 * gz_1;
-                    gy[3] = gy[3] + u0_0 * gz_2;
-                    gw_v[u] = x_0 * l0_0;
+                    const real x_c0 = x_s0[u];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s3[u * 3], gz_c1 = gz_s3[u * 3 + 1];
+                    const real gz_c2 = gz_s3[u * 3 + 2];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
+                    gx_s0[u] = gx_s0[u] + w_c0 * l0_0;
+                    gy_[1] = gy_[1] + u0_0 * gz_c0;
+                    gy_[2] = gy_[2] + u0_0 * gz_c1;
+                    gy_[3] = gy_[3] + u0_0 * gz_c2;
+                    gw_v[u] = x_c0 * l0_0;
                 }
-                cgtp_store_stream<2>(gw_row + 384, gw_v);
+                cgtp_store_stream<2>(gw_out + 384, gw_v);
             }
             { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 8 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w1 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p1 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz1[u];
-                    const real s0_0 = w_0 * gz_0;
-                    gx1[u * 3] = gx1[u * 3] + s0_0 * y[1];
-                    gx1[u * 3 + 1] = gx1[u * 3 + 1] + s0_0 * y[2];
-                    gx1[u * 3 + 2] = gx1[u * 3 + 2] + s0_0 * y[3];
-                    gy[1] = gy[1] + s0_0 * x_0;
-                    gy[2] = gy[2] + s0_0 * x_1;
-                    gy[3] = gy[3] + s0_0 * x_2;
-                    const real s1_0 = x_0 * y[1] + x_1 * y[2] + x_2 * y[3];
-                    gw_v[u] = gz_0 * s1_0;
+                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s1[u];
+                    const real s0_0 = w_c0 * gz_c0;
+                    gx_s1[u * 3] = gx_s1[u * 3] + s0_0 * y_[1];
+                    gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + s0_0 * y_[2];
+                    gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + s0_0 * y_[3];
+                    gy_[1] = gy_[1] + s0_0 * x_c0;
+                    gy_[2] = gy_[2] + s0_0 * x_c1;
+                    gy_[3] = gy_[3] + s0_0 * x_c2;
+                    const real s1_0 = x_c0 * y_[1] + x_c1 * y_[2] + x_c2 * y_[3];
+                    gw_v[u] = gz_c0 * s1_0;
                 }
-                cgtp_store_stream<2>(gw_row + 128, gw_v);
+                cgtp_store_stream<2>(gw_out + 128, gw_v);
             }
             { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2) x2, sqrt(1/6), sqrt(1/2) x2; 24 fma, 8 mul per channel; 1 mul per item */
-                const real y_f3 = K4_1 * y[2];
+                const real y_f3 = K4_1 * y_[2];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w9 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p9 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz9[u * 5], gz_1 = gz9[u * 5 + 1], gz_2 = gz9[u * 5 + 2];
-                    const real gz_3 = gz9[u * 5 + 3], gz_4 = gz9[u * 5 + 4];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    const real l0_0 = y[3] * gz_0 + y[2] * gz_1 - y[1] * gz_2 - y[1] * gz_4;
-                    const real l0_1 = y[1] * gz_1 + y_f3 * gz_2 + y[3] * gz_3;
-                    const real l0_2 = y[1] * gz_0 - y[3] * gz_2 + y[2] * gz_3 + y[3] * gz_4;
-                    gx1[u * 3] = gx1[u * 3] + w_0 * l0_0;
-                    gx1[u * 3 + 1] = gx1[u * 3 + 1] + w_0 * l0_1;
-                    gx1[u * 3 + 2] = gx1[u * 3 + 2] + w_0 * l0_2;
-                    gy[1] = gy[1] - u0_0 * gz_2 - u0_0 * gz_4 + u0_1 * gz_1 + u0_2 * gz_0;
-                    gy[2] = gy[2] + u0_0 * gz_1 + u0_2 * gz_3 + u0_1 * gz_2 * K4_1;
-                    gy[3] = gy[3] + u0_0 * gz_0 + u0_1 * gz_3 - u0_2 * gz_2 + u0_2 * gz_4;
-                    gw_v[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s9[u * 5], gz_c1 = gz_s9[u * 5 + 1];
+                    const real gz_c2 = gz_s9[u * 5 + 2], gz_c3 = gz_s9[u * 5 + 3];
+                    const real gz_c4 = gz_s9[u * 5 + 4];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    const real l0_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[1] * gz_c2 - y_[1] * gz_c4;
+                    const real l0_1 = y_[1] * gz_c1 + y_f3 * gz_c2 + y_[3] * gz_c3;
+                    const real l0_2 = y_[1] * gz_c0 - y_[3] * gz_c2 + y_[2] * gz_c3 + y_[3] * gz_c4;
+                    gx_s1[u * 3] = gx_s1[u * 3] + w_c0 * l0_0;
+                    gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + w_c0 * l0_1;
+                    gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + w_c0 * l0_2;
+                    gy_[1] = gy_[1] - u0_0 * gz_c2 - u0_0 * gz_c4 + u0_1 * gz_c1 + u0_2 * gz_c0;
+                    gy_[2] = gy_[2] + u0_0 * gz_c1 + u0_2 * gz_c3 + u0_1 * gz_c2 * K4_1;
+                    gy_[3] = gy_[3] + u0_0 * gz_c0 + u0_1 * gz_c3 - u0_2 * gz_c2 + u0_2 * gz_c4;
+                    gw_v[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
                 }
-                cgtp_store_stream<2>(gw_row + 1152, gw_v);
+                cgtp_store_stream<2>(gw_out + 1152, gw_v);
             }
             { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(3/10) x3; 26 fma, 14 mul per channel; 3 mul per item */
-                const real y_f2 = K1_3 * y[1];
-                const real y_f4 = K4_3 * y[2];
-                const real y_f5 = K1_3 * y[3];
+                const real y_f2 = K1_3 * y_[1];
+                const real y_f4 = K4_3 * y_[2];
+                const real y_f5 = K1_3 * y_[3];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w6 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p6 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
-                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz6[u * 3], gz_1 = gz6[u * 3 + 1], gz_2 = gz6[u * 3 + 2];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    const real u0_3 = w_0 * x_3;
-                    const real u0_4 = w_0 * x_4;
-                    const real l0_0 = y[3] * gz_0 + y[1] * gz_2;
-                    const real l0_1 = y[2] * gz_0 + y[1] * gz_1;
-                    const real l0_2 = y_f2 * gz_0 - y_f4 * gz_1 + y_f5 * gz_2;
-                    const real l0_3 = y[3] * gz_1 + y[2] * gz_2;
-                    const real l0_4 = y[1] * gz_0 - y[3] * gz_2;
-                    gx2[u * 5] = gx2[u * 5] + w_0 * l0_0;
-                    gx2[u * 5 + 1] = gx2[u * 5 + 1] + w_0 * l0_1;
-                    gx2[u * 5 + 2] = gx2[u * 5 + 2] - w_0 * l0_2;
-                    gx2[u * 5 + 3] = gx2[u * 5 + 3] + w_0 * l0_3;
-                    gx2[u * 5 + 4] = gx2[u * 5 + 4] - w_0 * l0_4;
-                    gy[1] = gy[1] - u0_2 * gz_0 * K1_3 + u0_0 * gz_2 + u0_1 * gz_1 - u0_4 * gz_0;
-                    gy[2] = gy[2] + u0_1 * gz_0 + u0_3 * gz_2 + u0_2 * gz_1 * K4_3;
-                    gy[3] = gy[3] + u0_0 * gz_0 + u0_3 * gz_1 + u0_4 * gz_2 - u0_2 * gz_2 * K1_3;
-                    gw_v[u] = x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4;
+                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s6[u * 3], gz_c1 = gz_s6[u * 3 + 1];
+                    const real gz_c2 = gz_s6[u * 3 + 2];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_3 = w_c0 * x_c3;
+                    const real u0_4 = w_c0 * x_c4;
+                    const real l0_0 = y_[3] * gz_c0 + y_[1] * gz_c2;
+                    const real l0_1 = y_[2] * gz_c0 + y_[1] * gz_c1;
+                    const real l0_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
+                    const real l0_3 = y_[3] * gz_c1 + y_[2] * gz_c2;
+                    const real l0_4 = y_[1] * gz_c0 - y_[3] * gz_c2;
+                    gx_s2[u * 5] = gx_s2[u * 5] + w_c0 * l0_0;
+                    gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + w_c0 * l0_1;
+                    gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] - w_c0 * l0_2;
+                    gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + w_c0 * l0_3;
+                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] - w_c0 * l0_4;
+                    gy_[1] = gy_[1] - u0_2 * gz_c0 * K1_3 + u0_0 * gz_c2 + u0_1 * gz_c1
+                        - u0_4 * gz_c0;
+                    gy_[2] = gy_[2] + u0_1 * gz_c0 + u0_3 * gz_c2 + u0_2 * gz_c1 * K4_3;
+                    gy_[3] = gy_[3] + u0_0 * gz_c0 + u0_3 * gz_c1 + u0_4 * gz_c2
+                        - u0_2 * gz_c2 * K1_3;
+                    gw_v[u] = x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
                 }
-                cgtp_store_stream<2>(gw_row + 768, gw_v);
+                cgtp_store_stream<2>(gw_out + 768, gw_v);
             }
             { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
                * 46 fma, 15 mul per channel; 4 mul per item */
-                const real y_f3 = K16_1 * y[2];
-                const real y_f4 = K12_1 * y[1];
-                const real y_f5 = K3_1 * y[2];
-                const real y_f6 = K12_1 * y[3];
+                const real y_f3 = K16_1 * y_[2];
+                const real y_f4 = K12_1 * y_[1];
+                const real y_f5 = K3_1 * y_[2];
+                const real y_f6 = K12_1 * y_[3];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w15 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p15 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
-                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz15[u * 7], gz_1 = gz15[u * 7 + 1], gz_2 = gz15[u * 7 + 2];
-                    const real gz_3 = gz15[u * 7 + 3], gz_4 = gz15[u * 7 + 4];
-                    const real gz_5 = gz15[u * 7 + 5], gz_6 = gz15[u * 7 + 6];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    const real u0_3 = w_0 * x_3;
-                    const real u0_4 = w_0 * x_4;
-                    const real l0_0 = y[3] * gz_0 + y[2] * gz_1 - y[3] * gz_2 - y[1] * gz_4
-                        - y[1] * gz_6;
-                    const real l0_1 = y[3] * gz_1 + y_f3 * gz_2 - y[1] * gz_3 - y[1] * gz_5;
-                    const real l0_2 = y_f4 * gz_2 + y_f5 * gz_3 + y_f6 * gz_4;
-                    const real l0_3 = y[1] * gz_1 - y[3] * gz_3 + y_f3 * gz_4 + y[3] * gz_5;
-                    const real l0_4 = y[1] * gz_0 + y[1] * gz_2 - y[3] * gz_4 + y[2] * gz_5
-                        + y[3] * gz_6;
-                    gx2[u * 5] = gx2[u * 5] + w_0 * l0_0;
-                    gx2[u * 5 + 1] = gx2[u * 5 + 1] + w_0 * l0_1;
-                    gx2[u * 5 + 2] = gx2[u * 5 + 2] + w_0 * l0_2;
-                    gx2[u * 5 + 3] = gx2[u * 5 + 3] + w_0 * l0_3;
-                    gx2[u * 5 + 4] = gx2[u * 5 + 4] + w_0 * l0_4;
-                    const real q1_3 = u0_1 * gz_2 + u0_3 * gz_4;
-                    gy[1] = gy[1] - u0_0 * gz_4 - u0_0 * gz_6 - u0_1 * gz_3 - u0_1 * gz_5
-                        + u0_3 * gz_1 + u0_4 * gz_0 + u0_4 * gz_2 + u0_2 * gz_2 * K12_1;
-                    gy[2] = gy[2] + u0_0 * gz_1 + u0_4 * gz_5 + K16_1 * q1_3 + u0_2 * gz_3 * K3_1;
-                    gy[3] = gy[3] + u0_0 * gz_0 - u0_0 * gz_2 + u0_1 * gz_1 - u0_3 * gz_3
-                        + u0_3 * gz_5 - u0_4 * gz_4 + u0_4 * gz_6 + u0_2 * gz_4 * K12_1;
-                    gw_v[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s15[u * 7], gz_c1 = gz_s15[u * 7 + 1];
+                    const real gz_c2 = gz_s15[u * 7 + 2], gz_c3 = gz_s15[u * 7 + 3];
+                    const real gz_c4 = gz_s15[u * 7 + 4], gz_c5 = gz_s15[u * 7 + 5];
+                    const real gz_c6 = gz_s15[u * 7 + 6];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_3 = w_c0 * x_c3;
+                    const real u0_4 = w_c0 * x_c4;
+                    const real l0_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[3] * gz_c2 - y_[1] * gz_c4
+                        - y_[1] * gz_c6;
+                    const real l0_1 = y_[3] * gz_c1 + y_f3 * gz_c2 - y_[1] * gz_c3 - y_[1] * gz_c5;
+                    const real l0_2 = y_f4 * gz_c2 + y_f5 * gz_c3 + y_f6 * gz_c4;
+                    const real l0_3 = y_[1] * gz_c1 - y_[3] * gz_c3 + y_f3 * gz_c4 + y_[3] * gz_c5;
+                    const real l0_4 = y_[1] * gz_c0 + y_[1] * gz_c2 - y_[3] * gz_c4 + y_[2] * gz_c5
+                        + y_[3] * gz_c6;
+                    gx_s2[u * 5] = gx_s2[u * 5] + w_c0 * l0_0;
+                    gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + w_c0 * l0_1;
+                    gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] + w_c0 * l0_2;
+                    gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + w_c0 * l0_3;
+                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] + w_c0 * l0_4;
+                    const real q1_3 = u0_1 * gz_c2 + u0_3 * gz_c4;
+                    gy_[1] = gy_[1] - u0_0 * gz_c4 - u0_0 * gz_c6 - u0_1 * gz_c3 - u0_1 * gz_c5
+                        + u0_3 * gz_c1 + u0_4 * gz_c0 + u0_4 * gz_c2 + u0_2 * gz_c2 * K12_1;
+                    gy_[2] = gy_[2] + u0_0 * gz_c1 + u0_4 * gz_c5 + K16_1 * q1_3
+                        + u0_2 * gz_c3 * K3_1;
+                    gy_[3] = gy_[3] + u0_0 * gz_c0 - u0_0 * gz_c2 + u0_1 * gz_c1 - u0_3 * gz_c3
+                        + u0_3 * gz_c5 - u0_4 * gz_c4 + u0_4 * gz_c6 + u0_2 * gz_c4 * K12_1;
+                    gw_v[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4;
                 }
-                cgtp_store_stream<2>(gw_row + 1920, gw_v);
+                cgtp_store_stream<2>(gw_out + 1920, gw_v);
             }
             { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
                * 10 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w8 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p8 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x0[u];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz8[u * 5], gz_1 = gz8[u * 5 + 1], gz_2 = gz8[u * 5 + 2];
-                    const real gz_3 = gz8[u * 5 + 3], gz_4 = gz8[u * 5 + 4];
-                    const real u0_0 = w_0 * x_0;
-                    const real l0_0 = y[4] * gz_0 + y[5] * gz_1 + y[6] * gz_2 + y[7] * gz_3
-                        + y[8] * gz_4;
-                    gx0[u] = gx0[u] + w_0 * l0_0;
-                    gy[4] = gy[4] + u0_0 * gz_0;
-                    gy[5] = gy[5] + u0_0 * gz_1;
-                    gy[6] = gy[6] + u0_0 * gz_2;
-                    gy[7] = gy[7] + u0_0 * gz_3;
-                    gy[8] = gy[8] + u0_0 * gz_4;
-                    gw_v[u] = x_0 * l0_0;
+                    const real x_c0 = x_s0[u];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s8[u * 5], gz_c1 = gz_s8[u * 5 + 1];
+                    const real gz_c2 = gz_s8[u * 5 + 2], gz_c3 = gz_s8[u * 5 + 3];
+                    const real gz_c4 = gz_s8[u * 5 + 4];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real l0_0 = y_[4] * gz_c0 + y_[5] * gz_c1 + y_[6] * gz_c2 + y_[7] * gz_c3
+                        + y_[8] * gz_c4;
+                    gx_s0[u] = gx_s0[u] + w_c0 * l0_0;
+                    gy_[4] = gy_[4] + u0_0 * gz_c0;
+                    gy_[5] = gy_[5] + u0_0 * gz_c1;
+                    gy_[6] = gy_[6] + u0_0 * gz_c2;
+                    gy_[7] = gy_[7] + u0_0 * gz_c3;
+                    gy_[8] = gy_[8] + u0_0 * gz_c4;
+                    gw_v[u] = x_c0 * l0_0;
                 }
-                cgtp_store_stream<2>(gw_row + 1024, gw_v);
+                cgtp_store_stream<2>(gw_out + 1024, gw_v);
             }
             { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(3/10) x3; 20 fma, 10 mul, 2 add, 1 neg per channel; 2 mul, 2 add per item */
-                const real s0_0 = K1_3 * y[6];
-                const real y_f0 = s0_0 + y[8];
-                const real y_f3 = K4_3 * y[6];
-                const real y_f5 = s0_0 - y[8];
+                const real s0_0 = K1_3 * y_[6];
+                const real y_f0 = s0_0 + y_[8];
+                const real y_f3 = K4_3 * y_[6];
+                const real y_f5 = s0_0 - y_[8];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w5 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p5 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz5[u * 3], gz_1 = gz5[u * 3 + 1], gz_2 = gz5[u * 3 + 2];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    const real l0_0 = y_f0 * gz_0 - y[5] * gz_1 - y[4] * gz_2;
-                    const real l0_1 = y[5] * gz_0 + y_f3 * gz_1 + y[7] * gz_2;
-                    const real l0_2 = y[4] * gz_0 + y[7] * gz_1 - y_f5 * gz_2;
-                    gx1[u * 3] = gx1[u * 3] - w_0 * l0_0;
-                    gx1[u * 3 + 1] = gx1[u * 3 + 1] + w_0 * l0_1;
-                    gx1[u * 3 + 2] = gx1[u * 3 + 2] + w_0 * l0_2;
-                    const real q1_0 = u0_0 * gz_0;
-                    const real q1_5 = u0_2 * gz_2;
-                    gy[4] = gy[4] + u0_0 * gz_2 + u0_2 * gz_0;
-                    gy[5] = gy[5] + u0_0 * gz_1 + u0_1 * gz_0;
-                    gy[6] = gy[6] - K1_3 * q1_0 + u0_1 * gz_1 * K4_3 - K1_3 * q1_5;
-                    gy[7] = gy[7] + u0_1 * gz_2 + u0_2 * gz_1;
-                    gy[8] = q1_5 + gy[8] - q1_0;
-                    gw_v[u] = -x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s5[u * 3], gz_c1 = gz_s5[u * 3 + 1];
+                    const real gz_c2 = gz_s5[u * 3 + 2];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    const real l0_0 = y_f0 * gz_c0 - y_[5] * gz_c1 - y_[4] * gz_c2;
+                    const real l0_1 = y_[5] * gz_c0 + y_f3 * gz_c1 + y_[7] * gz_c2;
+                    const real l0_2 = y_[4] * gz_c0 + y_[7] * gz_c1 - y_f5 * gz_c2;
+                    gx_s1[u * 3] = gx_s1[u * 3] - w_c0 * l0_0;
+                    gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + w_c0 * l0_1;
+                    gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + w_c0 * l0_2;
+                    const real q1_0 = u0_0 * gz_c0;
+                    const real q1_5 = u0_2 * gz_c2;
+                    gy_[4] = gy_[4] + u0_0 * gz_c2 + u0_2 * gz_c0;
+                    gy_[5] = gy_[5] + u0_0 * gz_c1 + u0_1 * gz_c0;
+                    gy_[6] = gy_[6] - K1_3 * q1_0 + u0_1 * gz_c1 * K4_3 - K1_3 * q1_5;
+                    gy_[7] = gy_[7] + u0_1 * gz_c2 + u0_2 * gz_c1;
+                    gy_[8] = q1_5 + gy_[8] - q1_0;
+                    gw_v[u] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
                 }
-                cgtp_store_stream<2>(gw_row + 640, gw_v);
+                cgtp_store_stream<2>(gw_out + 640, gw_v);
             }
             { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
                * 40 fma, 12 mul, 2 add per channel; 4 mul, 2 add per item */
-                const real s0_0 = K12_1 * y[6];
-                const real y_f4 = s0_0 + y[8];
-                const real y_f5 = K16_1 * y[5];
-                const real y_f6 = K3_1 * y[6];
-                const real y_f7 = K16_1 * y[7];
-                const real y_f8 = s0_0 - y[8];
+                const real s0_0 = K12_1 * y_[6];
+                const real y_f4 = s0_0 + y_[8];
+                const real y_f5 = K16_1 * y_[5];
+                const real y_f6 = K3_1 * y_[6];
+                const real y_f7 = K16_1 * y_[7];
+                const real y_f8 = s0_0 - y_[8];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w14 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p14 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz14[u * 7], gz_1 = gz14[u * 7 + 1], gz_2 = gz14[u * 7 + 2];
-                    const real gz_3 = gz14[u * 7 + 3], gz_4 = gz14[u * 7 + 4];
-                    const real gz_5 = gz14[u * 7 + 5], gz_6 = gz14[u * 7 + 6];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    const real l0_0 = y[8] * gz_0 + y[7] * gz_1 + y_f4 * gz_2 - y[5] * gz_3
-                        - y[4] * gz_4 - y[5] * gz_5 - y[4] * gz_6;
-                    const real l0_1 = y[4] * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 + y_f7 * gz_4
-                        + y[8] * gz_5;
-                    const real l0_2 = y[4] * gz_0 + y[5] * gz_1 - y[4] * gz_2 - y[7] * gz_3
-                        + y_f8 * gz_4 + y[7] * gz_5 + y[8] * gz_6;
-                    gx1[u * 3] = gx1[u * 3] + w_0 * l0_0;
-                    gx1[u * 3 + 1] = gx1[u * 3 + 1] + w_0 * l0_1;
-                    gx1[u * 3 + 2] = gx1[u * 3 + 2] + w_0 * l0_2;
-                    const real q1_4 = u0_0 * gz_2;
-                    const real q1_8 = u0_2 * gz_4;
-                    gy[4] = gy[4] - u0_0 * gz_4 - u0_0 * gz_6 + u0_1 * gz_1 + u0_2 * gz_0
-                        - u0_2 * gz_2;
-                    gy[5] = gy[5] - u0_0 * gz_3 - u0_0 * gz_5 + u0_2 * gz_1 + u0_1 * gz_2 * K16_1;
-                    gy[6] = gy[6] + K12_1 * q1_4 + u0_1 * gz_3 * K3_1 + K12_1 * q1_8;
-                    gy[7] = gy[7] + u0_0 * gz_1 - u0_2 * gz_3 + u0_2 * gz_5 + u0_1 * gz_4 * K16_1;
-                    gy[8] = gy[8] - q1_8 + u0_0 * gz_0 + u0_1 * gz_5 + u0_2 * gz_6 + q1_4;
-                    gw_v[u] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2;
+                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s14[u * 7], gz_c1 = gz_s14[u * 7 + 1];
+                    const real gz_c2 = gz_s14[u * 7 + 2], gz_c3 = gz_s14[u * 7 + 3];
+                    const real gz_c4 = gz_s14[u * 7 + 4], gz_c5 = gz_s14[u * 7 + 5];
+                    const real gz_c6 = gz_s14[u * 7 + 6];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    const real l0_0 = y_[8] * gz_c0 + y_[7] * gz_c1 + y_f4 * gz_c2 - y_[5] * gz_c3
+                        - y_[4] * gz_c4 - y_[5] * gz_c5 - y_[4] * gz_c6;
+                    const real l0_1 = y_[4] * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 + y_f7 * gz_c4
+                        + y_[8] * gz_c5;
+                    const real l0_2 = y_[4] * gz_c0 + y_[5] * gz_c1 - y_[4] * gz_c2 - y_[7] * gz_c3
+                        + y_f8 * gz_c4 + y_[7] * gz_c5 + y_[8] * gz_c6;
+                    gx_s1[u * 3] = gx_s1[u * 3] + w_c0 * l0_0;
+                    gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + w_c0 * l0_1;
+                    gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + w_c0 * l0_2;
+                    const real q1_4 = u0_0 * gz_c2;
+                    const real q1_8 = u0_2 * gz_c4;
+                    gy_[4] = gy_[4] - u0_0 * gz_c4 - u0_0 * gz_c6 + u0_1 * gz_c1 + u0_2 * gz_c0
+                        - u0_2 * gz_c2;
+                    gy_[5] = gy_[5] - u0_0 * gz_c3 - u0_0 * gz_c5 + u0_2 * gz_c1
+                        + u0_1 * gz_c2 * K16_1;
+                    gy_[6] = gy_[6] + K12_1 * q1_4 + u0_1 * gz_c3 * K3_1 + K12_1 * q1_8;
+                    gy_[7] = gy_[7] + u0_0 * gz_c1 - u0_2 * gz_c3 + u0_2 * gz_c5
+                        + u0_1 * gz_c4 * K16_1;
+                    gy_[8] = gy_[8] - q1_8 + u0_0 * gz_c0 + u0_1 * gz_c5 + u0_2 * gz_c6 + q1_4;
+                    gw_v[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
                 }
-                cgtp_store_stream<2>(gw_row + 1792, gw_v);
+                cgtp_store_stream<2>(gw_out + 1792, gw_v);
             }
             { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/5);
                * 14 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w2 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p2 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
-                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz2[u];
-                    const real s0_0 = w_0 * gz_0;
-                    gx2[u * 5] = gx2[u * 5] + s0_0 * y[4];
-                    gx2[u * 5 + 1] = gx2[u * 5 + 1] + s0_0 * y[5];
-                    gx2[u * 5 + 2] = gx2[u * 5 + 2] + s0_0 * y[6];
-                    gx2[u * 5 + 3] = gx2[u * 5 + 3] + s0_0 * y[7];
-                    gx2[u * 5 + 4] = gx2[u * 5 + 4] + s0_0 * y[8];
-                    gy[4] = gy[4] + s0_0 * x_0;
-                    gy[5] = gy[5] + s0_0 * x_1;
-                    gy[6] = gy[6] + s0_0 * x_2;
-                    gy[7] = gy[7] + s0_0 * x_3;
-                    gy[8] = gy[8] + s0_0 * x_4;
-                    const real s1_0 = x_0 * y[4] + x_1 * y[5] + x_2 * y[6] + x_3 * y[7]
-                        + x_4 * y[8];
-                    gw_v[u] = gz_0 * s1_0;
+                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s2[u];
+                    const real s0_0 = w_c0 * gz_c0;
+                    gx_s2[u * 5] = gx_s2[u * 5] + s0_0 * y_[4];
+                    gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + s0_0 * y_[5];
+                    gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] + s0_0 * y_[6];
+                    gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + s0_0 * y_[7];
+                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] + s0_0 * y_[8];
+                    gy_[4] = gy_[4] + s0_0 * x_c0;
+                    gy_[5] = gy_[5] + s0_0 * x_c1;
+                    gy_[6] = gy_[6] + s0_0 * x_c2;
+                    gy_[7] = gy_[7] + s0_0 * x_c3;
+                    gy_[8] = gy_[8] + s0_0 * x_c4;
+                    const real s1_0 = x_c0 * y_[4] + x_c1 * y_[5] + x_c2 * y_[6] + x_c3 * y_[7]
+                        + x_c4 * y_[8];
+                    gw_v[u] = gz_c0 * s1_0;
                 }
-                cgtp_store_stream<2>(gw_row + 256, gw_v);
+                cgtp_store_stream<2>(gw_out + 256, gw_v);
             }
             { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7);
                * 50 fma, 19 mul, 2 add, 1 neg per channel; 7 mul, 2 add per item */
-                const real y_f1 = K3_4 * y[7];
-                const real y_f3 = K3_4 * y[5];
-                const real s0_0 = K1_3 * y[6];
-                const real y_f5 = s0_0 - y[8];
-                const real y_f6 = K1_3 * y[5];
-                const real y_f8 = K1_4 * y[5];
-                const real y_f9 = K1_4 * y[7];
-                const real y_f11 = K1_3 * y[7];
-                const real y_f12 = s0_0 + y[8];
+                const real y_f1 = K3_4 * y_[7];
+                const real y_f3 = K3_4 * y_[5];
+                const real s0_0 = K1_3 * y_[6];
+                const real y_f5 = s0_0 - y_[8];
+                const real y_f6 = K1_3 * y_[5];
+                const real y_f8 = K1_4 * y_[5];
+                const real y_f9 = K1_4 * y_[7];
+                const real y_f11 = K1_3 * y_[7];
+                const real y_f12 = s0_0 + y_[8];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w12 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p12 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
-                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz12[u * 5], gz_1 = gz12[u * 5 + 1], gz_2 = gz12[u * 5 + 2];
-                    const real gz_3 = gz12[u * 5 + 3], gz_4 = gz12[u * 5 + 4];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    const real u0_3 = w_0 * x_3;
-                    const real u0_4 = w_0 * x_4;
-                    const real l0_0 = y[6] * gz_0 - y[7] * gz_1 + y[4] * gz_2 - y[5] * gz_3;
-                    const real l0_1 = y_f1 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 + y[4] * gz_3
-                        - y_f3 * gz_4;
-                    const real l0_2 = y[4] * gz_0 - y_f6 * gz_1 - y[6] * gz_2 - y_f11 * gz_3
-                        + y[8] * gz_4;
-                    const real l0_3 = y_f3 * gz_0 + y[4] * gz_1 + y_f9 * gz_2 + y_f12 * gz_3
-                        + y_f1 * gz_4;
-                    const real l0_4 = y[5] * gz_1 + y[8] * gz_2 - y[7] * gz_3 + y[6] * gz_4;
-                    gx2[u * 5] = gx2[u * 5] - w_0 * l0_0;
-                    gx2[u * 5 + 1] = gx2[u * 5 + 1] + w_0 * l0_1;
-                    gx2[u * 5 + 2] = gx2[u * 5 + 2] - w_0 * l0_2;
-                    gx2[u * 5 + 3] = gx2[u * 5 + 3] + w_0 * l0_3;
-                    gx2[u * 5 + 4] = gx2[u * 5 + 4] - w_0 * l0_4;
-                    const real q1_1 = u0_1 * gz_0 + u0_3 * gz_4;
-                    const real q1_3 = u0_1 * gz_4 - u0_3 * gz_0;
-                    const real q1_5 = u0_1 * gz_1;
-                    const real q1_12 = u0_3 * gz_3;
-                    gy[4] = gy[4] - u0_0 * gz_2 + u0_1 * gz_3 - u0_2 * gz_0 + u0_3 * gz_1;
-                    gy[5] = gy[5] - K3_4 * q1_3 + u0_2 * gz_1 * K1_3 + u0_0 * gz_3 - u0_4 * gz_1
-                        + u0_1 * gz_2 * K1_4;
-                    gy[6] = gy[6] - u0_0 * gz_0 + u0_2 * gz_2 - u0_4 * gz_4 + K1_3 * q1_5
+                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s12[u * 5], gz_c1 = gz_s12[u * 5 + 1];
+                    const real gz_c2 = gz_s12[u * 5 + 2], gz_c3 = gz_s12[u * 5 + 3];
+                    const real gz_c4 = gz_s12[u * 5 + 4];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_3 = w_c0 * x_c3;
+                    const real u0_4 = w_c0 * x_c4;
+                    const real l0_0 = y_[6] * gz_c0 - y_[7] * gz_c1 + y_[4] * gz_c2 - y_[5] * gz_c3;
+                    const real l0_1 = y_f1 * gz_c0 + y_f5 * gz_c1 + y_f8 * gz_c2 + y_[4] * gz_c3
+                        - y_f3 * gz_c4;
+                    const real l0_2 = y_[4] * gz_c0 - y_f6 * gz_c1 - y_[6] * gz_c2 - y_f11 * gz_c3
+                        + y_[8] * gz_c4;
+                    const real l0_3 = y_f3 * gz_c0 + y_[4] * gz_c1 + y_f9 * gz_c2 + y_f12 * gz_c3
+                        + y_f1 * gz_c4;
+                    const real l0_4 = y_[5] * gz_c1 + y_[8] * gz_c2 - y_[7] * gz_c3 + y_[6] * gz_c4;
+                    gx_s2[u * 5] = gx_s2[u * 5] - w_c0 * l0_0;
+                    gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + w_c0 * l0_1;
+                    gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] - w_c0 * l0_2;
+                    gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + w_c0 * l0_3;
+                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] - w_c0 * l0_4;
+                    const real q1_1 = u0_1 * gz_c0 + u0_3 * gz_c4;
+                    const real q1_3 = u0_1 * gz_c4 - u0_3 * gz_c0;
+                    const real q1_5 = u0_1 * gz_c1;
+                    const real q1_12 = u0_3 * gz_c3;
+                    gy_[4] = gy_[4] - u0_0 * gz_c2 + u0_1 * gz_c3 - u0_2 * gz_c0 + u0_3 * gz_c1;
+                    gy_[5] = gy_[5] - K3_4 * q1_3 + u0_2 * gz_c1 * K1_3 + u0_0 * gz_c3
+                        - u0_4 * gz_c1 + u0_1 * gz_c2 * K1_4;
+                    gy_[6] = gy_[6] - u0_0 * gz_c0 + u0_2 * gz_c2 - u0_4 * gz_c4 + K1_3 * q1_5
                         + K1_3 * q1_12;
-                    gy[7] = gy[7] + K3_4 * q1_1 + u0_0 * gz_1 + u0_4 * gz_3 + u0_3 * gz_2 * K1_4
-                        + u0_2 * gz_3 * K1_3;
-                    gy[8] = q1_12 + gy[8] - q1_5 - u0_2 * gz_4 - u0_4 * gz_2;
-                    gw_v[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4;
+                    gy_[7] = gy_[7] + K3_4 * q1_1 + u0_0 * gz_c1 + u0_4 * gz_c3
+                        + u0_3 * gz_c2 * K1_4 + u0_2 * gz_c3 * K1_3;
+                    gy_[8] = q1_12 + gy_[8] - q1_5 - u0_2 * gz_c4 - u0_4 * gz_c2;
+                    gw_v[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
                 }
-                cgtp_store_stream<2>(gw_row + 1536, gw_v);
+                cgtp_store_stream<2>(gw_out + 1536, gw_v);
             }
             { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column = 1 x7;
                * 14 fma, 3 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w13 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p13 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x0[u];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz13[u * 7], gz_1 = gz13[u * 7 + 1], gz_2 = gz13[u * 7 + 2];
-                    const real gz_3 = gz13[u * 7 + 3], gz_4 = gz13[u * 7 + 4];
-                    const real gz_5 = gz13[u * 7 + 5], gz_6 = gz13[u * 7 + 6];
-                    const real u0_0 = w_0 * x_0;
-                    const real l0_0 = y[9] * gz_0 + y[10] * gz_1 + y[11] * gz_2 + y[12] * gz_3
-                        + y[13] * gz_4 + y[14] * gz_5 + y[15] * gz_6;
-                    gx0[u] = gx0[u] + w_0 * l0_0;
-                    gy[9] = gy[9] + u0_0 * gz_0;
-                    gy[10] = gy[10] + u0_0 * gz_1;
-                    gy[11] = gy[11] + u0_0 * gz_2;
-                    gy[12] = gy[12] + u0_0 * gz_3;
-                    gy[13] = gy[13] + u0_0 * gz_4;
-                    gy[14] = gy[14] + u0_0 * gz_5;
-                    gy[15] = gy[15] + u0_0 * gz_6;
-                    gw_v[u] = x_0 * l0_0;
+                    const real x_c0 = x_s0[u];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s13[u * 7], gz_c1 = gz_s13[u * 7 + 1];
+                    const real gz_c2 = gz_s13[u * 7 + 2], gz_c3 = gz_s13[u * 7 + 3];
+                    const real gz_c4 = gz_s13[u * 7 + 4], gz_c5 = gz_s13[u * 7 + 5];
+                    const real gz_c6 = gz_s13[u * 7 + 6];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real l0_0 = y_[9] * gz_c0 + y_[10] * gz_c1 + y_[11] * gz_c2
+                        + y_[12] * gz_c3 + y_[13] * gz_c4 + y_[14] * gz_c5 + y_[15] * gz_c6;
+                    gx_s0[u] = gx_s0[u] + w_c0 * l0_0;
+                    gy_[9] = gy_[9] + u0_0 * gz_c0;
+                    gy_[10] = gy_[10] + u0_0 * gz_c1;
+                    gy_[11] = gy_[11] + u0_0 * gz_c2;
+                    gy_[12] = gy_[12] + u0_0 * gz_c3;
+                    gy_[13] = gy_[13] + u0_0 * gz_c4;
+                    gy_[14] = gy_[14] + u0_0 * gz_c5;
+                    gy_[15] = gy_[15] + u0_0 * gz_c6;
+                    gw_v[u] = x_c0 * l0_0;
                 }
-                cgtp_store_stream<2>(gw_row + 1664, gw_v);
+                cgtp_store_stream<2>(gw_out + 1664, gw_v);
             }
             { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14);
                * 32 fma, 18 mul, 6 add, 1 neg per channel; 4 fma, 6 mul, 2 add per item */
-                const real y_f0 = y[13] + K15_1 * y[15];
-                const real y_f1 = K10_1 * y[10];
-                const real y_f2 = y[11] - K15_1 * y[9];
-                const real s0_0 = K3_5 * y[12];
-                const real y_f3 = s0_0 + y[14];
-                const real y_f4 = K8_5 * y[11];
-                const real y_f7 = K3_2 * y[12];
-                const real y_f9 = K8_5 * y[13];
-                const real y_f10 = s0_0 - y[14];
-                const real y_f11 = y[9] + K1_15 * y[11];
-                const real y_f12 = K2_3 * y[14];
-                const real y_f13 = y[15] - K1_15 * y[13];
+                const real y_f0 = y_[13] + K15_1 * y_[15];
+                const real y_f1 = K10_1 * y_[10];
+                const real y_f2 = y_[11] - K15_1 * y_[9];
+                const real s0_0 = K3_5 * y_[12];
+                const real y_f3 = s0_0 + y_[14];
+                const real y_f4 = K8_5 * y_[11];
+                const real y_f7 = K3_2 * y_[12];
+                const real y_f9 = K8_5 * y_[13];
+                const real y_f10 = s0_0 - y_[14];
+                const real y_f11 = y_[9] + K1_15 * y_[11];
+                const real y_f12 = K2_3 * y_[14];
+                const real y_f13 = y_[15] - K1_15 * y_[13];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w10 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p10 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz10[u * 5], gz_1 = gz10[u * 5 + 1], gz_2 = gz10[u * 5 + 2];
-                    const real gz_3 = gz10[u * 5 + 3], gz_4 = gz10[u * 5 + 4];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    const real l0_0 = y_f0 * gz_0 + y_f3 * gz_1 - y[11] * gz_2 - y[10] * gz_3
-                        - y_f11 * gz_4;
-                    const real l0_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3
-                        + y_f12 * gz_4;
-                    const real l0_2 = y_f2 * gz_0 - y[10] * gz_1 - y[13] * gz_2 + y_f10 * gz_3
-                        - y_f13 * gz_4;
-                    gx1[u * 3] = gx1[u * 3] - w_0 * l0_0;
-                    gx1[u * 3 + 1] = gx1[u * 3 + 1] + w_0 * l0_1;
-                    gx1[u * 3 + 2] = gx1[u * 3 + 2] - w_0 * l0_2;
-                    const real q1_0 = u0_0 * gz_0;
-                    const real q1_2 = u0_2 * gz_0;
-                    const real q1_3 = u0_0 * gz_1;
-                    const real q1_10 = u0_2 * gz_3;
-                    const real q1_11 = u0_0 * gz_4;
-                    const real q1_13 = u0_2 * gz_4;
-                    gy[9] = q1_11 + gy[9] + K15_1 * q1_2;
-                    gy[10] = gy[10] + u0_1 * gz_0 * K10_1 + u0_0 * gz_3 + u0_2 * gz_1;
-                    gy[11] = gy[11] - q1_2 + u0_1 * gz_1 * K8_5 + u0_0 * gz_2 + K1_15 * q1_11;
-                    gy[12] = gy[12] - K3_5 * q1_3 + u0_1 * gz_2 * K3_2 - K3_5 * q1_10;
-                    gy[13] = gy[13] - q1_0 + u0_2 * gz_2 + u0_1 * gz_3 * K8_5 - K1_15 * q1_13;
-                    gy[14] = q1_10 + gy[14] - q1_3 + u0_1 * gz_4 * K2_3;
-                    gy[15] = q1_13 + gy[15] - K15_1 * q1_0;
-                    gw_v[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2;
+                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s10[u * 5], gz_c1 = gz_s10[u * 5 + 1];
+                    const real gz_c2 = gz_s10[u * 5 + 2], gz_c3 = gz_s10[u * 5 + 3];
+                    const real gz_c4 = gz_s10[u * 5 + 4];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    const real l0_0 = y_f0 * gz_c0 + y_f3 * gz_c1 - y_[11] * gz_c2 - y_[10] * gz_c3
+                        - y_f11 * gz_c4;
+                    const real l0_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f7 * gz_c2 + y_f9 * gz_c3
+                        + y_f12 * gz_c4;
+                    const real l0_2 = y_f2 * gz_c0 - y_[10] * gz_c1 - y_[13] * gz_c2
+                        + y_f10 * gz_c3 - y_f13 * gz_c4;
+                    gx_s1[u * 3] = gx_s1[u * 3] - w_c0 * l0_0;
+                    gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + w_c0 * l0_1;
+                    gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] - w_c0 * l0_2;
+                    const real q1_0 = u0_0 * gz_c0;
+                    const real q1_2 = u0_2 * gz_c0;
+                    const real q1_3 = u0_0 * gz_c1;
+                    const real q1_10 = u0_2 * gz_c3;
+                    const real q1_11 = u0_0 * gz_c4;
+                    const real q1_13 = u0_2 * gz_c4;
+                    gy_[9] = q1_11 + gy_[9] + K15_1 * q1_2;
+                    gy_[10] = gy_[10] + u0_1 * gz_c0 * K10_1 + u0_0 * gz_c3 + u0_2 * gz_c1;
+                    gy_[11] = gy_[11] - q1_2 + u0_1 * gz_c1 * K8_5 + u0_0 * gz_c2 + K1_15 * q1_11;
+                    gy_[12] = gy_[12] - K3_5 * q1_3 + u0_1 * gz_c2 * K3_2 - K3_5 * q1_10;
+                    gy_[13] = gy_[13] - q1_0 + u0_2 * gz_c2 + u0_1 * gz_c3 * K8_5 - K1_15 * q1_13;
+                    gy_[14] = q1_10 + gy_[14] - q1_3 + u0_1 * gz_c4 * K2_3;
+                    gy_[15] = q1_13 + gy_[15] - K15_1 * q1_0;
+                    gw_v[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2;
                 }
-                cgtp_store_stream<2>(gw_row + 1280, gw_v);
+                cgtp_store_stream<2>(gw_out + 1280, gw_v);
             }
             { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/70), sqrt(1/7), sqrt(1/70);
                * 36 fma, 23 mul, 4 add, 1 neg per channel; 4 fma, 8 mul, 2 add per item */
-                const real y_f0 = y[13] + K15_1 * y[15];
-                const real s0_0 = K6_1 * y[12];
-                const real y_f1 = s0_0 + K10_1 * y[14];
-                const real y_f2 = K12_1 * y[11];
-                const real y_f3 = K10_1 * y[10];
-                const real s1_0 = K15_1 * y[9];
-                const real y_f4 = s1_0 + y[11];
-                const real y_f6 = K8_5 * y[11];
-                const real y_f7 = K9_5 * y[12];
-                const real y_f8 = K8_5 * y[13];
-                const real y_f10 = s1_0 - y[11];
-                const real y_f11 = K12_1 * y[13];
-                const real y_f12 = s0_0 - K10_1 * y[14];
-                const real y_f13 = y[13] - K15_1 * y[15];
+                const real y_f0 = y_[13] + K15_1 * y_[15];
+                const real s0_0 = K6_1 * y_[12];
+                const real y_f1 = s0_0 + K10_1 * y_[14];
+                const real y_f2 = K12_1 * y_[11];
+                const real y_f3 = K10_1 * y_[10];
+                const real s1_0 = K15_1 * y_[9];
+                const real y_f4 = s1_0 + y_[11];
+                const real y_f6 = K8_5 * y_[11];
+                const real y_f7 = K9_5 * y_[12];
+                const real y_f8 = K8_5 * y_[13];
+                const real y_f10 = s1_0 - y_[11];
+                const real y_f11 = K12_1 * y_[13];
+                const real y_f12 = s0_0 - K10_1 * y_[14];
+                const real y_f13 = y_[13] - K15_1 * y_[15];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w7 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p7 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
-                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz7[u * 3], gz_1 = gz7[u * 3 + 1], gz_2 = gz7[u * 3 + 2];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    const real u0_3 = w_0 * x_3;
-                    const real u0_4 = w_0 * x_4;
-                    const real l0_0 = y_f0 * gz_0 - y[10] * gz_1 - y_f10 * gz_2;
-                    const real l0_1 = y_f1 * gz_0 - y_f6 * gz_1 - y_f3 * gz_2;
-                    const real l0_2 = y_f2 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2;
-                    const real l0_3 = y_f3 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
-                    const real l0_4 = y_f4 * gz_0 + y[14] * gz_1 - y_f13 * gz_2;
-                    gx2[u * 5] = gx2[u * 5] - w_0 * l0_0;
-                    gx2[u * 5 + 1] = gx2[u * 5 + 1] - w_0 * l0_1;
-                    gx2[u * 5 + 2] = gx2[u * 5 + 2] + w_0 * l0_2;
-                    gx2[u * 5 + 3] = gx2[u * 5 + 3] + w_0 * l0_3;
-                    gx2[u * 5 + 4] = gx2[u * 5 + 4] + w_0 * l0_4;
-                    const real q1_0 = u0_0 * gz_0;
-                    const real q1_1 = u0_1 * gz_0;
-                    const real q1_3 = u0_1 * gz_2 + u0_3 * gz_0;
-                    const real q1_4 = u0_4 * gz_0;
-                    const real q1_10 = u0_0 * gz_2;
-                    const real q1_12 = u0_3 * gz_2;
-                    const real q1_13 = u0_4 * gz_2;
-                    gy[9] = gy[9] + K15_1 * q1_4 + K15_1 * q1_10;
-                    gy[10] = gy[10] + K10_1 * q1_3 + u0_0 * gz_1;
-                    gy[11] = gy[11] - q1_10 + u0_2 * gz_0 * K12_1 + q1_4 + u0_1 * gz_1 * K8_5;
-                    gy[12] = gy[12] - K6_1 * q1_1 + u0_2 * gz_1 * K9_5 - K6_1 * q1_12;
-                    gy[13] = gy[13] - q1_13 - q1_0 + u0_3 * gz_1 * K8_5 + u0_2 * gz_2 * K12_1;
-                    gy[14] = gy[14] - K10_1 * q1_1 + u0_4 * gz_1 + K10_1 * q1_12;
-                    gy[15] = gy[15] - K15_1 * q1_0 + K15_1 * q1_13;
-                    gw_v[u] = -x_0 * l0_0 - x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4;
+                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s7[u * 3], gz_c1 = gz_s7[u * 3 + 1];
+                    const real gz_c2 = gz_s7[u * 3 + 2];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_3 = w_c0 * x_c3;
+                    const real u0_4 = w_c0 * x_c4;
+                    const real l0_0 = y_f0 * gz_c0 - y_[10] * gz_c1 - y_f10 * gz_c2;
+                    const real l0_1 = y_f1 * gz_c0 - y_f6 * gz_c1 - y_f3 * gz_c2;
+                    const real l0_2 = y_f2 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2;
+                    const real l0_3 = y_f3 * gz_c0 + y_f8 * gz_c1 - y_f12 * gz_c2;
+                    const real l0_4 = y_f4 * gz_c0 + y_[14] * gz_c1 - y_f13 * gz_c2;
+                    gx_s2[u * 5] = gx_s2[u * 5] - w_c0 * l0_0;
+                    gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] - w_c0 * l0_1;
+                    gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] + w_c0 * l0_2;
+                    gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + w_c0 * l0_3;
+                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] + w_c0 * l0_4;
+                    const real q1_0 = u0_0 * gz_c0;
+                    const real q1_1 = u0_1 * gz_c0;
+                    const real q1_3 = u0_1 * gz_c2 + u0_3 * gz_c0;
+                    const real q1_4 = u0_4 * gz_c0;
+                    const real q1_10 = u0_0 * gz_c2;
+                    const real q1_12 = u0_3 * gz_c2;
+                    const real q1_13 = u0_4 * gz_c2;
+                    gy_[9] = gy_[9] + K15_1 * q1_4 + K15_1 * q1_10;
+                    gy_[10] = gy_[10] + K10_1 * q1_3 + u0_0 * gz_c1;
+                    gy_[11] = gy_[11] - q1_10 + u0_2 * gz_c0 * K12_1 + q1_4 + u0_1 * gz_c1 * K8_5;
+                    gy_[12] = gy_[12] - K6_1 * q1_1 + u0_2 * gz_c1 * K9_5 - K6_1 * q1_12;
+                    gy_[13] = gy_[13] - q1_13 - q1_0 + u0_3 * gz_c1 * K8_5 + u0_2 * gz_c2 * K12_1;
+                    gy_[14] = gy_[14] - K10_1 * q1_1 + u0_4 * gz_c1 + K10_1 * q1_12;
+                    gy_[15] = gy_[15] - K15_1 * q1_0 + K15_1 * q1_13;
+                    gw_v[u] = -x_c0 * l0_0 - x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4;
                 }
-                cgtp_store_stream<2>(gw_row + 896, gw_v);
+                cgtp_store_stream<2>(gw_out + 896, gw_v);
             }
             { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8), sqrt(1/12);
                * 68 fma, 32 mul, 8 add, 1 neg per channel; 6 fma, 14 mul, 4 add per item */
-                const real y_f1 = K5_2 * y[14];
-                const real y_f2 = K5_1 * y[9];
-                const real y_f3 = K5_2 * y[10];
-                const real y_f5 = K8_3 * y[12];
-                const real y_f6 = y[13] - K5_3 * y[15];
-                const real s0_0 = K5_3 * y[9];
-                const real y_f7 = s0_0 + y[11];
-                const real y_f8 = y[13] + K5_12 * y[15];
-                const real s1_0 = K1_6 * y[12];
-                const real y_f9 = s1_0 - K5_8 * y[14];
-                const real y_f10 = K3_4 * y[11];
-                const real y_f11 = K5_8 * y[10];
-                const real s2_0 = K5_12 * y[9];
-                const real y_f12 = s2_0 + y[11];
-                const real y_f14 = K1_10 * y[11];
-                const real y_f15 = K4_5 * y[12];
-                const real y_f16 = K1_10 * y[13];
-                const real y_f18 = s2_0 - y[11];
-                const real y_f19 = K3_4 * y[13];
-                const real y_f20 = s1_0 + K5_8 * y[14];
-                const real y_f21 = y[13] - K5_12 * y[15];
-                const real y_f22 = s0_0 - y[11];
-                const real y_f23 = y[13] + K5_3 * y[15];
-                const real y_f24 = K5_1 * y[15];
+                const real y_f1 = K5_2 * y_[14];
+                const real y_f2 = K5_1 * y_[9];
+                const real y_f3 = K5_2 * y_[10];
+                const real y_f5 = K8_3 * y_[12];
+                const real y_f6 = y_[13] - K5_3 * y_[15];
+                const real s0_0 = K5_3 * y_[9];
+                const real y_f7 = s0_0 + y_[11];
+                const real y_f8 = y_[13] + K5_12 * y_[15];
+                const real s1_0 = K1_6 * y_[12];
+                const real y_f9 = s1_0 - K5_8 * y_[14];
+                const real y_f10 = K3_4 * y_[11];
+                const real y_f11 = K5_8 * y_[10];
+                const real s2_0 = K5_12 * y_[9];
+                const real y_f12 = s2_0 + y_[11];
+                const real y_f14 = K1_10 * y_[11];
+                const real y_f15 = K4_5 * y_[12];
+                const real y_f16 = K1_10 * y_[13];
+                const real y_f18 = s2_0 - y_[11];
+                const real y_f19 = K3_4 * y_[13];
+                const real y_f20 = s1_0 + K5_8 * y_[14];
+                const real y_f21 = y_[13] - K5_12 * y_[15];
+                const real y_f22 = s0_0 - y_[11];
+                const real y_f23 = y_[13] + K5_3 * y_[15];
+                const real y_f24 = K5_1 * y_[15];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w16 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p16 + lane * 2);
                 real gw_v[2];
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
-                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
-                    const real w_0 = w_v[u];
-                    const real gz_0 = gz16[u * 7], gz_1 = gz16[u * 7 + 1], gz_2 = gz16[u * 7 + 2];
-                    const real gz_3 = gz16[u * 7 + 3], gz_4 = gz16[u * 7 + 4];
-                    const real gz_5 = gz16[u * 7 + 5], gz_6 = gz16[u * 7 + 6];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    const real u0_3 = w_0 * x_3;
-                    const real u0_4 = w_0 * x_4;
-                    const real l0_0 = y[13] * gz_0 + y_f5 * gz_1 - y_f8 * gz_2 + y[10] * gz_3
-                        + y_f18 * gz_4 - y[11] * gz_6;
-                    const real l0_1 = y_f1 * gz_0 + y_f6 * gz_1 + y_f9 * gz_2 + y_f14 * gz_3
-                        + y_f11 * gz_4 + y_f22 * gz_5 - y_f3 * gz_6;
-                    const real l0_2 = y_f2 * gz_0 - y_f10 * gz_2 - y_f15 * gz_3 - y_f19 * gz_4
-                        + y_f24 * gz_6;
-                    const real l0_3 = y_f3 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2 + y_f16 * gz_3
-                        + y_f20 * gz_4 + y_f23 * gz_5 + y_f1 * gz_6;
-                    const real l0_4 = y[11] * gz_0 + y_f12 * gz_2 + y[14] * gz_3 - y_f21 * gz_4
-                        + y_f5 * gz_5 + y[13] * gz_6;
-                    gx2[u * 5] = gx2[u * 5] - w_0 * l0_0;
-                    gx2[u * 5 + 1] = gx2[u * 5 + 1] + w_0 * l0_1;
-                    gx2[u * 5 + 2] = gx2[u * 5 + 2] - w_0 * l0_2;
-                    gx2[u * 5 + 3] = gx2[u * 5 + 3] + w_0 * l0_3;
-                    gx2[u * 5 + 4] = gx2[u * 5 + 4] - w_0 * l0_4;
-                    const real q1_1 = u0_1 * gz_0 + u0_3 * gz_6;
-                    const real q1_3 = u0_1 * gz_6 - u0_3 * gz_0;
-                    const real q1_5 = u0_0 * gz_1 + u0_4 * gz_5;
-                    const real q1_6 = u0_1 * gz_1;
-                    const real q1_7 = u0_3 * gz_1;
-                    const real q1_8 = u0_0 * gz_2;
-                    const real q1_9 = u0_1 * gz_2;
-                    const real q1_11 = u0_1 * gz_4 + u0_3 * gz_2;
-                    const real q1_12 = u0_4 * gz_2;
-                    const real q1_18 = u0_0 * gz_4;
-                    const real q1_20 = u0_3 * gz_4;
-                    const real q1_21 = u0_4 * gz_4;
-                    const real q1_22 = u0_1 * gz_5;
-                    const real q1_23 = u0_3 * gz_5;
-                    gy[9] = gy[9] - u0_2 * gz_0 * K5_1 + K5_3 * q1_7 - K5_12 * q1_12
+                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
+                    const real w_c0 = w_v[u];
+                    const real gz_c0 = gz_s16[u * 7], gz_c1 = gz_s16[u * 7 + 1];
+                    const real gz_c2 = gz_s16[u * 7 + 2], gz_c3 = gz_s16[u * 7 + 3];
+                    const real gz_c4 = gz_s16[u * 7 + 4], gz_c5 = gz_s16[u * 7 + 5];
+                    const real gz_c6 = gz_s16[u * 7 + 6];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_3 = w_c0 * x_c3;
+                    const real u0_4 = w_c0 * x_c4;
+                    const real l0_0 = y_[13] * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_[10] * gz_c3
+                        + y_f18 * gz_c4 - y_[11] * gz_c6;
+                    const real l0_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3
+                        + y_f11 * gz_c4 + y_f22 * gz_c5 - y_f3 * gz_c6;
+                    const real l0_2 = y_f2 * gz_c0 - y_f10 * gz_c2 - y_f15 * gz_c3 - y_f19 * gz_c4
+                        + y_f24 * gz_c6;
+                    const real l0_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3
+                        + y_f20 * gz_c4 + y_f23 * gz_c5 + y_f1 * gz_c6;
+                    const real l0_4 = y_[11] * gz_c0 + y_f12 * gz_c2 + y_[14] * gz_c3
+                        - y_f21 * gz_c4 + y_f5 * gz_c5 + y_[13] * gz_c6;
+                    gx_s2[u * 5] = gx_s2[u * 5] - w_c0 * l0_0;
+                    gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + w_c0 * l0_1;
+                    gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] - w_c0 * l0_2;
+                    gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + w_c0 * l0_3;
+                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] - w_c0 * l0_4;
+                    const real q1_1 = u0_1 * gz_c0 + u0_3 * gz_c6;
+                    const real q1_3 = u0_1 * gz_c6 - u0_3 * gz_c0;
+                    const real q1_5 = u0_0 * gz_c1 + u0_4 * gz_c5;
+                    const real q1_6 = u0_1 * gz_c1;
+                    const real q1_7 = u0_3 * gz_c1;
+                    const real q1_8 = u0_0 * gz_c2;
+                    const real q1_9 = u0_1 * gz_c2;
+                    const real q1_11 = u0_1 * gz_c4 + u0_3 * gz_c2;
+                    const real q1_12 = u0_4 * gz_c2;
+                    const real q1_18 = u0_0 * gz_c4;
+                    const real q1_20 = u0_3 * gz_c4;
+                    const real q1_21 = u0_4 * gz_c4;
+                    const real q1_22 = u0_1 * gz_c5;
+                    const real q1_23 = u0_3 * gz_c5;
+                    gy_[9] = gy_[9] - u0_2 * gz_c0 * K5_1 + K5_3 * q1_7 - K5_12 * q1_12
                         - K5_12 * q1_18 + K5_3 * q1_22;
-                    gy[10] = gy[10] - K5_2 * q1_3 + K5_8 * q1_11 - u0_0 * gz_3;
-                    gy[11] = gy[11] - q1_22 + u0_0 * gz_6 - u0_4 * gz_0 + q1_7 + u0_2 * gz_2 * K3_4
-                        - q1_12 + u0_1 * gz_3 * K1_10 + q1_18;
-                    gy[12] = gy[12] - K8_3 * q1_5 + K1_6 * q1_9 + u0_2 * gz_3 * K4_5 + K1_6 * q1_20;
-                    gy[13] = q1_23 + gy[13] - u0_0 * gz_0 - u0_4 * gz_6 + q1_6 + q1_8
-                        + u0_3 * gz_3 * K1_10 + u0_2 * gz_4 * K3_4 + q1_21;
-                    gy[14] = gy[14] + K5_2 * q1_1 - K5_8 * q1_9 - u0_4 * gz_3 + K5_8 * q1_20;
-                    gy[15] = gy[15] - K5_3 * q1_6 + K5_12 * q1_8 - K5_12 * q1_21 + K5_3 * q1_23
-                        - u0_2 * gz_6 * K5_1;
-                    gw_v[u] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4;
+                    gy_[10] = gy_[10] - K5_2 * q1_3 + K5_8 * q1_11 - u0_0 * gz_c3;
+                    gy_[11] = gy_[11] - q1_22 + u0_0 * gz_c6 - u0_4 * gz_c0 + q1_7
+                        + u0_2 * gz_c2 * K3_4 - q1_12 + u0_1 * gz_c3 * K1_10 + q1_18;
+                    gy_[12] = gy_[12] - K8_3 * q1_5 + K1_6 * q1_9 + u0_2 * gz_c3 * K4_5
+                        + K1_6 * q1_20;
+                    gy_[13] = q1_23 + gy_[13] - u0_0 * gz_c0 - u0_4 * gz_c6 + q1_6 + q1_8
+                        + u0_3 * gz_c3 * K1_10 + u0_2 * gz_c4 * K3_4 + q1_21;
+                    gy_[14] = gy_[14] + K5_2 * q1_1 - K5_8 * q1_9 - u0_4 * gz_c3 + K5_8 * q1_20;
+                    gy_[15] = gy_[15] - K5_3 * q1_6 + K5_12 * q1_8 - K5_12 * q1_21 + K5_3 * q1_23
+                        - u0_2 * gz_c6 * K5_1;
+                    gw_v[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
                 }
-                cgtp_store_stream<2>(gw_row + 2048, gw_v);
+                cgtp_store_stream<2>(gw_out + 2048, gw_v);
             }
-            cgtp_reduce_lanes<16, CGTP_STORE>(sums.gy[done % 16][channel_block], gy);
+            cgtp_reduce_lanes<16, CGTP_STORE>(sums.gy_[done % 16][channel_block], gy_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);
-            cgtp_store_lane(own.staging.edge.gx0, gx0, lane);
-            cgtp_store_lane(own.staging.edge.gx1, gx1, lane);
-            cgtp_store_lane(own.staging.edge.gx2, gx2, lane);
+            cgtp_store_lane(own.staging.edge.gx_s0, gx_s0, lane);
+            cgtp_store_lane(own.staging.edge.gx_s1, gx_s1, lane);
+            cgtp_store_lane(own.staging.edge.gx_s2, gx_s2, lane);
             cgtp_sync_warp();
             cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + edge * (int64_t)1152,
-                channel_block, lane, own.staging.edge.gx0, own.staging.edge.gx1,
-                own.staging.edge.gx2);
+                channel_block, lane, own.staging.edge.gx_s0, own.staging.edge.gx_s1,
+                own.staging.edge.gx_s2);
         }
     }
     if (done % 8)
@@ -883,7 +909,7 @@ CGTP_KERNEL(128, 2) backward_convolution(const launch l, const cgtp_partition<1>
 }
 
 /* gx: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */
-CGTP_KERNEL(128, 8) backward_gather_gx(const launch l)
+CGTP_KERNEL(128, 8) backward_gather_gx_(const launch l)
 {
     const int64_t node = cgtp_block() / 3;
     const int at = ((int)(cgtp_block() % 3) * 128 + cgtp_thread()) * 4;
@@ -892,11 +918,13 @@ CGTP_KERNEL(128, 8) backward_gather_gx(const launch l)
         return;
     real sum[4] = {0};
     cgtp_gather_rows(sum, l.gx_edges + at, 1152, l.graph, node);
-    cgtp_store<4>(l.gx + node * 1152 + at, sum);
+    cgtp_store<4>(l.gx_ + node * 1152 + at, sum);
 }
 
+} // namespace code
+
 /* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */
-static size_t lay_out(const cgtp_graph *graph, launch &l, void *base)
+static size_t layout(const cgtp_graph *graph, launch &l, void *base)
 {
     cgtp_workspace space(base);
     l.counters_backward_convolution = space.area<unsigned>(cgtp_counters(1, 1,
@@ -910,26 +938,26 @@ static size_t lay_out(const cgtp_graph *graph, launch &l, void *base)
 extern "C" size_t mace_large_backward_workspace(const cgtp_graph *graph)
 {
     launch l;
-    return graph ? lay_out(graph, l, NULL) : 0;
+    return graph ? layout(graph, l, NULL) : 0;
 }
 
-extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
-                                const float *gz, float *gx, float *gy, float *gw, void *workspace,
+extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
+                                const float *gz_, float *gx_, float *gy_, float *gw_, void *workspace,
                                 size_t workspace_bytes, cgtp_stream stream)
 {
     cgtp_status status = cgtp_check_graph(graph,
         CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW | CGTP_NEEDS_BY_SENDER);
     if (status)
         return status;
-    const cgtp_array arrays[] = {{x, graph->senders, 1152}, {y, graph->items, 16},
-        {w, graph->items, 2176}, {gz, graph->receivers, 9088}, {gx, graph->senders, 1152},
-        {gy, graph->items, 16}, {gw, graph->items, 2176}};
+    const cgtp_array arrays[] = {{x_, graph->senders, 1152}, {y_, graph->items, 16},
+        {w_, graph->items, 2176}, {gz_, graph->receivers, 9088}, {gx_, graph->senders, 1152},
+        {gy_, graph->items, 16}, {gw_, graph->items, 2176}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
-    launch l = {*graph, x, y, w, gz, gx, gy, gw};
+    launch l = {*graph, x_, y_, w_, gz_, gx_, gy_, gw_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
+    if (!workspace || workspace_bytes < layout(graph, l, workspace))
         return CGTP_WORKSPACE;
     if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_backward_convolution},
         {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned)}}, stream)))
@@ -940,12 +968,13 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
             cost, channel_blocks, false);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? backward_convolution<CGTP_FEW_NODES>
-            : backward_convolution<0>, cgtp_partition_blocks(partition), 128,
-            sizeof(backward_convolution_block), stream, l, partition)))
+        if ((status = cgtp_launch_early(nodes ? code::backward_convolution<CGTP_FEW_NODES>
+            : code::backward_convolution<0>, cgtp_partition_blocks(partition), 128,
+            sizeof(code::backward_convolution_block), stream, l, partition)))
             return status;
     }
-    if ((status = cgtp_launch_early(backward_gather_gx, graph->senders * 3, 128, 0, stream, l)))
+    if ((status = cgtp_launch_early(code::backward_gather_gx_, graph->senders * 3, 128, 0, stream,
+        l)))
         return status;
     return CGTP_OK;
 }

@@ -43,14 +43,17 @@ namespace
 /* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
     cgtp_graph_arrays<int32_t> graph;
-    const real *x, *y, *w, *gz, *ax, *by, *cw;
-    real *d_gz, *d_x, *d_y, *d_w;
+    const real *x_, *y_, *w_, *gz_, *ax_, *by_, *cw_;
+    real *d_gz_, *d_x_, *d_y_, *d_w_;
     unsigned *counters_double_backward_convolution = NULL;
     unsigned *flag_double_backward_convolution = NULL;
     real *partial_double_backward_convolution = NULL;
     real *d_x_edges = NULL;
     real *d_y_parts = NULL;
 };
+
+namespace code
+{
 
 constexpr real K4_1 = 0x1p+1f; /* 2 */
 constexpr real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -81,18 +84,18 @@ constexpr real K4_5 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
 
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
-    real x0[32], x1[96]; /* x, by irreps segment */
-    real y[16];
-    real w0[32], w1[32], w3[32], w4[32], w5[32], w8[32], w9[32], w10[32], w13[32], w14[32];
-        /* w, by path */
-    real ax0[32], ax1[96]; /* ax, by irreps segment */
-    real by[16];
-    real cw0[32], cw1[32], cw3[32], cw4[32], cw5[32], cw8[32], cw9[32], cw10[32], cw13[32],
-        cw14[32]; /* cw, by path */
+    real x_s0[32], x_s1[96]; /* x, by irreps segment */
+    real y_[16];
+    real w_p0[32], w_p1[32], w_p3[32], w_p4[32], w_p5[32], w_p8[32], w_p9[32], w_p10[32], w_p13[32],
+        w_p14[32]; /* w, by path */
+    real ax_s0[32], ax_s1[96]; /* ax, by irreps segment */
+    real by_[16];
+    real cw_p0[32], cw_p1[32], cw_p3[32], cw_p4[32], cw_p5[32], cw_p8[32], cw_p9[32], cw_p10[32],
+        cw_p13[32], cw_p14[32]; /* cw, by path */
 };
-static_assert(sizeof(stage_0) == 3712 && offsetof(stage_0, y) == 512 && offsetof(stage_0, w0) == 576
-    && offsetof(stage_0, ax0) == 1856 && offsetof(stage_0, by) == 2368
-    && offsetof(stage_0, cw0) == 2432, "as planned");
+static_assert(sizeof(stage_0) == 3712 && offsetof(stage_0, y_) == 512
+    && offsetof(stage_0, w_p0) == 576 && offsetof(stage_0, ax_s0) == 1856
+    && offsetof(stage_0, by_) == 2368 && offsetof(stage_0, cw_p0) == 2432, "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
@@ -100,7 +103,7 @@ struct alignas(16) warp_0 {
     union { /* rows on their way to memory */
         real rows[2][1024];
         struct {
-            real d_x0[32], d_x1[96]; /* d_x, by irreps segment */
+            real d_x_s0[32], d_x_s1[96]; /* d_x, by irreps segment */
         } edge;
     } staging;
     cgtp_tile tile;
@@ -111,22 +114,23 @@ static_assert(sizeof(warp_0) == 23296 && offsetof(warp_0, staging) == 14848
 
 /* Sums of a warp group's warps: [item in turn][channel block][component]. */
 struct alignas(16) reduce_0 {
-    real d_y[16][4][16];
+    real d_y_[16][4][16];
 };
 static_assert(sizeof(reduce_0) == 4096, "as planned");
 
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_1 {
-    real x2[160]; /* x, by irreps segment */
-    real y[16];
-    real w2[32], w6[32], w7[32], w11[32], w12[32], w15[32], w16[32]; /* w, by path */
-    real ax2[160]; /* ax, by irreps segment */
-    real by[16];
-    real cw2[32], cw6[32], cw7[32], cw11[32], cw12[32], cw15[32], cw16[32]; /* cw, by path */
+    real x_s2[160]; /* x, by irreps segment */
+    real y_[16];
+    real w_p2[32], w_p6[32], w_p7[32], w_p11[32], w_p12[32], w_p15[32], w_p16[32]; /* w, by path */
+    real ax_s2[160]; /* ax, by irreps segment */
+    real by_[16];
+    real cw_p2[32], cw_p6[32], cw_p7[32], cw_p11[32], cw_p12[32], cw_p15[32], cw_p16[32];
+        /* cw, by path */
 };
-static_assert(sizeof(stage_1) == 3200 && offsetof(stage_1, y) == 640 && offsetof(stage_1, w2) == 704
-    && offsetof(stage_1, ax2) == 1600 && offsetof(stage_1, by) == 2240
-    && offsetof(stage_1, cw2) == 2304, "as planned");
+static_assert(sizeof(stage_1) == 3200 && offsetof(stage_1, y_) == 640
+    && offsetof(stage_1, w_p2) == 704 && offsetof(stage_1, ax_s2) == 1600
+    && offsetof(stage_1, by_) == 2240 && offsetof(stage_1, cw_p2) == 2304, "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_1 {
@@ -134,7 +138,7 @@ struct alignas(16) warp_1 {
     union { /* rows on their way to memory */
         real rows[2][1024];
         struct {
-            real d_x2[160]; /* d_x, by irreps segment */
+            real d_x_s2[160]; /* d_x, by irreps segment */
         } edge;
     } staging;
     cgtp_tile tile;
@@ -145,7 +149,7 @@ static_assert(sizeof(warp_1) == 21248 && offsetof(warp_1, staging) == 12800
 
 /* Sums of a warp group's warps: [item in turn][channel block][component]. */
 struct alignas(16) reduce_1 {
-    real d_y[16][4][16];
+    real d_y_[16][4][16];
 };
 static_assert(sizeof(reduce_1) == 4096, "as planned");
 
@@ -225,21 +229,22 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x + sender * (int64_t)1152, channel_block, lane, keep, to.x0,
-            to.x1);
-        cgtp_copy_row(to.y, l.y + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w0, l.w + (first + edge) * 2176, channel_block, lane, stream);
-        cgtp_copy_segments<set_0_x>(l.ax + sender * (int64_t)1152, channel_block, lane, keep,
-            to.ax0, to.ax1);
-        cgtp_copy_row(to.by, l.by + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.cw0, l.cw + (first + edge) * 2176, channel_block, lane,
+        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep,
+            to.x_s0, to.x_s1);
+        cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 2176, channel_block, lane,
+            stream);
+        cgtp_copy_segments<set_0_x>(l.ax_ + sender * (int64_t)1152, channel_block, lane, keep,
+            to.ax_s0, to.ax_s1);
+        cgtp_copy_row(to.by_, l.by_ + (first + edge) * 16, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.cw_p0, l.cw_ + (first + edge) * 2176, channel_block, lane,
             stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<4>();
         cgtp_reduce_across_warps<16, 4, CGTP_STORE>(l.d_y_parts + ((first + begin) * 2) * 16, 32,
-            sums.d_y[begin % 16][0], items);
+            sums.d_y_[begin % 16][0], items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -248,473 +253,484 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         if (node % CGTP_LANES == 0)
             tiles.advance(graph, node, first);
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
-        real d_gz[40] = {0};
-        real *const d_gz0 = d_gz, *const d_gz4 = d_gz + 1, *const d_gz3 = d_gz + 4,
-            *const d_gz1 = d_gz + 7, *const d_gz9 = d_gz + 8, *const d_gz8 = d_gz + 13,
-            *const d_gz5 = d_gz + 18, *const d_gz14 = d_gz + 21, *const d_gz13 = d_gz + 28,
-            *const d_gz10 = d_gz + 35;
-        real gz[40];
-        cgtp_load_segments<set_0_z>(gz, cgtp_opaque_global(l.gz + (int64_t)node * 9088),
+        real d_gz_[40] = {0};
+        real *const d_gz_s0 = d_gz_, *const d_gz_s4 = d_gz_ + 1, *const d_gz_s3 = d_gz_ + 4,
+            *const d_gz_s1 = d_gz_ + 7, *const d_gz_s9 = d_gz_ + 8, *const d_gz_s8 = d_gz_ + 13,
+            *const d_gz_s5 = d_gz_ + 18, *const d_gz_s14 = d_gz_ + 21, *const d_gz_s13 = d_gz_ + 28,
+            *const d_gz_s10 = d_gz_ + 35;
+        real gz_[40];
+        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088),
             channel_block, lane);
-        cgtp_scale_segments<set_0_z>(gz);
-        real *const gz0 = gz, *const gz4 = gz + 1, *const gz3 = gz + 4, *const gz1 = gz + 7,
-            *const gz9 = gz + 8, *const gz8 = gz + 13, *const gz5 = gz + 18, *const gz14 = gz + 21,
-            *const gz13 = gz + 28, *const gz10 = gz + 35;
+        cgtp_scale_segments<set_0_z>(gz_);
+        real *const gz_s0 = gz_, *const gz_s4 = gz_ + 1, *const gz_s3 = gz_ + 4,
+            *const gz_s1 = gz_ + 7, *const gz_s9 = gz_ + 8, *const gz_s8 = gz_ + 13,
+            *const gz_s5 = gz_ + 18, *const gz_s14 = gz_ + 21, *const gz_s13 = gz_ + 28,
+            *const gz_s10 = gz_ + 35;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x0[1], x1[3];
-            cgtp_load_lane(x0, at.x0, lane);
-            cgtp_load_lane(x1, at.x1, lane);
-            real y[16];
-            cgtp_load_row<16>(y, at.y);
-            real ax0[1], ax1[3];
-            cgtp_load_lane(ax0, at.ax0, lane);
-            cgtp_load_lane(ax1, at.ax1, lane);
-            real by[16];
-            cgtp_load_row<16>(by, at.by);
-            real d_x0[1] = {0}, d_x1[3] = {0};
-            real d_y[cgtp_sums_length(16)] = {0};
-            real *const d_w_row = l.d_w + edge * 2176 + channel_block * 32 + lane * 1;
+            real x_s0[1], x_s1[3];
+            cgtp_load_lane(x_s0, at.x_s0, lane);
+            cgtp_load_lane(x_s1, at.x_s1, lane);
+            real y_[16];
+            cgtp_load_row<16>(y_, at.y_);
+            real ax_s0[1], ax_s1[3];
+            cgtp_load_lane(ax_s0, at.ax_s0, lane);
+            cgtp_load_lane(ax_s1, at.ax_s1, lane);
+            real by_[16];
+            cgtp_load_row<16>(by_, at.by_);
+            real d_x_s0[1] = {0}, d_x_s1[3] = {0};
+            real d_y_[cgtp_sums_length(16)] = {0};
+            real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane * 1;
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 8 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w0 + lane);
+                cgtp_load<1>(w_v, at.w_p0 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw0 + lane);
+                cgtp_load<1>(cw_v, at.cw_p0 + lane);
                 real d_w_v[1];
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz0[0];
-                const real ax_0 = ax0[0];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = y[0] * cw_0;
-                const real s1_0 = by[0] * w_0;
-                d_gz0[0] = d_gz0[0] + y[0] * w_0 * ax_0 + s0_0 * x_0 + s1_0 * x_0;
-                d_x0[0] = d_x0[0] + s1_0 * gz_0 + s0_0 * gz_0;
-                const real s2_0 = gz_0 * ax_0;
-                const real s3_0 = gz_0 * x_0;
-                d_y[0] = d_y[0] + s2_0 * w_0 + s3_0 * cw_0;
-                d_w_v[0] = s3_0 * by[0] + s2_0 * y[0];
-                cgtp_store_stream<1>(d_w_row, d_w_v);
+                const real x_c0 = x_s0[0];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s0[0];
+                const real ax_c0 = ax_s0[0];
+                const real cw_c0 = cw_v[0];
+                const real s0_0 = y_[0] * cw_c0;
+                const real s1_0 = by_[0] * w_c0;
+                d_gz_s0[0] = d_gz_s0[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
+                d_x_s0[0] = d_x_s0[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
+                const real s2_0 = gz_c0 * ax_c0;
+                const real s3_0 = gz_c0 * x_c0;
+                d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0;
+                d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
+                cgtp_store_stream<1>(d_w_out, d_w_v);
             }
             { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 18 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w4 + lane);
+                cgtp_load<1>(w_v, at.w_p4 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw4 + lane);
+                cgtp_load<1>(cw_v, at.cw_p4 + lane);
                 real d_w_v[1];
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = y[0] * cw_0 + by[0] * w_0;
-                const real s1_0 = y[0] * w_0;
-                d_gz4[0] = d_gz4[0] + s1_0 * ax_0 + s0_0 * x_0;
-                d_gz4[1] = d_gz4[1] + s1_0 * ax_1 + s0_0 * x_1;
-                d_gz4[2] = d_gz4[2] + s1_0 * ax_2 + s0_0 * x_2;
-                const real s2_0 = w_0 * by[0] + cw_0 * y[0];
-                d_x1[0] = d_x1[0] + s2_0 * gz_0;
-                d_x1[1] = d_x1[1] + s2_0 * gz_1;
-                d_x1[2] = d_x1[2] + s2_0 * gz_2;
-                const real s3_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
-                const real s4_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-                d_y[0] = d_y[0] + w_0 * s3_0 + cw_0 * s4_0;
-                d_w_v[0] = by[0] * s4_0 + y[0] * s3_0;
-                cgtp_store_stream<1>(d_w_row + 512, d_w_v);
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s4[0], gz_c1 = gz_s4[1], gz_c2 = gz_s4[2];
+                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
+                const real cw_c0 = cw_v[0];
+                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0;
+                const real s1_0 = y_[0] * w_c0;
+                d_gz_s4[0] = d_gz_s4[0] + s1_0 * ax_c0 + s0_0 * x_c0;
+                d_gz_s4[1] = d_gz_s4[1] + s1_0 * ax_c1 + s0_0 * x_c1;
+                d_gz_s4[2] = d_gz_s4[2] + s1_0 * ax_c2 + s0_0 * x_c2;
+                const real s2_0 = w_c0 * by_[0] + cw_c0 * y_[0];
+                d_x_s1[0] = d_x_s1[0] + s2_0 * gz_c0;
+                d_x_s1[1] = d_x_s1[1] + s2_0 * gz_c1;
+                d_x_s1[2] = d_x_s1[2] + s2_0 * gz_c2;
+                const real s3_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
+                const real s4_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0;
+                d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
+                cgtp_store_stream<1>(d_w_out + 512, d_w_v);
             }
             { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 17 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w3 + lane);
+                cgtp_load<1>(w_v, at.w_p3 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw3 + lane);
+                cgtp_load<1>(cw_v, at.cw_p3 + lane);
                 real d_w_v[1];
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz3[0], gz_1 = gz3[1], gz_2 = gz3[2];
-                const real ax_0 = ax0[0];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real l0_0 = by[1] * gz_0 + by[2] * gz_1 + by[3] * gz_2;
-                const real l1_0 = y[1] * gz_0 + y[2] * gz_1 + y[3] * gz_2;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                d_gz3[0] = d_gz3[0] + v0_0 * y[1] + u2_0 * by[1];
-                d_gz3[1] = d_gz3[1] + v0_0 * y[2] + u2_0 * by[2];
-                d_gz3[2] = d_gz3[2] + v0_0 * y[3] + u2_0 * by[3];
-                d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_y[1] = d_y[1] + v0_0 * gz_0;
-                d_y[2] = d_y[2] + v0_0 * gz_1;
-                d_y[3] = d_y[3] + v0_0 * gz_2;
-                d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
-                cgtp_store_stream<1>(d_w_row + 384, d_w_v);
+                const real x_c0 = x_s0[0];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s3[0], gz_c1 = gz_s3[1], gz_c2 = gz_s3[2];
+                const real ax_c0 = ax_s0[0];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
+                const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                d_gz_s3[0] = d_gz_s3[0] + v0_0 * y_[1] + u2_0 * by_[1];
+                d_gz_s3[1] = d_gz_s3[1] + v0_0 * y_[2] + u2_0 * by_[2];
+                d_gz_s3[2] = d_gz_s3[2] + v0_0 * y_[3] + u2_0 * by_[3];
+                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0;
+                d_y_[1] = d_y_[1] + v0_0 * gz_c0;
+                d_y_[2] = d_y_[2] + v0_0 * gz_c1;
+                d_y_[3] = d_y_[3] + v0_0 * gz_c2;
+                d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
+                cgtp_store_stream<1>(d_w_out + 384, d_w_v);
             }
             { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 22 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w1 + lane);
+                cgtp_load<1>(w_v, at.w_p1 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw1 + lane);
+                cgtp_load<1>(cw_v, at.cw_p1 + lane);
                 real d_w_v[1];
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz1[0];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = y[1] * ax_0 + y[2] * ax_1 + y[3] * ax_2;
-                const real s1_0 = y[1] * x_0 + y[2] * x_1 + y[3] * x_2;
-                const real s2_0 = by[1] * x_0 + by[2] * x_1 + by[3] * x_2;
-                d_gz1[0] = d_gz1[0] + w_0 * s0_0 + cw_0 * s1_0 + w_0 * s2_0;
-                const real s3_0 = w_0 * gz_0;
-                const real s4_0 = cw_0 * gz_0;
-                d_x1[0] = d_x1[0] + s3_0 * by[1] + s4_0 * y[1];
-                d_x1[1] = d_x1[1] + s3_0 * by[2] + s4_0 * y[2];
-                d_x1[2] = d_x1[2] + s3_0 * by[3] + s4_0 * y[3];
-                d_y[1] = d_y[1] + s3_0 * ax_0 + s4_0 * x_0;
-                d_y[2] = d_y[2] + s3_0 * ax_1 + s4_0 * x_1;
-                d_y[3] = d_y[3] + s3_0 * ax_2 + s4_0 * x_2;
-                d_w_v[0] = gz_0 * s2_0 + gz_0 * s0_0;
-                cgtp_store_stream<1>(d_w_row + 128, d_w_v);
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s1[0];
+                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
+                const real cw_c0 = cw_v[0];
+                const real s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
+                const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
+                const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
+                d_gz_s1[0] = d_gz_s1[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
+                const real s3_0 = w_c0 * gz_c0;
+                const real s4_0 = cw_c0 * gz_c0;
+                d_x_s1[0] = d_x_s1[0] + s3_0 * by_[1] + s4_0 * y_[1];
+                d_x_s1[1] = d_x_s1[1] + s3_0 * by_[2] + s4_0 * y_[2];
+                d_x_s1[2] = d_x_s1[2] + s3_0 * by_[3] + s4_0 * y_[3];
+                d_y_[1] = d_y_[1] + s3_0 * ax_c0 + s4_0 * x_c0;
+                d_y_[2] = d_y_[2] + s3_0 * ax_c1 + s4_0 * x_c1;
+                d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2;
+                d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
+                cgtp_store_stream<1>(d_w_out + 128, d_w_v);
             }
             { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2) x2, sqrt(1/6), sqrt(1/2) x2; 63 fma, 14 mul per channel; 2 mul per item */
-                const real y_f3 = K4_1 * y[2];
-                const real by_f3 = K4_1 * by[2];
+                const real y_f3 = K4_1 * y_[2];
+                const real by_f3 = K4_1 * by_[2];
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w9 + lane);
+                cgtp_load<1>(w_v, at.w_p9 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw9 + lane);
+                cgtp_load<1>(cw_v, at.cw_p9 + lane);
                 real d_w_v[1];
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2], gz_3 = gz9[3];
-                const real gz_4 = gz9[4];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real u2_1 = w_0 * x_1;
-                const real u2_2 = w_0 * x_2;
-                const real l0_0 = by[3] * gz_0 + by[2] * gz_1 - by[1] * gz_2 - by[1] * gz_4;
-                const real l0_1 = by[1] * gz_1 + by_f3 * gz_2 + by[3] * gz_3;
-                const real l0_2 = by[1] * gz_0 - by[3] * gz_2 + by[2] * gz_3 + by[3] * gz_4;
-                const real l1_0 = y[3] * gz_0 + y[2] * gz_1 - y[1] * gz_2 - y[1] * gz_4;
-                const real l1_1 = y[1] * gz_1 + y_f3 * gz_2 + y[3] * gz_3;
-                const real l1_2 = y[1] * gz_0 - y[3] * gz_2 + y[2] * gz_3 + y[3] * gz_4;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-                d_gz9[0] = d_gz9[0] + y[3] * v0_0 + y[1] * v0_2 + by[3] * u2_0 + by[1] * u2_2;
-                d_gz9[1] = d_gz9[1] + y[2] * v0_0 + y[1] * v0_1 + by[2] * u2_0 + by[1] * u2_1;
-                d_gz9[2] = d_gz9[2] - y[1] * v0_0 + y_f3 * v0_1 - y[3] * v0_2 - by[1] * u2_0
-                    + by_f3 * u2_1 - by[3] * u2_2;
-                d_gz9[3] = d_gz9[3] + y[3] * v0_1 + y[2] * v0_2 + by[3] * u2_1 + by[2] * u2_2;
-                d_gz9[4] = d_gz9[4] - y[1] * v0_0 + y[3] * v0_2 - by[1] * u2_0 + by[3] * u2_2;
-                d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
-                d_y[1] = d_y[1] - v0_0 * gz_2 - v0_0 * gz_4 + v0_1 * gz_1 + v0_2 * gz_0;
-                d_y[2] = d_y[2] + v0_0 * gz_1 + v0_2 * gz_3 + v0_1 * gz_2 * K4_1;
-                d_y[3] = d_y[3] + v0_0 * gz_0 + v0_1 * gz_3 - v0_2 * gz_2 + v0_2 * gz_4;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1
-                    + ax_2 * l1_2;
-                cgtp_store_stream<1>(d_w_row + 1152, d_w_v);
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], gz_c3 = gz_s9[3];
+                const real gz_c4 = gz_s9[4];
+                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2;
+                const real l0_0 = by_[3] * gz_c0 + by_[2] * gz_c1 - by_[1] * gz_c2 - by_[1] * gz_c4;
+                const real l0_1 = by_[1] * gz_c1 + by_f3 * gz_c2 + by_[3] * gz_c3;
+                const real l0_2 = by_[1] * gz_c0 - by_[3] * gz_c2 + by_[2] * gz_c3 + by_[3] * gz_c4;
+                const real l1_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[1] * gz_c2 - y_[1] * gz_c4;
+                const real l1_1 = y_[1] * gz_c1 + y_f3 * gz_c2 + y_[3] * gz_c3;
+                const real l1_2 = y_[1] * gz_c0 - y_[3] * gz_c2 + y_[2] * gz_c3 + y_[3] * gz_c4;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+                d_gz_s9[0] = d_gz_s9[0] + y_[3] * v0_0 + y_[1] * v0_2 + by_[3] * u2_0
+                    + by_[1] * u2_2;
+                d_gz_s9[1] = d_gz_s9[1] + y_[2] * v0_0 + y_[1] * v0_1 + by_[2] * u2_0
+                    + by_[1] * u2_1;
+                d_gz_s9[2] = d_gz_s9[2] - y_[1] * v0_0 + y_f3 * v0_1 - y_[3] * v0_2 - by_[1] * u2_0
+                    + by_f3 * u2_1 - by_[3] * u2_2;
+                d_gz_s9[3] = d_gz_s9[3] + y_[3] * v0_1 + y_[2] * v0_2 + by_[3] * u2_1
+                    + by_[2] * u2_2;
+                d_gz_s9[4] = d_gz_s9[4] - y_[1] * v0_0 + y_[3] * v0_2 - by_[1] * u2_0
+                    + by_[3] * u2_2;
+                d_x_s1[0] = d_x_s1[0] + w_c0 * l0_0 + cw_c0 * l1_0;
+                d_x_s1[1] = d_x_s1[1] + w_c0 * l0_1 + cw_c0 * l1_1;
+                d_x_s1[2] = d_x_s1[2] + w_c0 * l0_2 + cw_c0 * l1_2;
+                d_y_[1] = d_y_[1] - v0_0 * gz_c2 - v0_0 * gz_c4 + v0_1 * gz_c1 + v0_2 * gz_c0;
+                d_y_[2] = d_y_[2] + v0_0 * gz_c1 + v0_2 * gz_c3 + v0_1 * gz_c2 * K4_1;
+                d_y_[3] = d_y_[3] + v0_0 * gz_c0 + v0_1 * gz_c3 - v0_2 * gz_c2 + v0_2 * gz_c4;
+                d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + ax_c0 * l1_0 + ax_c1 * l1_1
+                    + ax_c2 * l1_2;
+                cgtp_store_stream<1>(d_w_out + 1152, d_w_v);
             }
             { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
                * 27 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w8 + lane);
+                cgtp_load<1>(w_v, at.w_p8 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw8 + lane);
+                cgtp_load<1>(cw_v, at.cw_p8 + lane);
                 real d_w_v[1];
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz8[0], gz_1 = gz8[1], gz_2 = gz8[2], gz_3 = gz8[3];
-                const real gz_4 = gz8[4];
-                const real ax_0 = ax0[0];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real l0_0 = by[4] * gz_0 + by[5] * gz_1 + by[6] * gz_2 + by[7] * gz_3
-                    + by[8] * gz_4;
-                const real l1_0 = y[4] * gz_0 + y[5] * gz_1 + y[6] * gz_2 + y[7] * gz_3
-                    + y[8] * gz_4;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                d_gz8[0] = d_gz8[0] + v0_0 * y[4] + u2_0 * by[4];
-                d_gz8[1] = d_gz8[1] + v0_0 * y[5] + u2_0 * by[5];
-                d_gz8[2] = d_gz8[2] + v0_0 * y[6] + u2_0 * by[6];
-                d_gz8[3] = d_gz8[3] + v0_0 * y[7] + u2_0 * by[7];
-                d_gz8[4] = d_gz8[4] + v0_0 * y[8] + u2_0 * by[8];
-                d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_y[4] = d_y[4] + v0_0 * gz_0;
-                d_y[5] = d_y[5] + v0_0 * gz_1;
-                d_y[6] = d_y[6] + v0_0 * gz_2;
-                d_y[7] = d_y[7] + v0_0 * gz_3;
-                d_y[8] = d_y[8] + v0_0 * gz_4;
-                d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
-                cgtp_store_stream<1>(d_w_row + 1024, d_w_v);
+                const real x_c0 = x_s0[0];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s8[0], gz_c1 = gz_s8[1], gz_c2 = gz_s8[2], gz_c3 = gz_s8[3];
+                const real gz_c4 = gz_s8[4];
+                const real ax_c0 = ax_s0[0];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real l0_0 = by_[4] * gz_c0 + by_[5] * gz_c1 + by_[6] * gz_c2 + by_[7] * gz_c3
+                    + by_[8] * gz_c4;
+                const real l1_0 = y_[4] * gz_c0 + y_[5] * gz_c1 + y_[6] * gz_c2 + y_[7] * gz_c3
+                    + y_[8] * gz_c4;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                d_gz_s8[0] = d_gz_s8[0] + v0_0 * y_[4] + u2_0 * by_[4];
+                d_gz_s8[1] = d_gz_s8[1] + v0_0 * y_[5] + u2_0 * by_[5];
+                d_gz_s8[2] = d_gz_s8[2] + v0_0 * y_[6] + u2_0 * by_[6];
+                d_gz_s8[3] = d_gz_s8[3] + v0_0 * y_[7] + u2_0 * by_[7];
+                d_gz_s8[4] = d_gz_s8[4] + v0_0 * y_[8] + u2_0 * by_[8];
+                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0;
+                d_y_[4] = d_y_[4] + v0_0 * gz_c0;
+                d_y_[5] = d_y_[5] + v0_0 * gz_c1;
+                d_y_[6] = d_y_[6] + v0_0 * gz_c2;
+                d_y_[7] = d_y_[7] + v0_0 * gz_c3;
+                d_y_[8] = d_y_[8] + v0_0 * gz_c4;
+                d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
+                cgtp_store_stream<1>(d_w_out + 1024, d_w_v);
             }
             { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(3/10) x3; 53 fma, 16 mul, 2 add, 1 neg per channel; 4 mul, 4 add per item */
-                const real s0_0 = K1_3 * y[6];
-                const real y_f0 = s0_0 + y[8];
-                const real y_f3 = K4_3 * y[6];
-                const real y_f5 = s0_0 - y[8];
-                const real s1_0 = K1_3 * by[6];
-                const real by_f0 = s1_0 + by[8];
-                const real by_f3 = K4_3 * by[6];
-                const real by_f5 = s1_0 - by[8];
+                const real s0_0 = K1_3 * y_[6];
+                const real y_f0 = s0_0 + y_[8];
+                const real y_f3 = K4_3 * y_[6];
+                const real y_f5 = s0_0 - y_[8];
+                const real s1_0 = K1_3 * by_[6];
+                const real by_f0 = s1_0 + by_[8];
+                const real by_f3 = K4_3 * by_[6];
+                const real by_f5 = s1_0 - by_[8];
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w5 + lane);
+                cgtp_load<1>(w_v, at.w_p5 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw5 + lane);
+                cgtp_load<1>(cw_v, at.cw_p5 + lane);
                 real d_w_v[1];
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz5[0], gz_1 = gz5[1], gz_2 = gz5[2];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real u2_1 = w_0 * x_1;
-                const real u2_2 = w_0 * x_2;
-                const real l0_0 = by_f0 * gz_0 - by[5] * gz_1 - by[4] * gz_2;
-                const real l0_1 = by[5] * gz_0 + by_f3 * gz_1 + by[7] * gz_2;
-                const real l0_2 = by[4] * gz_0 + by[7] * gz_1 - by_f5 * gz_2;
-                const real l1_0 = y_f0 * gz_0 - y[5] * gz_1 - y[4] * gz_2;
-                const real l1_1 = y[5] * gz_0 + y_f3 * gz_1 + y[7] * gz_2;
-                const real l1_2 = y[4] * gz_0 + y[7] * gz_1 - y_f5 * gz_2;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-                d_gz5[0] = d_gz5[0] - y_f0 * v0_0 + y[5] * v0_1 + y[4] * v0_2 - by_f0 * u2_0
-                    + by[5] * u2_1 + by[4] * u2_2;
-                d_gz5[1] = d_gz5[1] + y[5] * v0_0 + y_f3 * v0_1 + y[7] * v0_2 + by[5] * u2_0
-                    + by_f3 * u2_1 + by[7] * u2_2;
-                d_gz5[2] = d_gz5[2] + y[4] * v0_0 + y[7] * v0_1 - y_f5 * v0_2 + by[4] * u2_0
-                    + by[7] * u2_1 - by_f5 * u2_2;
-                d_x1[0] = d_x1[0] - w_0 * l0_0 - cw_0 * l1_0;
-                d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
-                const real q2_0 = v0_0 * gz_0;
-                const real q2_5 = v0_2 * gz_2;
-                d_y[4] = d_y[4] + v0_0 * gz_2 + v0_2 * gz_0;
-                d_y[5] = d_y[5] + v0_0 * gz_1 + v0_1 * gz_0;
-                d_y[6] = d_y[6] - K1_3 * q2_0 + v0_1 * gz_1 * K4_3 - K1_3 * q2_5;
-                d_y[7] = d_y[7] + v0_1 * gz_2 + v0_2 * gz_1;
-                d_y[8] = q2_5 + d_y[8] - q2_0;
-                d_w_v[0] = -x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 - ax_0 * l1_0 + ax_1 * l1_1
-                    + ax_2 * l1_2;
-                cgtp_store_stream<1>(d_w_row + 640, d_w_v);
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2];
+                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2;
+                const real l0_0 = by_f0 * gz_c0 - by_[5] * gz_c1 - by_[4] * gz_c2;
+                const real l0_1 = by_[5] * gz_c0 + by_f3 * gz_c1 + by_[7] * gz_c2;
+                const real l0_2 = by_[4] * gz_c0 + by_[7] * gz_c1 - by_f5 * gz_c2;
+                const real l1_0 = y_f0 * gz_c0 - y_[5] * gz_c1 - y_[4] * gz_c2;
+                const real l1_1 = y_[5] * gz_c0 + y_f3 * gz_c1 + y_[7] * gz_c2;
+                const real l1_2 = y_[4] * gz_c0 + y_[7] * gz_c1 - y_f5 * gz_c2;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+                d_gz_s5[0] = d_gz_s5[0] - y_f0 * v0_0 + y_[5] * v0_1 + y_[4] * v0_2 - by_f0 * u2_0
+                    + by_[5] * u2_1 + by_[4] * u2_2;
+                d_gz_s5[1] = d_gz_s5[1] + y_[5] * v0_0 + y_f3 * v0_1 + y_[7] * v0_2 + by_[5] * u2_0
+                    + by_f3 * u2_1 + by_[7] * u2_2;
+                d_gz_s5[2] = d_gz_s5[2] + y_[4] * v0_0 + y_[7] * v0_1 - y_f5 * v0_2 + by_[4] * u2_0
+                    + by_[7] * u2_1 - by_f5 * u2_2;
+                d_x_s1[0] = d_x_s1[0] - w_c0 * l0_0 - cw_c0 * l1_0;
+                d_x_s1[1] = d_x_s1[1] + w_c0 * l0_1 + cw_c0 * l1_1;
+                d_x_s1[2] = d_x_s1[2] + w_c0 * l0_2 + cw_c0 * l1_2;
+                const real q2_0 = v0_0 * gz_c0;
+                const real q2_5 = v0_2 * gz_c2;
+                d_y_[4] = d_y_[4] + v0_0 * gz_c2 + v0_2 * gz_c0;
+                d_y_[5] = d_y_[5] + v0_0 * gz_c1 + v0_1 * gz_c0;
+                d_y_[6] = d_y_[6] - K1_3 * q2_0 + v0_1 * gz_c1 * K4_3 - K1_3 * q2_5;
+                d_y_[7] = d_y_[7] + v0_1 * gz_c2 + v0_2 * gz_c1;
+                d_y_[8] = q2_5 + d_y_[8] - q2_0;
+                d_w_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
+                    + ax_c2 * l1_2;
+                cgtp_store_stream<1>(d_w_out + 640, d_w_v);
             }
             { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
                * 103 fma, 18 mul, 2 add per channel; 8 mul, 4 add per item */
-                const real s0_0 = K12_1 * y[6];
-                const real y_f4 = s0_0 + y[8];
-                const real y_f5 = K16_1 * y[5];
-                const real y_f6 = K3_1 * y[6];
-                const real y_f7 = K16_1 * y[7];
-                const real y_f8 = s0_0 - y[8];
-                const real s1_0 = K12_1 * by[6];
-                const real by_f4 = s1_0 + by[8];
-                const real by_f5 = K16_1 * by[5];
-                const real by_f6 = K3_1 * by[6];
-                const real by_f7 = K16_1 * by[7];
-                const real by_f8 = s1_0 - by[8];
+                const real s0_0 = K12_1 * y_[6];
+                const real y_f4 = s0_0 + y_[8];
+                const real y_f5 = K16_1 * y_[5];
+                const real y_f6 = K3_1 * y_[6];
+                const real y_f7 = K16_1 * y_[7];
+                const real y_f8 = s0_0 - y_[8];
+                const real s1_0 = K12_1 * by_[6];
+                const real by_f4 = s1_0 + by_[8];
+                const real by_f5 = K16_1 * by_[5];
+                const real by_f6 = K3_1 * by_[6];
+                const real by_f7 = K16_1 * by_[7];
+                const real by_f8 = s1_0 - by_[8];
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w14 + lane);
+                cgtp_load<1>(w_v, at.w_p14 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw14 + lane);
+                cgtp_load<1>(cw_v, at.cw_p14 + lane);
                 real d_w_v[1];
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz14[0], gz_1 = gz14[1], gz_2 = gz14[2], gz_3 = gz14[3];
-                const real gz_4 = gz14[4], gz_5 = gz14[5], gz_6 = gz14[6];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real u2_1 = w_0 * x_1;
-                const real u2_2 = w_0 * x_2;
-                const real l0_0 = by[8] * gz_0 + by[7] * gz_1 + by_f4 * gz_2 - by[5] * gz_3
-                    - by[4] * gz_4 - by[5] * gz_5 - by[4] * gz_6;
-                const real l0_1 = by[4] * gz_1 + by_f5 * gz_2 + by_f6 * gz_3 + by_f7 * gz_4
-                    + by[8] * gz_5;
-                const real l0_2 = by[4] * gz_0 + by[5] * gz_1 - by[4] * gz_2 - by[7] * gz_3
-                    + by_f8 * gz_4 + by[7] * gz_5 + by[8] * gz_6;
-                const real l1_0 = y[8] * gz_0 + y[7] * gz_1 + y_f4 * gz_2 - y[5] * gz_3
-                    - y[4] * gz_4 - y[5] * gz_5 - y[4] * gz_6;
-                const real l1_1 = y[4] * gz_1 + y_f5 * gz_2 + y_f6 * gz_3 + y_f7 * gz_4
-                    + y[8] * gz_5;
-                const real l1_2 = y[4] * gz_0 + y[5] * gz_1 - y[4] * gz_2 - y[7] * gz_3
-                    + y_f8 * gz_4 + y[7] * gz_5 + y[8] * gz_6;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-                d_gz14[0] = d_gz14[0] + y[8] * v0_0 + y[4] * v0_2 + by[8] * u2_0 + by[4] * u2_2;
-                d_gz14[1] = d_gz14[1] + y[7] * v0_0 + y[4] * v0_1 + y[5] * v0_2 + by[7] * u2_0
-                    + by[4] * u2_1 + by[5] * u2_2;
-                d_gz14[2] = d_gz14[2] + y_f4 * v0_0 + y_f5 * v0_1 - y[4] * v0_2 + by_f4 * u2_0
-                    + by_f5 * u2_1 - by[4] * u2_2;
-                d_gz14[3] = d_gz14[3] - y[5] * v0_0 + y_f6 * v0_1 - y[7] * v0_2 - by[5] * u2_0
-                    + by_f6 * u2_1 - by[7] * u2_2;
-                d_gz14[4] = d_gz14[4] - y[4] * v0_0 + y_f7 * v0_1 + y_f8 * v0_2 - by[4] * u2_0
-                    + by_f7 * u2_1 + by_f8 * u2_2;
-                d_gz14[5] = d_gz14[5] - y[5] * v0_0 + y[8] * v0_1 + y[7] * v0_2 - by[5] * u2_0
-                    + by[8] * u2_1 + by[7] * u2_2;
-                d_gz14[6] = d_gz14[6] - y[4] * v0_0 + y[8] * v0_2 - by[4] * u2_0 + by[8] * u2_2;
-                d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x1[2] = d_x1[2] + w_0 * l0_2 + cw_0 * l1_2;
-                const real q2_4 = v0_0 * gz_2;
-                const real q2_8 = v0_2 * gz_4;
-                d_y[4] = d_y[4] - v0_0 * gz_4 - v0_0 * gz_6 + v0_1 * gz_1 + v0_2 * gz_0
-                    - v0_2 * gz_2;
-                d_y[5] = d_y[5] - v0_0 * gz_3 - v0_0 * gz_5 + v0_2 * gz_1 + v0_1 * gz_2 * K16_1;
-                d_y[6] = d_y[6] + K12_1 * q2_4 + v0_1 * gz_3 * K3_1 + K12_1 * q2_8;
-                d_y[7] = d_y[7] + v0_0 * gz_1 - v0_2 * gz_3 + v0_2 * gz_5 + v0_1 * gz_4 * K16_1;
-                d_y[8] = d_y[8] - q2_8 + v0_0 * gz_0 + v0_1 * gz_5 + v0_2 * gz_6 + q2_4;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + ax_0 * l1_0 + ax_1 * l1_1
-                    + ax_2 * l1_2;
-                cgtp_store_stream<1>(d_w_row + 1792, d_w_v);
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s14[0], gz_c1 = gz_s14[1], gz_c2 = gz_s14[2];
+                const real gz_c3 = gz_s14[3], gz_c4 = gz_s14[4], gz_c5 = gz_s14[5];
+                const real gz_c6 = gz_s14[6];
+                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2;
+                const real l0_0 = by_[8] * gz_c0 + by_[7] * gz_c1 + by_f4 * gz_c2 - by_[5] * gz_c3
+                    - by_[4] * gz_c4 - by_[5] * gz_c5 - by_[4] * gz_c6;
+                const real l0_1 = by_[4] * gz_c1 + by_f5 * gz_c2 + by_f6 * gz_c3 + by_f7 * gz_c4
+                    + by_[8] * gz_c5;
+                const real l0_2 = by_[4] * gz_c0 + by_[5] * gz_c1 - by_[4] * gz_c2 - by_[7] * gz_c3
+                    + by_f8 * gz_c4 + by_[7] * gz_c5 + by_[8] * gz_c6;
+                const real l1_0 = y_[8] * gz_c0 + y_[7] * gz_c1 + y_f4 * gz_c2 - y_[5] * gz_c3
+                    - y_[4] * gz_c4 - y_[5] * gz_c5 - y_[4] * gz_c6;
+                const real l1_1 = y_[4] * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 + y_f7 * gz_c4
+                    + y_[8] * gz_c5;
+                const real l1_2 = y_[4] * gz_c0 + y_[5] * gz_c1 - y_[4] * gz_c2 - y_[7] * gz_c3
+                    + y_f8 * gz_c4 + y_[7] * gz_c5 + y_[8] * gz_c6;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+                d_gz_s14[0] = d_gz_s14[0] + y_[8] * v0_0 + y_[4] * v0_2 + by_[8] * u2_0
+                    + by_[4] * u2_2;
+                d_gz_s14[1] = d_gz_s14[1] + y_[7] * v0_0 + y_[4] * v0_1 + y_[5] * v0_2
+                    + by_[7] * u2_0 + by_[4] * u2_1 + by_[5] * u2_2;
+                d_gz_s14[2] = d_gz_s14[2] + y_f4 * v0_0 + y_f5 * v0_1 - y_[4] * v0_2 + by_f4 * u2_0
+                    + by_f5 * u2_1 - by_[4] * u2_2;
+                d_gz_s14[3] = d_gz_s14[3] - y_[5] * v0_0 + y_f6 * v0_1 - y_[7] * v0_2
+                    - by_[5] * u2_0 + by_f6 * u2_1 - by_[7] * u2_2;
+                d_gz_s14[4] = d_gz_s14[4] - y_[4] * v0_0 + y_f7 * v0_1 + y_f8 * v0_2
+                    - by_[4] * u2_0 + by_f7 * u2_1 + by_f8 * u2_2;
+                d_gz_s14[5] = d_gz_s14[5] - y_[5] * v0_0 + y_[8] * v0_1 + y_[7] * v0_2
+                    - by_[5] * u2_0 + by_[8] * u2_1 + by_[7] * u2_2;
+                d_gz_s14[6] = d_gz_s14[6] - y_[4] * v0_0 + y_[8] * v0_2 - by_[4] * u2_0
+                    + by_[8] * u2_2;
+                d_x_s1[0] = d_x_s1[0] + w_c0 * l0_0 + cw_c0 * l1_0;
+                d_x_s1[1] = d_x_s1[1] + w_c0 * l0_1 + cw_c0 * l1_1;
+                d_x_s1[2] = d_x_s1[2] + w_c0 * l0_2 + cw_c0 * l1_2;
+                const real q2_4 = v0_0 * gz_c2;
+                const real q2_8 = v0_2 * gz_c4;
+                d_y_[4] = d_y_[4] - v0_0 * gz_c4 - v0_0 * gz_c6 + v0_1 * gz_c1 + v0_2 * gz_c0
+                    - v0_2 * gz_c2;
+                d_y_[5] = d_y_[5] - v0_0 * gz_c3 - v0_0 * gz_c5 + v0_2 * gz_c1
+                    + v0_1 * gz_c2 * K16_1;
+                d_y_[6] = d_y_[6] + K12_1 * q2_4 + v0_1 * gz_c3 * K3_1 + K12_1 * q2_8;
+                d_y_[7] = d_y_[7] + v0_0 * gz_c1 - v0_2 * gz_c3 + v0_2 * gz_c5
+                    + v0_1 * gz_c4 * K16_1;
+                d_y_[8] = d_y_[8] - q2_8 + v0_0 * gz_c0 + v0_1 * gz_c5 + v0_2 * gz_c6 + q2_4;
+                d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + ax_c0 * l1_0 + ax_c1 * l1_1
+                    + ax_c2 * l1_2;
+                cgtp_store_stream<1>(d_w_out + 1792, d_w_v);
             }
             { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column = 1 x7;
                * 37 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w13 + lane);
+                cgtp_load<1>(w_v, at.w_p13 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw13 + lane);
+                cgtp_load<1>(cw_v, at.cw_p13 + lane);
                 real d_w_v[1];
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz13[0], gz_1 = gz13[1], gz_2 = gz13[2], gz_3 = gz13[3];
-                const real gz_4 = gz13[4], gz_5 = gz13[5], gz_6 = gz13[6];
-                const real ax_0 = ax0[0];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real l0_0 = by[9] * gz_0 + by[10] * gz_1 + by[11] * gz_2 + by[12] * gz_3
-                    + by[13] * gz_4 + by[14] * gz_5 + by[15] * gz_6;
-                const real l1_0 = y[9] * gz_0 + y[10] * gz_1 + y[11] * gz_2 + y[12] * gz_3
-                    + y[13] * gz_4 + y[14] * gz_5 + y[15] * gz_6;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                d_gz13[0] = d_gz13[0] + v0_0 * y[9] + u2_0 * by[9];
-                d_gz13[1] = d_gz13[1] + v0_0 * y[10] + u2_0 * by[10];
-                d_gz13[2] = d_gz13[2] + v0_0 * y[11] + u2_0 * by[11];
-                d_gz13[3] = d_gz13[3] + v0_0 * y[12] + u2_0 * by[12];
-                d_gz13[4] = d_gz13[4] + v0_0 * y[13] + u2_0 * by[13];
-                d_gz13[5] = d_gz13[5] + v0_0 * y[14] + u2_0 * by[14];
-                d_gz13[6] = d_gz13[6] + v0_0 * y[15] + u2_0 * by[15];
-                d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_y[9] = d_y[9] + v0_0 * gz_0;
-                d_y[10] = d_y[10] + v0_0 * gz_1;
-                d_y[11] = d_y[11] + v0_0 * gz_2;
-                d_y[12] = d_y[12] + v0_0 * gz_3;
-                d_y[13] = d_y[13] + v0_0 * gz_4;
-                d_y[14] = d_y[14] + v0_0 * gz_5;
-                d_y[15] = d_y[15] + v0_0 * gz_6;
-                d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
-                cgtp_store_stream<1>(d_w_row + 1664, d_w_v);
+                const real x_c0 = x_s0[0];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s13[0], gz_c1 = gz_s13[1], gz_c2 = gz_s13[2];
+                const real gz_c3 = gz_s13[3], gz_c4 = gz_s13[4], gz_c5 = gz_s13[5];
+                const real gz_c6 = gz_s13[6];
+                const real ax_c0 = ax_s0[0];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real l0_0 = by_[9] * gz_c0 + by_[10] * gz_c1 + by_[11] * gz_c2
+                    + by_[12] * gz_c3 + by_[13] * gz_c4 + by_[14] * gz_c5 + by_[15] * gz_c6;
+                const real l1_0 = y_[9] * gz_c0 + y_[10] * gz_c1 + y_[11] * gz_c2 + y_[12] * gz_c3
+                    + y_[13] * gz_c4 + y_[14] * gz_c5 + y_[15] * gz_c6;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                d_gz_s13[0] = d_gz_s13[0] + v0_0 * y_[9] + u2_0 * by_[9];
+                d_gz_s13[1] = d_gz_s13[1] + v0_0 * y_[10] + u2_0 * by_[10];
+                d_gz_s13[2] = d_gz_s13[2] + v0_0 * y_[11] + u2_0 * by_[11];
+                d_gz_s13[3] = d_gz_s13[3] + v0_0 * y_[12] + u2_0 * by_[12];
+                d_gz_s13[4] = d_gz_s13[4] + v0_0 * y_[13] + u2_0 * by_[13];
+                d_gz_s13[5] = d_gz_s13[5] + v0_0 * y_[14] + u2_0 * by_[14];
+                d_gz_s13[6] = d_gz_s13[6] + v0_0 * y_[15] + u2_0 * by_[15];
+                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0;
+                d_y_[9] = d_y_[9] + v0_0 * gz_c0;
+                d_y_[10] = d_y_[10] + v0_0 * gz_c1;
+                d_y_[11] = d_y_[11] + v0_0 * gz_c2;
+                d_y_[12] = d_y_[12] + v0_0 * gz_c3;
+                d_y_[13] = d_y_[13] + v0_0 * gz_c4;
+                d_y_[14] = d_y_[14] + v0_0 * gz_c5;
+                d_y_[15] = d_y_[15] + v0_0 * gz_c6;
+                d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
+                cgtp_store_stream<1>(d_w_out + 1664, d_w_v);
             }
             { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14);
                * 83 fma, 24 mul, 6 add, 1 neg per channel; 8 fma, 12 mul, 4 add per item */
-                const real y_f0 = y[13] + K15_1 * y[15];
-                const real y_f1 = K10_1 * y[10];
-                const real y_f2 = y[11] - K15_1 * y[9];
-                const real s0_0 = K3_5 * y[12];
-                const real y_f3 = s0_0 + y[14];
-                const real y_f4 = K8_5 * y[11];
-                const real y_f7 = K3_2 * y[12];
-                const real y_f9 = K8_5 * y[13];
-                const real y_f10 = s0_0 - y[14];
-                const real y_f11 = y[9] + K1_15 * y[11];
-                const real y_f12 = K2_3 * y[14];
-                const real y_f13 = y[15] - K1_15 * y[13];
-                const real by_f0 = by[13] + K15_1 * by[15];
-                const real by_f1 = K10_1 * by[10];
-                const real by_f2 = by[11] - K15_1 * by[9];
-                const real s1_0 = K3_5 * by[12];
-                const real by_f3 = s1_0 + by[14];
-                const real by_f4 = K8_5 * by[11];
-                const real by_f7 = K3_2 * by[12];
-                const real by_f9 = K8_5 * by[13];
-                const real by_f10 = s1_0 - by[14];
-                const real by_f11 = by[9] + K1_15 * by[11];
-                const real by_f12 = K2_3 * by[14];
-                const real by_f13 = by[15] - K1_15 * by[13];
+                const real y_f0 = y_[13] + K15_1 * y_[15];
+                const real y_f1 = K10_1 * y_[10];
+                const real y_f2 = y_[11] - K15_1 * y_[9];
+                const real s0_0 = K3_5 * y_[12];
+                const real y_f3 = s0_0 + y_[14];
+                const real y_f4 = K8_5 * y_[11];
+                const real y_f7 = K3_2 * y_[12];
+                const real y_f9 = K8_5 * y_[13];
+                const real y_f10 = s0_0 - y_[14];
+                const real y_f11 = y_[9] + K1_15 * y_[11];
+                const real y_f12 = K2_3 * y_[14];
+                const real y_f13 = y_[15] - K1_15 * y_[13];
+                const real by_f0 = by_[13] + K15_1 * by_[15];
+                const real by_f1 = K10_1 * by_[10];
+                const real by_f2 = by_[11] - K15_1 * by_[9];
+                const real s1_0 = K3_5 * by_[12];
+                const real by_f3 = s1_0 + by_[14];
+                const real by_f4 = K8_5 * by_[11];
+                const real by_f7 = K3_2 * by_[12];
+                const real by_f9 = K8_5 * by_[13];
+                const real by_f10 = s1_0 - by_[14];
+                const real by_f11 = by_[9] + K1_15 * by_[11];
+                const real by_f12 = K2_3 * by_[14];
+                const real by_f13 = by_[15] - K1_15 * by_[13];
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w10 + lane);
+                cgtp_load<1>(w_v, at.w_p10 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw10 + lane);
+                cgtp_load<1>(cw_v, at.cw_p10 + lane);
                 real d_w_v[1];
-                const real x_0 = x1[0], x_1 = x1[1], x_2 = x1[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz10[0], gz_1 = gz10[1], gz_2 = gz10[2], gz_3 = gz10[3];
-                const real gz_4 = gz10[4];
-                const real ax_0 = ax1[0], ax_1 = ax1[1], ax_2 = ax1[2];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real u2_1 = w_0 * x_1;
-                const real u2_2 = w_0 * x_2;
-                const real l0_0 = by_f0 * gz_0 + by_f3 * gz_1 - by[11] * gz_2 - by[10] * gz_3
-                    - by_f11 * gz_4;
-                const real l0_1 = by_f1 * gz_0 + by_f4 * gz_1 + by_f7 * gz_2 + by_f9 * gz_3
-                    + by_f12 * gz_4;
-                const real l0_2 = by_f2 * gz_0 - by[10] * gz_1 - by[13] * gz_2 + by_f10 * gz_3
-                    - by_f13 * gz_4;
-                const real l1_0 = y_f0 * gz_0 + y_f3 * gz_1 - y[11] * gz_2 - y[10] * gz_3
-                    - y_f11 * gz_4;
-                const real l1_1 = y_f1 * gz_0 + y_f4 * gz_1 + y_f7 * gz_2 + y_f9 * gz_3
-                    + y_f12 * gz_4;
-                const real l1_2 = y_f2 * gz_0 - y[10] * gz_1 - y[13] * gz_2 + y_f10 * gz_3
-                    - y_f13 * gz_4;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-                d_gz10[0] = d_gz10[0] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - by_f0 * u2_0
+                const real x_c0 = x_s1[0], x_c1 = x_s1[1], x_c2 = x_s1[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s10[0], gz_c1 = gz_s10[1], gz_c2 = gz_s10[2];
+                const real gz_c3 = gz_s10[3], gz_c4 = gz_s10[4];
+                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2;
+                const real l0_0 = by_f0 * gz_c0 + by_f3 * gz_c1 - by_[11] * gz_c2 - by_[10] * gz_c3
+                    - by_f11 * gz_c4;
+                const real l0_1 = by_f1 * gz_c0 + by_f4 * gz_c1 + by_f7 * gz_c2 + by_f9 * gz_c3
+                    + by_f12 * gz_c4;
+                const real l0_2 = by_f2 * gz_c0 - by_[10] * gz_c1 - by_[13] * gz_c2
+                    + by_f10 * gz_c3 - by_f13 * gz_c4;
+                const real l1_0 = y_f0 * gz_c0 + y_f3 * gz_c1 - y_[11] * gz_c2 - y_[10] * gz_c3
+                    - y_f11 * gz_c4;
+                const real l1_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f7 * gz_c2 + y_f9 * gz_c3
+                    + y_f12 * gz_c4;
+                const real l1_2 = y_f2 * gz_c0 - y_[10] * gz_c1 - y_[13] * gz_c2 + y_f10 * gz_c3
+                    - y_f13 * gz_c4;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+                d_gz_s10[0] = d_gz_s10[0] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - by_f0 * u2_0
                     + by_f1 * u2_1 - by_f2 * u2_2;
-                d_gz10[1] = d_gz10[1] - y_f3 * v0_0 + y_f4 * v0_1 + y[10] * v0_2 - by_f3 * u2_0
-                    + by_f4 * u2_1 + by[10] * u2_2;
-                d_gz10[2] = d_gz10[2] + y[11] * v0_0 + y_f7 * v0_1 + y[13] * v0_2 + by[11] * u2_0
-                    + by_f7 * u2_1 + by[13] * u2_2;
-                d_gz10[3] = d_gz10[3] + y[10] * v0_0 + y_f9 * v0_1 - y_f10 * v0_2 + by[10] * u2_0
-                    + by_f9 * u2_1 - by_f10 * u2_2;
-                d_gz10[4] = d_gz10[4] + y_f11 * v0_0 + y_f12 * v0_1 + y_f13 * v0_2 + by_f11 * u2_0
-                    + by_f12 * u2_1 + by_f13 * u2_2;
-                d_x1[0] = d_x1[0] - w_0 * l0_0 - cw_0 * l1_0;
-                d_x1[1] = d_x1[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x1[2] = d_x1[2] - w_0 * l0_2 - cw_0 * l1_2;
-                const real q2_0 = v0_0 * gz_0;
-                const real q2_2 = v0_2 * gz_0;
-                const real q2_3 = v0_0 * gz_1;
-                const real q2_10 = v0_2 * gz_3;
-                const real q2_11 = v0_0 * gz_4;
-                const real q2_13 = v0_2 * gz_4;
-                d_y[9] = q2_11 + d_y[9] + K15_1 * q2_2;
-                d_y[10] = d_y[10] + v0_1 * gz_0 * K10_1 + v0_0 * gz_3 + v0_2 * gz_1;
-                d_y[11] = d_y[11] - q2_2 + v0_1 * gz_1 * K8_5 + v0_0 * gz_2 + K1_15 * q2_11;
-                d_y[12] = d_y[12] - K3_5 * q2_3 + v0_1 * gz_2 * K3_2 - K3_5 * q2_10;
-                d_y[13] = d_y[13] - q2_0 + v0_2 * gz_2 + v0_1 * gz_3 * K8_5 - K1_15 * q2_13;
-                d_y[14] = q2_10 + d_y[14] - q2_3 + v0_1 * gz_4 * K2_3;
-                d_y[15] = q2_13 + d_y[15] - K15_1 * q2_0;
-                d_w_v[0] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 - ax_0 * l1_0 + ax_1 * l1_1
-                    - ax_2 * l1_2;
-                cgtp_store_stream<1>(d_w_row + 1280, d_w_v);
+                d_gz_s10[1] = d_gz_s10[1] - y_f3 * v0_0 + y_f4 * v0_1 + y_[10] * v0_2
+                    - by_f3 * u2_0 + by_f4 * u2_1 + by_[10] * u2_2;
+                d_gz_s10[2] = d_gz_s10[2] + y_[11] * v0_0 + y_f7 * v0_1 + y_[13] * v0_2
+                    + by_[11] * u2_0 + by_f7 * u2_1 + by_[13] * u2_2;
+                d_gz_s10[3] = d_gz_s10[3] + y_[10] * v0_0 + y_f9 * v0_1 - y_f10 * v0_2
+                    + by_[10] * u2_0 + by_f9 * u2_1 - by_f10 * u2_2;
+                d_gz_s10[4] = d_gz_s10[4] + y_f11 * v0_0 + y_f12 * v0_1 + y_f13 * v0_2
+                    + by_f11 * u2_0 + by_f12 * u2_1 + by_f13 * u2_2;
+                d_x_s1[0] = d_x_s1[0] - w_c0 * l0_0 - cw_c0 * l1_0;
+                d_x_s1[1] = d_x_s1[1] + w_c0 * l0_1 + cw_c0 * l1_1;
+                d_x_s1[2] = d_x_s1[2] - w_c0 * l0_2 - cw_c0 * l1_2;
+                const real q2_0 = v0_0 * gz_c0;
+                const real q2_2 = v0_2 * gz_c0;
+                const real q2_3 = v0_0 * gz_c1;
+                const real q2_10 = v0_2 * gz_c3;
+                const real q2_11 = v0_0 * gz_c4;
+                const real q2_13 = v0_2 * gz_c4;
+                d_y_[9] = q2_11 + d_y_[9] + K15_1 * q2_2;
+                d_y_[10] = d_y_[10] + v0_1 * gz_c0 * K10_1 + v0_0 * gz_c3 + v0_2 * gz_c1;
+                d_y_[11] = d_y_[11] - q2_2 + v0_1 * gz_c1 * K8_5 + v0_0 * gz_c2 + K1_15 * q2_11;
+                d_y_[12] = d_y_[12] - K3_5 * q2_3 + v0_1 * gz_c2 * K3_2 - K3_5 * q2_10;
+                d_y_[13] = d_y_[13] - q2_0 + v0_2 * gz_c2 + v0_1 * gz_c3 * K8_5 - K1_15 * q2_13;
+                d_y_[14] = q2_10 + d_y_[14] - q2_3 + v0_1 * gz_c4 * K2_3;
+                d_y_[15] = q2_13 + d_y_[15] - K15_1 * q2_0;
+                d_w_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
+                    - ax_c2 * l1_2;
+                cgtp_store_stream<1>(d_w_out + 1280, d_w_v);
             }
-            cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y[done % 16][channel_block], d_y);
+            cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[done % 16][channel_block], d_y_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);
-            cgtp_store_lane(own.staging.edge.d_x0, d_x0, lane);
-            cgtp_store_lane(own.staging.edge.d_x1, d_x1, lane);
+            cgtp_store_lane(own.staging.edge.d_x_s0, d_x_s0, lane);
+            cgtp_store_lane(own.staging.edge.d_x_s1, d_x_s1, lane);
             cgtp_sync_warp();
             cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152,
-                channel_block, lane, own.staging.edge.d_x0, own.staging.edge.d_x1);
+                channel_block, lane, own.staging.edge.d_x_s0, own.staging.edge.d_x_s1);
         }
         if (tile.continued && node == tile.node) {
             /* the receiver begins in an earlier tile, whose warp adds these sums */
             const int64_t row = partial_row + tile.number * 4 + channel_block;
             cgtp_spill_partial<40>(l.partial_double_backward_convolution
-                + row * PARTIAL_double_backward_convolution + lane, d_gz);
+                + row * PARTIAL_double_backward_convolution + lane, d_gz_);
             cgtp_signal(l.flag_double_backward_convolution + row);
             continue;
         }
@@ -724,13 +740,13 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
                 const int64_t row = partial_row + t * 4 + channel_block;
                 cgtp_wait(l.flag_double_backward_convolution + row);
-                cgtp_add_partial<40>(d_gz, l.partial_double_backward_convolution
+                cgtp_add_partial<40>(d_gz_, l.partial_double_backward_convolution
                     + row * PARTIAL_double_backward_convolution + lane);
             }
         }
         cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
-        cgtp_scale_segments<set_0_z>(d_gz);
-        cgtp_store_segments<set_0_z>(own.staging.rows, d_gz, l.d_gz + (int64_t)node * 9088,
+        cgtp_scale_segments<set_0_z>(d_gz_);
+        cgtp_store_segments<set_0_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 9088,
             channel_block, cgtp_reload_lane());
     }
     if (done % 8)
@@ -786,20 +802,22 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_1 &to, int lane) {
         const auto sender = senders.of(graph, first, count, edge, lane);
-        cgtp_copy_segments<set_1_x>(l.x + sender * (int64_t)1152, channel_block, lane, keep, to.x2);
-        cgtp_copy_row(to.y, l.y + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_1_w>(to.w2, l.w + (first + edge) * 2176, channel_block, lane, stream);
-        cgtp_copy_segments<set_1_x>(l.ax + sender * (int64_t)1152, channel_block, lane, keep,
-            to.ax2);
-        cgtp_copy_row(to.by, l.by + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_1_w>(to.cw2, l.cw + (first + edge) * 2176, channel_block, lane,
+        cgtp_copy_segments<set_1_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep,
+            to.x_s2);
+        cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
+        cgtp_copy_weights<set_1_w>(to.w_p2, l.w_ + (first + edge) * 2176, channel_block, lane,
+            stream);
+        cgtp_copy_segments<set_1_x>(l.ax_ + sender * (int64_t)1152, channel_block, lane, keep,
+            to.ax_s2);
+        cgtp_copy_row(to.by_, l.by_ + (first + edge) * 16, lane, stream);
+        cgtp_copy_weights<set_1_w>(to.cw_p2, l.cw_ + (first + edge) * 2176, channel_block, lane,
             stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<4>();
         cgtp_reduce_across_warps<16, 4, CGTP_STORE>(l.d_y_parts + ((first + begin) * 2 + 1) * 16,
-            32, sums.d_y[begin % 16][0], items);
+            32, sums.d_y_[begin % 16][0], items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -808,576 +826,594 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
         if (node % CGTP_LANES == 0)
             tiles.advance(graph, node, first);
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
-        real d_gz[31] = {0};
-        real *const d_gz11 = d_gz, *const d_gz6 = d_gz + 5, *const d_gz15 = d_gz + 8,
-            *const d_gz2 = d_gz + 15, *const d_gz12 = d_gz + 16, *const d_gz7 = d_gz + 21,
-            *const d_gz16 = d_gz + 24;
-        real gz[31];
-        cgtp_load_segments<set_1_z>(gz, cgtp_opaque_global(l.gz + (int64_t)node * 9088),
+        real d_gz_[31] = {0};
+        real *const d_gz_s11 = d_gz_, *const d_gz_s6 = d_gz_ + 5, *const d_gz_s15 = d_gz_ + 8,
+            *const d_gz_s2 = d_gz_ + 15, *const d_gz_s12 = d_gz_ + 16, *const d_gz_s7 = d_gz_ + 21,
+            *const d_gz_s16 = d_gz_ + 24;
+        real gz_[31];
+        cgtp_load_segments<set_1_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088),
             channel_block, lane);
-        cgtp_scale_segments<set_1_z>(gz);
-        real *const gz11 = gz, *const gz6 = gz + 5, *const gz15 = gz + 8, *const gz2 = gz + 15,
-            *const gz12 = gz + 16, *const gz7 = gz + 21, *const gz16 = gz + 24;
+        cgtp_scale_segments<set_1_z>(gz_);
+        real *const gz_s11 = gz_, *const gz_s6 = gz_ + 5, *const gz_s15 = gz_ + 8,
+            *const gz_s2 = gz_ + 15, *const gz_s12 = gz_ + 16, *const gz_s7 = gz_ + 21,
+            *const gz_s16 = gz_ + 24;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_1 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x2[5];
-            cgtp_load_lane(x2, at.x2, lane);
-            real y[16];
-            cgtp_load_row<16>(y, at.y);
-            real ax2[5];
-            cgtp_load_lane(ax2, at.ax2, lane);
-            real by[16];
-            cgtp_load_row<16>(by, at.by);
-            real d_x2[5] = {0};
-            real d_y[cgtp_sums_length(16)] = {0};
-            real *const d_w_row = l.d_w + edge * 2176 + channel_block * 32 + lane * 1;
+            real x_s2[5];
+            cgtp_load_lane(x_s2, at.x_s2, lane);
+            real y_[16];
+            cgtp_load_row<16>(y_, at.y_);
+            real ax_s2[5];
+            cgtp_load_lane(ax_s2, at.ax_s2, lane);
+            real by_[16];
+            cgtp_load_row<16>(by_, at.by_);
+            real d_x_s2[5] = {0};
+            real d_y_[cgtp_sums_length(16)] = {0};
+            real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane * 1;
             { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
                * 28 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w11 + lane);
+                cgtp_load<1>(w_v, at.w_p11 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw11 + lane);
+                cgtp_load<1>(cw_v, at.cw_p11 + lane);
                 real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz11[0], gz_1 = gz11[1], gz_2 = gz11[2], gz_3 = gz11[3];
-                const real gz_4 = gz11[4];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3];
-                const real ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = y[0] * cw_0 + by[0] * w_0;
-                const real s1_0 = y[0] * w_0;
-                d_gz11[0] = d_gz11[0] + s1_0 * ax_0 + s0_0 * x_0;
-                d_gz11[1] = d_gz11[1] + s1_0 * ax_1 + s0_0 * x_1;
-                d_gz11[2] = d_gz11[2] + s1_0 * ax_2 + s0_0 * x_2;
-                d_gz11[3] = d_gz11[3] + s1_0 * ax_3 + s0_0 * x_3;
-                d_gz11[4] = d_gz11[4] + s1_0 * ax_4 + s0_0 * x_4;
-                const real s2_0 = w_0 * by[0] + cw_0 * y[0];
-                d_x2[0] = d_x2[0] + s2_0 * gz_0;
-                d_x2[1] = d_x2[1] + s2_0 * gz_1;
-                d_x2[2] = d_x2[2] + s2_0 * gz_2;
-                d_x2[3] = d_x2[3] + s2_0 * gz_3;
-                d_x2[4] = d_x2[4] + s2_0 * gz_4;
-                const real s3_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2 + ax_3 * gz_3
-                    + ax_4 * gz_4;
-                const real s4_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2 + x_3 * gz_3 + x_4 * gz_4;
-                d_y[0] = d_y[0] + w_0 * s3_0 + cw_0 * s4_0;
-                d_w_v[0] = by[0] * s4_0 + y[0] * s3_0;
-                cgtp_store_stream<1>(d_w_row + 1408, d_w_v);
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3];
+                const real x_c4 = x_s2[4];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s11[0], gz_c1 = gz_s11[1], gz_c2 = gz_s11[2];
+                const real gz_c3 = gz_s11[3], gz_c4 = gz_s11[4];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
+                const real ax_c4 = ax_s2[4];
+                const real cw_c0 = cw_v[0];
+                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0;
+                const real s1_0 = y_[0] * w_c0;
+                d_gz_s11[0] = d_gz_s11[0] + s1_0 * ax_c0 + s0_0 * x_c0;
+                d_gz_s11[1] = d_gz_s11[1] + s1_0 * ax_c1 + s0_0 * x_c1;
+                d_gz_s11[2] = d_gz_s11[2] + s1_0 * ax_c2 + s0_0 * x_c2;
+                d_gz_s11[3] = d_gz_s11[3] + s1_0 * ax_c3 + s0_0 * x_c3;
+                d_gz_s11[4] = d_gz_s11[4] + s1_0 * ax_c4 + s0_0 * x_c4;
+                const real s2_0 = w_c0 * by_[0] + cw_c0 * y_[0];
+                d_x_s2[0] = d_x_s2[0] + s2_0 * gz_c0;
+                d_x_s2[1] = d_x_s2[1] + s2_0 * gz_c1;
+                d_x_s2[2] = d_x_s2[2] + s2_0 * gz_c2;
+                d_x_s2[3] = d_x_s2[3] + s2_0 * gz_c3;
+                d_x_s2[4] = d_x_s2[4] + s2_0 * gz_c4;
+                const real s3_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2 + ax_c3 * gz_c3
+                    + ax_c4 * gz_c4;
+                const real s4_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3
+                    + x_c4 * gz_c4;
+                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0;
+                d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
+                cgtp_store_stream<1>(d_w_out + 1408, d_w_v);
             }
             { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(3/10) x3; 69 fma, 24 mul per channel; 6 mul per item */
-                const real y_f2 = K1_3 * y[1];
-                const real y_f4 = K4_3 * y[2];
-                const real y_f5 = K1_3 * y[3];
-                const real by_f2 = K1_3 * by[1];
-                const real by_f4 = K4_3 * by[2];
-                const real by_f5 = K1_3 * by[3];
+                const real y_f2 = K1_3 * y_[1];
+                const real y_f4 = K4_3 * y_[2];
+                const real y_f5 = K1_3 * y_[3];
+                const real by_f2 = K1_3 * by_[1];
+                const real by_f4 = K4_3 * by_[2];
+                const real by_f5 = K1_3 * by_[3];
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w6 + lane);
+                cgtp_load<1>(w_v, at.w_p6 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw6 + lane);
+                cgtp_load<1>(cw_v, at.cw_p6 + lane);
                 real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3];
-                const real ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real u2_1 = w_0 * x_1;
-                const real u2_2 = w_0 * x_2;
-                const real u2_3 = w_0 * x_3;
-                const real u2_4 = w_0 * x_4;
-                const real l0_0 = by[3] * gz_0 + by[1] * gz_2;
-                const real l0_1 = by[2] * gz_0 + by[1] * gz_1;
-                const real l0_2 = by_f2 * gz_0 - by_f4 * gz_1 + by_f5 * gz_2;
-                const real l0_3 = by[3] * gz_1 + by[2] * gz_2;
-                const real l0_4 = by[1] * gz_0 - by[3] * gz_2;
-                const real l1_0 = y[3] * gz_0 + y[1] * gz_2;
-                const real l1_1 = y[2] * gz_0 + y[1] * gz_1;
-                const real l1_2 = y_f2 * gz_0 - y_f4 * gz_1 + y_f5 * gz_2;
-                const real l1_3 = y[3] * gz_1 + y[2] * gz_2;
-                const real l1_4 = y[1] * gz_0 - y[3] * gz_2;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-                const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-                const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-                d_gz6[0] = d_gz6[0] + y[3] * v0_0 + y[2] * v0_1 - y_f2 * v0_2 - y[1] * v0_4
-                    + by[3] * u2_0 + by[2] * u2_1 - by_f2 * u2_2 - by[1] * u2_4;
-                d_gz6[1] = d_gz6[1] + y[1] * v0_1 + y_f4 * v0_2 + y[3] * v0_3 + by[1] * u2_1
-                    + by_f4 * u2_2 + by[3] * u2_3;
-                d_gz6[2] = d_gz6[2] + y[1] * v0_0 - y_f5 * v0_2 + y[2] * v0_3 + y[3] * v0_4
-                    + by[1] * u2_0 - by_f5 * u2_2 + by[2] * u2_3 + by[3] * u2_4;
-                d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[2] = d_x2[2] - w_0 * l0_2 - cw_0 * l1_2;
-                d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[4] = d_x2[4] - w_0 * l0_4 - cw_0 * l1_4;
-                d_y[1] = d_y[1] - v0_2 * gz_0 * K1_3 + v0_0 * gz_2 + v0_1 * gz_1 - v0_4 * gz_0;
-                d_y[2] = d_y[2] + v0_1 * gz_0 + v0_3 * gz_2 + v0_2 * gz_1 * K4_3;
-                d_y[3] = d_y[3] + v0_0 * gz_0 + v0_3 * gz_1 + v0_4 * gz_2 - v0_2 * gz_2 * K1_3;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4
-                    + ax_0 * l1_0 + ax_1 * l1_1 - ax_2 * l1_2 + ax_3 * l1_3 - ax_4 * l1_4;
-                cgtp_store_stream<1>(d_w_row + 768, d_w_v);
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3];
+                const real x_c4 = x_s2[4];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
+                const real ax_c4 = ax_s2[4];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2;
+                const real u2_3 = w_c0 * x_c3;
+                const real u2_4 = w_c0 * x_c4;
+                const real l0_0 = by_[3] * gz_c0 + by_[1] * gz_c2;
+                const real l0_1 = by_[2] * gz_c0 + by_[1] * gz_c1;
+                const real l0_2 = by_f2 * gz_c0 - by_f4 * gz_c1 + by_f5 * gz_c2;
+                const real l0_3 = by_[3] * gz_c1 + by_[2] * gz_c2;
+                const real l0_4 = by_[1] * gz_c0 - by_[3] * gz_c2;
+                const real l1_0 = y_[3] * gz_c0 + y_[1] * gz_c2;
+                const real l1_1 = y_[2] * gz_c0 + y_[1] * gz_c1;
+                const real l1_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
+                const real l1_3 = y_[3] * gz_c1 + y_[2] * gz_c2;
+                const real l1_4 = y_[1] * gz_c0 - y_[3] * gz_c2;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+                const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+                const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+                d_gz_s6[0] = d_gz_s6[0] + y_[3] * v0_0 + y_[2] * v0_1 - y_f2 * v0_2 - y_[1] * v0_4
+                    + by_[3] * u2_0 + by_[2] * u2_1 - by_f2 * u2_2 - by_[1] * u2_4;
+                d_gz_s6[1] = d_gz_s6[1] + y_[1] * v0_1 + y_f4 * v0_2 + y_[3] * v0_3 + by_[1] * u2_1
+                    + by_f4 * u2_2 + by_[3] * u2_3;
+                d_gz_s6[2] = d_gz_s6[2] + y_[1] * v0_0 - y_f5 * v0_2 + y_[2] * v0_3 + y_[3] * v0_4
+                    + by_[1] * u2_0 - by_f5 * u2_2 + by_[2] * u2_3 + by_[3] * u2_4;
+                d_x_s2[0] = d_x_s2[0] + w_c0 * l0_0 + cw_c0 * l1_0;
+                d_x_s2[1] = d_x_s2[1] + w_c0 * l0_1 + cw_c0 * l1_1;
+                d_x_s2[2] = d_x_s2[2] - w_c0 * l0_2 - cw_c0 * l1_2;
+                d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
+                d_x_s2[4] = d_x_s2[4] - w_c0 * l0_4 - cw_c0 * l1_4;
+                d_y_[1] = d_y_[1] - v0_2 * gz_c0 * K1_3 + v0_0 * gz_c2 + v0_1 * gz_c1
+                    - v0_4 * gz_c0;
+                d_y_[2] = d_y_[2] + v0_1 * gz_c0 + v0_3 * gz_c2 + v0_2 * gz_c1 * K4_3;
+                d_y_[3] = d_y_[3] + v0_0 * gz_c0 + v0_3 * gz_c1 + v0_4 * gz_c2
+                    - v0_2 * gz_c2 * K1_3;
+                d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4
+                    + ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
+                cgtp_store_stream<1>(d_w_out + 768, d_w_v);
             }
             { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
                * 119 fma, 25 mul per channel; 8 mul per item */
-                const real y_f3 = K16_1 * y[2];
-                const real y_f4 = K12_1 * y[1];
-                const real y_f5 = K3_1 * y[2];
-                const real y_f6 = K12_1 * y[3];
-                const real by_f3 = K16_1 * by[2];
-                const real by_f4 = K12_1 * by[1];
-                const real by_f5 = K3_1 * by[2];
-                const real by_f6 = K12_1 * by[3];
+                const real y_f3 = K16_1 * y_[2];
+                const real y_f4 = K12_1 * y_[1];
+                const real y_f5 = K3_1 * y_[2];
+                const real y_f6 = K12_1 * y_[3];
+                const real by_f3 = K16_1 * by_[2];
+                const real by_f4 = K12_1 * by_[1];
+                const real by_f5 = K3_1 * by_[2];
+                const real by_f6 = K12_1 * by_[3];
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w15 + lane);
+                cgtp_load<1>(w_v, at.w_p15 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw15 + lane);
+                cgtp_load<1>(cw_v, at.cw_p15 + lane);
                 real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz15[0], gz_1 = gz15[1], gz_2 = gz15[2], gz_3 = gz15[3];
-                const real gz_4 = gz15[4], gz_5 = gz15[5], gz_6 = gz15[6];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3];
-                const real ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real u2_1 = w_0 * x_1;
-                const real u2_2 = w_0 * x_2;
-                const real u2_3 = w_0 * x_3;
-                const real u2_4 = w_0 * x_4;
-                const real l0_0 = by[3] * gz_0 + by[2] * gz_1 - by[3] * gz_2 - by[1] * gz_4
-                    - by[1] * gz_6;
-                const real l0_1 = by[3] * gz_1 + by_f3 * gz_2 - by[1] * gz_3 - by[1] * gz_5;
-                const real l0_2 = by_f4 * gz_2 + by_f5 * gz_3 + by_f6 * gz_4;
-                const real l0_3 = by[1] * gz_1 - by[3] * gz_3 + by_f3 * gz_4 + by[3] * gz_5;
-                const real l0_4 = by[1] * gz_0 + by[1] * gz_2 - by[3] * gz_4 + by[2] * gz_5
-                    + by[3] * gz_6;
-                const real l1_0 = y[3] * gz_0 + y[2] * gz_1 - y[3] * gz_2 - y[1] * gz_4
-                    - y[1] * gz_6;
-                const real l1_1 = y[3] * gz_1 + y_f3 * gz_2 - y[1] * gz_3 - y[1] * gz_5;
-                const real l1_2 = y_f4 * gz_2 + y_f5 * gz_3 + y_f6 * gz_4;
-                const real l1_3 = y[1] * gz_1 - y[3] * gz_3 + y_f3 * gz_4 + y[3] * gz_5;
-                const real l1_4 = y[1] * gz_0 + y[1] * gz_2 - y[3] * gz_4 + y[2] * gz_5
-                    + y[3] * gz_6;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-                const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-                const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-                d_gz15[0] = d_gz15[0] + y[3] * v0_0 + y[1] * v0_4 + by[3] * u2_0 + by[1] * u2_4;
-                d_gz15[1] = d_gz15[1] + y[2] * v0_0 + y[3] * v0_1 + y[1] * v0_3 + by[2] * u2_0
-                    + by[3] * u2_1 + by[1] * u2_3;
-                d_gz15[2] = d_gz15[2] - y[3] * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + y[1] * v0_4
-                    - by[3] * u2_0 + by_f3 * u2_1 + by_f4 * u2_2 + by[1] * u2_4;
-                d_gz15[3] = d_gz15[3] - y[1] * v0_1 + y_f5 * v0_2 - y[3] * v0_3 - by[1] * u2_1
-                    + by_f5 * u2_2 - by[3] * u2_3;
-                d_gz15[4] = d_gz15[4] - y[1] * v0_0 + y_f6 * v0_2 + y_f3 * v0_3 - y[3] * v0_4
-                    - by[1] * u2_0 + by_f6 * u2_2 + by_f3 * u2_3 - by[3] * u2_4;
-                d_gz15[5] = d_gz15[5] - y[1] * v0_1 + y[3] * v0_3 + y[2] * v0_4 - by[1] * u2_1
-                    + by[3] * u2_3 + by[2] * u2_4;
-                d_gz15[6] = d_gz15[6] - y[1] * v0_0 + y[3] * v0_4 - by[1] * u2_0 + by[3] * u2_4;
-                d_x2[0] = d_x2[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
-                d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
-                const real q2_3 = v0_1 * gz_2 + v0_3 * gz_4;
-                d_y[1] = d_y[1] - v0_0 * gz_4 - v0_0 * gz_6 - v0_1 * gz_3 - v0_1 * gz_5
-                    + v0_3 * gz_1 + v0_4 * gz_0 + v0_4 * gz_2 + v0_2 * gz_2 * K12_1;
-                d_y[2] = d_y[2] + v0_0 * gz_1 + v0_4 * gz_5 + K16_1 * q2_3 + v0_2 * gz_3 * K3_1;
-                d_y[3] = d_y[3] + v0_0 * gz_0 - v0_0 * gz_2 + v0_1 * gz_1 - v0_3 * gz_3
-                    + v0_3 * gz_5 - v0_4 * gz_4 + v0_4 * gz_6 + v0_2 * gz_4 * K12_1;
-                d_w_v[0] = x_0 * l0_0 + x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4
-                    + ax_0 * l1_0 + ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                cgtp_store_stream<1>(d_w_row + 1920, d_w_v);
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3];
+                const real x_c4 = x_s2[4];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s15[0], gz_c1 = gz_s15[1], gz_c2 = gz_s15[2];
+                const real gz_c3 = gz_s15[3], gz_c4 = gz_s15[4], gz_c5 = gz_s15[5];
+                const real gz_c6 = gz_s15[6];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
+                const real ax_c4 = ax_s2[4];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2;
+                const real u2_3 = w_c0 * x_c3;
+                const real u2_4 = w_c0 * x_c4;
+                const real l0_0 = by_[3] * gz_c0 + by_[2] * gz_c1 - by_[3] * gz_c2 - by_[1] * gz_c4
+                    - by_[1] * gz_c6;
+                const real l0_1 = by_[3] * gz_c1 + by_f3 * gz_c2 - by_[1] * gz_c3 - by_[1] * gz_c5;
+                const real l0_2 = by_f4 * gz_c2 + by_f5 * gz_c3 + by_f6 * gz_c4;
+                const real l0_3 = by_[1] * gz_c1 - by_[3] * gz_c3 + by_f3 * gz_c4 + by_[3] * gz_c5;
+                const real l0_4 = by_[1] * gz_c0 + by_[1] * gz_c2 - by_[3] * gz_c4 + by_[2] * gz_c5
+                    + by_[3] * gz_c6;
+                const real l1_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[3] * gz_c2 - y_[1] * gz_c4
+                    - y_[1] * gz_c6;
+                const real l1_1 = y_[3] * gz_c1 + y_f3 * gz_c2 - y_[1] * gz_c3 - y_[1] * gz_c5;
+                const real l1_2 = y_f4 * gz_c2 + y_f5 * gz_c3 + y_f6 * gz_c4;
+                const real l1_3 = y_[1] * gz_c1 - y_[3] * gz_c3 + y_f3 * gz_c4 + y_[3] * gz_c5;
+                const real l1_4 = y_[1] * gz_c0 + y_[1] * gz_c2 - y_[3] * gz_c4 + y_[2] * gz_c5
+                    + y_[3] * gz_c6;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+                const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+                const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+                d_gz_s15[0] = d_gz_s15[0] + y_[3] * v0_0 + y_[1] * v0_4 + by_[3] * u2_0
+                    + by_[1] * u2_4;
+                d_gz_s15[1] = d_gz_s15[1] + y_[2] * v0_0 + y_[3] * v0_1 + y_[1] * v0_3
+                    + by_[2] * u2_0 + by_[3] * u2_1 + by_[1] * u2_3;
+                d_gz_s15[2] = d_gz_s15[2] - y_[3] * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + y_[1] * v0_4
+                    - by_[3] * u2_0 + by_f3 * u2_1 + by_f4 * u2_2 + by_[1] * u2_4;
+                d_gz_s15[3] = d_gz_s15[3] - y_[1] * v0_1 + y_f5 * v0_2 - y_[3] * v0_3
+                    - by_[1] * u2_1 + by_f5 * u2_2 - by_[3] * u2_3;
+                d_gz_s15[4] = d_gz_s15[4] - y_[1] * v0_0 + y_f6 * v0_2 + y_f3 * v0_3 - y_[3] * v0_4
+                    - by_[1] * u2_0 + by_f6 * u2_2 + by_f3 * u2_3 - by_[3] * u2_4;
+                d_gz_s15[5] = d_gz_s15[5] - y_[1] * v0_1 + y_[3] * v0_3 + y_[2] * v0_4
+                    - by_[1] * u2_1 + by_[3] * u2_3 + by_[2] * u2_4;
+                d_gz_s15[6] = d_gz_s15[6] - y_[1] * v0_0 + y_[3] * v0_4 - by_[1] * u2_0
+                    + by_[3] * u2_4;
+                d_x_s2[0] = d_x_s2[0] + w_c0 * l0_0 + cw_c0 * l1_0;
+                d_x_s2[1] = d_x_s2[1] + w_c0 * l0_1 + cw_c0 * l1_1;
+                d_x_s2[2] = d_x_s2[2] + w_c0 * l0_2 + cw_c0 * l1_2;
+                d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
+                d_x_s2[4] = d_x_s2[4] + w_c0 * l0_4 + cw_c0 * l1_4;
+                const real q2_3 = v0_1 * gz_c2 + v0_3 * gz_c4;
+                d_y_[1] = d_y_[1] - v0_0 * gz_c4 - v0_0 * gz_c6 - v0_1 * gz_c3 - v0_1 * gz_c5
+                    + v0_3 * gz_c1 + v0_4 * gz_c0 + v0_4 * gz_c2 + v0_2 * gz_c2 * K12_1;
+                d_y_[2] = d_y_[2] + v0_0 * gz_c1 + v0_4 * gz_c5 + K16_1 * q2_3
+                    + v0_2 * gz_c3 * K3_1;
+                d_y_[3] = d_y_[3] + v0_0 * gz_c0 - v0_0 * gz_c2 + v0_1 * gz_c1 - v0_3 * gz_c3
+                    + v0_3 * gz_c5 - v0_4 * gz_c4 + v0_4 * gz_c6 + v0_2 * gz_c4 * K12_1;
+                d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4
+                    + ax_c0 * l1_0 + ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
+                cgtp_store_stream<1>(d_w_out + 1920, d_w_v);
             }
             { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/5);
                * 36 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w2 + lane);
+                cgtp_load<1>(w_v, at.w_p2 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw2 + lane);
+                cgtp_load<1>(cw_v, at.cw_p2 + lane);
                 real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz2[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3];
-                const real ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = y[4] * ax_0 + y[5] * ax_1 + y[6] * ax_2 + y[7] * ax_3
-                    + y[8] * ax_4;
-                const real s1_0 = y[4] * x_0 + y[5] * x_1 + y[6] * x_2 + y[7] * x_3 + y[8] * x_4;
-                const real s2_0 = by[4] * x_0 + by[5] * x_1 + by[6] * x_2 + by[7] * x_3
-                    + by[8] * x_4;
-                d_gz2[0] = d_gz2[0] + w_0 * s0_0 + cw_0 * s1_0 + w_0 * s2_0;
-                const real s3_0 = w_0 * gz_0;
-                const real s4_0 = cw_0 * gz_0;
-                d_x2[0] = d_x2[0] + s3_0 * by[4] + s4_0 * y[4];
-                d_x2[1] = d_x2[1] + s3_0 * by[5] + s4_0 * y[5];
-                d_x2[2] = d_x2[2] + s3_0 * by[6] + s4_0 * y[6];
-                d_x2[3] = d_x2[3] + s3_0 * by[7] + s4_0 * y[7];
-                d_x2[4] = d_x2[4] + s3_0 * by[8] + s4_0 * y[8];
-                d_y[4] = d_y[4] + s3_0 * ax_0 + s4_0 * x_0;
-                d_y[5] = d_y[5] + s3_0 * ax_1 + s4_0 * x_1;
-                d_y[6] = d_y[6] + s3_0 * ax_2 + s4_0 * x_2;
-                d_y[7] = d_y[7] + s3_0 * ax_3 + s4_0 * x_3;
-                d_y[8] = d_y[8] + s3_0 * ax_4 + s4_0 * x_4;
-                d_w_v[0] = gz_0 * s2_0 + gz_0 * s0_0;
-                cgtp_store_stream<1>(d_w_row + 256, d_w_v);
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3];
+                const real x_c4 = x_s2[4];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s2[0];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
+                const real ax_c4 = ax_s2[4];
+                const real cw_c0 = cw_v[0];
+                const real s0_0 = y_[4] * ax_c0 + y_[5] * ax_c1 + y_[6] * ax_c2 + y_[7] * ax_c3
+                    + y_[8] * ax_c4;
+                const real s1_0 = y_[4] * x_c0 + y_[5] * x_c1 + y_[6] * x_c2 + y_[7] * x_c3
+                    + y_[8] * x_c4;
+                const real s2_0 = by_[4] * x_c0 + by_[5] * x_c1 + by_[6] * x_c2 + by_[7] * x_c3
+                    + by_[8] * x_c4;
+                d_gz_s2[0] = d_gz_s2[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
+                const real s3_0 = w_c0 * gz_c0;
+                const real s4_0 = cw_c0 * gz_c0;
+                d_x_s2[0] = d_x_s2[0] + s3_0 * by_[4] + s4_0 * y_[4];
+                d_x_s2[1] = d_x_s2[1] + s3_0 * by_[5] + s4_0 * y_[5];
+                d_x_s2[2] = d_x_s2[2] + s3_0 * by_[6] + s4_0 * y_[6];
+                d_x_s2[3] = d_x_s2[3] + s3_0 * by_[7] + s4_0 * y_[7];
+                d_x_s2[4] = d_x_s2[4] + s3_0 * by_[8] + s4_0 * y_[8];
+                d_y_[4] = d_y_[4] + s3_0 * ax_c0 + s4_0 * x_c0;
+                d_y_[5] = d_y_[5] + s3_0 * ax_c1 + s4_0 * x_c1;
+                d_y_[6] = d_y_[6] + s3_0 * ax_c2 + s4_0 * x_c2;
+                d_y_[7] = d_y_[7] + s3_0 * ax_c3 + s4_0 * x_c3;
+                d_y_[8] = d_y_[8] + s3_0 * ax_c4 + s4_0 * x_c4;
+                d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
+                cgtp_store_stream<1>(d_w_out + 256, d_w_v);
             }
             { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7);
                * 129 fma, 29 mul, 2 add, 1 neg per channel; 14 mul, 4 add per item */
-                const real y_f1 = K3_4 * y[7];
-                const real y_f3 = K3_4 * y[5];
-                const real s0_0 = K1_3 * y[6];
-                const real y_f5 = s0_0 - y[8];
-                const real y_f6 = K1_3 * y[5];
-                const real y_f8 = K1_4 * y[5];
-                const real y_f9 = K1_4 * y[7];
-                const real y_f11 = K1_3 * y[7];
-                const real y_f12 = s0_0 + y[8];
-                const real by_f1 = K3_4 * by[7];
-                const real by_f3 = K3_4 * by[5];
-                const real s1_0 = K1_3 * by[6];
-                const real by_f5 = s1_0 - by[8];
-                const real by_f6 = K1_3 * by[5];
-                const real by_f8 = K1_4 * by[5];
-                const real by_f9 = K1_4 * by[7];
-                const real by_f11 = K1_3 * by[7];
-                const real by_f12 = s1_0 + by[8];
+                const real y_f1 = K3_4 * y_[7];
+                const real y_f3 = K3_4 * y_[5];
+                const real s0_0 = K1_3 * y_[6];
+                const real y_f5 = s0_0 - y_[8];
+                const real y_f6 = K1_3 * y_[5];
+                const real y_f8 = K1_4 * y_[5];
+                const real y_f9 = K1_4 * y_[7];
+                const real y_f11 = K1_3 * y_[7];
+                const real y_f12 = s0_0 + y_[8];
+                const real by_f1 = K3_4 * by_[7];
+                const real by_f3 = K3_4 * by_[5];
+                const real s1_0 = K1_3 * by_[6];
+                const real by_f5 = s1_0 - by_[8];
+                const real by_f6 = K1_3 * by_[5];
+                const real by_f8 = K1_4 * by_[5];
+                const real by_f9 = K1_4 * by_[7];
+                const real by_f11 = K1_3 * by_[7];
+                const real by_f12 = s1_0 + by_[8];
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w12 + lane);
+                cgtp_load<1>(w_v, at.w_p12 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw12 + lane);
+                cgtp_load<1>(cw_v, at.cw_p12 + lane);
                 real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz12[0], gz_1 = gz12[1], gz_2 = gz12[2], gz_3 = gz12[3];
-                const real gz_4 = gz12[4];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3];
-                const real ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real u2_1 = w_0 * x_1;
-                const real u2_2 = w_0 * x_2;
-                const real u2_3 = w_0 * x_3;
-                const real u2_4 = w_0 * x_4;
-                const real l0_0 = by[6] * gz_0 - by[7] * gz_1 + by[4] * gz_2 - by[5] * gz_3;
-                const real l0_1 = by_f1 * gz_0 + by_f5 * gz_1 + by_f8 * gz_2 + by[4] * gz_3
-                    - by_f3 * gz_4;
-                const real l0_2 = by[4] * gz_0 - by_f6 * gz_1 - by[6] * gz_2 - by_f11 * gz_3
-                    + by[8] * gz_4;
-                const real l0_3 = by_f3 * gz_0 + by[4] * gz_1 + by_f9 * gz_2 + by_f12 * gz_3
-                    + by_f1 * gz_4;
-                const real l0_4 = by[5] * gz_1 + by[8] * gz_2 - by[7] * gz_3 + by[6] * gz_4;
-                const real l1_0 = y[6] * gz_0 - y[7] * gz_1 + y[4] * gz_2 - y[5] * gz_3;
-                const real l1_1 = y_f1 * gz_0 + y_f5 * gz_1 + y_f8 * gz_2 + y[4] * gz_3
-                    - y_f3 * gz_4;
-                const real l1_2 = y[4] * gz_0 - y_f6 * gz_1 - y[6] * gz_2 - y_f11 * gz_3
-                    + y[8] * gz_4;
-                const real l1_3 = y_f3 * gz_0 + y[4] * gz_1 + y_f9 * gz_2 + y_f12 * gz_3
-                    + y_f1 * gz_4;
-                const real l1_4 = y[5] * gz_1 + y[8] * gz_2 - y[7] * gz_3 + y[6] * gz_4;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-                const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-                const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-                d_gz12[0] = d_gz12[0] - y[6] * v0_0 + y_f1 * v0_1 - y[4] * v0_2 + y_f3 * v0_3
-                    - by[6] * u2_0 + by_f1 * u2_1 - by[4] * u2_2 + by_f3 * u2_3;
-                d_gz12[1] = d_gz12[1] + y[7] * v0_0 + y_f5 * v0_1 + y_f6 * v0_2 + y[4] * v0_3
-                    - y[5] * v0_4 + by[7] * u2_0 + by_f5 * u2_1 + by_f6 * u2_2 + by[4] * u2_3
-                    - by[5] * u2_4;
-                d_gz12[2] = d_gz12[2] - y[4] * v0_0 + y_f8 * v0_1 + y[6] * v0_2 + y_f9 * v0_3
-                    - y[8] * v0_4 - by[4] * u2_0 + by_f8 * u2_1 + by[6] * u2_2 + by_f9 * u2_3
-                    - by[8] * u2_4;
-                d_gz12[3] = d_gz12[3] + y[5] * v0_0 + y[4] * v0_1 + y_f11 * v0_2 + y_f12 * v0_3
-                    + y[7] * v0_4 + by[5] * u2_0 + by[4] * u2_1 + by_f11 * u2_2 + by_f12 * u2_3
-                    + by[7] * u2_4;
-                d_gz12[4] = d_gz12[4] - y_f3 * v0_1 - y[8] * v0_2 + y_f1 * v0_3 - y[6] * v0_4
-                    - by_f3 * u2_1 - by[8] * u2_2 + by_f1 * u2_3 - by[6] * u2_4;
-                d_x2[0] = d_x2[0] - w_0 * l0_0 - cw_0 * l1_0;
-                d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[2] = d_x2[2] - w_0 * l0_2 - cw_0 * l1_2;
-                d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[4] = d_x2[4] - w_0 * l0_4 - cw_0 * l1_4;
-                const real q2_1 = v0_1 * gz_0 + v0_3 * gz_4;
-                const real q2_3 = v0_1 * gz_4 - v0_3 * gz_0;
-                const real q2_5 = v0_1 * gz_1;
-                const real q2_12 = v0_3 * gz_3;
-                d_y[4] = d_y[4] - v0_0 * gz_2 + v0_1 * gz_3 - v0_2 * gz_0 + v0_3 * gz_1;
-                d_y[5] = d_y[5] - K3_4 * q2_3 + v0_2 * gz_1 * K1_3 + v0_0 * gz_3 - v0_4 * gz_1
-                    + v0_1 * gz_2 * K1_4;
-                d_y[6] = d_y[6] - v0_0 * gz_0 + v0_2 * gz_2 - v0_4 * gz_4 + K1_3 * q2_5
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3];
+                const real x_c4 = x_s2[4];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s12[0], gz_c1 = gz_s12[1], gz_c2 = gz_s12[2];
+                const real gz_c3 = gz_s12[3], gz_c4 = gz_s12[4];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
+                const real ax_c4 = ax_s2[4];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2;
+                const real u2_3 = w_c0 * x_c3;
+                const real u2_4 = w_c0 * x_c4;
+                const real l0_0 = by_[6] * gz_c0 - by_[7] * gz_c1 + by_[4] * gz_c2 - by_[5] * gz_c3;
+                const real l0_1 = by_f1 * gz_c0 + by_f5 * gz_c1 + by_f8 * gz_c2 + by_[4] * gz_c3
+                    - by_f3 * gz_c4;
+                const real l0_2 = by_[4] * gz_c0 - by_f6 * gz_c1 - by_[6] * gz_c2 - by_f11 * gz_c3
+                    + by_[8] * gz_c4;
+                const real l0_3 = by_f3 * gz_c0 + by_[4] * gz_c1 + by_f9 * gz_c2 + by_f12 * gz_c3
+                    + by_f1 * gz_c4;
+                const real l0_4 = by_[5] * gz_c1 + by_[8] * gz_c2 - by_[7] * gz_c3 + by_[6] * gz_c4;
+                const real l1_0 = y_[6] * gz_c0 - y_[7] * gz_c1 + y_[4] * gz_c2 - y_[5] * gz_c3;
+                const real l1_1 = y_f1 * gz_c0 + y_f5 * gz_c1 + y_f8 * gz_c2 + y_[4] * gz_c3
+                    - y_f3 * gz_c4;
+                const real l1_2 = y_[4] * gz_c0 - y_f6 * gz_c1 - y_[6] * gz_c2 - y_f11 * gz_c3
+                    + y_[8] * gz_c4;
+                const real l1_3 = y_f3 * gz_c0 + y_[4] * gz_c1 + y_f9 * gz_c2 + y_f12 * gz_c3
+                    + y_f1 * gz_c4;
+                const real l1_4 = y_[5] * gz_c1 + y_[8] * gz_c2 - y_[7] * gz_c3 + y_[6] * gz_c4;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+                const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+                const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+                d_gz_s12[0] = d_gz_s12[0] - y_[6] * v0_0 + y_f1 * v0_1 - y_[4] * v0_2 + y_f3 * v0_3
+                    - by_[6] * u2_0 + by_f1 * u2_1 - by_[4] * u2_2 + by_f3 * u2_3;
+                d_gz_s12[1] = d_gz_s12[1] + y_[7] * v0_0 + y_f5 * v0_1 + y_f6 * v0_2 + y_[4] * v0_3
+                    - y_[5] * v0_4 + by_[7] * u2_0 + by_f5 * u2_1 + by_f6 * u2_2 + by_[4] * u2_3
+                    - by_[5] * u2_4;
+                d_gz_s12[2] = d_gz_s12[2] - y_[4] * v0_0 + y_f8 * v0_1 + y_[6] * v0_2 + y_f9 * v0_3
+                    - y_[8] * v0_4 - by_[4] * u2_0 + by_f8 * u2_1 + by_[6] * u2_2 + by_f9 * u2_3
+                    - by_[8] * u2_4;
+                d_gz_s12[3] = d_gz_s12[3] + y_[5] * v0_0 + y_[4] * v0_1 + y_f11 * v0_2
+                    + y_f12 * v0_3 + y_[7] * v0_4 + by_[5] * u2_0 + by_[4] * u2_1 + by_f11 * u2_2
+                    + by_f12 * u2_3 + by_[7] * u2_4;
+                d_gz_s12[4] = d_gz_s12[4] - y_f3 * v0_1 - y_[8] * v0_2 + y_f1 * v0_3 - y_[6] * v0_4
+                    - by_f3 * u2_1 - by_[8] * u2_2 + by_f1 * u2_3 - by_[6] * u2_4;
+                d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
+                d_x_s2[1] = d_x_s2[1] + w_c0 * l0_1 + cw_c0 * l1_1;
+                d_x_s2[2] = d_x_s2[2] - w_c0 * l0_2 - cw_c0 * l1_2;
+                d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
+                d_x_s2[4] = d_x_s2[4] - w_c0 * l0_4 - cw_c0 * l1_4;
+                const real q2_1 = v0_1 * gz_c0 + v0_3 * gz_c4;
+                const real q2_3 = v0_1 * gz_c4 - v0_3 * gz_c0;
+                const real q2_5 = v0_1 * gz_c1;
+                const real q2_12 = v0_3 * gz_c3;
+                d_y_[4] = d_y_[4] - v0_0 * gz_c2 + v0_1 * gz_c3 - v0_2 * gz_c0 + v0_3 * gz_c1;
+                d_y_[5] = d_y_[5] - K3_4 * q2_3 + v0_2 * gz_c1 * K1_3 + v0_0 * gz_c3 - v0_4 * gz_c1
+                    + v0_1 * gz_c2 * K1_4;
+                d_y_[6] = d_y_[6] - v0_0 * gz_c0 + v0_2 * gz_c2 - v0_4 * gz_c4 + K1_3 * q2_5
                     + K1_3 * q2_12;
-                d_y[7] = d_y[7] + K3_4 * q2_1 + v0_0 * gz_1 + v0_4 * gz_3 + v0_3 * gz_2 * K1_4
-                    + v0_2 * gz_3 * K1_3;
-                d_y[8] = q2_12 + d_y[8] - q2_5 - v0_2 * gz_4 - v0_4 * gz_2;
-                d_w_v[0] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4
-                    - ax_0 * l1_0 + ax_1 * l1_1 - ax_2 * l1_2 + ax_3 * l1_3 - ax_4 * l1_4;
-                cgtp_store_stream<1>(d_w_row + 1536, d_w_v);
+                d_y_[7] = d_y_[7] + K3_4 * q2_1 + v0_0 * gz_c1 + v0_4 * gz_c3 + v0_3 * gz_c2 * K1_4
+                    + v0_2 * gz_c3 * K1_3;
+                d_y_[8] = q2_12 + d_y_[8] - q2_5 - v0_2 * gz_c4 - v0_4 * gz_c2;
+                d_w_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4
+                    - ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
+                cgtp_store_stream<1>(d_w_out + 1536, d_w_v);
             }
             { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/70), sqrt(1/7), sqrt(1/70);
                * 91 fma, 33 mul, 4 add, 1 neg per channel; 8 fma, 16 mul, 4 add per item */
-                const real y_f0 = y[13] + K15_1 * y[15];
-                const real s0_0 = K6_1 * y[12];
-                const real y_f1 = s0_0 + K10_1 * y[14];
-                const real y_f2 = K12_1 * y[11];
-                const real y_f3 = K10_1 * y[10];
-                const real s1_0 = K15_1 * y[9];
-                const real y_f4 = s1_0 + y[11];
-                const real y_f6 = K8_5 * y[11];
-                const real y_f7 = K9_5 * y[12];
-                const real y_f8 = K8_5 * y[13];
-                const real y_f10 = s1_0 - y[11];
-                const real y_f11 = K12_1 * y[13];
-                const real y_f12 = s0_0 - K10_1 * y[14];
-                const real y_f13 = y[13] - K15_1 * y[15];
-                const real by_f0 = by[13] + K15_1 * by[15];
-                const real s2_0 = K6_1 * by[12];
-                const real by_f1 = s2_0 + K10_1 * by[14];
-                const real by_f2 = K12_1 * by[11];
-                const real by_f3 = K10_1 * by[10];
-                const real s3_0 = K15_1 * by[9];
-                const real by_f4 = s3_0 + by[11];
-                const real by_f6 = K8_5 * by[11];
-                const real by_f7 = K9_5 * by[12];
-                const real by_f8 = K8_5 * by[13];
-                const real by_f10 = s3_0 - by[11];
-                const real by_f11 = K12_1 * by[13];
-                const real by_f12 = s2_0 - K10_1 * by[14];
-                const real by_f13 = by[13] - K15_1 * by[15];
+                const real y_f0 = y_[13] + K15_1 * y_[15];
+                const real s0_0 = K6_1 * y_[12];
+                const real y_f1 = s0_0 + K10_1 * y_[14];
+                const real y_f2 = K12_1 * y_[11];
+                const real y_f3 = K10_1 * y_[10];
+                const real s1_0 = K15_1 * y_[9];
+                const real y_f4 = s1_0 + y_[11];
+                const real y_f6 = K8_5 * y_[11];
+                const real y_f7 = K9_5 * y_[12];
+                const real y_f8 = K8_5 * y_[13];
+                const real y_f10 = s1_0 - y_[11];
+                const real y_f11 = K12_1 * y_[13];
+                const real y_f12 = s0_0 - K10_1 * y_[14];
+                const real y_f13 = y_[13] - K15_1 * y_[15];
+                const real by_f0 = by_[13] + K15_1 * by_[15];
+                const real s2_0 = K6_1 * by_[12];
+                const real by_f1 = s2_0 + K10_1 * by_[14];
+                const real by_f2 = K12_1 * by_[11];
+                const real by_f3 = K10_1 * by_[10];
+                const real s3_0 = K15_1 * by_[9];
+                const real by_f4 = s3_0 + by_[11];
+                const real by_f6 = K8_5 * by_[11];
+                const real by_f7 = K9_5 * by_[12];
+                const real by_f8 = K8_5 * by_[13];
+                const real by_f10 = s3_0 - by_[11];
+                const real by_f11 = K12_1 * by_[13];
+                const real by_f12 = s2_0 - K10_1 * by_[14];
+                const real by_f13 = by_[13] - K15_1 * by_[15];
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w7 + lane);
+                cgtp_load<1>(w_v, at.w_p7 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw7 + lane);
+                cgtp_load<1>(cw_v, at.cw_p7 + lane);
                 real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz7[0], gz_1 = gz7[1], gz_2 = gz7[2];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3];
-                const real ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real u2_1 = w_0 * x_1;
-                const real u2_2 = w_0 * x_2;
-                const real u2_3 = w_0 * x_3;
-                const real u2_4 = w_0 * x_4;
-                const real l0_0 = by_f0 * gz_0 - by[10] * gz_1 - by_f10 * gz_2;
-                const real l0_1 = by_f1 * gz_0 - by_f6 * gz_1 - by_f3 * gz_2;
-                const real l0_2 = by_f2 * gz_0 + by_f7 * gz_1 + by_f11 * gz_2;
-                const real l0_3 = by_f3 * gz_0 + by_f8 * gz_1 - by_f12 * gz_2;
-                const real l0_4 = by_f4 * gz_0 + by[14] * gz_1 - by_f13 * gz_2;
-                const real l1_0 = y_f0 * gz_0 - y[10] * gz_1 - y_f10 * gz_2;
-                const real l1_1 = y_f1 * gz_0 - y_f6 * gz_1 - y_f3 * gz_2;
-                const real l1_2 = y_f2 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2;
-                const real l1_3 = y_f3 * gz_0 + y_f8 * gz_1 - y_f12 * gz_2;
-                const real l1_4 = y_f4 * gz_0 + y[14] * gz_1 - y_f13 * gz_2;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-                const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-                const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-                d_gz7[0] = d_gz7[0] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3];
+                const real x_c4 = x_s2[4];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s7[0], gz_c1 = gz_s7[1], gz_c2 = gz_s7[2];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
+                const real ax_c4 = ax_s2[4];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2;
+                const real u2_3 = w_c0 * x_c3;
+                const real u2_4 = w_c0 * x_c4;
+                const real l0_0 = by_f0 * gz_c0 - by_[10] * gz_c1 - by_f10 * gz_c2;
+                const real l0_1 = by_f1 * gz_c0 - by_f6 * gz_c1 - by_f3 * gz_c2;
+                const real l0_2 = by_f2 * gz_c0 + by_f7 * gz_c1 + by_f11 * gz_c2;
+                const real l0_3 = by_f3 * gz_c0 + by_f8 * gz_c1 - by_f12 * gz_c2;
+                const real l0_4 = by_f4 * gz_c0 + by_[14] * gz_c1 - by_f13 * gz_c2;
+                const real l1_0 = y_f0 * gz_c0 - y_[10] * gz_c1 - y_f10 * gz_c2;
+                const real l1_1 = y_f1 * gz_c0 - y_f6 * gz_c1 - y_f3 * gz_c2;
+                const real l1_2 = y_f2 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2;
+                const real l1_3 = y_f3 * gz_c0 + y_f8 * gz_c1 - y_f12 * gz_c2;
+                const real l1_4 = y_f4 * gz_c0 + y_[14] * gz_c1 - y_f13 * gz_c2;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+                const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+                const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+                d_gz_s7[0] = d_gz_s7[0] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3
                     + y_f4 * v0_4 - by_f0 * u2_0 - by_f1 * u2_1 + by_f2 * u2_2 + by_f3 * u2_3
                     + by_f4 * u2_4;
-                d_gz7[1] = d_gz7[1] + y[10] * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f8 * v0_3
-                    + y[14] * v0_4 + by[10] * u2_0 + by_f6 * u2_1 + by_f7 * u2_2 + by_f8 * u2_3
-                    + by[14] * u2_4;
-                d_gz7[2] = d_gz7[2] + y_f10 * v0_0 + y_f3 * v0_1 + y_f11 * v0_2 - y_f12 * v0_3
+                d_gz_s7[1] = d_gz_s7[1] + y_[10] * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f8 * v0_3
+                    + y_[14] * v0_4 + by_[10] * u2_0 + by_f6 * u2_1 + by_f7 * u2_2 + by_f8 * u2_3
+                    + by_[14] * u2_4;
+                d_gz_s7[2] = d_gz_s7[2] + y_f10 * v0_0 + y_f3 * v0_1 + y_f11 * v0_2 - y_f12 * v0_3
                     - y_f13 * v0_4 + by_f10 * u2_0 + by_f3 * u2_1 + by_f11 * u2_2 - by_f12 * u2_3
                     - by_f13 * u2_4;
-                d_x2[0] = d_x2[0] - w_0 * l0_0 - cw_0 * l1_0;
-                d_x2[1] = d_x2[1] - w_0 * l0_1 - cw_0 * l1_1;
-                d_x2[2] = d_x2[2] + w_0 * l0_2 + cw_0 * l1_2;
-                d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[4] = d_x2[4] + w_0 * l0_4 + cw_0 * l1_4;
-                const real q2_0 = v0_0 * gz_0;
-                const real q2_1 = v0_1 * gz_0;
-                const real q2_3 = v0_1 * gz_2 + v0_3 * gz_0;
-                const real q2_4 = v0_4 * gz_0;
-                const real q2_10 = v0_0 * gz_2;
-                const real q2_12 = v0_3 * gz_2;
-                const real q2_13 = v0_4 * gz_2;
-                d_y[9] = d_y[9] + K15_1 * q2_4 + K15_1 * q2_10;
-                d_y[10] = d_y[10] + K10_1 * q2_3 + v0_0 * gz_1;
-                d_y[11] = d_y[11] - q2_10 + v0_2 * gz_0 * K12_1 + q2_4 + v0_1 * gz_1 * K8_5;
-                d_y[12] = d_y[12] - K6_1 * q2_1 + v0_2 * gz_1 * K9_5 - K6_1 * q2_12;
-                d_y[13] = d_y[13] - q2_13 - q2_0 + v0_3 * gz_1 * K8_5 + v0_2 * gz_2 * K12_1;
-                d_y[14] = d_y[14] - K10_1 * q2_1 + v0_4 * gz_1 + K10_1 * q2_12;
-                d_y[15] = d_y[15] - K15_1 * q2_0 + K15_1 * q2_13;
-                d_w_v[0] = -x_0 * l0_0 - x_1 * l0_1 + x_2 * l0_2 + x_3 * l0_3 + x_4 * l0_4
-                    - ax_0 * l1_0 - ax_1 * l1_1 + ax_2 * l1_2 + ax_3 * l1_3 + ax_4 * l1_4;
-                cgtp_store_stream<1>(d_w_row + 896, d_w_v);
+                d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
+                d_x_s2[1] = d_x_s2[1] - w_c0 * l0_1 - cw_c0 * l1_1;
+                d_x_s2[2] = d_x_s2[2] + w_c0 * l0_2 + cw_c0 * l1_2;
+                d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
+                d_x_s2[4] = d_x_s2[4] + w_c0 * l0_4 + cw_c0 * l1_4;
+                const real q2_0 = v0_0 * gz_c0;
+                const real q2_1 = v0_1 * gz_c0;
+                const real q2_3 = v0_1 * gz_c2 + v0_3 * gz_c0;
+                const real q2_4 = v0_4 * gz_c0;
+                const real q2_10 = v0_0 * gz_c2;
+                const real q2_12 = v0_3 * gz_c2;
+                const real q2_13 = v0_4 * gz_c2;
+                d_y_[9] = d_y_[9] + K15_1 * q2_4 + K15_1 * q2_10;
+                d_y_[10] = d_y_[10] + K10_1 * q2_3 + v0_0 * gz_c1;
+                d_y_[11] = d_y_[11] - q2_10 + v0_2 * gz_c0 * K12_1 + q2_4 + v0_1 * gz_c1 * K8_5;
+                d_y_[12] = d_y_[12] - K6_1 * q2_1 + v0_2 * gz_c1 * K9_5 - K6_1 * q2_12;
+                d_y_[13] = d_y_[13] - q2_13 - q2_0 + v0_3 * gz_c1 * K8_5 + v0_2 * gz_c2 * K12_1;
+                d_y_[14] = d_y_[14] - K10_1 * q2_1 + v0_4 * gz_c1 + K10_1 * q2_12;
+                d_y_[15] = d_y_[15] - K15_1 * q2_0 + K15_1 * q2_13;
+                d_w_v[0] = -x_c0 * l0_0 - x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4
+                    - ax_c0 * l1_0 - ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
+                cgtp_store_stream<1>(d_w_out + 896, d_w_v);
             }
             { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8), sqrt(1/12);
                * 171 fma, 42 mul, 8 add, 1 neg per channel; 12 fma, 28 mul, 8 add per item */
-                const real y_f1 = K5_2 * y[14];
-                const real y_f2 = K5_1 * y[9];
-                const real y_f3 = K5_2 * y[10];
-                const real y_f5 = K8_3 * y[12];
-                const real y_f6 = y[13] - K5_3 * y[15];
-                const real s0_0 = K5_3 * y[9];
-                const real y_f7 = s0_0 + y[11];
-                const real y_f8 = y[13] + K5_12 * y[15];
-                const real s1_0 = K1_6 * y[12];
-                const real y_f9 = s1_0 - K5_8 * y[14];
-                const real y_f10 = K3_4 * y[11];
-                const real y_f11 = K5_8 * y[10];
-                const real s2_0 = K5_12 * y[9];
-                const real y_f12 = s2_0 + y[11];
-                const real y_f14 = K1_10 * y[11];
-                const real y_f15 = K4_5 * y[12];
-                const real y_f16 = K1_10 * y[13];
-                const real y_f18 = s2_0 - y[11];
-                const real y_f19 = K3_4 * y[13];
-                const real y_f20 = s1_0 + K5_8 * y[14];
-                const real y_f21 = y[13] - K5_12 * y[15];
-                const real y_f22 = s0_0 - y[11];
-                const real y_f23 = y[13] + K5_3 * y[15];
-                const real y_f24 = K5_1 * y[15];
-                const real by_f1 = K5_2 * by[14];
-                const real by_f2 = K5_1 * by[9];
-                const real by_f3 = K5_2 * by[10];
-                const real by_f5 = K8_3 * by[12];
-                const real by_f6 = by[13] - K5_3 * by[15];
-                const real s3_0 = K5_3 * by[9];
-                const real by_f7 = s3_0 + by[11];
-                const real by_f8 = by[13] + K5_12 * by[15];
-                const real s4_0 = K1_6 * by[12];
-                const real by_f9 = s4_0 - K5_8 * by[14];
-                const real by_f10 = K3_4 * by[11];
-                const real by_f11 = K5_8 * by[10];
-                const real s5_0 = K5_12 * by[9];
-                const real by_f12 = s5_0 + by[11];
-                const real by_f14 = K1_10 * by[11];
-                const real by_f15 = K4_5 * by[12];
-                const real by_f16 = K1_10 * by[13];
-                const real by_f18 = s5_0 - by[11];
-                const real by_f19 = K3_4 * by[13];
-                const real by_f20 = s4_0 + K5_8 * by[14];
-                const real by_f21 = by[13] - K5_12 * by[15];
-                const real by_f22 = s3_0 - by[11];
-                const real by_f23 = by[13] + K5_3 * by[15];
-                const real by_f24 = K5_1 * by[15];
+                const real y_f1 = K5_2 * y_[14];
+                const real y_f2 = K5_1 * y_[9];
+                const real y_f3 = K5_2 * y_[10];
+                const real y_f5 = K8_3 * y_[12];
+                const real y_f6 = y_[13] - K5_3 * y_[15];
+                const real s0_0 = K5_3 * y_[9];
+                const real y_f7 = s0_0 + y_[11];
+                const real y_f8 = y_[13] + K5_12 * y_[15];
+                const real s1_0 = K1_6 * y_[12];
+                const real y_f9 = s1_0 - K5_8 * y_[14];
+                const real y_f10 = K3_4 * y_[11];
+                const real y_f11 = K5_8 * y_[10];
+                const real s2_0 = K5_12 * y_[9];
+                const real y_f12 = s2_0 + y_[11];
+                const real y_f14 = K1_10 * y_[11];
+                const real y_f15 = K4_5 * y_[12];
+                const real y_f16 = K1_10 * y_[13];
+                const real y_f18 = s2_0 - y_[11];
+                const real y_f19 = K3_4 * y_[13];
+                const real y_f20 = s1_0 + K5_8 * y_[14];
+                const real y_f21 = y_[13] - K5_12 * y_[15];
+                const real y_f22 = s0_0 - y_[11];
+                const real y_f23 = y_[13] + K5_3 * y_[15];
+                const real y_f24 = K5_1 * y_[15];
+                const real by_f1 = K5_2 * by_[14];
+                const real by_f2 = K5_1 * by_[9];
+                const real by_f3 = K5_2 * by_[10];
+                const real by_f5 = K8_3 * by_[12];
+                const real by_f6 = by_[13] - K5_3 * by_[15];
+                const real s3_0 = K5_3 * by_[9];
+                const real by_f7 = s3_0 + by_[11];
+                const real by_f8 = by_[13] + K5_12 * by_[15];
+                const real s4_0 = K1_6 * by_[12];
+                const real by_f9 = s4_0 - K5_8 * by_[14];
+                const real by_f10 = K3_4 * by_[11];
+                const real by_f11 = K5_8 * by_[10];
+                const real s5_0 = K5_12 * by_[9];
+                const real by_f12 = s5_0 + by_[11];
+                const real by_f14 = K1_10 * by_[11];
+                const real by_f15 = K4_5 * by_[12];
+                const real by_f16 = K1_10 * by_[13];
+                const real by_f18 = s5_0 - by_[11];
+                const real by_f19 = K3_4 * by_[13];
+                const real by_f20 = s4_0 + K5_8 * by_[14];
+                const real by_f21 = by_[13] - K5_12 * by_[15];
+                const real by_f22 = s3_0 - by_[11];
+                const real by_f23 = by_[13] + K5_3 * by_[15];
+                const real by_f24 = K5_1 * by_[15];
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w16 + lane);
+                cgtp_load<1>(w_v, at.w_p16 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw16 + lane);
+                cgtp_load<1>(cw_v, at.cw_p16 + lane);
                 real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2], x_3 = x2[3], x_4 = x2[4];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz16[0], gz_1 = gz16[1], gz_2 = gz16[2], gz_3 = gz16[3];
-                const real gz_4 = gz16[4], gz_5 = gz16[5], gz_6 = gz16[6];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2], ax_3 = ax2[3];
-                const real ax_4 = ax2[4];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real u2_1 = w_0 * x_1;
-                const real u2_2 = w_0 * x_2;
-                const real u2_3 = w_0 * x_3;
-                const real u2_4 = w_0 * x_4;
-                const real l0_0 = by[13] * gz_0 + by_f5 * gz_1 - by_f8 * gz_2 + by[10] * gz_3
-                    + by_f18 * gz_4 - by[11] * gz_6;
-                const real l0_1 = by_f1 * gz_0 + by_f6 * gz_1 + by_f9 * gz_2 + by_f14 * gz_3
-                    + by_f11 * gz_4 + by_f22 * gz_5 - by_f3 * gz_6;
-                const real l0_2 = by_f2 * gz_0 - by_f10 * gz_2 - by_f15 * gz_3 - by_f19 * gz_4
-                    + by_f24 * gz_6;
-                const real l0_3 = by_f3 * gz_0 + by_f7 * gz_1 + by_f11 * gz_2 + by_f16 * gz_3
-                    + by_f20 * gz_4 + by_f23 * gz_5 + by_f1 * gz_6;
-                const real l0_4 = by[11] * gz_0 + by_f12 * gz_2 + by[14] * gz_3 - by_f21 * gz_4
-                    + by_f5 * gz_5 + by[13] * gz_6;
-                const real l1_0 = y[13] * gz_0 + y_f5 * gz_1 - y_f8 * gz_2 + y[10] * gz_3
-                    + y_f18 * gz_4 - y[11] * gz_6;
-                const real l1_1 = y_f1 * gz_0 + y_f6 * gz_1 + y_f9 * gz_2 + y_f14 * gz_3
-                    + y_f11 * gz_4 + y_f22 * gz_5 - y_f3 * gz_6;
-                const real l1_2 = y_f2 * gz_0 - y_f10 * gz_2 - y_f15 * gz_3 - y_f19 * gz_4
-                    + y_f24 * gz_6;
-                const real l1_3 = y_f3 * gz_0 + y_f7 * gz_1 + y_f11 * gz_2 + y_f16 * gz_3
-                    + y_f20 * gz_4 + y_f23 * gz_5 + y_f1 * gz_6;
-                const real l1_4 = y[11] * gz_0 + y_f12 * gz_2 + y[14] * gz_3 - y_f21 * gz_4
-                    + y_f5 * gz_5 + y[13] * gz_6;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-                const real v0_3 = w_0 * ax_3 + cw_0 * x_3;
-                const real v0_4 = w_0 * ax_4 + cw_0 * x_4;
-                d_gz16[0] = d_gz16[0] - y[13] * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3
-                    - y[11] * v0_4 - by[13] * u2_0 + by_f1 * u2_1 - by_f2 * u2_2 + by_f3 * u2_3
-                    - by[11] * u2_4;
-                d_gz16[1] = d_gz16[1] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_3 - by_f5 * u2_0
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2], x_c3 = x_s2[3];
+                const real x_c4 = x_s2[4];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s16[0], gz_c1 = gz_s16[1], gz_c2 = gz_s16[2];
+                const real gz_c3 = gz_s16[3], gz_c4 = gz_s16[4], gz_c5 = gz_s16[5];
+                const real gz_c6 = gz_s16[6];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
+                const real ax_c4 = ax_s2[4];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2;
+                const real u2_3 = w_c0 * x_c3;
+                const real u2_4 = w_c0 * x_c4;
+                const real l0_0 = by_[13] * gz_c0 + by_f5 * gz_c1 - by_f8 * gz_c2 + by_[10] * gz_c3
+                    + by_f18 * gz_c4 - by_[11] * gz_c6;
+                const real l0_1 = by_f1 * gz_c0 + by_f6 * gz_c1 + by_f9 * gz_c2 + by_f14 * gz_c3
+                    + by_f11 * gz_c4 + by_f22 * gz_c5 - by_f3 * gz_c6;
+                const real l0_2 = by_f2 * gz_c0 - by_f10 * gz_c2 - by_f15 * gz_c3 - by_f19 * gz_c4
+                    + by_f24 * gz_c6;
+                const real l0_3 = by_f3 * gz_c0 + by_f7 * gz_c1 + by_f11 * gz_c2 + by_f16 * gz_c3
+                    + by_f20 * gz_c4 + by_f23 * gz_c5 + by_f1 * gz_c6;
+                const real l0_4 = by_[11] * gz_c0 + by_f12 * gz_c2 + by_[14] * gz_c3
+                    - by_f21 * gz_c4 + by_f5 * gz_c5 + by_[13] * gz_c6;
+                const real l1_0 = y_[13] * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_[10] * gz_c3
+                    + y_f18 * gz_c4 - y_[11] * gz_c6;
+                const real l1_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3
+                    + y_f11 * gz_c4 + y_f22 * gz_c5 - y_f3 * gz_c6;
+                const real l1_2 = y_f2 * gz_c0 - y_f10 * gz_c2 - y_f15 * gz_c3 - y_f19 * gz_c4
+                    + y_f24 * gz_c6;
+                const real l1_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3
+                    + y_f20 * gz_c4 + y_f23 * gz_c5 + y_f1 * gz_c6;
+                const real l1_4 = y_[11] * gz_c0 + y_f12 * gz_c2 + y_[14] * gz_c3 - y_f21 * gz_c4
+                    + y_f5 * gz_c5 + y_[13] * gz_c6;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+                const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
+                const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+                d_gz_s16[0] = d_gz_s16[0] - y_[13] * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3
+                    - y_[11] * v0_4 - by_[13] * u2_0 + by_f1 * u2_1 - by_f2 * u2_2 + by_f3 * u2_3
+                    - by_[11] * u2_4;
+                d_gz_s16[1] = d_gz_s16[1] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_3 - by_f5 * u2_0
                     + by_f6 * u2_1 + by_f7 * u2_3;
-                d_gz16[2] = d_gz16[2] + y_f8 * v0_0 + y_f9 * v0_1 + y_f10 * v0_2 + y_f11 * v0_3
+                d_gz_s16[2] = d_gz_s16[2] + y_f8 * v0_0 + y_f9 * v0_1 + y_f10 * v0_2 + y_f11 * v0_3
                     - y_f12 * v0_4 + by_f8 * u2_0 + by_f9 * u2_1 + by_f10 * u2_2 + by_f11 * u2_3
                     - by_f12 * u2_4;
-                d_gz16[3] = d_gz16[3] - y[10] * v0_0 + y_f14 * v0_1 + y_f15 * v0_2 + y_f16 * v0_3
-                    - y[14] * v0_4 - by[10] * u2_0 + by_f14 * u2_1 + by_f15 * u2_2 + by_f16 * u2_3
-                    - by[14] * u2_4;
-                d_gz16[4] = d_gz16[4] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2 + y_f20 * v0_3
-                    + y_f21 * v0_4 - by_f18 * u2_0 + by_f11 * u2_1 + by_f19 * u2_2 + by_f20 * u2_3
-                    + by_f21 * u2_4;
-                d_gz16[5] = d_gz16[5] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4 + by_f22 * u2_1
-                    + by_f23 * u2_3 - by_f5 * u2_4;
-                d_gz16[6] = d_gz16[6] + y[11] * v0_0 - y_f3 * v0_1 - y_f24 * v0_2 + y_f1 * v0_3
-                    - y[13] * v0_4 + by[11] * u2_0 - by_f3 * u2_1 - by_f24 * u2_2 + by_f1 * u2_3
-                    - by[13] * u2_4;
-                d_x2[0] = d_x2[0] - w_0 * l0_0 - cw_0 * l1_0;
-                d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[2] = d_x2[2] - w_0 * l0_2 - cw_0 * l1_2;
-                d_x2[3] = d_x2[3] + w_0 * l0_3 + cw_0 * l1_3;
-                d_x2[4] = d_x2[4] - w_0 * l0_4 - cw_0 * l1_4;
-                const real q2_1 = v0_1 * gz_0 + v0_3 * gz_6;
-                const real q2_3 = v0_1 * gz_6 - v0_3 * gz_0;
-                const real q2_5 = v0_0 * gz_1 + v0_4 * gz_5;
-                const real q2_6 = v0_1 * gz_1;
-                const real q2_7 = v0_3 * gz_1;
-                const real q2_8 = v0_0 * gz_2;
-                const real q2_9 = v0_1 * gz_2;
-                const real q2_11 = v0_1 * gz_4 + v0_3 * gz_2;
-                const real q2_12 = v0_4 * gz_2;
-                const real q2_18 = v0_0 * gz_4;
-                const real q2_20 = v0_3 * gz_4;
-                const real q2_21 = v0_4 * gz_4;
-                const real q2_22 = v0_1 * gz_5;
-                const real q2_23 = v0_3 * gz_5;
-                d_y[9] = d_y[9] - v0_2 * gz_0 * K5_1 + K5_3 * q2_7 - K5_12 * q2_12 - K5_12 * q2_18
-                    + K5_3 * q2_22;
-                d_y[10] = d_y[10] - K5_2 * q2_3 + K5_8 * q2_11 - v0_0 * gz_3;
-                d_y[11] = d_y[11] - q2_22 + v0_0 * gz_6 - v0_4 * gz_0 + q2_7 + v0_2 * gz_2 * K3_4
-                    - q2_12 + v0_1 * gz_3 * K1_10 + q2_18;
-                d_y[12] = d_y[12] - K8_3 * q2_5 + K1_6 * q2_9 + v0_2 * gz_3 * K4_5 + K1_6 * q2_20;
-                d_y[13] = q2_23 + d_y[13] - v0_0 * gz_0 - v0_4 * gz_6 + q2_6 + q2_8
-                    + v0_3 * gz_3 * K1_10 + v0_2 * gz_4 * K3_4 + q2_21;
-                d_y[14] = d_y[14] + K5_2 * q2_1 - K5_8 * q2_9 - v0_4 * gz_3 + K5_8 * q2_20;
-                d_y[15] = d_y[15] - K5_3 * q2_6 + K5_12 * q2_8 - K5_12 * q2_21 + K5_3 * q2_23
-                    - v0_2 * gz_6 * K5_1;
-                d_w_v[0] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 + x_3 * l0_3 - x_4 * l0_4
-                    - ax_0 * l1_0 + ax_1 * l1_1 - ax_2 * l1_2 + ax_3 * l1_3 - ax_4 * l1_4;
-                cgtp_store_stream<1>(d_w_row + 2048, d_w_v);
+                d_gz_s16[3] = d_gz_s16[3] - y_[10] * v0_0 + y_f14 * v0_1 + y_f15 * v0_2
+                    + y_f16 * v0_3 - y_[14] * v0_4 - by_[10] * u2_0 + by_f14 * u2_1 + by_f15 * u2_2
+                    + by_f16 * u2_3 - by_[14] * u2_4;
+                d_gz_s16[4] = d_gz_s16[4] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2
+                    + y_f20 * v0_3 + y_f21 * v0_4 - by_f18 * u2_0 + by_f11 * u2_1 + by_f19 * u2_2
+                    + by_f20 * u2_3 + by_f21 * u2_4;
+                d_gz_s16[5] = d_gz_s16[5] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4
+                    + by_f22 * u2_1 + by_f23 * u2_3 - by_f5 * u2_4;
+                d_gz_s16[6] = d_gz_s16[6] + y_[11] * v0_0 - y_f3 * v0_1 - y_f24 * v0_2
+                    + y_f1 * v0_3 - y_[13] * v0_4 + by_[11] * u2_0 - by_f3 * u2_1 - by_f24 * u2_2
+                    + by_f1 * u2_3 - by_[13] * u2_4;
+                d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
+                d_x_s2[1] = d_x_s2[1] + w_c0 * l0_1 + cw_c0 * l1_1;
+                d_x_s2[2] = d_x_s2[2] - w_c0 * l0_2 - cw_c0 * l1_2;
+                d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
+                d_x_s2[4] = d_x_s2[4] - w_c0 * l0_4 - cw_c0 * l1_4;
+                const real q2_1 = v0_1 * gz_c0 + v0_3 * gz_c6;
+                const real q2_3 = v0_1 * gz_c6 - v0_3 * gz_c0;
+                const real q2_5 = v0_0 * gz_c1 + v0_4 * gz_c5;
+                const real q2_6 = v0_1 * gz_c1;
+                const real q2_7 = v0_3 * gz_c1;
+                const real q2_8 = v0_0 * gz_c2;
+                const real q2_9 = v0_1 * gz_c2;
+                const real q2_11 = v0_1 * gz_c4 + v0_3 * gz_c2;
+                const real q2_12 = v0_4 * gz_c2;
+                const real q2_18 = v0_0 * gz_c4;
+                const real q2_20 = v0_3 * gz_c4;
+                const real q2_21 = v0_4 * gz_c4;
+                const real q2_22 = v0_1 * gz_c5;
+                const real q2_23 = v0_3 * gz_c5;
+                d_y_[9] = d_y_[9] - v0_2 * gz_c0 * K5_1 + K5_3 * q2_7 - K5_12 * q2_12
+                    - K5_12 * q2_18 + K5_3 * q2_22;
+                d_y_[10] = d_y_[10] - K5_2 * q2_3 + K5_8 * q2_11 - v0_0 * gz_c3;
+                d_y_[11] = d_y_[11] - q2_22 + v0_0 * gz_c6 - v0_4 * gz_c0 + q2_7
+                    + v0_2 * gz_c2 * K3_4 - q2_12 + v0_1 * gz_c3 * K1_10 + q2_18;
+                d_y_[12] = d_y_[12] - K8_3 * q2_5 + K1_6 * q2_9 + v0_2 * gz_c3 * K4_5
+                    + K1_6 * q2_20;
+                d_y_[13] = q2_23 + d_y_[13] - v0_0 * gz_c0 - v0_4 * gz_c6 + q2_6 + q2_8
+                    + v0_3 * gz_c3 * K1_10 + v0_2 * gz_c4 * K3_4 + q2_21;
+                d_y_[14] = d_y_[14] + K5_2 * q2_1 - K5_8 * q2_9 - v0_4 * gz_c3 + K5_8 * q2_20;
+                d_y_[15] = d_y_[15] - K5_3 * q2_6 + K5_12 * q2_8 - K5_12 * q2_21 + K5_3 * q2_23
+                    - v0_2 * gz_c6 * K5_1;
+                d_w_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4
+                    - ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
+                cgtp_store_stream<1>(d_w_out + 2048, d_w_v);
             }
-            cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y[done % 16][channel_block], d_y);
+            cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[done % 16][channel_block], d_y_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);
-            cgtp_store_lane(own.staging.edge.d_x2, d_x2, lane);
+            cgtp_store_lane(own.staging.edge.d_x_s2, d_x_s2, lane);
             cgtp_sync_warp();
             cgtp_write_segments<set_1_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152,
-                channel_block, lane, own.staging.edge.d_x2);
+                channel_block, lane, own.staging.edge.d_x_s2);
         }
         if (tile.continued && node == tile.node) {
             /* the receiver begins in an earlier tile, whose warp adds these sums */
             const int64_t row = partial_row + tile.number * 4 + channel_block;
             cgtp_spill_partial<31>(l.partial_double_backward_convolution
-                + row * PARTIAL_double_backward_convolution + lane, d_gz);
+                + row * PARTIAL_double_backward_convolution + lane, d_gz_);
             cgtp_signal(l.flag_double_backward_convolution + row);
             continue;
         }
@@ -1387,13 +1423,13 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
                 const int64_t row = partial_row + t * 4 + channel_block;
                 cgtp_wait(l.flag_double_backward_convolution + row);
-                cgtp_add_partial<31>(d_gz, l.partial_double_backward_convolution
+                cgtp_add_partial<31>(d_gz_, l.partial_double_backward_convolution
                     + row * PARTIAL_double_backward_convolution + lane);
             }
         }
         cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
-        cgtp_scale_segments<set_1_z>(d_gz);
-        cgtp_store_segments<set_1_z>(own.staging.rows, d_gz, l.d_gz + (int64_t)node * 9088,
+        cgtp_scale_segments<set_1_z>(d_gz_);
+        cgtp_store_segments<set_1_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 9088,
             channel_block, cgtp_reload_lane());
     }
     if (done % 8)
@@ -1442,7 +1478,7 @@ CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_parti
 }
 
 /* d_x: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */
-CGTP_KERNEL(128, 8) double_backward_gather_d_x(const launch l)
+CGTP_KERNEL(128, 8) double_backward_gather_d_x_(const launch l)
 {
     const int64_t node = cgtp_block() / 3;
     const int at = ((int)(cgtp_block() % 3) * 128 + cgtp_thread()) * 4;
@@ -1451,21 +1487,23 @@ CGTP_KERNEL(128, 8) double_backward_gather_d_x(const launch l)
         return;
     real sum[4] = {0};
     cgtp_gather_rows(sum, l.d_x_edges + at, 1152, l.graph, node);
-    cgtp_store<4>(l.d_x + node * 1152 + at, sum);
+    cgtp_store<4>(l.d_x_ + node * 1152 + at, sum);
 }
 
 /* d_y: the parts of each edge's row, one per path set or warp, added in order; an element per
  * thread. */
-CGTP_KERNEL(256, 4) double_backward_sum_d_y(const launch l)
+CGTP_KERNEL(256, 4) double_backward_sum_d_y_(const launch l)
 {
     const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();
     cgtp_launch_wait();
     if (at < l.graph.items * 16)
-        l.d_y[at] = cgtp_sum_parts<2, 16>(l.d_y_parts, at);
+        l.d_y_[at] = cgtp_sum_parts<2, 16>(l.d_y_parts, at);
 }
 
+} // namespace code
+
 /* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */
-static size_t lay_out(const cgtp_graph *graph, launch &l, void *base)
+static size_t layout(const cgtp_graph *graph, launch &l, void *base)
 {
     cgtp_workspace space(base);
     l.counters_double_backward_convolution = space.area<unsigned>(cgtp_counters(2, 2,
@@ -1482,30 +1520,30 @@ static size_t lay_out(const cgtp_graph *graph, launch &l, void *base)
 extern "C" size_t mace_large_double_backward_workspace(const cgtp_graph *graph)
 {
     launch l;
-    return graph ? lay_out(graph, l, NULL) : 0;
+    return graph ? layout(graph, l, NULL) : 0;
 }
 
-extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x, const float *y,
-                                       const float *w, const float *gz, const float *ax, const float *by,
-                                       const float *cw, float *d_gz, float *d_x, float *d_y, float *d_w,
+extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,
+                                       const float *w_, const float *gz_, const float *ax_, const float *by_,
+                                       const float *cw_, float *d_gz_, float *d_x_, float *d_y_, float *d_w_,
                                        void *workspace, size_t workspace_bytes, cgtp_stream stream)
 {
     cgtp_status status = cgtp_check_graph(graph,
         CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW | CGTP_NEEDS_BY_SENDER);
     if (status)
         return status;
-    const cgtp_array arrays[] = {{x, graph->senders, 1152}, {y, graph->items, 16},
-        {w, graph->items, 2176}, {gz, graph->receivers, 9088}, {ax, graph->senders, 1152},
-        {by, graph->items, 16}, {cw, graph->items, 2176}, {d_gz, graph->receivers, 9088},
-        {d_x, graph->senders, 1152}, {d_y, graph->items, 16}, {d_w, graph->items, 2176}};
+    const cgtp_array arrays[] = {{x_, graph->senders, 1152}, {y_, graph->items, 16},
+        {w_, graph->items, 2176}, {gz_, graph->receivers, 9088}, {ax_, graph->senders, 1152},
+        {by_, graph->items, 16}, {cw_, graph->items, 2176}, {d_gz_, graph->receivers, 9088},
+        {d_x_, graph->senders, 1152}, {d_y_, graph->items, 16}, {d_w_, graph->items, 2176}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
-    launch l = {*graph, x, y, w, gz, ax, by, cw, d_gz, d_x, d_y, d_w};
+    launch l = {*graph, x_, y_, w_, gz_, ax_, by_, cw_, d_gz_, d_x_, d_y_, d_w_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
+    if (!workspace || workspace_bytes < layout(graph, l, workspace))
         return CGTP_WORKSPACE;
-    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.counters_double_backward_convolution,
+    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz_, l.counters_double_backward_convolution,
         l.flag_double_backward_convolution}, {(size_t)(graph->items ? 0
         : graph->receivers) * 9088 * sizeof(real), (size_t)(cgtp_counters(2, 2,
         cgtp_multiprocessors())) * sizeof(unsigned), (size_t)(cgtp_partial_rows(2, 4,
@@ -1517,16 +1555,16 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
         const auto partition = cgtp_make_partition<2>(cgtp_multiprocessors(), 2, 4, graph->items,
             cost, channel_blocks, true);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? double_backward_convolution<CGTP_FEW_NODES>
-            : double_backward_convolution<0>, cgtp_partition_blocks(partition), 128,
-            sizeof(double_backward_convolution_block), stream, l, partition)))
+        if ((status = cgtp_launch_early(nodes ? code::double_backward_convolution<CGTP_FEW_NODES>
+            : code::double_backward_convolution<0>, cgtp_partition_blocks(partition), 128,
+            sizeof(code::double_backward_convolution_block), stream, l, partition)))
             return status;
     }
-    if ((status = cgtp_launch_early(double_backward_gather_d_x, graph->senders * 3, 128, 0, stream,
-        l)))
+    if ((status = cgtp_launch_early(code::double_backward_gather_d_x_, graph->senders * 3, 128, 0,
+        stream, l)))
         return status;
-    if ((status = cgtp_launch_early(double_backward_sum_d_y, (graph->items * 16 + 255) / 256, 256,
-        0, stream, l)))
+    if ((status = cgtp_launch_early(code::double_backward_sum_d_y_, (graph->items * 16 + 255) / 256,
+        256, 0, stream, l)))
         return status;
     return CGTP_OK;
 }

@@ -37,12 +37,15 @@ namespace
 /* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
     cgtp_graph_arrays<int32_t> graph;
-    const real *x, *y, *w;
-    real *z;
+    const real *x_, *y_, *w_;
+    real *z_;
     unsigned *counters_forward_convolution = NULL;
     unsigned *flag_forward_convolution = NULL;
     real *partial_forward_convolution = NULL;
 };
+
+namespace code
+{
 
 constexpr real K4_1 = 0x1p+1f; /* 2 */
 constexpr real K1_3 = 0x1.279a74p-1f; /* sqrt(1/3) */
@@ -73,14 +76,15 @@ constexpr real K4_5 = 0x1.c9f25cp-1f; /* sqrt(4/5) */
 
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
-    real x0[64], x1[192], x2[320]; /* x, by irreps segment */
-    real y[16];
-    real w0[64], w1[64], w2[64], w3[64], w4[64], w5[64], w6[64], w7[64], w8[64], w9[64], w10[64],
-        w11[64], w12[64], w13[64], w14[64], w15[64], w16[64]; /* w, by path */
+    real x_s0[64], x_s1[192], x_s2[320]; /* x, by irreps segment */
+    real y_[16];
+    real w_p0[64], w_p1[64], w_p2[64], w_p3[64], w_p4[64], w_p5[64], w_p6[64], w_p7[64], w_p8[64],
+        w_p9[64], w_p10[64], w_p11[64], w_p12[64], w_p13[64], w_p14[64], w_p15[64], w_p16[64];
+        /* w, by path */
     unsigned char padding0[64]; /* to whole lines */
 };
-static_assert(sizeof(stage_0) == 6784 && offsetof(stage_0, y) == 2304
-    && offsetof(stage_0, w0) == 2368, "as planned");
+static_assert(sizeof(stage_0) == 6784 && offsetof(stage_0, y_) == 2304
+    && offsetof(stage_0, w_p0) == 2368, "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
@@ -165,10 +169,11 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x + sender * (int64_t)1152, channel_block, lane, keep, to.x0,
-            to.x1, to.x2);
-        cgtp_copy_row(to.y, l.y + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w0, l.w + (first + edge) * 2176, channel_block, lane, stream);
+        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep,
+            to.x_s0, to.x_s1, to.x_s2);
+        cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 2176, channel_block, lane,
+            stream);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -177,404 +182,413 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
         if (node % CGTP_LANES == 0)
             tiles.advance(graph, node, first);
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
-        real z[142] = {0};
-        real *const z0 = z, *const z4 = z + 2, *const z11 = z + 8, *const z3 = z + 18,
-            *const z1 = z + 24, *const z9 = z + 26, *const z6 = z + 36, *const z15 = z + 42,
-            *const z8 = z + 56, *const z5 = z + 66, *const z14 = z + 72, *const z2 = z + 86,
-            *const z12 = z + 88, *const z13 = z + 98, *const z10 = z + 112, *const z7 = z + 122,
-            *const z16 = z + 128;
+        real z_[142] = {0};
+        real *const z_s0 = z_, *const z_s4 = z_ + 2, *const z_s11 = z_ + 8, *const z_s3 = z_ + 18,
+            *const z_s1 = z_ + 24, *const z_s9 = z_ + 26, *const z_s6 = z_ + 36,
+            *const z_s15 = z_ + 42, *const z_s8 = z_ + 56, *const z_s5 = z_ + 66,
+            *const z_s14 = z_ + 72, *const z_s2 = z_ + 86, *const z_s12 = z_ + 88,
+            *const z_s13 = z_ + 98, *const z_s10 = z_ + 112, *const z_s7 = z_ + 122,
+            *const z_s16 = z_ + 128;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
-            real x0[2], x1[6], x2[10];
-            cgtp_load_lane(x0, at.x0, lane);
-            cgtp_load_lane(x1, at.x1, lane);
-            cgtp_load_lane(x2, at.x2, lane);
-            real y[16];
-            cgtp_load_row<16>(y, at.y);
+            real x_s0[2], x_s1[6], x_s2[10];
+            cgtp_load_lane(x_s0, at.x_s0, lane);
+            cgtp_load_lane(x_s1, at.x_s1, lane);
+            cgtp_load_lane(x_s2, at.x_s2, lane);
+            real y_[16];
+            cgtp_load_row<16>(y_, at.y_);
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 1 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w0 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p0 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x0[u];
-                    const real w_0 = w_v[u];
-                    z0[u] = z0[u] + y[0] * w_0 * x_0;
+                    const real x_c0 = x_s0[u];
+                    const real w_c0 = w_v[u];
+                    z_s0[u] = z_s0[u] + y_[0] * w_c0 * x_c0;
                 }
             }
             { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 3 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w4 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p4 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
-                    const real w_0 = w_v[u];
-                    const real s0_0 = y[0] * w_0;
-                    z4[u * 3] = z4[u * 3] + s0_0 * x_0;
-                    z4[u * 3 + 1] = z4[u * 3 + 1] + s0_0 * x_1;
-                    z4[u * 3 + 2] = z4[u * 3 + 2] + s0_0 * x_2;
+                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
+                    const real w_c0 = w_v[u];
+                    const real s0_0 = y_[0] * w_c0;
+                    z_s4[u * 3] = z_s4[u * 3] + s0_0 * x_c0;
+                    z_s4[u * 3 + 1] = z_s4[u * 3 + 1] + s0_0 * x_c1;
+                    z_s4[u * 3 + 2] = z_s4[u * 3 + 2] + s0_0 * x_c2;
                 }
             }
             { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
                * 5 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w11 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p11 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
-                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
-                    const real w_0 = w_v[u];
-                    const real s0_0 = y[0] * w_0;
-                    z11[u * 5] = z11[u * 5] + s0_0 * x_0;
-                    z11[u * 5 + 1] = z11[u * 5 + 1] + s0_0 * x_1;
-                    z11[u * 5 + 2] = z11[u * 5 + 2] + s0_0 * x_2;
-                    z11[u * 5 + 3] = z11[u * 5 + 3] + s0_0 * x_3;
-                    z11[u * 5 + 4] = z11[u * 5 + 4] + s0_0 * x_4;
+                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
+                    const real w_c0 = w_v[u];
+                    const real s0_0 = y_[0] * w_c0;
+                    z_s11[u * 5] = z_s11[u * 5] + s0_0 * x_c0;
+                    z_s11[u * 5 + 1] = z_s11[u * 5 + 1] + s0_0 * x_c1;
+                    z_s11[u * 5 + 2] = z_s11[u * 5 + 2] + s0_0 * x_c2;
+                    z_s11[u * 5 + 3] = z_s11[u * 5 + 3] + s0_0 * x_c3;
+                    z_s11[u * 5 + 4] = z_s11[u * 5 + 4] + s0_0 * x_c4;
                 }
             }
             { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 3 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w3 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p3 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x0[u];
-                    const real w_0 = w_v[u];
-                    const real u0_0 = w_0 * x_0;
-                    z3[u * 3] = z3[u * 3] + u0_0 * y[1];
-                    z3[u * 3 + 1] = z3[u * 3 + 1] + u0_0 * y[2];
-                    z3[u * 3 + 2] = z3[u * 3 + 2] + u0_0 * y[3];
+                    const real x_c0 = x_s0[u];
+                    const real w_c0 = w_v[u];
+                    const real u0_0 = w_c0 * x_c0;
+                    z_s3[u * 3] = z_s3[u * 3] + u0_0 * y_[1];
+                    z_s3[u * 3 + 1] = z_s3[u * 3 + 1] + u0_0 * y_[2];
+                    z_s3[u * 3 + 2] = z_s3[u * 3 + 2] + u0_0 * y_[3];
                 }
             }
             { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 3 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w1 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p1 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
-                    const real w_0 = w_v[u];
-                    const real r0_0 = y[1] * x_0 + y[2] * x_1 + y[3] * x_2;
-                    z1[u] = z1[u] + w_0 * r0_0;
+                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
+                    const real w_c0 = w_v[u];
+                    const real r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
+                    z_s1[u] = z_s1[u] + w_c0 * r0_0;
                 }
             }
             { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2) x2, sqrt(1/6), sqrt(1/2) x2; 11 fma, 3 mul per channel; 1 mul per item */
-                const real y_f3 = K4_1 * y[2];
+                const real y_f3 = K4_1 * y_[2];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w9 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p9 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
-                    const real w_0 = w_v[u];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    z9[u * 5] = z9[u * 5] + y[3] * u0_0 + y[1] * u0_2;
-                    z9[u * 5 + 1] = z9[u * 5 + 1] + y[2] * u0_0 + y[1] * u0_1;
-                    z9[u * 5 + 2] = z9[u * 5 + 2] - y[1] * u0_0 + y_f3 * u0_1 - y[3] * u0_2;
-                    z9[u * 5 + 3] = z9[u * 5 + 3] + y[3] * u0_1 + y[2] * u0_2;
-                    z9[u * 5 + 4] = z9[u * 5 + 4] - y[1] * u0_0 + y[3] * u0_2;
+                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
+                    const real w_c0 = w_v[u];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    z_s9[u * 5] = z_s9[u * 5] + y_[3] * u0_0 + y_[1] * u0_2;
+                    z_s9[u * 5 + 1] = z_s9[u * 5 + 1] + y_[2] * u0_0 + y_[1] * u0_1;
+                    z_s9[u * 5 + 2] = z_s9[u * 5 + 2] - y_[1] * u0_0 + y_f3 * u0_1 - y_[3] * u0_2;
+                    z_s9[u * 5 + 3] = z_s9[u * 5 + 3] + y_[3] * u0_1 + y_[2] * u0_2;
+                    z_s9[u * 5 + 4] = z_s9[u * 5 + 4] - y_[1] * u0_0 + y_[3] * u0_2;
                 }
             }
             { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(3/10) x3; 11 fma, 3 mul per channel; 3 mul per item */
-                const real y_f2 = K1_3 * y[1];
-                const real y_f4 = K4_3 * y[2];
-                const real y_f5 = K1_3 * y[3];
+                const real y_f2 = K1_3 * y_[1];
+                const real y_f4 = K4_3 * y_[2];
+                const real y_f5 = K1_3 * y_[3];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w6 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p6 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
-                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
-                    const real w_0 = w_v[u];
-                    const real r0_0 = y[3] * x_0 + y[2] * x_1 - y_f2 * x_2 - y[1] * x_4;
-                    const real r0_1 = y[1] * x_1 + y_f4 * x_2 + y[3] * x_3;
-                    const real r0_2 = y[1] * x_0 - y_f5 * x_2 + y[2] * x_3 + y[3] * x_4;
-                    z6[u * 3] = z6[u * 3] + w_0 * r0_0;
-                    z6[u * 3 + 1] = z6[u * 3 + 1] + w_0 * r0_1;
-                    z6[u * 3 + 2] = z6[u * 3 + 2] + w_0 * r0_2;
+                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
+                    const real w_c0 = w_v[u];
+                    const real r0_0 = y_[3] * x_c0 + y_[2] * x_c1 - y_f2 * x_c2 - y_[1] * x_c4;
+                    const real r0_1 = y_[1] * x_c1 + y_f4 * x_c2 + y_[3] * x_c3;
+                    const real r0_2 = y_[1] * x_c0 - y_f5 * x_c2 + y_[2] * x_c3 + y_[3] * x_c4;
+                    z_s6[u * 3] = z_s6[u * 3] + w_c0 * r0_0;
+                    z_s6[u * 3 + 1] = z_s6[u * 3 + 1] + w_c0 * r0_1;
+                    z_s6[u * 3 + 2] = z_s6[u * 3 + 2] + w_c0 * r0_2;
                 }
             }
             { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
                * 21 fma, 5 mul per channel; 4 mul per item */
-                const real y_f3 = K16_1 * y[2];
-                const real y_f4 = K12_1 * y[1];
-                const real y_f5 = K3_1 * y[2];
-                const real y_f6 = K12_1 * y[3];
+                const real y_f3 = K16_1 * y_[2];
+                const real y_f4 = K12_1 * y_[1];
+                const real y_f5 = K3_1 * y_[2];
+                const real y_f6 = K12_1 * y_[3];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w15 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p15 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
-                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
-                    const real w_0 = w_v[u];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    const real u0_3 = w_0 * x_3;
-                    const real u0_4 = w_0 * x_4;
-                    z15[u * 7] = z15[u * 7] + y[3] * u0_0 + y[1] * u0_4;
-                    z15[u * 7 + 1] = z15[u * 7 + 1] + y[2] * u0_0 + y[3] * u0_1 + y[1] * u0_3;
-                    z15[u * 7 + 2] = z15[u * 7 + 2] - y[3] * u0_0 + y_f3 * u0_1 + y_f4 * u0_2
-                        + y[1] * u0_4;
-                    z15[u * 7 + 3] = z15[u * 7 + 3] - y[1] * u0_1 + y_f5 * u0_2 - y[3] * u0_3;
-                    z15[u * 7 + 4] = z15[u * 7 + 4] - y[1] * u0_0 + y_f6 * u0_2 + y_f3 * u0_3
-                        - y[3] * u0_4;
-                    z15[u * 7 + 5] = z15[u * 7 + 5] - y[1] * u0_1 + y[3] * u0_3 + y[2] * u0_4;
-                    z15[u * 7 + 6] = z15[u * 7 + 6] - y[1] * u0_0 + y[3] * u0_4;
+                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
+                    const real w_c0 = w_v[u];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_3 = w_c0 * x_c3;
+                    const real u0_4 = w_c0 * x_c4;
+                    z_s15[u * 7] = z_s15[u * 7] + y_[3] * u0_0 + y_[1] * u0_4;
+                    z_s15[u * 7 + 1] = z_s15[u * 7 + 1] + y_[2] * u0_0 + y_[3] * u0_1
+                        + y_[1] * u0_3;
+                    z_s15[u * 7 + 2] = z_s15[u * 7 + 2] - y_[3] * u0_0 + y_f3 * u0_1 + y_f4 * u0_2
+                        + y_[1] * u0_4;
+                    z_s15[u * 7 + 3] = z_s15[u * 7 + 3] - y_[1] * u0_1 + y_f5 * u0_2 - y_[3] * u0_3;
+                    z_s15[u * 7 + 4] = z_s15[u * 7 + 4] - y_[1] * u0_0 + y_f6 * u0_2 + y_f3 * u0_3
+                        - y_[3] * u0_4;
+                    z_s15[u * 7 + 5] = z_s15[u * 7 + 5] - y_[1] * u0_1 + y_[3] * u0_3
+                        + y_[2] * u0_4;
+                    z_s15[u * 7 + 6] = z_s15[u * 7 + 6] - y_[1] * u0_0 + y_[3] * u0_4;
                 }
             }
             { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column = 1 x5;
                * 5 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w8 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p8 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x0[u];
-                    const real w_0 = w_v[u];
-                    const real u0_0 = w_0 * x_0;
-                    z8[u * 5] = z8[u * 5] + u0_0 * y[4];
-                    z8[u * 5 + 1] = z8[u * 5 + 1] + u0_0 * y[5];
-                    z8[u * 5 + 2] = z8[u * 5 + 2] + u0_0 * y[6];
-                    z8[u * 5 + 3] = z8[u * 5 + 3] + u0_0 * y[7];
-                    z8[u * 5 + 4] = z8[u * 5 + 4] + u0_0 * y[8];
+                    const real x_c0 = x_s0[u];
+                    const real w_c0 = w_v[u];
+                    const real u0_0 = w_c0 * x_c0;
+                    z_s8[u * 5] = z_s8[u * 5] + u0_0 * y_[4];
+                    z_s8[u * 5 + 1] = z_s8[u * 5 + 1] + u0_0 * y_[5];
+                    z_s8[u * 5 + 2] = z_s8[u * 5 + 2] + u0_0 * y_[6];
+                    z_s8[u * 5 + 3] = z_s8[u * 5 + 3] + u0_0 * y_[7];
+                    z_s8[u * 5 + 4] = z_s8[u * 5 + 4] + u0_0 * y_[8];
                 }
             }
             { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(3/10) x3; 9 fma, 3 mul per channel; 2 mul, 2 add per item */
-                const real s0_0 = K1_3 * y[6];
-                const real y_f0 = s0_0 + y[8];
-                const real y_f3 = K4_3 * y[6];
-                const real y_f5 = s0_0 - y[8];
+                const real s0_0 = K1_3 * y_[6];
+                const real y_f0 = s0_0 + y_[8];
+                const real y_f3 = K4_3 * y_[6];
+                const real y_f5 = s0_0 - y_[8];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w5 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p5 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
-                    const real w_0 = w_v[u];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    z5[u * 3] = z5[u * 3] - y_f0 * u0_0 + y[5] * u0_1 + y[4] * u0_2;
-                    z5[u * 3 + 1] = z5[u * 3 + 1] + y[5] * u0_0 + y_f3 * u0_1 + y[7] * u0_2;
-                    z5[u * 3 + 2] = z5[u * 3 + 2] + y[4] * u0_0 + y[7] * u0_1 - y_f5 * u0_2;
+                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
+                    const real w_c0 = w_v[u];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    z_s5[u * 3] = z_s5[u * 3] - y_f0 * u0_0 + y_[5] * u0_1 + y_[4] * u0_2;
+                    z_s5[u * 3 + 1] = z_s5[u * 3 + 1] + y_[5] * u0_0 + y_f3 * u0_1 + y_[7] * u0_2;
+                    z_s5[u * 3 + 2] = z_s5[u * 3 + 2] + y_[4] * u0_0 + y_[7] * u0_1 - y_f5 * u0_2;
                 }
             }
             { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2), sqrt(1/3), sqrt(1/30), sqrt(1/5), sqrt(1/30), sqrt(1/3), sqrt(1/2);
                * 19 fma, 3 mul per channel; 4 mul, 2 add per item */
-                const real s0_0 = K12_1 * y[6];
-                const real y_f4 = s0_0 + y[8];
-                const real y_f5 = K16_1 * y[5];
-                const real y_f6 = K3_1 * y[6];
-                const real y_f7 = K16_1 * y[7];
-                const real y_f8 = s0_0 - y[8];
+                const real s0_0 = K12_1 * y_[6];
+                const real y_f4 = s0_0 + y_[8];
+                const real y_f5 = K16_1 * y_[5];
+                const real y_f6 = K3_1 * y_[6];
+                const real y_f7 = K16_1 * y_[7];
+                const real y_f8 = s0_0 - y_[8];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w14 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p14 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
-                    const real w_0 = w_v[u];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    z14[u * 7] = z14[u * 7] + y[8] * u0_0 + y[4] * u0_2;
-                    z14[u * 7 + 1] = z14[u * 7 + 1] + y[7] * u0_0 + y[4] * u0_1 + y[5] * u0_2;
-                    z14[u * 7 + 2] = z14[u * 7 + 2] + y_f4 * u0_0 + y_f5 * u0_1 - y[4] * u0_2;
-                    z14[u * 7 + 3] = z14[u * 7 + 3] - y[5] * u0_0 + y_f6 * u0_1 - y[7] * u0_2;
-                    z14[u * 7 + 4] = z14[u * 7 + 4] - y[4] * u0_0 + y_f7 * u0_1 + y_f8 * u0_2;
-                    z14[u * 7 + 5] = z14[u * 7 + 5] - y[5] * u0_0 + y[8] * u0_1 + y[7] * u0_2;
-                    z14[u * 7 + 6] = z14[u * 7 + 6] - y[4] * u0_0 + y[8] * u0_2;
+                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
+                    const real w_c0 = w_v[u];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    z_s14[u * 7] = z_s14[u * 7] + y_[8] * u0_0 + y_[4] * u0_2;
+                    z_s14[u * 7 + 1] = z_s14[u * 7 + 1] + y_[7] * u0_0 + y_[4] * u0_1
+                        + y_[5] * u0_2;
+                    z_s14[u * 7 + 2] = z_s14[u * 7 + 2] + y_f4 * u0_0 + y_f5 * u0_1 - y_[4] * u0_2;
+                    z_s14[u * 7 + 3] = z_s14[u * 7 + 3] - y_[5] * u0_0 + y_f6 * u0_1 - y_[7] * u0_2;
+                    z_s14[u * 7 + 4] = z_s14[u * 7 + 4] - y_[4] * u0_0 + y_f7 * u0_1 + y_f8 * u0_2;
+                    z_s14[u * 7 + 5] = z_s14[u * 7 + 5] - y_[5] * u0_0 + y_[8] * u0_1
+                        + y_[7] * u0_2;
+                    z_s14[u * 7 + 6] = z_s14[u * 7 + 6] - y_[4] * u0_0 + y_[8] * u0_2;
                 }
             }
             { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/5);
                * 5 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w2 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p2 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
-                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
-                    const real w_0 = w_v[u];
-                    const real r0_0 = y[4] * x_0 + y[5] * x_1 + y[6] * x_2 + y[7] * x_3
-                        + y[8] * x_4;
-                    z2[u] = z2[u] + w_0 * r0_0;
+                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
+                    const real w_c0 = w_v[u];
+                    const real r0_0 = y_[4] * x_c0 + y_[5] * x_c1 + y_[6] * x_c2 + y_[7] * x_c3
+                        + y_[8] * x_c4;
+                    z_s2[u] = z_s2[u] + w_c0 * r0_0;
                 }
             }
             { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(2/7), sqrt(3/14), sqrt(2/7), sqrt(3/14), sqrt(2/7);
                * 23 fma, 5 mul per channel; 7 mul, 2 add per item */
-                const real y_f1 = K3_4 * y[7];
-                const real y_f3 = K3_4 * y[5];
-                const real s0_0 = K1_3 * y[6];
-                const real y_f5 = s0_0 - y[8];
-                const real y_f6 = K1_3 * y[5];
-                const real y_f8 = K1_4 * y[5];
-                const real y_f9 = K1_4 * y[7];
-                const real y_f11 = K1_3 * y[7];
-                const real y_f12 = s0_0 + y[8];
+                const real y_f1 = K3_4 * y_[7];
+                const real y_f3 = K3_4 * y_[5];
+                const real s0_0 = K1_3 * y_[6];
+                const real y_f5 = s0_0 - y_[8];
+                const real y_f6 = K1_3 * y_[5];
+                const real y_f8 = K1_4 * y_[5];
+                const real y_f9 = K1_4 * y_[7];
+                const real y_f11 = K1_3 * y_[7];
+                const real y_f12 = s0_0 + y_[8];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w12 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p12 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
-                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
-                    const real w_0 = w_v[u];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    const real u0_3 = w_0 * x_3;
-                    const real u0_4 = w_0 * x_4;
-                    z12[u * 5] = z12[u * 5] - y[6] * u0_0 + y_f1 * u0_1 - y[4] * u0_2 + y_f3 * u0_3;
-                    z12[u * 5 + 1] = z12[u * 5 + 1] + y[7] * u0_0 + y_f5 * u0_1 + y_f6 * u0_2
-                        + y[4] * u0_3 - y[5] * u0_4;
-                    z12[u * 5 + 2] = z12[u * 5 + 2] - y[4] * u0_0 + y_f8 * u0_1 + y[6] * u0_2
-                        + y_f9 * u0_3 - y[8] * u0_4;
-                    z12[u * 5 + 3] = z12[u * 5 + 3] + y[5] * u0_0 + y[4] * u0_1 + y_f11 * u0_2
-                        + y_f12 * u0_3 + y[7] * u0_4;
-                    z12[u * 5 + 4] = z12[u * 5 + 4] - y_f3 * u0_1 - y[8] * u0_2 + y_f1 * u0_3
-                        - y[6] * u0_4;
+                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
+                    const real w_c0 = w_v[u];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_3 = w_c0 * x_c3;
+                    const real u0_4 = w_c0 * x_c4;
+                    z_s12[u * 5] = z_s12[u * 5] - y_[6] * u0_0 + y_f1 * u0_1 - y_[4] * u0_2
+                        + y_f3 * u0_3;
+                    z_s12[u * 5 + 1] = z_s12[u * 5 + 1] + y_[7] * u0_0 + y_f5 * u0_1 + y_f6 * u0_2
+                        + y_[4] * u0_3 - y_[5] * u0_4;
+                    z_s12[u * 5 + 2] = z_s12[u * 5 + 2] - y_[4] * u0_0 + y_f8 * u0_1 + y_[6] * u0_2
+                        + y_f9 * u0_3 - y_[8] * u0_4;
+                    z_s12[u * 5 + 3] = z_s12[u * 5 + 3] + y_[5] * u0_0 + y_[4] * u0_1
+                        + y_f11 * u0_2 + y_f12 * u0_3 + y_[7] * u0_4;
+                    z_s12[u * 5 + 4] = z_s12[u * 5 + 4] - y_f3 * u0_1 - y_[8] * u0_2 + y_f1 * u0_3
+                        - y_[6] * u0_4;
                 }
             }
             { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column = 1 x7;
                * 7 fma, 1 mul per channel */
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w13 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p13 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x0[u];
-                    const real w_0 = w_v[u];
-                    const real u0_0 = w_0 * x_0;
-                    z13[u * 7] = z13[u * 7] + u0_0 * y[9];
-                    z13[u * 7 + 1] = z13[u * 7 + 1] + u0_0 * y[10];
-                    z13[u * 7 + 2] = z13[u * 7 + 2] + u0_0 * y[11];
-                    z13[u * 7 + 3] = z13[u * 7 + 3] + u0_0 * y[12];
-                    z13[u * 7 + 4] = z13[u * 7 + 4] + u0_0 * y[13];
-                    z13[u * 7 + 5] = z13[u * 7 + 5] + u0_0 * y[14];
-                    z13[u * 7 + 6] = z13[u * 7 + 6] + u0_0 * y[15];
+                    const real x_c0 = x_s0[u];
+                    const real w_c0 = w_v[u];
+                    const real u0_0 = w_c0 * x_c0;
+                    z_s13[u * 7] = z_s13[u * 7] + u0_0 * y_[9];
+                    z_s13[u * 7 + 1] = z_s13[u * 7 + 1] + u0_0 * y_[10];
+                    z_s13[u * 7 + 2] = z_s13[u * 7 + 2] + u0_0 * y_[11];
+                    z_s13[u * 7 + 3] = z_s13[u * 7 + 3] + u0_0 * y_[12];
+                    z_s13[u * 7 + 4] = z_s13[u * 7 + 4] + u0_0 * y_[13];
+                    z_s13[u * 7 + 5] = z_s13[u * 7 + 5] + u0_0 * y_[14];
+                    z_s13[u * 7 + 6] = z_s13[u * 7 + 6] + u0_0 * y_[15];
                 }
             }
             { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/42), sqrt(5/21), sqrt(2/7), sqrt(5/21), sqrt(5/14);
                * 15 fma, 3 mul per channel; 4 fma, 6 mul, 2 add per item */
-                const real y_f0 = y[13] + K15_1 * y[15];
-                const real y_f1 = K10_1 * y[10];
-                const real y_f2 = y[11] - K15_1 * y[9];
-                const real s0_0 = K3_5 * y[12];
-                const real y_f3 = s0_0 + y[14];
-                const real y_f4 = K8_5 * y[11];
-                const real y_f7 = K3_2 * y[12];
-                const real y_f9 = K8_5 * y[13];
-                const real y_f10 = s0_0 - y[14];
-                const real y_f11 = y[9] + K1_15 * y[11];
-                const real y_f12 = K2_3 * y[14];
-                const real y_f13 = y[15] - K1_15 * y[13];
+                const real y_f0 = y_[13] + K15_1 * y_[15];
+                const real y_f1 = K10_1 * y_[10];
+                const real y_f2 = y_[11] - K15_1 * y_[9];
+                const real s0_0 = K3_5 * y_[12];
+                const real y_f3 = s0_0 + y_[14];
+                const real y_f4 = K8_5 * y_[11];
+                const real y_f7 = K3_2 * y_[12];
+                const real y_f9 = K8_5 * y_[13];
+                const real y_f10 = s0_0 - y_[14];
+                const real y_f11 = y_[9] + K1_15 * y_[11];
+                const real y_f12 = K2_3 * y_[14];
+                const real y_f13 = y_[15] - K1_15 * y_[13];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w10 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p10 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x1[u * 3], x_1 = x1[u * 3 + 1], x_2 = x1[u * 3 + 2];
-                    const real w_0 = w_v[u];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    z10[u * 5] = z10[u * 5] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2;
-                    z10[u * 5 + 1] = z10[u * 5 + 1] - y_f3 * u0_0 + y_f4 * u0_1 + y[10] * u0_2;
-                    z10[u * 5 + 2] = z10[u * 5 + 2] + y[11] * u0_0 + y_f7 * u0_1 + y[13] * u0_2;
-                    z10[u * 5 + 3] = z10[u * 5 + 3] + y[10] * u0_0 + y_f9 * u0_1 - y_f10 * u0_2;
-                    z10[u * 5 + 4] = z10[u * 5 + 4] + y_f11 * u0_0 + y_f12 * u0_1 + y_f13 * u0_2;
+                    const real x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1], x_c2 = x_s1[u * 3 + 2];
+                    const real w_c0 = w_v[u];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    z_s10[u * 5] = z_s10[u * 5] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2;
+                    z_s10[u * 5 + 1] = z_s10[u * 5 + 1] - y_f3 * u0_0 + y_f4 * u0_1 + y_[10] * u0_2;
+                    z_s10[u * 5 + 2] = z_s10[u * 5 + 2] + y_[11] * u0_0 + y_f7 * u0_1
+                        + y_[13] * u0_2;
+                    z_s10[u * 5 + 3] = z_s10[u * 5 + 3] + y_[10] * u0_0 + y_f9 * u0_1
+                        - y_f10 * u0_2;
+                    z_s10[u * 5 + 4] = z_s10[u * 5 + 4] + y_f11 * u0_0 + y_f12 * u0_1
+                        + y_f13 * u0_2;
                 }
             }
             { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/70), sqrt(1/7), sqrt(1/70); 15 fma, 3 mul per channel; 4 fma, 8 mul, 2 add per item */
-                const real y_f0 = y[13] + K15_1 * y[15];
-                const real s0_0 = K6_1 * y[12];
-                const real y_f1 = s0_0 + K10_1 * y[14];
-                const real y_f2 = K12_1 * y[11];
-                const real y_f3 = K10_1 * y[10];
-                const real s1_0 = K15_1 * y[9];
-                const real y_f4 = s1_0 + y[11];
-                const real y_f6 = K8_5 * y[11];
-                const real y_f7 = K9_5 * y[12];
-                const real y_f8 = K8_5 * y[13];
-                const real y_f10 = s1_0 - y[11];
-                const real y_f11 = K12_1 * y[13];
-                const real y_f12 = s0_0 - K10_1 * y[14];
-                const real y_f13 = y[13] - K15_1 * y[15];
+                const real y_f0 = y_[13] + K15_1 * y_[15];
+                const real s0_0 = K6_1 * y_[12];
+                const real y_f1 = s0_0 + K10_1 * y_[14];
+                const real y_f2 = K12_1 * y_[11];
+                const real y_f3 = K10_1 * y_[10];
+                const real s1_0 = K15_1 * y_[9];
+                const real y_f4 = s1_0 + y_[11];
+                const real y_f6 = K8_5 * y_[11];
+                const real y_f7 = K9_5 * y_[12];
+                const real y_f8 = K8_5 * y_[13];
+                const real y_f10 = s1_0 - y_[11];
+                const real y_f11 = K12_1 * y_[13];
+                const real y_f12 = s0_0 - K10_1 * y_[14];
+                const real y_f13 = y_[13] - K15_1 * y_[15];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w7 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p7 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
-                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
-                    const real w_0 = w_v[u];
-                    const real r0_0 = y_f0 * x_0 + y_f1 * x_1 - y_f2 * x_2 - y_f3 * x_3
-                        - y_f4 * x_4;
-                    const real r0_1 = y[10] * x_0 + y_f6 * x_1 + y_f7 * x_2 + y_f8 * x_3
-                        + y[14] * x_4;
-                    const real r0_2 = y_f10 * x_0 + y_f3 * x_1 + y_f11 * x_2 - y_f12 * x_3
-                        - y_f13 * x_4;
-                    z7[u * 3] = z7[u * 3] - w_0 * r0_0;
-                    z7[u * 3 + 1] = z7[u * 3 + 1] + w_0 * r0_1;
-                    z7[u * 3 + 2] = z7[u * 3 + 2] + w_0 * r0_2;
+                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
+                    const real w_c0 = w_v[u];
+                    const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 - y_f2 * x_c2 - y_f3 * x_c3
+                        - y_f4 * x_c4;
+                    const real r0_1 = y_[10] * x_c0 + y_f6 * x_c1 + y_f7 * x_c2 + y_f8 * x_c3
+                        + y_[14] * x_c4;
+                    const real r0_2 = y_f10 * x_c0 + y_f3 * x_c1 + y_f11 * x_c2 - y_f12 * x_c3
+                        - y_f13 * x_c4;
+                    z_s7[u * 3] = z_s7[u * 3] - w_c0 * r0_0;
+                    z_s7[u * 3 + 1] = z_s7[u * 3 + 1] + w_c0 * r0_1;
+                    z_s7[u * 3 + 2] = z_s7[u * 3 + 2] + w_c0 * r0_2;
                 }
             }
             { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/12), sqrt(1/8), sqrt(1/5), sqrt(1/3), sqrt(1/5), sqrt(1/8), sqrt(1/12);
                * 31 fma, 5 mul per channel; 6 fma, 14 mul, 4 add per item */
-                const real y_f1 = K5_2 * y[14];
-                const real y_f2 = K5_1 * y[9];
-                const real y_f3 = K5_2 * y[10];
-                const real y_f5 = K8_3 * y[12];
-                const real y_f6 = y[13] - K5_3 * y[15];
-                const real s0_0 = K5_3 * y[9];
-                const real y_f7 = s0_0 + y[11];
-                const real y_f8 = y[13] + K5_12 * y[15];
-                const real s1_0 = K1_6 * y[12];
-                const real y_f9 = s1_0 - K5_8 * y[14];
-                const real y_f10 = K3_4 * y[11];
-                const real y_f11 = K5_8 * y[10];
-                const real s2_0 = K5_12 * y[9];
-                const real y_f12 = s2_0 + y[11];
-                const real y_f14 = K1_10 * y[11];
-                const real y_f15 = K4_5 * y[12];
-                const real y_f16 = K1_10 * y[13];
-                const real y_f18 = s2_0 - y[11];
-                const real y_f19 = K3_4 * y[13];
-                const real y_f20 = s1_0 + K5_8 * y[14];
-                const real y_f21 = y[13] - K5_12 * y[15];
-                const real y_f22 = s0_0 - y[11];
-                const real y_f23 = y[13] + K5_3 * y[15];
-                const real y_f24 = K5_1 * y[15];
+                const real y_f1 = K5_2 * y_[14];
+                const real y_f2 = K5_1 * y_[9];
+                const real y_f3 = K5_2 * y_[10];
+                const real y_f5 = K8_3 * y_[12];
+                const real y_f6 = y_[13] - K5_3 * y_[15];
+                const real s0_0 = K5_3 * y_[9];
+                const real y_f7 = s0_0 + y_[11];
+                const real y_f8 = y_[13] + K5_12 * y_[15];
+                const real s1_0 = K1_6 * y_[12];
+                const real y_f9 = s1_0 - K5_8 * y_[14];
+                const real y_f10 = K3_4 * y_[11];
+                const real y_f11 = K5_8 * y_[10];
+                const real s2_0 = K5_12 * y_[9];
+                const real y_f12 = s2_0 + y_[11];
+                const real y_f14 = K1_10 * y_[11];
+                const real y_f15 = K4_5 * y_[12];
+                const real y_f16 = K1_10 * y_[13];
+                const real y_f18 = s2_0 - y_[11];
+                const real y_f19 = K3_4 * y_[13];
+                const real y_f20 = s1_0 + K5_8 * y_[14];
+                const real y_f21 = y_[13] - K5_12 * y_[15];
+                const real y_f22 = s0_0 - y_[11];
+                const real y_f23 = y_[13] + K5_3 * y_[15];
+                const real y_f24 = K5_1 * y_[15];
                 real w_v[2];
-                cgtp_load<2>(w_v, at.w16 + lane * 2);
+                cgtp_load<2>(w_v, at.w_p16 + lane * 2);
                 CGTP_UNROLL
                 for (int u = 0; u < 2; u++) {
-                    const real x_0 = x2[u * 5], x_1 = x2[u * 5 + 1], x_2 = x2[u * 5 + 2];
-                    const real x_3 = x2[u * 5 + 3], x_4 = x2[u * 5 + 4];
-                    const real w_0 = w_v[u];
-                    const real u0_0 = w_0 * x_0;
-                    const real u0_1 = w_0 * x_1;
-                    const real u0_2 = w_0 * x_2;
-                    const real u0_3 = w_0 * x_3;
-                    const real u0_4 = w_0 * x_4;
-                    z16[u * 7] = z16[u * 7] - y[13] * u0_0 + y_f1 * u0_1 - y_f2 * u0_2
-                        + y_f3 * u0_3 - y[11] * u0_4;
-                    z16[u * 7 + 1] = z16[u * 7 + 1] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
-                    z16[u * 7 + 2] = z16[u * 7 + 2] + y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2
+                    const real x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1], x_c2 = x_s2[u * 5 + 2];
+                    const real x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
+                    const real w_c0 = w_v[u];
+                    const real u0_0 = w_c0 * x_c0;
+                    const real u0_1 = w_c0 * x_c1;
+                    const real u0_2 = w_c0 * x_c2;
+                    const real u0_3 = w_c0 * x_c3;
+                    const real u0_4 = w_c0 * x_c4;
+                    z_s16[u * 7] = z_s16[u * 7] - y_[13] * u0_0 + y_f1 * u0_1 - y_f2 * u0_2
+                        + y_f3 * u0_3 - y_[11] * u0_4;
+                    z_s16[u * 7 + 1] = z_s16[u * 7 + 1] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
+                    z_s16[u * 7 + 2] = z_s16[u * 7 + 2] + y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2
                         + y_f11 * u0_3 - y_f12 * u0_4;
-                    z16[u * 7 + 3] = z16[u * 7 + 3] - y[10] * u0_0 + y_f14 * u0_1 + y_f15 * u0_2
-                        + y_f16 * u0_3 - y[14] * u0_4;
-                    z16[u * 7 + 4] = z16[u * 7 + 4] - y_f18 * u0_0 + y_f11 * u0_1 + y_f19 * u0_2
-                        + y_f20 * u0_3 + y_f21 * u0_4;
-                    z16[u * 7 + 5] = z16[u * 7 + 5] + y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
-                    z16[u * 7 + 6] = z16[u * 7 + 6] + y[11] * u0_0 - y_f3 * u0_1 - y_f24 * u0_2
-                        + y_f1 * u0_3 - y[13] * u0_4;
+                    z_s16[u * 7 + 3] = z_s16[u * 7 + 3] - y_[10] * u0_0 + y_f14 * u0_1
+                        + y_f15 * u0_2 + y_f16 * u0_3 - y_[14] * u0_4;
+                    z_s16[u * 7 + 4] = z_s16[u * 7 + 4] - y_f18 * u0_0 + y_f11 * u0_1
+                        + y_f19 * u0_2 + y_f20 * u0_3 + y_f21 * u0_4;
+                    z_s16[u * 7 + 5] = z_s16[u * 7 + 5] + y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
+                    z_s16[u * 7 + 6] = z_s16[u * 7 + 6] + y_[11] * u0_0 - y_f3 * u0_1
+                        - y_f24 * u0_2 + y_f1 * u0_3 - y_[13] * u0_4;
                 }
             }
         }
@@ -582,7 +596,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
             /* the receiver begins in an earlier tile, whose warp adds these sums */
             const int64_t row = partial_row + tile.number * 2 + channel_block;
             cgtp_spill_partial<142>(l.partial_forward_convolution
-                + row * PARTIAL_forward_convolution + lane, z);
+                + row * PARTIAL_forward_convolution + lane, z_);
             cgtp_signal(l.flag_forward_convolution + row);
             continue;
         }
@@ -592,13 +606,13 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
             for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
                 const int64_t row = partial_row + t * 2 + channel_block;
                 cgtp_wait(l.flag_forward_convolution + row);
-                cgtp_add_partial<142>(z, l.partial_forward_convolution
+                cgtp_add_partial<142>(z_, l.partial_forward_convolution
                     + row * PARTIAL_forward_convolution + lane);
             }
         }
-        cgtp_scale_segments<set_0_z>(z);
-        cgtp_store_segments<set_0_z>(own.staging.rows, z, l.z + (int64_t)node * 9088, channel_block,
-            cgtp_reload_lane());
+        cgtp_scale_segments<set_0_z>(z_);
+        cgtp_store_segments<set_0_z>(own.staging.rows, z_, l.z_ + (int64_t)node * 9088,
+            channel_block, cgtp_reload_lane());
     }
 }
 
@@ -628,8 +642,10 @@ CGTP_KERNEL(128, 2) forward_convolution(const launch l, const cgtp_partition<1> 
             keep);
 }
 
+} // namespace code
+
 /* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */
-static size_t lay_out(const cgtp_graph *, launch &l, void *base)
+static size_t layout(const cgtp_graph *, launch &l, void *base)
 {
     cgtp_workspace space(base);
     l.counters_forward_convolution = space.area<unsigned>(cgtp_counters(1, 2,
@@ -644,26 +660,26 @@ static size_t lay_out(const cgtp_graph *, launch &l, void *base)
 extern "C" size_t mace_large_forward_workspace(const cgtp_graph *graph)
 {
     launch l;
-    return graph ? lay_out(graph, l, NULL) : 0;
+    return graph ? layout(graph, l, NULL) : 0;
 }
 
-extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
-                               float *z, void *workspace, size_t workspace_bytes, cgtp_stream stream)
+extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
+                               float *z_, void *workspace, size_t workspace_bytes, cgtp_stream stream)
 {
     cgtp_status status = cgtp_check_graph(graph,
         CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW);
     if (status)
         return status;
-    const cgtp_array arrays[] = {{x, graph->senders, 1152}, {y, graph->items, 16},
-        {w, graph->items, 2176}, {z, graph->receivers, 9088}};
+    const cgtp_array arrays[] = {{x_, graph->senders, 1152}, {y_, graph->items, 16},
+        {w_, graph->items, 2176}, {z_, graph->receivers, 9088}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
-    launch l = {*graph, x, y, w, z};
+    launch l = {*graph, x_, y_, w_, z_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
+    if (!workspace || workspace_bytes < layout(graph, l, workspace))
         return CGTP_WORKSPACE;
-    if ((status = cgtp_clear(cgtp_areas<3>{{z, l.counters_forward_convolution,
+    if ((status = cgtp_clear(cgtp_areas<3>{{z_, l.counters_forward_convolution,
         l.flag_forward_convolution}, {(size_t)(graph->items ? 0
         : graph->receivers) * 9088 * sizeof(real), (size_t)(cgtp_counters(1, 2,
         cgtp_multiprocessors())) * sizeof(unsigned), (size_t)(cgtp_partial_rows(2, 4,
@@ -675,9 +691,9 @@ extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
             cost, channel_blocks, true);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? forward_convolution<CGTP_FEW_NODES>
-            : forward_convolution<0>, cgtp_partition_blocks(partition), 128,
-            sizeof(forward_convolution_block), stream, l, partition)))
+        if ((status = cgtp_launch_early(nodes ? code::forward_convolution<CGTP_FEW_NODES>
+            : code::forward_convolution<0>, cgtp_partition_blocks(partition), 128,
+            sizeof(code::forward_convolution_block), stream, l, partition)))
             return status;
     }
     return CGTP_OK;

@@ -38,29 +38,32 @@ namespace
 /* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
     cgtp_graph_arrays<int32_t> graph;
-    const real *x, *y, *w, *gz;
-    real *gx, *gy, *gw;
+    const real *x_, *y_, *w_, *gz_;
+    real *gx_, *gy_, *gw_;
     unsigned *counters_backward_convolution = NULL;
     real *gx_edges = NULL;
 };
 
+namespace code
+{
+
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
-    real x0[32], x1[32], x2[96], x3[96]; /* x, by irreps segment */
-    real y[4];
-    real w0[32], w1[32], w2[32], w3[32], w4[32], w5[32], w6[32], w7[32], w8[32], w9[32];
-        /* w, by path */
+    real x_s0[32], x_s1[32], x_s2[96], x_s3[96]; /* x, by irreps segment */
+    real y_[4];
+    real w_p0[32], w_p1[32], w_p2[32], w_p3[32], w_p4[32], w_p5[32], w_p6[32], w_p7[32], w_p8[32],
+        w_p9[32]; /* w, by path */
     unsigned char padding0[112]; /* to whole lines */
 };
-static_assert(sizeof(stage_0) == 2432 && offsetof(stage_0, y) == 1024
-    && offsetof(stage_0, w0) == 1040, "as planned");
+static_assert(sizeof(stage_0) == 2432 && offsetof(stage_0, y_) == 1024
+    && offsetof(stage_0, w_p0) == 1040, "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
     stage_0 ring[4];
     union { /* rows on their way to memory */
         struct {
-            real gx0[32], gx1[32], gx2[96], gx3[96]; /* gx, by irreps segment */
+            real gx_s0[32], gx_s1[32], gx_s2[96], gx_s3[96]; /* gx, by irreps segment */
         } edge;
     } staging;
     cgtp_tile tile;
@@ -117,10 +120,11 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x + sender * (int64_t)256, channel_block, lane, keep, to.x0,
-            to.x1, to.x2, to.x3);
-        cgtp_copy_row(to.y, l.y + (first + edge) * 4, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w0, l.w + (first + edge) * 320, channel_block, lane, stream);
+        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)256, channel_block, lane, keep,
+            to.x_s0, to.x_s1, to.x_s2, to.x_s3);
+        cgtp_copy_row(to.y_, l.y_ + (first + edge) * 4, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 320, channel_block, lane,
+            stream);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -131,216 +135,217 @@ CGTP_DEVICE void backward_convolution_0(const launch &l,
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
         if (end == done)
             continue;
-        real gz[22];
-        cgtp_load_segments<set_0_z>(gz, cgtp_opaque_global(l.gz + (int64_t)node * 704),
+        real gz_[22];
+        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 704),
             channel_block, lane);
-        cgtp_scale_segments<set_0_z>(gz);
-        real *const gz0 = gz, *const gz2 = gz + 1, *const gz5 = gz + 2, *const gz9 = gz + 5,
-            *const gz7 = gz + 8, *const gz4 = gz + 11, *const gz3 = gz + 14, *const gz8 = gz + 15,
-            *const gz1 = gz + 18, *const gz6 = gz + 19;
+        cgtp_scale_segments<set_0_z>(gz_);
+        real *const gz_s0 = gz_, *const gz_s2 = gz_ + 1, *const gz_s5 = gz_ + 2,
+            *const gz_s9 = gz_ + 5, *const gz_s7 = gz_ + 8, *const gz_s4 = gz_ + 11,
+            *const gz_s3 = gz_ + 14, *const gz_s8 = gz_ + 15, *const gz_s1 = gz_ + 18,
+            *const gz_s6 = gz_ + 19;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x0[1], x1[1], x2[3], x3[3];
-            cgtp_load_lane(x0, at.x0, lane);
-            cgtp_load_lane(x1, at.x1, lane);
-            cgtp_load_lane(x2, at.x2, lane);
-            cgtp_load_lane(x3, at.x3, lane);
-            real y[4];
-            cgtp_load_row<4>(y, at.y);
-            real gx0[1] = {0}, gx1[1] = {0}, gx2[3] = {0}, gx3[3] = {0};
-            real gy[cgtp_sums_length(4)] = {0};
-            real *const gw_row = l.gw + edge * 320 + lane * 1;
+            real x_s0[1], x_s1[1], x_s2[3], x_s3[3];
+            cgtp_load_lane(x_s0, at.x_s0, lane);
+            cgtp_load_lane(x_s1, at.x_s1, lane);
+            cgtp_load_lane(x_s2, at.x_s2, lane);
+            cgtp_load_lane(x_s3, at.x_s3, lane);
+            real y_[4];
+            cgtp_load_row<4>(y_, at.y_);
+            real gx_s0[1] = {0}, gx_s1[1] = {0}, gx_s2[3] = {0}, gx_s3[3] = {0};
+            real gy_[cgtp_sums_length(4)] = {0};
+            real *const gw_out = l.gw_ + edge * 320 + lane * 1;
             { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 2 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w0 + lane);
+                cgtp_load<1>(w_v, at.w_p0 + lane);
                 real gw_v[1];
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz0[0];
-                gx0[0] = gx0[0] + w_0 * y[0] * gz_0;
-                const real s0_0 = gz_0 * x_0;
-                gy[0] = gy[0] + s0_0 * w_0;
-                gw_v[0] = s0_0 * y[0];
-                cgtp_store_stream<1>(gw_row, gw_v);
+                const real x_c0 = x_s0[0];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s0[0];
+                gx_s0[0] = gx_s0[0] + w_c0 * y_[0] * gz_c0;
+                const real s0_0 = gz_c0 * x_c0;
+                gy_[0] = gy_[0] + s0_0 * w_c0;
+                gw_v[0] = s0_0 * y_[0];
+                cgtp_store_stream<1>(gw_out, gw_v);
             }
             { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 2 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w2 + lane);
+                cgtp_load<1>(w_v, at.w_p2 + lane);
                 real gw_v[1];
-                const real x_0 = x1[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz2[0];
-                gx1[0] = gx1[0] + w_0 * y[0] * gz_0;
-                const real s0_0 = gz_0 * x_0;
-                gy[0] = gy[0] + s0_0 * w_0;
-                gw_v[0] = s0_0 * y[0];
-                cgtp_store_stream<1>(gw_row + 64, gw_v);
+                const real x_c0 = x_s1[0];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s2[0];
+                gx_s1[0] = gx_s1[0] + w_c0 * y_[0] * gz_c0;
+                const real s0_0 = gz_c0 * x_c0;
+                gy_[0] = gy_[0] + s0_0 * w_c0;
+                gw_v[0] = s0_0 * y_[0];
+                cgtp_store_stream<1>(gw_out + 64, gw_v);
             }
             { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 6 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w4 + lane);
+                cgtp_load<1>(w_v, at.w_p4 + lane);
                 real gw_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz5[0], gz_1 = gz5[1], gz_2 = gz5[2];
-                const real s0_0 = w_0 * y[0];
-                gx2[0] = gx2[0] + s0_0 * gz_0;
-                gx2[1] = gx2[1] + s0_0 * gz_1;
-                gx2[2] = gx2[2] + s0_0 * gz_2;
-                const real s1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-                gy[0] = gy[0] + w_0 * s1_0;
-                gw_v[0] = y[0] * s1_0;
-                cgtp_store_stream<1>(gw_row + 128, gw_v);
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2];
+                const real s0_0 = w_c0 * y_[0];
+                gx_s2[0] = gx_s2[0] + s0_0 * gz_c0;
+                gx_s2[1] = gx_s2[1] + s0_0 * gz_c1;
+                gx_s2[2] = gx_s2[2] + s0_0 * gz_c2;
+                const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+                gy_[0] = gy_[0] + w_c0 * s1_0;
+                gw_v[0] = y_[0] * s1_0;
+                cgtp_store_stream<1>(gw_out + 128, gw_v);
             }
             { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 6 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w7 + lane);
+                cgtp_load<1>(w_v, at.w_p7 + lane);
                 real gw_v[1];
-                const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2];
-                const real s0_0 = w_0 * y[0];
-                gx3[0] = gx3[0] + s0_0 * gz_0;
-                gx3[1] = gx3[1] + s0_0 * gz_1;
-                gx3[2] = gx3[2] + s0_0 * gz_2;
-                const real s1_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-                gy[0] = gy[0] + w_0 * s1_0;
-                gw_v[0] = y[0] * s1_0;
-                cgtp_store_stream<1>(gw_row + 224, gw_v);
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2];
+                const real s0_0 = w_c0 * y_[0];
+                gx_s3[0] = gx_s3[0] + s0_0 * gz_c0;
+                gx_s3[1] = gx_s3[1] + s0_0 * gz_c1;
+                gx_s3[2] = gx_s3[2] + s0_0 * gz_c2;
+                const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+                gy_[0] = gy_[0] + w_c0 * s1_0;
+                gw_v[0] = y_[0] * s1_0;
+                cgtp_store_stream<1>(gw_out + 224, gw_v);
             }
             { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 6 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w1 + lane);
+                cgtp_load<1>(w_v, at.w_p1 + lane);
                 real gw_v[1];
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz7[0], gz_1 = gz7[1], gz_2 = gz7[2];
-                const real u0_0 = w_0 * x_0;
-                const real l0_0 = y[1] * gz_0 + y[2] * gz_1 + y[3] * gz_2;
-                gx0[0] = gx0[0] + w_0 * l0_0;
-                gy[1] = gy[1] + u0_0 * gz_0;
-                gy[2] = gy[2] + u0_0 * gz_1;
-                gy[3] = gy[3] + u0_0 * gz_2;
-                gw_v[0] = x_0 * l0_0;
-                cgtp_store_stream<1>(gw_row + 32, gw_v);
+                const real x_c0 = x_s0[0];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s7[0], gz_c1 = gz_s7[1], gz_c2 = gz_s7[2];
+                const real u0_0 = w_c0 * x_c0;
+                const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
+                gx_s0[0] = gx_s0[0] + w_c0 * l0_0;
+                gy_[1] = gy_[1] + u0_0 * gz_c0;
+                gy_[2] = gy_[2] + u0_0 * gz_c1;
+                gy_[3] = gy_[3] + u0_0 * gz_c2;
+                gw_v[0] = x_c0 * l0_0;
+                cgtp_store_stream<1>(gw_out + 32, gw_v);
             }
             { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 6 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w3 + lane);
+                cgtp_load<1>(w_v, at.w_p3 + lane);
                 real gw_v[1];
-                const real x_0 = x1[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
-                const real u0_0 = w_0 * x_0;
-                const real l0_0 = y[1] * gz_0 + y[2] * gz_1 + y[3] * gz_2;
-                gx1[0] = gx1[0] + w_0 * l0_0;
-                gy[1] = gy[1] + u0_0 * gz_0;
-                gy[2] = gy[2] + u0_0 * gz_1;
-                gy[3] = gy[3] + u0_0 * gz_2;
-                gw_v[0] = x_0 * l0_0;
-                cgtp_store_stream<1>(gw_row + 96, gw_v);
+                const real x_c0 = x_s1[0];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s4[0], gz_c1 = gz_s4[1], gz_c2 = gz_s4[2];
+                const real u0_0 = w_c0 * x_c0;
+                const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
+                gx_s1[0] = gx_s1[0] + w_c0 * l0_0;
+                gy_[1] = gy_[1] + u0_0 * gz_c0;
+                gy_[2] = gy_[2] + u0_0 * gz_c1;
+                gy_[3] = gy_[3] + u0_0 * gz_c2;
+                gw_v[0] = x_c0 * l0_0;
+                cgtp_store_stream<1>(gw_out + 96, gw_v);
             }
             { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 8 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w5 + lane);
+                cgtp_load<1>(w_v, at.w_p5 + lane);
                 real gw_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz3[0];
-                const real s0_0 = w_0 * gz_0;
-                gx2[0] = gx2[0] + s0_0 * y[1];
-                gx2[1] = gx2[1] + s0_0 * y[2];
-                gx2[2] = gx2[2] + s0_0 * y[3];
-                gy[1] = gy[1] + s0_0 * x_0;
-                gy[2] = gy[2] + s0_0 * x_1;
-                gy[3] = gy[3] + s0_0 * x_2;
-                const real s1_0 = x_0 * y[1] + x_1 * y[2] + x_2 * y[3];
-                gw_v[0] = gz_0 * s1_0;
-                cgtp_store_stream<1>(gw_row + 160, gw_v);
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s3[0];
+                const real s0_0 = w_c0 * gz_c0;
+                gx_s2[0] = gx_s2[0] + s0_0 * y_[1];
+                gx_s2[1] = gx_s2[1] + s0_0 * y_[2];
+                gx_s2[2] = gx_s2[2] + s0_0 * y_[3];
+                gy_[1] = gy_[1] + s0_0 * x_c0;
+                gy_[2] = gy_[2] + s0_0 * x_c1;
+                gy_[3] = gy_[3] + s0_0 * x_c2;
+                const real s1_0 = x_c0 * y_[1] + x_c1 * y_[2] + x_c2 * y_[3];
+                gw_v[0] = gz_c0 * s1_0;
+                cgtp_store_stream<1>(gw_out + 160, gw_v);
             }
             { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2) x3; 14 fma, 7 mul, 1 neg per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w6 + lane);
+                cgtp_load<1>(w_v, at.w_p6 + lane);
                 real gw_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz8[0], gz_1 = gz8[1], gz_2 = gz8[2];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real l0_0 = y[3] * gz_1 - y[2] * gz_2;
-                const real l0_1 = y[3] * gz_0 - y[1] * gz_2;
-                const real l0_2 = y[2] * gz_0 - y[1] * gz_1;
-                gx2[0] = gx2[0] - w_0 * l0_0;
-                gx2[1] = gx2[1] + w_0 * l0_1;
-                gx2[2] = gx2[2] - w_0 * l0_2;
-                gy[1] = gy[1] - u0_1 * gz_2 + u0_2 * gz_1;
-                gy[2] = gy[2] + u0_0 * gz_2 - u0_2 * gz_0;
-                gy[3] = gy[3] - u0_0 * gz_1 + u0_1 * gz_0;
-                gw_v[0] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2;
-                cgtp_store_stream<1>(gw_row + 192, gw_v);
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s8[0], gz_c1 = gz_s8[1], gz_c2 = gz_s8[2];
+                const real u0_0 = w_c0 * x_c0;
+                const real u0_1 = w_c0 * x_c1;
+                const real u0_2 = w_c0 * x_c2;
+                const real l0_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
+                const real l0_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
+                const real l0_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
+                gx_s2[0] = gx_s2[0] - w_c0 * l0_0;
+                gx_s2[1] = gx_s2[1] + w_c0 * l0_1;
+                gx_s2[2] = gx_s2[2] - w_c0 * l0_2;
+                gy_[1] = gy_[1] - u0_1 * gz_c2 + u0_2 * gz_c1;
+                gy_[2] = gy_[2] + u0_0 * gz_c2 - u0_2 * gz_c0;
+                gy_[3] = gy_[3] - u0_0 * gz_c1 + u0_1 * gz_c0;
+                gw_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2;
+                cgtp_store_stream<1>(gw_out + 192, gw_v);
             }
             { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 8 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w8 + lane);
+                cgtp_load<1>(w_v, at.w_p8 + lane);
                 real gw_v[1];
-                const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz1[0];
-                const real s0_0 = w_0 * gz_0;
-                gx3[0] = gx3[0] + s0_0 * y[1];
-                gx3[1] = gx3[1] + s0_0 * y[2];
-                gx3[2] = gx3[2] + s0_0 * y[3];
-                gy[1] = gy[1] + s0_0 * x_0;
-                gy[2] = gy[2] + s0_0 * x_1;
-                gy[3] = gy[3] + s0_0 * x_2;
-                const real s1_0 = x_0 * y[1] + x_1 * y[2] + x_2 * y[3];
-                gw_v[0] = gz_0 * s1_0;
-                cgtp_store_stream<1>(gw_row + 256, gw_v);
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s1[0];
+                const real s0_0 = w_c0 * gz_c0;
+                gx_s3[0] = gx_s3[0] + s0_0 * y_[1];
+                gx_s3[1] = gx_s3[1] + s0_0 * y_[2];
+                gx_s3[2] = gx_s3[2] + s0_0 * y_[3];
+                gy_[1] = gy_[1] + s0_0 * x_c0;
+                gy_[2] = gy_[2] + s0_0 * x_c1;
+                gy_[3] = gy_[3] + s0_0 * x_c2;
+                const real s1_0 = x_c0 * y_[1] + x_c1 * y_[2] + x_c2 * y_[3];
+                gw_v[0] = gz_c0 * s1_0;
+                cgtp_store_stream<1>(gw_out + 256, gw_v);
             }
             { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2) x3; 14 fma, 7 mul, 1 neg per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w9 + lane);
+                cgtp_load<1>(w_v, at.w_p9 + lane);
                 real gw_v[1];
-                const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                const real l0_0 = y[3] * gz_1 - y[2] * gz_2;
-                const real l0_1 = y[3] * gz_0 - y[1] * gz_2;
-                const real l0_2 = y[2] * gz_0 - y[1] * gz_1;
-                gx3[0] = gx3[0] - w_0 * l0_0;
-                gx3[1] = gx3[1] + w_0 * l0_1;
-                gx3[2] = gx3[2] - w_0 * l0_2;
-                gy[1] = gy[1] - u0_1 * gz_2 + u0_2 * gz_1;
-                gy[2] = gy[2] + u0_0 * gz_2 - u0_2 * gz_0;
-                gy[3] = gy[3] - u0_0 * gz_1 + u0_1 * gz_0;
-                gw_v[0] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2;
-                cgtp_store_stream<1>(gw_row + 288, gw_v);
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
+                const real u0_0 = w_c0 * x_c0;
+                const real u0_1 = w_c0 * x_c1;
+                const real u0_2 = w_c0 * x_c2;
+                const real l0_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
+                const real l0_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
+                const real l0_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
+                gx_s3[0] = gx_s3[0] - w_c0 * l0_0;
+                gx_s3[1] = gx_s3[1] + w_c0 * l0_1;
+                gx_s3[2] = gx_s3[2] - w_c0 * l0_2;
+                gy_[1] = gy_[1] - u0_1 * gz_c2 + u0_2 * gz_c1;
+                gy_[2] = gy_[2] + u0_0 * gz_c2 - u0_2 * gz_c0;
+                gy_[3] = gy_[3] - u0_0 * gz_c1 + u0_1 * gz_c0;
+                gw_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2;
+                cgtp_store_stream<1>(gw_out + 288, gw_v);
             }
-            cgtp_reduce_lanes<4, CGTP_STORE>(l.gy + edge * 4, gy);
-            cgtp_store_lane(own.staging.edge.gx0, gx0, lane);
-            cgtp_store_lane(own.staging.edge.gx1, gx1, lane);
-            cgtp_store_lane(own.staging.edge.gx2, gx2, lane);
-            cgtp_store_lane(own.staging.edge.gx3, gx3, lane);
+            cgtp_reduce_lanes<4, CGTP_STORE>(l.gy_ + edge * 4, gy_);
+            cgtp_store_lane(own.staging.edge.gx_s0, gx_s0, lane);
+            cgtp_store_lane(own.staging.edge.gx_s1, gx_s1, lane);
+            cgtp_store_lane(own.staging.edge.gx_s2, gx_s2, lane);
+            cgtp_store_lane(own.staging.edge.gx_s3, gx_s3, lane);
             cgtp_sync_warp();
             cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + edge * (int64_t)256,
-                channel_block, lane, own.staging.edge.gx0, own.staging.edge.gx1,
-                own.staging.edge.gx2, own.staging.edge.gx3);
+                channel_block, lane, own.staging.edge.gx_s0, own.staging.edge.gx_s1,
+                own.staging.edge.gx_s2, own.staging.edge.gx_s3);
         }
     }
 }
@@ -369,7 +374,7 @@ CGTP_KERNEL(128, 4) backward_convolution(const launch l, const cgtp_partition<1>
 }
 
 /* gx: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */
-CGTP_KERNEL(128, 8) backward_gather_gx(const launch l)
+CGTP_KERNEL(128, 8) backward_gather_gx_(const launch l)
 {
     const int64_t node = cgtp_block();
     const int at = cgtp_thread() * 4;
@@ -378,11 +383,13 @@ CGTP_KERNEL(128, 8) backward_gather_gx(const launch l)
         return;
     real sum[4] = {0};
     cgtp_gather_rows(sum, l.gx_edges + at, 256, l.graph, node);
-    cgtp_store<4>(l.gx + node * 256 + at, sum);
+    cgtp_store<4>(l.gx_ + node * 256 + at, sum);
 }
 
+} // namespace code
+
 /* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */
-static size_t lay_out(const cgtp_graph *graph, launch &l, void *base)
+static size_t layout(const cgtp_graph *graph, launch &l, void *base)
 {
     cgtp_workspace space(base);
     l.counters_backward_convolution = space.area<unsigned>(cgtp_counters(1, 1,
@@ -396,26 +403,26 @@ static size_t lay_out(const cgtp_graph *graph, launch &l, void *base)
 extern "C" size_t nequip_water_backward_workspace(const cgtp_graph *graph)
 {
     launch l;
-    return graph ? lay_out(graph, l, NULL) : 0;
+    return graph ? layout(graph, l, NULL) : 0;
 }
 
-extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
-                                  const float *gz, float *gx, float *gy, float *gw, void *workspace,
+extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
+                                  const float *gz_, float *gx_, float *gy_, float *gw_, void *workspace,
                                   size_t workspace_bytes, cgtp_stream stream)
 {
     cgtp_status status = cgtp_check_graph(graph,
         CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW | CGTP_NEEDS_BY_SENDER);
     if (status)
         return status;
-    const cgtp_array arrays[] = {{x, graph->senders, 256}, {y, graph->items, 4},
-        {w, graph->items, 320}, {gz, graph->receivers, 704}, {gx, graph->senders, 256},
-        {gy, graph->items, 4}, {gw, graph->items, 320}};
+    const cgtp_array arrays[] = {{x_, graph->senders, 256}, {y_, graph->items, 4},
+        {w_, graph->items, 320}, {gz_, graph->receivers, 704}, {gx_, graph->senders, 256},
+        {gy_, graph->items, 4}, {gw_, graph->items, 320}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
-    launch l = {*graph, x, y, w, gz, gx, gy, gw};
+    launch l = {*graph, x_, y_, w_, gz_, gx_, gy_, gw_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
+    if (!workspace || workspace_bytes < layout(graph, l, workspace))
         return CGTP_WORKSPACE;
     if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_backward_convolution},
         {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned)}}, stream)))
@@ -426,12 +433,12 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items,
             cost, channel_blocks, false);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? backward_convolution<CGTP_FEW_NODES>
-            : backward_convolution<0>, cgtp_partition_blocks(partition), 128,
-            sizeof(backward_convolution_block), stream, l, partition)))
+        if ((status = cgtp_launch_early(nodes ? code::backward_convolution<CGTP_FEW_NODES>
+            : code::backward_convolution<0>, cgtp_partition_blocks(partition), 128,
+            sizeof(code::backward_convolution_block), stream, l, partition)))
             return status;
     }
-    if ((status = cgtp_launch_early(backward_gather_gx, graph->senders, 128, 0, stream, l)))
+    if ((status = cgtp_launch_early(code::backward_gather_gx_, graph->senders, 128, 0, stream, l)))
         return status;
     return CGTP_OK;
 }

@@ -39,29 +39,32 @@ namespace
 /* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
     cgtp_graph_arrays<int32_t> graph;
-    const real *x, *y, *w, *gz, *ax, *by, *cw;
-    real *d_gz, *d_x, *d_y, *d_w;
+    const real *x_, *y_, *w_, *gz_, *ax_, *by_, *cw_;
+    real *d_gz_, *d_x_, *d_y_, *d_w_;
     unsigned *counters_double_backward_convolution = NULL;
     unsigned *flag_double_backward_convolution = NULL;
     real *partial_double_backward_convolution = NULL;
     real *d_x_edges = NULL;
 };
 
+namespace code
+{
+
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
-    real x0[32], x1[32], x2[96], x3[96]; /* x, by irreps segment */
-    real y[4];
-    real w0[32], w1[32], w2[32], w3[32], w4[32], w5[32], w6[32], w7[32], w8[32], w9[32];
-        /* w, by path */
-    real ax0[32], ax1[32], ax2[96], ax3[96]; /* ax, by irreps segment */
-    real by[4];
-    real cw0[32], cw1[32], cw2[32], cw3[32], cw4[32], cw5[32], cw6[32], cw7[32], cw8[32], cw9[32];
-        /* cw, by path */
+    real x_s0[32], x_s1[32], x_s2[96], x_s3[96]; /* x, by irreps segment */
+    real y_[4];
+    real w_p0[32], w_p1[32], w_p2[32], w_p3[32], w_p4[32], w_p5[32], w_p6[32], w_p7[32], w_p8[32],
+        w_p9[32]; /* w, by path */
+    real ax_s0[32], ax_s1[32], ax_s2[96], ax_s3[96]; /* ax, by irreps segment */
+    real by_[4];
+    real cw_p0[32], cw_p1[32], cw_p2[32], cw_p3[32], cw_p4[32], cw_p5[32], cw_p6[32], cw_p7[32],
+        cw_p8[32], cw_p9[32]; /* cw, by path */
     unsigned char padding0[96]; /* to whole lines */
 };
-static_assert(sizeof(stage_0) == 4736 && offsetof(stage_0, y) == 1024
-    && offsetof(stage_0, w0) == 1040 && offsetof(stage_0, ax0) == 2320
-    && offsetof(stage_0, by) == 3344 && offsetof(stage_0, cw0) == 3360, "as planned");
+static_assert(sizeof(stage_0) == 4736 && offsetof(stage_0, y_) == 1024
+    && offsetof(stage_0, w_p0) == 1040 && offsetof(stage_0, ax_s0) == 2320
+    && offsetof(stage_0, by_) == 3344 && offsetof(stage_0, cw_p0) == 3360, "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
@@ -69,7 +72,7 @@ struct alignas(16) warp_0 {
     union { /* rows on their way to memory */
         real rows[2][576];
         struct {
-            real d_x0[32], d_x1[32], d_x2[96], d_x3[96]; /* d_x, by irreps segment */
+            real d_x_s0[32], d_x_s1[32], d_x_s2[96], d_x_s3[96]; /* d_x, by irreps segment */
         } edge;
     } staging;
     cgtp_tile tile;
@@ -129,14 +132,15 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x + sender * (int64_t)256, channel_block, lane, keep, to.x0,
-            to.x1, to.x2, to.x3);
-        cgtp_copy_row(to.y, l.y + (first + edge) * 4, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w0, l.w + (first + edge) * 320, channel_block, lane, stream);
-        cgtp_copy_segments<set_0_x>(l.ax + sender * (int64_t)256, channel_block, lane, keep, to.ax0,
-            to.ax1, to.ax2, to.ax3);
-        cgtp_copy_row(to.by, l.by + (first + edge) * 4, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.cw0, l.cw + (first + edge) * 320, channel_block, lane,
+        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)256, channel_block, lane, keep,
+            to.x_s0, to.x_s1, to.x_s2, to.x_s3);
+        cgtp_copy_row(to.y_, l.y_ + (first + edge) * 4, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 320, channel_block, lane,
+            stream);
+        cgtp_copy_segments<set_0_x>(l.ax_ + sender * (int64_t)256, channel_block, lane, keep,
+            to.ax_s0, to.ax_s1, to.ax_s2, to.ax_s3);
+        cgtp_copy_row(to.by_, l.by_ + (first + edge) * 4, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.cw_p0, l.cw_ + (first + edge) * 320, channel_block, lane,
             stream);
     };
     ring.fill(count, load);
@@ -146,332 +150,339 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         if (node % CGTP_LANES == 0)
             tiles.advance(graph, node, first);
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
-        real d_gz[22] = {0};
-        real *const d_gz0 = d_gz, *const d_gz2 = d_gz + 1, *const d_gz5 = d_gz + 2,
-            *const d_gz9 = d_gz + 5, *const d_gz7 = d_gz + 8, *const d_gz4 = d_gz + 11,
-            *const d_gz3 = d_gz + 14, *const d_gz8 = d_gz + 15, *const d_gz1 = d_gz + 18,
-            *const d_gz6 = d_gz + 19;
-        real gz[22];
-        cgtp_load_segments<set_0_z>(gz, cgtp_opaque_global(l.gz + (int64_t)node * 704),
+        real d_gz_[22] = {0};
+        real *const d_gz_s0 = d_gz_, *const d_gz_s2 = d_gz_ + 1, *const d_gz_s5 = d_gz_ + 2,
+            *const d_gz_s9 = d_gz_ + 5, *const d_gz_s7 = d_gz_ + 8, *const d_gz_s4 = d_gz_ + 11,
+            *const d_gz_s3 = d_gz_ + 14, *const d_gz_s8 = d_gz_ + 15, *const d_gz_s1 = d_gz_ + 18,
+            *const d_gz_s6 = d_gz_ + 19;
+        real gz_[22];
+        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 704),
             channel_block, lane);
-        cgtp_scale_segments<set_0_z>(gz);
-        real *const gz0 = gz, *const gz2 = gz + 1, *const gz5 = gz + 2, *const gz9 = gz + 5,
-            *const gz7 = gz + 8, *const gz4 = gz + 11, *const gz3 = gz + 14, *const gz8 = gz + 15,
-            *const gz1 = gz + 18, *const gz6 = gz + 19;
+        cgtp_scale_segments<set_0_z>(gz_);
+        real *const gz_s0 = gz_, *const gz_s2 = gz_ + 1, *const gz_s5 = gz_ + 2,
+            *const gz_s9 = gz_ + 5, *const gz_s7 = gz_ + 8, *const gz_s4 = gz_ + 11,
+            *const gz_s3 = gz_ + 14, *const gz_s8 = gz_ + 15, *const gz_s1 = gz_ + 18,
+            *const gz_s6 = gz_ + 19;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x0[1], x1[1], x2[3], x3[3];
-            cgtp_load_lane(x0, at.x0, lane);
-            cgtp_load_lane(x1, at.x1, lane);
-            cgtp_load_lane(x2, at.x2, lane);
-            cgtp_load_lane(x3, at.x3, lane);
-            real y[4];
-            cgtp_load_row<4>(y, at.y);
-            real ax0[1], ax1[1], ax2[3], ax3[3];
-            cgtp_load_lane(ax0, at.ax0, lane);
-            cgtp_load_lane(ax1, at.ax1, lane);
-            cgtp_load_lane(ax2, at.ax2, lane);
-            cgtp_load_lane(ax3, at.ax3, lane);
-            real by[4];
-            cgtp_load_row<4>(by, at.by);
-            real d_x0[1] = {0}, d_x1[1] = {0}, d_x2[3] = {0}, d_x3[3] = {0};
-            real d_y[cgtp_sums_length(4)] = {0};
-            real *const d_w_row = l.d_w + edge * 320 + lane * 1;
+            real x_s0[1], x_s1[1], x_s2[3], x_s3[3];
+            cgtp_load_lane(x_s0, at.x_s0, lane);
+            cgtp_load_lane(x_s1, at.x_s1, lane);
+            cgtp_load_lane(x_s2, at.x_s2, lane);
+            cgtp_load_lane(x_s3, at.x_s3, lane);
+            real y_[4];
+            cgtp_load_row<4>(y_, at.y_);
+            real ax_s0[1], ax_s1[1], ax_s2[3], ax_s3[3];
+            cgtp_load_lane(ax_s0, at.ax_s0, lane);
+            cgtp_load_lane(ax_s1, at.ax_s1, lane);
+            cgtp_load_lane(ax_s2, at.ax_s2, lane);
+            cgtp_load_lane(ax_s3, at.ax_s3, lane);
+            real by_[4];
+            cgtp_load_row<4>(by_, at.by_);
+            real d_x_s0[1] = {0}, d_x_s1[1] = {0}, d_x_s2[3] = {0}, d_x_s3[3] = {0};
+            real d_y_[cgtp_sums_length(4)] = {0};
+            real *const d_w_out = l.d_w_ + edge * 320 + lane * 1;
             { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 8 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w0 + lane);
+                cgtp_load<1>(w_v, at.w_p0 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw0 + lane);
+                cgtp_load<1>(cw_v, at.cw_p0 + lane);
                 real d_w_v[1];
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz0[0];
-                const real ax_0 = ax0[0];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = y[0] * cw_0;
-                const real s1_0 = by[0] * w_0;
-                d_gz0[0] = d_gz0[0] + y[0] * w_0 * ax_0 + s0_0 * x_0 + s1_0 * x_0;
-                d_x0[0] = d_x0[0] + s1_0 * gz_0 + s0_0 * gz_0;
-                const real s2_0 = gz_0 * ax_0;
-                const real s3_0 = gz_0 * x_0;
-                d_y[0] = d_y[0] + s2_0 * w_0 + s3_0 * cw_0;
-                d_w_v[0] = s3_0 * by[0] + s2_0 * y[0];
-                cgtp_store_stream<1>(d_w_row, d_w_v);
+                const real x_c0 = x_s0[0];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s0[0];
+                const real ax_c0 = ax_s0[0];
+                const real cw_c0 = cw_v[0];
+                const real s0_0 = y_[0] * cw_c0;
+                const real s1_0 = by_[0] * w_c0;
+                d_gz_s0[0] = d_gz_s0[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
+                d_x_s0[0] = d_x_s0[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
+                const real s2_0 = gz_c0 * ax_c0;
+                const real s3_0 = gz_c0 * x_c0;
+                d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0;
+                d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
+                cgtp_store_stream<1>(d_w_out, d_w_v);
             }
             { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 8 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w2 + lane);
+                cgtp_load<1>(w_v, at.w_p2 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw2 + lane);
+                cgtp_load<1>(cw_v, at.cw_p2 + lane);
                 real d_w_v[1];
-                const real x_0 = x1[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz2[0];
-                const real ax_0 = ax1[0];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = y[0] * cw_0;
-                const real s1_0 = by[0] * w_0;
-                d_gz2[0] = d_gz2[0] + y[0] * w_0 * ax_0 + s0_0 * x_0 + s1_0 * x_0;
-                d_x1[0] = d_x1[0] + s1_0 * gz_0 + s0_0 * gz_0;
-                const real s2_0 = gz_0 * ax_0;
-                const real s3_0 = gz_0 * x_0;
-                d_y[0] = d_y[0] + s2_0 * w_0 + s3_0 * cw_0;
-                d_w_v[0] = s3_0 * by[0] + s2_0 * y[0];
-                cgtp_store_stream<1>(d_w_row + 64, d_w_v);
+                const real x_c0 = x_s1[0];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s2[0];
+                const real ax_c0 = ax_s1[0];
+                const real cw_c0 = cw_v[0];
+                const real s0_0 = y_[0] * cw_c0;
+                const real s1_0 = by_[0] * w_c0;
+                d_gz_s2[0] = d_gz_s2[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
+                d_x_s1[0] = d_x_s1[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
+                const real s2_0 = gz_c0 * ax_c0;
+                const real s3_0 = gz_c0 * x_c0;
+                d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0;
+                d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
+                cgtp_store_stream<1>(d_w_out + 64, d_w_v);
             }
             { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 18 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w4 + lane);
+                cgtp_load<1>(w_v, at.w_p4 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw4 + lane);
+                cgtp_load<1>(cw_v, at.cw_p4 + lane);
                 real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz5[0], gz_1 = gz5[1], gz_2 = gz5[2];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = y[0] * cw_0 + by[0] * w_0;
-                const real s1_0 = y[0] * w_0;
-                d_gz5[0] = d_gz5[0] + s1_0 * ax_0 + s0_0 * x_0;
-                d_gz5[1] = d_gz5[1] + s1_0 * ax_1 + s0_0 * x_1;
-                d_gz5[2] = d_gz5[2] + s1_0 * ax_2 + s0_0 * x_2;
-                const real s2_0 = w_0 * by[0] + cw_0 * y[0];
-                d_x2[0] = d_x2[0] + s2_0 * gz_0;
-                d_x2[1] = d_x2[1] + s2_0 * gz_1;
-                d_x2[2] = d_x2[2] + s2_0 * gz_2;
-                const real s3_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
-                const real s4_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-                d_y[0] = d_y[0] + w_0 * s3_0 + cw_0 * s4_0;
-                d_w_v[0] = by[0] * s4_0 + y[0] * s3_0;
-                cgtp_store_stream<1>(d_w_row + 128, d_w_v);
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
+                const real cw_c0 = cw_v[0];
+                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0;
+                const real s1_0 = y_[0] * w_c0;
+                d_gz_s5[0] = d_gz_s5[0] + s1_0 * ax_c0 + s0_0 * x_c0;
+                d_gz_s5[1] = d_gz_s5[1] + s1_0 * ax_c1 + s0_0 * x_c1;
+                d_gz_s5[2] = d_gz_s5[2] + s1_0 * ax_c2 + s0_0 * x_c2;
+                const real s2_0 = w_c0 * by_[0] + cw_c0 * y_[0];
+                d_x_s2[0] = d_x_s2[0] + s2_0 * gz_c0;
+                d_x_s2[1] = d_x_s2[1] + s2_0 * gz_c1;
+                d_x_s2[2] = d_x_s2[2] + s2_0 * gz_c2;
+                const real s3_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
+                const real s4_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0;
+                d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
+                cgtp_store_stream<1>(d_w_out + 128, d_w_v);
             }
             { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 18 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w7 + lane);
+                cgtp_load<1>(w_v, at.w_p7 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw7 + lane);
+                cgtp_load<1>(cw_v, at.cw_p7 + lane);
                 real d_w_v[1];
-                const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz9[0], gz_1 = gz9[1], gz_2 = gz9[2];
-                const real ax_0 = ax3[0], ax_1 = ax3[1], ax_2 = ax3[2];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = y[0] * cw_0 + by[0] * w_0;
-                const real s1_0 = y[0] * w_0;
-                d_gz9[0] = d_gz9[0] + s1_0 * ax_0 + s0_0 * x_0;
-                d_gz9[1] = d_gz9[1] + s1_0 * ax_1 + s0_0 * x_1;
-                d_gz9[2] = d_gz9[2] + s1_0 * ax_2 + s0_0 * x_2;
-                const real s2_0 = w_0 * by[0] + cw_0 * y[0];
-                d_x3[0] = d_x3[0] + s2_0 * gz_0;
-                d_x3[1] = d_x3[1] + s2_0 * gz_1;
-                d_x3[2] = d_x3[2] + s2_0 * gz_2;
-                const real s3_0 = ax_0 * gz_0 + ax_1 * gz_1 + ax_2 * gz_2;
-                const real s4_0 = x_0 * gz_0 + x_1 * gz_1 + x_2 * gz_2;
-                d_y[0] = d_y[0] + w_0 * s3_0 + cw_0 * s4_0;
-                d_w_v[0] = by[0] * s4_0 + y[0] * s3_0;
-                cgtp_store_stream<1>(d_w_row + 224, d_w_v);
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2];
+                const real ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2];
+                const real cw_c0 = cw_v[0];
+                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0;
+                const real s1_0 = y_[0] * w_c0;
+                d_gz_s9[0] = d_gz_s9[0] + s1_0 * ax_c0 + s0_0 * x_c0;
+                d_gz_s9[1] = d_gz_s9[1] + s1_0 * ax_c1 + s0_0 * x_c1;
+                d_gz_s9[2] = d_gz_s9[2] + s1_0 * ax_c2 + s0_0 * x_c2;
+                const real s2_0 = w_c0 * by_[0] + cw_c0 * y_[0];
+                d_x_s3[0] = d_x_s3[0] + s2_0 * gz_c0;
+                d_x_s3[1] = d_x_s3[1] + s2_0 * gz_c1;
+                d_x_s3[2] = d_x_s3[2] + s2_0 * gz_c2;
+                const real s3_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
+                const real s4_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0;
+                d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
+                cgtp_store_stream<1>(d_w_out + 224, d_w_v);
             }
             { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 17 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w1 + lane);
+                cgtp_load<1>(w_v, at.w_p1 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw1 + lane);
+                cgtp_load<1>(cw_v, at.cw_p1 + lane);
                 real d_w_v[1];
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz7[0], gz_1 = gz7[1], gz_2 = gz7[2];
-                const real ax_0 = ax0[0];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real l0_0 = by[1] * gz_0 + by[2] * gz_1 + by[3] * gz_2;
-                const real l1_0 = y[1] * gz_0 + y[2] * gz_1 + y[3] * gz_2;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                d_gz7[0] = d_gz7[0] + v0_0 * y[1] + u2_0 * by[1];
-                d_gz7[1] = d_gz7[1] + v0_0 * y[2] + u2_0 * by[2];
-                d_gz7[2] = d_gz7[2] + v0_0 * y[3] + u2_0 * by[3];
-                d_x0[0] = d_x0[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_y[1] = d_y[1] + v0_0 * gz_0;
-                d_y[2] = d_y[2] + v0_0 * gz_1;
-                d_y[3] = d_y[3] + v0_0 * gz_2;
-                d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
-                cgtp_store_stream<1>(d_w_row + 32, d_w_v);
+                const real x_c0 = x_s0[0];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s7[0], gz_c1 = gz_s7[1], gz_c2 = gz_s7[2];
+                const real ax_c0 = ax_s0[0];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
+                const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                d_gz_s7[0] = d_gz_s7[0] + v0_0 * y_[1] + u2_0 * by_[1];
+                d_gz_s7[1] = d_gz_s7[1] + v0_0 * y_[2] + u2_0 * by_[2];
+                d_gz_s7[2] = d_gz_s7[2] + v0_0 * y_[3] + u2_0 * by_[3];
+                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0;
+                d_y_[1] = d_y_[1] + v0_0 * gz_c0;
+                d_y_[2] = d_y_[2] + v0_0 * gz_c1;
+                d_y_[3] = d_y_[3] + v0_0 * gz_c2;
+                d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
+                cgtp_store_stream<1>(d_w_out + 32, d_w_v);
             }
             { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 17 fma, 5 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w3 + lane);
+                cgtp_load<1>(w_v, at.w_p3 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw3 + lane);
+                cgtp_load<1>(cw_v, at.cw_p3 + lane);
                 real d_w_v[1];
-                const real x_0 = x1[0];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz4[0], gz_1 = gz4[1], gz_2 = gz4[2];
-                const real ax_0 = ax1[0];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real l0_0 = by[1] * gz_0 + by[2] * gz_1 + by[3] * gz_2;
-                const real l1_0 = y[1] * gz_0 + y[2] * gz_1 + y[3] * gz_2;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                d_gz4[0] = d_gz4[0] + v0_0 * y[1] + u2_0 * by[1];
-                d_gz4[1] = d_gz4[1] + v0_0 * y[2] + u2_0 * by[2];
-                d_gz4[2] = d_gz4[2] + v0_0 * y[3] + u2_0 * by[3];
-                d_x1[0] = d_x1[0] + w_0 * l0_0 + cw_0 * l1_0;
-                d_y[1] = d_y[1] + v0_0 * gz_0;
-                d_y[2] = d_y[2] + v0_0 * gz_1;
-                d_y[3] = d_y[3] + v0_0 * gz_2;
-                d_w_v[0] = x_0 * l0_0 + ax_0 * l1_0;
-                cgtp_store_stream<1>(d_w_row + 96, d_w_v);
+                const real x_c0 = x_s1[0];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s4[0], gz_c1 = gz_s4[1], gz_c2 = gz_s4[2];
+                const real ax_c0 = ax_s1[0];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
+                const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                d_gz_s4[0] = d_gz_s4[0] + v0_0 * y_[1] + u2_0 * by_[1];
+                d_gz_s4[1] = d_gz_s4[1] + v0_0 * y_[2] + u2_0 * by_[2];
+                d_gz_s4[2] = d_gz_s4[2] + v0_0 * y_[3] + u2_0 * by_[3];
+                d_x_s1[0] = d_x_s1[0] + w_c0 * l0_0 + cw_c0 * l1_0;
+                d_y_[1] = d_y_[1] + v0_0 * gz_c0;
+                d_y_[2] = d_y_[2] + v0_0 * gz_c1;
+                d_y_[3] = d_y_[3] + v0_0 * gz_c2;
+                d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
+                cgtp_store_stream<1>(d_w_out + 96, d_w_v);
             }
             { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 22 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w5 + lane);
+                cgtp_load<1>(w_v, at.w_p5 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw5 + lane);
+                cgtp_load<1>(cw_v, at.cw_p5 + lane);
                 real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz3[0];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = y[1] * ax_0 + y[2] * ax_1 + y[3] * ax_2;
-                const real s1_0 = y[1] * x_0 + y[2] * x_1 + y[3] * x_2;
-                const real s2_0 = by[1] * x_0 + by[2] * x_1 + by[3] * x_2;
-                d_gz3[0] = d_gz3[0] + w_0 * s0_0 + cw_0 * s1_0 + w_0 * s2_0;
-                const real s3_0 = w_0 * gz_0;
-                const real s4_0 = cw_0 * gz_0;
-                d_x2[0] = d_x2[0] + s3_0 * by[1] + s4_0 * y[1];
-                d_x2[1] = d_x2[1] + s3_0 * by[2] + s4_0 * y[2];
-                d_x2[2] = d_x2[2] + s3_0 * by[3] + s4_0 * y[3];
-                d_y[1] = d_y[1] + s3_0 * ax_0 + s4_0 * x_0;
-                d_y[2] = d_y[2] + s3_0 * ax_1 + s4_0 * x_1;
-                d_y[3] = d_y[3] + s3_0 * ax_2 + s4_0 * x_2;
-                d_w_v[0] = gz_0 * s2_0 + gz_0 * s0_0;
-                cgtp_store_stream<1>(d_w_row + 160, d_w_v);
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s3[0];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
+                const real cw_c0 = cw_v[0];
+                const real s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
+                const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
+                const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
+                d_gz_s3[0] = d_gz_s3[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
+                const real s3_0 = w_c0 * gz_c0;
+                const real s4_0 = cw_c0 * gz_c0;
+                d_x_s2[0] = d_x_s2[0] + s3_0 * by_[1] + s4_0 * y_[1];
+                d_x_s2[1] = d_x_s2[1] + s3_0 * by_[2] + s4_0 * y_[2];
+                d_x_s2[2] = d_x_s2[2] + s3_0 * by_[3] + s4_0 * y_[3];
+                d_y_[1] = d_y_[1] + s3_0 * ax_c0 + s4_0 * x_c0;
+                d_y_[2] = d_y_[2] + s3_0 * ax_c1 + s4_0 * x_c1;
+                d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2;
+                d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
+                cgtp_store_stream<1>(d_w_out + 160, d_w_v);
             }
             { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2) x3; 38 fma, 13 mul, 1 neg per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w6 + lane);
+                cgtp_load<1>(w_v, at.w_p6 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw6 + lane);
+                cgtp_load<1>(cw_v, at.cw_p6 + lane);
                 real d_w_v[1];
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz8[0], gz_1 = gz8[1], gz_2 = gz8[2];
-                const real ax_0 = ax2[0], ax_1 = ax2[1], ax_2 = ax2[2];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real u2_1 = w_0 * x_1;
-                const real u2_2 = w_0 * x_2;
-                const real l0_0 = by[3] * gz_1 - by[2] * gz_2;
-                const real l0_1 = by[3] * gz_0 - by[1] * gz_2;
-                const real l0_2 = by[2] * gz_0 - by[1] * gz_1;
-                const real l1_0 = y[3] * gz_1 - y[2] * gz_2;
-                const real l1_1 = y[3] * gz_0 - y[1] * gz_2;
-                const real l1_2 = y[2] * gz_0 - y[1] * gz_1;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-                d_gz8[0] = d_gz8[0] + y[3] * v0_1 - y[2] * v0_2 + by[3] * u2_1 - by[2] * u2_2;
-                d_gz8[1] = d_gz8[1] - y[3] * v0_0 + y[1] * v0_2 - by[3] * u2_0 + by[1] * u2_2;
-                d_gz8[2] = d_gz8[2] + y[2] * v0_0 - y[1] * v0_1 + by[2] * u2_0 - by[1] * u2_1;
-                d_x2[0] = d_x2[0] - w_0 * l0_0 - cw_0 * l1_0;
-                d_x2[1] = d_x2[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x2[2] = d_x2[2] - w_0 * l0_2 - cw_0 * l1_2;
-                d_y[1] = d_y[1] - v0_1 * gz_2 + v0_2 * gz_1;
-                d_y[2] = d_y[2] + v0_0 * gz_2 - v0_2 * gz_0;
-                d_y[3] = d_y[3] - v0_0 * gz_1 + v0_1 * gz_0;
-                d_w_v[0] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 - ax_0 * l1_0 + ax_1 * l1_1
-                    - ax_2 * l1_2;
-                cgtp_store_stream<1>(d_w_row + 192, d_w_v);
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s8[0], gz_c1 = gz_s8[1], gz_c2 = gz_s8[2];
+                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2;
+                const real l0_0 = by_[3] * gz_c1 - by_[2] * gz_c2;
+                const real l0_1 = by_[3] * gz_c0 - by_[1] * gz_c2;
+                const real l0_2 = by_[2] * gz_c0 - by_[1] * gz_c1;
+                const real l1_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
+                const real l1_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
+                const real l1_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+                d_gz_s8[0] = d_gz_s8[0] + y_[3] * v0_1 - y_[2] * v0_2 + by_[3] * u2_1
+                    - by_[2] * u2_2;
+                d_gz_s8[1] = d_gz_s8[1] - y_[3] * v0_0 + y_[1] * v0_2 - by_[3] * u2_0
+                    + by_[1] * u2_2;
+                d_gz_s8[2] = d_gz_s8[2] + y_[2] * v0_0 - y_[1] * v0_1 + by_[2] * u2_0
+                    - by_[1] * u2_1;
+                d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
+                d_x_s2[1] = d_x_s2[1] + w_c0 * l0_1 + cw_c0 * l1_1;
+                d_x_s2[2] = d_x_s2[2] - w_c0 * l0_2 - cw_c0 * l1_2;
+                d_y_[1] = d_y_[1] - v0_1 * gz_c2 + v0_2 * gz_c1;
+                d_y_[2] = d_y_[2] + v0_0 * gz_c2 - v0_2 * gz_c0;
+                d_y_[3] = d_y_[3] - v0_0 * gz_c1 + v0_1 * gz_c0;
+                d_w_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
+                    - ax_c2 * l1_2;
+                cgtp_store_stream<1>(d_w_out + 192, d_w_v);
             }
             { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 22 fma, 6 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w8 + lane);
+                cgtp_load<1>(w_v, at.w_p8 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw8 + lane);
+                cgtp_load<1>(cw_v, at.cw_p8 + lane);
                 real d_w_v[1];
-                const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz1[0];
-                const real ax_0 = ax3[0], ax_1 = ax3[1], ax_2 = ax3[2];
-                const real cw_0 = cw_v[0];
-                const real s0_0 = y[1] * ax_0 + y[2] * ax_1 + y[3] * ax_2;
-                const real s1_0 = y[1] * x_0 + y[2] * x_1 + y[3] * x_2;
-                const real s2_0 = by[1] * x_0 + by[2] * x_1 + by[3] * x_2;
-                d_gz1[0] = d_gz1[0] + w_0 * s0_0 + cw_0 * s1_0 + w_0 * s2_0;
-                const real s3_0 = w_0 * gz_0;
-                const real s4_0 = cw_0 * gz_0;
-                d_x3[0] = d_x3[0] + s3_0 * by[1] + s4_0 * y[1];
-                d_x3[1] = d_x3[1] + s3_0 * by[2] + s4_0 * y[2];
-                d_x3[2] = d_x3[2] + s3_0 * by[3] + s4_0 * y[3];
-                d_y[1] = d_y[1] + s3_0 * ax_0 + s4_0 * x_0;
-                d_y[2] = d_y[2] + s3_0 * ax_1 + s4_0 * x_1;
-                d_y[3] = d_y[3] + s3_0 * ax_2 + s4_0 * x_2;
-                d_w_v[0] = gz_0 * s2_0 + gz_0 * s0_0;
-                cgtp_store_stream<1>(d_w_row + 256, d_w_v);
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s1[0];
+                const real ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2];
+                const real cw_c0 = cw_v[0];
+                const real s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
+                const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
+                const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
+                d_gz_s1[0] = d_gz_s1[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
+                const real s3_0 = w_c0 * gz_c0;
+                const real s4_0 = cw_c0 * gz_c0;
+                d_x_s3[0] = d_x_s3[0] + s3_0 * by_[1] + s4_0 * y_[1];
+                d_x_s3[1] = d_x_s3[1] + s3_0 * by_[2] + s4_0 * y_[2];
+                d_x_s3[2] = d_x_s3[2] + s3_0 * by_[3] + s4_0 * y_[3];
+                d_y_[1] = d_y_[1] + s3_0 * ax_c0 + s4_0 * x_c0;
+                d_y_[2] = d_y_[2] + s3_0 * ax_c1 + s4_0 * x_c1;
+                d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2;
+                d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
+                cgtp_store_stream<1>(d_w_out + 256, d_w_v);
             }
             { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2) x3; 38 fma, 13 mul, 1 neg per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w9 + lane);
+                cgtp_load<1>(w_v, at.w_p9 + lane);
                 real cw_v[1];
-                cgtp_load<1>(cw_v, at.cw9 + lane);
+                cgtp_load<1>(cw_v, at.cw_p9 + lane);
                 real d_w_v[1];
-                const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
-                const real w_0 = w_v[0];
-                const real gz_0 = gz6[0], gz_1 = gz6[1], gz_2 = gz6[2];
-                const real ax_0 = ax3[0], ax_1 = ax3[1], ax_2 = ax3[2];
-                const real cw_0 = cw_v[0];
-                const real u2_0 = w_0 * x_0;
-                const real u2_1 = w_0 * x_1;
-                const real u2_2 = w_0 * x_2;
-                const real l0_0 = by[3] * gz_1 - by[2] * gz_2;
-                const real l0_1 = by[3] * gz_0 - by[1] * gz_2;
-                const real l0_2 = by[2] * gz_0 - by[1] * gz_1;
-                const real l1_0 = y[3] * gz_1 - y[2] * gz_2;
-                const real l1_1 = y[3] * gz_0 - y[1] * gz_2;
-                const real l1_2 = y[2] * gz_0 - y[1] * gz_1;
-                const real v0_0 = w_0 * ax_0 + cw_0 * x_0;
-                const real v0_1 = w_0 * ax_1 + cw_0 * x_1;
-                const real v0_2 = w_0 * ax_2 + cw_0 * x_2;
-                d_gz6[0] = d_gz6[0] + y[3] * v0_1 - y[2] * v0_2 + by[3] * u2_1 - by[2] * u2_2;
-                d_gz6[1] = d_gz6[1] - y[3] * v0_0 + y[1] * v0_2 - by[3] * u2_0 + by[1] * u2_2;
-                d_gz6[2] = d_gz6[2] + y[2] * v0_0 - y[1] * v0_1 + by[2] * u2_0 - by[1] * u2_1;
-                d_x3[0] = d_x3[0] - w_0 * l0_0 - cw_0 * l1_0;
-                d_x3[1] = d_x3[1] + w_0 * l0_1 + cw_0 * l1_1;
-                d_x3[2] = d_x3[2] - w_0 * l0_2 - cw_0 * l1_2;
-                d_y[1] = d_y[1] - v0_1 * gz_2 + v0_2 * gz_1;
-                d_y[2] = d_y[2] + v0_0 * gz_2 - v0_2 * gz_0;
-                d_y[3] = d_y[3] - v0_0 * gz_1 + v0_1 * gz_0;
-                d_w_v[0] = -x_0 * l0_0 + x_1 * l0_1 - x_2 * l0_2 - ax_0 * l1_0 + ax_1 * l1_1
-                    - ax_2 * l1_2;
-                cgtp_store_stream<1>(d_w_row + 288, d_w_v);
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
+                const real w_c0 = w_v[0];
+                const real gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
+                const real ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2];
+                const real cw_c0 = cw_v[0];
+                const real u2_0 = w_c0 * x_c0;
+                const real u2_1 = w_c0 * x_c1;
+                const real u2_2 = w_c0 * x_c2;
+                const real l0_0 = by_[3] * gz_c1 - by_[2] * gz_c2;
+                const real l0_1 = by_[3] * gz_c0 - by_[1] * gz_c2;
+                const real l0_2 = by_[2] * gz_c0 - by_[1] * gz_c1;
+                const real l1_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
+                const real l1_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
+                const real l1_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
+                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+                d_gz_s6[0] = d_gz_s6[0] + y_[3] * v0_1 - y_[2] * v0_2 + by_[3] * u2_1
+                    - by_[2] * u2_2;
+                d_gz_s6[1] = d_gz_s6[1] - y_[3] * v0_0 + y_[1] * v0_2 - by_[3] * u2_0
+                    + by_[1] * u2_2;
+                d_gz_s6[2] = d_gz_s6[2] + y_[2] * v0_0 - y_[1] * v0_1 + by_[2] * u2_0
+                    - by_[1] * u2_1;
+                d_x_s3[0] = d_x_s3[0] - w_c0 * l0_0 - cw_c0 * l1_0;
+                d_x_s3[1] = d_x_s3[1] + w_c0 * l0_1 + cw_c0 * l1_1;
+                d_x_s3[2] = d_x_s3[2] - w_c0 * l0_2 - cw_c0 * l1_2;
+                d_y_[1] = d_y_[1] - v0_1 * gz_c2 + v0_2 * gz_c1;
+                d_y_[2] = d_y_[2] + v0_0 * gz_c2 - v0_2 * gz_c0;
+                d_y_[3] = d_y_[3] - v0_0 * gz_c1 + v0_1 * gz_c0;
+                d_w_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
+                    - ax_c2 * l1_2;
+                cgtp_store_stream<1>(d_w_out + 288, d_w_v);
             }
-            cgtp_reduce_lanes<4, CGTP_STORE>(l.d_y + edge * 4, d_y);
-            cgtp_store_lane(own.staging.edge.d_x0, d_x0, lane);
-            cgtp_store_lane(own.staging.edge.d_x1, d_x1, lane);
-            cgtp_store_lane(own.staging.edge.d_x2, d_x2, lane);
-            cgtp_store_lane(own.staging.edge.d_x3, d_x3, lane);
+            cgtp_reduce_lanes<4, CGTP_STORE>(l.d_y_ + edge * 4, d_y_);
+            cgtp_store_lane(own.staging.edge.d_x_s0, d_x_s0, lane);
+            cgtp_store_lane(own.staging.edge.d_x_s1, d_x_s1, lane);
+            cgtp_store_lane(own.staging.edge.d_x_s2, d_x_s2, lane);
+            cgtp_store_lane(own.staging.edge.d_x_s3, d_x_s3, lane);
             cgtp_sync_warp();
             cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)256,
-                channel_block, lane, own.staging.edge.d_x0, own.staging.edge.d_x1,
-                own.staging.edge.d_x2, own.staging.edge.d_x3);
+                channel_block, lane, own.staging.edge.d_x_s0, own.staging.edge.d_x_s1,
+                own.staging.edge.d_x_s2, own.staging.edge.d_x_s3);
         }
         if (tile.continued && node == tile.node) {
             /* the receiver begins in an earlier tile, whose warp adds these sums */
             const int64_t row = partial_row + tile.number;
             cgtp_spill_partial<22>(l.partial_double_backward_convolution
-                + row * PARTIAL_double_backward_convolution + lane, d_gz);
+                + row * PARTIAL_double_backward_convolution + lane, d_gz_);
             cgtp_signal(l.flag_double_backward_convolution + row);
             continue;
         }
@@ -481,13 +492,13 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
                 const int64_t row = partial_row + t;
                 cgtp_wait(l.flag_double_backward_convolution + row);
-                cgtp_add_partial<22>(d_gz, l.partial_double_backward_convolution
+                cgtp_add_partial<22>(d_gz_, l.partial_double_backward_convolution
                     + row * PARTIAL_double_backward_convolution + lane);
             }
         }
         cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
-        cgtp_scale_segments<set_0_z>(d_gz);
-        cgtp_store_segments<set_0_z>(own.staging.rows, d_gz, l.d_gz + (int64_t)node * 704,
+        cgtp_scale_segments<set_0_z>(d_gz_);
+        cgtp_store_segments<set_0_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 704,
             channel_block, cgtp_reload_lane());
     }
 }
@@ -517,7 +528,7 @@ CGTP_KERNEL(128, 3) double_backward_convolution(const launch l, const cgtp_parti
 }
 
 /* d_x: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */
-CGTP_KERNEL(128, 8) double_backward_gather_d_x(const launch l)
+CGTP_KERNEL(128, 8) double_backward_gather_d_x_(const launch l)
 {
     const int64_t node = cgtp_block();
     const int at = cgtp_thread() * 4;
@@ -526,11 +537,13 @@ CGTP_KERNEL(128, 8) double_backward_gather_d_x(const launch l)
         return;
     real sum[4] = {0};
     cgtp_gather_rows(sum, l.d_x_edges + at, 256, l.graph, node);
-    cgtp_store<4>(l.d_x + node * 256 + at, sum);
+    cgtp_store<4>(l.d_x_ + node * 256 + at, sum);
 }
 
+} // namespace code
+
 /* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */
-static size_t lay_out(const cgtp_graph *graph, launch &l, void *base)
+static size_t layout(const cgtp_graph *graph, launch &l, void *base)
 {
     cgtp_workspace space(base);
     l.counters_double_backward_convolution = space.area<unsigned>(cgtp_counters(1, 1,
@@ -546,30 +559,31 @@ static size_t lay_out(const cgtp_graph *graph, launch &l, void *base)
 extern "C" size_t nequip_water_double_backward_workspace(const cgtp_graph *graph)
 {
     launch l;
-    return graph ? lay_out(graph, l, NULL) : 0;
+    return graph ? layout(graph, l, NULL) : 0;
 }
 
-extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x, const float *y,
-                                         const float *w, const float *gz, const float *ax, const float *by,
-                                         const float *cw, float *d_gz, float *d_x, float *d_y, float *d_w,
-                                         void *workspace, size_t workspace_bytes, cgtp_stream stream)
+extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,
+                                         const float *w_, const float *gz_, const float *ax_,
+                                         const float *by_, const float *cw_, float *d_gz_, float *d_x_,
+                                         float *d_y_, float *d_w_, void *workspace, size_t workspace_bytes,
+                                         cgtp_stream stream)
 {
     cgtp_status status = cgtp_check_graph(graph,
         CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW | CGTP_NEEDS_BY_SENDER);
     if (status)
         return status;
-    const cgtp_array arrays[] = {{x, graph->senders, 256}, {y, graph->items, 4},
-        {w, graph->items, 320}, {gz, graph->receivers, 704}, {ax, graph->senders, 256},
-        {by, graph->items, 4}, {cw, graph->items, 320}, {d_gz, graph->receivers, 704},
-        {d_x, graph->senders, 256}, {d_y, graph->items, 4}, {d_w, graph->items, 320}};
+    const cgtp_array arrays[] = {{x_, graph->senders, 256}, {y_, graph->items, 4},
+        {w_, graph->items, 320}, {gz_, graph->receivers, 704}, {ax_, graph->senders, 256},
+        {by_, graph->items, 4}, {cw_, graph->items, 320}, {d_gz_, graph->receivers, 704},
+        {d_x_, graph->senders, 256}, {d_y_, graph->items, 4}, {d_w_, graph->items, 320}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
-    launch l = {*graph, x, y, w, gz, ax, by, cw, d_gz, d_x, d_y, d_w};
+    launch l = {*graph, x_, y_, w_, gz_, ax_, by_, cw_, d_gz_, d_x_, d_y_, d_w_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
+    if (!workspace || workspace_bytes < layout(graph, l, workspace))
         return CGTP_WORKSPACE;
-    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz, l.counters_double_backward_convolution,
+    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz_, l.counters_double_backward_convolution,
         l.flag_double_backward_convolution}, {(size_t)(graph->items ? 0
         : graph->receivers) * 704 * sizeof(real), (size_t)(cgtp_counters(1, 1,
         cgtp_multiprocessors())) * sizeof(unsigned), (size_t)(cgtp_partial_rows(3, 4,
@@ -581,12 +595,13 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 3, 4, graph->items,
             cost, channel_blocks, true);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? double_backward_convolution<CGTP_FEW_NODES>
-            : double_backward_convolution<0>, cgtp_partition_blocks(partition), 128,
-            sizeof(double_backward_convolution_block), stream, l, partition)))
+        if ((status = cgtp_launch_early(nodes ? code::double_backward_convolution<CGTP_FEW_NODES>
+            : code::double_backward_convolution<0>, cgtp_partition_blocks(partition), 128,
+            sizeof(code::double_backward_convolution_block), stream, l, partition)))
             return status;
     }
-    if ((status = cgtp_launch_early(double_backward_gather_d_x, graph->senders, 128, 0, stream, l)))
+    if ((status = cgtp_launch_early(code::double_backward_gather_d_x_, graph->senders, 128, 0,
+        stream, l)))
         return status;
     return CGTP_OK;
 }

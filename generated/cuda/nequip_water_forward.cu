@@ -36,23 +36,26 @@ namespace
 /* A launch: the caller's arrays and the areas of the workspace. */
 struct launch {
     cgtp_graph_arrays<int32_t> graph;
-    const real *x, *y, *w;
-    real *z;
+    const real *x_, *y_, *w_;
+    real *z_;
     unsigned *counters_forward_convolution = NULL;
     unsigned *flag_forward_convolution = NULL;
     real *partial_forward_convolution = NULL;
 };
 
+namespace code
+{
+
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
-    real x0[32], x1[32], x2[96], x3[96]; /* x, by irreps segment */
-    real y[4];
-    real w0[32], w1[32], w2[32], w3[32], w4[32], w5[32], w6[32], w7[32], w8[32], w9[32];
-        /* w, by path */
+    real x_s0[32], x_s1[32], x_s2[96], x_s3[96]; /* x, by irreps segment */
+    real y_[4];
+    real w_p0[32], w_p1[32], w_p2[32], w_p3[32], w_p4[32], w_p5[32], w_p6[32], w_p7[32], w_p8[32],
+        w_p9[32]; /* w, by path */
     unsigned char padding0[112]; /* to whole lines */
 };
-static_assert(sizeof(stage_0) == 2432 && offsetof(stage_0, y) == 1024
-    && offsetof(stage_0, w0) == 1040, "as planned");
+static_assert(sizeof(stage_0) == 2432 && offsetof(stage_0, y_) == 1024
+    && offsetof(stage_0, w_p0) == 1040, "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
@@ -117,10 +120,11 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x + sender * (int64_t)256, channel_block, lane, keep, to.x0,
-            to.x1, to.x2, to.x3);
-        cgtp_copy_row(to.y, l.y + (first + edge) * 4, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w0, l.w + (first + edge) * 320, channel_block, lane, stream);
+        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)256, channel_block, lane, keep,
+            to.x_s0, to.x_s1, to.x_s2, to.x_s3);
+        cgtp_copy_row(to.y_, l.y_ + (first + edge) * 4, lane, stream);
+        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 320, channel_block, lane,
+            stream);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -129,130 +133,130 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
         if (node % CGTP_LANES == 0)
             tiles.advance(graph, node, first);
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
-        real z[22] = {0};
-        real *const z0 = z, *const z2 = z + 1, *const z5 = z + 2, *const z9 = z + 5,
-            *const z7 = z + 8, *const z4 = z + 11, *const z3 = z + 14, *const z8 = z + 15,
-            *const z1 = z + 18, *const z6 = z + 19;
+        real z_[22] = {0};
+        real *const z_s0 = z_, *const z_s2 = z_ + 1, *const z_s5 = z_ + 2, *const z_s9 = z_ + 5,
+            *const z_s7 = z_ + 8, *const z_s4 = z_ + 11, *const z_s3 = z_ + 14,
+            *const z_s8 = z_ + 15, *const z_s1 = z_ + 18, *const z_s6 = z_ + 19;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
-            real x0[1], x1[1], x2[3], x3[3];
-            cgtp_load_lane(x0, at.x0, lane);
-            cgtp_load_lane(x1, at.x1, lane);
-            cgtp_load_lane(x2, at.x2, lane);
-            cgtp_load_lane(x3, at.x3, lane);
-            real y[4];
-            cgtp_load_row<4>(y, at.y);
+            real x_s0[1], x_s1[1], x_s2[3], x_s3[3];
+            cgtp_load_lane(x_s0, at.x_s0, lane);
+            cgtp_load_lane(x_s1, at.x_s1, lane);
+            cgtp_load_lane(x_s2, at.x_s2, lane);
+            cgtp_load_lane(x_s3, at.x_s3, lane);
+            real y_[4];
+            cgtp_load_row<4>(y_, at.y_);
             { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 1 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w0 + lane);
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                z0[0] = z0[0] + y[0] * w_0 * x_0;
+                cgtp_load<1>(w_v, at.w_p0 + lane);
+                const real x_c0 = x_s0[0];
+                const real w_c0 = w_v[0];
+                z_s0[0] = z_s0[0] + y_[0] * w_c0 * x_c0;
             }
             { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = 1;
                * 1 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w2 + lane);
-                const real x_0 = x1[0];
-                const real w_0 = w_v[0];
-                z2[0] = z2[0] + y[0] * w_0 * x_0;
+                cgtp_load<1>(w_v, at.w_p2 + lane);
+                const real x_c0 = x_s1[0];
+                const real w_c0 = w_v[0];
+                z_s2[0] = z_s2[0] + y_[0] * w_c0 * x_c0;
             }
             { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w4 + lane);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
-                const real w_0 = w_v[0];
-                const real s0_0 = y[0] * w_0;
-                z5[0] = z5[0] + s0_0 * x_0;
-                z5[1] = z5[1] + s0_0 * x_1;
-                z5[2] = z5[2] + s0_0 * x_2;
+                cgtp_load<1>(w_v, at.w_p4 + lane);
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
+                const real w_c0 = w_v[0];
+                const real s0_0 = y_[0] * w_c0;
+                z_s5[0] = z_s5[0] + s0_0 * x_c0;
+                z_s5[1] = z_s5[1] + s0_0 * x_c1;
+                z_s5[2] = z_s5[2] + s0_0 * x_c2;
             }
             { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w7 + lane);
-                const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
-                const real w_0 = w_v[0];
-                const real s0_0 = y[0] * w_0;
-                z9[0] = z9[0] + s0_0 * x_0;
-                z9[1] = z9[1] + s0_0 * x_1;
-                z9[2] = z9[2] + s0_0 * x_2;
+                cgtp_load<1>(w_v, at.w_p7 + lane);
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
+                const real w_c0 = w_v[0];
+                const real s0_0 = y_[0] * w_c0;
+                z_s9[0] = z_s9[0] + s0_0 * x_c0;
+                z_s9[1] = z_s9[1] + s0_0 * x_c1;
+                z_s9[2] = z_s9[2] + s0_0 * x_c2;
             }
             { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w1 + lane);
-                const real x_0 = x0[0];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                z7[0] = z7[0] + u0_0 * y[1];
-                z7[1] = z7[1] + u0_0 * y[2];
-                z7[2] = z7[2] + u0_0 * y[3];
+                cgtp_load<1>(w_v, at.w_p1 + lane);
+                const real x_c0 = x_s0[0];
+                const real w_c0 = w_v[0];
+                const real u0_0 = w_c0 * x_c0;
+                z_s7[0] = z_s7[0] + u0_0 * y_[1];
+                z_s7[1] = z_s7[1] + u0_0 * y_[2];
+                z_s7[2] = z_s7[2] + u0_0 * y_[3];
             }
             { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column = 1 x3;
                * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w3 + lane);
-                const real x_0 = x1[0];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                z4[0] = z4[0] + u0_0 * y[1];
-                z4[1] = z4[1] + u0_0 * y[2];
-                z4[2] = z4[2] + u0_0 * y[3];
+                cgtp_load<1>(w_v, at.w_p3 + lane);
+                const real x_c0 = x_s1[0];
+                const real w_c0 = w_v[0];
+                const real u0_0 = w_c0 * x_c0;
+                z_s4[0] = z_s4[0] + u0_0 * y_[1];
+                z_s4[1] = z_s4[1] + u0_0 * y_[2];
+                z_s4[2] = z_s4[2] + u0_0 * y_[3];
             }
             { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w5 + lane);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
-                const real w_0 = w_v[0];
-                const real r0_0 = y[1] * x_0 + y[2] * x_1 + y[3] * x_2;
-                z3[0] = z3[0] + w_0 * r0_0;
+                cgtp_load<1>(w_v, at.w_p5 + lane);
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
+                const real w_c0 = w_v[0];
+                const real r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
+                z_s3[0] = z_s3[0] + w_c0 * r0_0;
             }
             { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2) x3; 6 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w6 + lane);
-                const real x_0 = x2[0], x_1 = x2[1], x_2 = x2[2];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                z8[0] = z8[0] + y[3] * u0_1 - y[2] * u0_2;
-                z8[1] = z8[1] - y[3] * u0_0 + y[1] * u0_2;
-                z8[2] = z8[2] + y[2] * u0_0 - y[1] * u0_1;
+                cgtp_load<1>(w_v, at.w_p6 + lane);
+                const real x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
+                const real w_c0 = w_v[0];
+                const real u0_0 = w_c0 * x_c0;
+                const real u0_1 = w_c0 * x_c1;
+                const real u0_2 = w_c0 * x_c2;
+                z_s8[0] = z_s8[0] + y_[3] * u0_1 - y_[2] * u0_2;
+                z_s8[1] = z_s8[1] - y_[3] * u0_0 + y_[1] * u0_2;
+                z_s8[2] = z_s8[2] + y_[2] * u0_0 - y_[1] * u0_1;
             }
             { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = column[k] * form, column = sqrt(1/3);
                * 3 fma, 1 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w8 + lane);
-                const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
-                const real w_0 = w_v[0];
-                const real r0_0 = y[1] * x_0 + y[2] * x_1 + y[3] * x_2;
-                z1[0] = z1[0] + w_0 * r0_0;
+                cgtp_load<1>(w_v, at.w_p8 + lane);
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
+                const real w_c0 = w_v[0];
+                const real r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
+                z_s1[0] = z_s1[0] + w_c0 * r0_0;
             }
             { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = column[k] * form, column =
                * sqrt(1/2) x3; 6 fma, 3 mul per channel */
                 real w_v[1];
-                cgtp_load<1>(w_v, at.w9 + lane);
-                const real x_0 = x3[0], x_1 = x3[1], x_2 = x3[2];
-                const real w_0 = w_v[0];
-                const real u0_0 = w_0 * x_0;
-                const real u0_1 = w_0 * x_1;
-                const real u0_2 = w_0 * x_2;
-                z6[0] = z6[0] + y[3] * u0_1 - y[2] * u0_2;
-                z6[1] = z6[1] - y[3] * u0_0 + y[1] * u0_2;
-                z6[2] = z6[2] + y[2] * u0_0 - y[1] * u0_1;
+                cgtp_load<1>(w_v, at.w_p9 + lane);
+                const real x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
+                const real w_c0 = w_v[0];
+                const real u0_0 = w_c0 * x_c0;
+                const real u0_1 = w_c0 * x_c1;
+                const real u0_2 = w_c0 * x_c2;
+                z_s6[0] = z_s6[0] + y_[3] * u0_1 - y_[2] * u0_2;
+                z_s6[1] = z_s6[1] - y_[3] * u0_0 + y_[1] * u0_2;
+                z_s6[2] = z_s6[2] + y_[2] * u0_0 - y_[1] * u0_1;
             }
         }
         if (tile.continued && node == tile.node) {
             /* the receiver begins in an earlier tile, whose warp adds these sums */
             const int64_t row = partial_row + tile.number;
             cgtp_spill_partial<22>(l.partial_forward_convolution + row * PARTIAL_forward_convolution
-                + lane, z);
+                + lane, z_);
             cgtp_signal(l.flag_forward_convolution + row);
             continue;
         }
@@ -262,13 +266,13 @@ CGTP_DEVICE void forward_convolution_0(const launch &l,
             for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
                 const int64_t row = partial_row + t;
                 cgtp_wait(l.flag_forward_convolution + row);
-                cgtp_add_partial<22>(z, l.partial_forward_convolution
+                cgtp_add_partial<22>(z_, l.partial_forward_convolution
                     + row * PARTIAL_forward_convolution + lane);
             }
         }
-        cgtp_scale_segments<set_0_z>(z);
-        cgtp_store_segments<set_0_z>(own.staging.rows, z, l.z + (int64_t)node * 704, channel_block,
-            cgtp_reload_lane());
+        cgtp_scale_segments<set_0_z>(z_);
+        cgtp_store_segments<set_0_z>(own.staging.rows, z_, l.z_ + (int64_t)node * 704,
+            channel_block, cgtp_reload_lane());
     }
 }
 
@@ -296,8 +300,10 @@ CGTP_KERNEL(128, 4) forward_convolution(const launch l, const cgtp_partition<1> 
         forward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], stream, keep);
 }
 
+} // namespace code
+
 /* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */
-static size_t lay_out(const cgtp_graph *, launch &l, void *base)
+static size_t layout(const cgtp_graph *, launch &l, void *base)
 {
     cgtp_workspace space(base);
     l.counters_forward_convolution = space.area<unsigned>(cgtp_counters(1, 1,
@@ -312,26 +318,26 @@ static size_t lay_out(const cgtp_graph *, launch &l, void *base)
 extern "C" size_t nequip_water_forward_workspace(const cgtp_graph *graph)
 {
     launch l;
-    return graph ? lay_out(graph, l, NULL) : 0;
+    return graph ? layout(graph, l, NULL) : 0;
 }
 
-extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x, const float *y, const float *w,
-                                 float *z, void *workspace, size_t workspace_bytes, cgtp_stream stream)
+extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
+                                 float *z_, void *workspace, size_t workspace_bytes, cgtp_stream stream)
 {
     cgtp_status status = cgtp_check_graph(graph,
         CGTP_NEEDS_SENDER | CGTP_NEEDS_RECEIVER | CGTP_NEEDS_RECEIVER_ROW);
     if (status)
         return status;
-    const cgtp_array arrays[] = {{x, graph->senders, 256}, {y, graph->items, 4},
-        {w, graph->items, 320}, {z, graph->receivers, 704}};
+    const cgtp_array arrays[] = {{x_, graph->senders, 256}, {y_, graph->items, 4},
+        {w_, graph->items, 320}, {z_, graph->receivers, 704}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
-    launch l = {*graph, x, y, w, z};
+    launch l = {*graph, x_, y_, w_, z_};
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < lay_out(graph, l, workspace))
+    if (!workspace || workspace_bytes < layout(graph, l, workspace))
         return CGTP_WORKSPACE;
-    if ((status = cgtp_clear(cgtp_areas<3>{{z, l.counters_forward_convolution,
+    if ((status = cgtp_clear(cgtp_areas<3>{{z_, l.counters_forward_convolution,
         l.flag_forward_convolution}, {(size_t)(graph->items ? 0
         : graph->receivers) * 704 * sizeof(real), (size_t)(cgtp_counters(1, 1,
         cgtp_multiprocessors())) * sizeof(unsigned), (size_t)(cgtp_partial_rows(4, 4,
@@ -343,9 +349,9 @@ extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items,
             cost, channel_blocks, true);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? forward_convolution<CGTP_FEW_NODES>
-            : forward_convolution<0>, cgtp_partition_blocks(partition), 128,
-            sizeof(forward_convolution_block), stream, l, partition)))
+        if ((status = cgtp_launch_early(nodes ? code::forward_convolution<CGTP_FEW_NODES>
+            : code::forward_convolution<0>, cgtp_partition_blocks(partition), 128,
+            sizeof(code::forward_convolution_block), stream, l, partition)))
             return status;
     }
     return CGTP_OK;

@@ -1,10 +1,12 @@
-/* bench.c - times generated kernels on the benchmark's graphs beside the floor of the memory and the best
- * peers.
+/* bench.c - times generated kernels on the benchmark's graphs and batches, beside the floor of the memory and
+ * the fastest peers.
  *
  * Kernel time by events, median, L2 flushed before every run by reading; inputs random. A sample of every
- * output is compared with the dense reference after the runs. Usage: bench [options], see `usage`.
+ * output is compared with the dense reference after the runs. Usage: bench [options], see `usage`. The table
+ * on standard output is Markdown between comments; the same with more columns goes to a file for compare.py.
  */
 #include "device.h"
+#include "peers.h"
 #include "sample.h"
 #include "table.h"
 
@@ -15,24 +17,89 @@
 #include <time.h>
 
 static const char usage[] =
-    "bench [--folder=DIR] [--product=TEXT] [--kernel=NAME] [--graph=NAME] [--runs=N] [--edges=N] "
-    "[--variants]\n"
-    "      [--no-check]\n"
+    "bench [--folder=DIR] [--product=TEXT] [--kernel=NAME] [--place=NAME] [--runs=N] [--items=N]\n"
+    "      [--tsv=FILE] [--variants] [--no-check]\n"
     "  --folder    where peers_h200.tsv and graphs/ are (default tests/gpu)\n"
-    "  --product   only products with TEXT in their names; --kernel, --graph: only that one\n"
-    "  --runs      timed runs of each kernel (default 25, at least 3)\n"
-    "  --edges     only that many edges of each graph (for trying things out; no peers then)\n"
-    "  --variants  sorted by time within a kernel and graph, without peers\n"
+    "  --product   only products with TEXT in their names\n"
+    "  --kernel    only that one\n"
+    "  --place     only that graph, or the batch of that many rows\n"
+    "  --runs      timed runs of each kernel (default 25, at least 3; fewer, but 5, where they take long)\n"
+    "  --items     at most so many edges of each graph and rows of a batch (for trying things out; no peers "
+    "then)\n"
+    "  --tsv       also write the table to FILE, as tab-separated columns\n"
+    "  --variants  sorted by time within a kernel and place, under the products' own names\n"
     "  --no-check  no comparison with the reference\n";
 
 /* Bytes a second that a copy reaches on the machine that the peers were timed on. */
 static const double bandwidth = 4.3e12;
 
-enum { WARM_UP = 3, PEERS = 400, RESULTS = 1000, GRAPHS = 4 };
+enum { WARM_UP = 3, RUNS_LEAST = 5, RESULTS = 1000 };
 
-/* Warm-up runs go on so long, in seconds: a device that waited for the host has lowered its clocks. Not longer, or
- * the power limit lowers them again. */
+/* Warm-up runs go on so long, in seconds: a device that waited for the host has lowered its clocks. Not
+ * longer, or the power limit lowers them again. */
 static const double warm_up_time = 0.03;
+
+/* Timed runs of one kernel take about this long at most, in seconds. */
+static const double timed_most = 0.5;
+
+/* Where products are timed: graphs, then batches. */
+enum { GRAPHS = 4, FIRST_ORDERS = GRAPHS, SECOND_ORDERS, PLACES };
+
+static const struct {
+    const char *name;
+    int64_t nodes; /* of a graph */
+    int64_t rows;  /* of a batch */
+} place_info[PLACES] = {{"carbon", 1000, 0}, {"dhfr", 1800, 0},   {"covid", 23000, 0},
+                        {"table5", 512, 0},  {"50000", 0, 50000}, {"20000", 0, 20000}};
+
+/* A row of the table. */
+struct result {
+    const struct table_entry *entry;
+    const cgtp_kernel *kernel;
+    struct peer_key key;
+    const char *reduction; /* "-" where nothing is added up */
+    double ms, least, floor;
+    const struct peer *peer; /* NULL: none */
+    int checked;             /* 0: not, 1: right, -1: wrong */
+    struct sample_result sample;
+};
+
+/* Everything that a run of the program has. */
+struct bench {
+    struct ref_graph place[PLACES];
+    struct peer peer[PEERS];
+    struct result result[RESULTS];
+    int peers, results, wrong, failed;
+    double largest; /* error, of its bound */
+    FILE *tsv;      /* NULL: none */
+};
+
+static struct {
+    const char *folder, *product, *kernel, *place, *tsv;
+    int64_t runs, items;
+    bool variants, no_check;
+} option = {.folder = "tests/gpu", .runs = 25, .items = INT64_MAX};
+
+static const struct {
+    const char *name; /* one with a value ends in = */
+    const char **text;
+    int64_t *number;
+    bool *flag;
+} options[] = {
+    {"--folder=", &option.folder, NULL, NULL},    {"--product=", &option.product, NULL, NULL},
+    {"--kernel=", &option.kernel, NULL, NULL},    {"--place=", &option.place, NULL, NULL},
+    {"--tsv=", &option.tsv, NULL, NULL},          {"--runs=", NULL, &option.runs, NULL},
+    {"--items=", NULL, &option.items, NULL},      {"--variants", NULL, NULL, &option.variants},
+    {"--no-check", NULL, NULL, &option.no_check},
+};
+
+enum { OPTIONS = sizeof options / sizeof *options };
+
+static _Noreturn void fail(const char *what, const char *why)
+{
+    fprintf(stderr, "bench: %s: %s\n", what, why);
+    exit(2);
+}
 
 static double seconds(void)
 {
@@ -41,107 +108,18 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static const struct {
-    const char *name;
-    int64_t nodes;
-} graph_info[GRAPHS] = {{"carbon", 1000}, {"dhfr", 1800}, {"covid", 23000}, {"table5", 512}};
-
-/* A problem as the peers' table names it, told from others by what defines it, and the graphs that it is
- * timed on. */
-static const struct problem {
-    const char *name;
-    int64_t dim[CGTP_SLOTS];
-    unsigned graphs; /* bits by number */
-} problems[] = {
-    {"mace-large", {1152, 16, 2176, 9088}, 7},
-    {"table5-lmax3", {1024, 16, 2176, 9984}, 8},
-};
-
-struct peer {
-    char problem[40], graph[16], direction[24], name[24];
-    double floor, ms;
-};
-
-struct result {
-    const struct table_entry *entry;
-    const char *problem, *graph, *kernel;
-    double ms, least, floor;
-    const struct peer *peer; /* NULL: none */
-    int checked;             /* 0: not, 1: right, -1: wrong */
-    double ratio;
-    const char *output;
-};
-
-static struct {
-    const char *folder, *product, *kernel, *graph;
-    int runs, variants, check;
-    int64_t edges;
-} option = {.folder = "tests/gpu", .runs = 25, .check = 1, .edges = INT64_MAX};
-
-static _Noreturn void fail(const char *what, const char *why)
-{
-    fprintf(stderr, "bench: %s: %s\n", what, why);
-    exit(2);
-}
-
 /* ---- what is read ---- */
-
-static FILE *open_file(const char *name, const char *suffix)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s%s", option.folder, name, suffix);
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        fail(path, strerror(errno));
-    return file;
-}
-
-/* Fields between tabs, which may be empty; returns how many. */
-static int split(char *line, char **field, int most)
-{
-    int n = 0;
-    line[strcspn(line, "\r\n")] = 0;
-    for (char *p = line; p && n < most;) {
-        field[n++] = p;
-        p = strchr(p, '\t');
-        if (p)
-            *p++ = 0;
-    }
-    return n;
-}
-
-/* Convolutions in fp32: op problem graph dtype direction floor best_peer best_ms ... */
-static int read_peers(struct peer *peer)
-{
-    FILE *file = open_file("peers_h200", ".tsv");
-    char line[1024], *f[8];
-    int n = 0;
-    while (fgets(line, sizeof line, file)) {
-        if (split(line, f, 8) < 8 || strcmp(f[0], "conv") || strcmp(f[3], "fp32"))
-            continue;
-        if (n == PEERS)
-            fail("peers_h200.tsv", "too many rows");
-        struct peer *p = &peer[n++];
-        snprintf(p->problem, sizeof p->problem, "%s", f[1]);
-        snprintf(p->graph, sizeof p->graph, "%s", f[2]);
-        snprintf(p->direction, sizeof p->direction, "%s", f[4]);
-        snprintf(p->name, sizeof p->name, "%s", f[6]);
-        p->floor = strtod(f[5], NULL);
-        p->ms = strtod(f[7], NULL);
-    }
-    fclose(file);
-    return n;
-}
 
 static int64_t *read_ends(const char *graph, const char *end, int64_t *edges)
 {
-    char name[64], suffix[32];
-    snprintf(name, sizeof name, "graphs/%s", graph);
-    snprintf(suffix, sizeof suffix, "_%s.i32", end);
-    FILE *file = open_file(name, suffix);
+    char path[512];
+    snprintf(path, sizeof path, "%s/graphs/%s_%s.i32", option.folder, graph, end);
+    FILE *file = fopen(path, "rb");
     unsigned char b[4];
     int64_t n = 0, capacity = 1 << 18, *ends = malloc((size_t)capacity * sizeof *ends);
-    while (ends && n < option.edges && fread(b, 4, 1, file) == 1) {
+    if (!file)
+        fail(path, strerror(errno));
+    while (ends && n < option.items && fread(b, 4, 1, file) == 1) {
         if (n == capacity && !(ends = realloc(ends, (size_t)(capacity *= 2) * sizeof *ends)))
             break;
         ends[n++] =
@@ -149,39 +127,38 @@ static int64_t *read_ends(const char *graph, const char *end, int64_t *edges)
     }
     fclose(file);
     if (!ends)
-        fail(name, "out of memory");
+        fail(path, "out of memory");
     *edges = n;
     return ends;
 }
 
-static struct ref_graph read_graph(int i)
+static struct ref_graph read_place(int i)
 {
-    int64_t senders, receivers;
-    struct ref_graph g = {.senders = graph_info[i].nodes, .receivers = graph_info[i].nodes};
-    g.sender = read_ends(graph_info[i].name, "sender", &senders);
-    g.receiver = read_ends(graph_info[i].name, "receiver", &receivers);
-    if (senders != receivers || !senders)
-        fail(graph_info[i].name, "senders and receivers are not as many, or none");
-    g.items = senders;
+    const int64_t nodes = place_info[i].nodes;
+    struct ref_graph g = {.senders = nodes, .receivers = nodes};
+    int64_t receivers;
+    if (!nodes) {
+        g.items = place_info[i].rows < option.items ? place_info[i].rows : option.items;
+        return g;
+    }
+    g.sender = read_ends(place_info[i].name, "sender", &g.items);
+    g.receiver = read_ends(place_info[i].name, "receiver", &receivers);
+    if (g.items != receivers || !g.items)
+        fail(place_info[i].name, "senders and receivers are not as many, or none");
     return g;
 }
 
-/* ---- one kernel on one graph ---- */
+/* ---- one kernel in one place ---- */
 
 /* The least milliseconds for the bytes: every array read or written once. An array of nodes counts a row for
- * every node. A deterministic reduction over senders also writes a row for every edge, and reads it. */
-static double floor_of(const struct table_entry *t, const cgtp_kernel *k, const struct ref_graph *g)
+ * every node. */
+static double floor_of(const cgtp_product *p, const cgtp_kernel *k, const struct ref_graph *g)
 {
-    const cgtp_product *p = t->product;
     double elements = 0;
     for (int i = 0; i < k->inputs; i++)
         elements += (double)(driver_rows(p, g, k->input[i].slot) * p->dim[k->input[i].slot]);
-    for (int o = 0; o < k->outputs; o++) {
-        cgtp_slot slot = k->output[o].slot;
-        elements += (double)(driver_rows(p, g, slot) * p->dim[slot]);
-        if (t->deterministic && p->index[slot] == CGTP_SENDER)
-            elements += 2 * (double)(g->items * p->dim[slot]);
-    }
+    for (int o = 0; o < k->outputs; o++)
+        elements += (double)(driver_rows(p, g, k->output[o].slot) * p->dim[k->output[o].slot]);
     return 1e3 * elements * p->scalar_size / bandwidth;
 }
 
@@ -191,227 +168,314 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Runs until the clocks are up; sets how many timed ones are to follow. */
+static bool warm_up(struct launch *l, void *stream, int *runs)
+{
+    const double begin = seconds();
+    double passed = 0;
+    int n = 0;
+    for (; n < WARM_UP || passed < warm_up_time; n++) {
+        device_flush(stream);
+        cgtp_status status = launch_run(l, stream);
+        if (status || !device_wait(stream)) {
+            printf("# %s %s: %s\n", l->product->name, l->kernel->name, cgtp_status_text(status));
+            return false;
+        }
+        passed = seconds() - begin;
+    }
+    const double affordable = timed_most * n / passed;
+    const int asked = (int)option.runs;
+    *runs = affordable > asked ? asked : affordable > RUNS_LEAST ? (int)affordable : RUNS_LEAST;
+    *runs = *runs < asked ? *runs : asked;
+    return true;
+}
+
+/* Milliseconds of so many runs. */
+static bool time_runs(struct launch *l, void *stream, double *ms, int runs)
+{
+    void **event = malloc(2 * (size_t)runs * sizeof *event);
+    cgtp_status status = CGTP_OK;
+    if (!event)
+        fail("runs", "out of memory");
+    for (int i = 0; i < 2 * runs; i++)
+        event[i] = device_event_new();
+    for (int i = 0; i < runs && !status; i++) {
+        device_flush(stream);
+        device_event_record(event[2 * i], stream);
+        status = launch_run(l, stream);
+        device_event_record(event[2 * i + 1], stream);
+    }
+    const bool good = device_wait(stream) && !status;
+    if (!good)
+        printf("# %s %s: %s\n", l->product->name, l->kernel->name, cgtp_status_text(status));
+    for (int i = 0; i < runs && good; i++)
+        ms[i] = device_event_ms(event[2 * i], event[2 * i + 1]);
+    for (int i = 0; i < 2 * runs; i++)
+        device_event_free(event[i]);
+    free(event);
+    return good;
+}
+
+/* Sets what is measured of a row; false, with a comment in the table, where it could not be. */
 static bool measure(const struct model *m, const struct ref_graph *g, const struct driver_graph *d,
-                    const cgtp_kernel *k, struct result *r)
+                    struct result *r)
 {
     const cgtp_product *p = m->product;
-    size_t bytes = launch_bytes(p, k, g, d);
+    size_t bytes = launch_bytes(p, r->kernel, g, d);
     if (bytes > device_free_memory()) {
-        printf("# %s %s on %s: %.1f GiB needed, %.1f free: skipped\n", p->name, k->name, r->graph,
+        printf("# %s %s on %s: %.1f GiB needed, %.1f free: skipped\n", p->name, r->kernel->name, r->key.place,
                (double)bytes / 0x1p30, (double)device_free_memory() / 0x1p30);
         return false;
     }
     struct launch l;
-    void *stream = device_stream_new(), **event = malloc(2 * (size_t)option.runs * sizeof *event);
+    int runs;
+    void *stream = device_stream_new();
     double *ms = malloc((size_t)option.runs * sizeof *ms);
-    cgtp_status status = CGTP_OK;
-    if (!event || !ms)
+    if (!ms)
         fail("runs", "out of memory");
-    launch_new(&l, p, k, g, d);
-    for (int i = 0; i < 2 * option.runs; i++)
-        event[i] = device_event_new();
-    const double begin = seconds();
-    bool good = true;
-    for (int i = 0; (i < WARM_UP || seconds() - begin < warm_up_time) && good && !status; i++) {
-        device_flush(stream);
-        status = launch_run(&l, stream);
-        good = !status && device_wait(stream);
-    }
-    for (int i = 0; i < option.runs && good && !status; i++) {
-        device_flush(stream);
-        device_event_record(event[2 * i], stream);
-        status = launch_run(&l, stream);
-        device_event_record(event[2 * i + 1], stream);
-    }
-    good = good && !status && device_wait(stream);
-    if (!good)
-        printf("# %s %s on %s: %s\n", p->name, k->name, r->graph, cgtp_status_text(status));
-    for (int i = 0; i < option.runs && good; i++)
-        ms[i] = device_event_ms(event[2 * i], event[2 * i + 1]);
+    launch_new(&l, p, r->kernel, g, d);
+    const bool good = warm_up(&l, stream, &runs) && time_runs(&l, stream, ms, runs);
     if (good) {
-        struct sample_result s;
-        qsort(ms, (size_t)option.runs, sizeof *ms, by_value);
-        r->ms = option.runs % 2 ? ms[option.runs / 2] : (ms[option.runs / 2 - 1] + ms[option.runs / 2]) / 2;
+        qsort(ms, (size_t)runs, sizeof *ms, by_value);
+        r->ms = (ms[runs / 2] + ms[(runs - 1) / 2]) / 2;
         r->least = ms[0];
-        r->floor = floor_of(r->entry, k, g);
-        if (option.check && sample_check(m, &l, &s)) {
-            r->checked = s.ratio <= 1 ? 1 : -1;
-            r->ratio = s.ratio;
-            r->output = s.output;
-        }
+        r->floor = floor_of(p, r->kernel, g);
+        if (!option.no_check && sample_check(m, &l, &r->sample))
+            r->checked = r->sample.ratio <= 1 ? 1 : -1;
     }
-    for (int i = 0; i < 2 * option.runs; i++)
-        device_event_free(event[i]);
     device_stream_free(stream);
     launch_free(&l);
-    free(event);
     free(ms);
     return good;
 }
 
 /* ---- the table ---- */
 
-static const struct problem *problem_of(const cgtp_product *p)
-{
-    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
-        if (memcmp(problems[i].dim, p->dim, sizeof p->dim) == 0 && p->scalar_size == 4)
-            return &problems[i];
-    return NULL;
-}
-
 static int by_place_and_time(const void *a, const void *b)
 {
     const struct result *x = a, *y = b;
-    int c = strcmp(x->problem, y->problem);
-    c = c ? c : strcmp(x->graph, y->graph);
-    c = c ? c : strcmp(x->kernel, y->kernel);
+    int c = strcmp(x->key.problem, y->key.problem);
+    c = c ? c : strcmp(x->key.place, y->key.place);
+    c = c ? c : strcmp(x->key.type, y->key.type);
+    c = c ? c : strcmp(x->key.kernel, y->key.kernel);
     return c ? c : (x->ms > y->ms) - (x->ms < y->ms);
-}
-
-static void print_result(const struct result *r)
-{
-    const char *order = r->entry->deterministic ? "deterministic" : "atomic";
-    char peer[64] = "-", gain[16] = "-", right[64] = "not compared";
-    if (r->peer) {
-        snprintf(peer, sizeof peer, "%.4f %s", r->peer->ms, r->peer->name);
-        snprintf(gain, sizeof gain, "%.2f", r->peer->ms / r->ms);
-    }
-    if (r->checked)
-        snprintf(right, sizeof right, "%.3g (%s)%s", r->ratio, r->output, r->checked < 0 ? " WRONG" : "");
-    printf("%-13s %-7s %-16s %-14s %9.4f %9.4f %8.4f %7.2f %20s %7s  %-20s %s\n", r->problem, r->graph,
-           r->kernel, order, r->ms, r->least, r->floor, r->ms / r->floor, peer, gain, right,
-           r->entry->product->name);
-    fflush(stdout);
 }
 
 static void print_head(void)
 {
-    printf("%-13s %-7s %-16s %-14s %9s %9s %8s %7s %20s %7s  %-20s %s\n", "problem", "graph", "kernel",
-           "reduction", "ours ms", "least ms", "floor ms", "x floor", "best peer ms", "gain", "error / bound",
-           "product");
+    printf("| %-25s | %-6s | %-4s | %-15s | %-13s | %8s | %8s | %7s | %7s | %-12s | %8s | %5s |\n", "product",
+           "place", "type", "kernel", "reduction", "ms", "least", "floor", "x floor", "best peer", "peer ms",
+           "gain");
+    printf("|---|---|---|---|---|---:|---:|---:|---:|---|---:|---:|\n");
 }
+
+/* A peer's milliseconds and the gain, or dashes. */
+struct peer_text {
+    char ms[16], gain[16];
+};
+
+static struct peer_text peer_text(const struct result *r)
+{
+    struct peer_text t = {"-", "-"};
+    if (r->peer) {
+        snprintf(t.ms, sizeof t.ms, "%.4f", r->peer->ms);
+        snprintf(t.gain, sizeof t.gain, "%.2f", r->peer->ms / r->ms);
+    }
+    return t;
+}
+
+static void print_result(const struct result *r)
+{
+    const struct peer_text peer = peer_text(r);
+    printf("| %-25s | %-6s | %-4s | %-15s | %-13s | %8.4f | %8.4f | %7.4f | %7.2f | %-12s | %8s | %5s |\n",
+           option.variants ? r->entry->product->name : r->key.problem, r->key.place, r->key.type,
+           r->key.kernel, r->reduction, r->ms, r->least, r->floor, r->ms / r->floor,
+           r->peer ? r->peer->name : "-", peer.ms, peer.gain);
+    if (r->checked < 0)
+        printf("# WRONG: %s of the row above is off by %.3g of its bound\n", r->sample.output,
+               r->sample.ratio);
+    fflush(stdout);
+}
+
+static void write_head(FILE *file)
+{
+    fputs("op\tproblem\tgraph\tdtype\tkernel\treduction\tms\tleast\tfloor\txfloor\tbest_peer\tpeer_ms\tgain\t"
+          "evaluation\n",
+          file);
+}
+
+static void write_result(FILE *file, const struct result *r)
+{
+    const struct peer_text peer = peer_text(r);
+    const char *evaluation = "-";
+    for (const struct table_kernel *k = r->entry->kernel; k->name; k++)
+        if (strcmp(k->name, r->kernel->name) == 0)
+            evaluation = k->evaluation;
+    fprintf(file, "%s\t%s\t%s\t%s\t%s\t%s\t%.5f\t%.5f\t%.5f\t%.3f\t%s\t%s\t%s\t%s\n", r->key.op,
+            r->key.problem, r->key.place, r->key.type, r->key.kernel, r->reduction, r->ms, r->least, r->floor,
+            r->ms / r->floor, r->peer ? r->peer->name : "-", peer.ms, peer.gain, evaluation);
+    fflush(file);
+}
+
+static void add_result(struct bench *b, const struct result *r)
+{
+    b->result[b->results++] = *r;
+    b->wrong += r->checked < 0;
+    b->largest = fmax(b->largest, r->checked ? r->sample.ratio : 0);
+    if (!option.variants)
+        print_result(r);
+    if (b->tsv)
+        write_result(b->tsv, r);
+    /* The peers' table has the floors of the same problems: a check of this program's formula. */
+    if (r->peer && r->peer->floor > 0 && fabs(r->floor - r->peer->floor) > 1e-4 + 1e-3 * r->floor) {
+        printf("# floor %.4f, the peers' table has %.4f\n", r->floor, r->peer->floor);
+        b->failed++;
+    }
+}
+
+/* ---- what is timed where ---- */
 
 static bool wanted(const char *filter, const char *name)
 {
     return !filter || strcmp(filter, name) == 0;
 }
 
-static void read_options(int argc, char **argv)
+/* A convolution on the problem's graphs, a product of rows in a batch. */
+static bool timed_in(const struct problem *q, const cgtp_product *p, int place)
 {
-    for (int i = 1; i < argc; i++) {
-        const char *value = strchr(argv[i], '=');
-        size_t n = value ? (size_t)(value - argv[i]) : strlen(argv[i]);
-        value = value ? value + 1 : "";
-        if (n == 8 && !strncmp(argv[i], "--folder", n))
-            option.folder = value;
-        else if (n == 9 && !strncmp(argv[i], "--product", n))
-            option.product = value;
-        else if (n == 8 && !strncmp(argv[i], "--kernel", n))
-            option.kernel = value;
-        else if (n == 7 && !strncmp(argv[i], "--graph", n))
-            option.graph = value;
-        else if (n == 6 && !strncmp(argv[i], "--runs", n))
-            option.runs = atoi(value);
-        else if (n == 7 && !strncmp(argv[i], "--edges", n))
-            option.edges = atoll(value);
-        else if (!strcmp(argv[i], "--variants"))
-            option.variants = 1;
-        else if (!strcmp(argv[i], "--no-check"))
-            option.check = 0;
-        else {
-            fputs(usage, stderr);
-            exit(2);
-        }
-    }
-    if (option.runs < 3 || option.edges < 1) {
-        fputs(usage, stderr);
-        exit(2);
-    }
+    const char *name = place_info[place].name;
+    return wanted(option.place, name) && (p->graph ? strstr(q->graphs, name) != NULL : place >= GRAPHS);
 }
 
-int main(int argc, char **argv)
+/* Kernels of the second order have a batch of their own, which leaves room for what they read. */
+static bool kernel_timed_in(const cgtp_kernel *k, int place)
 {
-    static struct peer peer[PEERS];
-    static struct result result[RESULTS];
-    struct device_info info;
-    int results = 0, wrong = 0, failed = 0;
-    read_options(argc, argv);
-    int peers = read_peers(peer);
-    if (!device_open(&info))
-        return 2;
+    const bool second = strcmp(k->name, "double_backward") == 0;
+    return wanted(option.kernel, k->name) &&
+           (place < GRAPHS || place == (second ? SECOND_ORDERS : FIRST_ORDERS));
+}
+
+static void time_product(struct bench *b, const struct table_entry *t, const struct problem *q,
+                         const struct model *m, int place)
+{
+    const cgtp_product *p = t->product;
+    struct driver_graph d;
+    driver_graph_make(&d, p, &b->place[place]);
+    for (int i = 0; i < p->kernels && b->results < RESULTS; i++) {
+        const cgtp_kernel *k = &p->kernel[i];
+        if (!kernel_timed_in(k, place))
+            continue;
+        struct result r = {.entry = t,
+                           .kernel = k,
+                           .key = {p->graph ? "conv" : "batch", q->name, place_info[place].name,
+                                   p->scalar_size == 8 ? "fp64" : "fp32", k->name},
+                           .reduction = !p->graph          ? "-"
+                                        : t->deterministic ? "deterministic"
+                                                           : "atomic"};
+        if (option.items == INT64_MAX)
+            r.peer = peer_of(b->peer, b->peers, r.key);
+        if (measure(m, &b->place[place], &d, &r))
+            add_result(b, &r);
+        else
+            b->failed++;
+    }
+    driver_graph_free(&d);
+}
+
+static void time_entry(struct bench *b, const struct table_entry *t)
+{
+    const struct problem *q = problem_of(t->product);
+    struct model m;
+    if (option.product && !strstr(t->product->name, option.product))
+        return;
+    if (!q)
+        printf("# %s: not one of the benchmark's problems\n", t->product->name);
+    if (!q || !model_make(&m, t->product)) {
+        b->failed++;
+        return;
+    }
+    for (int place = 0; place < PLACES; place++)
+        if (timed_in(q, t->product, place))
+            time_product(b, t, q, &m, place);
+    model_free(&m);
+}
+
+/* ---- the program ---- */
+
+static bool read_option(const char *argument)
+{
+    for (int i = 0; i < OPTIONS; i++) {
+        const size_t n = strlen(options[i].name);
+        const bool valued = options[i].name[n - 1] == '=';
+        if (strncmp(argument, options[i].name, n) || (!valued && argument[n]))
+            continue;
+        if (options[i].text)
+            *options[i].text = argument + n;
+        else if (options[i].number)
+            *options[i].number = atoll(argument + n);
+        else
+            *options[i].flag = true;
+        return true;
+    }
+    return false;
+}
+
+static void print_conditions(const struct device_info *info)
+{
     time_t now = time(NULL);
     char date[32];
     strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
     printf("# %s, compute capability %d.%d, driver API %d.%d, runtime %d.%d, %d multiprocessors; %s; commit "
            "%s\n",
-           info.name, info.major, info.minor, info.driver / 1000, info.driver % 1000 / 10,
-           info.runtime / 1000, info.runtime % 1000 / 10, info.multiprocessors, date, table_commit);
-    printf("# median and least of %d runs after %d or more; L2 flushed by reading; floor at %.2f TB/s; fp32; errors "
-           "in units of "
-           "their bound\n",
-           option.runs, WARM_UP, bandwidth / 1e12);
+           info->name, info->major, info->minor, info->driver / 1000, info->driver % 1000 / 10,
+           info->runtime / 1000, info->runtime % 1000 / 10, info->multiprocessors, date, table_commit);
+    printf("# median and least of %d runs, of fewer where they take over %.0f ms, after %d or more; L2 "
+           "flushed by "
+           "reading; floor at %.2f TB/s\n",
+           (int)option.runs, 1e3 * timed_most / (double)option.runs, WARM_UP, bandwidth / 1e12);
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench b;
+    struct device_info info;
+    char path[512];
+    bool good = true;
+    for (int i = 1; i < argc && good; i++)
+        good = read_option(argv[i]);
+    if (!good || option.runs < 3 || option.runs > 100000 || option.items < 1) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    snprintf(path, sizeof path, "%s/peers_h200.tsv", option.folder);
+    b.peers = peers_read(path, b.peer);
+    if (b.peers < 0 || !device_open(&info))
+        return 2;
+    for (int i = 0; i < PLACES; i++)
+        b.place[i] = read_place(i);
+    if (option.tsv && !(b.tsv = fopen(option.tsv, "w")))
+        fail(option.tsv, strerror(errno));
+    if (b.tsv)
+        write_head(b.tsv);
+    const double begin = seconds();
+    print_conditions(&info);
     if (!option.variants)
         print_head();
-    for (int gi = 0; gi < GRAPHS; gi++) {
-        struct ref_graph g = {0};
-        for (int t = 0; t < table_entries; t++) {
-            const struct problem *problem = problem_of(table[t].product);
-            if (!problem && gi == 0) {
-                printf("# %s: not one of the benchmark's problems\n", table[t].product->name);
-                failed++;
-            }
-            if (!problem || !(problem->graphs & 1u << gi) || !wanted(option.graph, graph_info[gi].name) ||
-                (option.product && !strstr(table[t].product->name, option.product)))
-                continue;
-            if (!g.sender)
-                g = read_graph(gi);
-            struct driver_graph d;
-            struct model m;
-            if (!model_make(&m, table[t].product)) {
-                failed++;
-                continue;
-            }
-            driver_graph_make(&d, table[t].product, &g);
-            for (int k = 0; k < table[t].product->kernels; k++) {
-                const cgtp_kernel *kernel = &table[t].product->kernel[k];
-                if (!wanted(option.kernel, kernel->name) || results == RESULTS)
-                    continue;
-                struct result *r = &result[results];
-                *r = (struct result){.entry = &table[t],
-                                     .problem = problem->name,
-                                     .graph = graph_info[gi].name,
-                                     .kernel = kernel->name};
-                for (int i = 0; i < peers; i++)
-                    if (option.edges == INT64_MAX && !strcmp(peer[i].problem, r->problem) &&
-                        !strcmp(peer[i].graph, r->graph) && !strcmp(peer[i].direction, r->kernel))
-                        r->peer = &peer[i];
-                if (!measure(&m, &g, &d, kernel, r)) {
-                    failed++;
-                    continue;
-                }
-                results++;
-                wrong += r->checked < 0;
-                /* The peers' table has the floors of the same problems: a check of this program's formula. */
-                if (r->peer && !table[t].deterministic &&
-                    fabs(r->floor - r->peer->floor) > 1e-4 + 1e-3 * r->floor) {
-                    printf("# floor %.4f, the peers' table has %.4f\n", r->floor, r->peer->floor);
-                    failed++;
-                }
-                if (!option.variants)
-                    print_result(r);
-            }
-            driver_graph_free(&d);
-            model_free(&m);
-        }
-        free((void *)g.sender);
-        free((void *)g.receiver);
-    }
+    for (int t = 0; t < table_entries; t++)
+        time_entry(&b, &table[t]);
     if (option.variants) {
-        qsort(result, (size_t)results, sizeof *result, by_place_and_time);
+        qsort(b.result, (size_t)b.results, sizeof *b.result, by_place_and_time);
         print_head();
-        for (int i = 0; i < results; i++)
-            print_result(&result[i]);
+        for (int i = 0; i < b.results; i++)
+            print_result(&b.result[i]);
     }
-    printf("# %d kernels timed, %d wrong, %d not measured\n", results, wrong, failed);
-    return wrong || failed || !results;
+    printf("# %d rows, %d wrong, %d not measured; largest error %.3g of its bound; %.0f s\n", b.results,
+           b.wrong, b.failed, b.largest, seconds() - begin);
+    for (int i = 0; i < PLACES; i++) {
+        free((void *)b.place[i].sender);
+        free((void *)b.place[i].receiver);
+    }
+    if (b.tsv && fclose(b.tsv))
+        fail(option.tsv, strerror(errno));
+    return b.wrong || b.failed || !b.results;
 }

@@ -1,12 +1,15 @@
 # Tests and benchmarks on a GPU. The machine needs nvcc, make and gcc; Python and the generator only where
 # sources are made, and libyaml only for a generator that is not static.
 #
-# make gpu-sources    generates what they need into $(GPU_DIR); GPU_SETS="bench": only that. The others do so
+# make gpu-sources    generates what they need into $(GPU_DIR); GPU_SETS=bench_main: only that. The others do so
 #                     by themselves where sources are missing, and always if told by what: without libyaml
 #                     GPU_GENERATOR=build/cgtpgen-static, made elsewhere and taken as it is
 # make static         $(BUILD)/cgtpgen-static, which runs where there is no libyaml
 # make gpu-check      builds and runs all checks; MODE=quick: some. The log is $(GPU_DIR)/check.log
-# make gpu-bench      times the benchmark's kernels; log: bench.log. GPU_OPTIONS=--help: options
+# make gpu-bench      times the benchmark's kernels: GPU_BENCH="main large" (default); large is lmax 4 and 5, whose
+#                     kernels compile for minutes; quick is a few of main. Logs: bench_main.log, ..; the rows:
+#                     bench_main.tsv, .., of which tests/gpu/compare.py OLD NEW compares two.
+#                     GPU_OPTIONS=--help: options
 #                     VARIANTS="DIR .." times the specs in these folders instead: the benchmark's products
 #                     under different names and with different tune knobs; log: variants.log
 #
@@ -17,7 +20,8 @@ GPU_BACKEND ?= cuda
 GPU_DIR ?= build/gpu$(if $(filter cuda,$(GPU_BACKEND)),,-$(GPU_BACKEND))
 GPU_TOLD := $(filter-out undefined,$(origin GPU_GENERATOR))
 GPU_GENERATOR ?= $(BUILD)/cgtpgen
-GPU_SETS ?= golden narrow quick_golden quick_narrow sanitize bench
+GPU_SETS ?= golden narrow quick_golden quick_narrow sanitize bench_quick bench_main bench_large
+GPU_BENCH ?= main large
 GPU_ARCH ?= native
 GPU_JOBS ?= $(shell nproc)
 NVCC ?= $(firstword $(shell command -v nvcc) /usr/local/cuda/bin/nvcc)
@@ -41,19 +45,20 @@ gpu-sources: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
 
 # ---- programs of one set of products: GPU_SET, the folder; GPU_PROGRAMS: bench, device, check_0, .. ----
 
-GPU_SET ?= bench
+GPU_SET ?= bench_main
 GPU_PROGRAMS ?= bench
 GPU_HERE := $(GPU_DIR)/$(GPU_SET)
 GPU_OBJ := $(GPU_DIR)/obj
 GPU_INCLUDE := -Iruntime -Itests -Itests/gpu
-GPU_CC = $(CC) $(STANDARD) -O2 -MMD -MP $(GPU_INCLUDE)
+GPU_OPENMP = $(eval GPU_OPENMP := $(OPENMP))$(GPU_OPENMP)
+GPU_CC = $(CC) $(STANDARD) -O2 $(GPU_OPENMP) -MMD -MP $(GPU_INCLUDE)
 GPU_NVCC = $(NVCC) -std=c++17 -arch=$(GPU_ARCH) $(NVCCFLAGS) -MMD -MP $(GPU_INCLUDE)
 ifeq ($(GPU_BACKEND),cuda)
 GPU_MEMORY := device_cuda cgtp_graph
-GPU_LINK = $(NVCC) -arch=$(GPU_ARCH)
+GPU_LINK = $(NVCC) -arch=$(GPU_ARCH) $(addprefix -Xcompiler ,$(GPU_OPENMP))
 else
 GPU_MEMORY := device_host memory_host
-GPU_LINK = $(CC)
+GPU_LINK = $(CC) $(GPU_OPENMP)
 GPU_CC += -DGPU_HOST
 endif
 GPU_COMMON := $(GPU_MEMORY) cgtp driver reference reference_kernels reference_wigner
@@ -88,7 +93,7 @@ $(GPU_HERE)/products.a: $(GPU_PRODUCTS)
 	$(Q)ar rcs $@ $^
 
 GPU_LINKED = $(Q)$(GPU_LINK) -o $@ $^ -lm
-$(GPU_HERE)/bench: $(addprefix $(GPU_OBJ)/,$(GPU_OWN:=.o) bench.o) $(GPU_HERE)/table.c.o \
+$(GPU_HERE)/bench: $(addprefix $(GPU_OBJ)/,$(GPU_OWN:=.o) bench.o peers.o) $(GPU_HERE)/table.c.o \
     $(GPU_HERE)/products.a
 	$(GPU_LINKED)
 $(GPU_HERE)/device: $(addprefix $(GPU_OBJ)/,$(GPU_DEVICE:=.o)) $(GPU_HERE)/table.c.o $(GPU_HERE)/products.a
@@ -119,6 +124,7 @@ ifdef VARIANTS
 	$(Q)$(MAKE) CC='$(CC)' -j$(GPU_JOBS) gpu-programs GPU_SET=variants GPU_PROGRAMS=bench
 	$(Q)sh tests/gpu/logged.sh $(GPU_DIR)/variants.log $(GPU_DIR)/variants/bench --variants $(GPU_OPTIONS)
 else
-	$(Q)$(call GPU_BUILD,bench,bench)
-	$(Q)sh tests/gpu/logged.sh $(GPU_DIR)/bench.log $(GPU_DIR)/bench/bench $(GPU_OPTIONS)
+	$(Q)$(foreach set,$(GPU_BENCH:%=bench_%),$(call GPU_BUILD,$(set),bench) &&) \
+	    $(foreach set,$(GPU_BENCH:%=bench_%),sh tests/gpu/logged.sh $(GPU_DIR)/$(set).log \
+	    $(GPU_DIR)/$(set)/bench --tsv=$(GPU_DIR)/$(set).tsv $(GPU_OPTIONS) &&) true
 endif

@@ -66,6 +66,22 @@ static int choose(const struct launch *l, cgtp_slot slot, int64_t row[ROWS])
     return n;
 }
 
+/* One row more; rows are compared by several threads. */
+static void merge(struct sample_result *result, const char *output, double ratio, double units)
+{
+#ifdef _OPENMP
+#pragma omp critical
+#endif
+    {
+        if (ratio > result->ratio || !result->output) {
+            result->ratio = ratio;
+            result->output = output;
+        }
+        result->units = fmax(result->units, units);
+        result->rows++;
+    }
+}
+
 static void compare(const struct model *m, const struct launch *l, const struct ref_kernel *ref, int o,
                     int64_t row, struct sample_result *result)
 {
@@ -120,7 +136,7 @@ static void compare(const struct model *m, const struct launch *l, const struct 
 
     unsigned char *found = allocate(dim, (size_t)p->scalar_size);
     memory_read(found, (const char *)l->out[o] + row * dim * p->scalar_size, (size_t)(dim * p->scalar_size));
-    double bound = model_bound(m->problem, ref, output, (double)items);
+    double bound = model_bound(m->problem, ref, output, (double)items), largest = 0;
     for (int64_t j = 0; j < dim; j++) {
         float narrow;
         double x;
@@ -132,13 +148,9 @@ static void compare(const struct model *m, const struct launch *l, const struct 
         }
         double error = (double)fabsl(x - value[j]), unit = model_unit(p) * (double)magnitude[j];
         double units = error == 0 ? 0 : unit > 0 && isfinite(error) ? error / unit : INFINITY;
-        if (units / bound > result->ratio || !result->output) {
-            result->ratio = units / bound;
-            result->output = k->output[o].name;
-        }
-        result->units = fmax(result->units, units);
+        largest = fmax(largest, units);
     }
-    result->rows++;
+    merge(result, k->output[o].name, largest / bound, largest);
     for (int i = 0; i < k->inputs; i++)
         free(input[i]);
     free(item);
@@ -157,11 +169,15 @@ bool sample_check(const struct model *m, const struct launch *l, struct sample_r
         fprintf(stderr, "%s: the reference has no kernel with these outputs\n", l->kernel->name);
         return false;
     }
-    for (int o = 0; o < l->kernel->outputs; o++) {
-        int64_t row[ROWS];
-        int n = choose(l, l->kernel->output[o].slot, row);
-        for (int i = 0; i < n; i++)
-            compare(m, l, &ref, o, row[i], result);
-    }
+    int64_t row[LAUNCH_ARRAYS * ROWS];
+    int output[LAUNCH_ARRAYS * ROWS], n = 0;
+    for (int o = 0; o < l->kernel->outputs; o++)
+        for (int end = n + choose(l, l->kernel->output[o].slot, row + n); n < end; n++)
+            output[n] = o;
+#ifdef _OPENMP
+#pragma omp parallel for schedule(dynamic)
+#endif
+    for (int i = 0; i < n; i++)
+        compare(m, l, &ref, output[i], row[i], result);
     return true;
 }

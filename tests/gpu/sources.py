@@ -4,12 +4,13 @@
 Usage: sources.py [--generator=FILE] [--backend=cuda] [--out=build/gpu] [--commit=TEXT] [--variants=DIR] SET..
 
 SET: golden (tests/golden), narrow (published layers with fewer channels), quick_golden, quick_narrow and
-sanitize (a few of them), bench, variants (every *.yaml in the folders given, under their own names). Each
-set is a folder OUT/SET of sources with table.c and shard_N.c. Specs are tests/golden's and specs/'s (one of
+sanitize (a few of them), bench_quick, bench_main, bench_large (what is timed), variants (every *.yaml in the
+folders given, under their own names). Each set is a folder OUT/SET of sources with table.c and shard_N.c. Specs are tests/golden's and specs/'s (one of
 tests/simt/specs), changed as the lists below say; they are kept in OUT/SET/specs. Files that stay the same
 keep their times.
 """
 import glob
+import json
 import os
 import re
 import subprocess
@@ -27,7 +28,8 @@ SINGLE = re.compile(r"g_(mace_large\w+|nequip_lmax[135]\w*|sevennet\w+|diffdock\
 QUICK = re.compile(r"g_(mixed_modes|mace_large_c(4|40)_graph|mace_large_c32|nequip_lmax3_graph|"
                    r"mode_\w+_shared|triple_(mixed|mixed_shared)|random_[0-3]|diffdock_l1_graph)$")
 
-SETS = ("golden", "narrow", "quick_golden", "quick_narrow", "sanitize", "bench", "variants")
+SETS = ("golden", "narrow", "quick_golden", "quick_narrow", "sanitize", "bench_quick", "bench_main", "bench_large",
+        "variants")
 SHARDS = 8  # programs that share a set's products, to be run at once
 
 GRAPH = {"index": "{x: sender, z: receiver}"}
@@ -70,14 +72,32 @@ NARROW = [
 # Offsets past 2^31 elements.
 LARGE = {"mace32_atomic", "mace32", "mace32_batch"}
 
+# What is timed: spec, how, precisions, set. conv: on graphs, by each reduction; batch: rows without a graph.
+# quick is a part of main; large is what compiles for minutes.
 BENCH = [
-    ("mace_large_atomic", "mace_large", {"reduction": "atomic", "kernels": THREE}),
-    ("mace_large_deterministic", "mace_large",
-     {"reduction": "deterministic", "kernels": "[backward, double_backward]"}),
-    ("table5_lmax3_atomic", "flashtp_table5_lmax3", {"reduction": "atomic", "kernels": THREE}),
-    ("table5_lmax3_deterministic", "flashtp_table5_lmax3",
-     {"reduction": "deterministic", "kernels": "[backward, double_backward]"}),
+    ("mace_large", "conv", "f32", "quick main"),
+    ("mace_large", "conv", "f64", "main"),
+    ("flashtp_table5_lmax1", "conv", "f32", "main"),
+    ("flashtp_table5_lmax2", "conv", "f32", "main"),
+    ("flashtp_table5_lmax3", "conv", "f32", "quick main"),
+    ("flashtp_table5_lmax3", "conv", "f64", "main"),
+    ("flashtp_table5_lmax4", "conv", "f32", "large"),
+    ("flashtp_table5_lmax5", "conv", "f32", "large"),
+    ("sevennet_l3i5_layer2", "conv", "f32 f64", "main"),
+    ("nequip_lips", "conv", "f32 f64", "main"),
+    ("nequip_revmd17_benzene", "conv", "f32 f64", "main"),
+    ("mace_large", "batch", "f32 f64", "main"),
+    ("mace_medium", "batch", "f32 f64", "main"),
+    ("nequip_lips", "batch", "f32 f64", "main"),
+    ("nequip_revmd17_aspirin", "batch", "f32 f64", "main"),
+    ("nequip_revmd17_toluene", "batch", "f32 f64", "main"),
+    ("nequip_revmd17_benzene", "batch", "f32 f64", "main"),
+    ("nequip_water", "batch", "f32 f64", "main"),
 ]
+# Keys that the second and third column set.
+HOW = {"conv": {"atomic": {"reduction": "atomic"}, "deterministic": {"reduction": "deterministic"}},
+       "batch": {"batch": {"index": "{}"}}}
+PRECISIONS = {"f32": "float32", "f64": "float64"}
 
 
 class Product:
@@ -131,13 +151,23 @@ def narrow(which):
             yield Product(name, text, large=name in LARGE)
 
 
+def bench(which):
+    for spec, how, precisions, sets in BENCH:
+        if which not in sets.split():
+            continue
+        for precision in precisions.split():
+            for name, keys in HOW[how].items():
+                keys = {"kernels": THREE, "precision": PRECISIONS[precision], **keys}
+                yield Product(f"{spec}_{precision}_{name}", with_keys(read(f"specs/{spec}.yaml"), keys))
+
+
 def products(which, folders):
     if which in ("golden", "quick_golden"):
         return list(golden(which == "quick_golden"))
     if which in ("narrow", "quick_narrow", "sanitize"):
         return list(narrow({"narrow": "all", "quick_narrow": "quick"}.get(which, which)))
-    if which == "bench":
-        return [Product(name, with_keys(read(f"specs/{spec}.yaml"), keys)) for name, spec, keys in BENCH]
+    if which.startswith("bench_"):
+        return list(bench(which[len("bench_"):]))
     found = []
     for folder in folders:
         for path in sorted(glob.glob(f"{folder}/*.yaml")):
@@ -156,10 +186,26 @@ def declarations(found):
     return ["", *(f"extern const cgtp_product {p.name}_product;" for p in found), ""]
 
 
-def table(found, commit):
+def evaluations(reports):
+    """Lists for the table, by product, from the generator's reports: which evaluations a kernel has."""
+    decoder, lists = json.JSONDecoder(), {}
+    while reports.strip():
+        report, end = decoder.raw_decode(reports.lstrip())
+        reports = reports.lstrip()[end:]
+        rows = []
+        for kernel in report["kernels"]:
+            names = [schedule["evaluation"] for schedule in kernel.get("schedules", [])]
+            if names:
+                rows.append(f'{{"{kernel["name"]}", "{"+".join(sorted(set(names)))}"}}, ')
+        lists[report["name"]] = "".join(rows)
+    return lists
+
+
+def table(found, commit, lists):
     lines = ["/* Generated by tests/gpu/sources.py. */", '#include "table.h"', *declarations(found)]
+    lines += [f"static const struct table_kernel {p.name}_kernels[] = {{{lists[p.name]}{{0}}}};" for p in found]
     lines.append("const struct table_entry table[] = {")
-    lines += [f"    {{&{p.name}_product, {int(p.deterministic)}, {int(p.large)}}}," for p in found]
+    lines += [f"    {{&{p.name}_product, {int(p.deterministic)}, {int(p.large)}, {p.name}_kernels}}," for p in found]
     lines += ["};", f"const int table_entries = {len(found)};"]
     return "\n".join(lines + [f'const char table_commit[] = "{commit}";', ""])
 
@@ -182,12 +228,12 @@ def generate(which, found, options):
         specs.append(f"{out}/specs/{p.name}.yaml")
         write(specs[-1], p.text)
     call = [options["generator"], f"--backend={options['backend']}", "-o", out]
-    status = subprocess.run([*call, *specs]).returncode
-    if status:
-        sys.exit(f"sources.py: {options['generator']} failed on {out}/specs ({status})")
+    made = subprocess.run([*call, "--print=json", *specs], stdout=subprocess.PIPE, text=True)
+    if made.returncode:
+        sys.exit(f"sources.py: {options['generator']} failed on {out}/specs ({made.returncode})")
     listed = subprocess.run([*call, "--list", *specs], check=True, stdout=subprocess.PIPE, text=True).stdout
     keep = {os.path.basename(line) for line in listed.split()} | {"table.c"}
-    write(f"{out}/table.c", table(found, options["commit"]))
+    write(f"{out}/table.c", table(found, options["commit"], evaluations(made.stdout)))
     for i in range(SHARDS):
         write(f"{out}/shard_{i}.c", shard(found[i::SHARDS]))
         keep.add(f"shard_{i}.c")

@@ -4,10 +4,17 @@
 
 #include "cgtp.h"
 
+/* How the generator evaluates a kernel, where it says so in its report. */
+struct table_kernel {
+    const char *name;       /* NULL: the end of the list */
+    const char *evaluation; /* one name, or several joined by + */
+};
+
 struct table_entry {
     const cgtp_product *product;
     int deterministic; /* the spec's reduction */
     int large;         /* also launched with offsets past 2^31 elements */
+    const struct table_kernel *kernel;
 };
 
 extern const struct table_entry table[];

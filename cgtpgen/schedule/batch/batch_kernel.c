@@ -10,7 +10,7 @@ static void emit_channel_block(struct batch_writer *c)
         for (int s = 0; s < c->g->sets; s++)
             for (int k = 0; k < c->g->set[s].ends; k++) {
                 int x = c->g->set[s].end[k];
-                line(c->o, "real %s%d[%d] = {0};", w->form->output[number[i]].name, x,
+                line(c->o, "real %ss%d[%d] = {0};", w->form->output[number[i]].symbol, x,
                      c->g->channels * (2 * w->problem->x.segment[x].ir.l + 1));
             }
     for (int s = 0; s < c->g->sets; s++) {
@@ -32,7 +32,7 @@ static void emit_items(struct batch_writer *c)
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (int done = 0; done < turns;) {");
     for (int i = 0; i < n; i++)
-        line(c->o, "real %s[cgtp_sums_length(%lld)] = {0};", w->form->output[number[i]].name, dim);
+        line(c->o, "real %s[cgtp_sums_length(%lld)] = {0};", w->form->output[number[i]].symbol, dim);
     if (inner) {
         line(c->o, "CGTP_LOOP");
         line(c->o, "do {");
@@ -41,7 +41,7 @@ static void emit_items(struct batch_writer *c)
     if (inner)
         line(c->o, "} while (now.block < %d);", c->g->channel_blocks - 1);
     for (int i = 0; i < n; i++) {
-        const char *name = w->form->output[number[i]].name;
+        const char *name = w->form->output[number[i]].symbol;
         line(c->o, "cgtp_reduce_lanes<%lld, CGTP_STORE>(l.%s + now.item * %lld, %s);", dim, name, dim, name);
     }
     line(c->o, "}");
@@ -116,7 +116,7 @@ void batch_launch(struct source *w, const struct schedule *schedule)
         const struct form_output *f = demand_output(w->demand, o);
         if (covers(w, g, f->slot))
             continue;
-        text_printf(&at, "%s%s", cleared ? ", " : "", f->name);
+        text_printf(&at, "%s%s", cleared ? ", " : "", f->symbol);
         text_printf(&bytes, "%s(size_t)items * %lld * sizeof(real)", cleared++ ? ", " : "",
                     (long long)w->problem->dim[f->slot]);
     }
@@ -124,7 +124,7 @@ void batch_launch(struct source *w, const struct schedule *schedule)
         source_step(w, arena_printf(w->arena, "cgtp_clear(cgtp_areas<%d>{{%s}, {%s}}, stream)", cleared,
                                     text_string(&at), text_string(&bytes)));
     source_step(w, arena_printf(w->arena,
-                                "cgtp_launch_early(%s, cgtp_batch_grid(items, %d, %d), %d,\n"
-                                "                                    sizeof(%s), stream, l)",
+                                "cgtp_launch_early(code::%s, cgtp_batch_grid(items, %d, %d), %d,\n"
+                                "                                    sizeof(code::%s), stream, l)",
                                 g->name, g->warps, g->blocks, g->warps * BATCH_LANES, g->block->name));
 }

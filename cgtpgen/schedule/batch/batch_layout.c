@@ -13,7 +13,7 @@ static int element_size(const struct batch *g)
 
 const char *batch_field(struct arena *a, const char *name, enum slot slot, int number)
 {
-    return slot == SLOT_Y ? name : arena_printf(a, "%s%d", name, number);
+    return slot == SLOT_Y ? name : arena_printf(a, slot == SLOT_W ? "%sp%d" : "%ss%d", name, number);
 }
 
 int batch_by_weights(struct arena *a, const struct problem *p, const struct batch_set *s, int **sorted)
@@ -68,18 +68,18 @@ static void lay_out_set(struct arena *a, const struct batch *g, struct batch_set
         if (!demand_reads(g->demand, i))
             continue;
         for (int j = 0; j < n && k->input[i].slot == SLOT_W; j++)
-            add_slice(a, g, &s->stage, k->input[i].name, SLOT_W, path[j], 1);
+            add_slice(a, g, &s->stage, k->input[i].symbol, SLOT_W, path[j], 1);
         if (k->input[i].slot == SLOT_G)
-            add_segments_z(a, g, s, &s->stage, k->input[i].name);
+            add_segments_z(a, g, s, &s->stage, k->input[i].symbol);
         if (k->input[i].slot == SLOT_X && g->x_by_set)
-            add_segments_x(a, g, &s->stage, k->input[i].name, s->xs, s->x);
+            add_segments_x(a, g, &s->stage, k->input[i].symbol, s->xs, s->x);
     }
     for (int o = 0; o < g->demand->outputs; o++) {
         const struct form_output *f = demand_output(g->demand, o);
         if (f->slot == SLOT_G)
-            add_segments_z(a, g, s, &s->out, f->name);
+            add_segments_z(a, g, s, &s->out, f->symbol);
         if (f->slot == SLOT_X)
-            add_segments_x(a, g, &s->out, f->name, s->ends, s->end);
+            add_segments_x(a, g, &s->out, f->symbol, s->ends, s->end);
     }
 
     s->bytes = s->stage.bytes + s->out.bytes;
@@ -97,9 +97,9 @@ void batch_layout_slices(struct arena *a, struct batch *g)
         if (!demand_reads(g->demand, i))
             continue;
         for (int part = 0; part < g->parts && in->slot == SLOT_X && !g->x_by_set; part++)
-            add_segments_x(a, g, &g->rows, in->name, g->part[part].xs, g->part[part].x);
+            add_segments_x(a, g, &g->rows, in->symbol, g->part[part].xs, g->part[part].x);
         if (in->slot == SLOT_Y)
-            layout_add(a, &g->rows, in->name, "real", element_size(g), CHUNK,
+            layout_add(a, &g->rows, in->symbol, "real", element_size(g), CHUNK,
                        (int)g->demand->plan->problem->dim[SLOT_Y], NULL);
     }
 

@@ -106,7 +106,7 @@ static void begin_part(struct batch_writer *c, const struct batch_part *part)
 
 static const char *row_of(const struct batch_writer *c, const struct form_argument *in)
 {
-    return arena_printf(c->w->arena, "l.%s + ahead.item * %lld", in->name,
+    return arena_printf(c->w->arena, "l.%s + ahead.item * %lld", in->symbol,
                         (long long)c->w->problem->dim[in->slot]);
 }
 
@@ -119,7 +119,7 @@ static void load_rows(struct batch_writer *c)
     n = batch_operands(c, SLOT_Y, false, input);
     for (int i = 0; i < n; i++) {
         const struct form_argument *in = &w->form->input[input[i]];
-        line(c->o, "cgtp_copy_row(rows.%s, %s, lane, stream);", in->name, row_of(c, in));
+        line(c->o, "cgtp_copy_row(rows.%s, %s, lane, stream);", in->symbol, row_of(c, in));
     }
     n = batch_operands(c, SLOT_X, false, input);
     for (int i = 0; i < n && !c->g->x_by_set; i++)
@@ -128,7 +128,7 @@ static void load_rows(struct batch_writer *c)
             const struct batch_part *part = &c->g->part[k];
             begin_part(c, part);
             line(c->o, "cgtp_copy_segments<part_%d_x>(%s, ahead.block, lane, stream%s);", k, row_of(c, in),
-                 batch_fields(c, "rows", in->name, SLOT_X, part->xs, part->x));
+                 batch_fields(c, "rows", in->symbol, SLOT_X, part->xs, part->x));
         }
 }
 
@@ -147,21 +147,21 @@ static void load_set(struct batch_writer *c)
         const struct form_argument *in = &w->form->input[input[i]];
         begin_part(c, c->part);
         line(c->o, "cgtp_copy_weights<set_%d_w>(to.set%d.%s, %s, ahead.block, lane, stream);", c->number,
-             c->number, batch_field(a, in->name, SLOT_W, path[0]), row_of(c, in));
+             c->number, batch_field(a, in->symbol, SLOT_W, path[0]), row_of(c, in));
     }
     n = batch_operands(c, SLOT_G, false, input);
     for (int i = 0; i < n; i++) {
         const struct form_argument *in = &w->form->input[input[i]];
         begin_part(c, c->part);
         line(c->o, "cgtp_copy_segments<set_%d_z>(%s, ahead.block, lane, stream%s);", c->number, row_of(c, in),
-             batch_fields_z(c, to, in->name));
+             batch_fields_z(c, to, in->symbol));
     }
     n = batch_operands(c, SLOT_X, false, input);
     for (int i = 0; i < n && c->g->x_by_set; i++) {
         const struct form_argument *in = &w->form->input[input[i]];
         begin_part(c, c->part);
         line(c->o, "cgtp_copy_segments<set_%d_x>(%s, ahead.block, lane, stream%s);", c->number, row_of(c, in),
-             batch_fields(c, to, in->name, SLOT_X, c->s->xs, c->s->x));
+             batch_fields(c, to, in->symbol, SLOT_X, c->s->xs, c->s->x));
     }
 
     line(c->o, "};");

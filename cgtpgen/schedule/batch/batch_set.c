@@ -15,20 +15,21 @@ static const char *place(void *context, int operand, int i)
     const struct path *p = at->path;
     const struct recipe *r = at->recipe;
     struct arena *a = at->c->w->arena;
-    bool input = operand<r->inputs, several = at->c->g->channels> 1;
+    bool input = operand < r->inputs;
+    bool several = at->c->g->channels > 1;
     enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
     const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
     if (role == ROLE_A)
         return arena_printf(a, "%s%s[%lld]", input ? "rows." : "", name,
                             (long long)(at->c->w->problem->y.segment[p->y].offset + i));
     if (role == ROLE_W)
-        return arena_printf(a, several ? "%s_v[u]" : "%s_v[0]", name);
+        return arena_printf(a, several ? "%sv[u]" : "%sv[0]", name);
     int segment = role == ROLE_G ? p->z : p->x, n = 2 * (role == ROLE_G ? p->l3 : p->l1) + 1;
     if (!several)
-        return arena_printf(a, "%s%d[%d]", name, segment, i);
+        return arena_printf(a, "%ss%d[%d]", name, segment, i);
     const char *channel = n == 1 ? "u" : arena_printf(a, "u * %d", n);
-    return i ? arena_printf(a, "%s%d[%s + %d]", name, segment, channel, i)
-             : arena_printf(a, "%s%d[%s]", name, segment, channel);
+    return i ? arena_printf(a, "%ss%d[%s + %d]", name, segment, channel, i)
+             : arena_printf(a, "%ss%d[%s]", name, segment, channel);
 }
 
 /* Is the set's path number i the first, or the last, into its segment of z? */
@@ -46,12 +47,12 @@ static void begin_z(struct batch_writer *c, const struct path *p)
     int *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1);
     int n = batch_operands(c, SLOT_G, true, number), elements = c->g->channels * (2 * p->l3 + 1);
     for (int k = 0; k < n; k++)
-        line(c->o, "real %s%d[%d] = {0};", w->form->output[number[k]].name, p->z, elements);
+        line(c->o, "real %ss%d[%d] = {0};", w->form->output[number[k]].symbol, p->z, elements);
     n = batch_operands(c, SLOT_G, false, number);
     for (int k = 0; k < n; k++) {
-        const char *name = w->form->input[number[k]].name;
-        line(c->o, "real %s%d[%d];", name, p->z, elements);
-        line(c->o, "cgtp_load_lane(%s%d, at.%s%d, lane);", name, p->z, name, p->z);
+        const char *name = w->form->input[number[k]].symbol;
+        line(c->o, "real %ss%d[%d];", name, p->z, elements);
+        line(c->o, "cgtp_load_lane(%ss%d, at.%ss%d, lane);", name, p->z, name, p->z);
     }
 }
 
@@ -60,8 +61,8 @@ static void end_z(struct batch_writer *c, const struct path *p)
     struct source *w = c->w;
     int *number = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = batch_operands(c, SLOT_G, true, number);
     for (int k = 0; k < n; k++) {
-        const char *name = w->form->output[number[k]].name;
-        line(c->o, "cgtp_store_lane(own.out.set%d.%s%d, %s%d, lane);", c->number, name, p->z, name, p->z);
+        const char *name = w->form->output[number[k]].symbol;
+        line(c->o, "cgtp_store_lane(own.out.set%d.%ss%d, %ss%d, lane);", c->number, name, p->z, name, p->z);
     }
 }
 
@@ -71,12 +72,12 @@ static void begin_weights(struct batch_writer *c, const struct path *p, const st
     for (int i = 0; i < r->inputs; i++)
         if (r->input[i].role == ROLE_W && recipe_reads(r, i)) {
             const char *name = r->input[i].name;
-            line(c->o, "real %s_v[%d];", name, c->g->channels);
-            line(c->o, "cgtp_load_lane(%s_v, at.%s%d, lane);", name, name, p->number);
+            line(c->o, "real %sv[%d];", name, c->g->channels);
+            line(c->o, "cgtp_load_lane(%sv, at.%sp%d, lane);", name, name, p->number);
         }
     for (int o = 0; o < r->outputs; o++)
         if (r->output[o].role == ROLE_W)
-            line(c->o, "real %s_v[%d];", r->output[o].name, c->g->channels);
+            line(c->o, "real %sv[%d];", r->output[o].name, c->g->channels);
 }
 
 static void emit_path(struct batch_writer *c, const struct path *p)
@@ -113,7 +114,7 @@ static void emit_path(struct batch_writer *c, const struct path *p)
         line(c->o, "}");
     for (int o = 0; o < r->outputs; o++)
         if (r->output[o].role == ROLE_W)
-            line(c->o, "cgtp_store_stream<%d>(%s_row + %lld, %s_v);", c->g->channels, r->output[o].name,
+            line(c->o, "cgtp_store_stream<%d>(%sout + %lld, %sv);", c->g->channels, r->output[o].name,
                  (long long)p->weight_offset, r->output[o].name);
     line(c->o, "}");
 }
@@ -126,10 +127,10 @@ static void emit_x(struct batch_writer *c)
     int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1), n = batch_operands(c, SLOT_X, false, number);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < c->s->xs; k++) {
-            const char *name = w->form->input[number[i]].name;
+            const char *name = w->form->input[number[i]].symbol;
             int x = c->s->x[k];
-            line(c->o, "real %s%d[%d];", name, x, c->g->channels * (2 * w->problem->x.segment[x].ir.l + 1));
-            line(c->o, "cgtp_load_lane(%s%d, %s.%s%d, lane);", name, x, from, name, x);
+            line(c->o, "real %ss%d[%d];", name, x, c->g->channels * (2 * w->problem->x.segment[x].ir.l + 1));
+            line(c->o, "cgtp_load_lane(%ss%d, %s.%ss%d, lane);", name, x, from, name, x);
         }
 }
 
@@ -143,18 +144,19 @@ static void leave(struct batch_writer *c)
     xs = c->s->ends ? xs : 0;
     for (int i = 0; i < xs; i++)
         for (int k = 0; k < c->s->ends; k++) {
-            const char *name = w->form->output[x[i]].name;
-            line(c->o, "cgtp_store_lane(%s.%s%d, %s%d, lane);", out, name, c->s->end[k], name, c->s->end[k]);
+            const char *name = w->form->output[x[i]].symbol;
+            line(c->o, "cgtp_store_lane(%s.%ss%d, %ss%d, lane);", out, name, c->s->end[k], name,
+                 c->s->end[k]);
         }
     if (zs || xs)
         line(c->o, "cgtp_sync_warp();");
     for (int i = 0; i < zs; i++) {
-        const char *name = w->form->output[z[i]].name;
+        const char *name = w->form->output[z[i]].symbol;
         line(c->o, "cgtp_write_segments<set_%d_z, CGTP_STORE>(l.%s + now.item * %lld, now.block, lane%s);",
              c->number, name, (long long)w->problem->dim[SLOT_G], batch_fields_z(c, out, name));
     }
     for (int i = 0; i < xs; i++) {
-        const char *name = w->form->output[x[i]].name;
+        const char *name = w->form->output[x[i]].symbol;
         line(c->o, "cgtp_write_segments<set_%d_end, CGTP_STORE>(l.%s + now.item * %lld, now.block, lane%s);",
              c->number, name, (long long)w->problem->dim[SLOT_X],
              batch_fields(c, out, name, SLOT_X, c->s->ends, c->s->end));
@@ -176,8 +178,8 @@ void batch_turn(struct batch_writer *c)
     emit_x(c);
     int n = batch_operands(c, SLOT_W, true, number);
     for (int i = 0; i < n && batch_by_weights(w->arena, w->problem, c->s, &path); i++) {
-        const char *name = w->form->output[number[i]].name;
-        line(c->o, "real *const %s_row = l.%s + now.item * %lld + now.block * %d + lane * %d;", name, name,
+        const char *name = w->form->output[number[i]].symbol;
+        line(c->o, "real *const %sout = l.%s + now.item * %lld + now.block * %d + lane * %d;", name, name,
              (long long)w->problem->dim[SLOT_W], BATCH_LANES * c->g->channels, c->g->channels);
     }
     for (int i = 0; i < c->s->paths; i++) {

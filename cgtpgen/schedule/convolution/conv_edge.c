@@ -5,40 +5,6 @@
 
 #include <string.h>
 
-int conv_operands(const struct source *w, enum slot slot, bool outputs, int *number)
-{
-    int n = 0;
-    for (int o = 0; o < w->demand->outputs && outputs; o++)
-        if (w->form->output[w->demand->output[o]].slot == slot)
-            number[n++] = w->demand->output[o];
-    for (int i = 0; i < w->form->inputs && !outputs; i++)
-        if (w->form->input[i].slot == slot && demand_reads(w->demand, i))
-            number[n++] = i;
-    return n;
-}
-
-bool conv_needs_senders(const struct source *w)
-{
-    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1);
-    return conv_operands(w, SLOT_X, false, number) || (own(w)->b_outputs && !own(w)->edge_buffer);
-}
-
-const char *conv_name(const struct source *w, bool output, int number)
-{
-    return output ? w->form->output[number].name : w->form->input[number].name;
-}
-
-int conv_components_x(const struct source *w, int x)
-{
-    return 2 * w->problem->x.segment[x].ir.l + 1;
-}
-
-const char *conv_staged(const struct conv *c, int input, int number)
-{
-    const struct form_argument *in = &c->w->form->input[input];
-    return arena_printf(c->w->arena, "at.%s", conv_field(c->w->arena, in->name, in->slot, number));
-}
-
 /* ", to.x0, to.x1": the fields of the segments of x. */
 static const char *x_fields(const struct conv *c, const char *from, const char *name)
 {
@@ -69,14 +35,14 @@ static void emit_copies(struct conv *c, int input)
     if (in->slot == SLOT_X)
         line(c->o,
              "cgtp_copy_segments<set_%d_x>(l.%s + sender * (int64_t)%lld, channel_block, lane, keep%s);",
-             c->label, in->name, dim, x_fields(c, "to", in->name));
+             c->label, in->symbol, dim, x_fields(c, "to", in->symbol));
     if (in->slot == SLOT_Y)
-        line(c->o, "cgtp_copy_row(to.%s, l.%s + (first + edge) * %lld, lane, stream);", in->name, in->name,
-             dim);
+        line(c->o, "cgtp_copy_row(to.%s, l.%s + (first + edge) * %lld, lane, stream);", in->symbol,
+             in->symbol, dim);
     if (in->slot == SLOT_W && first_field(c, input))
         line(c->o,
              "cgtp_copy_weights<set_%d_w>(to.%s, l.%s + (first + edge) * %lld, channel_block, lane, stream);",
-             c->label, first_field(c, input), in->name, dim);
+             c->label, first_field(c, input), in->symbol, dim);
 }
 
 void conv_load(struct conv *c)
@@ -116,7 +82,7 @@ static const char *sums_row(struct conv *c, const char *output, const char *item
         return arena_printf(w->arena, "l.%s + %s * %lld", output, item, dim);
     const char *part = g->team || c->s->groups == 1 ? "" : " + channel_block";
     const char *at = c->s->part_at ? arena_printf(w->arena, " + %d", c->s->part_at) : "";
-    return arena_printf(w->arena, "l.%s_parts + (%s * %d%s%s) * %lld", output, item, g->parts, at, part, dim);
+    return arena_printf(w->arena, "l.%sparts + (%s * %d%s%s) * %lld", output, item, g->parts, at, part, dim);
 }
 
 void conv_reduce(struct conv *c)
@@ -174,7 +140,7 @@ static void emit_x_outputs(struct conv *c)
         const char *name = conv_name(w, true, output[i]);
         if (own(w)->edge_buffer)
             line(c->o,
-                 "cgtp_write_segments<set_%d_%s, CGTP_STORE>(l.%s_edges + edge * (int64_t)%d, "
+                 "cgtp_write_segments<set_%d_%s, CGTP_STORE>(l.%sedges + edge * (int64_t)%d, "
                  "channel_block, lane%s);",
                  c->label, conv_x_out(c), name, own(w)->edge_row, x_fields(c, "own.staging.edge", name));
         else
@@ -203,13 +169,13 @@ static void emit_edge_inputs(struct conv *c)
         if (!demand_reads(w->demand, i))
             continue;
         if (in->slot == SLOT_Y) {
-            line(c->o, "real %s[%lld];", in->name, dim_y);
-            line(c->o, "cgtp_load_row<%lld>(%s, %s);", dim_y, in->name, conv_staged(c, i, 0));
+            line(c->o, "real %s[%lld];", in->symbol, dim_y);
+            line(c->o, "cgtp_load_row<%lld>(%s, %s);", dim_y, in->symbol, conv_staged(c, i, 0));
         }
         if (in->slot == SLOT_X)
-            emit_x_arrays(c, in->name, "");
+            emit_x_arrays(c, in->symbol, "");
         for (int x = 0; x < c->s->xs && in->slot == SLOT_X; x++)
-            line(c->o, "cgtp_load_lane(%s, %s, lane);", conv_field(w->arena, in->name, SLOT_X, c->s->x[x]),
+            line(c->o, "cgtp_load_lane(%s, %s, lane);", conv_field(w->arena, in->symbol, SLOT_X, c->s->x[x]),
                  conv_staged(c, i, c->s->x[x]));
     }
 }
@@ -220,11 +186,12 @@ static void emit_edge_sums(struct conv *c)
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = &w->form->output[w->demand->output[i]];
         if (f->slot == SLOT_Y)
-            line(c->o, "real %s[cgtp_sums_length(%lld)] = {0};", f->name, (long long)w->problem->dim[SLOT_Y]);
+            line(c->o, "real %s[cgtp_sums_length(%lld)] = {0};", f->symbol,
+                 (long long)w->problem->dim[SLOT_Y]);
         if (f->slot == SLOT_X)
-            emit_x_arrays(c, f->name, " = {0}");
+            emit_x_arrays(c, f->symbol, " = {0}");
         if (f->slot == SLOT_W)
-            line(c->o, "real *const %s_row = l.%s + edge * %lld%s + lane * %d;", f->name, f->name,
+            line(c->o, "real *const %sout = l.%s + edge * %lld%s + lane * %d;", f->symbol, f->symbol,
                  (long long)w->problem->dim[SLOT_W],
                  c->s->groups > 1 ? arena_printf(w->arena, " + channel_block * %d", LANES * c->s->channels)
                                   : "",

@@ -125,17 +125,6 @@ static void emit_x_table(struct conv *c, bool edges)
     line(c->o, "};");
 }
 
-const char *conv_x_out(const struct conv *c)
-{
-    int64_t at = c->s->edge_at;
-    bool same = true;
-    for (int i = 0; i < c->s->xs; i++) {
-        same &= at == c->w->problem->x.segment[c->s->x[i]].offset;
-        at += (int64_t)c->s->mul * conv_components_x(c->w, c->s->x[i]);
-    }
-    return own(c->w)->edge_buffer && !same ? "edge" : "x";
-}
-
 static void emit_w_table(struct conv *c, int input)
 {
     const struct problem *p = c->w->problem;
@@ -143,7 +132,7 @@ static void emit_w_table(struct conv *c, int input)
     for (int i = 0; i < c->s->stage.fields; i++) /* in the order of the stage */
         for (int j = 0; j < c->s->paths; j++) {
             const struct path *q = &p->path[c->s->path[j]];
-            const char *name = conv_field(c->w->arena, c->w->form->input[input].name, SLOT_W, q->number);
+            const char *name = conv_field(c->w->arena, c->w->form->input[input].symbol, SLOT_W, q->number);
             if (strcmp(c->s->stage.field[i].name, name) == 0)
                 text_printf(&list, "%s%lld", list.n ? ", " : "", (long long)q->weight_offset);
         }
@@ -328,15 +317,6 @@ static void emit_set(struct conv *c)
 }
 
 /* ---- kernels ---- */
-
-/* Queues of tiles: warp groups share those of a path set, otherwise each channel block has its own. */
-int conv_queues(const struct convolution *g)
-{
-    int n = 0;
-    for (int s = 0; s < g->segments; s++)
-        n += g->exchange ? 1 : g->segment[s].groups;
-    return n;
-}
 
 /* The body of the kernel for a block of path set s; its first queue is counter `queue`. */
 static void emit_block_of_set(struct conv *c, int queue)

@@ -52,12 +52,12 @@ static void emit_clear(struct source *w, struct out *o)
         const struct form_output *f = &w->form->output[w->demand->output[i]];
         long long dim = (long long)w->problem->dim[f->slot];
         if (f->slot == SLOT_G)
-            clear(&c, f->name, covers_z(w, g) ? "graph->items ? 0 : graph->receivers" : "graph->receivers",
+            clear(&c, f->symbol, covers_z(w, g) ? "graph->items ? 0 : graph->receivers" : "graph->receivers",
                   dim, "real");
         if (f->slot == SLOT_X && !g->edge_buffer)
-            clear(&c, f->name, "graph->senders", dim, "real");
+            clear(&c, f->symbol, "graph->senders", dim, "real");
         if (f->slot == SLOT_Y && g->parts > 1 && !g->part_buffer)
-            clear(&c, f->name, "graph->items", dim, "real");
+            clear(&c, f->symbol, "graph->items", dim, "real");
     }
     clear(&c, arena_printf(w->arena, "l.counters_%s", g->name), conv_counters(w->arena, g), 1, "unsigned");
     if (g->g_outputs)
@@ -91,12 +91,11 @@ static void emit_main_launch(struct source *w, struct out *o)
          "channel_blocks, %s);",
          g->segments, g->blocks, g->warps, g->g_outputs ? "true" : "false");
     line(o, "const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);");
-    emit_step(o,
-              arena_printf(
-                  w->arena,
-                  "cgtp_launch_early(nodes ? %s<CGTP_FEW_NODES> : %s<0>, cgtp_partition_blocks(partition), "
-                  "%d, sizeof(%s), stream, l, partition)",
-                  g->name, g->name, g->warps * LANES, g->block->name));
+    emit_step(o, arena_printf(w->arena,
+                              "cgtp_launch_early(nodes ? code::%s<CGTP_FEW_NODES> : code::%s<0>, "
+                              "cgtp_partition_blocks(partition), "
+                              "%d, sizeof(code::%s), stream, l, partition)",
+                              g->name, g->name, g->warps * LANES, g->block->name));
     line(o, "}");
 }
 
@@ -112,19 +111,20 @@ void conv_launch(struct source *w, const struct schedule *schedule)
         long long dim = (long long)w->problem->dim[f->slot], chunks = dim * source_size(w->plan) / 16;
         const char *kernel = w->form->name;
         if (f->slot == SLOT_X && g->edge_buffer && chunks > 128)
-            emit_step(
-                o, arena_printf(w->arena,
-                                "cgtp_launch_early(%s_gather_%s, graph->senders * %lld, 128, 0, stream, l)",
-                                kernel, f->name, (chunks + 127) / 128));
+            emit_step(o,
+                      arena_printf(
+                          w->arena,
+                          "cgtp_launch_early(code::%s_gather_%s, graph->senders * %lld, 128, 0, stream, l)",
+                          kernel, f->symbol, (chunks + 127) / 128));
         else if (f->slot == SLOT_X && g->edge_buffer)
-            emit_step(o, arena_printf(w->arena,
-                                      "cgtp_launch_early(%s_gather_%s, graph->senders, 128, 0, stream, l)",
-                                      kernel, f->name));
+            emit_step(o,
+                      arena_printf(w->arena,
+                                   "cgtp_launch_early(code::%s_gather_%s, graph->senders, 128, 0, stream, l)",
+                                   kernel, f->symbol));
         if (f->slot == SLOT_Y && g->part_buffer)
-            emit_step(
-                o, arena_printf(
-                       w->arena,
-                       "cgtp_launch_early(%s_sum_%s, (graph->items * %lld + 255) / 256, 256, 0, stream, l)",
-                       kernel, f->name, dim));
+            emit_step(o, arena_printf(w->arena,
+                                      "cgtp_launch_early(code::%s_sum_%s, (graph->items * %lld + 255) / 256, "
+                                      "256, 0, stream, l)",
+                                      kernel, f->symbol, dim));
     }
 }

@@ -16,7 +16,7 @@ static int element_size(const struct plan *plan)
 
 const char *conv_field(struct arena *a, const char *name, enum slot slot, int number)
 {
-    return slot == SLOT_Y ? name : arena_printf(a, "%s%d", name, number);
+    return slot == SLOT_Y ? name : arena_printf(a, slot == SLOT_W ? "%sp%d" : "%ss%d", name, number);
 }
 
 /* The segment's paths with weights by the place of those, so that one copy takes neighbours. */
@@ -48,7 +48,7 @@ static void add_input(struct arena *a, const struct plan *plan, const struct for
     const char *owner = arena_printf(a, "%s%s", in->name, by[in->slot] ? by[in->slot] : "");
     int size = element_size(plan), *path = NULL, n = 0;
     if (in->slot == SLOT_Y)
-        layout_add(a, &s->stage, in->name, "real", size, SLICE_ALIGN, (int)p->dim[SLOT_Y], NULL);
+        layout_add(a, &s->stage, in->symbol, "real", size, SLICE_ALIGN, (int)p->dim[SLOT_Y], NULL);
     if (in->slot == SLOT_X)
         n = s->xs;
     if (in->slot == SLOT_W)
@@ -56,7 +56,7 @@ static void add_input(struct arena *a, const struct plan *plan, const struct for
     for (int i = 0; i < n; i++) {
         int number = in->slot == SLOT_X ? s->x[i] : path[i];
         int components = in->slot == SLOT_X ? components_x(p, number) : 1;
-        layout_add(a, &s->stage, conv_field(a, in->name, in->slot, number), "real", size, SLICE_ALIGN,
+        layout_add(a, &s->stage, conv_field(a, in->symbol, in->slot, number), "real", size, SLICE_ALIGN,
                    LANES * s->channels * components, owner);
     }
 }
@@ -77,7 +77,7 @@ void conv_layout_stage(struct arena *a, const struct convolution *g, struct gpu_
     layout_pad(a, &s->stage, STAGE_ALIGN);
     for (int i = 0; i < s->zs; i++) {
         const struct path *p = &plan->problem->path[s->z[i]];
-        layout_add(a, &s->lane, arena_printf(a, "%d", p->z), "real", size, size,
+        layout_add(a, &s->lane, arena_printf(a, "s%d", p->z), "real", size, size,
                    s->channels * (2 * p->l3 + 1), NULL);
     }
 }
@@ -95,7 +95,7 @@ static void lay_out_warp(struct arena *a, const struct plan *plan, const struct 
         const struct form_output *f = &k->output[g->demand->output[o]];
         const char *owner = arena_printf(a, "%s, by irreps segment", f->name);
         for (int i = 0; i < s->xs && f->slot == SLOT_X; i++)
-            layout_add(a, &s->edge, conv_field(a, f->name, SLOT_X, s->x[i]), "real", size, SLICE_ALIGN,
+            layout_add(a, &s->edge, conv_field(a, f->symbol, SLOT_X, s->x[i]), "real", size, SLICE_ALIGN,
                        LANES * s->channels * components_x(plan->problem, s->x[i]), owner);
     }
     if (g->g_outputs) {
@@ -122,7 +122,7 @@ static void lay_out_reduce(struct arena *a, const struct plan *plan, const struc
         const struct form_output *f = &k->output[g->demand->output[o]];
         if (f->slot != SLOT_Y)
             continue;
-        layout_add(a, &s->reduce, f->name, "real", element_size(plan), element_size(plan),
+        layout_add(a, &s->reduce, f->symbol, "real", element_size(plan), element_size(plan),
                    (int)plan->problem->dim[SLOT_Y], NULL);
         layout_repeat(&s->reduce, s->groups);
         layout_repeat(&s->reduce, 2 * TEAM_ITEMS);

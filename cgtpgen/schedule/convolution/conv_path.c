@@ -18,13 +18,13 @@ static const char *place(void *context, int operand, int i)
     if (role == ROLE_A)
         return arena_printf(a, "%s[%lld]", name, (long long)(c->w->problem->y.segment[p->y].offset + i));
     if (role == ROLE_W)
-        return arena_printf(a, several ? "%s_v[u]" : "%s_v[0]", name);
+        return arena_printf(a, several ? "%sv[u]" : "%sv[0]", name);
     int segment = role == ROLE_G ? p->z : p->x, n = 2 * (role == ROLE_G ? p->l3 : p->l1) + 1;
     if (!several)
-        return arena_printf(a, "%s%d[%d]", name, segment, i);
+        return arena_printf(a, "%ss%d[%d]", name, segment, i);
     const char *channel = n == 1 ? "u" : arena_printf(a, "u * %d", n);
-    return i ? arena_printf(a, "%s%d[%s + %d]", name, segment, channel, i)
-             : arena_printf(a, "%s%d[%s]", name, segment, channel);
+    return i ? arena_printf(a, "%ss%d[%s + %d]", name, segment, channel, i)
+             : arena_printf(a, "%ss%d[%s]", name, segment, channel);
 }
 
 /* Adds words to a comment, beginning a new line where the current one would be too long. */
@@ -91,13 +91,12 @@ void conv_path(struct conv *c)
     const char *lane = channels > 1 ? arena_printf(w->arena, "lane * %d", channels) : "lane";
     for (int i = 0; i < r->inputs; i++)
         if (r->input[i].role == ROLE_W && recipe_reads(r, i))
-            text_printf(out,
-                        "                real %s_v[%d];\n                cgtp_load<%d>(%s_v, %s + %s);\n",
+            text_printf(out, "                real %sv[%d];\n                cgtp_load<%d>(%sv, %s + %s);\n",
                         r->input[i].name, channels, channels, r->input[i].name,
                         conv_staged(c, r->input[i].source, p->number), lane);
     for (int o = 0; o < r->outputs; o++)
         if (r->output[o].role == ROLE_W)
-            text_printf(out, "                real %s_v[%d];\n", r->output[o].name, channels);
+            text_printf(out, "                real %sv[%d];\n", r->output[o].name, channels);
     if (channels > 1) {
         text_printf(out, "                CGTP_UNROLL\n                for (int u = 0; u < %d; u++) {\n",
                     channels);
@@ -109,8 +108,8 @@ void conv_path(struct conv *c)
     for (int o = 0; o < r->outputs; o++)
         if (r->output[o].role == ROLE_W)
             text_printf(
-                out, "                cgtp_store_stream<%d>(%s, %s_v);\n", channels,
-                plus_offset(w->arena, arena_printf(w->arena, "%s_row", r->output[o].name), p->weight_offset),
+                out, "                cgtp_store_stream<%d>(%s, %sv);\n", channels,
+                plus_offset(w->arena, arena_printf(w->arena, "%sout", r->output[o].name), p->weight_offset),
                 r->output[o].name);
     text_printf(out, "            }\n");
 }

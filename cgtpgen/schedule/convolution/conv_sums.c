@@ -22,11 +22,11 @@ static const char *calls_of(struct source *w, const struct form_output *f, int x
         for (int i = 0; i < q->xs; i++) {
             int64_t moved = at - w->problem->x.segment[x].offset;
             if (q->x[i] == x && moved)
-                text_printf(&calls, "cgtp_gather_rows(sum, l.%s_edges + at %c %lld, %d, l.graph, node);\n",
-                            f->name, moved < 0 ? '-' : '+', (long long)(moved < 0 ? -moved : moved),
+                text_printf(&calls, "cgtp_gather_rows(sum, l.%sedges + at %c %lld, %d, l.graph, node);\n",
+                            f->symbol, moved < 0 ? '-' : '+', (long long)(moved < 0 ? -moved : moved),
                             own(w)->edge_row);
             else if (q->x[i] == x)
-                text_printf(&calls, "cgtp_gather_rows(sum, l.%s_edges + at, %d, l.graph, node);\n", f->name,
+                text_printf(&calls, "cgtp_gather_rows(sum, l.%sedges + at, %d, l.graph, node);\n", f->symbol,
                             own(w)->edge_row);
             at += q->mul * conv_components_x(w, q->x[i]);
         }
@@ -68,7 +68,7 @@ void conv_gather(struct source *w, const struct form_output *f)
     line(o,
          "/* %s: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */",
          f->name);
-    line(o, "CGTP_KERNEL(128, 8) %s_gather_%s(const launch l)", w->form->name, f->name);
+    line(o, "CGTP_KERNEL(128, 8) %s_gather_%s(const launch l)", w->form->name, f->symbol);
     line(o, "{");
     if (blocks == 1) {
         line(o, "const int64_t node = cgtp_block();");
@@ -96,7 +96,7 @@ void conv_gather(struct source *w, const struct form_output *f)
         emit_calls(o, part[i].add);
         line(o, "}");
     }
-    line(o, "cgtp_store<%d>(l.%s + node * %lld + at, sum);", per, f->name, dim);
+    line(o, "cgtp_store<%d>(l.%s + node * %lld + at, sum);", per, f->symbol, dim);
     line(o, "}");
     blank(o);
 }
@@ -109,12 +109,12 @@ void conv_parts_sum(struct source *w, const struct form_output *f)
          "/* %s: the parts of each edge's row, one per path set or warp, added in order; an element per "
          "thread. */",
          f->name);
-    line(o, "CGTP_KERNEL(256, 4) %s_sum_%s(const launch l)", w->form->name, f->name);
+    line(o, "CGTP_KERNEL(256, 4) %s_sum_%s(const launch l)", w->form->name, f->symbol);
     line(o, "{");
     line(o, "const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();");
     line(o, "cgtp_launch_wait();");
     line(o, "if (at < l.graph.items * %lld)", dim);
-    line(o, "l.%s[at] = cgtp_sum_parts<%d, %lld>(l.%s_parts, at);", f->name, own(w)->parts, dim, f->name);
+    line(o, "l.%s[at] = cgtp_sum_parts<%d, %lld>(l.%sparts, at);", f->symbol, own(w)->parts, dim, f->symbol);
     line(o, "}");
     blank(o);
 }

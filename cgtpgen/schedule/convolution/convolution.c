@@ -20,11 +20,11 @@ static void areas(struct areas *all, const struct schedule *s)
         areas_add_counted(all, "real", arena_printf(a, "partial_%s", name), rows, (int64_t)LANES * longest);
     }
     for (int o = 0; o < s->demand->outputs; o++) {
-        const char *output = demand_output(s->demand, o)->name;
+        const char *output = demand_output(s->demand, o)->symbol;
         if (s->route[o].kind == ROUTE_EDGE_BUFFER)
-            areas_add(all, "real", arena_printf(a, "%s_edges", output), INDEX_ITEM, g->edge_row);
+            areas_add(all, "real", arena_printf(a, "%sedges", output), INDEX_ITEM, g->edge_row);
         if (s->route[o].kind == ROUTE_PARTS)
-            areas_add(all, "real", arena_printf(a, "%s_parts", output), INDEX_ITEM,
+            areas_add(all, "real", arena_printf(a, "%sparts", output), INDEX_ITEM,
                       g->parts * s->demand->plan->problem->dim[SLOT_Y]);
     }
 }

@@ -87,9 +87,9 @@ static void areas(struct areas *all, const struct schedule *s)
         enum index_kind rows = plan->problem->spec->index[f->slot];
         bool parts = s->route[o].kind == ROUTE_PARTS;
         if (parts)
-            areas_add_counted(all, "real", arena_printf(all->arena, "%s_parts", f->name),
+            areas_add_counted(all, "real", arena_printf(all->arena, "%sparts", f->symbol),
                               "CGTP_GENERAL_WARPS", dim);
-        const char *error = arena_printf(all->arena, "%s_error", f->name);
+        const char *error = arena_printf(all->arena, "%serror", f->symbol);
         if (s->route[o].compensated && parts)
             areas_add_counted(all, "real", error, "CGTP_GENERAL_WARPS", dim);
         else if (s->route[o].compensated)
@@ -117,14 +117,15 @@ static void device(struct source *w, const struct schedule *s)
 static void launch(struct source *w, const struct schedule *s)
 {
     source_set(w, s);
-    source_step(w, arena_printf(w->arena,
-                                "cgtp_launch(%s_%s, CGTP_GENERAL_WARPS * CGTP_LANES / CGTP_GENERAL_BLOCK,\n"
-                                "                              CGTP_GENERAL_BLOCK, 0, stream, l)",
-                                w->form->name, s->name));
+    source_step(
+        w, arena_printf(w->arena,
+                        "cgtp_launch(code::%s_%s, CGTP_GENERAL_WARPS * CGTP_LANES / CGTP_GENERAL_BLOCK,\n"
+                        "                              CGTP_GENERAL_BLOCK, 0, stream, l)",
+                        w->form->name, s->name));
     for (int o = 0; o < s->demand->outputs; o++)
         if (s->route[o].kind == ROUTE_PARTS)
-            source_step(w, arena_printf(w->arena, "cgtp_launch(%s_sum, %lld, 128, 0, stream, l)",
-                                        demand_output(s->demand, o)->name,
+            source_step(w, arena_printf(w->arena, "cgtp_launch(code::%s_sum_%s, %lld, 128, 0, stream, l)",
+                                        w->form->name, demand_output(s->demand, o)->symbol,
                                         (source_dim(w, demand_output(s->demand, o)->slot) + 127) / 128));
 }
 

@@ -59,7 +59,7 @@ static const char *place(void *context, int operand, int i)
     enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
     const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
     if (role == ROLE_A && !c->f->elementwise)
-        return arena_printf(c->w->arena, input ? "%s[%d]" : "%s_%d", name, i);
+        return arena_printf(c->w->arena, input ? "%s[%d]" : "%sc%d", name, i);
     return element(c, name, role, i);
 }
 
@@ -68,7 +68,7 @@ static const char *parameter_type(struct writer *c, const struct recipe_output *
 {
     bool vector =
         o->role == ROLE_G &&
-        strcmp(o->name, c->w->form->output[o->source < c->w->form->outputs ? o->source : 0].name) != 0;
+        strcmp(o->name, c->w->form->output[o->source < c->w->form->outputs ? o->source : 0].symbol) != 0;
     return vector ? "real *" : row_type(c->w, o->source);
 }
 
@@ -113,7 +113,7 @@ static void emit_function(struct writer *c, const struct product_function *f)
     code_print_item(&p);
     for (int o = 0; o < r->outputs; o++)
         for (int j = 0; j < m->depth && r->output[o].role == ROLE_A && !f->elementwise; j++)
-            text_printf(out, "    real %s_%d = 0;\n", r->output[o].name, j);
+            text_printf(out, "    real %sc%d = 0;\n", r->output[o].name, j);
     text_printf(out, "    for (int u = cgtp_lane(); u < n; u += CGTP_LANES) {\n");
     p.indent = 8;
     code_print_channel(&p);
@@ -122,7 +122,7 @@ static void emit_function(struct writer *c, const struct product_function *f)
         for (int j = 0; j < m->depth && r->output[o].role == ROLE_A && !f->elementwise; j++)
             text_printf(
                 out,
-                "    %s_%d = cgtp_sum_lanes(%s_%d);\n    if (cgtp_lane() == 0)\n        %s[%d] += %s_%d;\n",
+                "    %sc%d = cgtp_sum_lanes(%sc%d);\n    if (cgtp_lane() == 0)\n        %s[%d] += %sc%d;\n",
                 r->output[o].name, j, r->output[o].name, j, r->output[o].name, j, r->output[o].name, j);
     text_printf(out, "    cgtp_sync_warp();\n}\n\n");
 }
@@ -130,13 +130,12 @@ static void emit_function(struct writer *c, const struct product_function *f)
 /* ---- one item ---- */
 
 static void call_product(struct writer *c, int indent, const struct path_plan *e, const struct recipe *r,
-                         const char *suffix, const char *n)
+                         const char *n)
 {
     struct source *w = c->w;
     struct arena *a = w->arena;
     const struct plan *plan = w->plan;
-    const struct product_function *f =
-        product_function_for(c->w->functions, r, arena_printf(a, "_%s%s", w->schedule->name, suffix), e);
+    const struct product_function *f = product_function_for(c->w->functions, r, e);
     const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 4);
     int64_t vector = (int64_t)e->matrix->columns * path_channels_b(e);
     int count = 0, ts = w->demand->variant[w->demand->variant_of[e->path->number]].ts;
@@ -183,14 +182,14 @@ static void emit_path(struct writer *c, int number)
         text_printf(c->out, "    for (int a = 0; a < %d; a++) {\n",
                     e->pairs ? p->mul_x - 1 : path_channels_a(e));
     if (v->tensor)
-        call_product(c, indent, e, v->tensor, "_t", n);
+        call_product(c, indent, e, v->tensor, n);
     const char *d = arena_printf(a, "%d", columns), *m = arena_printf(a, "%d", p->mul_z);
     const char *ld = arena_printf(a, "%lld", (long long)path_weight_rows(e));
     for (int i = 0; i < v->zs; i++) {
         if (v->z[i].w < 0) { /* no weights: sums over the channels */
             const char *argument[] = {
                 d, n, plus_offset(a, "scratch", v->z[i].t * vector),
-                path_address(a, plan, e, ROLE_G, w->form->output[v->z[i].output].name, columns)};
+                path_address(a, plan, e, ROLE_G, w->form->output[v->z[i].output].symbol, columns)};
             emit_call(c->out, indent, "cgtp_ones_z", 4, argument);
             continue;
         }
@@ -199,9 +198,9 @@ static void emit_path(struct writer *c, int number)
             n,
             m,
             ld,
-            path_address(a, plan, e, ROLE_W, w->form->input[v->z[i].w].name, 1),
+            path_address(a, plan, e, ROLE_W, w->form->input[v->z[i].w].symbol, 1),
             plus_offset(a, "scratch", v->z[i].t * vector),
-            path_address(a, plan, e, ROLE_G, w->form->output[v->z[i].output].name, columns)};
+            path_address(a, plan, e, ROLE_G, w->form->output[v->z[i].output].symbol, columns)};
         emit_call(c->out, indent, "cgtp_weights_z", 7, argument);
     }
     for (int i = 0; i < v->ws; i++)
@@ -212,14 +211,14 @@ static void emit_path(struct writer *c, int number)
                 m,
                 ld,
                 plus_offset(a, "scratch", v->w[i].part[part].t * vector),
-                path_address(a, plan, e, ROLE_G, w->form->input[v->w[i].part[part].g].name, columns),
-                path_address(a, plan, e, ROLE_W, w->form->output[v->w[i].output].name, 1)};
+                path_address(a, plan, e, ROLE_G, w->form->input[v->w[i].part[part].g].symbol, columns),
+                path_address(a, plan, e, ROLE_W, w->form->output[v->w[i].output].symbol, 1)};
             emit_call(c->out, indent, "cgtp_weights_w", 7, argument);
         }
     for (int i = 0; i < v->ps; i++) {
         if (v->p[i].w < 0) {
             const char *argument[] = {
-                d, n, path_address(a, plan, e, ROLE_G, w->form->input[v->p[i].g].name, columns),
+                d, n, path_address(a, plan, e, ROLE_G, w->form->input[v->p[i].g].symbol, columns),
                 plus_offset(a, "scratch", (v->ts + i) * vector)};
             emit_call(c->out, indent, "cgtp_ones_p", 4, argument);
             continue;
@@ -228,13 +227,13 @@ static void emit_path(struct writer *c, int number)
                                   n,
                                   m,
                                   ld,
-                                  path_address(a, plan, e, ROLE_W, w->form->input[v->p[i].w].name, 1),
-                                  path_address(a, plan, e, ROLE_G, w->form->input[v->p[i].g].name, columns),
+                                  path_address(a, plan, e, ROLE_W, w->form->input[v->p[i].w].symbol, 1),
+                                  path_address(a, plan, e, ROLE_G, w->form->input[v->p[i].g].symbol, columns),
                                   plus_offset(a, "scratch", (v->ts + i) * vector)};
         emit_call(c->out, indent, "cgtp_weights_p", 7, argument);
     }
     if (v->product)
-        call_product(c, indent, e, v->product, "", n);
+        call_product(c, indent, e, v->product, n);
     if (loop)
         text_printf(c->out, "    }\n");
 }
@@ -248,9 +247,9 @@ static void emit_item(struct writer *c)
                 w->schedule->name, w->schedule->name);
     for (int i = 0; i < w->form->inputs; i++)
         if (d->raw[i] || d->vector[i])
-            text_printf(out, "const real *%s, ", w->form->input[i].name);
+            text_printf(out, "const real *%s, ", w->form->input[i].symbol);
     for (int o = 0; o < d->outputs; o++)
-        text_printf(out, "%s%s, ", row_type(w, w->demand->output[o]), demand_output(w->demand, o)->name);
+        text_printf(out, "%s%s, ", row_type(w, w->demand->output[o]), demand_output(w->demand, o)->symbol);
     text_printf(out, "real *scratch)\n{\n");
     for (int g = 0; g < w->plan->groups; g++)
         for (int i = 0; i < w->plan->group[g].paths; i++)
@@ -262,14 +261,13 @@ static void emit_item(struct writer *c)
 void general_item(struct source *w)
 {
     struct text item = {.arena = w->arena};
-    struct product_functions functions = {.arena = w->arena};
-    w->functions = &functions;
+    product_functions_begin(w->arena, &w->functions);
     struct writer c = {
         .w = w,
         .out = &item,
     };
     emit_item(&c);
-    for (int i = 0; i < functions.n; i++)
-        emit_function(&c, &functions.function[i]);
+    for (int i = w->functions->first; i < w->functions->n; i++)
+        emit_function(&c, &w->functions->function[i]);
     text_put(w->out, text_string(&item), item.n);
 }

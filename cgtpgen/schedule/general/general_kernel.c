@@ -22,14 +22,14 @@ static void emit_row(struct source *w, int indent, int o, const char *at)
     const struct form_output *f = demand_output(w->demand, o);
     long long dim = source_dim(w, f->slot);
     const char *array = w->schedule->route[o].kind == ROUTE_PARTS
-                            ? arena_printf(w->arena, "l.%s_parts", f->name)
-                            : arena_printf(w->arena, "l.%s", f->name);
+                            ? arena_printf(w->arena, "l.%sparts", f->symbol)
+                            : arena_printf(w->arena, "l.%s", f->symbol);
     const char *row = arena_printf(w->arena, "%s + %s * (int64_t)%lld", array, at, dim);
     if (w->schedule->route[o].compensated)
-        text_printf(w->out, "%*sconst cgtp_compensated %s_row = {%s,\n%*sl.%s_error + %s * (int64_t)%lld};\n",
-                    indent, "", f->name, row, indent + 31, "", f->name, at, dim);
+        text_printf(w->out, "%*sconst cgtp_compensated %sout = {%s,\n%*sl.%serror + %s * (int64_t)%lld};\n",
+                    indent, "", f->symbol, row, indent + 31, "", f->symbol, at, dim);
     else
-        text_printf(w->out, "%*sreal *const %s_row = %s;\n", indent, "", f->name, row);
+        text_printf(w->out, "%*sreal *const %sout = %s;\n", indent, "", f->symbol, row);
 }
 
 /* Zeros in the row of an output; where a schedule before has written it, in the blocks of weights that are
@@ -38,7 +38,8 @@ static void emit_zeros(struct source *w, int indent, const struct form_output *f
 {
     int64_t from = 0, to = 0;
     if (!w->schedule->before) {
-        text_printf(w->out, "%*scgtp_zero_row(%s_row, %lld);\n", indent, "", f->name, source_dim(w, f->slot));
+        text_printf(w->out, "%*scgtp_zero_row(%sout, %lld);\n", indent, "", f->symbol,
+                    source_dim(w, f->slot));
         return;
     }
     for (int p = 0; p <= w->problem->paths && f->slot == SLOT_W; p++) {
@@ -49,7 +50,7 @@ static void emit_zeros(struct source *w, int indent, const struct form_output *f
         } else if (left || p == w->problem->paths) {
             if (to > from)
                 text_printf(w->out, "%*scgtp_zero_row(%s, %lld);\n", indent, "",
-                            plus_offset(w->arena, arena_printf(w->arena, "%s_row", f->name), from),
+                            plus_offset(w->arena, arena_printf(w->arena, "%sout", f->symbol), from),
                             (long long)(to - from));
             from = left ? q->weight_offset : to;
             to = left ? from + q->weight_numel : to;
@@ -73,12 +74,13 @@ static void emit_visit(struct source *w, int indent)
         enum index_kind index = source_index(w, in->slot);
         if (!demand_reads(d, i))
             continue;
-        argument[n++] = index == INDEX_SHARED ? arena_printf(w->arena, "l.%s", in->name)
-                                              : arena_printf(w->arena, "l.%s + %s * (int64_t)%lld", in->name,
-                                                             row(w, index), source_dim(w, in->slot));
+        argument[n++] = index == INDEX_SHARED
+                            ? arena_printf(w->arena, "l.%s", in->symbol)
+                            : arena_printf(w->arena, "l.%s + %s * (int64_t)%lld", in->symbol, row(w, index),
+                                           source_dim(w, in->slot));
     }
     for (int o = 0; o < d->outputs; o++)
-        argument[n++] = arena_printf(w->arena, "%s_row", demand_output(d, o)->name);
+        argument[n++] = arena_printf(w->arena, "%sout", demand_output(d, o)->symbol);
     argument[n++] = "scratch";
     emit_call(w->out, indent, arena_printf(w->arena, "item_%s", w->schedule->name), n, argument);
 }
@@ -97,7 +99,7 @@ static void emit_owned(struct source *w, int indent, const char *at, unsigned st
         if (steps & BEGIN)
             emit_zeros(w, indent, f);
         if (steps & FINISH && w->schedule->route[o].compensated)
-            text_printf(w->out, "%*scgtp_finish_row(%s_row, %lld);\n", indent, "", f->name,
+            text_printf(w->out, "%*scgtp_finish_row(%sout, %lld);\n", indent, "", f->symbol,
                         source_dim(w, f->slot));
     }
 }
@@ -165,26 +167,26 @@ static void visit_any(struct source *w, const char *side)
 /* Adds up the partial rows of all warps for output o. */
 static void emit_sum(struct source *w, int o)
 {
-    const char *name = demand_output(w->demand, o)->name;
+    const char *name = demand_output(w->demand, o)->symbol;
     long long dim = source_dim(w, demand_output(w->demand, o)->slot);
     text_printf(w->out,
                 "/* %s: the partial sums of all warps, added in order; a thread per element. */\n"
-                "CGTP_KERNEL(128, 1) %s_sum(const launch l)\n{\n"
+                "CGTP_KERNEL(128, 1) %s_sum_%s(const launch l)\n{\n"
                 "    const int64_t at = cgtp_block() * (int64_t)128 + cgtp_thread();\n"
                 "    if (at >= %lld)\n        return;\n",
-                name, name, dim);
+                demand_output(w->demand, o)->name, w->form->name, name, dim);
     if (w->schedule->route[o].compensated)
         text_printf(
             w->out,
             "    real sum = 0, error = 0;\n    const cgtp_compensated total = {&sum, &error};\n"
             "    for (int64_t part = 0; part < CGTP_GENERAL_WARPS; part++) {\n"
-            "        total[0] += l.%s_parts[part * %lld + at];\n"
-            "        error += l.%s_error[part * %lld + at];\n    }\n    l.%s[at] = sum + error;\n}\n\n",
+            "        total[0] += l.%sparts[part * %lld + at];\n"
+            "        error += l.%serror[part * %lld + at];\n    }\n    l.%s[at] = sum + error;\n}\n\n",
             name, dim, name, dim, name);
     else
         text_printf(w->out,
                     "    real sum = 0;\n    for (int64_t part = 0; part < CGTP_GENERAL_WARPS; part++)\n"
-                    "        sum += l.%s_parts[part * %lld + at];\n    l.%s[at] = sum;\n}\n\n",
+                    "        sum += l.%sparts[part * %lld + at];\n    l.%s[at] = sum;\n}\n\n",
                     name, dim, name);
 }
 

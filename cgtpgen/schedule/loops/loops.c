@@ -50,17 +50,17 @@ static void areas(struct areas *all, const struct schedule *s)
     for (int i = 0; i < d->kernel->form->inputs; i++) {
         const struct form_argument *in = &d->kernel->form->input[i];
         if (l->staging[i] == STAGE_ALL)
-            areas_share(all, "real", arena_printf(all->arena, "%s_t", in->name),
+            areas_share(all, "real", arena_printf(all->arena, "%sturned", in->symbol),
                         problem->spec->index[in->slot], problem->dim[in->slot]);
     }
     for (int o = 0; o < d->outputs; o++) {
         const struct form_output *f = demand_output(d, o);
         bool parts = s->route[o].kind == ROUTE_PARTS;
-        const char *error = arena_printf(all->arena, "%s_error", f->name);
+        const char *error = arena_printf(all->arena, "%serror", f->symbol);
         shared |= parts;
         if (parts)
-            areas_add_counted(all, "real", arena_printf(all->arena, "%s_parts", f->name), "CGTP_SHARED_PARTS",
-                              problem->dim[f->slot]);
+            areas_add_counted(all, "real", arena_printf(all->arena, "%sparts", f->symbol),
+                              "CGTP_SHARED_PARTS", problem->dim[f->slot]);
         if (s->route[o].compensated && parts)
             areas_add_counted(all, "real", error, "CGTP_SHARED_PARTS", problem->dim[f->slot]);
         else if (s->route[o].compensated)
@@ -88,7 +88,7 @@ static void emit_segments(struct source *w)
             used |= (int)w->form->input[i].slot == s && own(w)->staging[i] != STAGE_NONE;
         for (int o = 0; o < w->demand->outputs; o++)
             used |= (int)demand_output(w->demand, o)->slot == s;
-        const char *name = arena_printf(w->arena, "segments_%s", slot_name[s]);
+        const char *name = loops_segments((enum slot)s);
         if (!used || !own(w)->transposed[s] || !source_once(w, name))
             continue;
         const struct irreps *r = slot_irreps(w->problem, (enum slot)s);
@@ -105,17 +105,16 @@ static void emit_segments(struct source *w)
 
 static void device(struct source *w, const struct schedule *s)
 {
-    struct product_functions functions = {.arena = w->arena};
     struct text body = {.arena = w->arena}, *out = w->out;
     source_set(w, s);
-    w->functions = &functions;
+    product_functions_begin(w->arena, &w->functions);
     emit_segments(w);
     w->out = &body;
     loops_item(w);
     loops_pass(w);
     w->out = out;
-    for (int i = 0; i < functions.n; i++)
-        loops_product(out, w->constants, w->mutation, &functions.function[i]);
+    for (int i = w->functions->first; i < w->functions->n; i++)
+        loops_product(out, w->constants, w->mutation, &w->functions->function[i]);
     text_put(out, text_string(&body), body.n);
 }
 
@@ -133,8 +132,9 @@ static void launch_copies(struct source *w)
             w->out,
             "    CGTP_PARALLEL\n    for (int64_t part = 0; part < parts; part++)\n"
             "        for (int64_t r = cgtp_part(%s, part, parts); r < cgtp_part(%s, part + 1, parts); r++)\n"
-            "            cgtp_row_to_components(%d, segments_%s, %s + r * %lld, l.%s_t + r * %lld);\n",
-            n, n, slot_irreps(w->problem, in->slot)->n, slot_name[in->slot], in->name, dim, in->name, dim);
+            "            cgtp_row_to_components(%d, %s, %s + r * %lld, l.%sturned + r * %lld);\n",
+            n, n, slot_irreps(w->problem, in->slot)->n, loops_segments(in->slot), in->symbol, dim, in->symbol,
+            dim);
     }
 }
 
@@ -142,42 +142,42 @@ static void launch_copies(struct source *w)
 static void launch_sum(struct source *w, int o)
 {
     const struct form_output *f = demand_output(w->demand, o);
-    const char *n = f->name;
+    const char *n = f->symbol;
     long long d = source_dim(w, f->slot);
     text_printf(w->out, "    cgtp_zero(%lld, %s);\n", d, n);
     if (w->schedule->route[o].compensated) /* part 0's errors become those of the whole sum */
         text_printf(w->out,
                     "    for (int64_t part = 1; part < CGTP_SHARED_PARTS; part++)\n"
-                    "        cgtp_add(%lld, l.%s_error + part * %lld, l.%s_error);\n"
+                    "        cgtp_add(%lld, l.%serror + part * %lld, l.%serror);\n"
                     "    for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)\n"
-                    "        cgtp_add_compensated(%lld, l.%s_parts + part * %lld, %s, l.%s_error);\n"
-                    "    cgtp_add(%lld, l.%s_error, %s);\n",
+                    "        cgtp_add_compensated(%lld, l.%sparts + part * %lld, %s, l.%serror);\n"
+                    "    cgtp_add(%lld, l.%serror, %s);\n",
                     d, n, d, n, d, n, d, n, n, d, n, n);
     else
         text_printf(w->out,
                     "    for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)\n"
-                    "        cgtp_add(%lld, l.%s_parts + part * %lld, %s);\n",
+                    "        cgtp_add(%lld, l.%sparts + part * %lld, %s);\n",
                     d, n, d, n);
     if (own(w)->transposed[f->slot])
-        text_printf(w->out, "    cgtp_row_from_components(%d, segments_%s, %s, l.scratch_%s);\n",
-                    slot_irreps(w->problem, f->slot)->n, slot_name[f->slot], n, w->schedule->name);
+        text_printf(w->out, "    cgtp_row_from_components(%d, %s, %s, l.scratch_%s);\n",
+                    slot_irreps(w->problem, f->slot)->n, loops_segments(f->slot), n, w->schedule->name);
 }
 
 static void launch(struct source *w, const struct schedule *s)
 {
     source_set(w, s);
     enum index_kind owner = demand_owner(w->demand);
-    const char *n = source_rows(w->plan, owner == INDEX_SHARED ? INDEX_ITEM : owner), *name = s->name;
+    const char *n = source_rows(w->plan, owner == INDEX_SHARED ? INDEX_ITEM : owner);
     bool by_edges = owner == INDEX_RECEIVER && w->spec->sorted, shared = owner == INDEX_SHARED;
     const char *part = by_edges ? "cgtp_part_by_edges(graph->receiver_row, " : "cgtp_part(";
     const char *parts = shared ? "CGTP_SHARED_PARTS" : "parts";
     launch_copies(w);
     text_printf(w->out,
                 "    CGTP_PARALLEL\n    for (int64_t part = 0; part < %s; part++)\n"
-                "        pass_%s(&l, %s%s, part, %s), %s%s, part + 1, %s),\n"
+                "        pass_%d(&l, %s%s, part, %s), %s%s, part + 1, %s),\n"
                 "        %*s %sl.scratch_%s + part * %lld);\n",
-                parts, name, part, n, parts, part, n, parts, (int)strlen(name) + 5, "",
-                shared ? "part, " : "", name, (long long)own(w)->scratch);
+                parts, loops_number(w), part, n, parts, part, n, parts, 6, "", shared ? "part, " : "",
+                s->name, (long long)own(w)->scratch);
     for (int o = 0; o < w->demand->outputs; o++)
         if (s->route[o].kind == ROUTE_PARTS)
             launch_sum(w, o);

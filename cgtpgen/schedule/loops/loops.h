@@ -58,10 +58,16 @@ bool loops_touches(const struct source *, int o);
 /* Decides everything (loops_plan.c). */
 const char *loops_plan(struct arena *, struct schedule *);
 
-/* Writes item_<schedule>(), the work of one item (loops_item.c). */
+/* The current schedule's number in the file: what its functions end in. */
+int loops_number(const struct source *);
+
+/* The array of a slot's segments. */
+const char *loops_segments(enum slot);
+
+/* Writes item_<number>(), the work of one item (loops_item.c). */
 void loops_item(struct source *);
 
-/* Writes pass_<schedule>(), which visits the items of rows and begins and ends rows (loops_pass.c). */
+/* Writes pass_<number>(), which visits the items of rows and begins and ends rows (loops_pass.c). */
 void loops_pass(struct source *);
 
 #endif

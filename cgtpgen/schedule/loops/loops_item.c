@@ -4,12 +4,10 @@
 #include "schedule/path.h"
 
 static void call_product(struct source *w, int indent, const struct path_plan *e, const struct recipe *r,
-                         const char *suffix, const char *n)
+                         const char *n)
 {
     struct arena *a = w->arena;
-    const char *own_suffix =
-        w->kernel->schedules > 1 ? arena_printf(a, "_%s%s", w->schedule->name, suffix) : suffix;
-    const struct product_function *f = product_function_for(w->functions, r, own_suffix, e);
+    const struct product_function *f = product_function_for(w->functions, r, e);
     const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 8);
     int count = 0;
     bool tensor = e->contracted; /* G stands for T or P, dense vectors of n channels */
@@ -98,18 +96,18 @@ static void emit_contractions(struct source *w, int indent, const struct path_pl
     const char *ld = arena_printf(w->arena, "%lld", (long long)path_weight_rows(e));
     for (int i = 0; i < v->zs; i++) {
         const char *t = t_vector(w, e, v->z[i].t);
-        const char *z = address(w, e, ROLE_G, w->form->output[v->z[i].output].name);
+        const char *z = address(w, e, ROLE_G, w->form->output[v->z[i].output].symbol);
         if (v->z[i].w < 0) /* no weights: sums over the channels */
             emit_call(w->out, indent, "cgtp_ones_z", 4, (const char *[]){d, n, t, z});
         else
             emit_call(
                 w->out, indent, "cgtp_weights_z", 7,
-                (const char *[]){d, n, m, ld, address(w, e, ROLE_W, w->form->input[v->z[i].w].name), t, z});
+                (const char *[]){d, n, m, ld, address(w, e, ROLE_W, w->form->input[v->z[i].w].symbol), t, z});
     }
     for (int i = 0; i < v->ws; i++)
         for (int part = 0; part < v->w[i].parts; part++) {
             const char *g = address(w, e, ROLE_G, loops_vector_name(w, v->w[i].part[part].g));
-            const char *gw = address(w, e, ROLE_W, w->form->output[v->w[i].output].name);
+            const char *gw = address(w, e, ROLE_W, w->form->output[v->w[i].output].symbol);
             emit_call(w->out, indent, "cgtp_weights_w", 7,
                       (const char *[]){d, n, m, ld, t_vector(w, e, v->w[i].part[part].t), g, gw});
         }
@@ -120,7 +118,7 @@ static void emit_contractions(struct source *w, int indent, const struct path_pl
         else
             emit_call(
                 w->out, indent, "cgtp_weights_p", 7,
-                (const char *[]){d, n, m, ld, address(w, e, ROLE_W, w->form->input[v->p[i].w].name), g, p});
+                (const char *[]){d, n, m, ld, address(w, e, ROLE_W, w->form->input[v->p[i].w].symbol), g, p});
     }
 }
 
@@ -162,10 +160,10 @@ static void emit_path(struct source *w, int number)
                     (long long)(sums * loops_padded(e->matrix->depth * (int64_t)path_channels_b(e))),
                     plus_offset(w->arena, "scratch", own(w)->sum_at));
     if (v->tensor)
-        call_product(w, indent, e, v->tensor, "_t", n);
+        call_product(w, indent, e, v->tensor, n);
     emit_contractions(w, indent, e, v, n);
     if (v->product)
-        call_product(w, indent, e, v->product, "", n);
+        call_product(w, indent, e, v->product, n);
     if (sums)
         emit_own_sums(w, e, v, n);
     if (loop)
@@ -190,7 +188,7 @@ static void zero_weight_blocks(struct source *w)
             } else if (zero || !p) {
                 if (to > from)
                     text_printf(w->out, "    cgtp_zero(%lld, %s);\n", (long long)(to - from),
-                                plus_offset(w->arena, demand_output(w->demand, o)->name, from));
+                                plus_offset(w->arena, demand_output(w->demand, o)->symbol, from));
                 from = zero ? p->weight_offset : 0;
                 to = zero ? from + p->weight_numel : 0;
             }
@@ -212,19 +210,19 @@ void loops_item(struct source *w)
         }
         text_printf(out, "\n");
     }
-    text_printf(out, " * Names ending in _t are rows in component order. scratch: %lld elements. */\n",
+    text_printf(out, " * Names ending in _turned are rows in component order. scratch: %lld elements. */\n",
                 (long long)own(w)->temporary_at);
-    text_printf(&signature, "static void item_%s(", w->schedule->name);
+    text_printf(&signature, "static void item_%d(", loops_number(w));
     int indent = (int)signature.n;
     for (int i = 0; i < w->form->inputs; i++) {
         if (w->demand->raw[i] || (w->demand->vector[i] && own(w)->staging[i] == STAGE_NONE))
-            text_printf(&signature, "const real *%s,\n%*s", w->form->input[i].name, indent, "");
+            text_printf(&signature, "const real *%s,\n%*s", w->form->input[i].symbol, indent, "");
         if (own(w)->staging[i] != STAGE_NONE)
             text_printf(&signature, "const real *%s,\n%*s", loops_vector_name(w, i), indent, "");
     }
     for (int o = 0; o < w->demand->outputs; o++)
         if (loops_touches(w, o))
-            text_printf(&signature, "real *%s,\n%*s", demand_output(w->demand, o)->name, indent, "");
+            text_printf(&signature, "real *%s,\n%*s", demand_output(w->demand, o)->symbol, indent, "");
     text_printf(out, "%sreal *scratch)\n{\n", signature.s);
     zero_weight_blocks(w);
     if (own(w)->sums)
@@ -241,7 +239,7 @@ void loops_item(struct source *w)
         const struct segment *g = &slot_irreps(w->problem, o->slot)->segment[s->segment];
         text_printf(out,
                     "    for (int j = 0; j < %d; j++)\n        %s[%s] += cgtp_sum(%lld, %s + j * %lld);\n",
-                    s->depth, o->name, a_element(w, o->slot, g, true, "j"), (long long)s->length,
+                    s->depth, o->symbol, a_element(w, o->slot, g, true, "j"), (long long)s->length,
                     plus_offset(w->arena, "scratch", s->at), (long long)s->length);
     }
     text_printf(out, "    (void)scratch;\n}\n\n");

@@ -38,8 +38,8 @@ static bool any_needs_finish(const struct source *w)
 static void emit_row_pointer(struct source *w, int indent, int o, const char *at)
 {
     const struct form_output *out = demand_output(w->demand, o);
-    const char *array = w->schedule->route[o].kind == ROUTE_PARTS ? "_parts" : "";
-    text_printf(w->out, "%*sreal *const %s_row = l->%s%s + %s * %lld;\n", indent, "", out->name, out->name,
+    const char *array = w->schedule->route[o].kind == ROUTE_PARTS ? "parts" : "";
+    text_printf(w->out, "%*sreal *const %sout = l->%s%s + %s * %lld;\n", indent, "", out->symbol, out->symbol,
                 array, at, source_dim(w, out->slot));
 }
 
@@ -47,9 +47,9 @@ static void emit_begin(struct source *w, int indent, int o, const char *at)
 {
     const struct form_output *out = demand_output(w->demand, o);
     long long dim = source_dim(w, out->slot);
-    text_printf(w->out, "%*scgtp_zero(%lld, %s_row);\n", indent, "", dim, out->name);
+    text_printf(w->out, "%*scgtp_zero(%lld, %sout);\n", indent, "", dim, out->symbol);
     if (w->schedule->route[o].compensated)
-        text_printf(w->out, "%*scgtp_zero(%lld, l->%s_error + %s * %lld);\n", indent, "", dim, out->name, at,
+        text_printf(w->out, "%*scgtp_zero(%lld, l->%serror + %s * %lld);\n", indent, "", dim, out->symbol, at,
                     dim);
 }
 
@@ -58,11 +58,11 @@ static void emit_finish(struct source *w, int indent, int o, const char *at)
     const struct form_output *out = demand_output(w->demand, o);
     long long dim = source_dim(w, out->slot);
     if (w->schedule->route[o].compensated)
-        text_printf(w->out, "%*scgtp_add(%lld, l->%s_error + %s * %lld, %s_row);\n", indent, "", dim,
-                    out->name, at, dim, out->name);
+        text_printf(w->out, "%*scgtp_add(%lld, l->%serror + %s * %lld, %sout);\n", indent, "", dim,
+                    out->symbol, at, dim, out->symbol);
     if (own(w)->transposed[out->slot])
-        text_printf(w->out, "%*scgtp_row_from_components(%d, segments_%s, %s_row, %s);\n", indent, "",
-                    slot_irreps(w->problem, out->slot)->n, slot_name[out->slot], out->name,
+        text_printf(w->out, "%*scgtp_row_from_components(%d, %s, %sout, %s);\n", indent, "",
+                    slot_irreps(w->problem, out->slot)->n, loops_segments(out->slot), out->symbol,
                     plus_offset(w->arena, "scratch", own(w)->temporary_at));
 }
 
@@ -92,17 +92,17 @@ static void emit_stage(struct source *w, int indent, int i)
     enum index_kind index = source_index(w, in->slot);
     bool each = index == INDEX_ITEM;
     if (!each)
-        text_printf(w->out, "%*sif (%s_at != %s) {\n%*s%s_at = %s;\n", indent, "", in->name, row(w, index),
-                    indent + 4, "", in->name, row(w, index));
-    text_printf(w->out, "%*scgtp_row_to_components(%d, segments_%s, l->%s + %s * (int64_t)%lld, %s);\n",
-                each ? indent : indent + 4, "", slot_irreps(w->problem, in->slot)->n, slot_name[in->slot],
-                in->name, each ? "e" : arena_printf(w->arena, "%s_at", in->name), source_dim(w, in->slot),
-                plus_offset(w->arena, "scratch", own(w)->staged_at[i]));
+        text_printf(w->out, "%*sif (%sat != %s) {\n%*s%sat = %s;\n", indent, "", in->symbol, row(w, index),
+                    indent + 4, "", in->symbol, row(w, index));
+    text_printf(w->out, "%*scgtp_row_to_components(%d, %s, l->%s + %s * (int64_t)%lld, %s);\n",
+                each ? indent : indent + 4, "", slot_irreps(w->problem, in->slot)->n,
+                loops_segments(in->slot), in->symbol, each ? "e" : arena_printf(w->arena, "%sat", in->symbol),
+                source_dim(w, in->slot), plus_offset(w->arena, "scratch", own(w)->staged_at[i]));
     if (!each)
         text_printf(w->out, "%*s}\n", indent, "");
 }
 
-/* Calls item_<schedule>. */
+/* Calls the function of an item. */
 static void emit_work(struct source *w, int indent)
 {
     const struct demand *d = w->demand;
@@ -115,19 +115,19 @@ static void emit_work(struct source *w, int indent)
                                                : arena_printf(w->arena, " + %s * (int64_t)%lld",
                                                               row(w, index), source_dim(w, in->slot));
         if (d->raw[i] || (d->vector[i] && own(w)->staging[i] == STAGE_NONE))
-            argument[n++] = arena_printf(w->arena, "l->%s%s", in->name, at);
+            argument[n++] = arena_printf(w->arena, "l->%s%s", in->symbol, at);
         if (own(w)->staging[i] == STAGE_ROW)
             argument[n++] = plus_offset(w->arena, "scratch", own(w)->staged_at[i]);
         else if (own(w)->staging[i] == STAGE_ALL)
-            argument[n++] = arena_printf(w->arena, "l->%s_t%s", in->name, at);
+            argument[n++] = arena_printf(w->arena, "l->%sturned%s", in->symbol, at);
     }
     for (int o = 0; o < d->outputs; o++)
         if (loops_touches(w, o))
             argument[n++] = w->schedule->route[o].compensated
                                 ? plus_offset(w->arena, "scratch", own(w)->term_at[o])
-                                : arena_printf(w->arena, "%s_row", demand_output(d, o)->name);
+                                : arena_printf(w->arena, "%sout", demand_output(d, o)->symbol);
     argument[n++] = "scratch";
-    emit_call(w->out, indent, arena_printf(w->arena, "item_%s", w->schedule->name), n, argument);
+    emit_call(w->out, indent, arena_printf(w->arena, "item_%d", loops_number(w)), n, argument);
 }
 
 /* Everything about item e: copies, the item's work, its own rows. `owned` is the variable with the number of
@@ -157,9 +157,9 @@ static void emit_visit(struct source *w, int indent, const char *owned, bool dec
         if (!is_owned(w, o))
             emit_finish(w, indent, o, "e");
         else if (w->schedule->route[o].compensated && loops_touches(w, o))
-            text_printf(w->out, "%*scgtp_add_compensated(%lld, %s, %s_row, l->%s_error + %s * %lld);\n",
-                        indent, "", dim, plus_offset(w->arena, "scratch", own(w)->term_at[o]), out->name,
-                        out->name, owned, dim);
+            text_printf(w->out, "%*scgtp_add_compensated(%lld, %s, %sout, l->%serror + %s * %lld);\n", indent,
+                        "", dim, plus_offset(w->arena, "scratch", own(w)->term_at[o]), out->symbol,
+                        out->symbol, owned, dim);
     }
 }
 
@@ -227,22 +227,22 @@ void loops_pass(struct source *w)
     if (owner == INDEX_SHARED)
         text_printf(w->out,
                     "/* Items begin .. end-1, summed up in row `part` of the partial sums. */\n"
-                    "static void pass_%s(const struct launch *l, int64_t begin, int64_t end, int64_t part,\n"
-                    "                 %*sreal *scratch)\n{\n",
-                    w->schedule->name, (int)strlen(w->schedule->name), "");
+                    "static void pass_%d(const struct launch *l, int64_t begin, int64_t end, int64_t part,\n"
+                    "                   real *scratch)\n{\n",
+                    loops_number(w));
     else
         text_printf(
             w->out,
             "/* Rows begin .. end-1 of %ss. */\n"
-            "static void pass_%s(const struct launch *l, int64_t begin, int64_t end, real *scratch)\n{\n",
-            index_name[owner], w->schedule->name);
+            "static void pass_%d(const struct launch *l, int64_t begin, int64_t end, real *scratch)\n{\n",
+            index_name[owner], loops_number(w));
     if (uses_graph(w))
         text_printf(w->out, "    const %s *const graph = l->graph;\n",
                     w->spec->index64 ? "cgtp_graph64" : "cgtp_graph");
     for (int i = 0; i < w->form->inputs; i++)
         if (own(w)->staging[i] == STAGE_ROW && source_index(w, w->form->input[i].slot) != INDEX_ITEM)
-            text_printf(w->out, "    int64_t %s_at = -1; /* the row that the copy is of */\n",
-                        w->form->input[i].name);
+            text_printf(w->out, "    int64_t %sat = -1; /* the row that the copy is of */\n",
+                        w->form->input[i].symbol);
     if (owner == INDEX_ITEM || owner == INDEX_SHARED)
         visit_items(w);
     else if (owner == INDEX_RECEIVER && w->spec->sorted)

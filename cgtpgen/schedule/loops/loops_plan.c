@@ -20,10 +20,21 @@ struct channel_sum *loops_find_sum(const struct loops *l, int o, int segment)
     return NULL;
 }
 
+int loops_number(const struct source *w)
+{
+    return (int)(w->schedule - w->kernel->schedule);
+}
+
+const char *loops_segments(enum slot slot)
+{
+    static const char *const name[SLOT_COUNT] = {"xsegments", "ysegments", "wsegments", "zsegments"};
+    return name[slot];
+}
+
 const char *loops_vector_name(struct source *w, int i)
 {
-    const char *name = w->form->input[i].name;
-    return own(w)->staging[i] == STAGE_NONE ? name : arena_printf(w->arena, "%s_t", name);
+    const char *name = w->form->input[i].symbol;
+    return own(w)->staging[i] == STAGE_NONE ? name : arena_printf(w->arena, "%sturned", name);
 }
 
 /* Does a way of computing a path write the kernel's output? */

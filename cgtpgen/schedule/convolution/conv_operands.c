@@ -1,0 +1,56 @@
+/* conv_operands.c - the pipelined convolution: what its writers ask of operands and of the plan. */
+#include "schedule/convolution/conv_emit.h"
+
+int conv_operands(const struct source *w, enum slot slot, bool outputs, int *number)
+{
+    int n = 0;
+    for (int o = 0; o < w->demand->outputs && outputs; o++)
+        if (w->form->output[w->demand->output[o]].slot == slot)
+            number[n++] = w->demand->output[o];
+    for (int i = 0; i < w->form->inputs && !outputs; i++)
+        if (w->form->input[i].slot == slot && demand_reads(w->demand, i))
+            number[n++] = i;
+    return n;
+}
+
+bool conv_needs_senders(const struct source *w)
+{
+    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1);
+    return conv_operands(w, SLOT_X, false, number) || (own(w)->b_outputs && !own(w)->edge_buffer);
+}
+
+const char *conv_name(const struct source *w, bool output, int number)
+{
+    return output ? w->form->output[number].symbol : w->form->input[number].symbol;
+}
+
+int conv_components_x(const struct source *w, int x)
+{
+    return 2 * w->problem->x.segment[x].ir.l + 1;
+}
+
+const char *conv_staged(const struct conv *c, int input, int number)
+{
+    const struct form_argument *in = &c->w->form->input[input];
+    return arena_printf(c->w->arena, "at.%s", conv_field(c->w->arena, in->symbol, in->slot, number));
+}
+
+const char *conv_x_out(const struct conv *c)
+{
+    int64_t at = c->s->edge_at;
+    bool same = true;
+    for (int i = 0; i < c->s->xs; i++) {
+        same &= at == c->w->problem->x.segment[c->s->x[i]].offset;
+        at += (int64_t)c->s->mul * conv_components_x(c->w, c->s->x[i]);
+    }
+    return own(c->w)->edge_buffer && !same ? "edge" : "x";
+}
+
+/* Queues of tiles: warp groups share those of a path set, otherwise each channel block has its own. */
+int conv_queues(const struct convolution *g)
+{
+    int n = 0;
+    for (int s = 0; s < g->segments; s++)
+        n += g->exchange ? 1 : g->segment[s].groups;
+    return n;
+}
