@@ -107,6 +107,39 @@ template <int n> CGTP_DEVICE void cgtp_add_partial(real *r, const real *row)
         r[i] += cgtp_read_other(row + i * CGTP_LANES);
 }
 
+/* A warp's partial rows, one per tile: `length` numbers from number `first` of the path set's on, and flags. */
+struct cgtp_partials {
+    unsigned *flag;
+    real *sums;
+    int length;
+    int64_t first;
+};
+
+/* The end of a receiver. Where it begins in an earlier tile, spills its sums for that tile's warp: true. Where it
+ * has edges in the tiles after, adds their sums, in order. blocks: channel blocks, each with rows of its own. */
+template <int blocks, typename Tiles, typename Graph, typename Node, int... n>
+CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cgtp_tile &tile, Node node, int count,
+                                const cgtp_partials &partial, int lane, real (&...sums)[n])
+{
+    if (tile.continued && node == tile.node) {
+        const int64_t row = partial.first + tile.number * blocks;
+        real *to = partial.sums + row * partial.length + lane;
+        ((cgtp_spill_partial<n>(to, sums), to += n * CGTP_LANES), ...);
+        cgtp_signal(partial.flag + row);
+        return true;
+    }
+    if (cgtp_row_end(tile, node) > count) {
+        CGTP_LOOP
+        for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
+            const int64_t row = partial.first + t * blocks;
+            cgtp_wait(partial.flag + row);
+            const real *from = partial.sums + row * partial.length + lane;
+            ((cgtp_add_partial<n>(sums, from), from += n * CGTP_LANES), ...);
+        }
+    }
+    return false;
+}
+
 /* ---- sums over the warps of a group, over the edges of a node ---- */
 
 /* Vectors of `dim` numbers, one from each warp of a group and item: sums over the group, in the order of its

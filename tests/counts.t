@@ -54,10 +54,9 @@ def count_text(text):
         match = COUNTED.fullmatch(statement.replace('CGTP_UNROLL ', ''))
         if not match or '(' in statement or ')' in statement or statement.startswith('real '):
             continue
-        declared = statement.split(', ') if statement.startswith('const real ') else [statement]
-        for one in declared:
+        for one in statement.split(', '):
             count = add(count, count_sum(one.split('= ', 1)[1]))
-        count[2] += match.group(2) == '+='
+        count[2] += statement.count(' += ')
     return count
 
 
@@ -75,7 +74,7 @@ def check_block(where, comment, text, loop, wrong):
     """The block's printed numbers: (channel, item). The loop over channels begins with `loop`; where there is none,
     only the sum of both can be told."""
     comment = ' '.join(comment.replace('\n *', ' ').split())
-    comment = re.sub(r' \* (?=sqrt|\d+ (?:fma|mul|add|neg))', ' ', comment)
+    comment = re.sub(r' \* (?=K\d|\{|\d+ (?:fma|mul|add|neg))', ' ', comment)
     channel, item = printed(comment, 'channel'), printed(comment, 'item')
     at = text.find(loop)
     if at >= 0:

@@ -6,6 +6,7 @@
 #include "emit/backend.h"
 #include "emit/emit.h"
 #include "schedule/evaluations.h"
+#include "util/out.h"
 
 static void emit_launch_struct(struct source *w)
 {
@@ -40,17 +41,18 @@ static void emit_workspace(struct source *w)
 static void emit_launcher(struct source *w)
 {
     const char *items = w->graph ? "graph" : "items";
-    emit_prototype(w->out, w->plan, w->form);
+    emit_prototype(w->out, w->plan, w->form, "");
     text_printf(w->out, "\n{\n");
     emit_checks(w->out, w->plan, w->kernel);
-    text_printf(w->out, "    struct launch l = {.%s = %s", items, items);
+    struct out out = {.text = w->out, .depth = 1};
+    struct text list = {.arena = w->arena};
     for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
         const char *name =
             i < w->form->inputs ? w->form->input[i].symbol : w->form->output[i - w->form->inputs].symbol;
-        text_printf(w->out, ", .%s = %s", name, name);
+        text_printf(&list, ", .%s = %s", name, name);
     }
+    line(&out, "struct launch l = {.%s = %s%s};", items, items, text_string(&list));
     text_printf(w->out,
-                "};\n"
                 "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n"
                 "    if (!workspace || workspace_bytes < layout(%s, 1, NULL, NULL))\n"
                 "        return CGTP_WORKSPACE;\n"

@@ -112,8 +112,7 @@ static void emit_cuda_checks(struct source *w)
 static void emit_launcher(struct source *w)
 {
     const char *items = w->graph ? "graph" : "items";
-    text_printf(w->out, "extern \"C\" ");
-    emit_prototype(w->out, w->plan, w->form);
+    emit_prototype(w->out, w->plan, w->form, "extern \"C\" ");
     text_printf(w->out, "\n{\n");
     emit_cuda_checks(w);
     struct text list = {.arena = w->arena};

@@ -11,8 +11,9 @@ const char *emit_digest(struct arena *, const struct plan *);
 /* The banner that opens every file: what it is, the digest, the spec as understood. */
 void emit_banner(struct text *, const struct plan *, const char *what);
 
-/* cgtp_status NAME_kernel(graph or items, inputs, outputs, workspace, stream), without a semicolon. */
-void emit_prototype(struct text *, const struct plan *, const struct kernel_form *);
+/* cgtp_status NAME_kernel(graph or items, inputs, outputs, workspace, stream), without a semicolon, after
+ * `linkage`. */
+void emit_prototype(struct text *, const struct plan *, const struct kernel_form *, const char *linkage);
 
 /* size_t NAME_kernel_workspace(graph or items), without a semicolon. */
 void emit_workspace_prototype(struct text *, const struct plan *, const struct kernel_form *);

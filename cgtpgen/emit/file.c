@@ -38,7 +38,7 @@ void emit_lay_out(struct source *w)
         const struct area *area = &all.area[i];
         text_printf(w->out,
                     "    if (l)\n        l->%s = (%s *)(base + at);\n"
-                    "    at += cgtp_round_up((size_t)%s * %lld * sizeof(%s));\n",
+                    "    at += cgtp_round_up((size_t)%s\n                        * %lld * sizeof(%s));\n",
                     area->name, area->type, area->count ? area->count : source_rows(w->plan, area->rows),
                     (long long)area->each, area->type);
     }

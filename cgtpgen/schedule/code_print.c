@@ -1,13 +1,14 @@
 /* code_print.c - see code_print.h. */
 #include "schedule/code_print.h"
 
+#include <stdint.h>
 #include <string.h>
 
-enum { WIDTH = 100 };
+enum { WIDTH = 110 };
 
 /* ---- constants ---- */
 
-static const char *constant_name(struct constants *all, struct surd s)
+const char *constant_name(struct constants *all, struct surd s)
 {
     struct text t = {.arena = all->arena};
     int i = 0;
@@ -30,16 +31,23 @@ void constants_print(struct text *out, const struct constants *all, const struct
     bool is_float = plan->problem->spec->precision == PRECISION_FLOAT32;
     struct constants *names = NEW(all->arena, struct constants);
     *names = *all;
+    struct text line = {.arena = all->arena};
     for (int i = 0; i < all->n; i++) {
         struct surd s = all->value[i];
-        text_printf(out, "%s real %s = ", qualifier, constant_name(names, s));
-        hex_print(out, is_float ? (double)surd_float(s) : surd_double(s), is_float);
-        text_printf(out, "; /* ");
-        surd_print(out, s);
-        text_printf(out, " */\n");
+        struct text one = {.arena = all->arena};
+        text_printf(&one, "%s = ", constant_name(names, s));
+        hex_print(&one, is_float ? (double)surd_float(s) : surd_double(s), is_float);
+        text_printf(&one, " /* ");
+        surd_print(&one, s);
+        text_printf(&one, " */");
+        if (line.n && line.n + one.n + 3 > WIDTH) {
+            text_printf(out, "%s;\n", line.s);
+            line.n = 0;
+        }
+        text_printf(&line, line.n ? ", %s" : "%s real %s", line.n ? one.s : qualifier, one.s);
     }
     if (all->n)
-        text_printf(out, "\n");
+        text_printf(out, "%s;\n\n", line.s);
 }
 
 /* ---- names ---- */
@@ -119,12 +127,19 @@ void code_printer_begin(struct code_printer *p)
 struct sum {
     struct text *out;
     int indent, terms;
-    size_t line; /* where the current line began */
+    size_t width, line; /* of lines; where the current one began */
+};
+
+/* What stands together on one line: `const real a = .., b = ..;`, `x[0] = .., x[1] = ..;`. */
+struct declarations {
+    const struct code_printer *p;
+    struct text line; /* without an indent; empty: none */
+    bool results;     /* what stands there, or constants */
 };
 
 static void add_term(struct sum *s, bool negative, const char *term)
 {
-    if (s->terms && s->out->n - s->line + strlen(term) + 4 > WIDTH) {
+    if (s->terms && s->out->n - s->line + strlen(term) + 4 > s->width) {
         text_printf(s->out, "\n");
         s->line = s->out->n;
         text_printf(s->out, "%*s", s->indent + 3, "");
@@ -165,13 +180,31 @@ static void print_value(const struct code_printer *p, struct sum *s, int value, 
     add_term(s, sign < 0, term);
 }
 
-/* lhs = value, of a node that has a name: what it is made of. */
-static void print_statement(const struct code_printer *p, const char *lhs, int value, bool whole)
+static void flush(struct declarations *d)
 {
-    struct sum s = {p->out, p->indent, 0, p->out->n};
-    text_printf(p->out, "%*s%s", p->indent, "", lhs);
+    if (d->line.n)
+        text_printf(d->p->out, "%*s%s;\n", d->p->indent, "", d->line.s);
+    d->line.n = 0;
+}
+
+/* Adds `name = value` to the line, or begins another. */
+static void declare(struct declarations *d, bool results, const char *words, const char *declaration)
+{
+    if (d->line.n &&
+        (results != d->results || (size_t)d->p->indent + d->line.n + strlen(declaration) + 3 > (size_t)WIDTH))
+        flush(d);
+    text_printf(&d->line, "%s%s", d->line.n ? ", " : words, declaration);
+    d->results = results;
+}
+
+/* lhs = value, of a node that has a name (whole: what it is made of), in lines of so many columns. */
+static void print_assignment(const struct code_printer *p, struct text *out, size_t width, const char *lhs,
+                             int value, bool whole)
+{
+    struct sum s = {out, p->indent, 0, width, out->n};
+    text_printf(out, "%s", lhs);
     if (!value) {
-        text_printf(p->out, " 0;\n");
+        text_printf(out, " 0");
         return;
     }
     const char *name = p->name[code_number(value)];
@@ -179,72 +212,98 @@ static void print_statement(const struct code_printer *p, const char *lhs, int v
         p->name[code_number(value)] = NULL;
     print_value(p, &s, value, 1);
     p->name[code_number(value)] = name;
+}
+
+/* In one line with those before, or in lines of its own. */
+static void print_result(struct declarations *d, const struct code_result *r)
+{
+    const struct code_printer *p = d->p;
+    struct text one = {.arena = p->out->arena};
+    const char *place = p->place(p->context, p->code->recipe->inputs + r->output, r->component);
+    const char *lhs = arena_printf(one.arena, "%s %s", place, r->adds ? "+=" : "=");
+    print_assignment(p, &one, SIZE_MAX, lhs, r->value, false);
+    if (one.n + (size_t)p->indent < (size_t)WIDTH) {
+        declare(d, true, "", text_string(&one));
+        return;
+    }
+    flush(d);
+    print_assignment(p, p->out, WIDTH - 1, arena_printf(one.arena, "%*s%s", p->indent, "", lhs), r->value,
+                     false);
     text_printf(p->out, ";\n");
 }
 
-static void print_result(const struct code_printer *p, const struct code_result *r)
-{
-    const char *place = p->place(p->context, p->code->recipe->inputs + r->output, r->component);
-    print_statement(p, arena_printf(p->out->arena, "%s %s", place, r->adds ? "+=" : "="), r->value, false);
-}
-
-/* The local constants of inputs. */
-static void print_loads(const struct code_printer *p, bool item)
+/* The components of an input that are loaded into local constants, in order; returns their number. */
+static int loaded(const struct code_printer *p, int in, bool item, int *node)
 {
     const struct code *c = p->code;
-    for (int in = 0; in < c->recipe->inputs; in++) {
-        struct text line = {.arena = p->out->arena};
-        int *node = NEW_ARRAY(line.arena, int, c->nodes + 1), n = 0;
-        for (int i = 0; i < c->nodes && !(p->in_place && p->in_place[in]); i++)
-            if (c->node[i].op == CODE_LOAD && c->node[i].a == in && c->node[i].uses &&
-                c->node[i].item == item)
-                node[n++] = i;
-        for (int i = 1; i < n; i++) /* by component; mostly they are */
-            for (int j = i; j > 0 && c->node[node[j - 1]].b > c->node[node[j]].b; j--) {
-                int t = node[j];
-                node[j] = node[j - 1];
-                node[j - 1] = t;
-            }
-        for (int i = 0; i < n; i++) {
-            const char *load = arena_printf(line.arena, "%s = %s", p->name[node[i]],
-                                            p->place(p->context, in, c->node[node[i]].b));
-            if (line.n && line.n + strlen(load) + 14 + (size_t)p->indent > WIDTH) {
-                text_printf(p->out, "%*sconst real %s;\n", p->indent, "", line.s);
-                line.n = 0;
-            }
-            text_printf(&line, "%s%s", line.n ? ", " : "", load);
-        }
-        if (line.n)
-            text_printf(p->out, "%*sconst real %s;\n", p->indent, "", line.s);
+    int n = 0;
+    for (int i = 0; i < c->nodes && !(p->in_place && p->in_place[in]); i++) {
+        if (c->node[i].op != CODE_LOAD || c->node[i].a != in || !c->node[i].uses || c->node[i].item != item)
+            continue;
+        int j = n++; /* by component; mostly they are */
+        for (; j > 0 && c->node[node[j - 1]].b > c->node[i].b; j--)
+            node[j] = node[j - 1];
+        node[j] = i;
     }
+    return n;
 }
 
-static void print_named(const struct code_printer *p, int number, bool item)
+static void print_loads(struct declarations *d, bool item)
 {
+    const struct code_printer *p = d->p;
+    int *node = NEW_ARRAY(p->out->arena, int, p->code->nodes + 1);
+    const struct recipe *r = p->code->recipe;
+    for (int weights = 1; weights >= 0; weights--) /* first, as they may come from farther away */
+        for (int in = 0; in < r->inputs; in++)
+            for (int i = 0, n = (r->input[in].role == ROLE_W) == weights ? loaded(p, in, item, node) : 0;
+                 i < n; i++)
+                declare(d, false, "const real ",
+                        arena_printf(p->out->arena, "%s = %s", p->name[node[i]],
+                                     p->place(p->context, in, p->code->node[node[i]].b)));
+}
+
+static void print_named(struct declarations *d, int number, bool item)
+{
+    const struct code_printer *p = d->p;
     const struct code_node *n = &p->code->node[number];
-    if (p->name[number] && !is_leaf(n) && n->item == item)
-        print_statement(p, arena_printf(p->out->arena, "const real %s =", p->name[number]), number + 1, true);
+    if (!p->name[number] || is_leaf(n) || n->item != item)
+        return;
+    struct text one = {.arena = p->out->arena};
+    print_assignment(p, &one, SIZE_MAX, arena_printf(one.arena, "%s =", p->name[number]), number + 1, true);
+    size_t room = (size_t)WIDTH - (size_t)p->indent - strlen("const real ;");
+    if (one.n <= room) {
+        declare(d, false, "const real ", text_string(&one));
+        return;
+    }
+    flush(d);
+    print_assignment(p, p->out, WIDTH - 1,
+                     arena_printf(one.arena, "%*sconst real %s =", p->indent, "", p->name[number]),
+                     number + 1, true);
+    text_printf(p->out, ";\n");
 }
 
 void code_print_item(const struct code_printer *p)
 {
-    print_loads(p, true);
+    struct declarations d = {.p = p, .line = {.arena = p->out->arena}};
+    print_loads(&d, true);
     for (int i = 0; i < p->code->nodes; i++)
-        print_named(p, i, true);
+        print_named(&d, i, true);
+    flush(&d);
 }
 
 void code_print_channel(const struct code_printer *p)
 {
     const struct code *c = p->code;
+    struct declarations d = {.p = p, .line = {.arena = p->out->arena}};
     int result = 0;
-    print_loads(p, false);
-    for (int i = 0; i < c->nodes; i++) {
-        for (; result < c->results && c->result[result].before <= i; result++)
-            print_result(p, &c->result[result]);
-        print_named(p, i, false);
+    print_loads(&d, false);
+    for (int i = 0; i <= c->nodes; i++) {
+        for (; result < c->results && (i == c->nodes || c->result[result].before <= i); result++)
+            print_result(&d, &c->result[result]);
+        if (i < c->nodes)
+            print_named(&d, i, false);
     }
-    for (; result < c->results; result++)
-        print_result(p, &c->result[result]);
+    flush(&d);
 }
 
 /* ---- counts ---- */

@@ -16,7 +16,10 @@ struct constants {
     struct surd *value;
 };
 
-/* A line for each; qualifier: "static const". */
+/* The name of one, which is added where it is new. */
+const char *constant_name(struct constants *, struct surd);
+
+/* Their definitions; qualifier: "static const". */
 void constants_print(struct text *, const struct constants *, const struct plan *, const char *qualifier);
 
 struct code_printer {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMNS = 100, INDENT = 4 };
+enum { COLUMNS = 110, INDENT = 4 };
 
 static bool begins(const char *s, const char *word)
 {

@@ -199,11 +199,11 @@ static void emit_edge_sums(struct conv *c)
         if (f->slot == SLOT_X)
             emit_x_arrays(c, f->symbol, " = {0}");
         if (f->slot == SLOT_W)
-            line(c->o, "real *const %sout = l.%s + edge * %lld%s + lane * %d;", f->symbol, f->symbol,
+            line(c->o, "real *const %sout = l.%s + edge * %lld%s + %s;", f->symbol, f->symbol,
                  (long long)w->problem->dim[SLOT_W],
                  c->s->groups > 1 ? arena_printf(w->arena, " + channel_block * %d", LANES * c->s->channels)
                                   : "",
-                 c->s->channels);
+                 c->s->channels > 1 ? arena_printf(w->arena, "lane * %d", c->s->channels) : "lane");
     }
 }
 
@@ -217,6 +217,7 @@ void conv_edges(struct conv *c)
         line(c->o, "const int64_t edge = first + done;");
     emit_edge_inputs(c);
     emit_edge_sums(c);
+    conv_weights(c);
     for (int i = 0; i < c->s->paths; i++) {
         c->path = &w->problem->path[c->s->path[i]];
         conv_path(c);

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { FACTORS_WIDTH = 100 };
+
 /* ---- tables ---- */
 
 /* struct set_N_what: blocks of the rows of an operand. offset: of block i in the rows. */
@@ -33,56 +35,29 @@ static const struct surd *column_of(const struct conv *c, int i)
     return NULL;
 }
 
-static void print_factors(const struct conv *c, int i, bool is_float, struct text *values)
-{
-    const struct surd *column = column_of(c, i);
-    for (int k = 0; k < 2 * c->w->problem->path[c->s->z[i]].l3 + 1; k++) {
-        double value = 1;
-        if (column && column[k].sign)
-            value = is_float ? (double)surd_float(column[k]) : surd_double(column[k]);
-        if (value == 1)
-            text_printf(values, "1");
-        else
-            hex_print(values, value, is_float);
-        text_printf(values, ", ");
-    }
-}
-
-/* The same as roots: once, where they are equal. */
-static void print_exact(const struct conv *c, int i, struct text *out)
-{
-    const struct surd *column = column_of(c, i);
-    int n = 2 * c->w->problem->path[c->s->z[i]].l3 + 1;
-    bool same = true;
-    for (int k = 1; k < n && column; k++)
-        same &= surd_equal(column[k], column[0]);
-    for (int k = 0; k < (same ? 1 : n) && column; k++) {
-        text_printf(out, k ? ", " : ": ");
-        if (column[k].sign)
-            surd_print(out, column[k]);
-        else
-            text_printf(out, "1");
-    }
-}
-
-/* The factors of slot z's components: those that matrices leave out. */
+/* The factors of slot z's components, by path: those that matrices leave out. */
 static void emit_factors(struct conv *c)
 {
     struct source *w = c->w;
-    bool is_float = kernel_compute(w->kernel->kernel) == PRECISION_FLOAT32;
+    struct text all = {.arena = w->arena};
     line(c->o, "static constexpr real factor[] = {");
     for (int i = 0; i < c->s->zs; i++) {
-        struct text values = {.arena = w->arena}, names = {.arena = w->arena};
-        int first = i; /* paths that are alike, but for the number of components, stand in one line */
-        for (; i < c->s->zs && (i == first || (!column_of(c, i) && !column_of(c, first))) && names.n < 30;
-             i++) {
-            text_printf(&names, "%sz%d", i > first ? ", " : "", w->problem->path[c->s->z[i]].z);
-            print_factors(c, i, is_float, &values);
+        const struct path *p = &w->problem->path[c->s->z[i]];
+        const struct surd *column = column_of(c, i);
+        struct text one = {.arena = w->arena};
+        text_printf(&one, "/* z%d */", p->z);
+        for (int k = 0; k < 2 * p->l3 + 1; k++)
+            text_printf(&one, " %s,",
+                        !column || !column[k].sign || surd_double(column[k]) == 1
+                            ? "1"
+                            : constant_name(w->constants, column[k]));
+        if (all.n && all.n + one.n > FACTORS_WIDTH) {
+            line(c->o, "%s", text_string(&all));
+            all.n = 0;
         }
-        i--;
-        print_exact(c, first, &names);
-        line(c->o, "%s/* %s */", text_string(&values), text_string(&names));
+        text_printf(&all, "%s%s", all.n ? " " : "", one.s);
     }
+    line(c->o, "%s", text_string(&all));
     line(c->o, "};");
 }
 
@@ -218,30 +193,14 @@ static void emit_receiver_end(struct conv *c)
     struct out *o = c->o;
     const char *pass = own(w)->name;
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_G, true, output);
-    int length = lane_elements(c);
-    const char *each = c->s->groups > 1 ? arena_printf(w->arena, " * %d + channel_block", c->s->groups) : "";
-    line(o, "if (tile.continued && node == tile.node) {");
-    line(o, "/* the receiver begins in an earlier tile, whose warp adds these sums */");
-    line(o, "const int64_t row = partial_row + tile.number%s;", each);
+    struct text sums = {.arena = w->arena};
     for (int i = 0; i < n; i++)
-        line(o, "cgtp_spill_partial<%d>(l.partial_%s + row * PARTIAL_%s + %slane, %s);", length, pass, pass,
-             i ? arena_printf(w->arena, "%d * CGTP_LANES + ", i * length) : "",
-             conv_name(w, true, output[i]));
-    line(o, "cgtp_signal(l.flag_%s + row);", pass);
+        text_printf(&sums, ", %s", conv_name(w, true, output[i]));
+    line(o,
+         "if (cgtp_hand_over<%d>(tiles, graph, tile, node, count, {l.flag_%s, l.partial_%s, PARTIAL_%s, "
+         "partial_row%s}, lane%s))",
+         c->s->groups, pass, pass, pass, c->s->groups > 1 ? " + channel_block" : "", text_string(&sums));
     line(o, "continue;");
-    line(o, "}");
-    line(o, "if (cgtp_row_end(tile, node) > count) {");
-    line(o, "/* it has edges in the tiles after: adds their sums, in order */");
-    line(o, "CGTP_LOOP");
-    line(o, "for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {");
-    line(o, "const int64_t row = partial_row + t%s;", each);
-    line(o, "cgtp_wait(l.flag_%s + row);", pass);
-    for (int i = 0; i < n; i++)
-        line(o, "cgtp_add_partial<%d>(%s, l.partial_%s + row * PARTIAL_%s + %slane);", length,
-             conv_name(w, true, output[i]), pass, pass,
-             i ? arena_printf(w->arena, "%d * CGTP_LANES + ", i * length) : "");
-    line(o, "}");
-    line(o, "}");
     if (own(w)->b_outputs)
         line(o, "cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */");
     for (int i = 0; i < n; i++) {

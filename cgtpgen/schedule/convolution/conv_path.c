@@ -19,6 +19,8 @@ static const char *place(void *context, int operand, int i)
         const struct operand_block *y = operand_block_of(conv_array(c->w, SLOT_Y), p);
         return arena_printf(a, "%s[%lld]", name, (long long)(y->offset + i * y->component));
     }
+    if (role == ROLE_W && input && !several)
+        return arena_printf(a, "%s[lane]", conv_staged(c, r->input[operand].source, p->number));
     if (role == ROLE_W)
         return arena_printf(a, several ? "%sv[u]" : "%sv[0]", name);
     int segment = role == ROLE_G ? p->z : p->x, n = 2 * (role == ROLE_G ? p->l3 : p->l1) + 1;
@@ -32,7 +34,7 @@ static const char *place(void *context, int operand, int i)
 /* Adds words to a comment, beginning a new line where the current one would be too long. */
 static void comment_add(struct text *out, size_t *line, const char *words)
 {
-    if (out->n - *line + strlen(words) > 108) {
+    if (out->n - *line + strlen(words) > 106) {
         text_printf(out, "\n");
         *line = out->n;
         text_printf(out, "               *");
@@ -51,22 +53,54 @@ static void emit_comment(struct conv *c)
     source_path_line(&words, w->plan, c->path);
     text_printf(&words, ";");
     comment_add(out, &line, text_string(&words));
-    if (m->column)
-        comment_add(out, &line, "a C[i,j,k] = column[k] * form, column =");
-    for (int k = 0, next; m->column && k < m->columns; k = next) {
+    bool ones = true;
+    for (int k = 0; k < m->columns && m->column; k++)
+        ones &= surd_double(m->column[k]) == 1;
+    comment_add(out, &line, ones ? "a C[i,j,k] = form;" : "a C[i,j,k] = form *");
+    for (int k = 0, next; !ones && k < m->columns; k = next) {
         for (next = k; next < m->columns && surd_equal(m->column[next], m->column[k]);)
             next++;
-        words = (struct text){.arena = w->arena};
-        surd_print(&words, m->column[k]);
-        if (next - k > 1)
-            text_printf(&words, " x%d", next - k);
-        text_printf(&words, next < m->columns ? "," : ";");
-        comment_add(out, &line, text_string(&words));
+        const char *name = !m->column[k].sign               ? "0"
+                           : surd_double(m->column[k]) == 1 ? "1"
+                                                            : constant_name(w->constants, m->column[k]);
+        comment_add(out, &line,
+                    arena_printf(w->arena, next - k > 1 ? "%s%s x%d%s" : "%s%s%.0d%s", k ? "" : "{", name,
+                                 next - k > 1 ? next - k : 0, next < m->columns ? "," : "}[k];"));
     }
     words = (struct text){.arena = w->arena};
     code_print_counts(&words, own(w)->code[c->path->number]);
     comment_add(out, &line, text_string(&words));
     text_printf(out, " */\n");
+}
+
+/* Is the recipe's input a weight per channel, several of which come by one load? */
+static bool loads_weights(const struct conv *c, const struct recipe *r, int i)
+{
+    return c->s->channels > 1 && r->input[i].role == ROLE_W && recipe_reads(r, i);
+}
+
+/* Adds name_v[channels] to the list, once. */
+static void add_array(const struct conv *c, struct text *list, const char *name)
+{
+    const char *array = arena_printf(c->w->arena, "%s %sv[%d]", list->n ? "," : "", name, c->s->channels);
+    if (!list->n || !strstr(list->s, array + (*array == ',')))
+        text_printf(list, "%s", array);
+}
+
+void conv_weights(struct conv *c)
+{
+    struct text list = {.arena = c->w->arena};
+    for (int k = 0; k < c->s->paths; k++) {
+        const struct recipe *r = own(c->w)->code[c->s->path[k]]->recipe;
+        for (int i = 0; i < r->inputs; i++)
+            if (loads_weights(c, r, i))
+                add_array(c, &list, r->input[i].name);
+        for (int o = 0; o < r->outputs; o++)
+            if (r->output[o].role == ROLE_W)
+                add_array(c, &list, r->output[o].name);
+    }
+    if (list.n)
+        line(c->o, "real%s; /* of the path at hand */", list.s);
 }
 
 void conv_path(struct conv *c)
@@ -90,18 +124,12 @@ void conv_path(struct conv *c)
     emit_comment(c);
     code_printer_begin(&printer);
     code_print_item(&printer);
-    const char *lane = channels > 1 ? arena_printf(w->arena, "lane * %d", channels) : "lane";
     for (int i = 0; i < r->inputs; i++)
-        if (r->input[i].role == ROLE_W && recipe_reads(r, i))
-            text_printf(out, "                real %sv[%d];\n                cgtp_load<%d>(%sv, %s + %s);\n",
-                        r->input[i].name, channels, channels, r->input[i].name,
-                        conv_staged(c, r->input[i].source, p->number), lane);
-    for (int o = 0; o < r->outputs; o++)
-        if (r->output[o].role == ROLE_W)
-            text_printf(out, "                real %sv[%d];\n", r->output[o].name, channels);
+        if (loads_weights(c, r, i))
+            text_printf(out, "                cgtp_load_lane(%sv, %s, lane);\n", r->input[i].name,
+                        conv_staged(c, r->input[i].source, p->number));
     if (channels > 1) {
-        text_printf(out, "                CGTP_UNROLL\n                for (int u = 0; u < %d; u++) {\n",
-                    channels);
+        text_printf(out, "                CGTP_UNROLL for (int u = 0; u < %d; u++) {\n", channels);
         printer.indent += 4;
     }
     code_print_channel(&printer);

@@ -97,7 +97,7 @@ static void emit_function(struct writer *c, const struct product_function *f)
                              .context = c};
     text_printf(out, "/* (l1, l2, l3) = (%d, %d, %d), a = ", m->l1, m->l2, m->l3);
     surd_print(out, m->scale);
-    text_printf(out, ", M from %s: ", slot_name[m->a]);
+    text_printf(out, ", M from %s:\n * ", slot_name[m->a]);
     code_print_counts(out, p.code);
     text_printf(out, ". */\n");
     text_printf(&line, "CGTP_DEVICE_CALL void %s(int n%s", f->name, f->weight_strided ? ", int ldw" : "");

@@ -130,13 +130,14 @@ static void launch_copies(struct source *w)
             continue;
         const char *n = source_rows(w->plan, source_input(w, i)->index);
         long long dim = source_dim(source_input(w, i));
-        text_printf(
-            w->out,
-            "    CGTP_PARALLEL\n    for (int64_t part = 0; part < parts; part++)\n"
-            "        for (int64_t r = cgtp_part(%s, part, parts); r < cgtp_part(%s, part + 1, parts); r++)\n"
-            "            cgtp_row_to_components(%d, %s, %s + r * %lld, l.%sturned + r * %lld);\n",
-            n, n, slot_irreps(w->problem, in->slot)->n, loops_segments(in->slot), in->symbol, dim, in->symbol,
-            dim);
+        text_printf(w->out,
+                    "    CGTP_PARALLEL\n    for (int64_t part = 0; part < parts; part++)\n"
+                    "        for (int64_t r = cgtp_part(%s, part, parts),\n"
+                    "                     end = cgtp_part(%s, part + 1, parts);\n"
+                    "             r < end; r++)\n"
+                    "            cgtp_row_to_components(%d, %s, %s + r * %lld, l.%sturned + r * %lld);\n",
+                    n, n, slot_irreps(w->problem, in->slot)->n, loops_segments(in->slot), in->symbol, dim,
+                    in->symbol, dim);
     }
 }
 
@@ -176,7 +177,7 @@ static void launch(struct source *w, const struct schedule *s)
     launch_copies(w);
     text_printf(w->out,
                 "    CGTP_PARALLEL\n    for (int64_t part = 0; part < %s; part++)\n"
-                "        pass_%d(&l, %s%s, part, %s), %s%s, part + 1, %s),\n"
+                "        pass_%d(&l, %s%s, part, %s),\n               %s%s, part + 1, %s),\n"
                 "        %*s %sl.scratch_%s + part * %lld);\n",
                 parts, loops_number(w), part, n, parts, part, n, parts, 6, "", shared ? "part, " : "",
                 s->name, (long long)own(w)->scratch);

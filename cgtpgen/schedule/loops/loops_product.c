@@ -65,7 +65,7 @@ static void emit_comment(struct writer *w, const struct code *code)
     const struct matrix *m = w->m;
     text_printf(w->out, "/* (l1, l2, l3) = (%d, %d, %d), a = ", m->l1, m->l2, m->l3);
     surd_print(w->out, m->scale);
-    text_printf(w->out, ", M from %s: ", slot_name[m->a]);
+    text_printf(w->out, ", M from %s:\n * ", slot_name[m->a]);
     code_print_counts(w->out, code);
     text_printf(w->out, ". */\n");
 }
