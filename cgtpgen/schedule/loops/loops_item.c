@@ -3,8 +3,6 @@
 
 #include "schedule/path.h"
 
-#include <string.h>
-
 /* The address in an array in component order; in one as it is stored. */
 static const char *address(struct source *w, const struct path_plan *e, enum role role,
                            const struct operand *o, const char *name)
@@ -263,7 +261,6 @@ void loops_item(struct source *w)
         if (loops_touches(w, o))
             text_printf(&signature, "real *%s,\n%*s", demand_output(w->demand, o)->symbol, indent, "");
     text_printf(out, "%sreal *scratch)\n{\n", signature.s);
-    size_t body = out->n;
     zero_weight_blocks(w);
     if (own(w)->sums)
         text_printf(out, "    cgtp_zero(%lld, scratch);\n", (long long)own(w)->sums_length);
@@ -282,5 +279,5 @@ void loops_item(struct source *w)
                     s->depth, o->symbol, a_element(w, s->output, b, true, "j"), (long long)s->length,
                     plus_offset(w->arena, "scratch", s->at), (long long)s->length);
     }
-    text_printf(out, strstr(text_string(out) + body, "scratch") ? "}\n\n" : "    (void)scratch;\n}\n\n");
+    text_printf(out, "    (void)scratch;\n}\n\n");
 }
