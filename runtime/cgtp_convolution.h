@@ -249,6 +249,22 @@ template <int n, int m> CGTP_DEVICE void cgtp_store_lane(real (&slice)[m], const
     cgtp_store<n>(slice + lane * n, r);
 }
 
+/* Of several: each array, its slice; each slice, its array. */
+template <int n, int m, typename... More>
+CGTP_DEVICE void cgtp_load_lanes(int lane, real (&r)[n], const real (&slice)[m], More &...more)
+{
+    cgtp_load_lane(r, slice, lane);
+    if constexpr (sizeof...(more) > 0)
+        cgtp_load_lanes(lane, more...);
+}
+template <int n, int m, typename... More>
+CGTP_DEVICE void cgtp_store_lanes(int lane, real (&slice)[m], const real (&r)[n], More &...more)
+{
+    cgtp_store_lane(slice, r, lane);
+    if constexpr (sizeof...(more) > 0)
+        cgtp_store_lanes(lane, more...);
+}
+
 template <cgtp_how how, int i, typename Row> CGTP_DEVICE void cgtp_write_to(const Row &, int)
 {
 }

@@ -190,14 +190,10 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x_s0[2], x_s1[6], x_s2[10];
-            cgtp_load_lane(x_s0, at.x_s0, lane);
-            cgtp_load_lane(x_s1, at.x_s1, lane);
-            cgtp_load_lane(x_s2, at.x_s2, lane);
-            real y_[16];
+            real x_s0[2], x_s1[6], x_s2[10], y_[16];
+            cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
-            real gx_s0[2] = {0}, gx_s1[6] = {0}, gx_s2[10] = {0};
-            real gy_[cgtp_sums_length(16)] = {0};
+            real gx_s0[2] = {0}, gx_s1[6] = {0}, gx_s2[10] = {0}, gy_[cgtp_sums_length(16)] = {0};
             real *const gw_out = l.gw_ + edge * 2176 + channel_block * 64 + lane * 2;
             real w_v[2], gw_v[2]; /* of the path at hand */
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = form; 2 fma, 3 mul per channel */
@@ -625,9 +621,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             cgtp_reduce_lanes<16, CGTP_STORE>(sums.gy_[done % 16][channel_block], gy_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);
-            cgtp_store_lane(own.staging.edge.gx_s0, gx_s0, lane);
-            cgtp_store_lane(own.staging.edge.gx_s1, gx_s1, lane);
-            cgtp_store_lane(own.staging.edge.gx_s2, gx_s2, lane);
+            cgtp_store_lanes(lane, own.staging.edge.gx_s0, gx_s0, own.staging.edge.gx_s1, gx_s1,
+                own.staging.edge.gx_s2, gx_s2);
             cgtp_sync_warp();
             cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + edge * (int64_t)1152, channel_block, lane,
                 own.staging.edge.gx_s0, own.staging.edge.gx_s1, own.staging.edge.gx_s2);

@@ -253,18 +253,12 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x_s0[1], x_s1[3];
-            cgtp_load_lane(x_s0, at.x_s0, lane);
-            cgtp_load_lane(x_s1, at.x_s1, lane);
-            real y_[16];
+            real x_s0[1], x_s1[3], y_[16], ax_s0[1], ax_s1[3], by_[16];
+            cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1);
             cgtp_load_row<16>(y_, at.y_);
-            real ax_s0[1], ax_s1[3];
-            cgtp_load_lane(ax_s0, at.ax_s0, lane);
-            cgtp_load_lane(ax_s1, at.ax_s1, lane);
-            real by_[16];
+            cgtp_load_lanes(lane, ax_s0, at.ax_s0, ax_s1, at.ax_s1);
             cgtp_load_row<16>(by_, at.by_);
-            real d_x_s0[1] = {0}, d_x_s1[3] = {0};
-            real d_y_[cgtp_sums_length(16)] = {0};
+            real d_x_s0[1] = {0}, d_x_s1[3] = {0}, d_y_[cgtp_sums_length(16)] = {0};
             real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane;
             real d_w_v[1]; /* of the path at hand */
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = form; 8 fma, 6 mul per channel */
@@ -539,8 +533,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[done % 16][channel_block], d_y_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);
-            cgtp_store_lane(own.staging.edge.d_x_s0, d_x_s0, lane);
-            cgtp_store_lane(own.staging.edge.d_x_s1, d_x_s1, lane);
+            cgtp_store_lanes(lane, own.staging.edge.d_x_s0, d_x_s0, own.staging.edge.d_x_s1, d_x_s1);
             cgtp_sync_warp();
             cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152, channel_block, lane,
                 own.staging.edge.d_x_s0, own.staging.edge.d_x_s1);
@@ -633,16 +626,12 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
         for (; done < end; done++) {
             const stage_1 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x_s2[5];
-            cgtp_load_lane(x_s2, at.x_s2, lane);
-            real y_[16];
+            real x_s2[5], y_[16], ax_s2[5], by_[16];
+            cgtp_load_lanes(lane, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
-            real ax_s2[5];
-            cgtp_load_lane(ax_s2, at.ax_s2, lane);
-            real by_[16];
+            cgtp_load_lanes(lane, ax_s2, at.ax_s2);
             cgtp_load_row<16>(by_, at.by_);
-            real d_x_s2[5] = {0};
-            real d_y_[cgtp_sums_length(16)] = {0};
+            real d_x_s2[5] = {0}, d_y_[cgtp_sums_length(16)] = {0};
             real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane;
             real d_w_v[1]; /* of the path at hand */
             { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form;
@@ -999,7 +988,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[done % 16][channel_block], d_y_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);
-            cgtp_store_lane(own.staging.edge.d_x_s2, d_x_s2, lane);
+            cgtp_store_lanes(lane, own.staging.edge.d_x_s2, d_x_s2);
             cgtp_sync_warp();
             cgtp_write_segments<set_1_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152, channel_block, lane,
                 own.staging.edge.d_x_s2);

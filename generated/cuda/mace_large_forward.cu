@@ -167,11 +167,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
-            real x_s0[2], x_s1[6], x_s2[10];
-            cgtp_load_lane(x_s0, at.x_s0, lane);
-            cgtp_load_lane(x_s1, at.x_s1, lane);
-            cgtp_load_lane(x_s2, at.x_s2, lane);
-            real y_[16];
+            real x_s0[2], x_s1[6], x_s2[10], y_[16];
+            cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
             real w_v[2]; /* of the path at hand */
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = form; 1 fma, 1 mul per channel */

@@ -144,15 +144,11 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x_s0[1], x_s1[1], x_s2[3], x_s3[3];
-            cgtp_load_lane(x_s0, at.x_s0, lane);
-            cgtp_load_lane(x_s1, at.x_s1, lane);
-            cgtp_load_lane(x_s2, at.x_s2, lane);
-            cgtp_load_lane(x_s3, at.x_s3, lane);
-            real y_[4];
+            real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4];
+            cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2, x_s3, at.x_s3);
             cgtp_load_row<4>(y_, at.y_);
-            real gx_s0[1] = {0}, gx_s1[1] = {0}, gx_s2[3] = {0}, gx_s3[3] = {0};
-            real gy_[cgtp_sums_length(4)] = {0};
+            real gx_s0[1] = {0}, gx_s1[1] = {0}, gx_s2[3] = {0}, gx_s3[3] = {0},
+                gy_[cgtp_sums_length(4)] = {0};
             real *const gw_out = l.gw_ + edge * 320 + lane;
             real gw_v[1]; /* of the path at hand */
             { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = form; 2 fma, 3 mul per channel */
@@ -250,10 +246,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 cgtp_store_stream<1>(gw_out + 288, gw_v);
             }
             cgtp_reduce_lanes<4, CGTP_STORE>(l.gy_ + edge * 4, gy_);
-            cgtp_store_lane(own.staging.edge.gx_s0, gx_s0, lane);
-            cgtp_store_lane(own.staging.edge.gx_s1, gx_s1, lane);
-            cgtp_store_lane(own.staging.edge.gx_s2, gx_s2, lane);
-            cgtp_store_lane(own.staging.edge.gx_s3, gx_s3, lane);
+            cgtp_store_lanes(lane, own.staging.edge.gx_s0, gx_s0, own.staging.edge.gx_s1, gx_s1,
+                own.staging.edge.gx_s2, gx_s2, own.staging.edge.gx_s3, gx_s3);
             cgtp_sync_warp();
             cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + edge * (int64_t)256, channel_block, lane,
                 own.staging.edge.gx_s0, own.staging.edge.gx_s1, own.staging.edge.gx_s2,

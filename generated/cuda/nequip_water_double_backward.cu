@@ -164,22 +164,13 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x_s0[1], x_s1[1], x_s2[3], x_s3[3];
-            cgtp_load_lane(x_s0, at.x_s0, lane);
-            cgtp_load_lane(x_s1, at.x_s1, lane);
-            cgtp_load_lane(x_s2, at.x_s2, lane);
-            cgtp_load_lane(x_s3, at.x_s3, lane);
-            real y_[4];
+            real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4], ax_s0[1], ax_s1[1], ax_s2[3], ax_s3[3], by_[4];
+            cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2, x_s3, at.x_s3);
             cgtp_load_row<4>(y_, at.y_);
-            real ax_s0[1], ax_s1[1], ax_s2[3], ax_s3[3];
-            cgtp_load_lane(ax_s0, at.ax_s0, lane);
-            cgtp_load_lane(ax_s1, at.ax_s1, lane);
-            cgtp_load_lane(ax_s2, at.ax_s2, lane);
-            cgtp_load_lane(ax_s3, at.ax_s3, lane);
-            real by_[4];
+            cgtp_load_lanes(lane, ax_s0, at.ax_s0, ax_s1, at.ax_s1, ax_s2, at.ax_s2, ax_s3, at.ax_s3);
             cgtp_load_row<4>(by_, at.by_);
-            real d_x_s0[1] = {0}, d_x_s1[1] = {0}, d_x_s2[3] = {0}, d_x_s3[3] = {0};
-            real d_y_[cgtp_sums_length(4)] = {0};
+            real d_x_s0[1] = {0}, d_x_s1[1] = {0}, d_x_s2[3] = {0}, d_x_s3[3] = {0},
+                d_y_[cgtp_sums_length(4)] = {0};
             real *const d_w_out = l.d_w_ + edge * 320 + lane;
             real d_w_v[1]; /* of the path at hand */
             { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = form; 8 fma, 6 mul per channel */
@@ -341,10 +332,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 cgtp_store_stream<1>(d_w_out + 288, d_w_v);
             }
             cgtp_reduce_lanes<4, CGTP_STORE>(l.d_y_ + edge * 4, d_y_);
-            cgtp_store_lane(own.staging.edge.d_x_s0, d_x_s0, lane);
-            cgtp_store_lane(own.staging.edge.d_x_s1, d_x_s1, lane);
-            cgtp_store_lane(own.staging.edge.d_x_s2, d_x_s2, lane);
-            cgtp_store_lane(own.staging.edge.d_x_s3, d_x_s3, lane);
+            cgtp_store_lanes(lane, own.staging.edge.d_x_s0, d_x_s0, own.staging.edge.d_x_s1, d_x_s1,
+                own.staging.edge.d_x_s2, d_x_s2, own.staging.edge.d_x_s3, d_x_s3);
             cgtp_sync_warp();
             cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)256, channel_block, lane,
                 own.staging.edge.d_x_s0, own.staging.edge.d_x_s1, own.staging.edge.d_x_s2,

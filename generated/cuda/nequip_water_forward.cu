@@ -138,12 +138,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
-            real x_s0[1], x_s1[1], x_s2[3], x_s3[3];
-            cgtp_load_lane(x_s0, at.x_s0, lane);
-            cgtp_load_lane(x_s1, at.x_s1, lane);
-            cgtp_load_lane(x_s2, at.x_s2, lane);
-            cgtp_load_lane(x_s3, at.x_s3, lane);
-            real y_[4];
+            real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4];
+            cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2, x_s3, at.x_s3);
             cgtp_load_row<4>(y_, at.y_);
             { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = form; 1 fma, 1 mul per channel */
                 const real w_c0 = at.w_p0[lane], x_c0 = x_s0[0];
