@@ -1,7 +1,7 @@
 #!/bin/sh
 # simt_golden.t - generated CUDA kernels on the CPU, through the shim of tests/simt: right numbers, no
-# findings. Cases of e3nn in both precisions, convolutions of all shapes in tests/simt/specs, mixtures with the
-# general evaluation, layers narrowed to few channels. A sample; with TEST_ALL every case and layer.
+# findings. Cases of e3nn in both precisions, convolutions and batches of all shapes in tests/simt/specs, mixtures
+# with the general evaluation, layers narrowed to few channels. A sample; with TEST_ALL every case and layer.
 . tests/products.sh
 
 n=0
@@ -67,6 +67,8 @@ three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
 atomic="-e 's/^instructions:/reduction: atomic\n&/'"
 double="-e 's/^kernels: /precision: float64\n&/'"
 mixed=tests/simt/specs/conv_mixed.yaml
+batches=
+for name in 128 double mixed plain; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
 
 if [ "$TEST_ALL" ]; then
     cases=$(echo $(ls tests/golden/*.yaml | grep -v sugar))
@@ -74,13 +76,14 @@ if [ "$TEST_ALL" ]; then
     check_kernels golden_single "$single $three" "$cases" problems=tests/golden golden paths calls
     check_kernels pipelined_double cat tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden sizes
     check_kernels convolutions cat "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
+    check_kernels batches cat "$batches" sizes paths calls
     check_kernels mixed_atomic "sed $atomic" $mixed sizes paths
     check_kernels mixed_double "sed $double" $mixed sizes paths
     check_kernels mixed_double_atomic "sed $double $atomic" $mixed sizes paths
     check_kernels layers tests/narrow.py "$(echo specs/*.yaml)" paths
 else
     cases=
-    for name in g_mace_large_c32_graph g_mode_uvu_0 g_mode_uvw_shared g_mode_uuu_0 g_mode_ultvw_0 \
+    for name in g_mace_large_c32_graph g_mace_large_c32 g_mode_uvu_0 g_mode_uvw_shared g_mode_uuu_0 g_mode_ultvw_0 \
         g_mixed_modes g_variances; do
         cases="$cases tests/golden/$name.yaml"
     done
@@ -93,11 +96,13 @@ else
         cases="$cases tests/simt/specs/$name.yaml"
     done
     check_kernels sample_convolutions "sed $three" "$cases" sizes calls
+    check_kernels sample_batches "sed $three" "$batches" sizes paths
     check_kernels sample_mixed "sed $three" $mixed sizes paths calls
     check_kernels sample_mixed_double_atomic "sed $three $double $atomic" $mixed sizes paths
     check_kernels sample_layers "tests/narrow.py --kernels=forward,backward" \
         'specs/tetris_poly_1.yaml specs/allegro_lmax1.yaml' sizes paths
 fi
 check_kernels idle cat tests/simt/specs/idle.yaml problems=tests/simt/specs sizes paths
+check_kernels batch_outputs cat tests/simt/specs/batch_outputs.yaml problems=tests/simt/specs sizes paths calls
 check_kernels outputs cat tests/simt/specs/outputs.yaml problems=tests/simt/specs sizes paths calls
 echo "1..$n"

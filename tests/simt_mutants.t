@@ -17,7 +17,7 @@ DRIVERS = ["tests/%s.c" % name for name in """check_main check check_golden chec
     driver reference reference_kernels reference_wigner golden_case""".split()]
 
 # The headers of the runtime that are changed like the kernels.
-HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h"]
+HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h", "cgtp_batch.h"]
 
 # What is replaced, by what, what that is.
 MUTATIONS = [
@@ -122,6 +122,8 @@ os.makedirs(FOLDER, exist_ok=True)
 mutants("conv_64", "forward")
 mutants("conv_32", "backward")
 mutants("conv_128", "backward")
+mutants("batch_128", "forward")
+mutants("batch_128", "backward")
 if os.environ.get("TEST_ALL"):
     mutants("conv_64", "double_backward")
     mutants("conv_segments", "forward")
