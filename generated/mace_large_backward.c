@@ -286,8 +286,7 @@ static void uvu_1_2_3(int64_t n, int64_t lda, const real *restrict x_, const rea
         gy_[2 * lda + u] = gy_[2 * lda + u] + K2_5 * q1_5 + u0_1 * gz_c3 * K3_5 + K2_5 * q1_12;
         gy_[3 * lda + u] = gy_[3 * lda + u] + K1_3 * q1_2 - u0_2 * gz_c3 * K1_5 + u0_1 * gz_c4 * K8_15;
         gy_[4 * lda + u] = gy_[4 * lda + u] + K1_2 * q1_0 + K1_30 * q1_5 - K1_30 * q1_12
-            + u0_1 * gz_c5 * K1_3;
-        gw_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
+            + u0_1 * gz_c5 * K1_3, gw_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
     }
 }
 
@@ -520,8 +519,8 @@ static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x_, const rea
             - K1_5 * q1_12 + u0_1 * gz_c3 * K1_30 + K1_5 * q1_18 - K1_8 * q1_22;
         gy_[3 * lda + u] = gy_[3 * lda + u] - K1_3 * q1_5 + K1_30 * q1_9 + u0_2 * gz_c3 * K4_15
             + K1_30 * q1_20;
-        gy_[4 * lda + u] = gy_[4 * lda + u] - K1_12 * q1_0 + K1_8 * q1_6 + K1_5 * q1_8
-            + u0_3 * gz_c3 * K1_30 + u0_2 * gz_c4 * K3_20 + K1_5 * q1_21 + K1_8 * q1_23;
+        gy_[4 * lda + u] = gy_[4 * lda + u] - K1_12 * q1_0 + K1_8 * q1_6 + K1_5 * q1_8 + u0_3 * gz_c3 * K1_30
+            + u0_2 * gz_c4 * K3_20 + K1_5 * q1_21 + K1_8 * q1_23;
         gy_[5 * lda + u] = gy_[5 * lda + u] + K5_24 * q1_1 - K1_8 * q1_9 - u0_4 * gz_c3 * K1_3 + K1_8 * q1_20;
         gy_[6 * lda + u] = gy_[6 * lda + u] - K5_24 * q1_6 + K1_12 * q1_8 - K1_12 * q1_21 + K5_24 * q1_23
             - u0_2 * gz_c6 * K5_12;

@@ -355,8 +355,7 @@ static void uvu_2_3_3(int64_t n, const real *restrict x_, const real *restrict y
         z_[3 * n + u] = z_[3 * n + u] - y_f13 * u0_0 + y_f14 * u0_1 + y_f15 * u0_2 + y_f16 * u0_3
             - y_f17 * u0_4;
         z_[4 * n + u] = z_[4 * n + u] - y_f18 * u0_0 + y_f11 * u0_1 + y_f19 * u0_2 + y_f20 * u0_3
-            + y_f21 * u0_4;
-        z_[5 * n + u] = z_[5 * n + u] + y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
+            + y_f21 * u0_4, z_[5 * n + u] = z_[5 * n + u] + y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
         z_[6 * n + u] = z_[6 * n + u] + y_f4 * u0_0 - y_f3 * u0_1 - y_f24 * u0_2 + y_f1 * u0_3 - y_f0 * u0_4;
     }
 }

@@ -288,6 +288,22 @@ CGTP_DEVICE void cgtp_store_lane_components(real (&slice)[m], const real (&r)[n]
     cgtp_store_components<v, n / v>(slice + lane * v, CGTP_LANES * v, r);
 }
 
+/* Of several: each array, its slice; each slice, its array. */
+template <int n, int m, typename... More>
+CGTP_DEVICE void cgtp_load_lanes(int lane, real (&r)[n], const real (&slice)[m], More &...more)
+{
+    cgtp_load_lane(r, slice, lane);
+    if constexpr (sizeof...(more) > 0)
+        cgtp_load_lanes(lane, more...);
+}
+template <int n, int m, typename... More>
+CGTP_DEVICE void cgtp_store_lanes(int lane, real (&slice)[m], const real (&r)[n], More &...more)
+{
+    cgtp_store_lane(slice, r, lane);
+    if constexpr (sizeof...(more) > 0)
+        cgtp_store_lanes(lane, more...);
+}
+
 template <cgtp_how how, int i, typename Row> CGTP_DEVICE void cgtp_write_to(const Row &, int)
 {
 }

@@ -13,6 +13,8 @@ sys.path.insert(0, 'tests')
 from tap import done, equal, ok, skip  # noqa: E402
 
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
+COLUMNS = 110
+LINES = {'mace_large_forward.cu': 600, 'mace_large_backward.cu': 800, 'mace_large_double_backward.cu': 1120}
 WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Werror']
 
 
@@ -35,6 +37,18 @@ for name in headers:
     if name.startswith('generated/cuda/'):
         with open(name) as cuda, open(f'generated/{os.path.basename(name)}') as c:
             equal(cuda.read(), c.read(), f'{name} is the same for both backends')
+
+lengths = {}
+for folder in 'generated', 'generated/cuda':
+    for name in sorted(os.listdir(folder)):
+        if name != 'cuda':
+            with open(f'{folder}/{name}') as file:
+                lengths[f'{folder}/{name}'] = [len(line.rstrip('\n')) for line in file]
+wide = [f'{name}: {max(lengths[name])}' for name in lengths if max(lengths[name]) > COLUMNS]
+ok(lengths and not wide, f'at most {COLUMNS} columns', *wide)
+for name, most in LINES.items():
+    lines = len(lengths[f'generated/cuda/{name}'])
+    ok(lines <= most, f'{name}: {lines} lines, at most {most}')
 
 for compiler in ('gcc', 'clang'):
     name = f'{compiler} -std=c11 {" ".join(WARNINGS)}'

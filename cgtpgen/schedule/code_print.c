@@ -214,6 +214,19 @@ static void print_assignment(const struct code_printer *p, struct text *out, siz
     p->name[code_number(value)] = name;
 }
 
+/* The same on lines of its own, the last of which others may share. */
+static void print_wrapped(struct declarations *d, bool results, const char *lhs, int value, bool whole)
+{
+    const struct code_printer *p = d->p;
+    struct text lines = {.arena = p->out->arena};
+    flush(d);
+    print_assignment(p, &lines, WIDTH, arena_printf(lines.arena, "%*s%s", p->indent, "", lhs), value, whole);
+    const char *broken = strrchr(text_string(&lines), '\n'), *last = broken ? broken + 1 : lines.s;
+    text_put(p->out, lines.s, (size_t)(last - lines.s));
+    text_printf(&d->line, "%s", last + p->indent);
+    d->results = results;
+}
+
 /* In one line with those before, or in lines of its own. */
 static void print_result(struct declarations *d, const struct code_result *r)
 {
@@ -226,10 +239,7 @@ static void print_result(struct declarations *d, const struct code_result *r)
         declare(d, true, "", text_string(&one));
         return;
     }
-    flush(d);
-    print_assignment(p, p->out, WIDTH - 1, arena_printf(one.arena, "%*s%s", p->indent, "", lhs), r->value,
-                     false);
-    text_printf(p->out, ";\n");
+    print_wrapped(d, true, lhs, r->value, false);
 }
 
 /* The components of an input that are loaded into local constants, in order; returns their number. */
@@ -275,11 +285,7 @@ static void print_named(struct declarations *d, int number, bool item)
         declare(d, false, "const real ", text_string(&one));
         return;
     }
-    flush(d);
-    print_assignment(p, p->out, WIDTH - 1,
-                     arena_printf(one.arena, "%*sconst real %s =", p->indent, "", p->name[number]),
-                     number + 1, true);
-    text_printf(p->out, ";\n");
+    print_wrapped(d, false, arena_printf(one.arena, "const real %s =", p->name[number]), number + 1, true);
 }
 
 void code_print_item(const struct code_printer *p)

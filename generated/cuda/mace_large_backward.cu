@@ -190,17 +190,13 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x_s0[2], x_s1[6], x_s2[10];
-            cgtp_load_lane(x_s0, at.x_s0, lane);
-            cgtp_load_lane(x_s1, at.x_s1, lane);
-            cgtp_load_lane(x_s2, at.x_s2, lane);
-            real y_[16];
+            real x_s0[2], x_s1[6], x_s2[10], y_[16];
+            cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
-            real gx_s0[2] = {0}, gx_s1[6] = {0}, gx_s2[10] = {0};
-            real gy_[cgtp_sums_length(16)] = {0};
+            real gx_s0[2] = {0}, gx_s1[6] = {0}, gx_s2[10] = {0}, gy_[cgtp_sums_length(16)] = {0};
             real *const gw_out = l.gw_ + edge * 2176 + channel_block * 64 + lane * 2;
             real w_v[2], gw_v[2]; /* of the path at hand */
-            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = form; 2 fma, 3 mul per channel */
+            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form; 2 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p0, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s0[u], gz_c0 = gz_s0[u];
@@ -210,7 +206,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out, gw_v);
             }
-            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 6 fma, 3 mul per channel */
+            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C = form; 6 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p4, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
@@ -224,8 +220,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 512, gw_v);
             }
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form;
-               * 10 fma, 3 mul per channel */
+            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C = form; 10 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p11, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
@@ -243,7 +238,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 1408, gw_v);
             }
-            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 6 fma, 3 mul per channel */
+            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form; 6 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p3, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s0[u], gz_c0 = gz_s3[u * 3], gz_c1 = gz_s3[u * 3 + 1];
@@ -254,8 +249,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 384, gw_v);
             }
-            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
-               * 8 fma, 3 mul per channel */
+            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C = form * {K1_3}; 8 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p1, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
@@ -269,8 +263,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 128, gw_v);
             }
-            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K1_2 x2, K1_6,
-               * K1_2 x2}[k]; 24 fma, 8 mul per channel; 1 mul per item */
+            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_2 x2, K1_6, K1_2 x2};
+               * 24 fma, 8 mul per channel; 1 mul per item */
                 const real y_f3 = K4_1 * y_[2];
                 cgtp_load_lane(w_v, at.w_p9, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
@@ -291,7 +285,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 1152, gw_v);
             }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K3_10 x3}[k];
+            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3};
                * 26 fma, 14 mul per channel; 3 mul per item */
                 const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
                 cgtp_load_lane(w_v, at.w_p6, lane);
@@ -316,8 +310,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 768, gw_v);
             }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_2, K1_3, K1_30,
-               * K1_5, K1_30, K1_3, K1_2}[k]; 46 fma, 15 mul per channel; 4 mul per item */
+            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_2, K1_3, K1_30, K1_5,
+               * K1_30, K1_3, K1_2}; 46 fma, 15 mul per channel; 4 mul per item */
                 const real y_f3 = K16_1 * y_[2], y_f4 = K12_1 * y_[1], y_f5 = K3_1 * y_[2];
                 const real y_f6 = K12_1 * y_[3];
                 cgtp_load_lane(w_v, at.w_p15, lane);
@@ -329,8 +323,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                     const real gz_c5 = gz_s15[u * 7 + 5], gz_c6 = gz_s15[u * 7 + 6], u0_0 = w_c0 * x_c0;
                     const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
                     const real l0_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[3] * gz_c2 - y_[1] * gz_c4
-                        - y_[1] * gz_c6;
-                    const real l0_1 = y_[3] * gz_c1 + y_f3 * gz_c2 - y_[1] * gz_c3 - y_[1] * gz_c5;
+                        - y_[1] * gz_c6, l0_1 = y_[3] * gz_c1 + y_f3 * gz_c2 - y_[1] * gz_c3 - y_[1] * gz_c5;
                     const real l0_2 = y_f4 * gz_c2 + y_f5 * gz_c3 + y_f6 * gz_c4;
                     const real l0_3 = y_[1] * gz_c1 - y_[3] * gz_c3 + y_f3 * gz_c4 + y_[3] * gz_c5;
                     const real l0_4 = y_[1] * gz_c0 + y_[1] * gz_c2 - y_[3] * gz_c4 + y_[2] * gz_c5
@@ -350,7 +343,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 1920, gw_v);
             }
-            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form; 10 fma, 3 mul per channel */
+            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form; 10 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p8, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s0[u], gz_c0 = gz_s8[u * 5], gz_c1 = gz_s8[u * 5 + 1];
@@ -364,7 +357,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 1024, gw_v);
             }
-            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K3_10 x3}[k];
+            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3};
                * 20 fma, 10 mul, 2 add, 1 neg per channel; 2 mul, 2 add per item */
                 const real s0_0 = K1_3 * y_[6], y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
                 cgtp_load_lane(w_v, at.w_p5, lane);
@@ -387,8 +380,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 640, gw_v);
             }
-            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_2, K1_3, K1_30,
-               * K1_5, K1_30, K1_3, K1_2}[k]; 40 fma, 12 mul, 2 add per channel; 4 mul, 2 add per item */
+            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_2, K1_3, K1_30, K1_5,
+               * K1_30, K1_3, K1_2}; 40 fma, 12 mul, 2 add per channel; 4 mul, 2 add per item */
                 const real s0_0 = K12_1 * y_[6], y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5];
                 const real y_f6 = K3_1 * y_[6], y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
                 cgtp_load_lane(w_v, at.w_p14, lane);
@@ -419,8 +412,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 1792, gw_v);
             }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = form * {K1_5}[k];
-               * 14 fma, 3 mul per channel */
+            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5}; 14 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p2, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
@@ -439,8 +431,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 256, gw_v);
             }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K2_7, K3_14, K2_7,
-               * K3_14, K2_7}[k]; 50 fma, 19 mul, 2 add, 1 neg per channel; 7 mul, 2 add per item */
+            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14,
+               * K2_7}; 50 fma, 19 mul, 2 add, 1 neg per channel; 7 mul, 2 add per item */
                 const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5], s0_0 = K1_3 * y_[6], y_f5 = s0_0 - y_[8];
                 const real y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
                 const real y_f11 = K1_3 * y_[7], y_f12 = s0_0 + y_[8];
@@ -457,8 +449,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                     const real l0_2 = y_[4] * gz_c0 - y_f6 * gz_c1 - y_[6] * gz_c2 - y_f11 * gz_c3
                         + y_[8] * gz_c4;
                     const real l0_3 = y_f3 * gz_c0 + y_[4] * gz_c1 + y_f9 * gz_c2 + y_f12 * gz_c3
-                        + y_f1 * gz_c4;
-                    const real l0_4 = y_[5] * gz_c1 + y_[8] * gz_c2 - y_[7] * gz_c3 + y_[6] * gz_c4;
+                        + y_f1 * gz_c4, l0_4 = y_[5] * gz_c1 + y_[8] * gz_c2 - y_[7] * gz_c3 + y_[6] * gz_c4;
                     gx_s2[u * 5] = gx_s2[u * 5] - w_c0 * l0_0;
                     gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + w_c0 * l0_1;
                     gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] - w_c0 * l0_2;
@@ -471,14 +462,12 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                         + u0_1 * gz_c2 * K1_4;
                     gy_[6] = gy_[6] - u0_0 * gz_c0 + u0_2 * gz_c2 - u0_4 * gz_c4 + K1_3 * q1_5 + K1_3 * q1_12;
                     gy_[7] = gy_[7] + K3_4 * q1_1 + u0_0 * gz_c1 + u0_4 * gz_c3 + u0_3 * gz_c2 * K1_4
-                        + u0_2 * gz_c3 * K1_3;
-                    gy_[8] = q1_12 + gy_[8] - q1_5 - u0_2 * gz_c4 - u0_4 * gz_c2;
+                        + u0_2 * gz_c3 * K1_3, gy_[8] = q1_12 + gy_[8] - q1_5 - u0_2 * gz_c4 - u0_4 * gz_c2;
                     gw_v[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
                 }
                 cgtp_store_stream<2>(gw_out + 1536, gw_v);
             }
-            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form;
-               * 14 fma, 3 mul per channel */
+            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form; 14 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p13, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s0[u], gz_c0 = gz_s13[u * 7];
@@ -494,8 +483,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 1664, gw_v);
             }
-            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K1_42, K5_21, K2_7,
-               * K5_21, K5_14}[k]; 32 fma, 18 mul, 6 add, 1 neg per channel; 4 fma, 6 mul, 2 add per item */
+            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_42, K5_21, K2_7, K5_21,
+               * K5_14}; 32 fma, 18 mul, 6 add, 1 neg per channel; 4 fma, 6 mul, 2 add per item */
                 const real y_f0 = y_[13] + K15_1 * y_[15], y_f1 = K10_1 * y_[10];
                 const real y_f2 = y_[11] - K15_1 * y_[9], s0_0 = K3_5 * y_[12], y_f3 = s0_0 + y_[14];
                 const real y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12], y_f9 = K8_5 * y_[13];
@@ -530,7 +519,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 1280, gw_v);
             }
-            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_70, K1_7, K1_70}[k];
+            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C = form * {K1_70, K1_7, K1_70};
                * 36 fma, 23 mul, 4 add, 1 neg per channel; 4 fma, 8 mul, 2 add per item */
                 const real y_f0 = y_[13] + K15_1 * y_[15], s0_0 = K6_1 * y_[12], y_f1 = s0_0 + K10_1 * y_[14];
                 const real y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10], s1_0 = K15_1 * y_[9];
@@ -567,8 +556,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 }
                 cgtp_store_stream<2>(gw_out + 896, gw_v);
             }
-            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_12, K1_8, K1_5,
-               * K1_3, K1_5, K1_8, K1_12}[k];
+            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_12, K1_8, K1_5, K1_3,
+               * K1_5, K1_8, K1_12};
                * 68 fma, 32 mul, 8 add, 1 neg per channel; 6 fma, 14 mul, 4 add per item */
                 const real y_f1 = K5_2 * y_[14], y_f2 = K5_1 * y_[9], y_f3 = K5_2 * y_[10];
                 const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15], s0_0 = K5_3 * y_[9];
@@ -608,8 +597,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                     const real q1_12 = u0_4 * gz_c2, q1_18 = u0_0 * gz_c4, q1_20 = u0_3 * gz_c4;
                     const real q1_21 = u0_4 * gz_c4, q1_22 = u0_1 * gz_c5, q1_23 = u0_3 * gz_c5;
                     gy_[9] = gy_[9] - u0_2 * gz_c0 * K5_1 + K5_3 * q1_7 - K5_12 * q1_12 - K5_12 * q1_18
-                        + K5_3 * q1_22;
-                    gy_[10] = gy_[10] - K5_2 * q1_3 + K5_8 * q1_11 - u0_0 * gz_c3;
+                        + K5_3 * q1_22, gy_[10] = gy_[10] - K5_2 * q1_3 + K5_8 * q1_11 - u0_0 * gz_c3;
                     gy_[11] = gy_[11] - q1_22 + u0_0 * gz_c6 - u0_4 * gz_c0 + q1_7 + u0_2 * gz_c2 * K3_4
                         - q1_12 + u0_1 * gz_c3 * K1_10 + q1_18;
                     gy_[12] = gy_[12] - K8_3 * q1_5 + K1_6 * q1_9 + u0_2 * gz_c3 * K4_5 + K1_6 * q1_20;
@@ -625,9 +613,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             cgtp_reduce_lanes<16, CGTP_STORE>(sums.gy_[done % 16][channel_block], gy_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);
-            cgtp_store_lane(own.staging.edge.gx_s0, gx_s0, lane);
-            cgtp_store_lane(own.staging.edge.gx_s1, gx_s1, lane);
-            cgtp_store_lane(own.staging.edge.gx_s2, gx_s2, lane);
+            cgtp_store_lanes(lane, own.staging.edge.gx_s0, gx_s0, own.staging.edge.gx_s1, gx_s1,
+                own.staging.edge.gx_s2, gx_s2);
             cgtp_sync_warp();
             cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + edge * (int64_t)1152, channel_block, lane,
                 own.staging.edge.gx_s0, own.staging.edge.gx_s1, own.staging.edge.gx_s2);

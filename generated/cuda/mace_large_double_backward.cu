@@ -253,21 +253,15 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x_s0[1], x_s1[3];
-            cgtp_load_lane(x_s0, at.x_s0, lane);
-            cgtp_load_lane(x_s1, at.x_s1, lane);
-            real y_[16];
+            real x_s0[1], x_s1[3], y_[16], ax_s0[1], ax_s1[3], by_[16];
+            cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1);
             cgtp_load_row<16>(y_, at.y_);
-            real ax_s0[1], ax_s1[3];
-            cgtp_load_lane(ax_s0, at.ax_s0, lane);
-            cgtp_load_lane(ax_s1, at.ax_s1, lane);
-            real by_[16];
+            cgtp_load_lanes(lane, ax_s0, at.ax_s0, ax_s1, at.ax_s1);
             cgtp_load_row<16>(by_, at.by_);
-            real d_x_s0[1] = {0}, d_x_s1[3] = {0};
-            real d_y_[cgtp_sums_length(16)] = {0};
+            real d_x_s0[1] = {0}, d_x_s1[3] = {0}, d_y_[cgtp_sums_length(16)] = {0};
             real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane;
             real d_w_v[1]; /* of the path at hand */
-            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = form; 8 fma, 6 mul per channel */
+            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form; 8 fma, 6 mul per channel */
                 const real w_c0 = at.w_p0[lane], cw_c0 = at.cw_p0[lane], x_c0 = x_s0[0], gz_c0 = gz_s0[0];
                 const real ax_c0 = ax_s0[0], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
                 d_gz_s0[0] = d_gz_s0[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
@@ -276,7 +270,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0, d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
                 cgtp_store_stream<1>(d_w_out, d_w_v);
             }
-            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 18 fma, 6 mul per channel */
+            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C = form; 18 fma, 6 mul per channel */
                 const real w_c0 = at.w_p4[lane], cw_c0 = at.cw_p4[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
                 const real x_c2 = x_s1[2], gz_c0 = gz_s4[0], gz_c1 = gz_s4[1], gz_c2 = gz_s4[2];
                 const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
@@ -292,7 +286,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0, d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
                 cgtp_store_stream<1>(d_w_out + 512, d_w_v);
             }
-            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 17 fma, 5 mul per channel */
+            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form; 17 fma, 5 mul per channel */
                 const real w_c0 = at.w_p3[lane], cw_c0 = at.cw_p3[lane], x_c0 = x_s0[0], gz_c0 = gz_s3[0];
                 const real gz_c1 = gz_s3[1], gz_c2 = gz_s3[2], ax_c0 = ax_s0[0], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
@@ -306,8 +300,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
                 cgtp_store_stream<1>(d_w_out + 384, d_w_v);
             }
-            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
-               * 22 fma, 6 mul per channel */
+            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C = form * {K1_3}; 22 fma, 6 mul per channel */
                 const real w_c0 = at.w_p1[lane], cw_c0 = at.cw_p1[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
                 const real x_c2 = x_s1[2], gz_c0 = gz_s1[0], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1];
                 const real ax_c2 = ax_s1[2], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
@@ -323,8 +316,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2, d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
                 cgtp_store_stream<1>(d_w_out + 128, d_w_v);
             }
-            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K1_2 x2, K1_6,
-               * K1_2 x2}[k]; 63 fma, 14 mul per channel; 2 mul per item */
+            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_2 x2, K1_6, K1_2 x2};
+               * 63 fma, 14 mul per channel; 2 mul per item */
                 const real y_f3 = K4_1 * y_[2], by_f3 = K4_1 * by_[2];
                 const real w_c0 = at.w_p9[lane], cw_c0 = at.cw_p9[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
                 const real x_c2 = x_s1[2], gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2];
@@ -354,15 +347,14 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                     + ax_c2 * l1_2;
                 cgtp_store_stream<1>(d_w_out + 1152, d_w_v);
             }
-            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form; 27 fma, 5 mul per channel */
+            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form; 27 fma, 5 mul per channel */
                 const real w_c0 = at.w_p8[lane], cw_c0 = at.cw_p8[lane], x_c0 = x_s0[0], gz_c0 = gz_s8[0];
                 const real gz_c1 = gz_s8[1], gz_c2 = gz_s8[2], gz_c3 = gz_s8[3], gz_c4 = gz_s8[4];
                 const real ax_c0 = ax_s0[0], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[4] * gz_c0 + by_[5] * gz_c1 + by_[6] * gz_c2 + by_[7] * gz_c3
                     + by_[8] * gz_c4;
                 const real l1_0 = y_[4] * gz_c0 + y_[5] * gz_c1 + y_[6] * gz_c2 + y_[7] * gz_c3
-                    + y_[8] * gz_c4;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                    + y_[8] * gz_c4, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
                 d_gz_s8[0] = d_gz_s8[0] + v0_0 * y_[4] + u2_0 * by_[4];
                 d_gz_s8[1] = d_gz_s8[1] + v0_0 * y_[5] + u2_0 * by_[5];
                 d_gz_s8[2] = d_gz_s8[2] + v0_0 * y_[6] + u2_0 * by_[6];
@@ -374,7 +366,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
                 cgtp_store_stream<1>(d_w_out + 1024, d_w_v);
             }
-            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K3_10 x3}[k];
+            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3};
                * 53 fma, 16 mul, 2 add, 1 neg per channel; 4 mul, 4 add per item */
                 const real s0_0 = K1_3 * y_[6], y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
                 const real s1_0 = K1_3 * by_[6], by_f0 = s1_0 + by_[8], by_f3 = K4_3 * by_[6];
@@ -396,8 +388,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_gz_s5[1] = d_gz_s5[1] + y_[5] * v0_0 + y_f3 * v0_1 + y_[7] * v0_2 + by_[5] * u2_0
                     + by_f3 * u2_1 + by_[7] * u2_2;
                 d_gz_s5[2] = d_gz_s5[2] + y_[4] * v0_0 + y_[7] * v0_1 - y_f5 * v0_2 + by_[4] * u2_0
-                    + by_[7] * u2_1 - by_f5 * u2_2;
-                d_x_s1[0] = d_x_s1[0] - w_c0 * l0_0 - cw_c0 * l1_0;
+                    + by_[7] * u2_1 - by_f5 * u2_2, d_x_s1[0] = d_x_s1[0] - w_c0 * l0_0 - cw_c0 * l1_0;
                 d_x_s1[1] = d_x_s1[1] + w_c0 * l0_1 + cw_c0 * l1_1;
                 d_x_s1[2] = d_x_s1[2] + w_c0 * l0_2 + cw_c0 * l1_2;
                 const real q2_0 = v0_0 * gz_c0, q2_5 = v0_2 * gz_c2;
@@ -409,8 +400,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                     + ax_c2 * l1_2;
                 cgtp_store_stream<1>(d_w_out + 640, d_w_v);
             }
-            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_2, K1_3, K1_30,
-               * K1_5, K1_30, K1_3, K1_2}[k]; 103 fma, 18 mul, 2 add per channel; 8 mul, 4 add per item */
+            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_2, K1_3, K1_30, K1_5,
+               * K1_30, K1_3, K1_2}; 103 fma, 18 mul, 2 add per channel; 8 mul, 4 add per item */
                 const real s0_0 = K12_1 * y_[6], y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5];
                 const real y_f6 = K3_1 * y_[6], y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
                 const real s1_0 = K12_1 * by_[6], by_f4 = s1_0 + by_[8], by_f5 = K16_1 * by_[5];
@@ -430,9 +421,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                     - y_[4] * gz_c4 - y_[5] * gz_c5 - y_[4] * gz_c6;
                 const real l1_1 = y_[4] * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 + y_f7 * gz_c4 + y_[8] * gz_c5;
                 const real l1_2 = y_[4] * gz_c0 + y_[5] * gz_c1 - y_[4] * gz_c2 - y_[7] * gz_c3
-                    + y_f8 * gz_c4 + y_[7] * gz_c5 + y_[8] * gz_c6;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+                    + y_f8 * gz_c4 + y_[7] * gz_c5 + y_[8] * gz_c6, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
                 d_gz_s14[0] = d_gz_s14[0] + y_[8] * v0_0 + y_[4] * v0_2 + by_[8] * u2_0 + by_[4] * u2_2;
                 d_gz_s14[1] = d_gz_s14[1] + y_[7] * v0_0 + y_[4] * v0_1 + y_[5] * v0_2 + by_[7] * u2_0
                     + by_[4] * u2_1 + by_[5] * u2_2;
@@ -458,16 +448,14 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                     + ax_c2 * l1_2;
                 cgtp_store_stream<1>(d_w_out + 1792, d_w_v);
             }
-            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form;
-               * 37 fma, 5 mul per channel */
+            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form; 37 fma, 5 mul per channel */
                 const real w_c0 = at.w_p13[lane], cw_c0 = at.cw_p13[lane], x_c0 = x_s0[0], gz_c0 = gz_s13[0];
                 const real gz_c1 = gz_s13[1], gz_c2 = gz_s13[2], gz_c3 = gz_s13[3], gz_c4 = gz_s13[4];
                 const real gz_c5 = gz_s13[5], gz_c6 = gz_s13[6], ax_c0 = ax_s0[0], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[9] * gz_c0 + by_[10] * gz_c1 + by_[11] * gz_c2 + by_[12] * gz_c3
                     + by_[13] * gz_c4 + by_[14] * gz_c5 + by_[15] * gz_c6;
                 const real l1_0 = y_[9] * gz_c0 + y_[10] * gz_c1 + y_[11] * gz_c2 + y_[12] * gz_c3
-                    + y_[13] * gz_c4 + y_[14] * gz_c5 + y_[15] * gz_c6;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                    + y_[13] * gz_c4 + y_[14] * gz_c5 + y_[15] * gz_c6, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
                 d_gz_s13[0] = d_gz_s13[0] + v0_0 * y_[9] + u2_0 * by_[9];
                 d_gz_s13[1] = d_gz_s13[1] + v0_0 * y_[10] + u2_0 * by_[10];
                 d_gz_s13[2] = d_gz_s13[2] + v0_0 * y_[11] + u2_0 * by_[11];
@@ -482,8 +470,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
                 cgtp_store_stream<1>(d_w_out + 1664, d_w_v);
             }
-            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K1_42, K5_21, K2_7,
-               * K5_21, K5_14}[k]; 83 fma, 24 mul, 6 add, 1 neg per channel; 8 fma, 12 mul, 4 add per item */
+            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_42, K5_21, K2_7, K5_21,
+               * K5_14}; 83 fma, 24 mul, 6 add, 1 neg per channel; 8 fma, 12 mul, 4 add per item */
                 const real y_f0 = y_[13] + K15_1 * y_[15], y_f1 = K10_1 * y_[10];
                 const real y_f2 = y_[11] - K15_1 * y_[9], s0_0 = K3_5 * y_[12], y_f3 = s0_0 + y_[14];
                 const real y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12], y_f9 = K8_5 * y_[13];
@@ -507,8 +495,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                     - y_f11 * gz_c4;
                 const real l1_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f7 * gz_c2 + y_f9 * gz_c3 + y_f12 * gz_c4;
                 const real l1_2 = y_f2 * gz_c0 - y_[10] * gz_c1 - y_[13] * gz_c2 + y_f10 * gz_c3
-                    - y_f13 * gz_c4;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                    - y_f13 * gz_c4, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
                 const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
                 d_gz_s10[0] = d_gz_s10[0] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - by_f0 * u2_0
                     + by_f1 * u2_1 - by_f2 * u2_2;
@@ -519,8 +506,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_gz_s10[3] = d_gz_s10[3] + y_[10] * v0_0 + y_f9 * v0_1 - y_f10 * v0_2 + by_[10] * u2_0
                     + by_f9 * u2_1 - by_f10 * u2_2;
                 d_gz_s10[4] = d_gz_s10[4] + y_f11 * v0_0 + y_f12 * v0_1 + y_f13 * v0_2 + by_f11 * u2_0
-                    + by_f12 * u2_1 + by_f13 * u2_2;
-                d_x_s1[0] = d_x_s1[0] - w_c0 * l0_0 - cw_c0 * l1_0;
+                    + by_f12 * u2_1 + by_f13 * u2_2, d_x_s1[0] = d_x_s1[0] - w_c0 * l0_0 - cw_c0 * l1_0;
                 d_x_s1[1] = d_x_s1[1] + w_c0 * l0_1 + cw_c0 * l1_1;
                 d_x_s1[2] = d_x_s1[2] - w_c0 * l0_2 - cw_c0 * l1_2;
                 const real q2_0 = v0_0 * gz_c0, q2_2 = v0_2 * gz_c0, q2_3 = v0_0 * gz_c1;
@@ -539,8 +525,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[done % 16][channel_block], d_y_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);
-            cgtp_store_lane(own.staging.edge.d_x_s0, d_x_s0, lane);
-            cgtp_store_lane(own.staging.edge.d_x_s1, d_x_s1, lane);
+            cgtp_store_lanes(lane, own.staging.edge.d_x_s0, d_x_s0, own.staging.edge.d_x_s1, d_x_s1);
             cgtp_sync_warp();
             cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152, channel_block, lane,
                 own.staging.edge.d_x_s0, own.staging.edge.d_x_s1);
@@ -633,20 +618,15 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
         for (; done < end; done++) {
             const stage_1 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x_s2[5];
-            cgtp_load_lane(x_s2, at.x_s2, lane);
-            real y_[16];
+            real x_s2[5], y_[16], ax_s2[5], by_[16];
+            cgtp_load_lanes(lane, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
-            real ax_s2[5];
-            cgtp_load_lane(ax_s2, at.ax_s2, lane);
-            real by_[16];
+            cgtp_load_lanes(lane, ax_s2, at.ax_s2);
             cgtp_load_row<16>(by_, at.by_);
-            real d_x_s2[5] = {0};
-            real d_y_[cgtp_sums_length(16)] = {0};
+            real d_x_s2[5] = {0}, d_y_[cgtp_sums_length(16)] = {0};
             real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane;
             real d_w_v[1]; /* of the path at hand */
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form;
-               * 28 fma, 6 mul per channel */
+            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C = form; 28 fma, 6 mul per channel */
                 const real w_c0 = at.w_p11[lane], cw_c0 = at.cw_p11[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
                 const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s11[0];
                 const real gz_c1 = gz_s11[1], gz_c2 = gz_s11[2], gz_c3 = gz_s11[3], gz_c4 = gz_s11[4];
@@ -667,7 +647,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0, d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
                 cgtp_store_stream<1>(d_w_out + 1408, d_w_v);
             }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K3_10 x3}[k];
+            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3};
                * 69 fma, 24 mul per channel; 6 mul per item */
                 const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
                 const real by_f2 = K1_3 * by_[1], by_f4 = K4_3 * by_[2], by_f5 = K1_3 * by_[3];
@@ -699,12 +679,12 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 d_y_[1] = d_y_[1] - v0_2 * gz_c0 * K1_3 + v0_0 * gz_c2 + v0_1 * gz_c1 - v0_4 * gz_c0;
                 d_y_[2] = d_y_[2] + v0_1 * gz_c0 + v0_3 * gz_c2 + v0_2 * gz_c1 * K4_3;
                 d_y_[3] = d_y_[3] + v0_0 * gz_c0 + v0_3 * gz_c1 + v0_4 * gz_c2 - v0_2 * gz_c2 * K1_3;
-                d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4
-                    + ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
+                d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4 + ax_c0 * l1_0
+                    + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
                 cgtp_store_stream<1>(d_w_out + 768, d_w_v);
             }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_2, K1_3, K1_30,
-               * K1_5, K1_30, K1_3, K1_2}[k]; 119 fma, 25 mul per channel; 8 mul per item */
+            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_2, K1_3, K1_30, K1_5,
+               * K1_30, K1_3, K1_2}; 119 fma, 25 mul per channel; 8 mul per item */
                 const real y_f3 = K16_1 * y_[2], y_f4 = K12_1 * y_[1], y_f5 = K3_1 * y_[2];
                 const real y_f6 = K12_1 * y_[3], by_f3 = K16_1 * by_[2], by_f4 = K12_1 * by_[1];
                 const real by_f5 = K3_1 * by_[2], by_f6 = K12_1 * by_[3];
@@ -715,20 +695,17 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], u2_0 = w_c0 * x_c0;
                 const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
                 const real l0_0 = by_[3] * gz_c0 + by_[2] * gz_c1 - by_[3] * gz_c2 - by_[1] * gz_c4
-                    - by_[1] * gz_c6;
-                const real l0_1 = by_[3] * gz_c1 + by_f3 * gz_c2 - by_[1] * gz_c3 - by_[1] * gz_c5;
+                    - by_[1] * gz_c6, l0_1 = by_[3] * gz_c1 + by_f3 * gz_c2 - by_[1] * gz_c3 - by_[1] * gz_c5;
                 const real l0_2 = by_f4 * gz_c2 + by_f5 * gz_c3 + by_f6 * gz_c4;
                 const real l0_3 = by_[1] * gz_c1 - by_[3] * gz_c3 + by_f3 * gz_c4 + by_[3] * gz_c5;
                 const real l0_4 = by_[1] * gz_c0 + by_[1] * gz_c2 - by_[3] * gz_c4 + by_[2] * gz_c5
                     + by_[3] * gz_c6;
                 const real l1_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[3] * gz_c2 - y_[1] * gz_c4
-                    - y_[1] * gz_c6;
-                const real l1_1 = y_[3] * gz_c1 + y_f3 * gz_c2 - y_[1] * gz_c3 - y_[1] * gz_c5;
+                    - y_[1] * gz_c6, l1_1 = y_[3] * gz_c1 + y_f3 * gz_c2 - y_[1] * gz_c3 - y_[1] * gz_c5;
                 const real l1_2 = y_f4 * gz_c2 + y_f5 * gz_c3 + y_f6 * gz_c4;
                 const real l1_3 = y_[1] * gz_c1 - y_[3] * gz_c3 + y_f3 * gz_c4 + y_[3] * gz_c5;
                 const real l1_4 = y_[1] * gz_c0 + y_[1] * gz_c2 - y_[3] * gz_c4 + y_[2] * gz_c5
-                    + y_[3] * gz_c6;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
+                    + y_[3] * gz_c6, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
                 const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
                 const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
                 d_gz_s15[0] = d_gz_s15[0] + y_[3] * v0_0 + y_[1] * v0_4 + by_[3] * u2_0 + by_[1] * u2_4;
@@ -754,12 +731,11 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 d_y_[2] = d_y_[2] + v0_0 * gz_c1 + v0_4 * gz_c5 + K16_1 * q2_3 + v0_2 * gz_c3 * K3_1;
                 d_y_[3] = d_y_[3] + v0_0 * gz_c0 - v0_0 * gz_c2 + v0_1 * gz_c1 - v0_3 * gz_c3 + v0_3 * gz_c5
                     - v0_4 * gz_c4 + v0_4 * gz_c6 + v0_2 * gz_c4 * K12_1;
-                d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4
-                    + ax_c0 * l1_0 + ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
+                d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4 + ax_c0 * l1_0
+                    + ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
                 cgtp_store_stream<1>(d_w_out + 1920, d_w_v);
             }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = form * {K1_5}[k];
-               * 36 fma, 6 mul per channel */
+            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5}; 36 fma, 6 mul per channel */
                 const real w_c0 = at.w_p2[lane], cw_c0 = at.cw_p2[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
                 const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s2[0], ax_c0 = ax_s2[0];
                 const real ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4];
@@ -782,8 +758,8 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 d_y_[8] = d_y_[8] + s3_0 * ax_c4 + s4_0 * x_c4, d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
                 cgtp_store_stream<1>(d_w_out + 256, d_w_v);
             }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K2_7, K3_14, K2_7,
-               * K3_14, K2_7}[k]; 129 fma, 29 mul, 2 add, 1 neg per channel; 14 mul, 4 add per item */
+            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14,
+               * K2_7}; 129 fma, 29 mul, 2 add, 1 neg per channel; 14 mul, 4 add per item */
                 const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5], s0_0 = K1_3 * y_[6], y_f5 = s0_0 - y_[8];
                 const real y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
                 const real y_f11 = K1_3 * y_[7], y_f12 = s0_0 + y_[8], by_f1 = K3_4 * by_[7];
@@ -802,8 +778,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 const real l0_2 = by_[4] * gz_c0 - by_f6 * gz_c1 - by_[6] * gz_c2 - by_f11 * gz_c3
                     + by_[8] * gz_c4;
                 const real l0_3 = by_f3 * gz_c0 + by_[4] * gz_c1 + by_f9 * gz_c2 + by_f12 * gz_c3
-                    + by_f1 * gz_c4;
-                const real l0_4 = by_[5] * gz_c1 + by_[8] * gz_c2 - by_[7] * gz_c3 + by_[6] * gz_c4;
+                    + by_f1 * gz_c4, l0_4 = by_[5] * gz_c1 + by_[8] * gz_c2 - by_[7] * gz_c3 + by_[6] * gz_c4;
                 const real l1_0 = y_[6] * gz_c0 - y_[7] * gz_c1 + y_[4] * gz_c2 - y_[5] * gz_c3;
                 const real l1_1 = y_f1 * gz_c0 + y_f5 * gz_c1 + y_f8 * gz_c2 + y_[4] * gz_c3 - y_f3 * gz_c4;
                 const real l1_2 = y_[4] * gz_c0 - y_f6 * gz_c1 - y_[6] * gz_c2 - y_f11 * gz_c3
@@ -838,13 +813,12 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                     + v0_1 * gz_c2 * K1_4;
                 d_y_[6] = d_y_[6] - v0_0 * gz_c0 + v0_2 * gz_c2 - v0_4 * gz_c4 + K1_3 * q2_5 + K1_3 * q2_12;
                 d_y_[7] = d_y_[7] + K3_4 * q2_1 + v0_0 * gz_c1 + v0_4 * gz_c3 + v0_3 * gz_c2 * K1_4
-                    + v0_2 * gz_c3 * K1_3;
-                d_y_[8] = q2_12 + d_y_[8] - q2_5 - v0_2 * gz_c4 - v0_4 * gz_c2;
+                    + v0_2 * gz_c3 * K1_3, d_y_[8] = q2_12 + d_y_[8] - q2_5 - v0_2 * gz_c4 - v0_4 * gz_c2;
                 d_w_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4
                     - ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
                 cgtp_store_stream<1>(d_w_out + 1536, d_w_v);
             }
-            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_70, K1_7, K1_70}[k];
+            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C = form * {K1_70, K1_7, K1_70};
                * 91 fma, 33 mul, 4 add, 1 neg per channel; 8 fma, 16 mul, 4 add per item */
                 const real y_f0 = y_[13] + K15_1 * y_[15], s0_0 = K6_1 * y_[12], y_f1 = s0_0 + K10_1 * y_[14];
                 const real y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10], s1_0 = K15_1 * y_[9];
@@ -875,15 +849,14 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
                 const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
                 const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-                d_gz_s7[0] = d_gz_s7[0] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3
-                    + y_f4 * v0_4 - by_f0 * u2_0 - by_f1 * u2_1 + by_f2 * u2_2 + by_f3 * u2_3 + by_f4 * u2_4;
+                d_gz_s7[0] = d_gz_s7[0] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3 + y_f4 * v0_4
+                    - by_f0 * u2_0 - by_f1 * u2_1 + by_f2 * u2_2 + by_f3 * u2_3 + by_f4 * u2_4;
                 d_gz_s7[1] = d_gz_s7[1] + y_[10] * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f8 * v0_3
                     + y_[14] * v0_4 + by_[10] * u2_0 + by_f6 * u2_1 + by_f7 * u2_2 + by_f8 * u2_3
                     + by_[14] * u2_4;
                 d_gz_s7[2] = d_gz_s7[2] + y_f10 * v0_0 + y_f3 * v0_1 + y_f11 * v0_2 - y_f12 * v0_3
                     - y_f13 * v0_4 + by_f10 * u2_0 + by_f3 * u2_1 + by_f11 * u2_2 - by_f12 * u2_3
-                    - by_f13 * u2_4;
-                d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
+                    - by_f13 * u2_4, d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
                 d_x_s2[1] = d_x_s2[1] - w_c0 * l0_1 - cw_c0 * l1_1;
                 d_x_s2[2] = d_x_s2[2] + w_c0 * l0_2 + cw_c0 * l1_2;
                 d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
@@ -902,8 +875,8 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                     - ax_c0 * l1_0 - ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
                 cgtp_store_stream<1>(d_w_out + 896, d_w_v);
             }
-            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_12, K1_8, K1_5,
-               * K1_3, K1_5, K1_8, K1_12}[k];
+            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_12, K1_8, K1_5, K1_3,
+               * K1_5, K1_8, K1_12};
                * 171 fma, 42 mul, 8 add, 1 neg per channel; 12 fma, 28 mul, 8 add per item */
                 const real y_f1 = K5_2 * y_[14], y_f2 = K5_1 * y_[9], y_f3 = K5_2 * y_[10];
                 const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15], s0_0 = K5_3 * y_[9];
@@ -945,13 +918,12 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                     + y_f22 * gz_c5 - y_f3 * gz_c6;
                 const real l1_2 = y_f2 * gz_c0 - y_f10 * gz_c2 - y_f15 * gz_c3 - y_f19 * gz_c4
                     + y_f24 * gz_c6;
-                const real l1_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3
-                    + y_f20 * gz_c4 + y_f23 * gz_c5 + y_f1 * gz_c6;
+                const real l1_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3 + y_f20 * gz_c4
+                    + y_f23 * gz_c5 + y_f1 * gz_c6;
                 const real l1_4 = y_[11] * gz_c0 + y_f12 * gz_c2 + y_[14] * gz_c3 - y_f21 * gz_c4
-                    + y_f5 * gz_c5 + y_[13] * gz_c6;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
-                const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
+                    + y_f5 * gz_c5 + y_[13] * gz_c6, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
+                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
+                const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3, v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
                 d_gz_s16[0] = d_gz_s16[0] - y_[13] * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3
                     - y_[11] * v0_4 - by_[13] * u2_0 + by_f1 * u2_1 - by_f2 * u2_2 + by_f3 * u2_3
                     - by_[11] * u2_4;
@@ -970,8 +942,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                     + by_f23 * u2_3 - by_f5 * u2_4;
                 d_gz_s16[6] = d_gz_s16[6] + y_[11] * v0_0 - y_f3 * v0_1 - y_f24 * v0_2 + y_f1 * v0_3
                     - y_[13] * v0_4 + by_[11] * u2_0 - by_f3 * u2_1 - by_f24 * u2_2 + by_f1 * u2_3
-                    - by_[13] * u2_4;
-                d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
+                    - by_[13] * u2_4, d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
                 d_x_s2[1] = d_x_s2[1] + w_c0 * l0_1 + cw_c0 * l1_1;
                 d_x_s2[2] = d_x_s2[2] - w_c0 * l0_2 - cw_c0 * l1_2;
                 d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
@@ -982,8 +953,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 const real q2_12 = v0_4 * gz_c2, q2_18 = v0_0 * gz_c4, q2_20 = v0_3 * gz_c4;
                 const real q2_21 = v0_4 * gz_c4, q2_22 = v0_1 * gz_c5, q2_23 = v0_3 * gz_c5;
                 d_y_[9] = d_y_[9] - v0_2 * gz_c0 * K5_1 + K5_3 * q2_7 - K5_12 * q2_12 - K5_12 * q2_18
-                    + K5_3 * q2_22;
-                d_y_[10] = d_y_[10] - K5_2 * q2_3 + K5_8 * q2_11 - v0_0 * gz_c3;
+                    + K5_3 * q2_22, d_y_[10] = d_y_[10] - K5_2 * q2_3 + K5_8 * q2_11 - v0_0 * gz_c3;
                 d_y_[11] = d_y_[11] - q2_22 + v0_0 * gz_c6 - v0_4 * gz_c0 + q2_7 + v0_2 * gz_c2 * K3_4
                     - q2_12 + v0_1 * gz_c3 * K1_10 + q2_18;
                 d_y_[12] = d_y_[12] - K8_3 * q2_5 + K1_6 * q2_9 + v0_2 * gz_c3 * K4_5 + K1_6 * q2_20;
@@ -999,7 +969,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[done % 16][channel_block], d_y_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);
-            cgtp_store_lane(own.staging.edge.d_x_s2, d_x_s2, lane);
+            cgtp_store_lanes(lane, own.staging.edge.d_x_s2, d_x_s2);
             cgtp_sync_warp();
             cgtp_write_segments<set_1_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152, channel_block, lane,
                 own.staging.edge.d_x_s2);

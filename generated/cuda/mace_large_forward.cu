@@ -167,21 +167,18 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
-            real x_s0[2], x_s1[6], x_s2[10];
-            cgtp_load_lane(x_s0, at.x_s0, lane);
-            cgtp_load_lane(x_s1, at.x_s1, lane);
-            cgtp_load_lane(x_s2, at.x_s2, lane);
-            real y_[16];
+            real x_s0[2], x_s1[6], x_s2[10], y_[16];
+            cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
             real w_v[2]; /* of the path at hand */
-            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C[i,j,k] = form; 1 fma, 1 mul per channel */
+            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form; 1 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p0, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s0[u];
                     z_s0[u] = z_s0[u] + y_[0] * w_c0 * x_c0;
                 }
             }
-            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 3 fma, 1 mul per channel */
+            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C = form; 3 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p4, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
@@ -190,7 +187,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s4[u * 3 + 2] = z_s4[u * 3 + 2] + s0_0 * x_c2;
                 }
             }
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form; 5 fma, 1 mul per channel */
+            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C = form; 5 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p11, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
@@ -203,7 +200,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s11[u * 5 + 4] = z_s11[u * 5 + 4] + s0_0 * x_c4;
                 }
             }
-            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 3 fma, 1 mul per channel */
+            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form; 3 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p3, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s0[u], u0_0 = w_c0 * x_c0;
@@ -212,8 +209,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s3[u * 3 + 2] = z_s3[u * 3 + 2] + u0_0 * y_[3];
                 }
             }
-            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
-               * 3 fma, 1 mul per channel */
+            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C = form * {K1_3}; 3 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p1, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
@@ -221,8 +217,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s1[u] = z_s1[u] + w_c0 * r0_0;
                 }
             }
-            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K1_2 x2, K1_6,
-               * K1_2 x2}[k]; 11 fma, 3 mul per channel; 1 mul per item */
+            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_2 x2, K1_6, K1_2 x2};
+               * 11 fma, 3 mul per channel; 1 mul per item */
                 const real y_f3 = K4_1 * y_[2];
                 cgtp_load_lane(w_v, at.w_p9, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
@@ -236,7 +232,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s9[u * 5 + 4] = z_s9[u * 5 + 4] - y_[1] * u0_0 + y_[3] * u0_2;
                 }
             }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K3_10 x3}[k];
+            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3};
                * 11 fma, 3 mul per channel; 3 mul per item */
                 const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
                 cgtp_load_lane(w_v, at.w_p6, lane);
@@ -250,8 +246,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s6[u * 3 + 2] = z_s6[u * 3 + 2] + w_c0 * r0_2;
                 }
             }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_2, K1_3, K1_30,
-               * K1_5, K1_30, K1_3, K1_2}[k]; 21 fma, 5 mul per channel; 4 mul per item */
+            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_2, K1_3, K1_30, K1_5,
+               * K1_30, K1_3, K1_2}; 21 fma, 5 mul per channel; 4 mul per item */
                 const real y_f3 = K16_1 * y_[2], y_f4 = K12_1 * y_[1], y_f5 = K3_1 * y_[2];
                 const real y_f6 = K12_1 * y_[3];
                 cgtp_load_lane(w_v, at.w_p15, lane);
@@ -271,7 +267,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s15[u * 7 + 6] = z_s15[u * 7 + 6] - y_[1] * u0_0 + y_[3] * u0_4;
                 }
             }
-            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form; 5 fma, 1 mul per channel */
+            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form; 5 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p8, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s0[u], u0_0 = w_c0 * x_c0;
@@ -282,7 +278,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s8[u * 5 + 4] = z_s8[u * 5 + 4] + u0_0 * y_[8];
                 }
             }
-            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K3_10 x3}[k];
+            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3};
                * 9 fma, 3 mul per channel; 2 mul, 2 add per item */
                 const real s0_0 = K1_3 * y_[6], y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
                 cgtp_load_lane(w_v, at.w_p5, lane);
@@ -295,8 +291,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s5[u * 3 + 2] = z_s5[u * 3 + 2] + y_[4] * u0_0 + y_[7] * u0_1 - y_f5 * u0_2;
                 }
             }
-            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_2, K1_3, K1_30,
-               * K1_5, K1_30, K1_3, K1_2}[k]; 19 fma, 3 mul per channel; 4 mul, 2 add per item */
+            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_2, K1_3, K1_30, K1_5,
+               * K1_30, K1_3, K1_2}; 19 fma, 3 mul per channel; 4 mul, 2 add per item */
                 const real s0_0 = K12_1 * y_[6], y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5];
                 const real y_f6 = K3_1 * y_[6], y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
                 cgtp_load_lane(w_v, at.w_p14, lane);
@@ -313,8 +309,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s14[u * 7 + 6] = z_s14[u * 7 + 6] - y_[4] * u0_0 + y_[8] * u0_2;
                 }
             }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C[i,j,k] = form * {K1_5}[k];
-               * 5 fma, 1 mul per channel */
+            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5}; 5 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p2, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
@@ -324,8 +319,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s2[u] = z_s2[u] + w_c0 * r0_0;
                 }
             }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K2_7, K3_14, K2_7,
-               * K3_14, K2_7}[k]; 23 fma, 5 mul per channel; 7 mul, 2 add per item */
+            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14,
+               * K2_7}; 23 fma, 5 mul per channel; 7 mul, 2 add per item */
                 const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5], s0_0 = K1_3 * y_[6], y_f5 = s0_0 - y_[8];
                 const real y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
                 const real y_f11 = K1_3 * y_[7], y_f12 = s0_0 + y_[8];
@@ -346,7 +341,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                         - y_[6] * u0_4;
                 }
             }
-            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form; 7 fma, 1 mul per channel */
+            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form; 7 fma, 1 mul per channel */
                 cgtp_load_lane(w_v, at.w_p13, lane);
                 CGTP_UNROLL for (int u = 0; u < 2; u++) {
                     const real w_c0 = w_v[u], x_c0 = x_s0[u], u0_0 = w_c0 * x_c0;
@@ -359,8 +354,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s13[u * 7 + 6] = z_s13[u * 7 + 6] + u0_0 * y_[15];
                 }
             }
-            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C[i,j,k] = form * {K1_42, K5_21, K2_7,
-               * K5_21, K5_14}[k]; 15 fma, 3 mul per channel; 4 fma, 6 mul, 2 add per item */
+            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_42, K5_21, K2_7, K5_21,
+               * K5_14}; 15 fma, 3 mul per channel; 4 fma, 6 mul, 2 add per item */
                 const real y_f0 = y_[13] + K15_1 * y_[15], y_f1 = K10_1 * y_[10];
                 const real y_f2 = y_[11] - K15_1 * y_[9], s0_0 = K3_5 * y_[12], y_f3 = s0_0 + y_[14];
                 const real y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12], y_f9 = K8_5 * y_[13];
@@ -378,7 +373,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s10[u * 5 + 4] = z_s10[u * 5 + 4] + y_f11 * u0_0 + y_f12 * u0_1 + y_f13 * u0_2;
                 }
             }
-            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_70, K1_7, K1_70}[k];
+            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C = form * {K1_70, K1_7, K1_70};
                * 15 fma, 3 mul per channel; 4 fma, 8 mul, 2 add per item */
                 const real y_f0 = y_[13] + K15_1 * y_[15], s0_0 = K6_1 * y_[12], y_f1 = s0_0 + K10_1 * y_[14];
                 const real y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10], s1_0 = K15_1 * y_[9];
@@ -396,8 +391,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                     z_s7[u * 3 + 2] = z_s7[u * 3 + 2] + w_c0 * r0_2;
                 }
             }
-            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C[i,j,k] = form * {K1_12, K1_8, K1_5,
-               * K1_3, K1_5, K1_8, K1_12}[k]; 31 fma, 5 mul per channel; 6 fma, 14 mul, 4 add per item */
+            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_12, K1_8, K1_5, K1_3,
+               * K1_5, K1_8, K1_12}; 31 fma, 5 mul per channel; 6 fma, 14 mul, 4 add per item */
                 const real y_f1 = K5_2 * y_[14], y_f2 = K5_1 * y_[9], y_f3 = K5_2 * y_[10];
                 const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15], s0_0 = K5_3 * y_[9];
                 const real y_f7 = s0_0 + y_[11], y_f8 = y_[13] + K5_12 * y_[15], s1_0 = K1_6 * y_[12];

@@ -144,32 +144,28 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x_s0[1], x_s1[1], x_s2[3], x_s3[3];
-            cgtp_load_lane(x_s0, at.x_s0, lane);
-            cgtp_load_lane(x_s1, at.x_s1, lane);
-            cgtp_load_lane(x_s2, at.x_s2, lane);
-            cgtp_load_lane(x_s3, at.x_s3, lane);
-            real y_[4];
+            real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4];
+            cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2, x_s3, at.x_s3);
             cgtp_load_row<4>(y_, at.y_);
-            real gx_s0[1] = {0}, gx_s1[1] = {0}, gx_s2[3] = {0}, gx_s3[3] = {0};
-            real gy_[cgtp_sums_length(4)] = {0};
+            real gx_s0[1] = {0}, gx_s1[1] = {0}, gx_s2[3] = {0}, gx_s3[3] = {0},
+                gy_[cgtp_sums_length(4)] = {0};
             real *const gw_out = l.gw_ + edge * 320 + lane;
             real gw_v[1]; /* of the path at hand */
-            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = form; 2 fma, 3 mul per channel */
+            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C = form; 2 fma, 3 mul per channel */
                 const real w_c0 = at.w_p0[lane], x_c0 = x_s0[0], gz_c0 = gz_s0[0];
                 gx_s0[0] = gx_s0[0] + w_c0 * y_[0] * gz_c0;
                 const real s0_0 = gz_c0 * x_c0;
                 gy_[0] = gy_[0] + s0_0 * w_c0, gw_v[0] = s0_0 * y_[0];
                 cgtp_store_stream<1>(gw_out, gw_v);
             }
-            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = form; 2 fma, 3 mul per channel */
+            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C = form; 2 fma, 3 mul per channel */
                 const real w_c0 = at.w_p2[lane], x_c0 = x_s1[0], gz_c0 = gz_s2[0];
                 gx_s1[0] = gx_s1[0] + w_c0 * y_[0] * gz_c0;
                 const real s0_0 = gz_c0 * x_c0;
                 gy_[0] = gy_[0] + s0_0 * w_c0, gw_v[0] = s0_0 * y_[0];
                 cgtp_store_stream<1>(gw_out + 64, gw_v);
             }
-            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 6 fma, 3 mul per channel */
+            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C = form; 6 fma, 3 mul per channel */
                 const real w_c0 = at.w_p4[lane], x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
                 const real gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2], s0_0 = w_c0 * y_[0];
                 gx_s2[0] = gx_s2[0] + s0_0 * gz_c0, gx_s2[1] = gx_s2[1] + s0_0 * gz_c1;
@@ -178,7 +174,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 gy_[0] = gy_[0] + w_c0 * s1_0, gw_v[0] = y_[0] * s1_0;
                 cgtp_store_stream<1>(gw_out + 128, gw_v);
             }
-            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form; 6 fma, 3 mul per channel */
+            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C = form; 6 fma, 3 mul per channel */
                 const real w_c0 = at.w_p7[lane], x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
                 const real gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], s0_0 = w_c0 * y_[0];
                 gx_s3[0] = gx_s3[0] + s0_0 * gz_c0, gx_s3[1] = gx_s3[1] + s0_0 * gz_c1;
@@ -187,7 +183,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 gy_[0] = gy_[0] + w_c0 * s1_0, gw_v[0] = y_[0] * s1_0;
                 cgtp_store_stream<1>(gw_out + 224, gw_v);
             }
-            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form; 6 fma, 3 mul per channel */
+            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form; 6 fma, 3 mul per channel */
                 const real w_c0 = at.w_p1[lane], x_c0 = x_s0[0], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1];
                 const real gz_c2 = gz_s7[2], u0_0 = w_c0 * x_c0;
                 const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
@@ -195,7 +191,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 gy_[2] = gy_[2] + u0_0 * gz_c1, gy_[3] = gy_[3] + u0_0 * gz_c2, gw_v[0] = x_c0 * l0_0;
                 cgtp_store_stream<1>(gw_out + 32, gw_v);
             }
-            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 6 fma, 3 mul per channel */
+            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form; 6 fma, 3 mul per channel */
                 const real w_c0 = at.w_p3[lane], x_c0 = x_s1[0], gz_c0 = gz_s4[0], gz_c1 = gz_s4[1];
                 const real gz_c2 = gz_s4[2], u0_0 = w_c0 * x_c0;
                 const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
@@ -203,8 +199,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 gy_[2] = gy_[2] + u0_0 * gz_c1, gy_[3] = gy_[3] + u0_0 * gz_c2, gw_v[0] = x_c0 * l0_0;
                 cgtp_store_stream<1>(gw_out + 96, gw_v);
             }
-            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
-               * 8 fma, 3 mul per channel */
+            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3}; 8 fma, 3 mul per channel */
                 const real w_c0 = at.w_p5[lane], x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
                 const real gz_c0 = gz_s3[0], s0_0 = w_c0 * gz_c0;
                 gx_s2[0] = gx_s2[0] + s0_0 * y_[1], gx_s2[1] = gx_s2[1] + s0_0 * y_[2];
@@ -214,7 +209,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 gw_v[0] = gz_c0 * s1_0;
                 cgtp_store_stream<1>(gw_out + 160, gw_v);
             }
-            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_2 x3}[k];
+            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3};
                * 14 fma, 7 mul, 1 neg per channel */
                 const real w_c0 = at.w_p6[lane], x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
                 const real gz_c0 = gz_s8[0], gz_c1 = gz_s8[1], gz_c2 = gz_s8[2], u0_0 = w_c0 * x_c0;
@@ -226,8 +221,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 gw_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2;
                 cgtp_store_stream<1>(gw_out + 192, gw_v);
             }
-            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
-               * 8 fma, 3 mul per channel */
+            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C = form * {K1_3}; 8 fma, 3 mul per channel */
                 const real w_c0 = at.w_p8[lane], x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
                 const real gz_c0 = gz_s1[0], s0_0 = w_c0 * gz_c0;
                 gx_s3[0] = gx_s3[0] + s0_0 * y_[1], gx_s3[1] = gx_s3[1] + s0_0 * y_[2];
@@ -237,7 +231,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 gw_v[0] = gz_c0 * s1_0;
                 cgtp_store_stream<1>(gw_out + 256, gw_v);
             }
-            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_2 x3}[k];
+            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form * {K1_2 x3};
                * 14 fma, 7 mul, 1 neg per channel */
                 const real w_c0 = at.w_p9[lane], x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
                 const real gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2], u0_0 = w_c0 * x_c0;
@@ -250,10 +244,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 cgtp_store_stream<1>(gw_out + 288, gw_v);
             }
             cgtp_reduce_lanes<4, CGTP_STORE>(l.gy_ + edge * 4, gy_);
-            cgtp_store_lane(own.staging.edge.gx_s0, gx_s0, lane);
-            cgtp_store_lane(own.staging.edge.gx_s1, gx_s1, lane);
-            cgtp_store_lane(own.staging.edge.gx_s2, gx_s2, lane);
-            cgtp_store_lane(own.staging.edge.gx_s3, gx_s3, lane);
+            cgtp_store_lanes(lane, own.staging.edge.gx_s0, gx_s0, own.staging.edge.gx_s1, gx_s1,
+                own.staging.edge.gx_s2, gx_s2, own.staging.edge.gx_s3, gx_s3);
             cgtp_sync_warp();
             cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + edge * (int64_t)256, channel_block, lane,
                 own.staging.edge.gx_s0, own.staging.edge.gx_s1, own.staging.edge.gx_s2,

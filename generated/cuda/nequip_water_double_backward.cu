@@ -164,25 +164,16 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real x_s0[1], x_s1[1], x_s2[3], x_s3[3];
-            cgtp_load_lane(x_s0, at.x_s0, lane);
-            cgtp_load_lane(x_s1, at.x_s1, lane);
-            cgtp_load_lane(x_s2, at.x_s2, lane);
-            cgtp_load_lane(x_s3, at.x_s3, lane);
-            real y_[4];
+            real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4], ax_s0[1], ax_s1[1], ax_s2[3], ax_s3[3], by_[4];
+            cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2, x_s3, at.x_s3);
             cgtp_load_row<4>(y_, at.y_);
-            real ax_s0[1], ax_s1[1], ax_s2[3], ax_s3[3];
-            cgtp_load_lane(ax_s0, at.ax_s0, lane);
-            cgtp_load_lane(ax_s1, at.ax_s1, lane);
-            cgtp_load_lane(ax_s2, at.ax_s2, lane);
-            cgtp_load_lane(ax_s3, at.ax_s3, lane);
-            real by_[4];
+            cgtp_load_lanes(lane, ax_s0, at.ax_s0, ax_s1, at.ax_s1, ax_s2, at.ax_s2, ax_s3, at.ax_s3);
             cgtp_load_row<4>(by_, at.by_);
-            real d_x_s0[1] = {0}, d_x_s1[1] = {0}, d_x_s2[3] = {0}, d_x_s3[3] = {0};
-            real d_y_[cgtp_sums_length(4)] = {0};
+            real d_x_s0[1] = {0}, d_x_s1[1] = {0}, d_x_s2[3] = {0}, d_x_s3[3] = {0},
+                d_y_[cgtp_sums_length(4)] = {0};
             real *const d_w_out = l.d_w_ + edge * 320 + lane;
             real d_w_v[1]; /* of the path at hand */
-            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = form; 8 fma, 6 mul per channel */
+            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C = form; 8 fma, 6 mul per channel */
                 const real w_c0 = at.w_p0[lane], cw_c0 = at.cw_p0[lane], x_c0 = x_s0[0], gz_c0 = gz_s0[0];
                 const real ax_c0 = ax_s0[0], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
                 d_gz_s0[0] = d_gz_s0[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
@@ -191,7 +182,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0, d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
                 cgtp_store_stream<1>(d_w_out, d_w_v);
             }
-            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = form; 8 fma, 6 mul per channel */
+            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C = form; 8 fma, 6 mul per channel */
                 const real w_c0 = at.w_p2[lane], cw_c0 = at.cw_p2[lane], x_c0 = x_s1[0], gz_c0 = gz_s2[0];
                 const real ax_c0 = ax_s1[0], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
                 d_gz_s2[0] = d_gz_s2[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
@@ -200,7 +191,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0, d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
                 cgtp_store_stream<1>(d_w_out + 64, d_w_v);
             }
-            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 18 fma, 6 mul per channel */
+            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C = form; 18 fma, 6 mul per channel */
                 const real w_c0 = at.w_p4[lane], cw_c0 = at.cw_p4[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
                 const real x_c2 = x_s2[2], gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2];
                 const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
@@ -216,7 +207,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0, d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
                 cgtp_store_stream<1>(d_w_out + 128, d_w_v);
             }
-            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form; 18 fma, 6 mul per channel */
+            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C = form; 18 fma, 6 mul per channel */
                 const real w_c0 = at.w_p7[lane], cw_c0 = at.cw_p7[lane], x_c0 = x_s3[0], x_c1 = x_s3[1];
                 const real x_c2 = x_s3[2], gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2];
                 const real ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2];
@@ -232,7 +223,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0, d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
                 cgtp_store_stream<1>(d_w_out + 224, d_w_v);
             }
-            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form; 17 fma, 5 mul per channel */
+            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form; 17 fma, 5 mul per channel */
                 const real w_c0 = at.w_p1[lane], cw_c0 = at.cw_p1[lane], x_c0 = x_s0[0], gz_c0 = gz_s7[0];
                 const real gz_c1 = gz_s7[1], gz_c2 = gz_s7[2], ax_c0 = ax_s0[0], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
@@ -246,7 +237,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
                 cgtp_store_stream<1>(d_w_out + 32, d_w_v);
             }
-            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 17 fma, 5 mul per channel */
+            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form; 17 fma, 5 mul per channel */
                 const real w_c0 = at.w_p3[lane], cw_c0 = at.cw_p3[lane], x_c0 = x_s1[0], gz_c0 = gz_s4[0];
                 const real gz_c1 = gz_s4[1], gz_c2 = gz_s4[2], ax_c0 = ax_s1[0], u2_0 = w_c0 * x_c0;
                 const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
@@ -260,8 +251,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
                 cgtp_store_stream<1>(d_w_out + 96, d_w_v);
             }
-            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
-               * 22 fma, 6 mul per channel */
+            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3}; 22 fma, 6 mul per channel */
                 const real w_c0 = at.w_p5[lane], cw_c0 = at.cw_p5[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
                 const real x_c2 = x_s2[2], gz_c0 = gz_s3[0], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
                 const real ax_c2 = ax_s2[2], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
@@ -277,7 +267,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2, d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
                 cgtp_store_stream<1>(d_w_out + 160, d_w_v);
             }
-            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_2 x3}[k];
+            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3};
                * 38 fma, 13 mul, 1 neg per channel */
                 const real w_c0 = at.w_p6[lane], cw_c0 = at.cw_p6[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
                 const real x_c2 = x_s2[2], gz_c0 = gz_s8[0], gz_c1 = gz_s8[1], gz_c2 = gz_s8[2];
@@ -300,8 +290,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                     - ax_c2 * l1_2;
                 cgtp_store_stream<1>(d_w_out + 192, d_w_v);
             }
-            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
-               * 22 fma, 6 mul per channel */
+            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C = form * {K1_3}; 22 fma, 6 mul per channel */
                 const real w_c0 = at.w_p8[lane], cw_c0 = at.cw_p8[lane], x_c0 = x_s3[0], x_c1 = x_s3[1];
                 const real x_c2 = x_s3[2], gz_c0 = gz_s1[0], ax_c0 = ax_s3[0], ax_c1 = ax_s3[1];
                 const real ax_c2 = ax_s3[2], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
@@ -317,7 +306,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2, d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
                 cgtp_store_stream<1>(d_w_out + 256, d_w_v);
             }
-            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_2 x3}[k];
+            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form * {K1_2 x3};
                * 38 fma, 13 mul, 1 neg per channel */
                 const real w_c0 = at.w_p9[lane], cw_c0 = at.cw_p9[lane], x_c0 = x_s3[0], x_c1 = x_s3[1];
                 const real x_c2 = x_s3[2], gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
@@ -341,10 +330,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 cgtp_store_stream<1>(d_w_out + 288, d_w_v);
             }
             cgtp_reduce_lanes<4, CGTP_STORE>(l.d_y_ + edge * 4, d_y_);
-            cgtp_store_lane(own.staging.edge.d_x_s0, d_x_s0, lane);
-            cgtp_store_lane(own.staging.edge.d_x_s1, d_x_s1, lane);
-            cgtp_store_lane(own.staging.edge.d_x_s2, d_x_s2, lane);
-            cgtp_store_lane(own.staging.edge.d_x_s3, d_x_s3, lane);
+            cgtp_store_lanes(lane, own.staging.edge.d_x_s0, d_x_s0, own.staging.edge.d_x_s1, d_x_s1,
+                own.staging.edge.d_x_s2, d_x_s2, own.staging.edge.d_x_s3, d_x_s3);
             cgtp_sync_warp();
             cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)256, channel_block, lane,
                 own.staging.edge.d_x_s0, own.staging.edge.d_x_s1, own.staging.edge.d_x_s2,

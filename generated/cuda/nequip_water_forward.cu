@@ -138,50 +138,45 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
-            real x_s0[1], x_s1[1], x_s2[3], x_s3[3];
-            cgtp_load_lane(x_s0, at.x_s0, lane);
-            cgtp_load_lane(x_s1, at.x_s1, lane);
-            cgtp_load_lane(x_s2, at.x_s2, lane);
-            cgtp_load_lane(x_s3, at.x_s3, lane);
-            real y_[4];
+            real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4];
+            cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2, x_s3, at.x_s3);
             cgtp_load_row<4>(y_, at.y_);
-            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C[i,j,k] = form; 1 fma, 1 mul per channel */
+            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C = form; 1 fma, 1 mul per channel */
                 const real w_c0 = at.w_p0[lane], x_c0 = x_s0[0];
                 z_s0[0] = z_s0[0] + y_[0] * w_c0 * x_c0;
             }
-            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C[i,j,k] = form; 1 fma, 1 mul per channel */
+            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C = form; 1 fma, 1 mul per channel */
                 const real w_c0 = at.w_p2[lane], x_c0 = x_s1[0];
                 z_s2[0] = z_s2[0] + y_[0] * w_c0 * x_c0;
             }
-            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 3 fma, 1 mul per channel */
+            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C = form; 3 fma, 1 mul per channel */
                 const real w_c0 = at.w_p4[lane], x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
                 const real s0_0 = y_[0] * w_c0;
                 z_s5[0] = z_s5[0] + s0_0 * x_c0, z_s5[1] = z_s5[1] + s0_0 * x_c1;
                 z_s5[2] = z_s5[2] + s0_0 * x_c2;
             }
-            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form; 3 fma, 1 mul per channel */
+            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C = form; 3 fma, 1 mul per channel */
                 const real w_c0 = at.w_p7[lane], x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
                 const real s0_0 = y_[0] * w_c0;
                 z_s9[0] = z_s9[0] + s0_0 * x_c0, z_s9[1] = z_s9[1] + s0_0 * x_c1;
                 z_s9[2] = z_s9[2] + s0_0 * x_c2;
             }
-            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form; 3 fma, 1 mul per channel */
+            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form; 3 fma, 1 mul per channel */
                 const real w_c0 = at.w_p1[lane], x_c0 = x_s0[0], u0_0 = w_c0 * x_c0;
                 z_s7[0] = z_s7[0] + u0_0 * y_[1], z_s7[1] = z_s7[1] + u0_0 * y_[2];
                 z_s7[2] = z_s7[2] + u0_0 * y_[3];
             }
-            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form; 3 fma, 1 mul per channel */
+            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form; 3 fma, 1 mul per channel */
                 const real w_c0 = at.w_p3[lane], x_c0 = x_s1[0], u0_0 = w_c0 * x_c0;
                 z_s4[0] = z_s4[0] + u0_0 * y_[1], z_s4[1] = z_s4[1] + u0_0 * y_[2];
                 z_s4[2] = z_s4[2] + u0_0 * y_[3];
             }
-            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
-               * 3 fma, 1 mul per channel */
+            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3}; 3 fma, 1 mul per channel */
                 const real w_c0 = at.w_p5[lane], x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
                 const real r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 z_s3[0] = z_s3[0] + w_c0 * r0_0;
             }
-            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_2 x3}[k];
+            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3};
                * 6 fma, 3 mul per channel */
                 const real w_c0 = at.w_p6[lane], x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
                 const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
@@ -189,13 +184,12 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
                 z_s8[1] = z_s8[1] - y_[3] * u0_0 + y_[1] * u0_2;
                 z_s8[2] = z_s8[2] + y_[2] * u0_0 - y_[1] * u0_1;
             }
-            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C[i,j,k] = form * {K1_3}[k];
-               * 3 fma, 1 mul per channel */
+            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C = form * {K1_3}; 3 fma, 1 mul per channel */
                 const real w_c0 = at.w_p8[lane], x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
                 const real r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
                 z_s1[0] = z_s1[0] + w_c0 * r0_0;
             }
-            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C[i,j,k] = form * {K1_2 x3}[k];
+            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form * {K1_2 x3};
                * 6 fma, 3 mul per channel */
                 const real w_c0 = at.w_p9[lane], x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
                 const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;

@@ -14,6 +14,19 @@ static const char *x_fields(const struct conv *c, const char *from, const char *
     return text_string(&list);
 }
 
+/* ", x0, at.x0, x1, at.x1": a lane's arrays of x, each with the slice of that name; slice_first: the other
+ * way. */
+static const char *x_pairs(const struct conv *c, const char *from, const char *name, bool slice_first)
+{
+    struct text list = {.arena = c->w->arena};
+    for (int i = 0; i < c->s->xs; i++) {
+        const char *field = conv_field(c->w->arena, name, SLOT_X, c->s->x[i]);
+        const char *slice = arena_printf(c->w->arena, "%s.%s", from, field);
+        text_printf(&list, ", %s, %s", slice_first ? slice : field, slice_first ? field : slice);
+    }
+    return text_string(&list);
+}
+
 /* ---- loading a stage ---- */
 
 /* The first field of the input in a stage; NULL: none. */
@@ -124,11 +137,26 @@ static void emit_y_outputs(struct conv *c)
 
 /* ---- one edge ---- */
 
-/* What the runtime's functions between a slice of the operand's block and registers end in. */
-static const char *by_component(const struct conv *c, const struct operand *o, int block)
+/* Loads what a lane has of the slices of x in from, or stores it there. In one call, unless the components of
+ * some slices are apart. */
+static void lanes(struct conv *c, const struct operand *o, const char *from, bool store)
 {
-    return block_is_apart(&o->block[block]) ? arena_printf(c->w->arena, "_components<%d>", c->s->channels)
-                                            : "";
+    const char *name = o->symbol, *call = store ? "store" : "load";
+    bool apart = false;
+    for (int i = 0; i < c->s->xs; i++)
+        apart = apart || block_is_apart(&o->block[c->s->x[i]]);
+    if (!apart) {
+        line(c->o, "cgtp_%s_lanes(lane%s);", call, x_pairs(c, from, name, store));
+        return;
+    }
+    for (int i = 0; i < c->s->xs; i++) {
+        const char *field = conv_field(c->w->arena, name, SLOT_X, c->s->x[i]);
+        const char *slice = arena_printf(c->w->arena, "%s.%s", from, field);
+        const char *how = block_is_apart(&o->block[c->s->x[i]])
+                              ? arena_printf(c->w->arena, "_components<%d>", c->s->channels)
+                              : "";
+        line(c->o, "cgtp_%s_lane%s(%s, %s, lane);", call, how, store ? slice : field, store ? field : slice);
+    }
 }
 
 /* Gradients of x: through the staging buffer to the row of the sender or of the edge. */
@@ -137,11 +165,7 @@ static void emit_x_outputs(struct conv *c)
     struct source *w = c->w;
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_X, true, output);
     for (int i = 0; i < n; i++)
-        for (int x = 0; x < c->s->xs; x++) {
-            const char *field = conv_field(w->arena, conv_name(w, true, output[i]), SLOT_X, c->s->x[x]);
-            line(c->o, "cgtp_store_lane%s(own.staging.edge.%s, %s, lane);",
-                 by_component(c, kernel_output(w->kernel->kernel, output[i]), c->s->x[x]), field, field);
-        }
+        lanes(c, kernel_output(w->kernel->kernel, output[i]), "own.staging.edge", true);
     if (n)
         line(c->o, "cgtp_sync_warp();");
     for (int i = 0; i < n; i++) {
@@ -158,46 +182,54 @@ static void emit_x_outputs(struct conv *c)
     }
 }
 
-/* Arrays of a lane's channels of the segments of x. */
-static void emit_x_arrays(struct conv *c, const char *name, const char *zero)
+/* Adds arrays of a lane's channels of the segments of x. */
+static void add_x_arrays(const struct conv *c, struct text *list, const char *name, const char *zero)
 {
-    struct text list = {.arena = c->w->arena};
     for (int x = 0; x < c->s->xs; x++)
-        text_printf(&list, "%s%s[%d]%s", x ? ", " : "", conv_field(c->w->arena, name, SLOT_X, c->s->x[x]),
+        text_printf(list, "%s %s[%d]%s", list->n ? "," : "",
+                    conv_field(c->w->arena, name, SLOT_X, c->s->x[x]),
                     c->s->channels * conv_components_x(c->w, c->s->x[x]), zero);
-    line(c->o, "real %s;", text_string(&list));
 }
 
 static void emit_edge_inputs(struct conv *c)
 {
     struct source *w = c->w;
+    struct text list = {.arena = w->arena};
     long long dim_y = (long long)w->problem->dim[SLOT_Y];
     for (int i = 0; i < w->form->inputs; i++) {
         const struct form_argument *in = &w->form->input[i];
-        if (!demand_reads(w->demand, i))
-            continue;
-        if (in->slot == SLOT_Y) {
-            line(c->o, "real %s[%lld];", in->symbol, dim_y);
+        if (demand_reads(w->demand, i) && in->slot == SLOT_Y)
+            text_printf(&list, "%s %s[%lld]", list.n ? "," : "", in->symbol, dim_y);
+        if (demand_reads(w->demand, i) && in->slot == SLOT_X)
+            add_x_arrays(c, &list, in->symbol, "");
+    }
+    if (list.n)
+        line(c->o, "real%s;", list.s);
+    for (int i = 0; i < w->form->inputs; i++) {
+        const struct form_argument *in = &w->form->input[i];
+        if (demand_reads(w->demand, i) && in->slot == SLOT_Y)
             line(c->o, "cgtp_load_row<%lld>(%s, %s);", dim_y, in->symbol, conv_staged(c, i, 0));
-        }
-        if (in->slot == SLOT_X)
-            emit_x_arrays(c, in->symbol, "");
-        for (int x = 0; x < c->s->xs && in->slot == SLOT_X; x++)
-            line(c->o, "cgtp_load_lane%s(%s, %s, lane);", by_component(c, source_input(w, i), c->s->x[x]),
-                 conv_field(w->arena, in->symbol, SLOT_X, c->s->x[x]), conv_staged(c, i, c->s->x[x]));
+        if (demand_reads(w->demand, i) && in->slot == SLOT_X)
+            lanes(c, source_input(w, i), "at", false);
     }
 }
 
 static void emit_edge_sums(struct conv *c)
 {
     struct source *w = c->w;
+    struct text list = {.arena = w->arena};
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = &w->form->output[w->demand->output[i]];
         if (f->slot == SLOT_Y)
-            line(c->o, "real %s[cgtp_sums_length(%lld)] = {0};", f->symbol,
-                 (long long)w->problem->dim[SLOT_Y]);
+            text_printf(&list, "%s %s[cgtp_sums_length(%lld)] = {0}", list.n ? "," : "", f->symbol,
+                        (long long)w->problem->dim[SLOT_Y]);
         if (f->slot == SLOT_X)
-            emit_x_arrays(c, f->symbol, " = {0}");
+            add_x_arrays(c, &list, f->symbol, " = {0}");
+    }
+    if (list.n)
+        line(c->o, "real%s;", list.s);
+    for (int i = 0; i < w->demand->outputs; i++) {
+        const struct form_output *f = &w->form->output[w->demand->output[i]];
         if (f->slot == SLOT_W)
             line(c->o, "real *const %sout = l.%s + edge * %lld%s + %s;", f->symbol, f->symbol,
                  (long long)w->problem->dim[SLOT_W],

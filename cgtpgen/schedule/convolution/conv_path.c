@@ -56,7 +56,7 @@ static void emit_comment(struct conv *c)
     bool ones = true;
     for (int k = 0; k < m->columns && m->column; k++)
         ones &= surd_double(m->column[k]) == 1;
-    comment_add(out, &line, ones ? "a C[i,j,k] = form;" : "a C[i,j,k] = form *");
+    comment_add(out, &line, ones ? "a C = form;" : "a C = form *");
     for (int k = 0, next; !ones && k < m->columns; k = next) {
         for (next = k; next < m->columns && surd_equal(m->column[next], m->column[k]);)
             next++;
@@ -65,7 +65,7 @@ static void emit_comment(struct conv *c)
                                                             : constant_name(w->constants, m->column[k]);
         comment_add(out, &line,
                     arena_printf(w->arena, next - k > 1 ? "%s%s x%d%s" : "%s%s%.0d%s", k ? "" : "{", name,
-                                 next - k > 1 ? next - k : 0, next < m->columns ? "," : "}[k];"));
+                                 next - k > 1 ? next - k : 0, next < m->columns ? "," : "};"));
     }
     words = (struct text){.arena = w->arena};
     code_print_counts(&words, own(w)->code[c->path->number]);
