@@ -615,6 +615,7 @@ static void item_0(const real *x_turned,
         gy_[4 + j] += cgtp_sum(128, scratch + 512 + j * 128);
     for (int j = 0; j < 7; j++)
         gy_[9 + j] += cgtp_sum(128, scratch + 1152 + j * 128);
+    (void)scratch;
 }
 
 /* Rows begin .. end-1 of senders. */

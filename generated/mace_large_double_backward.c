@@ -1347,6 +1347,7 @@ static void item_1(const real *x_turned,
         d_y_[4 + j] += cgtp_sum(128, scratch + 512 + j * 128);
     for (int j = 0; j < 7; j++)
         d_y_[9 + j] += cgtp_sum(128, scratch + 1152 + j * 128);
+    (void)scratch;
 }
 
 /* Rows begin .. end-1 of senders. */

@@ -180,6 +180,7 @@ static void item_0(const real *x_turned,
         gy_[0 + j] += cgtp_sum(32, scratch + j * 32);
     for (int j = 0; j < 3; j++)
         gy_[1 + j] += cgtp_sum(32, scratch + 32 + j * 32);
+    (void)scratch;
 }
 
 /* Rows begin .. end-1 of senders. */

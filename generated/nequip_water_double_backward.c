@@ -369,6 +369,7 @@ static void item_1(const real *x_turned,
         d_y_[0 + j] += cgtp_sum(32, scratch + j * 32);
     for (int j = 0; j < 3; j++)
         d_y_[1 + j] += cgtp_sum(32, scratch + 32 + j * 32);
+    (void)scratch;
 }
 
 /* Rows begin .. end-1 of senders. */

@@ -322,6 +322,7 @@ static void item_0(const real *x_turned,
         d_y_[1 + j] += cgtp_sum(24, scratch + 64 + j * 24);
     for (int j = 0; j < 5; j++)
         d_y_[4 + j] += cgtp_sum(16, scratch + 144 + j * 16);
+    (void)scratch;
 }
 
 /* Items begin .. end-1, summed up in row `part` of the partial sums. */

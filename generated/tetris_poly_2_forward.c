@@ -122,6 +122,7 @@ static void item_0(const real *x_turned,
     /* 4: 16x2o * 1x2e -> 1x0o, uvw, a = sqrt(1/40) */
     uvw_2_2_0_2(16, x_turned + 288, y_ + 4, scratch);
     cgtp_weights_z(1, 16, 1, 1, w_ + 648, scratch, z_);
+    (void)scratch;
 }
 
 /* Rows begin .. end-1 of items. */
