@@ -198,6 +198,15 @@ static void zero_weight_blocks(struct source *w)
     }
 }
 
+/* Does the body name the parameter? What is made of users' names goes on after it. */
+static bool uses_scratch(const char *body)
+{
+    const char *at = strstr(body, "scratch");
+    while (at && !strchr(" ,)", at[strlen("scratch")]))
+        at = strstr(at + 1, "scratch");
+    return at;
+}
+
 void loops_item(struct source *w)
 {
     struct text *out = w->out;
@@ -245,5 +254,5 @@ void loops_item(struct source *w)
                     s->depth, o->symbol, a_element(w, o->slot, g, true, "j"), (long long)s->length,
                     plus_offset(w->arena, "scratch", s->at), (long long)s->length);
     }
-    text_printf(out, strstr(text_string(out) + body, "scratch") ? "}\n\n" : "    (void)scratch;\n}\n\n");
+    text_printf(out, uses_scratch(text_string(out) + body) ? "}\n\n" : "    (void)scratch;\n}\n\n");
 }
