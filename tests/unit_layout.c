@@ -100,8 +100,8 @@ static void printed_as_a_struct(void **state)
         "    real y[3];\n"
         "    alignas(16) real w[4];\n"
         "};\n"
-        "static_assert(sizeof(stage) == 96 && offsetof(stage, y) == 64 && offsetof(stage, w) == 80,\n"
-        "    \"as planned\");\n\n");
+        "static_assert(sizeof(stage) == 96 && offsetof(stage, y) == 64 && offsetof(stage, w) == 80, "
+        "\"as planned\");\n\n");
 }
 
 static void lines_are_indented(void **state)
