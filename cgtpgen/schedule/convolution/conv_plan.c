@@ -136,13 +136,8 @@ static void measure(const struct plan *plan, const struct convolution *g, struct
     s->bytes = bytes_in + size * (g->device->lanes * v * (s->paths * ws_out + x * xs_out) + y * ys_out);
     /* fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, the sums
      * over lanes, copies of 512 bytes */
-    double instructions = 87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in +
-                          1.4 * s->paths * (ws_in + ws_out) + 69.0 * ys_out + 6.8 * bytes_in / 512;
-    s->instructions = (int)instructions;
-    /* arithmetic takes longer to issue in a type that has fewer units */
-    const int *fma = g->device->fma;
-    double slower = (double)fma[PRECISION_FLOAT32] / fma[kernel_compute(pass->kernel)];
-    s->work = (int)(instructions + 1.07 * arithmetic * (slower - 1));
+    s->work = (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
+                    69.0 * ys_out + 6.8 * bytes_in / 512);
 }
 
 static int by_operands(const void *a, const void *b, const struct problem *p)
