@@ -13,8 +13,8 @@
 
 #include "cgtp.h"
 
-#if CGTP_ABI != 1
-#error "tetris_poly_2 was generated for cgtp runtime ABI 1; regenerate it, or use that runtime"
+#if CGTP_ABI != 2
+#error "tetris_poly_2 was generated for cgtp runtime ABI 2; regenerate it, or use that runtime"
 #endif
 
 #ifdef __cplusplus

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define CGTP_ABI 1 /* generated code refuses to compile with another */
+#define CGTP_ABI 2 /* generated code refuses to compile with another */
 
 typedef enum cgtp_status {
     CGTP_OK = 0,
@@ -71,6 +71,10 @@ cgtp_status cgtp_graph64_check(const cgtp_graph64 *graph, int sorted);
 typedef enum cgtp_slot { CGTP_X, CGTP_Y, CGTP_W, CGTP_Z, CGTP_SLOTS } cgtp_slot;
 typedef enum cgtp_index { CGTP_ITEM, CGTP_SENDER, CGTP_RECEIVER, CGTP_SHARED } cgtp_index;
 
+/* Where component i of channel u of an irreps segment (mul channels of 2l+1 components, from element `offset`
+ * of a row on) is: at offset + u * (2l+1) + i, as in e3nn; or at offset + i * mul + u. */
+typedef enum cgtp_layout { CGTP_MUL_IR, CGTP_IR_MUL } cgtp_layout;
+
 /* An array of a kernel: its rows have dim[slot] elements, their number and meaning follow index[slot]. */
 typedef struct cgtp_argument {
     const char *name; /* x, gz, d_w, ... */
@@ -106,10 +110,11 @@ typedef struct cgtp_product {
     const char *irreps[CGTP_SLOTS]; /* x, y, NULL, z, in e3nn's notation, after expansion */
     int64_t dim[CGTP_SLOTS];        /* elements of a row of x, y, w, z */
     cgtp_index index[CGTP_SLOTS];
-    int graph;       /* 1: kernels take a graph; 0: a number of items */
-    int sorted;      /* edges: sorted */
-    int scalar_size; /* 4 or 8: float or double */
-    int index_size;  /* 4 or 8: node indices */
+    cgtp_layout layout[CGTP_SLOTS]; /* of all arrays of x, y, z; w has none */
+    int graph;                      /* 1: kernels take a graph; 0: a number of items */
+    int sorted;                     /* edges: sorted */
+    int scalar_size;                /* 4 or 8: float or double */
+    int index_size;                 /* 4 or 8: node indices */
     int paths, kernels;
     const cgtp_path *path;
     const cgtp_kernel *kernel;

@@ -3,9 +3,9 @@
  * Included by generated .c files after they define the type `real` (float or double). Everything is static,
  * so that a compiler can inline it and products of both precisions can live in one program.
  *
- * Layouts. A row of x, y or z is stored as e3nn's mul_ir: element (u, i) of a segment at u * d + i, d = 2 l
- * + 1. Kernels compute on the transposed order ("components": i * mul + u), in which channels are contiguous
- * and loops over them vectorise.
+ * Layouts. Kernels compute on rows in component order, element (u, i) of a segment at i * mul + u, in which
+ * channels are contiguous and loops over them vectorise. Rows in layout ir_mul are in that order; those in
+ * mul_ir, with (u, i) at u * (2l+1) + i, are transposed.
  */
 #ifndef CGTP_C_H
 #define CGTP_C_H

@@ -19,15 +19,23 @@ enum { CGTP_WIDE = 16 / (int)sizeof(real) }; /* elements of the 16 bytes that a 
 
 /* ---- tables ---- */
 
-/* An irreps segment: channels of `components` elements each, the first at element `offset` of a row. */
+/* An irreps segment: channels of `components` elements each, the first at element `offset` of a row. step:
+ * elements from one component of a channel to the next; more than 1 where it is the channels of a component
+ * that follow each other (layout ir_mul). All segments of a row have the same layout and as many channels. */
 struct cgtp_segment {
     int components;
     int64_t offset;
+    int64_t step = 1;
 };
 
 template <typename S> CGTP_BOTH constexpr int cgtp_segments(void)
 {
     return (int)(sizeof S::segment / sizeof *S::segment);
+}
+
+template <typename S> CGTP_BOTH constexpr bool cgtp_by_component(void)
+{
+    return S::segment[0].step != 1;
 }
 
 /* Components of all segments before segment i; of the longest; is there one of so many? */
@@ -59,29 +67,39 @@ template <typename S> CGTP_BOTH constexpr int cgtp_block_elements(int first, int
     return CGTP_LANES * S::channels * (cgtp_components_before<S>(last) - cgtp_components_before<S>(first));
 }
 
-/* Pointers to the lane's first 16 bytes of a channel block's part of a row: one for all segments of the same
- * number of components; one for all where there is one channel block. */
+/* A channel block's part of a row, in chunks of 16 bytes, a lane's first and every 32nd after that. Pointers
+ * to the first: one for all segments of the same number of components; one for all where components are apart
+ * or there is one channel block. */
 template <typename T, typename S> struct cgtp_row {
-    T *by_l[S::blocks > 1 ? cgtp_longest<S>() / 2 + 1 : 1]; /* components: 2 l + 1 */
+    static constexpr bool by_component = S::blocks > 1 && cgtp_by_component<S>();
+    static constexpr bool one = S::blocks == 1 || by_component;
+    static constexpr int run = CGTP_LANES * S::channels / CGTP_WIDE; /* chunks of a component */
+    T *by_l[one ? 1 : cgtp_longest<S>() / 2 + 1];                    /* components: 2 l + 1 */
 
     CGTP_MEMBER cgtp_row(T *row, int channel_block, int lane)
     {
-        if constexpr (S::blocks == 1)
+        if constexpr (S::blocks == 1) {
             by_l[0] = cgtp_opaque_global(row + lane * CGTP_WIDE);
-        else
+        } else if constexpr (by_component) {
+            static_assert(CGTP_LANES % run == 0, "whole components in a warp's chunks");
+            by_l[0] = cgtp_opaque_global(row + channel_block * (CGTP_LANES * S::channels) +
+                                         lane / run * S::segment[0].step + lane % run * CGTP_WIDE);
+        } else {
             cgtp_each<cgtp_longest<S>() / 2 + 1>([&](auto l) {
                 constexpr int d = 2 * decltype(l)::value + 1;
                 if constexpr (cgtp_has<S>(d))
                     by_l[d / 2] = cgtp_opaque_global(row + channel_block * (CGTP_LANES * S::channels * d) +
                                                      lane * CGTP_WIDE);
             });
+        }
     }
 
-    /* Of segment i. */
-    template <int i> CGTP_MEMBER T *segment(void) const
+    /* The lane's chunk among chunks k .. k + 31 of segment i. */
+    template <int i> CGTP_MEMBER T *chunk(int k) const
     {
         constexpr cgtp_segment s = S::segment[i];
-        return by_l[S::blocks > 1 ? s.components / 2 : 0] + s.offset;
+        return by_l[one ? 0 : s.components / 2] + s.offset +
+               (by_component ? k / run * s.step : k * (int64_t)CGTP_WIDE);
     }
 };
 
@@ -169,6 +187,7 @@ CGTP_DEVICE void cgtp_copy_row(real (&slice)[n], const real *row, int lane, cgtp
     }
 }
 
+/* The slice of segment i of a row, and those of the segments after. */
 template <int i, typename Row> CGTP_DEVICE void cgtp_copy_from(const Row &, int, cgtp_policy)
 {
 }
@@ -176,7 +195,12 @@ template <int i, typename Row, int n, int... more>
 CGTP_DEVICE void cgtp_copy_from(const Row &row, int lane, cgtp_policy policy, real (&slice)[n],
                                 real (&...others)[more])
 {
-    cgtp_copy_slice(slice, row.template segment<i>(), lane, policy);
+    constexpr int chunks = n / CGTP_WIDE;
+    static_assert(n % CGTP_WIDE == 0, "whole chunks");
+    CGTP_UNROLL
+    for (int k = 0; k < chunks; k += CGTP_LANES)
+        if (chunks - k >= CGTP_LANES || lane < chunks - k)
+            cgtp_copy16(slice + k * CGTP_WIDE, row.template chunk<i>(k), policy);
     cgtp_copy_from<i + 1>(row, lane, policy, others...);
 }
 
@@ -249,6 +273,21 @@ template <int n, int m> CGTP_DEVICE void cgtp_store_lane(real (&slice)[m], const
     cgtp_store<n>(slice + lane * n, r);
 }
 
+/* The same of a slice in which components are apart: v neighbouring channels, element r[u * d + i] of
+ * component i of channel u. */
+template <int v, int n, int m>
+CGTP_DEVICE void cgtp_load_lane_components(real (&r)[n], const real (&slice)[m], int lane)
+{
+    static_assert(m == n * CGTP_LANES, "a slice of these channels");
+    cgtp_load_components<v, n / v>(r, slice + lane * v, CGTP_LANES * v);
+}
+template <int v, int n, int m>
+CGTP_DEVICE void cgtp_store_lane_components(real (&slice)[m], const real (&r)[n], int lane)
+{
+    static_assert(m == n * CGTP_LANES, "a slice of these channels");
+    cgtp_store_components<v, n / v>(slice + lane * v, CGTP_LANES * v, r);
+}
+
 /* Of several: each array, its slice; each slice, its array. */
 template <int n, int m, typename... More>
 CGTP_DEVICE void cgtp_load_lanes(int lane, real (&r)[n], const real (&slice)[m], More &...more)
@@ -276,7 +315,7 @@ CGTP_DEVICE void cgtp_write_to(const Row &row, int lane, const real (&slice)[n],
     CGTP_UNROLL
     for (int k = 0; k < chunks; k += CGTP_LANES)
         if (chunks - k >= CGTP_LANES || lane < chunks - k) {
-            real *const to = row.template segment<i>() + k * CGTP_WIDE;
+            real *const to = row.template chunk<i>(k);
             if constexpr (how == CGTP_ADD)
                 cgtp_add16(to, slice + k * CGTP_WIDE + lane * CGTP_WIDE);
             else

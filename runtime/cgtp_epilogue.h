@@ -16,8 +16,11 @@ CGTP_DEVICE void cgtp_load_segments(real *r, const real *row, int channel_block,
     cgtp_each<cgtp_segments<S>()>([&](auto i) {
         constexpr cgtp_segment s = S::segment[decltype(i)::value];
         constexpr int begin = cgtp_components_before<S>(decltype(i)::value) * S::channels;
-        constexpr int n = S::channels * s.components;
-        cgtp_load<n>(r + begin, row + (channel_block * CGTP_LANES + lane) * n + s.offset);
+        const int first = (channel_block * CGTP_LANES + lane) * S::channels;
+        if constexpr (cgtp_by_component<S>())
+            cgtp_load_components<S::channels, s.components>(r + begin, row + first + s.offset, s.step);
+        else
+            cgtp_load<S::channels * s.components>(r + begin, row + first * s.components + s.offset);
     });
 }
 
@@ -56,8 +59,13 @@ CGTP_DEVICE void cgtp_store_batches(real (&staging)[buffers][length], const real
     cgtp_each<end - first>([&](auto number) {
         constexpr int i = first + decltype(number)::value;
         constexpr int n = S::channels * S::segment[i].components;
-        cgtp_store<n>(staging[buffer] + cgtp_block_elements<S>(first, i) + lane * n,
-                      r + cgtp_components_before<S>(i) * S::channels);
+        real *const slice = staging[buffer] + cgtp_block_elements<S>(first, i);
+        const real *const from = r + cgtp_components_before<S>(i) * S::channels;
+        if constexpr (cgtp_by_component<S>())
+            cgtp_store_components<S::channels, n / S::channels>(slice + lane * S::channels,
+                                                                CGTP_LANES * S::channels, from);
+        else
+            cgtp_store<n>(slice + lane * n, from);
     });
     cgtp_sync_warp();
     cgtp_each<end - first>([&](auto number) {
@@ -67,7 +75,7 @@ CGTP_DEVICE void cgtp_store_batches(real (&staging)[buffers][length], const real
         CGTP_UNROLL
         for (int k = 0; k < chunks; k += CGTP_LANES)
             if (chunks - k >= CGTP_LANES || lane < chunks - k)
-                cgtp_put16(row.template segment<i>() + k * CGTP_WIDE, from + (k + lane) * CGTP_WIDE);
+                cgtp_put16(row.template chunk<i>(k), from + (k + lane) * CGTP_WIDE);
     });
     if constexpr (end < cgtp_segments<S>())
         cgtp_store_batches<S, end, 1 - buffer>(staging, r, row, lane);

@@ -67,45 +67,65 @@ CGTP_DEVICE void cgtp_finish_row(cgtp_compensated row, int64_t n)
 }
 
 /* Products with a block of weights W: n rows (channel b), m columns (channel c), ld elements a row, d
- * components. z[c,k] += sum_b t[b,k] W[b,c]; lanes share c and k */
+ * components. Rows z and g of the caller's arrays have element (c, k) at c * channel + k * component; where
+ * these are left out, at c * d + k. */
+
+/* z[c,k] += sum_b t[b,k] W[b,c]; lanes share c and k */
 template <typename Row>
-CGTP_DEVICE_CALL void cgtp_weights_z(int d, int n, int m, int64_t ld, const real *w, const real *t, Row z)
+CGTP_DEVICE_CALL void cgtp_weights_z(int d, int n, int m, int64_t ld, const real *w, const real *t, Row z,
+                                     int channel, int component)
 {
     for (int at = cgtp_lane(); at < m * d; at += CGTP_LANES) {
         const int c = at / d, k = at % d;
         real sum = 0;
         for (int b = 0; b < n; b++)
             sum += t[b * d + k] * w[b * ld + c];
-        z[at] += sum;
+        z[c * channel + k * component] += sum;
     }
     cgtp_sync_warp();
 }
+template <typename Row>
+CGTP_DEVICE void cgtp_weights_z(int d, int n, int m, int64_t ld, const real *w, const real *t, Row z)
+{
+    cgtp_weights_z(d, n, m, ld, w, t, z, d, 1);
+}
 
 /* p[b,k] = sum_c W[b,c] g[c,k]; lanes share b and k */
-CGTP_DEVICE_CALL void cgtp_weights_p(int d, int n, int m, int64_t ld, const real *w, const real *g, real *p)
+CGTP_DEVICE_CALL void cgtp_weights_p(int d, int n, int m, int64_t ld, const real *w, const real *g, real *p,
+                                     int channel, int component)
 {
     for (int at = cgtp_lane(); at < n * d; at += CGTP_LANES) {
         const int b = at / d, k = at % d;
         real sum = 0;
         for (int c = 0; c < m; c++)
-            sum += w[b * ld + c] * g[c * d + k];
+            sum += w[b * ld + c] * g[c * channel + k * component];
         p[at] = sum;
     }
     cgtp_sync_warp();
 }
+CGTP_DEVICE void cgtp_weights_p(int d, int n, int m, int64_t ld, const real *w, const real *g, real *p)
+{
+    cgtp_weights_p(d, n, m, ld, w, g, p, d, 1);
+}
 
 /* gW[b,c] += sum_k t[b,k] g[c,k]; lanes share c */
 template <typename Row>
-CGTP_DEVICE_CALL void cgtp_weights_w(int d, int n, int m, int64_t ld, const real *t, const real *g, Row gw)
+CGTP_DEVICE_CALL void cgtp_weights_w(int d, int n, int m, int64_t ld, const real *t, const real *g, Row gw,
+                                     int channel, int component)
 {
     for (int b = 0; b < n; b++)
         for (int c = cgtp_lane(); c < m; c += CGTP_LANES) {
             real sum = 0;
             for (int k = 0; k < d; k++)
-                sum += t[b * d + k] * g[c * d + k];
+                sum += t[b * d + k] * g[c * channel + k * component];
             gw[b * ld + c] += sum;
         }
     cgtp_sync_warp();
+}
+template <typename Row>
+CGTP_DEVICE void cgtp_weights_w(int d, int n, int m, int64_t ld, const real *t, const real *g, Row gw)
+{
+    cgtp_weights_w(d, n, m, ld, t, g, gw, d, 1);
 }
 
 /* Contraction without weights: z[k] += sum_b t[b,k], and back: p[b,k] = g[k] */

@@ -211,49 +211,65 @@ struct tie {
 
 static const struct sum one = {1, 1, 1};
 
+/* A channel of a segment: component i is at[i * step]. */
+struct channel {
+    struct sum *at;
+    int64_t step;
+};
+
+static struct channel channel_of(const cgtp_selftest *t, cgtp_slot slot, struct sum *row,
+                                 const cgtp_selftest_segment *s, int components, int64_t channel)
+{
+    if (t->layout[slot] == CGTP_IR_MUL)
+        return (struct channel){row + s->offset + channel, s->mul};
+    return (struct channel){row + s->offset + channel * components, 1};
+}
+
+static struct sum *component(struct channel c, int i)
+{
+    return c.at + i * c.step;
+}
+
 /* Adds to row[target] what the pair contributes to the derivative of Q by the target, at the other three
  * rows. */
-static void add_pair(const cgtp_selftest_path *p, cgtp_slot target, const struct tie *t,
-                     struct sum *const *row)
+static void add_pair(const cgtp_selftest *test, const cgtp_selftest_path *p, cgtp_slot target,
+                     const struct tie *t, struct sum *const *row)
 {
     const cgtp_selftest_cg *c = p->cg;
     const int d3 = 2 * c->l3 + 1;
-    struct sum *x = row[CGTP_X] + p->x.offset + t->u * (2 * c->l1 + 1);
-    struct sum *y = row[CGTP_Y] + p->y.offset + t->v * (2 * c->l2 + 1);
-    struct sum *z = row[CGTP_Z] + p->z.offset + t->z * d3;
+    const struct channel x = channel_of(test, CGTP_X, row[CGTP_X], &p->x, 2 * c->l1 + 1, t->u);
+    const struct channel y = channel_of(test, CGTP_Y, row[CGTP_Y], &p->y, 2 * c->l2 + 1, t->v);
     struct sum *w = p->weighted ? row[CGTP_W] + p->weight_offset + t->w : NULL;
     struct sum part[COMPONENTS];
+    const bool from_z = target == CGTP_X || target == CGTP_Y;
     for (int k = 0; k < d3; k++)
         part[k] = (struct sum){0, 0, 0};
-    if (target == CGTP_X || target == CGTP_Y) { /* part[k] = sum of w z */
-        for (int64_t q = 0; q < t->n; q++)
-            for (int k = 0; k < d3; k++)
-                add(&part[k], w ? &w[q] : &one, &z[q * d3 + k], 1);
-    } else { /* part[k] = a C x y */
-        for (int e = 0; e < c->entries; e++)
-            add(&part[c->entry[e].k], &x[c->entry[e].i], &y[c->entry[e].j],
-                (long double)p->coefficient * c->entry[e].value);
-    }
-    if (target == CGTP_X || target == CGTP_Y)
-        for (int e = 0; e < c->entries; e++) {
-            const cgtp_selftest_entry *n = &c->entry[e];
-            long double factor = (long double)p->coefficient * n->value;
-            if (target == CGTP_X)
-                add(&x[n->i], &y[n->j], &part[n->k], factor);
+    for (int e = 0; e < c->entries && !from_z; e++) /* part[k] = a C x y */
+        add(&part[c->entry[e].k], component(x, c->entry[e].i), component(y, c->entry[e].j),
+            (long double)p->coefficient * c->entry[e].value);
+    for (int64_t q = 0; q < t->n; q++) {
+        const struct channel z = channel_of(test, CGTP_Z, row[CGTP_Z], &p->z, d3, t->z + q);
+        for (int k = 0; k < d3; k++)
+            if (from_z) /* part[k] = sum of w z */
+                add(&part[k], w ? &w[q] : &one, component(z, k), 1);
+            else if (target == CGTP_Z)
+                add(component(z, k), w ? &w[q] : &one, &part[k], 1);
             else
-                add(&y[n->j], &x[n->i], &part[n->k], factor);
-        }
-    else
-        for (int64_t q = 0; q < t->n; q++)
-            for (int k = 0; k < d3; k++)
-                if (target == CGTP_Z)
-                    add(&z[q * d3 + k], w ? &w[q] : &one, &part[k], 1);
-                else
-                    add(&w[q], &z[q * d3 + k], &part[k], 1);
+                add(&w[q], component(z, k), &part[k], 1);
+    }
+    for (int e = 0; e < c->entries && from_z; e++) {
+        const cgtp_selftest_entry *n = &c->entry[e];
+        long double factor = (long double)p->coefficient * n->value;
+        if (target == CGTP_X)
+            add(component(x, n->i), component(y, n->j), &part[n->k], factor);
+        else
+            add(component(y, n->j), component(x, n->i), &part[n->k], factor);
+    }
 }
 
 /* The same for all pairs of a path: which there are, and what they are tied to, is the mode. */
-static void add_path(const cgtp_selftest_path *p, cgtp_slot target, struct sum *const *row)
+static void add_path(const cgtp_selftest *test, const cgtp_selftest_path *p, cgtp_slot target,
+                     struct sum *const *row)
 {
     int64_t pair = 0;
     for (int64_t u = 0; u < p->x.mul; u++)
@@ -288,7 +304,7 @@ static void add_path(const cgtp_selftest_path *p, cgtp_slot target, struct sum *
                 t.w = pair * p->z.mul;
                 break;
             }
-            add_pair(p, target, &t, row);
+            add_pair(test, p, target, &t, row);
             pair++;
         }
 }
@@ -314,7 +330,7 @@ static struct sum *dense(const cgtp_selftest *t, const struct graph *g, const cg
             bool weighted_only = term->target == CGTP_W || (w >= 0 && k->input[w].tangent);
             for (int p = 0; p < t->paths; p++)
                 if (t->path[p].weighted || !weighted_only)
-                    add_path(&t->path[p], term->target, row);
+                    add_path(t, &t->path[p], term->target, row);
         }
     for (int s = 0; s < CGTP_SLOTS; s++)
         free(room[s]);
@@ -506,8 +522,9 @@ static void test_descriptor(struct tap *tap, const cgtp_selftest *t)
         complain(tap, "the product is of the spec %s, this test of %s", p->digest, t->digest);
     if (p->graph != t->graph || p->sorted != t->sorted || p->scalar_size != t->scalar_size ||
         p->index_size != t->index_size || memcmp(p->dim, t->dim, sizeof p->dim) != 0 ||
-        memcmp(p->index, t->index, sizeof p->index) != 0)
-        complain(tap, "dimensions, indices or types are others");
+        memcmp(p->index, t->index, sizeof p->index) != 0 ||
+        memcmp(p->layout, t->layout, sizeof p->layout) != 0)
+        complain(tap, "dimensions, indices, layouts or types are others");
     bool same = p->paths == t->paths && p->kernels == t->kernels;
     for (int i = 0; same && i < t->paths; i++)
         same = p->path[i].weighted == t->path[i].weighted &&

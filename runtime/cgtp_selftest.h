@@ -85,6 +85,7 @@ typedef struct cgtp_selftest {
     const char *digest;          /* of the spec that the tables were made from */
     int64_t dim[CGTP_SLOTS];
     cgtp_index index[CGTP_SLOTS];
+    cgtp_layout layout[CGTP_SLOTS];
     int graph, sorted, scalar_size, index_size; /* as in cgtp_product */
     int cgs, paths, kernels;
     const cgtp_selftest_cg *cg;

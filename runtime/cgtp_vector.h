@@ -184,6 +184,31 @@ template <int n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
     }
 }
 
+/* v neighbouring channels of d components, which are `step` elements apart: r[u * d + i] from / to
+ * p[i * step + u]. */
+template <int v, int d> CGTP_DEVICE void cgtp_load_components(real *r, const real *p, int64_t step)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < d; i++) {
+        real component[v];
+        cgtp_load<v>(component, p + i * step);
+        CGTP_UNROLL
+        for (int u = 0; u < v; u++)
+            r[u * d + i] = component[u];
+    }
+}
+template <int v, int d> CGTP_DEVICE void cgtp_store_components(real *p, int64_t step, const real *r)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < d; i++) {
+        real component[v];
+        CGTP_UNROLL
+        for (int u = 0; u < v; u++)
+            component[u] = r[u * d + i];
+        cgtp_store<v>(p + i * step, component);
+    }
+}
+
 } // namespace
 
 #endif

@@ -49,16 +49,46 @@ static void compare_golden(struct check *c, const struct golden_case *golden, co
     check_free_outputs(k, output);
 }
 
+/* What the names of products end in whose specs (tests/products.sh) ask for other layouts than e3nn's. */
+static const struct {
+    const char *suffix;
+    cgtp_layout layout[CGTP_SLOTS];
+} layouts[] = {
+    {"_irmul", {CGTP_IR_MUL, CGTP_IR_MUL, CGTP_MUL_IR, CGTP_IR_MUL}},
+    {"_irmulx", {CGTP_IR_MUL, CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR}},
+    {"_irmulyz", {CGTP_MUL_IR, CGTP_IR_MUL, CGTP_MUL_IR, CGTP_IR_MUL}},
+};
+
+enum { LAYOUTS = sizeof layouts / sizeof *layouts };
+
+static bool ends_in(const char *name, const char *suffix)
+{
+    size_t n = strlen(name), m = strlen(suffix);
+    return n > m && strcmp(name + n - m, suffix) == 0;
+}
+
+static void check_layout(struct check *c)
+{
+    cgtp_layout expected[CGTP_SLOTS] = {CGTP_MUL_IR};
+    for (int i = 0; i < LAYOUTS; i++)
+        if (ends_in(c->product->name, layouts[i].suffix))
+            memcpy(expected, layouts[i].layout, sizeof expected);
+    if (memcmp(c->product->layout, expected, sizeof expected) != 0)
+        check_failure(c, "layouts of x, y, z are %d, %d, %d", c->product->layout[CGTP_X],
+                      c->product->layout[CGTP_Y], c->product->layout[CGTP_Z]);
+}
+
 /* The case of product g_x_f32 or g_x_sugar is g_x. */
 static void case_name(char *out, size_t size, const char *product)
 {
     static const char *const suffix[] = {"_f32", "_sugar"};
     snprintf(out, size, "%s", product);
-    for (int i = 0; i < 2; i++) {
-        size_t n = strlen(out), m = strlen(suffix[i]);
-        if (n > m && strcmp(out + n - m, suffix[i]) == 0)
-            out[n - m] = 0;
-    }
+    for (int i = 0; i < LAYOUTS; i++)
+        if (ends_in(out, layouts[i].suffix))
+            out[strlen(out) - strlen(layouts[i].suffix)] = 0;
+    for (int i = 0; i < 2; i++)
+        if (ends_in(out, suffix[i]))
+            out[strlen(out) - strlen(suffix[i])] = 0;
 }
 
 void check_golden(struct check *c, const char *folder)
@@ -103,6 +133,7 @@ void check_descriptor(struct check *c)
 {
     const cgtp_product *p = c->product;
     const struct ref_problem *r = c->problem;
+    check_layout(c);
     same_irreps(c, p->irreps[CGTP_X], &r->irreps[REF_X], "x");
     same_irreps(c, p->irreps[CGTP_Y], &r->irreps[REF_Y], "y");
     same_irreps(c, p->irreps[CGTP_Z], &r->irreps[REF_G], "z");

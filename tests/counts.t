@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Printed numbers of operations are those of the code: multiply-adds, multiplications, additions and negations in
-the text of every product function and every path of a convolution, of all layers of specs/ and both backends, and
-the flops of an item in the header.
+the text of every product function and every path of a pipelined kernel, of all layers of specs/, batches and both
+backends, and the flops of an item in the header.
 
 A sum of products is a chain of multiply-adds: in a * b + c * d the second product and the addition are one.
 TEST_ALL adds the products of tests/golden and tests/simt/specs.
@@ -18,12 +18,12 @@ sys.path.insert(0, 'tests')
 from tap import done, ok  # noqa: E402
 
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
-SPECS = sorted(glob.glob('specs/*.yaml'))
+SPECS = sorted(glob.glob('specs/*.yaml') + glob.glob('tests/simt/specs/batch_*.yaml'))
 if os.environ.get('TEST_ALL'):
-    SPECS += sorted(glob.glob('tests/golden/*.yaml') + glob.glob('tests/simt/specs/*.yaml'))
+    SPECS += sorted(glob.glob('tests/golden/*.yaml') + glob.glob('tests/simt/specs/[!b]*.yaml'))
 FUNCTION = re.compile(r'^/\* (\(l1, [^\n]*(?:\n \*[^\n]*)*?)\. \*/\n(?:static|CGTP_DEVICE_CALL) void (\w+)'
                       r'\(([^{;]*)\)\n\{\n(.*?)^\}\n', re.M | re.S)
-PATH = re.compile(r'^            \{ /\* (\d+: .*?) \*/\n(.*?)^            \}\n', re.M | re.S)
+PATH = re.compile(r'^( {12,})\{ /\* (\d+: .*?) \*/\n(.*?)^\1\}\n', re.M | re.S)
 COUNTED = re.compile(r'(?:const real )?(.*?) (\+?=) (.*)')
 NAMES = ('fma', 'mul', 'add', 'neg')
 
@@ -132,7 +132,7 @@ def check(spec):
                 where = '%s: %s' % (os.path.basename(path), name)
                 functions[name] = check_block(where, comment, body, 'for (int', wrong)
             paths = PATH.findall(text)
-            for comment, body in paths:
+            for _, comment, body in paths:
                 where = '%s: path %s' % (os.path.basename(path), comment.split(':')[0])
                 check_block(where, comment, body, 'for (int', wrong)
             blocks += len(functions) + len(paths)

@@ -24,8 +24,9 @@ FLAGS = ['-std=c++17', '-O3', '-Xcompiler=-Wall,-Wextra', '-Xptxas=-v', '-Irunti
 OBJECT, CODE = '-c', '-cubin'  # CODE: without the half that runs on the host
 JOBS = 2
 KERNELS = ('forward', 'backward', 'double_backward')
-PRODUCTS = {'sm_80': ['mace_large'], 'sm_90': ['mace_large', 'conv_mixed'], 'sm_86': ['nequip_water'],
-            'sm_89': ['nequip_water'], 'sm_100': ['nequip_water'], 'sm_120': ['nequip_water']}
+PRODUCTS = {'sm_80': ['mace_large', 'batch_128'], 'sm_90': ['mace_large', 'conv_mixed', 'batch_mixed'],
+            'sm_86': ['nequip_water', 'batch_128'], 'sm_89': ['nequip_water', 'batch_128'],
+            'sm_100': ['nequip_water', 'batch_128'], 'sm_120': ['nequip_water', 'batch_128']}
 HOSTED = ('sm_86', 'sm_90')  # where the host's half is compiled too, of each product once
 MIXED = 'tests/simt/specs/conv_mixed.yaml'  # paths for the convolution and others
 LEFT = {'5': 'channels that are no multiple of 32', '6': 'operands that begin at no multiple of 16 bytes',
@@ -41,11 +42,22 @@ WHOLE = [
     (r'\+ 3x0e', '+ 2x0e', 'rows that are no multiple of 16 bytes'),
     (r'\b32x', '36x', 'no path for it'),
 ]
+BATCH = 'tests/simt/specs/batch_mixed.yaml'  # the same without a graph
+BATCH_LEFT = {'5': 'channels that are no multiple of 32', '6': 'operands that begin at no multiple of 16 bytes',
+              '7': 'not uvu with one channel of y', '8': 'operands that begin at no multiple of 16 bytes',
+              '10': 'not uvu with one channel of y'}
+BATCH_WHOLE = [
+    ('kernels: ', 'index: {y: shared}\nkernels: ', 'not a batch (x, y and z of the item)'),
+    ('kernels: ', 'index: {w: shared}\nkernels: ', 'weights not of the item'),
+    (r'\+ 1x0e', '+ 2x0e', 'rows that are no multiple of 16 bytes'),
+    (r'\b(32|64|96)x', '36x', 'no path for it'),
+]
 SHARED_BYTES = 228 << 10  # of a multiprocessor of sm_90; each block takes 1 KiB more than it asks for
 # Layers whose convolutions need almost all registers, or the most segments that compile in seconds; with
 # TEST_ALL all layers. And those that are also tried with gradients of x by reductions.
 TIGHT = ('flashtp_table5_lmax3', 'mace_mp_large_layer2', 'nequip_lips', 'nequip_revmd17_benzene')
 ATOMIC = ('flashtp_table5_lmax3', 'mace_large')
+BATCHES = ('mace_large',)  # layers that are also compiled as batches, in both precisions
 DETAILED = ('sm_90', 'mace_large')  # whose registers and shared memory are compared with the plan
 
 
@@ -84,8 +96,8 @@ def check_choice():
                f'conv_mixed {name}: a convolution before has written {", ".join(one["outputs"])}')
         said = [verdict for verdict in kernel['verdicts'] if verdict['evaluation'] == 'convolution']
         equal([verdict['path_reasons'] for verdict in said], [LEFT] * len(said), f'conv_mixed {name}: it says why')
-        equal({verdict['evaluation'] for verdict in kernel['verdicts']}, {'convolution', 'general'},
-              f'conv_mixed {name}: both were asked')
+        equal({verdict['evaluation'] for verdict in kernel['verdicts']}, {'convolution', 'batch', 'general'},
+              f'conv_mixed {name}: all were asked')
     for pattern, replacement, reason in WHOLE:
         changed = plan_of(re.sub(pattern, replacement, text))
         found = {(one['evaluation'], one['adds']) for kernel in changed for one in kernel['schedules']}
@@ -108,6 +120,27 @@ def check_choice():
                   f'conv_sums {kernel["name"]}: paths into one segment of z are computed together')
 
 
+def check_batch_choice():
+    """The same for items without a graph."""
+    with open(BATCH) as f:
+        text = f.read()
+    general = [int(path) for path in BATCH_LEFT]
+    for kernel in plan_of(text):
+        name = kernel['name']
+        equal([(one['evaluation'], one['adds'], one['paths']) for one in kernel['schedules']],
+              [('batch', False, [path for path in range(11) if path not in general]), ('general', True, general)],
+              f'batch_mixed {name}: the batch, and the general evaluation adds the others')
+        said = [verdict for verdict in kernel['verdicts'] if verdict['evaluation'] == 'batch']
+        equal([verdict['path_reasons'] for verdict in said], [BATCH_LEFT], f'batch_mixed {name}: it says why')
+    for pattern, replacement, reason in BATCH_WHOLE:
+        changed = plan_of(re.sub(pattern, replacement, text))
+        found = {(one['evaluation'], one['adds']) for kernel in changed for one in kernel['schedules']}
+        equal(found, {('general', False)}, f'all general: {reason}')
+        said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
+                if verdict['evaluation'] == 'batch'}
+        equal(said, {reason}, f'all general: it says why, {reason}')
+
+
 def compile_kernel(job):
     arch, product, kernel = job
     stem = f'{BUILD}/cuda/{arch}/{product}_{kernel}'
@@ -119,7 +152,7 @@ def reported(log):
     """What ptxas says of each kernel (named without its types), and the lines that are not of this report."""
     kernels, other, now = {}, [], None
     for line in log.splitlines():
-        name = re.search(r"Compiling entry function '\w+_cu_[0-9a-f]{8}\d+([a-z]\w*?)(?:ILi(\d+)E)?E+v?NS_", line)
+        name = re.search(r"Compiling entry function '\w+_cu_[0-9a-f]{8}(?:4code)?\d+([a-z]\w*?)(?:ILi(\d+)E)?E+v?NS_", line)
         spill = re.search(r'(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads', line)
         used = re.search(r'Used (\d+) registers', line)
         if name:
@@ -202,18 +235,21 @@ def check_plan(kernel, plan, log):
 
 
 def check_spills(arch):
-    """No segment of a convolution needs more registers than there are."""
+    """No segment of a convolution and no batch needs more registers than there are."""
     layers = sorted(os.path.basename(spec)[:-5] for spec in glob.glob('specs/*.yaml'))
     jobs = []
     for layer in layers if os.environ.get('TEST_ALL') else TIGHT:
         jobs += [(layer, '', kernel) for kernel in KERNELS]
     jobs += [(layer, 'reduction: atomic\n', kernel) for layer in ATOMIC for kernel in KERNELS[1:]]
+    jobs += [(layer, f'index: {{}}\nprecision: {precision}\n', kernel) for layer in BATCHES for kernel in KERNELS
+             for precision in ('float32', 'float64')]
 
     def compiled(job):
         layer, more, kernel = job
-        folder = f'{BUILD}/cuda/{arch}/{layer}{"_atomic" if more else ""}_{kernel}'
+        folder = f'{BUILD}/cuda/{arch}/{layer}_{kernel}_' + re.sub(r'\W+', '_', more)
+        keys = '|'.join(re.findall(r'^(\w+):', more, re.M) + ['kernels'])
         with open(f'specs/{layer}.yaml') as spec:
-            text = re.sub('^kernels:.*\n', '', spec.read(), flags=re.M) + f'{more}kernels: [{kernel}]\n'
+            text = re.sub(f'^({keys}):.*\n', '', spec.read(), flags=re.M) + f'{more}kernels: [{kernel}]\n'
         written = subprocess.run([GENERATOR, f'--arch={arch}', '-o', folder, '-'], input=text, text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         stem = f'{folder}/{layer}_{kernel}'
@@ -222,12 +258,13 @@ def check_spills(arch):
 
     with ThreadPoolExecutor(JOBS) as pool:
         for (layer, more, kernel), result in zip(jobs, pool.map(compiled, jobs)):
-            kernels = {name: k for name, k in reported(result.stdout)[0].items() if '_convolution<' in name}
+            kernels = {name: k for name, k in reported(result.stdout)[0].items()
+                       if '_convolution<' in name or name.endswith('_batch')}
             spills = {name: k for name, k in kernels.items() if k['stack'] or k['stores'] or k['loads']}
             some = kernels or (os.environ.get('TEST_ALL') and layer not in TIGHT + ATOMIC)
             ok(result.returncode == 0 and some and not spills,
-               f'{layer} {kernel}{", reductions" if more else ""}: {len(kernels)} variants of a convolution '
-               'spill nothing', result.stdout if result.returncode or not some else spills)
+               f'{layer} {kernel}, {" ".join(more.split())}: {len(kernels)} variants of a pipelined kernel spill '
+               'nothing', result.stdout if result.returncode or not some else spills)
 
 
 def build_selftest(arch, product):
@@ -250,19 +287,21 @@ def build_selftest(arch, product):
 
 
 check_choice()
+check_batch_choice()
 jobs = [(arch, product, kernel) for arch, products in PRODUCTS.items() for product in products
         for kernel in KERNELS]
 if not shutil.which(NVCC):
     for job in jobs:
         skip('{1} {2} for {0}'.format(*job), 'no nvcc')
     skip('registers and shared memory', 'no nvcc')
-    skip('convolutions spill nothing', 'no nvcc')
+    skip('pipelined kernels spill nothing', 'no nvcc')
     skip('a self-test builds', 'no nvcc')
     done()
 known = set(run(NVCC, '--list-gpu-arch').stdout.replace('compute_', 'sm_').split())
 for arch, products in PRODUCTS.items():
     written = run(GENERATOR, '--backend=cuda', f'--arch={arch}', '-o', f'{BUILD}/cuda/{arch}',
-                  *[MIXED if product == 'conv_mixed' else f'specs/{product}.yaml' for product in products])
+                  *[next(path for path in (f'specs/{product}.yaml', f'tests/simt/specs/{product}.yaml')
+                         if os.path.exists(path)) for product in products])
     if written.returncode or written.stdout:
         print(f'Bail out! {arch}: {written.stdout}')
         sys.exit(1)
@@ -288,7 +327,7 @@ for kernel in report['kernels']:
 if DETAILED[0] in known:
     check_spills(DETAILED[0])
 else:
-    skip('convolutions spill nothing', f'nvcc does not know {DETAILED[0]}')
+    skip('pipelined kernels spill nothing', f'nvcc does not know {DETAILED[0]}')
 if 'sm_86' in known:
     build_selftest('sm_86', 'nequip_water')
 else:

@@ -171,6 +171,39 @@ static void from_real(int size, double *to, const unsigned char *from, int64_t n
     }
 }
 
+/* ---- layouts ---- */
+
+/* The element of a row that is element e of the row in layout mul_ir, for each e; NULL: the same one. */
+static int64_t *places_of(const cgtp_product *p, cgtp_slot slot)
+{
+    if (slot == CGTP_W || p->layout[slot] == CGTP_MUL_IR)
+        return NULL;
+    struct ref_problem *r = ref_problem_new(p->irreps[slot], "", "");
+    const struct ref_irreps *irreps = &r->irreps[REF_X];
+    int64_t *place = host((size_t)irreps->dim * sizeof *place);
+    for (int s = 0; s < irreps->n; s++) {
+        const struct ref_segment *g = &irreps->segment[s];
+        const int d = 2 * g->l + 1;
+        for (int u = 0; u < g->mul; u++)
+            for (int i = 0; i < d; i++)
+                place[g->offset + u * d + i] = g->offset + (int64_t)i * g->mul + u;
+    }
+    ref_problem_free(r);
+    return place;
+}
+
+/* n elements of rows of the slot, from layout mul_ir to the product's; or back. */
+static void change_layout(const cgtp_product *p, cgtp_slot slot, bool back, double *to, const double *from,
+                          int64_t n)
+{
+    int64_t *place = places_of(p, slot);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = i % p->dim[slot], there = place ? i - at + place[at] : i;
+        to[back ? i : there] = from[back ? there : i];
+    }
+    free(place);
+}
+
 static void note(struct driver_damage *d, bool damaged, const char *what, const char *name)
 {
     if (damaged && !d->what)
@@ -192,7 +225,10 @@ cgtp_status driver_run(const cgtp_product *p, const cgtp_kernel *k, const struct
     for (int i = 0; i < k->inputs; i++) {
         int64_t n = driver_rows(p, g, k->input[i].slot) * p->dim[k->input[i].slot];
         fenced_new(&in[i], (size_t)n * (size_t)size);
-        to_real(size, in[i].image + FENCE, input[i], n);
+        double *rows = host((size_t)n * sizeof *rows);
+        change_layout(p, k->input[i].slot, false, rows, input[i], n);
+        to_real(size, in[i].image + FENCE, rows, n);
+        free(rows);
         fenced_write(&in[i]);
         in_pointer[i] = in[i].memory + FENCE;
     }
@@ -217,7 +253,11 @@ cgtp_status driver_run(const cgtp_product *p, const cgtp_kernel *k, const struct
     for (int o = 0; o < k->outputs; o++) {
         unsigned char *now = fenced_read(&out[o], &fence, &data);
         note(damage, fence, "fence of", k->output[o].name);
-        from_real(size, output[o], now + FENCE, (int64_t)(out[o].bytes / (size_t)size));
+        const int64_t n = (int64_t)(out[o].bytes / (size_t)size);
+        double *rows = host((size_t)n * sizeof *rows);
+        from_real(size, rows, now + FENCE, n);
+        change_layout(p, k->output[o].slot, true, output[o], rows, n);
+        free(rows);
         free(now);
         fenced_free(&out[o]);
     }

@@ -38,5 +38,10 @@ quick_compiler()
 # Adds a suffix to the name and makes the precision float32.
 single="sed -e 's/^name: .*/&_f32/' -e 's/^precision: .*/precision: float32/'"
 
+# Adds a suffix to the name and changes the layout: of all rows, of those of x, of y and z (check_golden.c).
+irmul="sed -e 's/^name: .*/&_irmul/' -e 's/^instructions:/layout: ir_mul\n&/'"
+irmulx="sed -e 's/^name: .*/&_irmulx/' -e 's/^instructions:/layout: {x: ir_mul}\n&/'"
+irmulyz="sed -e 's/^name: .*/&_irmulyz/' -e 's/^instructions:/layout: {y: ir_mul, x: mul_ir, z: ir_mul}\n&/'"
+
 # The kernels that take least time to compile, for the largest products.
 three='kernels: [forward, backward, double_backward]'

@@ -53,6 +53,9 @@ CASES = {
     'allegro': LAYER + 'index: {x: item, y: sender, w: shared, z: item}\nedges: any\nreduction: atomic\n',
     'scattered': LAYER + 'index: {x: receiver, y: shared, w: sender, z: sender}\n'
                          'kernels: [forward, backward]\n',
+    'layouts': MODES + 'layout: {x: ir_mul, z: ir_mul}\nkernels: [forward, backward, double_backward]\n',
+    'layout_y': MODES + 'layout: {y: ir_mul}\nprecision: float64\nkernels: [forward, backward, double_backward]\n',
+    'layout_graph': CONVOLUTION + 'layout: ir_mul\n',
     'own_kernels': CONVOLUTION + """kernels:
   - {name: forces, of: backward, outputs: [gy]}
   - {name: mixed, arguments: {by: d y, v: w, cw: d w, p: x},
@@ -190,14 +193,14 @@ for compiler in ('gcc', 'clang'):
 graph = products['graph']
 for kernel, which in (('forward', 0), ('forward', 1), ('backward', 2), ('double_backward', 0)):
     file = graph.path(f'_{kernel}.c')
-    text = rewrite(file, r'\b(const real C\d+ = )(0x)', r'\1-\2', which)
+    text = rewrite(file, r'\b(const real K\w+ = )(0x)', r'\1-\2', which)
     program = graph.build(compilers[0])
     restore(file, text)
     if program:
         check_fails(graph, program, f'the sign of constant {which} of {kernel} flipped',
                     rf'{kernel}, path \d+ alone')
 file = graph.path('_forward.c')
-text = rewrite(file, r'^( +)(z\[[^]]*\]) (\+=|= \2 \+) ', r'\1\2 = ')
+text = rewrite(file, r'^( +)(z_\[[^]]*\]) (\+=|= \2 \+) ', r'\1\2 = ')
 program = graph.build(compilers[0])
 restore(file, text)
 if program:
@@ -223,10 +226,20 @@ if program:
     ok(result.returncode == 2 and 'Bail out!' in result.stdout, 'graph, kernels of another spec: gives up',
        result.stdout)
 
+# Rows in another layout than the file says, which the descriptor does not tell.
+layouts = products['layouts']
+texts = [rewrite(layouts.path(file), r'\.layout = \{CGTP_IR_MUL', '.layout = {CGTP_MUL_IR')
+         for file in ('.c', '_selftest.c')]
+program = layouts.build(compilers[0])
+for file, text in zip(('.c', '_selftest.c'), texts):
+    restore(layouts.path(file), text)
+if program:
+    check_fails(layouts, program, 'x in layout ir_mul where mul_ir is expected', r'forward, path \d+ alone')
+
 # CUDA, on the CPU: device memory through the shim.
 equal(run(GENERATOR, '--list', '--backend=cuda', *graph.options).stdout.split()[-1],
       graph.path('_selftest.c'), 'the self-test of CUDA kernels is C too')
-cuda = Product('cuda', CONVOLUTION.replace('8x', '32x') + 'kernels: [forward, backward]\n', 'cuda')
+cuda = Product('cuda', CONVOLUTION.replace('8x', '32x') + 'layout: {x: ir_mul}\nkernels: [forward, backward]\n', 'cuda')
 with open(graph.path('_selftest.c')) as c, open(cuda.path('_selftest.c')) as d:
     equal(*[re.search(r'static const cgtp_selftest_entry.*?\n\n', f.read(), re.S).group() for f in (c, d)],
           'with the same tables')

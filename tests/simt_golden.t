@@ -67,6 +67,7 @@ three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
 atomic="-e 's/^instructions:/reduction: atomic\n&/'"
 double="-e 's/^kernels: /precision: float64\n&/'"
 mixed=tests/simt/specs/conv_mixed.yaml
+layouts='g_mace_large_c32_graph g_mode_uvu_0 g_mode_uvuv_0 g_mode_uvw_shared g_mixed_modes'
 batches=
 for name in 128 double mixed plain; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
 
@@ -80,6 +81,14 @@ if [ "$TEST_ALL" ]; then
     check_kernels mixed_atomic "sed $atomic" $mixed sizes paths
     check_kernels mixed_double "sed $double" $mixed sizes paths
     check_kernels mixed_double_atomic "sed $double $atomic" $mixed sizes paths
+    check_kernels golden_layouts "$irmul" "$cases" problems=tests/golden golden paths
+    check_kernels golden_layout_x "$irmulx" "$cases" problems=tests/golden golden
+    check_kernels golden_layouts_yz "$single | $irmulyz" "$cases" problems=tests/golden golden
+    for layout in "$irmul" "$irmulx" "$irmulyz"; do
+        name=$(echo "$layout" | sed 's/.*&_\([a-z]*\).*/\1/')
+        check_kernels "convolutions_$name" "$layout" "$(echo tests/simt/specs/conv_*.yaml)" sizes paths
+        check_kernels "mixed_double_atomic_$name" "$layout $double $atomic" $mixed sizes paths
+    done
     check_kernels layers tests/narrow.py "$(echo specs/*.yaml)" paths
 else
     cases=
@@ -99,6 +108,19 @@ else
     check_kernels sample_batches "sed $three" "$batches" sizes paths
     check_kernels sample_mixed "sed $three" $mixed sizes paths calls
     check_kernels sample_mixed_double_atomic "sed $three $double $atomic" $mixed sizes paths
+    cases=
+    for name in $layouts; do
+        cases="$cases tests/golden/$name.yaml"
+    done
+    check_kernels sample_layouts "$irmul -e 's/^kernels: .*/kernels: [backward]/'" "$cases" \
+        problems=tests/golden golden
+    cases=
+    for name in conv_64 conv_128 conv_96_double; do
+        cases="$cases tests/simt/specs/$name.yaml"
+    done
+    check_kernels sample_layouts_convolutions "$irmul $three" "$cases" sizes
+    check_kernels sample_layout_x_atomic "$irmulx $three $atomic" $mixed paths
+    check_kernels sample_layouts_yz "$irmulyz $three" $mixed paths
     check_kernels sample_layers "tests/narrow.py --kernels=forward,backward" \
         'specs/tetris_poly_1.yaml specs/allegro_lmax1.yaml' sizes paths
 fi

@@ -127,7 +127,7 @@ static void everything(void **state)
              "accumulate: compensated\n"
              "index_type: int64\n"
              "precision: float64\n"
-             "layout: mul_ir\n"
+             "layout: {x: ir_mul, z: mul_ir}\n"
              "kernels: [forward, {name: forces, of: backward, outputs: [gx, gy]}, double_backward_jvp]\n"
              "tune:\n"
              "  sm_90: {stages: 3, warps: 12}\n"
@@ -171,6 +171,9 @@ static void everything(void **state)
     assert_int_equal(s->index[SLOT_Y], INDEX_ITEM);
     assert_int_equal(s->index[SLOT_W], INDEX_SHARED);
     assert_int_equal(s->index[SLOT_G], INDEX_RECEIVER);
+    assert_int_equal(s->layout[SLOT_X], LAYOUT_IR_MUL);
+    assert_int_equal(s->layout[SLOT_Y], LAYOUT_MUL_IR);
+    assert_int_equal(s->layout[SLOT_G], LAYOUT_MUL_IR);
     assert_place(s->index_pos[SLOT_G], "receiver");
     assert_true(spec_is_graph(s));
     assert_false(s->sorted);

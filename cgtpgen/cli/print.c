@@ -216,6 +216,9 @@ static void print_json(struct text *out, const struct schedules *all)
     text_printf(out, "},\n  \"index\": {");
     for (int s = 0; s < SLOT_COUNT; s++)
         text_printf(out, "%s\"%s\": \"%s\"", s ? ", " : "", slot_name[s], index_name[spec->index[s]]);
+    text_printf(out, "},\n  \"layout\": {\"x\": \"%s\", \"y\": \"%s\", \"z\": \"%s\"",
+                layout_name[spec->layout[SLOT_X]], layout_name[spec->layout[SLOT_Y]],
+                layout_name[spec->layout[SLOT_G]]);
     text_printf(out, "},\n  \"precision\": \"%s\",\n", precision_table[spec->precision].name);
     text_printf(out, "  \"arch\": \"%s\",\n", all->target.device->name);
     text_printf(out, "  \"paths\": [\n");

@@ -7,6 +7,13 @@
 
 /* ---- the spec as understood ---- */
 
+/* Are all rows as e3nn has them? */
+static bool e3nn_layout(const struct spec *s)
+{
+    return s->layout[SLOT_X] == LAYOUT_MUL_IR && s->layout[SLOT_Y] == LAYOUT_MUL_IR &&
+           s->layout[SLOT_G] == LAYOUT_MUL_IR;
+}
+
 /* One line a fact, in a fixed order: what the digest is taken of. */
 static void normalised_spec(struct text *t, const struct plan *plan)
 {
@@ -33,6 +40,9 @@ static void normalised_spec(struct text *t, const struct plan *plan)
     text_printf(t, "\nedges %s\nreduction %s\naccumulate %s\nindex_type %s\nprecision %s\n",
                 edges_name[s->sorted], reduction_name[s->deterministic], accumulate_name[s->compensated],
                 index_type_name[s->index64], precision_table[s->precision].name);
+    if (!e3nn_layout(s))
+        text_printf(t, "layout %s %s %s\n", layout_name[s->layout[SLOT_X]], layout_name[s->layout[SLOT_Y]],
+                    layout_name[s->layout[SLOT_G]]);
     for (int k = 0; k < plan->kernels; k++) {
         const struct kernel_form *f = plan->kernel[k].form;
         text_printf(t, "kernel %s\n", f->name);
@@ -116,6 +126,9 @@ void emit_banner(struct text *out, const struct plan *plan, const char *what)
     text_printf(out, " *   w %-9s %lld weights of %d paths\n", index_name[s->index[SLOT_W]],
                 (long long)p->weight_numel, p->paths);
     irreps_lines(out, arena_printf(out->arena, " *   z %-9s ", index_name[s->index[SLOT_G]]), &p->z);
+    if (!e3nn_layout(s))
+        text_printf(out, " *   layout      x %s, y %s, z %s\n", layout_name[s->layout[SLOT_X]],
+                    layout_name[s->layout[SLOT_Y]], layout_name[s->layout[SLOT_G]]);
     text_printf(out, " */\n");
 }
 
@@ -225,10 +238,9 @@ void emit_checks(struct text *out, const struct plan *plan, const struct kernel_
         text_printf(out, "    if (items < 0)\n        return CGTP_BAD_SIZE;\n");
     }
     for (int i = 0; i < f->inputs + f->outputs; i++) {
-        enum slot slot = i < f->inputs ? f->input[i].slot : f->output[i - f->inputs].slot;
+        const struct operand *o = &kernel->kernel->operand[i];
         text_printf(out, "    if ((status = cgtp_check_array(%s, %s, %lld)))\n        return status;\n",
-                    i < f->inputs ? f->input[i].symbol : f->output[i - f->inputs].symbol,
-                    source_rows(plan, s->index[slot]), (long long)plan->problem->dim[slot]);
+                    o->symbol, source_rows(plan, o->index), source_dim(o));
     }
 }
 
@@ -296,6 +308,28 @@ static void header_kernel(struct text *out, const struct plan *plan, const struc
     text_printf(out, ";\n\n");
 }
 
+/* What a segment of a row holds, in the layouts that rows have. */
+static const char *layout_words(struct arena *a, const struct spec *s)
+{
+    static const char *const order[LAYOUT_COUNT] = {"channels, a channel its 2l+1 components (e3nn's layout)",
+                                                    "2l+1 components, a component its channels (ir_mul)"};
+    static const enum slot slots[] = {SLOT_X, SLOT_Y, SLOT_G};
+    struct text words = {.arena = a};
+    if (e3nn_layout(s))
+        return " a\n * segment its channels, a channel its 2l+1 components (e3nn's layout), "
+               "a row of w the blocks of\n *";
+    for (int layout = 0; layout < LAYOUT_COUNT; layout++) {
+        int named = 0;
+        for (int i = 0; i < 3; i++)
+            if ((int)s->layout[slots[i]] == layout)
+                text_printf(&words, named++ ? ", %s" : "\n * a segment of %s", slot_name[slots[i]]);
+        if (named)
+            text_printf(&words, " its %s,", order[layout]);
+    }
+    text_printf(&words, "\n * a row of w the blocks of\n *");
+    return text_string(&words);
+}
+
 /* Headers without a folder that C, POSIX, glibc, C++ and CUDA have for <..>. */
 static const char system_headers[] =
     " aio alloca argp assert byteswap complex cpio crypt ctype cublas_v2 cuda cuda_bf16 cuda_fp16 "
@@ -333,15 +367,14 @@ void emit_header(struct text *out, const struct plan *plan)
     header_guard(out, name);
     text_printf(out,
                 "#include \"cgtp.h\"\n\n"
-                "#if CGTP_ABI != 1\n#error \"%s was generated for cgtp runtime ABI 1; regenerate it, or use "
+                "#if CGTP_ABI != 2\n#error \"%s was generated for cgtp runtime ABI 2; regenerate it, or use "
                 "that runtime\"\n#endif\n\n"
                 "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
                 name);
     text_printf(
         out,
-        "/* Arrays are row-major, %s; a row holds the segments of its irreps one after the other, a\n"
-        " * segment its channels, a channel its 2l+1 components (e3nn's layout), a row of w the blocks of\n"
-        " * the weighted paths in order, each in C order. Q_s(..) is the derivative by slot s (x, y, w, g) "
+        "/* Arrays are row-major, %s; a row holds the segments of its irreps one after the other,%s "
+        "the weighted paths in order, each in C order. Q_s(..) is the derivative by slot s (x, y, w, g) "
         "of\n"
         " *\n"
         " *   Q(x, y, w, g) = sum over paths p and CG nonzeros of a_p C_p[i,j,k] x[u,i] y[v,j] "
@@ -351,7 +384,7 @@ void emit_header(struct text *out, const struct plan *plan)
         " * and return a status. Base pointers must be multiples of 16 bytes; outputs must not overlap\n"
         " * inputs or one another; an array may be NULL only if it has no elements. NAME_workspace() bytes\n"
         " * of scratch memory go to one call at a time.%s */\n\n",
-        source_real(plan),
+        source_real(plan), layout_words(out->arena, p->spec),
         spec_is_graph(p->spec) ? p->spec->sorted
                                      ? "\n * The graph's edges are sorted by receiver (see cgtp.h)."
                                      : "\n * The graph's edges may be in any order."
@@ -459,11 +492,15 @@ void emit_descriptor(struct text *out, const struct schedules *all, const char *
     irreps_string(out, &p->y);
     text_printf(out, ",\n        NULL,\n        ");
     irreps_string(out, &p->z);
-    text_printf(out, ",\n    },\n    .dim = {%lld, %lld, %lld, %lld},\n    .index = {%s, %s, %s, %s},\n",
+    text_printf(out,
+                ",\n    },\n    .dim = {%lld, %lld, %lld, %lld},\n    .index = {%s, %s, %s, %s},\n"
+                "    .layout = {%s, %s, %s, %s},\n",
                 (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y], (long long)p->dim[SLOT_W],
                 (long long)p->dim[SLOT_G], index_words[s->index[SLOT_X]].constant,
                 index_words[s->index[SLOT_Y]].constant, index_words[s->index[SLOT_W]].constant,
-                index_words[s->index[SLOT_G]].constant);
+                index_words[s->index[SLOT_G]].constant, layout_constant[s->layout[SLOT_X]],
+                layout_constant[s->layout[SLOT_Y]], layout_constant[s->layout[SLOT_W]],
+                layout_constant[s->layout[SLOT_G]]);
     text_printf(out,
                 "    .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n    .paths = %d, "
                 ".kernels = %d, .path = %s, "

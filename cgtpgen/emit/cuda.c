@@ -100,11 +100,9 @@ static void emit_cuda_checks(struct source *w)
         line(o, "return CGTP_BAD_SIZE;");
     }
     for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
-        bool input = i < w->form->inputs;
-        enum slot slot = input ? w->form->input[i].slot : w->form->output[i - w->form->inputs].slot;
-        text_printf(&arrays, "%s{%s, %s, %lld}", i ? ", " : "",
-                    input ? w->form->input[i].symbol : w->form->output[i - w->form->inputs].symbol,
-                    source_rows(w->plan, source_index(w, slot)), source_dim(w, slot));
+        const struct operand *q = &w->kernel->kernel->operand[i];
+        text_printf(&arrays, "%s{%s, %s, %lld}", i ? ", " : "", q->symbol, source_rows(w->plan, q->index),
+                    source_dim(q));
     }
     line(o, "const cgtp_array arrays[] = {%s};", text_string(&arrays));
     line(o, "if ((status = cgtp_check_arrays(arrays)))");

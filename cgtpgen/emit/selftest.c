@@ -120,11 +120,14 @@ void emit_selftest(struct text *out, const struct plan *plan)
     text_printf(out,
                 "int main(void)\n{\n    static const cgtp_selftest test = {\n        .product = &%s_product, "
                 ".digest = \"%s\",\n"
-                "        .dim = {%lld, %lld, %lld, %lld},\n        .index = {%s, %s, %s, %s},\n",
+                "        .dim = {%lld, %lld, %lld, %lld},\n        .index = {%s, %s, %s, %s},\n"
+                "        .layout = {%s, %s, %s, %s},\n",
                 s->name, emit_digest(a, plan), (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y],
                 (long long)p->dim[SLOT_W], (long long)p->dim[SLOT_G], index_words[s->index[SLOT_X]].constant,
                 index_words[s->index[SLOT_Y]].constant, index_words[s->index[SLOT_W]].constant,
-                index_words[s->index[SLOT_G]].constant);
+                index_words[s->index[SLOT_G]].constant, layout_constant[s->layout[SLOT_X]],
+                layout_constant[s->layout[SLOT_Y]], layout_constant[s->layout[SLOT_W]],
+                layout_constant[s->layout[SLOT_G]]);
     text_printf(
         out,
         "        .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n"

@@ -287,6 +287,11 @@ const struct form_output *demand_output(const struct demand *d, int i)
     return &d->kernel->form->output[d->output[i]];
 }
 
+const struct operand *demand_operand(const struct demand *d, int i)
+{
+    return kernel_output(d->kernel, d->output[i]);
+}
+
 bool demand_reads(const struct demand *d, int input)
 {
     return d->raw[input] || d->vector[input];
@@ -294,10 +299,9 @@ bool demand_reads(const struct demand *d, int input)
 
 enum index_kind demand_owner(const struct demand *d)
 {
-    const enum index_kind *index = d->plan->problem->spec->index;
     enum index_kind owner = INDEX_ITEM;
     for (int o = 0; o < d->outputs; o++) {
-        enum index_kind mine = index[demand_output(d, o)->slot];
+        enum index_kind mine = demand_operand(d, o)->index;
         if (mine != INDEX_ITEM && owner != INDEX_ITEM && mine != owner)
             return INDEX_COUNT;
         owner = mine != INDEX_ITEM ? mine : owner;

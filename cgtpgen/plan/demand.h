@@ -67,6 +67,9 @@ void demand_dump(struct text *, const struct demand *);
 /* Its output number i. */
 const struct form_output *demand_output(const struct demand *, int i);
 
+/* The operand of its output number i. */
+const struct operand *demand_operand(const struct demand *, int i);
+
 /* Does it read the kernel's input? */
 bool demand_reads(const struct demand *, int input);
 

@@ -32,19 +32,35 @@ int64_t path_weight_rows(const struct path_plan *e)
     return path_weight_step(e->path, e->b);
 }
 
-static void count_bytes(const struct plan *plan, struct kernel_plan *kernel)
+const struct operand *kernel_input(const struct kernel_plan *k, int input)
 {
-    const struct problem *problem = plan->problem;
-    const struct kernel_form *k = kernel->form;
-    double size = precision_table[problem->spec->precision].bytes;
-    for (int i = 0; i < k->inputs + k->outputs; i++) {
-        enum slot s = i < k->inputs ? k->input[i].slot : k->output[i - k->inputs].slot;
-        double bytes = size * (double)problem->dim[s];
-        enum index_kind index = problem->spec->index[s];
-        if (index == INDEX_ITEM)
+    return &k->operand[input];
+}
+
+const struct operand *kernel_output(const struct kernel_plan *k, int output)
+{
+    return &k->operand[k->form->inputs + output];
+}
+
+enum precision kernel_compute(const struct kernel_plan *k)
+{
+    return k->operand[0].compute; /* all have the same; there is always an output */
+}
+
+int kernel_size(const struct kernel_plan *k)
+{
+    return precision_table[kernel_compute(k)].bytes;
+}
+
+static void count_bytes(struct kernel_plan *kernel)
+{
+    for (int i = 0; i < kernel->form->inputs + kernel->form->outputs; i++) {
+        const struct operand *o = &kernel->operand[i];
+        double bytes = operand_size(o) * (double)o->dim;
+        if (o->index == INDEX_ITEM)
             kernel->bytes_least += bytes;
         else
-            kernel->bytes_row[index] += bytes;
+            kernel->bytes_row[o->index] += bytes;
     }
 }
 
@@ -76,7 +92,8 @@ const struct plan *plan_build(struct arena *a, const struct problem *problem, co
     plan->kernel = NEW_ARRAY(a, struct kernel_plan, form->kernels + 1);
     for (int k = 0; k < form->kernels; k++) {
         plan->kernel[k].form = &form->kernel[k];
-        count_bytes(plan, &plan->kernel[k]);
+        plan->kernel[k].operand = operands_build(a, problem, &form->kernel[k]);
+        count_bytes(&plan->kernel[k]);
     }
     return plan;
 }

@@ -13,6 +13,7 @@
 
 #include "form/form.h"
 #include "plan/matrix.h"
+#include "plan/operand.h"
 
 struct path_plan {
     const struct path *path;
@@ -41,9 +42,18 @@ struct group {
 
 struct kernel_plan {
     const struct kernel_form *form;
+    const struct operand *operand; /* [form->inputs + form->outputs] */
     double bytes_least;            /* per item: every item-indexed operand once */
     double bytes_row[INDEX_COUNT]; /* per row of senders, receivers, shared: each operand once */
 };
+
+/* The operand of a kernel's input, of its output. */
+const struct operand *kernel_input(const struct kernel_plan *, int input);
+const struct operand *kernel_output(const struct kernel_plan *, int output);
+
+/* The type that a kernel computes in, in which sums and registers are; bytes of a number of it. */
+enum precision kernel_compute(const struct kernel_plan *);
+int kernel_size(const struct kernel_plan *);
 
 struct plan {
     const struct problem *problem;

@@ -237,20 +237,18 @@ static void name_schedules(struct cover *c)
     }
 }
 
-static void count(struct kernel_schedule *k, const struct plan *plan)
+static void count(struct kernel_schedule *k)
 {
-    const struct problem *problem = plan->problem;
     const struct kernel_form *f = k->kernel->form;
-    double size = precision_table[problem->spec->precision].bytes;
     for (int s = 0; s < k->schedules; s++)
         k->flops += k->schedule[s].flops;
     for (int i = 0; i < f->inputs + f->outputs; i++) {
-        enum slot slot = i < f->inputs ? f->input[i].slot : f->output[i - f->inputs].slot;
+        const struct operand *q = &k->kernel->operand[i];
         int times = i >= f->inputs;
         for (int s = 0; s < k->schedules && i < f->inputs; s++)
             times += demand_reads(k->schedule[s].demand, i);
-        if (problem->spec->index[slot] == INDEX_ITEM)
-            k->bytes_planned += size * (double)problem->dim[slot] * times;
+        if (q->index == INDEX_ITEM)
+            k->bytes_planned += operand_size(q) * (double)q->dim * times;
     }
 }
 
@@ -277,7 +275,7 @@ static struct kernel_schedule cover_kernel(struct arena *a, const struct plan *p
                                 .schedule = best.schedule,
                                 .verdicts = best.verdicts,
                                 .verdict = best.verdict};
-    count(&k, plan);
+    count(&k);
     return k;
 }
 

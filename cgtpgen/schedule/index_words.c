@@ -3,6 +3,8 @@
 
 const char *const slot_constant[SLOT_COUNT] = {"CGTP_X", "CGTP_Y", "CGTP_W", "CGTP_Z"};
 
+const char *const layout_constant[LAYOUT_COUNT] = {"CGTP_MUL_IR", "CGTP_IR_MUL"};
+
 const struct index_words index_words[INDEX_COUNT] = {
     [INDEX_ITEM] = {"CGTP_ITEM", "items", "graph->items", "edges", "an item"},
     [INDEX_SENDER] = {"CGTP_SENDER", "senders", "graph->senders", "senders", "a sender"},

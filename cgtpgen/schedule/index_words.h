@@ -7,6 +7,8 @@
 
 extern const char *const slot_constant[SLOT_COUNT]; /* the runtime's: CGTP_X .. CGTP_Z */
 
+extern const char *const layout_constant[LAYOUT_COUNT]; /* the runtime's */
+
 struct index_words {
     const char *constant; /* the runtime's */
     const char *plural;   /* as part of names: of passes, kernels, workspaces */

@@ -3,12 +3,7 @@
 
 #include <string.h>
 
-const struct segment *path_segment(const struct plan *plan, const struct path_plan *e, enum slot s)
-{
-    const struct problem *q = plan->problem;
-    const struct path *p = e->path;
-    return s == SLOT_X ? &q->x.segment[p->x] : s == SLOT_Y ? &q->y.segment[p->y] : &q->z.segment[p->z];
-}
+const char *const step_name[ROLE_COUNT] = {"stepa", "stepb", "", "stepg"};
 
 const char *plus_offset(struct arena *a, const char *name, int64_t offset)
 {
@@ -31,31 +26,23 @@ static const char *pair_offset(struct arena *arena, const struct path_plan *e, i
                     : arena_printf(arena, " + %s * %lld", pair, (long long)per);
 }
 
-const char *path_address(struct arena *arena, const struct plan *plan, const struct path_plan *e,
-                         enum role role, const char *name, int d)
+const char *path_address(struct arena *arena, const struct path_plan *e, enum role role, const char *name,
+                         const struct operand_block *b)
 {
     const struct path *p = e->path;
-    int64_t offset = 0;
+    int64_t step = path_weight_step(p, e->a);
     const char *more = "";
-    if (role == ROLE_A) {
-        offset = path_segment(plan, e, e->a)->offset;
-        more = e->elementwise ? "" : times_a(arena, e, e->matrix->depth);
-    } else if (role == ROLE_B) {
-        offset = path_segment(plan, e, e->b)->offset;
-        if (e->pairs)
-            more = d == 1 ? " + a + 1" : arena_printf(arena, " + (a + 1) * %d", d);
-    } else if (role == ROLE_G) {
-        offset = path_segment(plan, e, SLOT_G)->offset;
-        if (!e->contracted)
-            more = e->pairs     ? pair_offset(arena, e, d)
-                   : e->strided ? times_a(arena, e, (int64_t)path_channels_b(e) * d)
-                                : "";
-    } else {
-        int64_t step = path_weight_step(p, e->a);
-        offset = p->weight_offset;
+    if (role == ROLE_A && !e->elementwise)
+        more = times_a(arena, e, b->channel);
+    else if (role == ROLE_B && e->pairs)
+        more = b->channel == 1 ? " + a + 1" : arena_printf(arena, " + (a + 1) * %d", (int)b->channel);
+    else if (role == ROLE_G && !e->contracted && e->pairs)
+        more = pair_offset(arena, e, b->channel);
+    else if (role == ROLE_G && !e->contracted && e->strided)
+        more = times_a(arena, e, path_channels_b(e) * b->channel);
+    else if (role == ROLE_W)
         more = e->pairs ? pair_offset(arena, e, step) : times_a(arena, e, step);
-    }
-    return arena_printf(arena, "%s%s", plus_offset(arena, name, offset), more);
+    return arena_printf(arena, "%s%s", plus_offset(arena, name, b->offset), more);
 }
 
 void emit_call(struct text *out, int indent, const char *function, int n, const char *const *argument)
@@ -76,6 +63,29 @@ void emit_call(struct text *out, int indent, const char *function, int n, const 
     text_printf(out, ");\n");
 }
 
+/* An array of the kernel that stands in the role; NULL: none. */
+static const struct operand *operand_in(const struct kernel_plan *k, const struct path_plan *e,
+                                        const struct recipe *r, enum role role)
+{
+    if (role == ROLE_G && e->contracted) /* T and P */
+        return NULL;
+    for (int i = 0; i < r->inputs; i++)
+        if (r->input[i].role == role && recipe_reads(r, i))
+            return kernel_input(k, r->input[i].source);
+    for (int o = 0; o < r->outputs; o++)
+        if (r->output[o].role == role)
+            return kernel_output(k, r->output[o].source);
+    return NULL;
+}
+
+int64_t path_step(const struct kernel_plan *k, const struct path_plan *e, const struct recipe *r,
+                  enum role role)
+{
+    const struct operand *o = operand_in(k, e, r, role);
+    const struct operand_block *b = o ? operand_block_of(o, e->path) : NULL;
+    return b && block_is_apart(b) ? b->component : 1;
+}
+
 void product_functions_begin(struct arena *a, struct product_functions **all)
 {
     if (!*all) {
@@ -86,13 +96,14 @@ void product_functions_begin(struct arena *a, struct product_functions **all)
 }
 
 const struct product_function *product_function_for(struct product_functions *all, const struct recipe *r,
-                                                    const struct path_plan *e)
+                                                    const struct path_plan *e, const bool apart[ROLE_COUNT])
 {
     bool weight_strided = e->weight_strided && e->path->weighted;
     for (int i = all->first; i < all->n; i++) {
         const struct product_function *f = &all->function[i];
         if (f->recipe == r && f->matrix == e->matrix && f->strided == e->strided &&
-            f->elementwise == e->elementwise && f->weight_strided == weight_strided)
+            f->elementwise == e->elementwise && f->weight_strided == weight_strided &&
+            memcmp(f->apart, apart, sizeof f->apart) == 0)
             return f;
     }
     char *base = arena_printf(all->arena, "%s_%d_%d_%d", mode_table[e->path->mode].c_name, e->path->l1,
@@ -101,13 +112,14 @@ const struct product_function *product_function_for(struct product_functions *al
     for (int i = 0; i < all->n; i++)
         same += strcmp(all->function[i].base, base) == 0;
     all->function = arena_grow(all->arena, all->function, all->n, &all->capacity, sizeof *all->function);
-    all->function[all->n] =
-        (struct product_function){base,
-                                  same > 1 ? arena_printf(all->arena, "%s_%d", base, same) : base,
-                                  r,
-                                  e->matrix,
-                                  e->elementwise,
-                                  e->strided,
-                                  weight_strided};
-    return &all->function[all->n++];
+    struct product_function *f = &all->function[all->n++];
+    *f = (struct product_function){.base = base,
+                                   .name = same > 1 ? arena_printf(all->arena, "%s_%d", base, same) : base,
+                                   .recipe = r,
+                                   .matrix = e->matrix,
+                                   .elementwise = e->elementwise,
+                                   .strided = e->strided,
+                                   .weight_strided = weight_strided};
+    memcpy(f->apart, apart, sizeof f->apart);
+    return f;
 }

@@ -4,13 +4,14 @@
 
 #include "plan/demand.h"
 
-/* The segment of slot x, y or z that the path uses. */
-const struct segment *path_segment(const struct plan *, const struct path_plan *, enum slot);
-
 /* Address, in the row `name`, of the path's operand in a role, for channel `a` of A (a C variable where there
- * are several). d: elements from one channel of B or G to the next in the layout of that row. */
-const char *path_address(struct arena *, const struct plan *, const struct path_plan *, enum role,
-                         const char *name, int d);
+ * are several). block: the operand's, or the same in the order of that row. */
+const char *path_address(struct arena *, const struct path_plan *, enum role, const char *name,
+                         const struct operand_block *block);
+
+/* Elements between the components of the kernel's arrays that stand in the role, where those are apart;
+ * otherwise 1. */
+int64_t path_step(const struct kernel_plan *, const struct path_plan *, const struct recipe *, enum role);
 
 /* name + offset, or name alone. */
 const char *plus_offset(struct arena *, const char *name, int64_t offset);
@@ -24,6 +25,7 @@ struct product_function {
     const struct recipe *recipe;
     const struct matrix *matrix;
     bool elementwise, strided, weight_strided;
+    bool apart[ROLE_COUNT]; /* components of arrays in the role are `step` elements apart, a parameter */
 };
 
 /* The functions of one file; zero-initialise and set the arena. Those from `first` on are the current
@@ -36,7 +38,10 @@ struct product_functions {
 
 /* The function for a path by a recipe, new or known. Valid until the next call. */
 const struct product_function *product_function_for(struct product_functions *, const struct recipe *,
-                                                    const struct path_plan *);
+                                                    const struct path_plan *, const bool apart[ROLE_COUNT]);
+
+/* The name of the parameter that says how far the role's components are apart. */
+extern const char *const step_name[ROLE_COUNT];
 
 /* Begins the functions of a schedule, of a file (NULL: its first). */
 void product_functions_begin(struct arena *, struct product_functions **);

@@ -26,11 +26,6 @@ const char *source_real(const struct plan *plan)
     return precision_table[plan->problem->spec->precision].c;
 }
 
-int source_size(const struct plan *plan)
-{
-    return precision_table[plan->problem->spec->precision].bytes;
-}
-
 const char *source_rows(const struct plan *plan, enum index_kind index)
 {
     return index == INDEX_ITEM && !spec_is_graph(plan->problem->spec) ? "items" : index_words[index].rows;
@@ -49,14 +44,14 @@ void source_path_line(struct text *out, const struct plan *plan, const struct pa
     surd_print(out, p->coefficient);
 }
 
-enum index_kind source_index(const struct source *s, enum slot slot)
+const struct operand *source_input(const struct source *s, int input)
 {
-    return s->spec->index[slot];
+    return kernel_input(s->kernel->kernel, input);
 }
 
-long long source_dim(const struct source *s, enum slot slot)
+long long source_dim(const struct operand *o)
 {
-    return (long long)s->problem->dim[slot];
+    return (long long)o->dim;
 }
 
 void source_step(struct source *s, const char *call)

@@ -34,18 +34,17 @@ bool source_once(struct source *, const char *what);
 /* float or double */
 const char *source_real(const struct plan *);
 
-/* Bytes of an element. */
-int source_size(const struct plan *);
-
 /* Number of rows of arrays with this index, as a C expression in a launcher. */
 const char *source_rows(const struct plan *, enum index_kind);
 
 /* "3: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7)" */
 void source_path_line(struct text *, const struct plan *, const struct path *);
 
-/* The index and row length of a slot. */
-enum index_kind source_index(const struct source *, enum slot);
-long long source_dim(const struct source *, enum slot);
+/* The operand of an input of the kernel. */
+const struct operand *source_input(const struct source *, int input);
+
+/* Elements of a row, as text_printf takes them. */
+long long source_dim(const struct operand *);
 
 /* A step of a launcher that returns a status: `    if ((status = call)) return status;`. */
 void source_step(struct source *, const char *call);

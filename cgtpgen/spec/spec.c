@@ -228,14 +228,25 @@ static void read_precision(struct reader *r, const struct node *node, struct spe
     spec->precision = (enum precision)field_word(r, node, words, PRECISION_COUNT, PRECISION_FLOAT32);
 }
 
-static void read_layout(struct reader *r, const struct node *node)
+/* One word for all rows, or one for those of each operand. */
+static void read_layout(struct reader *r, const struct node *node, struct spec *spec)
 {
-    static const char *const words[] = {"mul_ir"};
-    if (node->kind == NODE_SCALAR && strcmp(node->text, "ir_mul") == 0)
-        diag_error(r->diag, node->pos,
-                   "layout ir_mul is planned, not supported by this version; expected mul_ir");
-    else
-        field_word(r, node, words, 1, 0);
+    static const char *const keys[] = {"x", "y", "z"};
+    static const enum slot slot[] = {SLOT_X, SLOT_Y, SLOT_G};
+    const struct entry *found[3];
+    if (node->kind == NODE_SCALAR) {
+        int layout = field_word(r, node, layout_name, LAYOUT_COUNT, LAYOUT_MUL_IR);
+        for (int i = 0; i < 3; i++)
+            spec->layout[slot[i]] = (enum row_layout)layout;
+        return;
+    }
+    if (!field_mapping(r, node, "mul_ir, ir_mul or a mapping {x: ir_mul, y: mul_ir, z: ir_mul}", keys, 3,
+                       found))
+        return;
+    for (int i = 0; i < 3; i++)
+        if (found[i])
+            spec->layout[slot[i]] =
+                (enum row_layout)field_word(r, found[i]->value, layout_name, LAYOUT_COUNT, LAYOUT_MUL_IR);
 }
 
 /* A key whose value is one of two words: is it the second? */
@@ -341,7 +352,7 @@ static void read_root(struct reader *r, const struct node *root, struct spec *sp
     if (found[KEY_PRECISION])
         read_precision(r, found[KEY_PRECISION]->value, spec);
     if (found[KEY_LAYOUT])
-        read_layout(r, found[KEY_LAYOUT]->value);
+        read_layout(r, found[KEY_LAYOUT]->value, spec);
     kernels_read(r, found[KEY_KERNELS] ? found[KEY_KERNELS]->value : NULL, spec);
     if (found[KEY_TUNE])
         tune_read(r, found[KEY_TUNE]->value, spec);

@@ -95,6 +95,7 @@ struct spec {
     bool compensated;   /* accumulate: compensated */
     bool index64;       /* index_type: int64 */
     enum precision precision;
+    enum row_layout layout[SLOT_COUNT]; /* of every array of the slot; w has none */
     int kernels;
     struct spec_kernel *kernel;
     int knobs;

@@ -14,6 +14,12 @@ enum index_kind { INDEX_ITEM, INDEX_SENDER, INDEX_RECEIVER, INDEX_SHARED, INDEX_
 
 extern const char *const index_name[INDEX_COUNT]; /* item sender receiver shared */
 
+/* How a segment of a row of x, y or z is stored, channels u and components i: e3nn's order (u, i), or (i, u).
+ */
+enum row_layout { LAYOUT_MUL_IR, LAYOUT_IR_MUL, LAYOUT_COUNT };
+
+extern const char *const layout_name[LAYOUT_COUNT]; /* mul_ir ir_mul */
+
 enum irrep_normalization { IRREP_COMPONENT, IRREP_NORM, IRREP_NONE, IRREP_NORMALIZATIONS };
 enum path_normalization { PATH_ELEMENT, PATH_PATH, PATH_NONE, PATH_NORMALIZATIONS };
 

@@ -2,7 +2,8 @@
 #include "schedule/batch/batch_plan.h"
 
 enum {
-    OWN_REGISTERS = 56,  /* addresses, counters, temporaries */
+    OWN_REGISTERS = 40,  /* addresses, counters; with the next fitted to what ptxas reports */
+    FORMS = 16,          /* forms and temporaries, of one operand A; half as many of each further one */
     BLOCK_WARPS = 4,     /* of a block */
     RESERVED = 1024,     /* bytes that the device takes of each block's shared memory */
     UNDER_WAY = 48 << 10 /* bytes to a multiprocessor that keep an H200's memory busy */
@@ -32,6 +33,10 @@ const char *batch_refuses(const struct target *target, const struct demand *d)
         return "weights not of the item";
     if (p->dim[SLOT_X] % wide || p->dim[SLOT_W] % wide || p->dim[SLOT_G] % wide)
         return "rows that are no multiple of 16 bytes";
+    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++)
+        for (int b = 0; b < d->kernel->operand[i].blocks; b++)
+            if (block_is_apart(&d->kernel->operand[i].block[b]))
+                return "rows in layout ir_mul";
     return NULL;
 }
 
@@ -222,7 +227,8 @@ static int predict_registers(struct arena *a, const struct batch *g)
         most = most > all ? most : all;
     }
     int sums = (int)p->dim[SLOT_Y] * demand_outputs_of(d, SLOT_Y);
-    return element_size(d->plan) / 4 * (sums + most) + OWN_REGISTERS;
+    int ys = demand_inputs_of(d, SLOT_Y), forms = FORMS + (ys > 1 ? FORMS / 2 * (ys - 1) : 0);
+    return element_size(d->plan) / 4 * (sums + most + forms) + OWN_REGISTERS;
 }
 
 /* Divides and lays out for sets of so many bytes and rings of so many stages; does it fit? */

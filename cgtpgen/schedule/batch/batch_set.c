@@ -91,8 +91,7 @@ static void emit_path(struct batch_writer *c, const struct path *p)
     source_path_line(&words, w->plan, p);
     text_printf(&words, "; ");
     code_print_counts(&words, code);
-    line(c->o, "/* %s */", text_string(&words));
-    line(c->o, "{");
+    line(c->o, "{ /* %s */", text_string(&words));
     struct code_printer printer = {.out = c->o->text,
                                    .code = code,
                                    .constants = w->constants,

@@ -137,14 +137,35 @@ static void emit_y_outputs(struct conv *c)
 
 /* ---- one edge ---- */
 
+/* Loads what a lane has of the slices of x in from, or stores it there. In one call, unless the components of
+ * some slices are apart. */
+static void lanes(struct conv *c, const struct operand *o, const char *from, bool store)
+{
+    const char *name = o->symbol, *call = store ? "store" : "load";
+    bool apart = false;
+    for (int i = 0; i < c->s->xs; i++)
+        apart = apart || block_is_apart(&o->block[c->s->x[i]]);
+    if (!apart) {
+        line(c->o, "cgtp_%s_lanes(lane%s);", call, x_pairs(c, from, name, store));
+        return;
+    }
+    for (int i = 0; i < c->s->xs; i++) {
+        const char *field = conv_field(c->w->arena, name, SLOT_X, c->s->x[i]);
+        const char *slice = arena_printf(c->w->arena, "%s.%s", from, field);
+        const char *how = block_is_apart(&o->block[c->s->x[i]])
+                              ? arena_printf(c->w->arena, "_components<%d>", c->s->channels)
+                              : "";
+        line(c->o, "cgtp_%s_lane%s(%s, %s, lane);", call, how, store ? slice : field, store ? field : slice);
+    }
+}
+
 /* Gradients of x: through the staging buffer to the row of the sender or of the edge. */
 static void emit_x_outputs(struct conv *c)
 {
     struct source *w = c->w;
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_X, true, output);
     for (int i = 0; i < n; i++)
-        line(c->o, "cgtp_store_lanes(lane%s);",
-             x_pairs(c, "own.staging.edge", conv_name(w, true, output[i]), true));
+        lanes(c, kernel_output(w->kernel->kernel, output[i]), "own.staging.edge", true);
     if (n)
         line(c->o, "cgtp_sync_warp();");
     for (int i = 0; i < n; i++) {
@@ -189,7 +210,7 @@ static void emit_edge_inputs(struct conv *c)
         if (demand_reads(w->demand, i) && in->slot == SLOT_Y)
             line(c->o, "cgtp_load_row<%lld>(%s, %s);", dim_y, in->symbol, conv_staged(c, i, 0));
         if (demand_reads(w->demand, i) && in->slot == SLOT_X)
-            line(c->o, "cgtp_load_lanes(lane%s);", x_pairs(c, "at", in->symbol, false));
+            lanes(c, source_input(w, i), "at", false);
     }
 }
 

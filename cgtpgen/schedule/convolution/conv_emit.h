@@ -50,6 +50,15 @@ int conv_operands(const struct source *, enum slot, bool outputs, int *number);
 /* Does a stage hold what depends on the edge's sender? */
 bool conv_needs_senders(const struct source *);
 
+/* An array of the slot, of which the kernel has one: all have the same layout. */
+const struct operand *conv_array(const struct source *, enum slot);
+
+/* The operand of an output of the kernel. */
+static inline const struct operand *conv_output(const struct source *w, const struct form_output *f)
+{
+    return kernel_output(w->kernel->kernel, (int)(f - w->form->output));
+}
+
 const char *conv_name(const struct source *, bool output, int number);
 
 /* Where the set's irreps segments and weights are in rows, as structs. */

@@ -10,13 +10,17 @@ enum { FACTORS_WIDTH = 100 };
 
 /* ---- tables ---- */
 
-/* struct set_N_what: irreps segments in a row. offset: of segment i. */
-static void emit_segments(struct conv *c, const char *what, int n, const int *components,
+/* struct set_N_what: blocks of the rows of an operand. offset: of block i in the rows. */
+static void emit_segments(struct conv *c, const char *what, int n, const struct operand_block *const *block,
                           const int64_t *offset)
 {
     struct text list = {.arena = c->w->arena};
-    for (int i = 0; i < n; i++)
-        text_printf(&list, "%s{%d, %lld}", i ? ", " : "", components[i], (long long)offset[i]);
+    for (int i = 0; i < n; i++) {
+        text_printf(&list, "%s{%d, %lld", i ? ", " : "", block[i]->components, (long long)offset[i]);
+        if (block[i]->component > 1)
+            text_printf(&list, ", %lld", (long long)block[i]->component);
+        text_printf(&list, "}");
+    }
     line(c->o, "struct set_%d_%s : set_%d {", c->label, what, c->label);
     line(c->o, "static constexpr cgtp_segment segment[] = {%s};", text_string(&list));
 }
@@ -65,21 +69,16 @@ static bool has_factors(const struct conv *c)
     return false;
 }
 
-static int z_components(const struct conv *c, int i)
-{
-    return 2 * c->w->problem->path[c->s->z[i]].l3 + 1;
-}
-
 static void emit_z_table(struct conv *c)
 {
-    const struct problem *p = c->w->problem;
-    int *components = NEW_ARRAY(c->w->arena, int, c->s->zs + 1);
+    const struct operand *z = conv_array(c->w, SLOT_G);
+    const struct operand_block **block = NEW_ARRAY(c->w->arena, const struct operand_block *, c->s->zs + 1);
     int64_t *offset = NEW_ARRAY(c->w->arena, int64_t, c->s->zs + 1);
     for (int i = 0; i < c->s->zs; i++) {
-        components[i] = z_components(c, i);
-        offset[i] = p->z.segment[p->path[c->s->z[i]].z].offset;
+        block[i] = operand_block_of(z, &c->w->problem->path[c->s->z[i]]);
+        offset[i] = block[i]->offset;
     }
-    emit_segments(c, "z", c->s->zs, components, offset);
+    emit_segments(c, "z", c->s->zs, block, offset);
     if (has_factors(c))
         emit_factors(c);
     line(c->o, "};");
@@ -88,15 +87,15 @@ static void emit_z_table(struct conv *c)
 /* Of x, in its own rows or in those of the buffer of edges. */
 static void emit_x_table(struct conv *c, bool edges)
 {
-    const struct problem *p = c->w->problem;
-    int *components = NEW_ARRAY(c->w->arena, int, c->s->xs + 1);
+    const struct operand *x = conv_array(c->w, SLOT_X);
+    const struct operand_block **block = NEW_ARRAY(c->w->arena, const struct operand_block *, c->s->xs + 1);
     int64_t *offset = NEW_ARRAY(c->w->arena, int64_t, c->s->xs + 1), at = c->s->edge_at;
     for (int i = 0; i < c->s->xs; i++) {
-        components[i] = conv_components_x(c->w, c->s->x[i]);
-        offset[i] = edges ? at : p->x.segment[c->s->x[i]].offset;
-        at += (int64_t)c->s->mul * components[i];
+        block[i] = &x->block[c->s->x[i]];
+        offset[i] = edges ? at : block[i]->offset;
+        at += block[i]->channels * block[i]->components;
     }
-    emit_segments(c, edges ? "edge" : "x", c->s->xs, components, offset);
+    emit_segments(c, edges ? "edge" : "x", c->s->xs, block, offset);
     line(c->o, "};");
 }
 
@@ -159,7 +158,7 @@ static void emit_views(struct conv *c, const char *name)
 
 static int lane_elements(const struct conv *c)
 {
-    return c->s->lane.bytes / source_size(c->w->plan);
+    return c->s->lane.bytes / kernel_size(c->w->kernel->kernel);
 }
 
 /* The receiver's rows of inputs, and its sums, in registers. */

@@ -108,7 +108,8 @@ void conv_launch(struct source *w, const struct schedule *schedule)
     emit_main_launch(w, o);
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = &w->form->output[w->demand->output[i]];
-        long long dim = (long long)w->problem->dim[f->slot], chunks = dim * source_size(w->plan) / 16;
+        const struct operand *q = demand_operand(w->demand, i);
+        long long dim = (long long)q->dim, chunks = dim * operand_size(q) / 16;
         const char *kernel = w->form->name;
         if (f->slot == SLOT_X && g->edge_buffer && chunks > 128)
             emit_step(o,

@@ -9,11 +9,6 @@ enum {
     TILE_BYTES = 152   /* struct cgtp_tile of the runtime */
 };
 
-static int element_size(const struct plan *plan)
-{
-    return precision_table[plan->problem->spec->precision].bytes;
-}
-
 const char *conv_field(struct arena *a, const char *name, enum slot slot, int number)
 {
     return slot == SLOT_Y ? name : arena_printf(a, slot == SLOT_W ? "%sp%d" : "%ss%d", name, number);
@@ -35,43 +30,42 @@ static int by_weights(struct arena *a, const struct problem *p, const struct gpu
     return n;
 }
 
-static int components_x(const struct problem *p, int x)
+/* The channels of a warp in a block of an operand. */
+static int slice(const struct gpu_segment *s, const struct operand_block *b)
 {
-    return 2 * p->x.segment[x].ir.l + 1;
+    return LANES * s->channels * b->components;
 }
 
-static void add_input(struct arena *a, const struct plan *plan, const struct form_argument *in,
+static void add_input(struct arena *a, const struct problem *p, const struct operand *in,
                       struct gpu_segment *s)
 {
-    const struct problem *p = plan->problem;
     static const char *const by[SLOT_COUNT] = {[SLOT_X] = ", by irreps segment", [SLOT_W] = ", by path"};
     const char *owner = arena_printf(a, "%s%s", in->name, by[in->slot] ? by[in->slot] : "");
-    int size = element_size(plan), *path = NULL, n = 0;
+    int size = operand_size(in), *path = NULL, n = 0;
     if (in->slot == SLOT_Y)
-        layout_add(a, &s->stage, in->symbol, "real", size, SLICE_ALIGN, (int)p->dim[SLOT_Y], NULL);
+        layout_add(a, &s->stage, in->symbol, "real", size, SLICE_ALIGN, (int)in->dim, NULL);
     if (in->slot == SLOT_X)
         n = s->xs;
     if (in->slot == SLOT_W)
         n = by_weights(a, p, s, &path);
     for (int i = 0; i < n; i++) {
         int number = in->slot == SLOT_X ? s->x[i] : path[i];
-        int components = in->slot == SLOT_X ? components_x(p, number) : 1;
         layout_add(a, &s->stage, conv_field(a, in->symbol, in->slot, number), "real", size, SLICE_ALIGN,
-                   LANES * s->channels * components, owner);
+                   slice(s, &in->block[number]), owner);
     }
 }
 
 void conv_layout_stage(struct arena *a, const struct convolution *g, struct gpu_segment *s)
 {
     const struct plan *plan = g->demand->plan;
-    const struct kernel_form *k = g->demand->kernel->form;
-    int size = element_size(plan);
+    const struct kernel_plan *k = g->demand->kernel;
+    int size = kernel_size(k);
     s->stage = (struct layout){.note = "What a warp brings in for an edge: its channels' slices of rows.",
                                .align = SLICE_ALIGN};
     s->lane = (struct layout){.align = 1};
-    for (int i = 0; i < k->inputs; i++)
+    for (int i = 0; i < k->form->inputs; i++)
         if (demand_reads(g->demand, i))
-            add_input(a, plan, &k->input[i], s);
+            add_input(a, plan->problem, kernel_input(k, i), s);
     if (g->b_outputs && !g->edge_buffer)
         layout_add(a, &s->stage, "sender", "int64_t", 8, 8, 0, NULL);
     layout_pad(a, &s->stage, STAGE_ALIGN);
@@ -83,20 +77,19 @@ void conv_layout_stage(struct arena *a, const struct convolution *g, struct gpu_
 }
 
 /* A warp's memory. */
-static void lay_out_warp(struct arena *a, const struct plan *plan, const struct kernel_form *k,
-                         const struct convolution *g, struct gpu_segment *s)
+static void lay_out_warp(struct arena *a, const struct convolution *g, struct gpu_segment *s)
 {
-    int size = element_size(plan);
+    int size = kernel_size(g->demand->kernel);
     s->edge = (struct layout){.align = SLICE_ALIGN};
     s->staging = (struct layout){.align = SLICE_ALIGN, .alternatives = true};
     s->warp = (struct layout){.note = "The shared memory of a warp.", .align = SLICE_ALIGN};
     layout_nest(a, &s->warp, "ring", &s->stage, g->stages, NULL);
     for (int o = 0; o < g->demand->outputs; o++) {
-        const struct form_output *f = &k->output[g->demand->output[o]];
+        const struct operand *f = demand_operand(g->demand, o);
         const char *owner = arena_printf(a, "%s, by irreps segment", f->name);
         for (int i = 0; i < s->xs && f->slot == SLOT_X; i++)
             layout_add(a, &s->edge, conv_field(a, f->symbol, SLOT_X, s->x[i]), "real", size, SLICE_ALIGN,
-                       LANES * s->channels * components_x(plan->problem, s->x[i]), owner);
+                       slice(s, &f->block[s->x[i]]), owner);
     }
     if (g->g_outputs) {
         layout_add(a, &s->staging, "rows", "real", size, SLICE_ALIGN, g->buffer_bytes / size, NULL);
@@ -112,18 +105,17 @@ static void lay_out_warp(struct arena *a, const struct plan *plan, const struct 
 
 /* What a warp group's warps hand each other: of each output, the sums of twice as many items as they add up
  * at a time. */
-static void lay_out_reduce(struct arena *a, const struct plan *plan, const struct kernel_form *k,
-                           const struct convolution *g, struct gpu_segment *s)
+static void lay_out_reduce(struct arena *a, const struct convolution *g, struct gpu_segment *s)
 {
+    int size = kernel_size(g->demand->kernel);
     s->reduce =
         (struct layout){.note = "Sums of a warp group's warps: [item in turn][channel block][component].",
                         .align = SLICE_ALIGN};
     for (int o = 0; o < g->demand->outputs; o++) {
-        const struct form_output *f = &k->output[g->demand->output[o]];
+        const struct operand *f = demand_operand(g->demand, o);
         if (f->slot != SLOT_Y)
             continue;
-        layout_add(a, &s->reduce, f->symbol, "real", element_size(plan), element_size(plan),
-                   (int)plan->problem->dim[SLOT_Y], NULL);
+        layout_add(a, &s->reduce, f->symbol, "real", size, size, (int)f->dim, NULL);
         layout_repeat(&s->reduce, s->groups);
         layout_repeat(&s->reduce, 2 * TEAM_ITEMS);
     }
@@ -131,8 +123,6 @@ static void lay_out_reduce(struct arena *a, const struct plan *plan, const struc
 
 void conv_layout_block(struct arena *a, struct convolution *g)
 {
-    const struct plan *plan = g->demand->plan;
-    const struct kernel_form *k = g->demand->kernel->form;
     bool several = g->segments > 1;
     struct gpu_segment *first = &g->segment[0];
     g->warp = NEW(a, struct layout);
@@ -147,11 +137,11 @@ void conv_layout_block(struct arena *a, struct convolution *g)
     for (int i = 0; i < g->segments; i++) {
         struct gpu_segment *s = &g->segment[i];
         const char *name = arena_printf(a, "set%d", i);
-        lay_out_warp(a, plan, k, g, s);
+        lay_out_warp(a, g, s);
         layout_nest(a, g->warp, name, &s->warp, 0, NULL);
         if (!g->exchange)
             continue;
-        lay_out_reduce(a, plan, k, g, s);
+        lay_out_reduce(a, g, s);
         layout_nest(a, g->reduce, name, &s->reduce, g->warps / s->groups, NULL);
     }
     layout_nest(a, g->block, "warp", several ? g->warp : &first->warp, g->warps, NULL);

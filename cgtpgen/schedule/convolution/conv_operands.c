@@ -13,6 +13,14 @@ int conv_operands(const struct source *w, enum slot slot, bool outputs, int *num
     return n;
 }
 
+const struct operand *conv_array(const struct source *w, enum slot slot)
+{
+    const struct operand *o = w->kernel->kernel->operand;
+    while (o->slot != slot)
+        o++;
+    return o;
+}
+
 bool conv_needs_senders(const struct source *w)
 {
     int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1);
@@ -40,8 +48,9 @@ const char *conv_x_out(const struct conv *c)
     int64_t at = c->s->edge_at;
     bool same = true;
     for (int i = 0; i < c->s->xs; i++) {
-        same &= at == c->w->problem->x.segment[c->s->x[i]].offset;
-        at += (int64_t)c->s->mul * conv_components_x(c->w, c->s->x[i]);
+        const struct operand_block *b = &conv_array(c->w, SLOT_X)->block[c->s->x[i]];
+        same &= at == b->offset;
+        at += b->channels * b->components;
     }
     return own(c->w)->edge_buffer && !same ? "edge" : "x";
 }

@@ -15,8 +15,10 @@ static const char *place(void *context, int operand, int i)
     enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
     const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
     bool several = c->s->channels > 1;
-    if (role == ROLE_A)
-        return arena_printf(a, "%s[%lld]", name, (long long)(c->w->problem->y.segment[p->y].offset + i));
+    if (role == ROLE_A) {
+        const struct operand_block *y = operand_block_of(conv_array(c->w, SLOT_Y), p);
+        return arena_printf(a, "%s[%lld]", name, (long long)(y->offset + i * y->component));
+    }
     if (role == ROLE_W && input && !several)
         return arena_printf(a, "%s[lane]", conv_staged(c, r->input[operand].source, p->number));
     if (role == ROLE_W)

@@ -19,11 +19,6 @@ struct choice {
     int paths; /* most in a segment */
 };
 
-static int element_size(const struct plan *plan)
-{
-    return precision_table[plan->problem->spec->precision].bytes;
-}
-
 /* ---- what can the convolution compute? ---- */
 
 /* How an output may leave. */
@@ -47,7 +42,6 @@ const char *conv_refuses(const struct target *target, const struct demand *d)
 {
     const struct problem *p = d->plan->problem;
     const struct spec *s = p->spec;
-    int wide = 16 / element_size(d->plan);
     (void)target;
     if (s->index[SLOT_X] != INDEX_SENDER || s->index[SLOT_Y] != INDEX_ITEM ||
         s->index[SLOT_G] != INDEX_RECEIVER)
@@ -63,22 +57,26 @@ const char *conv_refuses(const struct target *target, const struct demand *d)
     }
     if (p->weight_numel && s->index[SLOT_W] != INDEX_ITEM)
         return "weights not of the edge";
-    if (p->dim[SLOT_X] % wide || p->dim[SLOT_W] % wide || p->dim[SLOT_G] % wide)
-        return "rows that are no multiple of 16 bytes";
+    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
+        const struct operand *o = &d->kernel->operand[i];
+        if (o->slot != SLOT_Y && o->dim * operand_size(o) % 16)
+            return "rows that are no multiple of 16 bytes";
+    }
     return NULL;
 }
 
 const char *conv_refuses_path(const struct target *target, const struct demand *d, const struct path *q)
 {
-    const struct problem *p = d->plan->problem;
-    int wide = 16 / element_size(d->plan);
     if (q->mode != MODE_UVU || q->mul_y != 1)
         return "not uvu with one channel of y";
     if (q->mul_x % target->device->lanes)
         return "channels that are no multiple of 32";
-    if (p->x.segment[q->x].offset % wide || p->z.segment[q->z].offset % wide ||
-        (q->weighted && q->weight_offset % wide))
-        return "operands that begin at no multiple of 16 bytes";
+    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
+        const struct operand *o = &d->kernel->operand[i];
+        bool stands = o->slot == SLOT_W ? q->weighted : o->slot != SLOT_Y;
+        if (stands && operand_block_of(o, q)->alignment * operand_size(o) < 16)
+            return "operands that begin at no multiple of 16 bytes";
+    }
     return NULL;
 }
 
@@ -101,7 +99,7 @@ static void measure(const struct plan *plan, const struct convolution *g, struct
 {
     const struct problem *p = plan->problem;
     const struct demand *pass = g->demand;
-    int size = element_size(plan), words = size / 4, v = s->channels, x = 0, z = 0, longest = 0;
+    int size = kernel_size(pass->kernel), words = size / 4, v = s->channels, x = 0, z = 0, longest = 0;
     double arithmetic = 0, form_terms = 0;
     s->xs = 0;
     for (int i = 0; i < s->paths; i++) {
@@ -138,8 +136,13 @@ static void measure(const struct plan *plan, const struct convolution *g, struct
     s->bytes = bytes_in + size * (g->device->lanes * v * (s->paths * ws_out + x * xs_out) + y * ys_out);
     /* fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, the sums
      * over lanes, copies of 512 bytes */
-    s->work = (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
-                    69.0 * ys_out + 6.8 * bytes_in / 512);
+    double instructions = 87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in +
+                          1.4 * s->paths * (ws_in + ws_out) + 69.0 * ys_out + 6.8 * bytes_in / 512;
+    s->instructions = (int)instructions;
+    /* arithmetic takes longer to issue in a type that has fewer units */
+    const int *fma = g->device->fma;
+    double slower = (double)fma[PRECISION_FLOAT32] / fma[kernel_compute(pass->kernel)];
+    s->work = (int)(instructions + 1.07 * arithmetic * (slower - 1));
 }
 
 static int by_operands(const void *a, const void *b, const struct problem *p)
@@ -352,7 +355,7 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
         if (k->output[g->demand->output[o]].slot == SLOT_Y)
             g->a_length += (int)p->dim[SLOT_Y];
     g->exchange = g->team && (several || (g->parts > 1 && !g->part_buffer));
-    int exchange = g->exchange ? 2 * TEAM_ITEMS * g->a_length * element_size(plan) : 0;
+    int exchange = g->exchange ? 2 * TEAM_ITEMS * g->a_length * kernel_size(g->demand->kernel) : 0;
     int leave = g->g_outputs && 2 * longest > x_out ? 2 * longest : x_out;
     int room = shared / g->blocks - 1024 - g->warps * (leave + TILE_BYTES + exchange);
     g->stages = c->stages ? c->stages : 4;
@@ -363,7 +366,7 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
         room = shared / g->blocks - 1024 - g->warps * (leave + TILE_BYTES + exchange);
     }
     /* what is left goes to the flush, up to some KiB: rows leave several paths at a time */
-    all *= g->device->lanes * element_size(plan);
+    all *= g->device->lanes * kernel_size(g->demand->kernel);
     if (g->g_outputs) {
         int spare = leave / 2 + (room / g->warps - g->stages * stage) / 2;
         spare = spare < BUFFER_BYTES ? spare : BUFFER_BYTES;

@@ -16,11 +16,13 @@ struct moved {
 static const char *calls_of(struct source *w, const struct form_output *f, int x)
 {
     struct text calls = {.arena = w->arena};
+    const struct operand *gx = conv_output(w, f);
     for (int s = 0; s < own(w)->segments; s++) {
         const struct gpu_segment *q = &own(w)->segment[s];
         int64_t at = q->edge_at;
         for (int i = 0; i < q->xs; i++) {
-            int64_t moved = at - w->problem->x.segment[x].offset;
+            const struct operand_block *b = &gx->block[q->x[i]];
+            int64_t moved = at - gx->block[x].offset;
             if (q->x[i] == x && moved)
                 text_printf(&calls, "cgtp_gather_rows(sum, l.%sedges + at %c %lld, %d, l.graph, node);\n",
                             f->symbol, moved < 0 ? '-' : '+', (long long)(moved < 0 ? -moved : moved),
@@ -28,7 +30,7 @@ static const char *calls_of(struct source *w, const struct form_output *f, int x
             else if (q->x[i] == x)
                 text_printf(&calls, "cgtp_gather_rows(sum, l.%sedges + at, %d, l.graph, node);\n", f->symbol,
                             own(w)->edge_row);
-            at += q->mul * conv_components_x(w, q->x[i]);
+            at += b->channels * b->components;
         }
     }
     return text_string(&calls);
@@ -38,9 +40,9 @@ static const char *calls_of(struct source *w, const struct form_output *f, int x
 static int divide_row(struct source *w, const struct form_output *f, struct moved *part)
 {
     int n = 0;
-    for (int x = 0; x < w->problem->x.n; x++) {
-        const struct segment *q = &w->problem->x.segment[x];
-        int64_t end = q->offset + (int64_t)q->mul * (2 * q->ir.l + 1);
+    for (int x = 0; x < conv_output(w, f)->blocks; x++) {
+        const struct operand_block *q = &conv_output(w, f)->block[x];
+        int64_t end = q->offset + q->channels * q->components;
         const char *calls = calls_of(w, f, x);
         if (end == q->offset)
             continue;
@@ -61,8 +63,8 @@ static void emit_calls(struct out *o, const char *calls)
 void conv_gather(struct source *w, const struct form_output *f)
 {
     struct out out = {.text = w->out}, *o = &out;
-    int per = 16 / source_size(w->plan);
-    long long dim = (long long)w->problem->dim[SLOT_X], chunks = dim / per, blocks = (chunks + 127) / 128;
+    int per = 16 / operand_size(conv_output(w, f));
+    long long dim = (long long)conv_output(w, f)->dim, chunks = dim / per, blocks = (chunks + 127) / 128;
     struct moved *part = NEW_ARRAY(w->arena, struct moved, w->problem->x.n + 1);
     int parts = divide_row(w, f, part);
     line(o,
@@ -104,7 +106,7 @@ void conv_gather(struct source *w, const struct form_output *f)
 void conv_parts_sum(struct source *w, const struct form_output *f)
 {
     struct out out = {.text = w->out}, *o = &out;
-    long long dim = (long long)w->problem->dim[SLOT_Y];
+    long long dim = (long long)conv_output(w, f)->dim;
     line(o,
          "/* %s: the parts of each edge's row, one per path set or warp, added in order; an element per "
          "thread. */",

@@ -89,7 +89,7 @@ static void report(struct report *r, const struct schedule *s)
         report_number(record, "groups", q->groups);
         report_number(record, "registers", q->registers);
         report_number(record, "stage_bytes", q->stage.bytes);
-        report_number(record, "instructions_per_edge", q->work);
+        report_number(record, "instructions_per_edge", q->instructions);
     }
 }
 

@@ -28,9 +28,9 @@ static double cost_of(const struct demand *d)
     double bytes = 0;
     for (int i = 0; i < d->kernel->form->inputs; i++)
         if (demand_reads(d, i))
-            bytes += source_size(d->plan) * (double)d->plan->problem->dim[d->kernel->form->input[i].slot];
+            bytes += operand_size(kernel_input(d->kernel, i)) * (double)kernel_input(d->kernel, i)->dim;
     for (int o = 0; o < d->outputs; o++)
-        bytes += source_size(d->plan) * (double)d->plan->problem->dim[demand_output(d, o)->slot];
+        bytes += operand_size(demand_operand(d, o)) * (double)demand_operand(d, o)->dim;
     int paths = 0;
     for (int p = 0; p < d->plan->problem->paths; p++)
         paths += d->variant_of[p] >= 0;
@@ -126,7 +126,7 @@ static void launch(struct source *w, const struct schedule *s)
         if (s->route[o].kind == ROUTE_PARTS)
             source_step(w, arena_printf(w->arena, "cgtp_launch(code::%s_sum_%s, %lld, 128, 0, stream, l)",
                                         w->form->name, demand_output(s->demand, o)->symbol,
-                                        (source_dim(w, demand_output(s->demand, o)->slot) + 127) / 128));
+                                        (source_dim(demand_operand(s->demand, o)) + 127) / 128));
 }
 
 static void report(struct report *r, const struct schedule *s)

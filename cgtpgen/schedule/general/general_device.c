@@ -45,9 +45,18 @@ static const char *element(struct writer *c, const char *name, enum role role, i
     int d = components(c->f->matrix, role);
     if (role == ROLE_W)
         return arena_printf(a, c->f->weight_strided ? "%s[u * ldw]" : "%s[u]", name);
-    if (d == 1)
+    if (d == 1 || (c->f->apart[role] && i == 0))
         return arena_printf(a, "%s[u]", name);
+    if (c->f->apart[role])
+        return arena_printf(a, "%s[u + %d * %s]", name, i, step_name[role]);
     return i ? arena_printf(a, "%s[u * %d + %d]", name, d, i) : arena_printf(a, "%s[u * %d]", name, d);
+}
+
+/* Component i of an array of one channel of A. */
+static const char *of_a(struct writer *c, const char *name, int i)
+{
+    return c->f->apart[ROLE_A] && i ? arena_printf(c->w->arena, "%s[%d * %s]", name, i, step_name[ROLE_A])
+                                    : arena_printf(c->w->arena, "%s[%d]", name, i);
 }
 
 /* Where a component of an operand stands: of an input, or an output behind them. */
@@ -59,7 +68,7 @@ static const char *place(void *context, int operand, int i)
     enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
     const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
     if (role == ROLE_A && !c->f->elementwise)
-        return arena_printf(c->w->arena, input ? "%s[%d]" : "%sc%d", name, i);
+        return input ? of_a(c, name, i) : arena_printf(c->w->arena, "%sc%d", name, i);
     return element(c, name, role, i);
 }
 
@@ -92,6 +101,9 @@ static void emit_function(struct writer *c, const struct product_function *f)
     code_print_counts(out, p.code);
     text_printf(out, ". */\n");
     text_printf(&line, "CGTP_DEVICE_CALL void %s(int n%s", f->name, f->weight_strided ? ", int ldw" : "");
+    for (int role = 0; role < ROLE_COUNT; role++)
+        if (f->apart[role])
+            text_printf(&line, ", int %s", step_name[role]);
     size_t open = strlen("CGTP_DEVICE_CALL void (") + strlen(f->name);
     for (int i = 0; i < r->inputs + r->outputs; i++) {
         if (i < r->inputs && !recipe_reads(r, i))
@@ -121,27 +133,48 @@ static void emit_function(struct writer *c, const struct product_function *f)
     for (int o = 0; o < r->outputs; o++)
         for (int j = 0; j < m->depth && r->output[o].role == ROLE_A && !f->elementwise; j++)
             text_printf(
-                out,
-                "    %sc%d = cgtp_sum_lanes(%sc%d);\n    if (cgtp_lane() == 0)\n        %s[%d] += %sc%d;\n",
-                r->output[o].name, j, r->output[o].name, j, r->output[o].name, j, r->output[o].name, j);
+                out, "    %sc%d = cgtp_sum_lanes(%sc%d);\n    if (cgtp_lane() == 0)\n        %s += %sc%d;\n",
+                r->output[o].name, j, r->output[o].name, j, of_a(c, r->output[o].name, j), r->output[o].name,
+                j);
     text_printf(out, "    cgtp_sync_warp();\n}\n\n");
 }
 
 /* ---- one item ---- */
+
+/* Where the path's part of a kernel's input, of its output begins. */
+static const char *input_address(struct source *w, const struct path_plan *e, enum role role, int input)
+{
+    const struct operand *o = source_input(w, input);
+    return path_address(w->arena, e, role, o->symbol, operand_block_of(o, e->path));
+}
+
+static const char *output_address(struct source *w, const struct path_plan *e, enum role role, int output)
+{
+    const struct operand *o = kernel_output(w->kernel->kernel, output);
+    return path_address(w->arena, e, role, o->symbol, operand_block_of(o, e->path));
+}
 
 static void call_product(struct writer *c, int indent, const struct path_plan *e, const struct recipe *r,
                          const char *n)
 {
     struct source *w = c->w;
     struct arena *a = w->arena;
-    const struct plan *plan = w->plan;
-    const struct product_function *f = product_function_for(c->w->functions, r, e);
-    const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 4);
+    int64_t step[ROLE_COUNT];
+    bool apart[ROLE_COUNT];
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        step[role] = path_step(w->kernel->kernel, e, r, (enum role)role);
+        apart[role] = step[role] > 1;
+    }
+    const struct product_function *f = product_function_for(c->w->functions, r, e, apart);
+    const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 2 + ROLE_COUNT);
     int64_t vector = (int64_t)e->matrix->columns * path_channels_b(e);
     int count = 0, ts = w->demand->variant[w->demand->variant_of[e->path->number]].ts;
     argument[count++] = n;
     if (f->weight_strided)
         argument[count++] = arena_printf(a, "%d", e->path->mul_y);
+    for (int role = 0; role < ROLE_COUNT; role++)
+        if (apart[role])
+            argument[count++] = arena_printf(a, "%lld", (long long)step[role]);
     for (int i = 0; i < r->inputs; i++) {
         const struct recipe_input *in = &r->input[i];
         if (!recipe_reads(r, i))
@@ -149,89 +182,89 @@ static void call_product(struct writer *c, int indent, const struct path_plan *e
         if (in->source >= w->form->inputs) /* a P vector, behind the T vectors */
             argument[count++] = plus_offset(a, "scratch", (ts + in->source - w->form->inputs) * vector);
         else
-            argument[count++] = path_address(a, plan, e, in->role, in->name, components(e->matrix, in->role));
+            argument[count++] = input_address(w, e, in->role, in->source);
     }
     for (int o = 0; o < r->outputs; o++) {
         const struct recipe_output *out = &r->output[o];
         if (out->role == ROLE_G && e->contracted)
             argument[count++] = plus_offset(a, "scratch", out->source * vector);
         else
-            argument[count++] =
-                path_address(a, plan, e, out->role, out->name, components(e->matrix, out->role));
+            argument[count++] = output_address(w, e, out->role, out->source);
     }
     emit_call(c->out, indent, f->name, count, argument);
+}
+
+/* Calls a product with weights; its components of a kernel's array, in the order of that. */
+static void call_weights(struct writer *c, int indent, const char *function, int n, const char **argument,
+                         const struct operand *array, const struct path *p)
+{
+    const struct operand_block *b = operand_block_of(array, p);
+    if (block_is_apart(b)) {
+        argument[n++] = arena_printf(c->w->arena, "%lld", (long long)b->channel);
+        argument[n++] = arena_printf(c->w->arena, "%lld", (long long)b->component);
+    }
+    emit_call(c->out, indent, function, n, argument);
+}
+
+/* Products with the path's weights: z from T, gradients of weights from T, P from gradients of z. */
+static void emit_contractions(struct writer *c, int indent, const struct path_plan *e,
+                              const struct variant *v, const char *n)
+{
+    struct source *w = c->w;
+    struct arena *a = w->arena;
+    const struct kernel_plan *k = w->kernel->kernel;
+    int64_t vector = (int64_t)e->matrix->columns * path_channels_b(e);
+    const char *d = arena_printf(a, "%d", e->matrix->columns), *m = arena_printf(a, "%d", e->path->mul_z);
+    const char *ld = arena_printf(a, "%lld", (long long)path_weight_rows(e));
+    for (int i = 0; i < v->zs; i++) {
+        const char *t = plus_offset(a, "scratch", v->z[i].t * vector);
+        const char *z = output_address(w, e, ROLE_G, v->z[i].output);
+        if (v->z[i].w < 0) /* no weights: sums over the channels, to the only one of z */
+            emit_call(c->out, indent, "cgtp_ones_z", 4, (const char *[]){d, n, t, z});
+        else
+            call_weights(c, indent, "cgtp_weights_z", 7,
+                         (const char *[9]){d, n, m, ld, input_address(w, e, ROLE_W, v->z[i].w), t, z},
+                         kernel_output(k, v->z[i].output), e->path);
+    }
+    for (int i = 0; i < v->ws; i++)
+        for (int part = 0; part < v->w[i].parts; part++) {
+            const char *t = plus_offset(a, "scratch", v->w[i].part[part].t * vector);
+            const char *g = input_address(w, e, ROLE_G, v->w[i].part[part].g);
+            call_weights(c, indent, "cgtp_weights_w", 7,
+                         (const char *[9]){d, n, m, ld, t, g, output_address(w, e, ROLE_W, v->w[i].output)},
+                         kernel_input(k, v->w[i].part[part].g), e->path);
+        }
+    for (int i = 0; i < v->ps; i++) {
+        const char *p = plus_offset(a, "scratch", (v->ts + i) * vector);
+        const char *g = input_address(w, e, ROLE_G, v->p[i].g);
+        if (v->p[i].w < 0)
+            emit_call(c->out, indent, "cgtp_ones_p", 4, (const char *[]){d, n, g, p});
+        else
+            call_weights(c, indent, "cgtp_weights_p", 7,
+                         (const char *[9]){d, n, m, ld, input_address(w, e, ROLE_W, v->p[i].w), g, p},
+                         kernel_input(k, v->p[i].g), e->path);
+    }
 }
 
 static void emit_path(struct writer *c, int number)
 {
     struct source *w = c->w;
-    struct arena *a = w->arena;
-    const struct plan *plan = w->plan;
-    const struct path_plan *e = &plan->path[number];
+    const struct path_plan *e = &w->plan->path[number];
     const struct path *p = e->path;
     const struct variant *v = &w->demand->variant[w->demand->variant_of[number]];
     bool loop = path_channels_a(e) > 1;
-    int indent = loop ? 8 : 4, columns = e->matrix->columns;
-    const char *n =
-        e->pairs ? arena_printf(a, "%d - a", p->mul_x - 1) : arena_printf(a, "%d", path_channels_b(e));
-    int64_t vector = (int64_t)columns * path_channels_b(e);
+    int indent = loop ? 8 : 4;
+    const char *n = e->pairs ? arena_printf(w->arena, "%d - a", p->mul_x - 1)
+                             : arena_printf(w->arena, "%d", path_channels_b(e));
     text_printf(c->out, "\n    /* ");
-    source_path_line(c->out, plan, p);
+    source_path_line(c->out, w->plan, p);
     text_printf(c->out, " */\n");
     if (loop)
         text_printf(c->out, "    for (int a = 0; a < %d; a++) {\n",
                     e->pairs ? p->mul_x - 1 : path_channels_a(e));
     if (v->tensor)
         call_product(c, indent, e, v->tensor, n);
-    const char *d = arena_printf(a, "%d", columns), *m = arena_printf(a, "%d", p->mul_z);
-    const char *ld = arena_printf(a, "%lld", (long long)path_weight_rows(e));
-    for (int i = 0; i < v->zs; i++) {
-        if (v->z[i].w < 0) { /* no weights: sums over the channels */
-            const char *argument[] = {
-                d, n, plus_offset(a, "scratch", v->z[i].t * vector),
-                path_address(a, plan, e, ROLE_G, w->form->output[v->z[i].output].symbol, columns)};
-            emit_call(c->out, indent, "cgtp_ones_z", 4, argument);
-            continue;
-        }
-        const char *argument[] = {
-            d,
-            n,
-            m,
-            ld,
-            path_address(a, plan, e, ROLE_W, w->form->input[v->z[i].w].symbol, 1),
-            plus_offset(a, "scratch", v->z[i].t * vector),
-            path_address(a, plan, e, ROLE_G, w->form->output[v->z[i].output].symbol, columns)};
-        emit_call(c->out, indent, "cgtp_weights_z", 7, argument);
-    }
-    for (int i = 0; i < v->ws; i++)
-        for (int part = 0; part < v->w[i].parts; part++) {
-            const char *argument[] = {
-                d,
-                n,
-                m,
-                ld,
-                plus_offset(a, "scratch", v->w[i].part[part].t * vector),
-                path_address(a, plan, e, ROLE_G, w->form->input[v->w[i].part[part].g].symbol, columns),
-                path_address(a, plan, e, ROLE_W, w->form->output[v->w[i].output].symbol, 1)};
-            emit_call(c->out, indent, "cgtp_weights_w", 7, argument);
-        }
-    for (int i = 0; i < v->ps; i++) {
-        if (v->p[i].w < 0) {
-            const char *argument[] = {
-                d, n, path_address(a, plan, e, ROLE_G, w->form->input[v->p[i].g].symbol, columns),
-                plus_offset(a, "scratch", (v->ts + i) * vector)};
-            emit_call(c->out, indent, "cgtp_ones_p", 4, argument);
-            continue;
-        }
-        const char *argument[] = {d,
-                                  n,
-                                  m,
-                                  ld,
-                                  path_address(a, plan, e, ROLE_W, w->form->input[v->p[i].w].symbol, 1),
-                                  path_address(a, plan, e, ROLE_G, w->form->input[v->p[i].g].symbol, columns),
-                                  plus_offset(a, "scratch", (v->ts + i) * vector)};
-        emit_call(c->out, indent, "cgtp_weights_p", 7, argument);
-    }
+    emit_contractions(c, indent, e, v, n);
     if (v->product)
         call_product(c, indent, e, v->product, n);
     if (loop)

@@ -20,7 +20,7 @@ static const char *row(const struct source *w, enum index_kind index)
 static void emit_row(struct source *w, int indent, int o, const char *at)
 {
     const struct form_output *f = demand_output(w->demand, o);
-    long long dim = source_dim(w, f->slot);
+    long long dim = source_dim(demand_operand(w->demand, o));
     const char *array = w->schedule->route[o].kind == ROUTE_PARTS
                             ? arena_printf(w->arena, "l.%sparts", f->symbol)
                             : arena_printf(w->arena, "l.%s", f->symbol);
@@ -34,12 +34,13 @@ static void emit_row(struct source *w, int indent, int o, const char *at)
 
 /* Zeros in the row of an output; where a schedule before has written it, in the blocks of weights that are
  * left. */
-static void emit_zeros(struct source *w, int indent, const struct form_output *f)
+static void emit_zeros(struct source *w, int indent, int o)
 {
+    const struct form_output *f = demand_output(w->demand, o);
     int64_t from = 0, to = 0;
     if (!w->schedule->before) {
         text_printf(w->out, "%*scgtp_zero_row(%sout, %lld);\n", indent, "", f->symbol,
-                    source_dim(w, f->slot));
+                    source_dim(demand_operand(w->demand, o)));
         return;
     }
     for (int p = 0; p <= w->problem->paths && f->slot == SLOT_W; p++) {
@@ -65,19 +66,19 @@ static void emit_visit(struct source *w, int indent)
     for (int o = 0; o < d->outputs; o++)
         if (!is_owned(w, o)) {
             emit_row(w, indent, o, "e");
-            emit_zeros(w, indent, demand_output(d, o));
+            emit_zeros(w, indent, o);
         }
     const char **argument = NEW_ARRAY(w->arena, const char *, w->form->inputs + d->outputs + 1);
     int n = 0;
     for (int i = 0; i < w->form->inputs; i++) {
         const struct form_argument *in = &w->form->input[i];
-        enum index_kind index = source_index(w, in->slot);
+        enum index_kind index = source_input(w, i)->index;
         if (!demand_reads(d, i))
             continue;
         argument[n++] = index == INDEX_SHARED
                             ? arena_printf(w->arena, "l.%s", in->symbol)
                             : arena_printf(w->arena, "l.%s + %s * (int64_t)%lld", in->symbol, row(w, index),
-                                           source_dim(w, in->slot));
+                                           source_dim(source_input(w, i)));
     }
     for (int o = 0; o < d->outputs; o++)
         argument[n++] = arena_printf(w->arena, "%sout", demand_output(d, o)->symbol);
@@ -97,10 +98,10 @@ static void emit_owned(struct source *w, int indent, const char *at, unsigned st
         if (steps & DECLARE)
             emit_row(w, indent, o, at);
         if (steps & BEGIN)
-            emit_zeros(w, indent, f);
+            emit_zeros(w, indent, o);
         if (steps & FINISH && w->schedule->route[o].compensated)
             text_printf(w->out, "%*scgtp_finish_row(%sout, %lld);\n", indent, "", f->symbol,
-                        source_dim(w, f->slot));
+                        source_dim(demand_operand(w->demand, o)));
     }
 }
 
@@ -168,7 +169,7 @@ static void visit_any(struct source *w, const char *side)
 static void emit_sum(struct source *w, int o)
 {
     const char *name = demand_output(w->demand, o)->symbol;
-    long long dim = source_dim(w, demand_output(w->demand, o)->slot);
+    long long dim = source_dim(demand_operand(w->demand, o));
     text_printf(w->out,
                 "/* %s: the partial sums of all warps, added in order; a thread per element. */\n"
                 "CGTP_KERNEL(128, 1) %s_sum_%s(const launch l)\n{\n"

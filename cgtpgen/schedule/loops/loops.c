@@ -79,26 +79,28 @@ static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_s
 
 /* ---- source ---- */
 
-/* The segments of the slots whose rows are transposed. */
+/* The segments of the operands whose rows are transposed. */
 static void emit_segments(struct source *w)
 {
     for (int s = 0; s < SLOT_COUNT; s++) {
-        bool used = false;
+        const struct operand *used = NULL;
         for (int i = 0; i < w->form->inputs; i++)
-            used |= (int)w->form->input[i].slot == s && own(w)->staging[i] != STAGE_NONE;
+            if ((int)w->form->input[i].slot == s && own(w)->staging[i] != STAGE_NONE)
+                used = source_input(w, i);
         for (int o = 0; o < w->demand->outputs; o++)
-            used |= (int)demand_output(w->demand, o)->slot == s;
+            if ((int)demand_output(w->demand, o)->slot == s && loops_transposes(w, w->demand->output[o]))
+                used = demand_operand(w->demand, o);
         const char *name = loops_segments((enum slot)s);
-        if (!used || !own(w)->transposed[s] || !source_once(w, name))
+        if (!used || !source_once(w, name))
             continue;
-        const struct irreps *r = slot_irreps(w->problem, (enum slot)s);
         text_printf(w->out,
                     "/* Segments of a row of %s: offset, channels, components. */\n"
                     "static const struct cgtp_segment %s[] = {\n   ",
                     slot_name[s], name);
-        for (int i = 0; i < r->n; i++)
-            text_printf(w->out, "%s{%lld, %d, %d},", i && i % 5 == 0 ? "\n    " : " ",
-                        (long long)r->segment[i].offset, r->segment[i].mul, 2 * r->segment[i].ir.l + 1);
+        for (int i = 0; i < used->blocks; i++)
+            text_printf(w->out, "%s{%lld, %lld, %d},", i && i % 5 == 0 ? "\n    " : " ",
+                        (long long)used->block[i].offset, (long long)used->block[i].channels,
+                        used->block[i].components);
         text_printf(w->out, "\n};\n\n");
     }
 }
@@ -126,8 +128,8 @@ static void launch_copies(struct source *w)
         if (own(w)->staging[i] != STAGE_ALL ||
             !source_once(w, arena_printf(w->arena, "copy of %s", in->name)))
             continue;
-        const char *n = source_rows(w->plan, source_index(w, in->slot));
-        long long dim = source_dim(w, in->slot);
+        const char *n = source_rows(w->plan, source_input(w, i)->index);
+        long long dim = source_dim(source_input(w, i));
         text_printf(w->out,
                     "    CGTP_PARALLEL\n    for (int64_t part = 0; part < parts; part++)\n"
                     "        for (int64_t r = cgtp_part(%s, part, parts),\n"
@@ -144,7 +146,7 @@ static void launch_sum(struct source *w, int o)
 {
     const struct form_output *f = demand_output(w->demand, o);
     const char *n = f->symbol;
-    long long d = source_dim(w, f->slot);
+    long long d = source_dim(demand_operand(w->demand, o));
     text_printf(w->out, "    cgtp_zero(%lld, %s);\n", d, n);
     if (w->schedule->route[o].compensated) /* part 0's errors become those of the whole sum */
         text_printf(w->out,
@@ -159,7 +161,7 @@ static void launch_sum(struct source *w, int o)
                     "    for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)\n"
                     "        cgtp_add(%lld, l.%sparts + part * %lld, %s);\n",
                     d, n, d, n);
-    if (own(w)->transposed[f->slot])
+    if (loops_transposes(w, w->demand->output[o]))
         text_printf(w->out, "    cgtp_row_from_components(%d, %s, %s, l.scratch_%s);\n",
                     slot_irreps(w->problem, f->slot)->n, loops_segments(f->slot), n, w->schedule->name);
 }

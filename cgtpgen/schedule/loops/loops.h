@@ -8,9 +8,9 @@
 #include "schedule/loops/loops_product.h"
 #include "schedule/source.h"
 
-/* How an input of slot x, y or z is read in component order. */
+/* How an input is read in component order. */
 enum staging {
-    STAGE_NONE, /* in place: the two orders agree, or it is only read as A or W */
+    STAGE_NONE, /* in place: it is in that order, or it is only read as A or W */
     STAGE_ROW,  /* a transposed copy of the current row, made when the row changes */
     STAGE_ALL   /* all rows transposed once a launch, as rows come back in no order */
 };
@@ -26,8 +26,8 @@ struct channel_sum {
 /* Scratch of a part, in elements, in this order: sums over channels, a path's own sums, T, P, copies of rows,
  * contributions of an item to compensated outputs, a segment to transpose. */
 struct loops {
-    bool transposed[SLOT_COUNT]; /* does component order differ from mul_ir for what is read as vectors? */
-    enum staging *staging;       /* [kernel inputs] */
+    bool *transposed; /* [kernel operands]: is it read or summed as vectors, and stored in another order? */
+    enum staging *staging; /* [kernel inputs] */
     int sums;
     struct channel_sum *sum;
     int64_t sums_length, sum_at, t_at, p_at, temporary_at;
@@ -44,6 +44,9 @@ static inline const struct loops *own(const struct source *w)
 
 /* The sum over channels that output o (of the kernel) has for a segment; NULL: none. */
 struct channel_sum *loops_find_sum(const struct loops *, int output, int segment);
+
+/* Is the kernel's output `output` summed in component order, and stored in another? */
+bool loops_transposes(const struct source *, int output);
 
 /* Elements, in whole cache lines. */
 int64_t loops_padded(int64_t n);

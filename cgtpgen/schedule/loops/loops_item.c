@@ -5,11 +5,36 @@
 
 #include <string.h>
 
+/* The address in an array in component order; in one as it is stored. */
+static const char *address(struct source *w, const struct path_plan *e, enum role role,
+                           const struct operand *o, const char *name)
+{
+    struct operand_block b = block_in_component_order(operand_block_of(o, e->path));
+    return path_address(w->arena, e, role, name, &b);
+}
+
+static const char *stored_address(struct source *w, const struct path_plan *e, enum role role,
+                                  const struct operand *o)
+{
+    return path_address(w->arena, e, role, o->symbol, operand_block_of(o, e->path));
+}
+
+/* Elements between components of the A operands that a recipe reads as they are stored. */
+static int64_t step_of_a(const struct source *w, const struct path_plan *e, const struct recipe *r)
+{
+    for (int i = 0; i < r->inputs && !e->elementwise; i++)
+        if (r->input[i].role == ROLE_A && recipe_reads(r, i))
+            return path_step(w->kernel->kernel, e, r, ROLE_A);
+    return 1;
+}
+
 static void call_product(struct source *w, int indent, const struct path_plan *e, const struct recipe *r,
                          const char *n)
 {
     struct arena *a = w->arena;
-    const struct product_function *f = product_function_for(w->functions, r, e);
+    const int64_t step = step_of_a(w, e, r);
+    const bool apart[ROLE_COUNT] = {[ROLE_A] = step > 1};
+    const struct product_function *f = product_function_for(w->functions, r, e, apart);
     const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 8);
     int count = 0;
     bool tensor = e->contracted; /* G stands for T or P, dense vectors of n channels */
@@ -30,6 +55,8 @@ static void call_product(struct source *w, int indent, const struct path_plan *e
                 length = own(w)->sum[i].length;
         argument[count++] = direct ? n : arena_printf(a, "%lld", (long long)length);
     }
+    if (f->apart[ROLE_A])
+        argument[count++] = arena_printf(a, "%lld", (long long)step);
     for (int i = 0; i < r->inputs; i++) {
         const struct recipe_input *in = &r->input[i];
         if (!recipe_reads(r, i))
@@ -38,10 +65,10 @@ static void call_product(struct source *w, int indent, const struct path_plan *e
             argument[count++] =
                 plus_offset(w->arena, "scratch", own(w)->p_at + (in->source - w->form->inputs) * vector);
         else if (in->role == ROLE_W || (in->role == ROLE_A && !e->elementwise))
-            argument[count++] = path_address(w->arena, w->plan, e, in->role, in->name, 1);
+            argument[count++] = stored_address(w, e, in->role, source_input(w, in->source));
         else
             argument[count++] =
-                path_address(w->arena, w->plan, e, in->role, loops_vector_name(w, in->source), 1);
+                address(w, e, in->role, source_input(w, in->source), loops_vector_name(w, in->source));
     }
     for (int i = 0, direct_sums = 0; i < r->outputs; i++) {
         const struct recipe_output *o = &r->output[i];
@@ -54,21 +81,22 @@ static void call_product(struct source *w, int indent, const struct path_plan *e
                                          direct_sums++ * loops_padded(e->matrix->depth * path_channels_b(e)))
                        : plus_offset(w->arena, "scratch", loops_find_sum(own(w), o->source, segment)->at);
         else
-            argument[count++] = path_address(w->arena, w->plan, e, o->role, o->name, 1);
+            argument[count++] = address(w, e, o->role, kernel_output(w->kernel->kernel, o->source), o->name);
     }
     emit_call(w->out, indent, f->name, count, argument);
 }
 
-/* Address in an output's row of component j of channel a of a segment of an A operand. */
-static const char *a_element(struct source *w, enum slot slot, const struct segment *g, bool one,
+/* Address, in the row of the kernel's output, of component j of channel a of a block. */
+static const char *a_element(struct source *w, int output, const struct operand_block *b, bool one,
                              const char *j)
 {
-    int d = 2 * g->ir.l + 1;
+    const struct operand_block q = loops_transposes(w, output) ? block_in_component_order(b) : *b;
     if (one)
-        return arena_printf(w->arena, "%lld + %s", (long long)g->offset, j);
-    return own(w)->transposed[slot]
-               ? arena_printf(w->arena, "%lld + %s * %d + a", (long long)g->offset, j, g->mul)
-               : arena_printf(w->arena, "%lld + a * %d + %s", (long long)g->offset, d, j);
+        return arena_printf(w->arena, "%lld + %s", (long long)q.offset, j);
+    return q.component > 1
+               ? arena_printf(w->arena, "%lld + %s * %lld + a", (long long)q.offset, j,
+                              (long long)q.component)
+               : arena_printf(w->arena, "%lld + a * %lld + %s", (long long)q.offset, (long long)q.channel, j);
 }
 
 /* Where vector number i of T, of P stands in the scratch. */
@@ -84,9 +112,18 @@ static const char *p_vector(struct source *w, const struct path_plan *e, int i)
                        own(w)->p_at + i * e->matrix->columns * (int64_t)path_channels_b(e));
 }
 
-static const char *address(struct source *w, const struct path_plan *e, enum role role, const char *name)
+/* Address of the kernel's weights, and of its input in component order. */
+static const char *input_address(struct source *w, const struct path_plan *e, enum role role, int input)
 {
-    return path_address(w->arena, w->plan, e, role, name, 1);
+    const struct operand *o = source_input(w, input);
+    return role == ROLE_W ? stored_address(w, e, role, o)
+                          : address(w, e, role, o, loops_vector_name(w, input));
+}
+
+static const char *output_address(struct source *w, const struct path_plan *e, enum role role, int output)
+{
+    const struct operand *o = kernel_output(w->kernel->kernel, output);
+    return address(w, e, role, o, o->symbol);
 }
 
 /* Products with the path's weights: z from T, gradients of weights from T, P from gradients of z. */
@@ -98,29 +135,27 @@ static void emit_contractions(struct source *w, int indent, const struct path_pl
     const char *ld = arena_printf(w->arena, "%lld", (long long)path_weight_rows(e));
     for (int i = 0; i < v->zs; i++) {
         const char *t = t_vector(w, e, v->z[i].t);
-        const char *z = address(w, e, ROLE_G, w->form->output[v->z[i].output].symbol);
+        const char *z = output_address(w, e, ROLE_G, v->z[i].output);
         if (v->z[i].w < 0) /* no weights: sums over the channels */
             emit_call(w->out, indent, "cgtp_ones_z", 4, (const char *[]){d, n, t, z});
         else
-            emit_call(
-                w->out, indent, "cgtp_weights_z", 7,
-                (const char *[]){d, n, m, ld, address(w, e, ROLE_W, w->form->input[v->z[i].w].symbol), t, z});
+            emit_call(w->out, indent, "cgtp_weights_z", 7,
+                      (const char *[]){d, n, m, ld, input_address(w, e, ROLE_W, v->z[i].w), t, z});
     }
     for (int i = 0; i < v->ws; i++)
         for (int part = 0; part < v->w[i].parts; part++) {
-            const char *g = address(w, e, ROLE_G, loops_vector_name(w, v->w[i].part[part].g));
-            const char *gw = address(w, e, ROLE_W, w->form->output[v->w[i].output].symbol);
+            const char *g = input_address(w, e, ROLE_G, v->w[i].part[part].g);
+            const char *gw = output_address(w, e, ROLE_W, v->w[i].output);
             emit_call(w->out, indent, "cgtp_weights_w", 7,
                       (const char *[]){d, n, m, ld, t_vector(w, e, v->w[i].part[part].t), g, gw});
         }
     for (int i = 0; i < v->ps; i++) {
-        const char *g = address(w, e, ROLE_G, loops_vector_name(w, v->p[i].g)), *p = p_vector(w, e, i);
+        const char *g = input_address(w, e, ROLE_G, v->p[i].g), *p = p_vector(w, e, i);
         if (v->p[i].w < 0)
             emit_call(w->out, indent, "cgtp_ones_p", 4, (const char *[]){d, n, g, p});
         else
-            emit_call(
-                w->out, indent, "cgtp_weights_p", 7,
-                (const char *[]){d, n, m, ld, address(w, e, ROLE_W, w->form->input[v->p[i].w].symbol), g, p});
+            emit_call(w->out, indent, "cgtp_weights_p", 7,
+                      (const char *[]){d, n, m, ld, input_address(w, e, ROLE_W, v->p[i].w), g, p});
     }
 }
 
@@ -130,13 +165,15 @@ static void emit_own_sums(struct source *w, const struct path_plan *e, const str
     int64_t one_sum = loops_padded(e->matrix->depth * (int64_t)path_channels_b(e));
     for (int o = 0, seen = 0; o < v->product->outputs; o++) {
         const struct recipe_output *out = &v->product->output[o];
-        if (out->role == ROLE_A)
-            text_printf(w->out,
-                        "        for (int j = 0; j < %d; j++)\n"
-                        "            %s[%s] += cgtp_sum(%s, scratch + %lld + j * (%s));\n",
-                        e->matrix->depth, out->name,
-                        a_element(w, e->a, path_segment(w->plan, e, e->a), false, "j"), n,
-                        (long long)(own(w)->sum_at + seen++ * one_sum), n);
+        if (out->role != ROLE_A)
+            continue;
+        const struct operand_block *block =
+            operand_block_of(kernel_output(w->kernel->kernel, out->source), e->path);
+        text_printf(w->out,
+                    "        for (int j = 0; j < %d; j++)\n"
+                    "            %s[%s] += cgtp_sum(%s, scratch + %lld + j * (%s));\n",
+                    e->matrix->depth, out->name, a_element(w, out->source, block, false, "j"), n,
+                    (long long)(own(w)->sum_at + seen++ * one_sum), n);
     }
 }
 
@@ -177,7 +214,7 @@ static void emit_path(struct source *w, int number)
 static void zero_weight_blocks(struct source *w)
 {
     for (int o = 0; o < w->demand->outputs; o++) {
-        if (demand_output(w->demand, o)->slot != SLOT_W || source_index(w, SLOT_W) != INDEX_ITEM)
+        if (demand_output(w->demand, o)->slot != SLOT_W || demand_operand(w->demand, o)->index != INDEX_ITEM)
             continue;
         int64_t from = 0, to = 0; /* the run of blocks to zero */
         for (int i = 0; i <= w->problem->paths; i++) {
@@ -248,10 +285,10 @@ void loops_item(struct source *w)
     for (int i = 0; i < own(w)->sums; i++) {
         const struct channel_sum *s = &own(w)->sum[i];
         const struct form_output *o = &w->form->output[s->output];
-        const struct segment *g = &slot_irreps(w->problem, o->slot)->segment[s->segment];
+        const struct operand_block *b = &kernel_output(w->kernel->kernel, s->output)->block[s->segment];
         text_printf(out,
                     "    for (int j = 0; j < %d; j++)\n        %s[%s] += cgtp_sum(%lld, %s + j * %lld);\n",
-                    s->depth, o->symbol, a_element(w, o->slot, g, true, "j"), (long long)s->length,
+                    s->depth, o->symbol, a_element(w, s->output, b, true, "j"), (long long)s->length,
                     plus_offset(w->arena, "scratch", s->at), (long long)s->length);
     }
     text_printf(out, uses_scratch(text_string(out) + body) ? "}\n\n" : "    (void)scratch;\n}\n\n");

@@ -22,7 +22,7 @@ static bool is_owned(const struct source *w, int o)
 /* Is there something to do when the row of output o is complete? */
 static bool needs_finish(const struct source *w, int o)
 {
-    return own(w)->transposed[demand_output(w->demand, o)->slot] || w->schedule->route[o].compensated;
+    return loops_transposes(w, w->demand->output[o]) || w->schedule->route[o].compensated;
 }
 
 static bool any_needs_finish(const struct source *w)
@@ -40,13 +40,13 @@ static void emit_row_pointer(struct source *w, int indent, int o, const char *at
     const struct form_output *out = demand_output(w->demand, o);
     const char *array = w->schedule->route[o].kind == ROUTE_PARTS ? "parts" : "";
     text_printf(w->out, "%*sreal *const %sout = l->%s%s + %s * %lld;\n", indent, "", out->symbol, out->symbol,
-                array, at, source_dim(w, out->slot));
+                array, at, source_dim(demand_operand(w->demand, o)));
 }
 
 static void emit_begin(struct source *w, int indent, int o, const char *at)
 {
     const struct form_output *out = demand_output(w->demand, o);
-    long long dim = source_dim(w, out->slot);
+    long long dim = source_dim(demand_operand(w->demand, o));
     text_printf(w->out, "%*scgtp_zero(%lld, %sout);\n", indent, "", dim, out->symbol);
     if (w->schedule->route[o].compensated)
         text_printf(w->out, "%*scgtp_zero(%lld, l->%serror + %s * %lld);\n", indent, "", dim, out->symbol, at,
@@ -56,11 +56,11 @@ static void emit_begin(struct source *w, int indent, int o, const char *at)
 static void emit_finish(struct source *w, int indent, int o, const char *at)
 {
     const struct form_output *out = demand_output(w->demand, o);
-    long long dim = source_dim(w, out->slot);
+    long long dim = source_dim(demand_operand(w->demand, o));
     if (w->schedule->route[o].compensated)
         text_printf(w->out, "%*scgtp_add(%lld, l->%serror + %s * %lld, %sout);\n", indent, "", dim,
                     out->symbol, at, dim, out->symbol);
-    if (own(w)->transposed[out->slot])
+    if (loops_transposes(w, w->demand->output[o]))
         text_printf(w->out, "%*scgtp_row_from_components(%d, %s, %sout, %s);\n", indent, "",
                     slot_irreps(w->problem, out->slot)->n, loops_segments(out->slot), out->symbol,
                     plus_offset(w->arena, "scratch", own(w)->temporary_at));
@@ -89,7 +89,7 @@ static void emit_owned(struct source *w, int indent, const char *at, unsigned st
 static void emit_stage(struct source *w, int indent, int i)
 {
     const struct form_argument *in = &w->form->input[i];
-    enum index_kind index = source_index(w, in->slot);
+    enum index_kind index = source_input(w, i)->index;
     bool each = index == INDEX_ITEM;
     if (!each)
         text_printf(w->out, "%*sif (%sat != %s) {\n%*s%sat = %s;\n", indent, "", in->symbol, row(w, index),
@@ -97,7 +97,7 @@ static void emit_stage(struct source *w, int indent, int i)
     text_printf(w->out, "%*scgtp_row_to_components(%d, %s, l->%s + %s * (int64_t)%lld, %s);\n",
                 each ? indent : indent + 4, "", slot_irreps(w->problem, in->slot)->n,
                 loops_segments(in->slot), in->symbol, each ? "e" : arena_printf(w->arena, "%sat", in->symbol),
-                source_dim(w, in->slot), plus_offset(w->arena, "scratch", own(w)->staged_at[i]));
+                source_dim(source_input(w, i)), plus_offset(w->arena, "scratch", own(w)->staged_at[i]));
     if (!each)
         text_printf(w->out, "%*s}\n", indent, "");
 }
@@ -110,10 +110,10 @@ static void emit_work(struct source *w, int indent)
     int n = 0;
     for (int i = 0; i < w->form->inputs; i++) {
         const struct form_argument *in = &w->form->input[i];
-        enum index_kind index = source_index(w, in->slot);
+        enum index_kind index = source_input(w, i)->index;
         const char *at = index == INDEX_SHARED ? ""
                                                : arena_printf(w->arena, " + %s * (int64_t)%lld",
-                                                              row(w, index), source_dim(w, in->slot));
+                                                              row(w, index), source_dim(source_input(w, i)));
         if (d->raw[i] || (d->vector[i] && own(w)->staging[i] == STAGE_NONE))
             argument[n++] = arena_printf(w->arena, "l->%s%s", in->symbol, at);
         if (own(w)->staging[i] == STAGE_ROW)
@@ -147,13 +147,14 @@ static void emit_visit(struct source *w, int indent, const char *owned, bool dec
             emit_row_pointer(w, indent, o, owned);
         }
         if (w->schedule->route[o].compensated && loops_touches(w, o))
-            text_printf(w->out, "%*scgtp_zero(%lld, %s);\n", indent, "", source_dim(w, out->slot),
+            text_printf(w->out, "%*scgtp_zero(%lld, %s);\n", indent, "",
+                        source_dim(demand_operand(w->demand, o)),
                         plus_offset(w->arena, "scratch", own(w)->term_at[o]));
     }
     emit_work(w, indent);
     for (int o = 0; o < w->demand->outputs; o++) {
         const struct form_output *out = demand_output(w->demand, o);
-        long long dim = source_dim(w, out->slot);
+        long long dim = source_dim(demand_operand(w->demand, o));
         if (!is_owned(w, o))
             emit_finish(w, indent, o, "e");
         else if (w->schedule->route[o].compensated && loops_touches(w, o))
@@ -215,7 +216,7 @@ static bool uses_graph(const struct source *w)
     enum index_kind owner = demand_owner(w->demand);
     bool uses = owner == INDEX_SENDER || owner == INDEX_RECEIVER;
     for (int i = 0; i < w->form->inputs; i++) {
-        enum index_kind index = source_index(w, w->form->input[i].slot);
+        enum index_kind index = source_input(w, i)->index;
         uses |= demand_reads(w->demand, i) && (index == INDEX_SENDER || index == INDEX_RECEIVER);
     }
     return uses;
@@ -240,7 +241,7 @@ void loops_pass(struct source *w)
         text_printf(w->out, "    const %s *const graph = l->graph;\n",
                     w->spec->index64 ? "cgtp_graph64" : "cgtp_graph");
     for (int i = 0; i < w->form->inputs; i++)
-        if (own(w)->staging[i] == STAGE_ROW && source_index(w, w->form->input[i].slot) != INDEX_ITEM)
+        if (own(w)->staging[i] == STAGE_ROW && source_input(w, i)->index != INDEX_ITEM)
             text_printf(w->out, "    int64_t %sat = -1; /* the row that the copy is of */\n",
                         w->form->input[i].symbol);
     if (owner == INDEX_ITEM || owner == INDEX_SHARED)

@@ -37,6 +37,11 @@ const char *loops_vector_name(struct source *w, int i)
     return own(w)->staging[i] == STAGE_NONE ? name : arena_printf(w->arena, "%sturned", name);
 }
 
+bool loops_transposes(const struct source *w, int output)
+{
+    return own(w)->transposed[w->form->inputs + output];
+}
+
 /* Does a way of computing a path write the kernel's output? */
 static bool writes(const struct variant *v, int output)
 {
@@ -66,20 +71,19 @@ bool loops_touches(const struct source *w, int o)
 
 /* ---- staging ---- */
 
-static void find_transposed(const struct plan *plan, struct loops *l)
+static void find_transposed(struct arena *a, const struct demand *d, struct loops *l)
 {
-    for (int p = 0; p < plan->problem->paths; p++) {
-        const struct path_plan *e = &plan->path[p];
-        const struct path *path = e->path;
-        if (!e->matrix)
-            continue;
-        if (path->mul_x > 1 && path->l1 > 0 && (e->b == SLOT_X || e->elementwise))
-            l->transposed[SLOT_X] = true;
-        if (path->mul_y > 1 && path->l2 > 0 && (e->b == SLOT_Y || e->elementwise))
-            l->transposed[SLOT_Y] = true;
-        if (path->mul_z > 1 && path->l3 > 0)
-            l->transposed[SLOT_G] = true;
-    }
+    const struct kernel_plan *k = d->kernel;
+    int operands = k->form->inputs + k->form->outputs;
+    l->transposed = NEW_ARRAY(a, bool, operands + 1);
+    for (int i = 0; i < operands; i++)
+        for (int p = 0; p < d->plan->problem->paths; p++) {
+            const struct operand *o = &k->operand[i];
+            const struct path_plan *e = &d->plan->path[p];
+            bool vector = o->slot == e->b || o->slot == SLOT_G || (o->slot == e->a && e->elementwise);
+            if (e->matrix && vector && !block_is_by_component(operand_block_of(o, e->path)))
+                l->transposed[i] = true;
+        }
 }
 
 static void find_staging(struct arena *a, const struct demand *d, struct loops *l)
@@ -88,9 +92,8 @@ static void find_staging(struct arena *a, const struct demand *d, struct loops *
     const struct kernel_form *k = d->kernel->form;
     l->staging = NEW_ARRAY(a, enum staging, k->inputs + 1);
     for (int i = 0; i < k->inputs; i++) {
-        enum slot s = k->input[i].slot;
-        enum index_kind index = spec->index[s];
-        if (!d->vector[i] || !l->transposed[s])
+        enum index_kind index = kernel_input(d->kernel, i)->index;
+        if (!d->vector[i] || !l->transposed[i])
             l->staging[i] = STAGE_NONE;
         else if (index == INDEX_SENDER || (index == INDEX_RECEIVER && !spec->sorted))
             l->staging[i] = STAGE_ALL;
@@ -149,10 +152,9 @@ static int64_t longest_segment(const struct demand *d, const struct loops *l)
 {
     int64_t longest = 0;
     for (int o = 0; o < d->outputs; o++) {
-        enum slot s = demand_output(d, o)->slot;
-        for (int i = 0; l->transposed[s] && i < slot_irreps(d->plan->problem, s)->n; i++) {
-            const struct segment *g = &slot_irreps(d->plan->problem, s)->segment[i];
-            int64_t length = g->mul * (2 * g->ir.l + 1);
+        const struct operand *q = demand_operand(d, o);
+        for (int i = 0; l->transposed[d->kernel->form->inputs + d->output[o]] && i < q->blocks; i++) {
+            int64_t length = q->block[i].channels * q->block[i].components;
             longest = longest > length ? longest : length;
         }
     }
@@ -194,11 +196,11 @@ static void lay_out_scratch(struct arena *a, const struct schedule *s, struct lo
     l->staged_at = NEW_ARRAY(a, int64_t, form->inputs + 1);
     for (int i = 0; i < form->inputs; i++)
         if (l->staging[i] == STAGE_ROW)
-            l->staged_at[i] = take(&at, loops_padded(problem->dim[form->input[i].slot]));
+            l->staged_at[i] = take(&at, loops_padded(kernel_input(d->kernel, i)->dim));
     l->term_at = NEW_ARRAY(a, int64_t, d->outputs + 1);
     for (int o = 0; o < d->outputs; o++)
         if (s->route[o].compensated)
-            l->term_at[o] = take(&at, loops_padded(problem->dim[demand_output(d, o)->slot]));
+            l->term_at[o] = take(&at, loops_padded(demand_operand(d, o)->dim));
     l->temporary_at = take(&at, loops_padded(longest_segment(d, l)));
     l->scratch = at ? at : 16;
 }
@@ -218,7 +220,7 @@ const char *loops_plan(struct arena *a, struct schedule *s)
     for (int o = 0; o < d->outputs; o++)
         if (!route_choose(spec, 1, &offered[spec->index[demand_output(d, o)->slot]], &s->route[o]))
             return "no way to sum as the spec asks";
-    find_transposed(d->plan, l);
+    find_transposed(a, d, l);
     find_staging(a, d, l);
     lay_out_scratch(a, s, l);
     s->own = l;

@@ -52,7 +52,9 @@ static const char *place(void *context, int operand, int i)
     if (role == ROLE_W)
         return arena_printf(w->out->arena, "%s[u%s]", name, w->f->weight_strided ? " * ldw" : "");
     if (role == ROLE_A && input && !w->f->elementwise)
-        return arena_printf(w->out->arena, "%s[%d]", name, i);
+        return w->f->apart[ROLE_A] && i
+                   ? arena_printf(w->out->arena, "%s[%d * %s]", name, i, step_name[ROLE_A])
+                   : arena_printf(w->out->arena, "%s[%d]", name, i);
     return element(w, name, ld_of(w, role), i);
 }
 
@@ -82,6 +84,8 @@ static void emit_signature(struct writer *w)
         text_printf(&line, ", int64_t ldw");
     if (product_takes_ld(w->f, ROLE_A))
         text_printf(&line, ", int64_t lda");
+    if (w->f->apart[ROLE_A])
+        text_printf(&line, ", int64_t %s", step_name[ROLE_A]);
     for (int i = 0; i < r->inputs + r->outputs; i++) {
         if (i < r->inputs && !recipe_reads(r, i))
             continue;

@@ -15,6 +15,7 @@ bool product_takes_ld(const struct product_function *, enum role);
  *   ldb, ldg      elements from one component of a B, G array to the next
  *   ldw           weight_strided: elements from one channel's weight to the next
  *   lda           stride of the component arrays of A outputs
+ *   stepa         apart[ROLE_A]: elements from one component to the next of A arrays read as stored
  *   inputs that recipe_reads, then outputs, in the recipe's order */
 void loops_product(struct text *, struct constants *, struct mutation *, const struct product_function *);
 

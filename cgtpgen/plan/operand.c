@@ -1,0 +1,98 @@
+/* operand.c - see operand.h. */
+#include "plan/operand.h"
+
+/* The largest power of two of elements, at most 16 bytes, that divides both. */
+static int alignment(int64_t offset, int64_t dim, int bytes)
+{
+    int n = 16 / bytes;
+    while (n > 1 && (offset % n || dim % n))
+        n /= 2;
+    return n;
+}
+
+static void add_segments(struct arena *a, const struct irreps *r, enum row_layout layout, struct operand *o)
+{
+    struct operand_block *block = NEW_ARRAY(a, struct operand_block, r->n + 1);
+    for (int i = 0; i < r->n; i++) {
+        const struct segment *s = &r->segment[i];
+        int components = 2 * s->ir.l + 1;
+        bool by_component = layout == LAYOUT_IR_MUL;
+        block[i] = (struct operand_block){.offset = s->offset,
+                                          .channel = by_component ? 1 : components,
+                                          .component = by_component ? s->mul : 1,
+                                          .channels = s->mul,
+                                          .components = components,
+                                          .alignment = alignment(s->offset, o->dim, operand_size(o))};
+    }
+    o->blocks = r->n;
+    o->block = block;
+}
+
+static void add_weights(struct arena *a, const struct problem *p, struct operand *o)
+{
+    struct operand_block *block = NEW_ARRAY(a, struct operand_block, p->paths + 1);
+    for (int i = 0; i < p->paths; i++) {
+        const struct path *q = &p->path[i];
+        block[i] = (struct operand_block){.offset = q->weight_offset,
+                                          .channel = 1,
+                                          .component = 1,
+                                          .channels = q->weight_numel,
+                                          .components = 1,
+                                          .alignment = alignment(q->weight_offset, o->dim, operand_size(o))};
+    }
+    o->blocks = p->paths;
+    o->block = block;
+}
+
+const struct operand *operands_build(struct arena *a, const struct problem *p, const struct kernel_form *k)
+{
+    struct operand *all = NEW_ARRAY(a, struct operand, k->inputs + k->outputs + 1);
+    for (int i = 0; i < k->inputs + k->outputs; i++) {
+        bool output = i >= k->inputs;
+        enum slot slot = output ? k->output[i - k->inputs].slot : k->input[i].slot;
+        struct operand *o = &all[i];
+        *o = (struct operand){.name = output ? k->output[i - k->inputs].name : k->input[i].name,
+                              .symbol = output ? k->output[i - k->inputs].symbol : k->input[i].symbol,
+                              .slot = slot,
+                              .index = p->spec->index[slot],
+                              .storage = p->spec->precision,
+                              .compute = p->spec->precision,
+                              .output = output,
+                              .tangent = !output && k->input[i].tangent,
+                              .dim = p->dim[slot]};
+        if (slot == SLOT_W)
+            add_weights(a, p, o);
+        else
+            add_segments(a, slot_irreps(p, slot), p->spec->layout[slot], o);
+    }
+    return all;
+}
+
+const struct operand_block *operand_block_of(const struct operand *o, const struct path *p)
+{
+    const int number[SLOT_COUNT] = {[SLOT_X] = p->x, [SLOT_Y] = p->y, [SLOT_W] = p->number, [SLOT_G] = p->z};
+    return &o->block[number[o->slot]];
+}
+
+int operand_size(const struct operand *o)
+{
+    return precision_table[o->storage].bytes;
+}
+
+bool block_is_by_component(const struct operand_block *b)
+{
+    return b->channels <= 1 || b->channel == 1;
+}
+
+bool block_is_apart(const struct operand_block *b)
+{
+    return b->components > 1 && b->component != 1;
+}
+
+struct operand_block block_in_component_order(const struct operand_block *b)
+{
+    struct operand_block c = *b;
+    c.channel = 1;
+    c.component = b->channels;
+    return c;
+}

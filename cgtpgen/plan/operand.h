@@ -1,0 +1,49 @@
+/* operand.h - a kernel's arrays: where each element of their rows is, of which type, and which row an item
+ * reads or adds to. Whoever emits an address or a size asks the operand, and needs no slot for it.
+ */
+#ifndef CGTPGEN_OPERAND_H
+#define CGTPGEN_OPERAND_H
+
+#include "form/form.h"
+
+/* Part of a row: an irreps segment, or the weights of a path. Component i of channel u is element
+ * offset + u * channel + i * component. */
+struct operand_block {
+    int64_t offset;             /* of its first element in the row */
+    int64_t channel, component; /* elements from one channel, from one component to the next */
+    int64_t channels;           /* weights: all of them, in C order of their shape */
+    int components;             /* 2l+1; weights: 1 */
+    int alignment; /* elements: in every row it begins at a multiple of so many (most: 16 bytes) */
+};
+
+struct operand {
+    const char *name, *symbol; /* of the spec; of the parameter in emitted code */
+    enum slot slot;
+    enum index_kind index;
+    enum precision storage; /* of its elements */
+    enum precision compute; /* what they are computed with */
+    bool output, tangent;   /* tangent: a tangent or cotangent of the slot */
+    int64_t dim;            /* elements of a row */
+    int blocks;             /* irreps segments; weights: paths */
+    const struct operand_block *block;
+};
+
+/* The kernel's arrays: its inputs, then its outputs. */
+const struct operand *operands_build(struct arena *, const struct problem *, const struct kernel_form *);
+
+/* The block that a path reads or adds to. */
+const struct operand_block *operand_block_of(const struct operand *, const struct path *);
+
+/* Bytes of an element. */
+int operand_size(const struct operand *);
+
+/* Are neighbouring channels of a component neighbours in memory? */
+bool block_is_by_component(const struct operand_block *);
+
+/* Are there components of a channel that are no neighbours in memory? */
+bool block_is_apart(const struct operand_block *);
+
+/* The block with its elements in component order: channels of a component are neighbours. */
+struct operand_block block_in_component_order(const struct operand_block *);
+
+#endif
