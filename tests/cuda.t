@@ -222,7 +222,7 @@ def check_plan(kernel, plan, log):
         bounds = re.search(rf'CGTP_KERNEL\((\d+), (\d+)\) {function}\(', source)
         equal(bounds and bounds.groups(), (str(threads), str(blocks)),
               f'{product} {kernel}: {name}, launch bounds')
-        launch = re.search(rf'cgtp_launch_early\(nodes \? {function}<.*?, (\d+),\s+sizeof\({function}_block\), stream,',
+        launch = re.search(rf'cgtp_launch_early\(nodes \? code::{function}<[^;]*?, (\d+),\s+sizeof\(code::{function}_block\), stream,',
                            source, re.S)
         size = re.search(rf'sizeof\({function}_block\) == (\d+)', source)
         static, dynamic = kernels[name]['shared'], gpu['shared_bytes_per_block']

@@ -67,9 +67,11 @@ def batches(kernel):
 
 
 def needless(file, text, match, kernel):
-    """In the headers: what this kernel does not use. Rows leave through two buffers in turn, with a cgtp_sync_warp()
+    """In the headers: what this kernel does not use, like the handing over of partial rows. Rows leave through two buffers in turn, with a cgtp_sync_warp()
     after each store and one at the end: that keeps the next row off the last buffer, and nothing needs it where
     an even number of stores ends with the other buffer."""
+    if file == "cgtp_epilogue.h" and re.match("cgtp_(signal|wait)", match.group()):
+        return "cgtp_hand_over<" not in kernel
     if file != "cgtp_epilogue.h" or "sync_warp" not in match.group():
         return False
     if "cgtp_store_segments<" not in kernel:

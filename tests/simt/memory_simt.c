@@ -24,6 +24,7 @@ void memory_free(void *p)
     simt_free(p);
     for (; printed < simt_findings(); printed++)
         printf("# simt: %s\n", simt_finding_at(printed)->text);
+    fflush(stdout); /* what comes after a finding may never end */
 }
 
 void memory_write(void *to, const void *from_host, size_t bytes)
