@@ -190,11 +190,11 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
+            real *const gw_out = l.gw_ + edge * 2176 + channel_block * 64 + lane * 2;
             real x_s0[2], x_s1[6], x_s2[10], y_[16];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
             real gx_s0[2] = {0}, gx_s1[6] = {0}, gx_s2[10] = {0}, gy_[cgtp_sums_length(16)] = {0};
-            real *const gw_out = l.gw_ + edge * 2176 + channel_block * 64 + lane * 2;
             real w_v[2], gw_v[2]; /* of the path at hand */
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form; 2 fma, 3 mul per channel */
                 cgtp_load_lane(w_v, at.w_p0, lane);

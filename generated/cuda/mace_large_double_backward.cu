@@ -253,13 +253,13 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
+            real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane;
             real x_s0[1], x_s1[3], y_[16], ax_s0[1], ax_s1[3], by_[16];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1);
             cgtp_load_row<16>(y_, at.y_);
             cgtp_load_lanes(lane, ax_s0, at.ax_s0, ax_s1, at.ax_s1);
             cgtp_load_row<16>(by_, at.by_);
             real d_x_s0[1] = {0}, d_x_s1[3] = {0}, d_y_[cgtp_sums_length(16)] = {0};
-            real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane;
             real d_w_v[1]; /* of the path at hand */
             { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form; 8 fma, 6 mul per channel */
                 const real w_c0 = at.w_p0[lane], cw_c0 = at.cw_p0[lane], x_c0 = x_s0[0], gz_c0 = gz_s0[0];
@@ -618,13 +618,13 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
         for (; done < end; done++) {
             const stage_1 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
+            real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane;
             real x_s2[5], y_[16], ax_s2[5], by_[16];
             cgtp_load_lanes(lane, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
             cgtp_load_lanes(lane, ax_s2, at.ax_s2);
             cgtp_load_row<16>(by_, at.by_);
             real d_x_s2[5] = {0}, d_y_[cgtp_sums_length(16)] = {0};
-            real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane;
             real d_w_v[1]; /* of the path at hand */
             { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C = form; 28 fma, 6 mul per channel */
                 const real w_c0 = at.w_p11[lane], cw_c0 = at.cw_p11[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];

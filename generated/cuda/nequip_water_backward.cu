@@ -144,12 +144,12 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
+            real *const gw_out = l.gw_ + edge * 320 + lane;
             real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2, x_s3, at.x_s3);
             cgtp_load_row<4>(y_, at.y_);
             real gx_s0[1] = {0}, gx_s1[1] = {0}, gx_s2[3] = {0}, gx_s3[3] = {0},
                 gy_[cgtp_sums_length(4)] = {0};
-            real *const gw_out = l.gw_ + edge * 320 + lane;
             real gw_v[1]; /* of the path at hand */
             { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C = form; 2 fma, 3 mul per channel */
                 const real w_c0 = at.w_p0[lane], x_c0 = x_s0[0], gz_c0 = gz_s0[0];

@@ -164,6 +164,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
+            real *const d_w_out = l.d_w_ + edge * 320 + lane;
             real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4], ax_s0[1], ax_s1[1], ax_s2[3], ax_s3[3], by_[4];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2, x_s3, at.x_s3);
             cgtp_load_row<4>(y_, at.y_);
@@ -171,7 +172,6 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             cgtp_load_row<4>(by_, at.by_);
             real d_x_s0[1] = {0}, d_x_s1[1] = {0}, d_x_s2[3] = {0}, d_x_s3[3] = {0},
                 d_y_[cgtp_sums_length(4)] = {0};
-            real *const d_w_out = l.d_w_ + edge * 320 + lane;
             real d_w_v[1]; /* of the path at hand */
             { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C = form; 8 fma, 6 mul per channel */
                 const real w_c0 = at.w_p0[lane], cw_c0 = at.cw_p0[lane], x_c0 = x_s0[0], gz_c0 = gz_s0[0];

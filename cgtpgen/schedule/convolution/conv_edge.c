@@ -191,6 +191,21 @@ static void add_x_arrays(const struct conv *c, struct text *list, const char *na
                     c->s->channels * conv_components_x(c->w, c->s->x[x]), zero);
 }
 
+/* Where weights' gradients of the edge go: computed before anything is loaded, when registers are free. */
+static void emit_w_outputs(struct conv *c)
+{
+    struct source *w = c->w;
+    for (int i = 0; i < w->demand->outputs; i++) {
+        const struct form_output *f = &w->form->output[w->demand->output[i]];
+        if (f->slot == SLOT_W)
+            line(c->o, "real *const %sout = l.%s + edge * %lld%s + %s;", f->symbol, f->symbol,
+                 (long long)w->problem->dim[SLOT_W],
+                 c->s->groups > 1 ? arena_printf(w->arena, " + channel_block * %d", LANES * c->s->channels)
+                                  : "",
+                 c->s->channels > 1 ? arena_printf(w->arena, "lane * %d", c->s->channels) : "lane");
+    }
+}
+
 static void emit_edge_inputs(struct conv *c)
 {
     struct source *w = c->w;
@@ -228,15 +243,6 @@ static void emit_edge_sums(struct conv *c)
     }
     if (list.n)
         line(c->o, "real%s;", list.s);
-    for (int i = 0; i < w->demand->outputs; i++) {
-        const struct form_output *f = &w->form->output[w->demand->output[i]];
-        if (f->slot == SLOT_W)
-            line(c->o, "real *const %sout = l.%s + edge * %lld%s + %s;", f->symbol, f->symbol,
-                 (long long)w->problem->dim[SLOT_W],
-                 c->s->groups > 1 ? arena_printf(w->arena, " + channel_block * %d", LANES * c->s->channels)
-                                  : "",
-                 c->s->channels > 1 ? arena_printf(w->arena, "lane * %d", c->s->channels) : "lane");
-    }
 }
 
 void conv_edges(struct conv *c)
@@ -247,6 +253,7 @@ void conv_edges(struct conv *c)
     line(c->o, "const stage_%d &at = ring.turn(done, count, lane, load);", c->label);
     if (own(w)->a_outputs || own(w)->w_outputs || own(w)->edge_buffer)
         line(c->o, "const int64_t edge = first + done;");
+    emit_w_outputs(c);
     emit_edge_inputs(c);
     emit_edge_sums(c);
     conv_weights(c);
