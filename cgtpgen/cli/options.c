@@ -28,7 +28,8 @@ const char options_help[] =
     "  --help, --version\n"
     "\n"
     "Exit status: 0 all right, 1 a spec is wrong, 2 the command line is wrong, 3 --check found differences,\n"
-    "4 reading, writing or memory failed, 5 a plan is wrong (a defect of cgtpgen). The manual is cgtpgen(1).\n";
+    "4 reading, writing or memory failed, 5 a plan is wrong: a defect of cgtpgen. The manual is "
+    "cgtpgen(1).\n";
 
 enum option {
     OPTION_OUTPUT,
