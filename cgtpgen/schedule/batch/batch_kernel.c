@@ -54,7 +54,8 @@ static void emit_kernel(struct batch_writer *c)
     line(
         o,
         "/* %s: blocks of %d threads, %d per multiprocessor, each with %d bytes of dynamic shared memory; as "
-        "many as the device holds at a time. Each warp takes items at equal distances, and waits for nothing but "
+        "many as the device holds at a time. Each warp takes items at equal distances, and waits for nothing "
+        "but "
         "its own copies. At most %d registers per thread. */",
         g->name, g->warps * BATCH_LANES, g->blocks, g->block->bytes,
         device_registers(g->device, g->warps * g->blocks));
