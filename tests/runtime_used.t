@@ -53,7 +53,10 @@ with tempfile.TemporaryDirectory() as folder:
     with open('tests/simt/specs/conv_mixed.yaml') as file, open(f'{folder}/unsorted.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: unsorted_').replace(
             'kernels: ', 'edges: any\nreduction: atomic\nkernels: '))
-    made = subprocess.run([GENERATOR, '--backend=cuda', '-o', folder, f'{folder}/unsorted.yaml', *specs],
+    with open('tests/simt/specs/conv_32.yaml') as file, open(f'{folder}/components.yaml', 'w') as out:
+        out.write(file.read().replace('name: ', 'name: components_').replace('kernels: ', 'layout: ir_mul\nkernels: '))
+    changed = [f'{folder}/unsorted.yaml', f'{folder}/components.yaml']
+    made = subprocess.run([GENERATOR, '--backend=cuda', '-o', folder, *changed, *specs],
                           capture_output=True, text=True)
     ok(made.returncode == 0, 'all specs are generated', made.stderr)
     used = set()

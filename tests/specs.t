@@ -20,7 +20,7 @@ from tap import done, equal, ok  # noqa: E402
 
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
 # MB that a layer may take, up to l = 3 and above, and all of them together: half as much again as they do.
-MOST = {'c': (8, 32, 160), 'cuda': (20, 130, 370)}
+MOST = {'c': (60, 340, 1340), 'cuda': (75, 540, 1780)}
 
 
 def expected():
