@@ -120,7 +120,7 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
                 (struct file_content){join(a, options->output, file[i].name), file[i].text, file[i].size};
     }
     if (has(options->dump, DUMP_MEMORY))
-        text_printf(&dump, "%s: %zu bytes of memory so far\n", product->shown, a->used);
+        text_printf(&dump, "%s: %zu bytes of memory at most so far\n", product->shown, a->most);
     put_error(&dump);
     return form ? EXIT_OK : EXIT_SPEC;
 }

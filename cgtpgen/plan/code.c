@@ -248,7 +248,22 @@ static int copied(const struct copy *m, int number)
     return 0;
 }
 
-struct code *code_finish(struct code *c)
+/* Nothing that it holds is in the arena of what it was copied from, but constants' digits, which are the
+ * matrix's. */
+static struct code *settle(struct arena *a, const struct code *from)
+{
+    struct code *c = NEW(a, struct code);
+    *c = *from;
+    c->arena = a;
+    c->table = NULL;
+    c->capacity = c->constant_capacity = c->result_capacity = 0;
+    c->node = arena_copy(a, from->node, (size_t)from->nodes * sizeof *c->node);
+    c->constant = arena_copy(a, from->constant, (size_t)from->constants * sizeof *c->constant);
+    c->result = arena_copy(a, from->result, (size_t)from->results * sizeof *c->result);
+    return c;
+}
+
+struct code *code_finish(struct arena *a, struct code *c)
 {
     struct copy m = {c, code_begin(c->arena, c->recipe), NEW_ARRAY(c->arena, int, c->nodes + 1)};
     int result = 0;
@@ -265,7 +280,7 @@ struct code *code_finish(struct code *c)
     }
     find_uses(m.to);
     count(m.to);
-    return m.to;
+    return settle(a, m.to);
 }
 
 double code_flops(struct code_count n)

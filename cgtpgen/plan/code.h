@@ -19,13 +19,13 @@ enum code_op {
 };
 
 struct code_node {
-    enum code_op op;
-    int a, b, c; /* values, but for loads and constants */
-    bool item;   /* the same for all channels: made of A and of constants only */
-    int uses;    /* by nodes and results that are needed; 0: not needed itself */
-    char letter; /* what it is named by: u, r and l of a recipe, v, q, f; 0: a passing value */
-    int number, component;
-    int next; /* in its list of the table of equal nodes; -1: the last */
+    enum code_op op : 8;
+    bool item;             /* the same for all channels: made of A and of constants only */
+    char letter;           /* what it is named by: u, r and l of a recipe, v, q, f; 0: a passing value */
+    int a, b, c;           /* values, but for loads and constants */
+    int uses;              /* by nodes and results that are needed; 0: not needed itself */
+    int number, component; /* of the letter */
+    int next;              /* in its list of the table of equal nodes; -1: the last */
 };
 
 /* An output's component gets a value: that alone, or (adds) on top of what it holds, which cannot be read. */
@@ -41,7 +41,7 @@ struct code_count {
 };
 
 struct code {
-    struct arena *arena;
+    struct arena *arena; /* which it is in: a scratch arena while it is built */
     const struct recipe *recipe;
     int nodes, capacity;
     struct code_node *node;
@@ -50,7 +50,7 @@ struct code {
     int results, result_capacity;
     struct code_result *result;
     struct code_count item, channel; /* once for all channels; for each */
-    int *table;                      /* the first node of each list of nodes with equal hashes; -1: none */
+    int *table; /* while it is built: the first node of each list of nodes with equal hashes; -1: none */
 };
 
 /* ---- building ---- */
@@ -70,8 +70,9 @@ void code_name(struct code *, int value, char letter, int number, int component)
 
 void code_result(struct code *, int output, int component, int value, bool adds);
 
-/* Joins sums to the chains that they are added to, drops what nobody needs, and counts. */
-struct code *code_finish(struct code *);
+/* A copy in the arena that takes no more room than it needs. It joins sums to the chains that they are added
+ * to, drops what nobody needs, and counts. */
+struct code *code_finish(struct arena *, struct code *);
 
 /* ---- reading ---- */
 
@@ -101,7 +102,7 @@ struct code *code_mutate(const struct code *, struct mutation *);
 /* ---- from recipes (lower.c) ---- */
 
 /* The recipe by the matrix. tied: A has the channels of B. blind: what outputs hold cannot be read, only
- * added to. */
+ * added to. Works in the arena's scratch. */
 struct code *code_lower(struct arena *, const struct recipe *, const struct matrix *, bool tied, bool blind);
 
 #endif

@@ -55,7 +55,8 @@ static void diagonal(struct arena *a, const struct problem *problem, const struc
         n += q->terms > 0;
     }
     if (n)
-        v->product = recipe_build(a, k->inputs, kernel_inputs(a, k, v, 0), n, request, v->wide);
+        v->product = codes_recipe(d->codes,
+                                  recipe_build(a, k->inputs, kernel_inputs(a, k, v, 0), n, request, v->wide));
 }
 
 /* A set of (A, B) pairs whose products with M are added up in one T vector. */
@@ -147,13 +148,14 @@ static void contracted(struct arena *a, const struct kernel_form *k, const struc
         for (int t = 0; t < v->ts; t++)
             tensor[t] =
                 (struct recipe_request){ROLE_G, arena_printf(a, "t%d", t), t, true, sets[t].n, sets[t].term};
-        v->tensor = recipe_build(a, k->inputs, kernel_inputs(a, k, v, 0), v->ts, tensor, v->wide);
+        v->tensor = codes_recipe(
+            d->codes, recipe_build(a, k->inputs, kernel_inputs(a, k, v, 0), v->ts, tensor, v->wide));
     }
     if (backs) {
         struct recipe_input *in = kernel_inputs(a, k, v, v->ps);
         for (int i = 0; i < v->ps; i++)
             in[k->inputs + i] = (struct recipe_input){ROLE_G, arena_printf(a, "p%d", i), k->inputs + i};
-        v->product = recipe_build(a, k->inputs + v->ps, in, backs, back, v->wide);
+        v->product = codes_recipe(d->codes, recipe_build(a, k->inputs + v->ps, in, backs, back, v->wide));
     }
 }
 
@@ -185,19 +187,9 @@ static int variant_of(struct arena *a, const struct problem *problem, const stru
     return d->variants++;
 }
 
-static struct path_code path_code(struct arena *a, const struct demand *d, int number)
+static const struct code *code_of(const struct demand *d, const struct recipe *r, const struct path_plan *e)
 {
-    const struct path_plan *e = &d->plan->path[number];
-    const struct variant *v = &d->variant[d->variant_of[number]];
-    for (int i = 0; i < number; i++)
-        if (d->variant_of[i] == d->variant_of[number] && d->plan->path[i].matrix == e->matrix)
-            return d->code[i];
-    const struct recipe *recipe[] = {v->product, v->tensor};
-    const struct code *code[2] = {NULL, NULL};
-    for (int i = 0; i < 2; i++)
-        if (recipe[i])
-            code[i] = code_lower(a, recipe[i], e->matrix, e->elementwise, false);
-    return (struct path_code){code[0], code[1]};
+    return r ? codes_lower(d->codes, r, e->matrix, e->elementwise, false) : NULL;
 }
 
 /* Flops of a path for an item: of its code for each channel of A, with all channels of B; of the products
@@ -254,15 +246,16 @@ static void find_reads(struct demand *d)
     }
 }
 
-const struct demand *demand_build(struct arena *a, const struct plan *plan, const struct kernel_plan *kernel,
-                                  int outputs, const int *output, const bool *takes)
+const struct demand *demand_build(struct codes *codes, const struct plan *plan,
+                                  const struct kernel_plan *kernel, int outputs, const int *output,
+                                  const bool *takes)
 {
+    struct arena *a = codes->arena;
     const struct problem *problem = plan->problem;
     const struct kernel_form *k = kernel->form;
     struct demand *d = NEW(a, struct demand);
-    *d = (struct demand){
-        .plan = plan, .kernel = kernel, .outputs = outputs, .output = NEW_ARRAY(a, int, outputs + 1)};
-    memcpy(d->output, output, (size_t)outputs * sizeof *output);
+    *d = (struct demand){.plan = plan, .kernel = kernel, .codes = codes, .outputs = outputs};
+    d->output = arena_copy(a, output, (size_t)outputs * sizeof *output);
     d->variant_of = NEW_ARRAY(a, int, problem->paths + 1);
     d->code = NEW_ARRAY(a, struct path_code, problem->paths + 1);
     d->raw = NEW_ARRAY(a, bool, k->inputs + 1);
@@ -274,8 +267,9 @@ const struct demand *demand_build(struct arena *a, const struct plan *plan, cons
         if (v && !v->product && !v->tensor)
             d->variant_of[p] = -1;
         else if (v) {
-            d->code[p] = path_code(a, d, p);
-            d->flops += work(v, &plan->path[p], d->code[p]);
+            const struct path_plan *e = &plan->path[p];
+            d->code[p] = (struct path_code){code_of(d, v->product, e), code_of(d, v->tensor, e)};
+            d->flops += work(v, e, d->code[p]);
         }
     }
     find_reads(d);

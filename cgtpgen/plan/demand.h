@@ -4,7 +4,7 @@
 #ifndef CGTPGEN_DEMAND_H
 #define CGTPGEN_DEMAND_H
 
-#include "plan/code.h"
+#include "plan/codes.h"
 #include "plan/plan.h"
 
 /* z output += W^T T: kernel output, kernel input (weights; -1: all one, and z has one channel), number of the
@@ -48,6 +48,7 @@ struct path_code {
 struct demand {
     const struct plan *plan;
     const struct kernel_plan *kernel;
+    struct codes *codes;  /* where its recipes and codes are */
     int outputs, *output; /* kernel outputs, ascending */
     int variants;
     struct variant *variant;
@@ -58,7 +59,7 @@ struct demand {
 };
 
 /* takes: [paths], which take part; NULL: all. */
-const struct demand *demand_build(struct arena *, const struct plan *, const struct kernel_plan *,
+const struct demand *demand_build(struct codes *, const struct plan *, const struct kernel_plan *,
                                   int outputs, const int *output, const bool *takes);
 
 /* The code of each of its paths. */

@@ -59,7 +59,7 @@ static struct factors reversed(struct factors a)
 
 static int one(struct lowering *l)
 {
-    return code_constant(l->code, surd_make(1, rat_make(l->arena, 1, 1)));
+    return code_constant(l->code, surd_make(1, (struct rat){nat_one, nat_one}));
 }
 
 /* A vector of these components; a single one becomes a scalar. */
@@ -408,18 +408,19 @@ struct code *code_lower(struct arena *a, const struct recipe *r, const struct ma
                         bool blind)
 {
     int cells = m->rows * m->columns + 1;
-    struct lowering l = {.arena = a,
-                         .code = code_begin(a, r),
+    struct arena *scratch = arena_scratch(a);
+    struct lowering l = {.arena = scratch,
+                         .code = code_begin(scratch, r),
                          .r = r,
                          .m = m,
                          .tied = tied,
                          .blind = blind,
                          .mixes = m->columns > 1 && m->forms > 1,
-                         .form = NEW_ARRAY(a, struct vector, r->inputs + 1),
-                         .u = NEW_ARRAY(a, struct vector, r->us + 1),
-                         .rv = NEW_ARRAY(a, struct vector, r->rs + 1),
-                         .lv = NEW_ARRAY(a, struct vector, r->ls + 1),
-                         .products = {0, NEW_ARRAY(a, int, cells), NEW_ARRAY(a, int, cells)}};
+                         .form = NEW_ARRAY(scratch, struct vector, r->inputs + 1),
+                         .u = NEW_ARRAY(scratch, struct vector, r->us + 1),
+                         .rv = NEW_ARRAY(scratch, struct vector, r->rs + 1),
+                         .lv = NEW_ARRAY(scratch, struct vector, r->ls + 1),
+                         .products = {0, NEW_ARRAY(scratch, int, cells), NEW_ARRAY(scratch, int, cells)}};
     for (int i = 0; i < r->inputs; i++)
         if (r->input[i].role == ROLE_A)
             make_forms(&l, i);
@@ -442,5 +443,7 @@ struct code *code_lower(struct arena *a, const struct recipe *r, const struct ma
         else
             lower_weighted(&l, o, l.rv, m->columns);
     }
-    return code_finish(l.code);
+    struct code *code = code_finish(a, l.code);
+    arena_empty(scratch);
+    return code;
 }

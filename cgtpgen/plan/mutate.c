@@ -16,10 +16,8 @@ static struct code *copy(const struct code *from)
 {
     struct code *c = NEW(from->arena, struct code);
     *c = *from;
-    c->node = NEW_ARRAY(from->arena, struct code_node, from->nodes + 1);
-    c->result = NEW_ARRAY(from->arena, struct code_result, from->results + 1);
-    memcpy(c->node, from->node, (size_t)from->nodes * sizeof *c->node);
-    memcpy(c->result, from->result, (size_t)from->results * sizeof *c->result);
+    c->node = arena_copy(from->arena, from->node, (size_t)from->nodes * sizeof *c->node);
+    c->result = arena_copy(from->arena, from->result, (size_t)from->results * sizeof *c->result);
     return c;
 }
 

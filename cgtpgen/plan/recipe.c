@@ -2,6 +2,7 @@
 #include "plan/recipe.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int product(struct recipe_product *list, int *n, int first, int second)
 {
@@ -143,6 +144,37 @@ struct recipe *recipe_build(struct arena *a, int inputs, struct recipe_input *in
                                (t == 0 || out->part[t].factor != out->part[t - 1].factor);
     }
     return r;
+}
+
+static bool equal_products(int n, const struct recipe_product *p, int m, const struct recipe_product *q)
+{
+    bool equal = n == m;
+    for (int i = 0; equal && i < n; i++)
+        equal = p[i].first == q[i].first && p[i].second == q[i].second;
+    return equal;
+}
+
+static bool equal_outputs(const struct recipe_output *p, const struct recipe_output *q)
+{
+    bool equal = p->role == q->role && p->source == q->source && p->assign == q->assign &&
+                 p->prescaled == q->prescaled && p->by_r == q->by_r && p->parts == q->parts &&
+                 strcmp(p->name, q->name) == 0;
+    for (int i = 0; equal && i < p->parts; i++)
+        equal = p->part[i].factor == q->part[i].factor && p->part[i].vector == q->part[i].vector;
+    return equal;
+}
+
+bool recipe_equal(const struct recipe *p, const struct recipe *q)
+{
+    bool equal = p->inputs == q->inputs && p->outputs == q->outputs &&
+                 equal_products(p->rs, p->r, q->rs, q->r) && equal_products(p->ls, p->l, q->ls, q->l) &&
+                 equal_products(p->us, p->u, q->us, q->u);
+    for (int i = 0; equal && i < p->inputs; i++)
+        equal = p->input[i].role == q->input[i].role && p->input[i].source == q->input[i].source &&
+                strcmp(p->input[i].name, q->input[i].name) == 0;
+    for (int i = 0; equal && i < p->outputs; i++)
+        equal = equal_outputs(&p->output[i], &q->output[i]);
+    return equal;
 }
 
 bool recipe_reads(const struct recipe *r, int input)

@@ -91,6 +91,9 @@ struct recipe_request {
 struct recipe *recipe_build(struct arena *, int inputs, struct recipe_input *, int outputs,
                             const struct recipe_request *, bool wide);
 
+/* Are they alike in everything, names included? */
+bool recipe_equal(const struct recipe *, const struct recipe *);
+
 /* Is the input read: by a product (B, G, W) or through its forms (A)? */
 bool recipe_reads(const struct recipe *, int input);
 

@@ -10,32 +10,28 @@ enum { WIDTH = 110 };
 
 const char *constant_name(struct constants *all, struct surd s)
 {
-    struct text t = {.arena = all->arena};
-    int i = 0;
-    while (i < all->n && !surd_equal(all->value[i], s))
-        i++;
-    if (i == all->n) {
-        all->value = arena_grow(all->arena, all->value, i, &all->capacity, sizeof s);
-        all->value[all->n++] = s;
-    }
-    text_printf(&t, "K");
-    rat_print(&t, (struct rat){s.square.num, rat_make(all->arena, 1, 1).den});
-    text_printf(&t, "_");
-    rat_print(&t, (struct rat){s.square.den, rat_make(all->arena, 1, 1).den});
-    return text_string(&t);
+    for (int i = 0; i < all->n; i++)
+        if (surd_equal(all->constant[i].value, s))
+            return all->constant[i].name;
+    struct text name = {.arena = all->arena};
+    text_printf(&name, "K");
+    rat_print(&name, (struct rat){s.square.num, nat_one});
+    text_printf(&name, "_");
+    rat_print(&name, (struct rat){s.square.den, nat_one});
+    all->constant = arena_grow(all->arena, all->constant, all->n, &all->capacity, sizeof *all->constant);
+    all->constant[all->n++] = (struct constant){s, text_string(&name)};
+    return text_string(&name);
 }
 
 void constants_print(struct text *out, const struct constants *all, const struct plan *plan,
                      const char *qualifier)
 {
     bool is_float = plan->problem->spec->precision == PRECISION_FLOAT32;
-    struct constants *names = NEW(all->arena, struct constants);
-    *names = *all;
-    struct text line = {.arena = all->arena};
+    struct text line = {.arena = all->arena}, one = line;
     for (int i = 0; i < all->n; i++) {
-        struct surd s = all->value[i];
-        struct text one = {.arena = all->arena};
-        text_printf(&one, "%s = ", constant_name(names, s));
+        struct surd s = all->constant[i].value;
+        one.n = 0;
+        text_printf(&one, "%s = ", all->constant[i].name);
         hex_print(&one, is_float ? (double)surd_float(s) : surd_double(s), is_float);
         text_printf(&one, " /* ");
         surd_print(&one, s);
@@ -133,18 +129,33 @@ struct sum {
 /* What stands together on one line: `const real a = .., b = ..;`, `x[0] = .., x[1] = ..;`. */
 struct declarations {
     const struct code_printer *p;
-    struct text line; /* without an indent; empty: none */
-    bool results;     /* what stands there, or constants */
+    struct text line;       /* without an indent; empty: none */
+    bool results;           /* what stands there, or constants */
+    struct text one, lines; /* an assignment in one line, in several */
 };
+
+static struct declarations declarations_of(const struct code_printer *p)
+{
+    struct text empty = {.arena = p->out->arena};
+    return (struct declarations){.p = p, .line = empty, .one = empty, .lines = empty};
+}
+
+/* The text without what it held. */
+static struct text *emptied(struct text *t)
+{
+    t->n = 0;
+    return t;
+}
 
 static void add_term(struct sum *s, bool negative, const char *term)
 {
     if (s->terms && s->out->n - s->line + strlen(term) + 4 > s->width) {
-        text_printf(s->out, "\n");
+        text_puts(s->out, "\n");
         s->line = s->out->n;
         text_printf(s->out, "%*s", s->indent + 3, "");
     }
-    text_printf(s->out, s->terms ? (negative ? " - %s" : " + %s") : (negative ? " -%s" : " %s"), term);
+    text_puts(s->out, s->terms ? (negative ? " - " : " + ") : (negative ? " -" : " "));
+    text_puts(s->out, term);
     s->terms++;
 }
 
@@ -163,7 +174,13 @@ static const char *product(const struct code_printer *p, const struct code_node 
 {
     bool swap = !p->name[code_number(n->b)];
     const char *first = factor(p, swap ? n->b : n->a, sign);
-    return arena_printf(p->out->arena, "%s * %s", first, factor(p, swap ? n->a : n->b, sign));
+    const char *second = factor(p, swap ? n->a : n->b, sign);
+    size_t n1 = strlen(first), n2 = strlen(second) + 1;
+    char *both = arena_alloc(p->out->arena, n1 + 3 + n2);
+    memcpy(both, first, n1);
+    memcpy(both + n1, " * ", 3);
+    memcpy(both + n1 + 3, second, n2);
+    return both;
 }
 
 /* Adds sign * value to the sum, as the terms it is made of. */
@@ -193,7 +210,8 @@ static void declare(struct declarations *d, bool results, const char *words, con
     if (d->line.n &&
         (results != d->results || (size_t)d->p->indent + d->line.n + strlen(declaration) + 3 > (size_t)WIDTH))
         flush(d);
-    text_printf(&d->line, "%s%s", d->line.n ? ", " : words, declaration);
+    text_puts(&d->line, d->line.n ? ", " : words);
+    text_puts(&d->line, declaration);
     d->results = results;
 }
 
@@ -202,9 +220,9 @@ static void print_assignment(const struct code_printer *p, struct text *out, siz
                              int value, bool whole)
 {
     struct sum s = {out, p->indent, 0, width, out->n};
-    text_printf(out, "%s", lhs);
+    text_puts(out, lhs);
     if (!value) {
-        text_printf(out, " 0");
+        text_puts(out, " 0");
         return;
     }
     const char *name = p->name[code_number(value)];
@@ -218,11 +236,11 @@ static void print_assignment(const struct code_printer *p, struct text *out, siz
 static void print_wrapped(struct declarations *d, bool results, const char *lhs, int value, bool whole)
 {
     const struct code_printer *p = d->p;
-    struct text lines = {.arena = p->out->arena};
+    struct text *lines = emptied(&d->lines);
     flush(d);
-    print_assignment(p, &lines, WIDTH, arena_printf(lines.arena, "%*s%s", p->indent, "", lhs), value, whole);
-    const char *broken = strrchr(text_string(&lines), '\n'), *last = broken ? broken + 1 : lines.s;
-    text_put(p->out, lines.s, (size_t)(last - lines.s));
+    print_assignment(p, lines, WIDTH, arena_printf(lines->arena, "%*s%s", p->indent, "", lhs), value, whole);
+    const char *broken = strrchr(text_string(lines), '\n'), *last = broken ? broken + 1 : lines->s;
+    text_put(p->out, lines->s, (size_t)(last - lines->s));
     text_printf(&d->line, "%s", last + p->indent);
     d->results = results;
 }
@@ -231,12 +249,12 @@ static void print_wrapped(struct declarations *d, bool results, const char *lhs,
 static void print_result(struct declarations *d, const struct code_result *r)
 {
     const struct code_printer *p = d->p;
-    struct text one = {.arena = p->out->arena};
+    struct text *one = emptied(&d->one);
     const char *place = p->place(p->context, p->code->recipe->inputs + r->output, r->component);
-    const char *lhs = arena_printf(one.arena, "%s %s", place, r->adds ? "+=" : "=");
-    print_assignment(p, &one, SIZE_MAX, lhs, r->value, false);
-    if (one.n + (size_t)p->indent < (size_t)WIDTH) {
-        declare(d, true, "", text_string(&one));
+    const char *lhs = arena_printf(one->arena, "%s %s", place, r->adds ? "+=" : "=");
+    print_assignment(p, one, SIZE_MAX, lhs, r->value, false);
+    if (one->n + (size_t)p->indent < (size_t)WIDTH) {
+        declare(d, true, "", text_string(one));
         return;
     }
     print_wrapped(d, true, lhs, r->value, false);
@@ -278,19 +296,19 @@ static void print_named(struct declarations *d, int number, bool item)
     const struct code_node *n = &p->code->node[number];
     if (!p->name[number] || is_leaf(n) || n->item != item)
         return;
-    struct text one = {.arena = p->out->arena};
-    print_assignment(p, &one, SIZE_MAX, arena_printf(one.arena, "%s =", p->name[number]), number + 1, true);
+    struct text *one = emptied(&d->one);
+    print_assignment(p, one, SIZE_MAX, arena_printf(one->arena, "%s =", p->name[number]), number + 1, true);
     size_t room = (size_t)WIDTH - (size_t)p->indent - strlen("const real ;");
-    if (one.n <= room) {
-        declare(d, false, "const real ", text_string(&one));
+    if (one->n <= room) {
+        declare(d, false, "const real ", text_string(one));
         return;
     }
-    print_wrapped(d, false, arena_printf(one.arena, "const real %s =", p->name[number]), number + 1, true);
+    print_wrapped(d, false, arena_printf(one->arena, "const real %s =", p->name[number]), number + 1, true);
 }
 
 void code_print_item(const struct code_printer *p)
 {
-    struct declarations d = {.p = p, .line = {.arena = p->out->arena}};
+    struct declarations d = declarations_of(p);
     print_loads(&d, true);
     for (int i = 0; i < p->code->nodes; i++)
         print_named(&d, i, true);
@@ -300,7 +318,7 @@ void code_print_item(const struct code_printer *p)
 void code_print_channel(const struct code_printer *p)
 {
     const struct code *c = p->code;
-    struct declarations d = {.p = p, .line = {.arena = p->out->arena}};
+    struct declarations d = declarations_of(p);
     int result = 0;
     print_loads(&d, false);
     for (int i = 0; i <= c->nodes; i++) {

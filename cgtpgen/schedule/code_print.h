@@ -13,7 +13,10 @@
 struct constants {
     struct arena *arena;
     int n, capacity;
-    struct surd *value;
+    struct constant {
+        struct surd value;
+        const char *name;
+    } * constant;
 };
 
 /* The name of one, which is added where it is new. */

@@ -12,6 +12,7 @@
 
 struct cover {
     struct arena *arena;
+    struct codes *codes;
     const struct target *target;
     const struct plan *plan;
     const struct kernel_plan *kernel;
@@ -46,7 +47,7 @@ static void add_verdict(struct cover *c, const struct verdict *v)
 
 static double flops_of(const struct cover *c, const struct outputs *q, const bool *takes)
 {
-    return demand_build(c->arena, c->plan, c->kernel, q->n, q->output, takes)->flops;
+    return demand_build(c->codes, c->plan, c->kernel, q->n, q->output, takes)->flops;
 }
 
 /* The outputs that sum over rows of one index, of each index; of one owner without sums where there is none.
@@ -140,7 +141,7 @@ static void add_rest(struct cover *c, const struct schedule *first, const struct
         last++;
     for (int g = 0; g < groups; g++) {
         struct schedule s = {.evaluation = *last, .target = c->target, .before = first->demand};
-        s.demand = demand_build(c->arena, c->plan, c->kernel, group[g].n, group[g].output, rest);
+        s.demand = demand_build(c->codes, c->plan, c->kernel, group[g].n, group[g].output, rest);
         bool blocks = false;
         for (int o = 0; o < s.demand->outputs; o++)
             for (int p = 0; p < c->plan->problem->paths; p++)
@@ -157,8 +158,11 @@ static void add_rest(struct cover *c, const struct schedule *first, const struct
 static struct cover begin_with(const struct cover *base, const struct evaluation *e, const struct outputs *q,
                                const struct demand *d, struct verdict *v)
 {
-    struct cover c = {
-        .arena = base->arena, .target = base->target, .plan = base->plan, .kernel = base->kernel};
+    struct cover c = {.arena = base->arena,
+                      .codes = base->codes,
+                      .target = base->target,
+                      .plan = base->plan,
+                      .kernel = base->kernel};
     int paths = c.plan->problem->paths;
     bool *takes = NEW_ARRAY(c.arena, bool, paths + 1), *rest = NEW_ARRAY(c.arena, bool, paths + 1), leaves;
     *v = (struct verdict){.evaluation = e, .outputs = q->n, .output = q->output};
@@ -166,7 +170,7 @@ static struct cover begin_with(const struct cover *base, const struct evaluation
         return c;
     struct schedule s = {.evaluation = e, .target = c.target, .demand = d};
     if (leaves)
-        s.demand = demand_build(c.arena, c.plan, c.kernel, q->n, q->output, takes);
+        s.demand = demand_build(c.codes, c.plan, c.kernel, q->n, q->output, takes);
     v->why = e->plan(c.arena, &s);
     if (v->why)
         return c;
@@ -180,7 +184,7 @@ static struct cover begin_with(const struct cover *base, const struct evaluation
 /* The cheapest cover of outputs that are computed together. .whole: there is one. */
 static struct cover cover_outputs(const struct cover *base, const struct outputs *q)
 {
-    const struct demand *d = demand_build(base->arena, base->plan, base->kernel, q->n, q->output, NULL);
+    const struct demand *d = demand_build(base->codes, base->plan, base->kernel, q->n, q->output, NULL);
     struct cover best = *base;
     int n = 0, winner = -1;
     while (base->target->evaluations[n])
@@ -252,10 +256,11 @@ static void count(struct kernel_schedule *k)
     }
 }
 
-static struct kernel_schedule cover_kernel(struct arena *a, const struct plan *plan,
+static struct kernel_schedule cover_kernel(struct codes *codes, const struct plan *plan,
                                            const struct target *target, const struct kernel_plan *kernel)
 {
-    struct cover base = {.arena = a, .target = target, .plan = plan, .kernel = kernel};
+    struct arena *a = codes->arena;
+    struct cover base = {.arena = a, .codes = codes, .target = target, .plan = plan, .kernel = kernel};
     int n = kernel->form->outputs, passes = knob_value(plan->problem->spec, target, KNOB_PASSES);
     struct outputs all = {n, NEW_ARRAY(a, int, n + 1)}, group[INDEX_COUNT];
     for (int o = 0; o < n; o++)
@@ -284,8 +289,10 @@ struct schedules *schedules_build(struct arena *a, const struct plan *plan, cons
     struct schedules *all = NEW(a, struct schedules);
     all->plan = plan;
     all->target = *target;
+    struct codes *codes = NEW(a, struct codes);
+    *codes = (struct codes){.arena = a, .scaled = {.arena = a}};
     all->kernel = NEW_ARRAY(a, struct kernel_schedule, plan->kernels + 1);
     for (int k = 0; k < plan->kernels; k++)
-        all->kernel[k] = cover_kernel(a, plan, &all->target, &plan->kernel[k]);
+        all->kernel[k] = cover_kernel(codes, plan, &all->target, &plan->kernel[k]);
     return all;
 }

@@ -15,28 +15,40 @@ struct arena_block {
 
 enum { BLOCK_SIZE = 1 << 16 };
 
+static struct arena *owner_of(struct arena *a)
+{
+    return a->owner ? a->owner : a;
+}
+
+/* Adds a block of at least `size` bytes. */
+static void add_block(struct arena *a, size_t size)
+{
+    size_t data = size > BLOCK_SIZE ? size : BLOCK_SIZE;
+    struct arena_block *b = malloc(sizeof *b + data);
+    if (!b)
+        longjmp(owner_of(a)->failure, 1);
+    b->older = a->block;
+    b->size = data;
+    b->used = 0;
+    a->block = b;
+}
+
 void *arena_alloc(struct arena *a, size_t size)
 {
     const size_t align = sizeof(max_align_t);
+    struct arena *owner = owner_of(a);
     if (size > SIZE_MAX - 2 * BLOCK_SIZE)
-        longjmp(a->failure, 1);
+        longjmp(owner->failure, 1);
     size = (size + align - 1) / align * align;
-    if (a->limit && size > a->limit - a->used)
-        longjmp(a->failure, 1);
-    struct arena_block *b = a->block;
-    if (!b || size > b->size - b->used) {
-        size_t data = size > BLOCK_SIZE ? size : BLOCK_SIZE;
-        b = malloc(sizeof *b + data);
-        if (!b)
-            longjmp(a->failure, 1);
-        b->older = a->block;
-        b->size = data;
-        b->used = 0;
-        a->block = b;
-    }
-    void *p = (char *)b->data + b->used;
-    b->used += size;
-    a->used += size;
+    if (owner->limit && size > owner->limit - owner->used)
+        longjmp(owner->failure, 1);
+    if (!a->block || size > a->block->size - a->block->used)
+        add_block(a, size);
+    void *p = (char *)a->block->data + a->block->used;
+    a->block->used += size;
+    owner->used += size;
+    owner->most = owner->used > owner->most ? owner->used : owner->most;
+    a->used += a->owner ? size : 0;
     return memset(p, 0, size);
 }
 
@@ -59,6 +71,14 @@ void *arena_grow(struct arena *a, void *array, int count, int *capacity, size_t 
     return copy;
 }
 
+void *arena_copy(struct arena *a, const void *p, size_t size)
+{
+    void *copy = arena_alloc(a, size);
+    if (size)
+        memcpy(copy, p, size);
+    return copy;
+}
+
 char *arena_string(struct arena *a, const char *s, size_t n)
 {
     char *copy = arena_alloc(a, n + 1);
@@ -71,20 +91,55 @@ char *arena_printf(struct arena *a, const char *format, ...)
     va_list ap, again;
     va_start(ap, format);
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, format, ap);
+    char shortest[256]; /* as most are */
+    int n = vsnprintf(shortest, sizeof shortest, format, ap);
     va_end(ap);
     char *s = arena_alloc(a, (size_t)n + 1);
-    vsnprintf(s, (size_t)n + 1, format, again);
+    if ((size_t)n < sizeof shortest)
+        memcpy(s, shortest, (size_t)n + 1);
+    else
+        vsnprintf(s, (size_t)n + 1, format, again);
     va_end(again);
     return s;
 }
 
-void arena_free(struct arena *a)
+/* Frees all blocks but those from `last` on. */
+static void free_blocks(struct arena *a, const struct arena_block *last)
 {
-    while (a->block) {
+    while (a->block != last) {
         struct arena_block *older = a->block->older;
         free(a->block);
         a->block = older;
     }
+}
+
+void arena_free(struct arena *a)
+{
+    if (a->scratch)
+        free_blocks(a->scratch, NULL);
+    free_blocks(a, NULL);
+    a->scratch = NULL;
     a->used = 0;
+}
+
+struct arena *arena_scratch(struct arena *a)
+{
+    if (!a->scratch) {
+        struct arena *scratch = NEW(a, struct arena);
+        scratch->owner = a;
+        a->scratch = scratch;
+    }
+    return a->scratch;
+}
+
+void arena_empty(struct arena *scratch)
+{
+    struct arena_block *oldest = scratch->block;
+    while (oldest && oldest->older)
+        oldest = oldest->older;
+    free_blocks(scratch, oldest);
+    if (oldest)
+        oldest->used = 0;
+    scratch->owner->used -= scratch->used;
+    scratch->used = 0;
 }

@@ -1,7 +1,8 @@
 /* arena.h - one memory pool for the whole run, freed in one call.
  *
- * Every pass allocates from the arena and nothing is freed before the end. Allocation never returns
- * NULL: when memory is exhausted the arena jumps to `failure`, which its owner set (see arena.c).
+ * Every pass allocates from the arena and nothing is freed before the end, but what is in its scratch arena.
+ * Allocation never returns NULL: when memory is exhausted the arena jumps to `failure`, which its owner set
+ * (see arena.c).
  */
 #ifndef CGTPGEN_ARENA_H
 #define CGTPGEN_ARENA_H
@@ -13,8 +14,10 @@ struct arena_block;
 
 struct arena {
     struct arena_block *block; /* newest block; older ones are linked behind it */
-    size_t used;               /* bytes handed out, for -d and tests */
+    size_t used, most;         /* bytes handed out, scratch included: now, and the most so far */
     size_t limit;              /* bytes after which allocation fails; 0: no limit */
+    struct arena *scratch;     /* see arena_scratch */
+    struct arena *owner;       /* of a scratch arena; NULL */
     jmp_buf failure;           /* where an allocation that fails goes; set before the first use */
 };
 
@@ -28,6 +31,9 @@ void *arena_array(struct arena *, size_t count, size_t size);
  * *capacity. */
 void *arena_grow(struct arena *, void *array, int count, int *capacity, size_t size);
 
+/* A copy of the `size` bytes at p. */
+void *arena_copy(struct arena *, const void *p, size_t size);
+
 /* A NUL-terminated copy of the n bytes at s. */
 char *arena_string(struct arena *, const char *s, size_t n);
 
@@ -35,6 +41,11 @@ char *arena_string(struct arena *, const char *s, size_t n);
 char *arena_printf(struct arena *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void arena_free(struct arena *);
+
+/* Its arena for what is of no use after a call: it counts to the owner's bytes and limit, fails where the
+ * owner does and is freed with it. One at a time uses it, and empties it at the end. */
+struct arena *arena_scratch(struct arena *);
+void arena_empty(struct arena *scratch);
 
 #define NEW(arena, type) ((type *)arena_alloc(arena, sizeof(type)))
 #define NEW_ARRAY(arena, type, count) ((type *)arena_array(arena, (size_t)(count), sizeof(type)))

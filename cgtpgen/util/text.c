@@ -25,6 +25,11 @@ void text_put(struct text *t, const char *s, size_t n)
     t->s[t->n] = '\0';
 }
 
+void text_puts(struct text *t, const char *s)
+{
+    text_put(t, s, strlen(s));
+}
+
 void text_printf(struct text *t, const char *format, ...)
 {
     va_list ap, again;

@@ -283,6 +283,7 @@ static double time_of(const struct convolution *g, int point)
 static int choose(struct arena *a, const struct plan *plan, struct convolution *g, const struct choice *c)
 {
     int points = g->device->occupancies, best = points - 1, best_v = 1;
+    struct arena *scratch = arena_scratch(a);
     double least = 0;
     bool pairs = false;
     for (int i = 0; i < plan->problem->paths; i++)
@@ -296,8 +297,9 @@ static int choose(struct arena *a, const struct plan *plan, struct convolution *
                 continue;
             if (c->warps && g->device->occupancy[o].warps != c->warps)
                 continue;
-            divide(a, plan, g, v, point_registers(g, o), most_paths);
+            divide(scratch, plan, g, v, point_registers(g, o), most_paths);
             double work = time_of(g, o);
+            arena_empty(scratch);
             if (least == 0 || work < least) {
                 least = work;
                 best = o;
@@ -306,7 +308,15 @@ static int choose(struct arena *a, const struct plan *plan, struct convolution *
             }
         }
     g->cost = least;
-    divide(a, plan, g, c->channels ? c->channels : best_v, point_registers(g, best), most_paths);
+    divide(scratch, plan, g, c->channels ? c->channels : best_v, point_registers(g, best), most_paths);
+    g->segment = arena_copy(a, g->segment, (size_t)g->segments * sizeof *g->segment);
+    for (int i = 0; i < g->segments; i++) {
+        struct gpu_segment *s = &g->segment[i];
+        s->path = arena_copy(a, s->path, (size_t)s->paths * sizeof *s->path);
+        s->x = arena_copy(a, s->x, (size_t)s->xs * sizeof *s->x);
+        s->z = arena_copy(a, s->z, (size_t)s->zs * sizeof *s->z);
+    }
+    arena_empty(scratch);
     return best;
 }
 
@@ -388,12 +398,10 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     const struct problem *p = plan->problem;
     const struct kernel_form *k = d->kernel->form;
     struct convolution *g = NEW(a, struct convolution);
-    struct matrices *scaled = NEW(a, struct matrices);
     const struct choice c = {
         knob_value(p->spec, s->target, KNOB_CHANNELS), knob_value(p->spec, s->target, KNOB_STAGES),
         knob_value(p->spec, s->target, KNOB_WARPS), knob_value(p->spec, s->target, KNOB_PATHS)};
     int shared = s->target->device->shared_bytes;
-    scaled->arena = a;
     g->demand = d;
     g->device = s->target->device;
     g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
@@ -402,10 +410,11 @@ const char *conv_plan(struct arena *a, struct schedule *s)
         if (d->variant_of[i] < 0)
             continue;
         bool shared_z = shares_z(p, d, i);
-        g->matrix[i] = shared_z ? plan->path[i].matrix : matrix_scaled(scaled, &p->path[i], SLOT_Y);
-        g->code[i] = shared_z
-                         ? d->code[i].product
-                         : code_lower(a, d->variant[d->variant_of[i]].product, g->matrix[i], false, false);
+        g->matrix[i] =
+            shared_z ? plan->path[i].matrix : matrix_scaled(&d->codes->scaled, &p->path[i], SLOT_Y);
+        g->code[i] = shared_z ? d->code[i].product
+                              : codes_lower(d->codes, d->variant[d->variant_of[i]].product, g->matrix[i],
+                                            false, false);
         g->flops += p->path[i].mul_x * code_flops(g->code[i]->channel) + code_flops(g->code[i]->item);
     }
     g->g_outputs = demand_outputs_of(d, SLOT_G) > 0;

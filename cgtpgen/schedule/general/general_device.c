@@ -89,7 +89,7 @@ static void emit_function(struct writer *c, const struct product_function *f)
     const struct matrix *m = f->matrix;
     c->f = f;
     struct code_printer p = {.out = out,
-                             .code = code_lower(w->arena, r, m, f->elementwise, compensates(w)),
+                             .code = codes_lower(w->demand->codes, r, m, f->elementwise, compensates(w)),
                              .constants = w->constants,
                              .mutation = w->mutation,
                              .indent = 4,

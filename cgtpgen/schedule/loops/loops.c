@@ -116,7 +116,7 @@ static void device(struct source *w, const struct schedule *s)
     loops_pass(w);
     w->out = out;
     for (int i = w->functions->first; i < w->functions->n; i++)
-        loops_product(out, w->constants, w->mutation, &w->functions->function[i]);
+        loops_product(w, &w->functions->function[i]);
     text_put(out, text_string(&body), body.n);
 }
 

@@ -103,14 +103,15 @@ static void emit_signature(struct writer *w)
     text_printf(w->out, "%s)\n{\n", line.s);
 }
 
-void loops_product(struct text *out, struct constants *constants, struct mutation *mutation,
-                   const struct product_function *f)
+void loops_product(struct source *s, const struct product_function *f)
 {
+    struct text *out = s->out;
     struct writer w = {.out = out, .f = f, .r = f->recipe, .m = f->matrix};
     struct code_printer p = {.out = out,
-                             .code = code_lower(out->arena, f->recipe, f->matrix, f->elementwise, false),
-                             .constants = constants,
-                             .mutation = mutation,
+                             .code =
+                                 codes_lower(s->demand->codes, f->recipe, f->matrix, f->elementwise, false),
+                             .constants = s->constants,
+                             .mutation = s->mutation,
                              .indent = 4,
                              .place = place,
                              .context = &w};

@@ -5,6 +5,7 @@
 
 #include "schedule/code_print.h"
 #include "schedule/path.h"
+#include "schedule/source.h"
 
 /* Has the function a parameter for the stride between components of its A, B or G arrays? (Otherwise it is n,
  * or there is one component.) */
@@ -17,6 +18,6 @@ bool product_takes_ld(const struct product_function *, enum role);
  *   lda           stride of the component arrays of A outputs
  *   stepa         apart[ROLE_A]: elements from one component to the next of A arrays read as stored
  *   inputs that recipe_reads, then outputs, in the recipe's order */
-void loops_product(struct text *, struct constants *, struct mutation *, const struct product_function *);
+void loops_product(struct source *, const struct product_function *);
 
 #endif

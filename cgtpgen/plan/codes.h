@@ -1,0 +1,25 @@
+/* codes.h - recipes and the codes that they are lowered to, each made once.
+ *
+ * The ways of computing a kernel that are weighed against each other want mostly the same codes.
+ */
+#ifndef CGTPGEN_CODES_H
+#define CGTPGEN_CODES_H
+
+#include "plan/code.h"
+
+/* Zero-initialise and set the arenas. */
+struct codes {
+    struct arena *arena;
+    struct matrices scaled; /* what matrix_scaled makes */
+    int recipes, capacity;
+    struct recipe_codes *recipe;
+};
+
+/* The recipe, or an equal one that was there before. */
+const struct recipe *codes_recipe(struct codes *, const struct recipe *);
+
+/* See code_lower; the recipe is one of codes_recipe. */
+const struct code *codes_lower(struct codes *, const struct recipe *, const struct matrix *, bool tied,
+                               bool blind);
+
+#endif

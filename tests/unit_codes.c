@@ -1,0 +1,108 @@
+/* unit_codes.c - scratch memory (arena.h), and that equal recipes and codes are made once (codes.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "plan/demand.h"
+
+#include <string.h>
+
+static struct arena arena;
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_free(&arena);
+    return 0;
+}
+
+static void scratch_counts_and_goes(void **state)
+{
+    (void)state;
+    struct arena *scratch = arena_scratch(&arena);
+    assert_ptr_equal(arena_scratch(&arena), scratch);
+    size_t before = arena.used;
+    memset(arena_alloc(scratch, 96000), 1, 96000);
+    memset(arena_alloc(scratch, 64000), 1, 64000);
+    assert_int_equal(arena.used, before + 160000);
+    arena_empty(scratch);
+    assert_int_equal(arena.used, before);
+    assert_int_equal(arena.most, before + 160000);
+    const char *again = arena_alloc(scratch, 64);
+    for (int i = 0; i < 64; i++)
+        assert_int_equal(again[i], 0);
+    arena_empty(scratch);
+}
+
+static void scratch_fails_as_its_owner(void **state)
+{
+    (void)state;
+    struct arena small = {.limit = 1000};
+    volatile int got = 0;
+    if (setjmp(small.failure) == 0) {
+        struct arena *scratch = arena_scratch(&small);
+        for (;; got++)
+            arena_alloc(got % 2 ? scratch : &small, 64);
+    }
+    assert_in_range(got, 8, 15); /* of both together */
+    arena_free(&small);
+}
+
+static const struct plan *plan_for(const char *source)
+{
+    struct diag diag = {
+        .file = "t", .source = source, .source_size = strlen(source), .out = {.arena = &arena}};
+    struct wigner *wigner = NEW(&arena, struct wigner);
+    wigner->arena = &arena;
+    struct spec *spec = spec_read(&arena, &diag);
+    struct problem *problem = spec ? problem_build(&arena, wigner, spec, &diag) : NULL;
+    struct form *form = problem ? form_build(&arena, problem, &diag) : NULL;
+    if (!form)
+        fail_msg("%s", text_string(&diag.out));
+    return plan_build(&arena, problem, form);
+}
+
+/* Paths 0 and 2 are alike. The demands of all three, of the last two and of another output. */
+static void equal_codes_are_one(void **state)
+{
+    (void)state;
+    const struct plan *plan = plan_for("cgtp: 1\nname: t\nkernels: [backward]\n"
+                                       "irreps: {x: 4x1o + 4x1o, y: 1o, z: 4x1e + 4x2e + 4x1e}\n"
+                                       "instructions: [[0, 0, 0, uvu], [0, 0, 1, uvu], [1, 0, 2, uvu]]\n");
+    const int both[] = {0, 1}, weights[] = {2};
+    const bool last[] = {false, true, true};
+    struct codes codes = {.arena = &arena, .scaled = {.arena = &arena}};
+    const struct demand *all = demand_build(&codes, plan, &plan->kernel[0], 2, both, NULL);
+    assert_int_equal(codes.recipes, 1);
+    assert_ptr_equal(all->code[0].product, all->code[2].product);
+    assert_ptr_not_equal(all->code[0].product, all->code[1].product);
+    const struct demand *some = demand_build(&codes, plan, &plan->kernel[0], 2, both, last);
+    assert_int_equal(codes.recipes, 1);
+    assert_null(some->code[0].product);
+    assert_ptr_equal(some->code[1].product, all->code[1].product);
+    assert_ptr_equal(some->code[2].product, all->code[2].product);
+    const struct demand *other = demand_build(&codes, plan, &plan->kernel[0], 1, weights, NULL);
+    assert_int_equal(codes.recipes, 2);
+    assert_ptr_not_equal(other->code[1].product, all->code[1].product);
+    size_t before = arena.used;
+    const struct recipe *recipe = all->variant[all->variant_of[1]].product;
+    assert_ptr_equal(codes_lower(&codes, recipe, plan->path[1].matrix, plan->path[1].elementwise, false),
+                     all->code[1].product);
+    assert_int_equal(arena.used, before);
+    assert_ptr_not_equal(codes_lower(&codes, recipe, plan->path[1].matrix, plan->path[1].elementwise, true),
+                         all->code[1].product);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(scratch_counts_and_goes, teardown),
+        cmocka_unit_test_teardown(scratch_fails_as_its_owner, teardown),
+        cmocka_unit_test_teardown(equal_codes_are_one, teardown),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
