@@ -85,6 +85,9 @@ static inline int64_t cgtp_partial_rows(int per_multiprocessor, int warps, int l
 /* Neighbouring multiprocessors that share a cache for instructions. */
 enum { CGTP_NEIGHBOURS = 2 };
 
+/* What a receiver takes in every path set, besides its edges, in instructions. */
+enum { CGTP_RECEIVER_WORK = 1600 };
+
 /* Shares `units` among path sets in proportion to their work, at least least[s] each; returns the most work
  * per unit. Gives more than there are where the least together are more. */
 template <int sets>
@@ -120,13 +123,13 @@ static inline double cgtp_share(int units, const double *work, const int *least,
     return most;
 }
 
-/* Divides the blocks that fill the device among path sets in proportion to their work (issue cost per edge);
- * each gets at least what its channel blocks need, and no more long tiles than there are edges. Whole pairs
- * of multiprocessors, or single ones, where there are enough: the code of two sets slows both down. waits:
- * see cgtp_tile_scheduler. */
+/* Divides the blocks that fill the device among path sets in proportion to their work (time of an edge, in
+ * instructions; and of its part of a receiver); each gets at least what its channel blocks need, and no more
+ * long tiles than there are edges. Whole pairs of multiprocessors, or single ones, where there are enough: the
+ * code of two sets slows both down. waits: see cgtp_tile_scheduler. */
 template <int sets>
 static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int per_multiprocessor, int warps,
-                                                       int64_t items, const int *work,
+                                                       int64_t items, int64_t receivers, const int *work,
                                                        const int *channel_blocks, bool waits)
 {
     cgtp_partition<sets> d = {};
@@ -134,7 +137,7 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
     double all[sets], best = 0;
     int blocks[sets] = {};
     for (int s = 0; s < sets; s++)
-        all[s] = (double)work[s] * channel_blocks[s];
+        all[s] = (work[s] + CGTP_RECEIVER_WORK * (double)receivers / (double)items) * channel_blocks[s];
     d.multiprocessors = multiprocessors;
     for (int u = 0; u < 3; u++) {
         int least[sets], count[sets], given = 0;

@@ -25,8 +25,8 @@ enum bug {
     TAIL_NOT_WAITED,    /* ring: the last stages, when no more copies follow */
     NEVER_WAITED,       /* ring: copies beyond the last edge */
     MISALIGNED_COPY,    /* ring */
-    NO_WAIT,       /* chain: the sum of the block before is read too soon */
-    NO_SIGNAL,      /* chain */
+    NO_WAIT,            /* chain: the sum of the block before is read too soon */
+    NO_SIGNAL,          /* chain */
     LATER_BLOCK,        /* chain: waits for the block after */
     PLAIN_WRITE,        /* chain: all blocks write one counter */
     NO_SYNC_GROUP_4,    /* transpose */
@@ -39,8 +39,8 @@ enum bug {
     WILD,               /* transpose: a pointer to the host */
     BETWEEN_BLOCKS,     /* transpose: blocks write the same row */
     MISALIGNED_LOAD,    /* transpose */
-    NO_SYNC_GROUP,       /* groups */
-    TOO_LARGE_GROUP,     /* groups: warps that take another number of turns */
+    NO_SYNC_GROUP,      /* groups */
+    TOO_LARGE_GROUP,    /* groups: warps that take another number of turns */
     NO_LAUNCH_WAIT,     /* groups: begins early, and writes at once */
 };
 
@@ -187,7 +187,7 @@ template <int bug> CGTP_KERNEL(128, 1) group_kernel(real *to)
         else if (bug != NO_SYNC_GROUP)
             cgtp_sync_group<2>();
         cgtp_reduce_across_warps<CGTP_LANES, 2, CGTP_STORE>(to + (group * 4 + turn) * CGTP_LANES, CGTP_LANES,
-                                     shared_sums + turn % 2 * 2 * CGTP_LANES, 1);
+                                                            shared_sums + turn % 2 * 2 * CGTP_LANES, 1);
     }
 }
 
@@ -197,12 +197,17 @@ template <int bug> CGTP_KERNEL(128, 1) group_kernel(real *to)
 template <typename T> struct device_array {
     T *p;
     size_t n;
-    device_array(const char *name, size_t count) : p((T *)simt_alloc(name, count * sizeof(T))), n(count) {}
+    device_array(const char *name, size_t count) : p((T *)simt_alloc(name, count * sizeof(T))), n(count)
+    {
+    }
     device_array(const char *name, const std::vector<T> &v) : device_array(name, v.size())
     {
         simt_copy_in(p, v.data(), n * sizeof(T));
     }
-    ~device_array() { simt_free(p); }
+    ~device_array()
+    {
+        simt_free(p);
+    }
     std::vector<T> get() const
     {
         std::vector<T> v(n);
@@ -349,14 +354,16 @@ CGTP_KERNEL(32, 1) slots_kernel(const cgtp_partition<SETS> partition, unsigned *
         taken[set * SLOTS + index] = 1;
 }
 
-/* On devices that have more multiprocessors than there are path sets, fewer, or fewer blocks than path sets. */
+/* On devices that have more multiprocessors than there are path sets, fewer, or fewer blocks than path sets.
+ */
 static bool slots(void)
 {
     const int work[SETS] = {1, 7, 2, 3}, channel_blocks[SETS] = {1, 1, 2, 1};
     bool right = true;
     for (int multiprocessors : {1, 2, 3, 4, 5, 66})
         for (int per = 1; per <= 3; per++) {
-            const auto d = cgtp_make_partition<SETS>(multiprocessors, per, 4, 1000, work, channel_blocks, true);
+            const auto d =
+                cgtp_make_partition<SETS>(multiprocessors, per, 4, 1000, 0, work, channel_blocks, true);
             device_array<int> taken("taken", std::vector<int>(SETS * SLOTS, 0));
             device_array<unsigned> counters("counters", (size_t)cgtp_counters(SETS, 0, multiprocessors));
             clear(counters);

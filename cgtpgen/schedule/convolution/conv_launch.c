@@ -79,16 +79,16 @@ static void emit_main_launch(struct source *w, struct out *o)
     const struct convolution *g = own(w);
     struct text cost = {.arena = w->arena}, blocks = {.arena = w->arena};
     for (int s = 0; s < g->segments; s++) {
-        text_printf(&cost, "%s%d", s ? ", " : "", g->segment[s].work);
+        text_printf(&cost, "%s%d", s ? ", " : "", g->segment[s].share);
         text_printf(&blocks, "%s%d", s ? ", " : "", g->segment[s].groups);
     }
     line(o, "if (graph->items) {");
-    line(o, "/* by path set: instructions per edge and channel block; channel blocks */");
+    line(o, "/* by path set: time of an edge and channel block, in instructions; channel blocks */");
     line(o, "static const int cost[] = {%s}, channel_blocks[] = {%s};", text_string(&cost),
          text_string(&blocks));
     line(o,
-         "const auto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, graph->items, cost, "
-         "channel_blocks, %s);",
+         "const auto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "
+         "graph->receivers, cost, channel_blocks, %s);",
          g->segments, g->blocks, g->warps, g->g_outputs ? "true" : "false");
     line(o, "const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);");
     emit_step(o, arena_printf(w->arena,

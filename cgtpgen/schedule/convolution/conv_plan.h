@@ -35,7 +35,8 @@ struct gpu_segment {
     struct layout lane;    /* a lane's elements of an operand of slot z */
     int longest, x_bytes;  /* of the longest segment of z, of the gradients of x */
     int bytes;             /* moved an edge, from and to L2 or beyond */
-    int work;              /* instructions an edge, to divide the multiprocessors */
+    int work;              /* instructions an edge */
+    int share;             /* time of an edge, in instructions: by which multiprocessors are divided */
     int part_at;           /* its first among the parts of an item's A output */
     int edge_at; /* gradients of x go through a buffer of edges: where this segment's begin in its row */
 };

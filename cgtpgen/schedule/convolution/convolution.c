@@ -90,6 +90,8 @@ static void report(struct report *r, const struct schedule *s)
         report_number(record, "registers", q->registers);
         report_number(record, "stage_bytes", q->stage.bytes);
         report_number(record, "instructions_per_edge", q->work);
+        report_number(record, "bytes_per_edge", q->bytes);
+        report_number(record, "time_per_edge", q->share);
     }
 }
 
