@@ -17,11 +17,11 @@ static const struct knob_range cuda_knobs[] = {
     {KNOB_PATHS, 1, 1 << 16, 1}, {KNOB_PASSES, 1, 2, 1},
 };
 
-/* Measured on an H200, and taken for all. */
+/* Measured on an H200, and taken for all, as is code_bytes. */
 static const struct occupancy cuda_occupancy[] = {{16, 1.22}, {12, 1.22}, {8, 1.0}};
 
 #define CUDA_OF_ALL                                                                                          \
-    .backend = "cuda", .lanes = 32, .registers = 1 << 16, .registers_most = 255,                             \
+    .backend = "cuda", .lanes = 32, .registers = 1 << 16, .registers_most = 255, .code_bytes = KIB(128),     \
     .occupancies = LENGTH(cuda_occupancy), .occupancy = cuda_occupancy, .knobs = LENGTH(cuda_knobs),         \
     .knob = cuda_knobs
 #define SINCE_HOPPER (FEATURE_BULK_COPY | FEATURE_EARLY_LAUNCH | FEATURE_VECTOR_ATOMICS)

@@ -44,6 +44,7 @@ struct device {
     int registers_most;  /* of a thread */
     int shared_bytes; /* most that a block can have. Blocks of a multiprocessor together have 1 KiB more, and
                          each takes 1 KiB more than it asks for */
+    int code_bytes; /* of a loop whose instructions are not waited for; beyond, they come from L2 each time */
     unsigned features;
     int fma[PRECISION_COUNT]; /* multiply-adds per clock and multiprocessor */
     int occupancies;          /* most warps first */

@@ -5,6 +5,8 @@ enum {
     OWN_REGISTERS = 40,  /* addresses, counters; with the next fitted to what ptxas reports */
     FORMS = 16,          /* forms and temporaries, of one operand A; half as many of each further one */
     BLOCK_WARPS = 4,     /* of a block */
+    TURN = 30,           /* instructions of a turn beside its paths */
+    INSTRUCTION = 16,    /* bytes */
     RESERVED = 1024,     /* bytes that the device takes of each block's shared memory */
     UNDER_WAY = 48 << 10 /* bytes to a multiprocessor that keep an H200's memory busy */
 };
@@ -315,11 +317,11 @@ static int choose_channels(const struct demand *d, const struct choice *c)
 /* As evaluations of graphs count: instructions of a warp per item, bytes at so many an instruction. */
 static double cost_of(struct batch *g)
 {
-    const double bytes_per_instruction = 6, per_turn = 30, per_sum = 69;
+    const double bytes_per_instruction = 6, per_sum = 69;
     const struct demand *d = g->demand;
     const struct problem *p = d->plan->problem;
     for (int s = 0; s < g->sets; s++)
-        g->work += (g->set[s].work + per_turn) * g->part[g->set[s].part].blocks;
+        g->work += (double)(g->set[s].work + TURN) * g->part[g->set[s].part].blocks;
     g->work += per_sum * demand_outputs_of(d, SLOT_Y);
     for (int i = 0; i < d->kernel->form->inputs; i++)
         if (demand_reads(d, i))
@@ -330,22 +332,49 @@ static double cost_of(struct batch *g)
     return longer + 0.4 * (g->work + bytes - longer);
 }
 
+/* The batch with so many channels per lane; NULL: a stage is larger than shared memory. */
+static struct batch *with_channels(struct arena *a, const struct schedule *s, const struct choice *c,
+                                   int channels)
+{
+    struct batch *g = NEW(a, struct batch);
+    g->demand = s->demand;
+    g->device = s->target->device;
+    g->channels = channels;
+    find_parts(a, g);
+    g->registers = predict_registers(a, g);
+    return choose(a, g, c) ? g : NULL;
+}
+
+/* Does the loop over items stay where instructions are not waited for? */
+static bool keeps_instructions(const struct batch *g)
+{
+    int64_t instructions = 0;
+    for (int s = 0; s < g->sets; s++)
+        instructions += g->set[s].work + TURN;
+    return instructions * INSTRUCTION <= g->device->code_bytes;
+}
+
+/* Two channels per lane are twice the code: one, where that keeps the instructions. */
+static struct batch *cheapest(struct arena *a, const struct schedule *s, const struct choice *c)
+{
+    int channels = choose_channels(s->demand, c);
+    struct batch *g = with_channels(a, s, c, channels);
+    if (!g || channels == 1 || c->channels || keeps_instructions(g))
+        return g;
+    struct batch *narrow = with_channels(a, s, c, 1);
+    return narrow && keeps_instructions(narrow) ? narrow : g;
+}
+
 const char *batch_plan(struct arena *a, struct schedule *s)
 {
     static const enum route_kind own_row[] = {ROUTE_ITEM};
     const struct demand *d = s->demand;
     const struct problem *p = d->plan->problem;
-    struct batch *g = NEW(a, struct batch);
     const struct choice c = {
         knob_value(p->spec, s->target, KNOB_CHANNELS), knob_value(p->spec, s->target, KNOB_STAGES),
         knob_value(p->spec, s->target, KNOB_WARPS), knob_value(p->spec, s->target, KNOB_PATHS)};
-    g->demand = d;
-    g->device = s->target->device;
-    g->channels = choose_channels(d, &c);
-    find_parts(a, g);
-
-    g->registers = predict_registers(a, g);
-    if (!choose(a, g, &c))
+    struct batch *g = cheapest(a, s, &c);
+    if (!g)
         return "a stage larger than shared memory";
     for (int i = 0; i < p->paths; i++)
         if (d->variant_of[i] >= 0)
