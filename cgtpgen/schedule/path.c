@@ -96,12 +96,13 @@ void product_functions_begin(struct arena *a, struct product_functions **all)
 }
 
 const struct product_function *product_function_for(struct product_functions *all, const struct recipe *r,
-                                                    const struct path_plan *e, const bool apart[ROLE_COUNT])
+                                                    const struct path_plan *e, const struct matrix *m,
+                                                    int channels, const bool apart[ROLE_COUNT])
 {
     bool weight_strided = e->weight_strided && e->path->weighted;
     for (int i = all->first; i < all->n; i++) {
         const struct product_function *f = &all->function[i];
-        if (f->recipe == r && f->matrix == e->matrix && f->strided == e->strided &&
+        if (f->recipe == r && f->matrix == m && f->channels == channels && f->strided == e->strided &&
             f->elementwise == e->elementwise && f->weight_strided == weight_strided &&
             memcmp(f->apart, apart, sizeof f->apart) == 0)
             return f;
@@ -116,7 +117,8 @@ const struct product_function *product_function_for(struct product_functions *al
     *f = (struct product_function){.base = base,
                                    .name = same > 1 ? arena_printf(all->arena, "%s_%d", base, same) : base,
                                    .recipe = r,
-                                   .matrix = e->matrix,
+                                   .matrix = m,
+                                   .channels = channels,
                                    .elementwise = e->elementwise,
                                    .strided = e->strided,
                                    .weight_strided = weight_strided};

@@ -256,7 +256,6 @@ void conv_edges(struct conv *c)
     emit_w_outputs(c);
     emit_edge_inputs(c);
     emit_edge_sums(c);
-    conv_weights(c);
     for (int i = 0; i < c->s->paths; i++) {
         c->path = &w->problem->path[c->s->path[i]];
         conv_path(c);

@@ -77,8 +77,8 @@ void conv_reduce(struct conv *);
  * of x, or (number 0) y. */
 const char *conv_staged(const struct conv *, int input, int number);
 
-/* Arrays for the weights of a path and their gradients, of a lane's channels. */
-void conv_weights(struct conv *);
+/* The functions that paths of the set call, but for those of sets before. */
+void conv_functions(struct conv *);
 
 /* The arithmetic of c->path for the current edge. */
 void conv_path(struct conv *);

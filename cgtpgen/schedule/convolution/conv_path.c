@@ -1,145 +1,200 @@
-/* conv_path.c - the pipelined convolution, one edge: the arithmetic of a path. */
+/* conv_path.c - the pipelined convolution, one edge: the arithmetic of paths. It is a function for each
+ * coupling (l1, l2, l3) and recipe, which the compiler puts in the place of its calls; a path is a call.
+ */
 #include "schedule/convolution/conv_emit.h"
 
 #include <string.h>
 
-/* Where a component of an operand stands, of an input or an output behind them: x and z in registers of the
- * lane's channels, the whole of y, a number per channel of w. */
+static const struct code *code_of(const struct conv *c)
+{
+    return own(c->w)->code[c->path->number];
+}
+
+/* Elements of a channel of an operand in the role. */
+static int components(const struct path *p, enum role role)
+{
+    return role == ROLE_A   ? 2 * p->l2 + 1
+           : role == ROLE_B ? 2 * p->l1 + 1
+           : role == ROLE_G ? 2 * p->l3 + 1
+                            : 1;
+}
+
+/* Is the operand a number, not an array: the weight of a lane's only channel? */
+static bool is_number(const struct conv *c, const struct recipe *r, int operand)
+{
+    return operand < r->inputs && r->input[operand].role == ROLE_W && c->s->channels == 1;
+}
+
+static enum role role_of(const struct recipe *r, int operand)
+{
+    return operand < r->inputs ? r->input[operand].role : r->output[operand - r->inputs].role;
+}
+
+static const char *name_of(const struct recipe *r, int operand)
+{
+    return operand < r->inputs ? r->input[operand].name : r->output[operand - r->inputs].name;
+}
+
+/* ---- functions ---- */
+
+/* Where a component of a parameter stands: x and z in arrays of the lane's channels, y in an array of its
+ * own. */
 static const char *place(void *context, int operand, int i)
 {
     struct conv *c = context;
-    const struct path *p = c->path;
-    const struct recipe *r = own(c->w)->code[p->number]->recipe;
     struct arena *a = c->w->arena;
-    bool input = operand < r->inputs;
-    enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
-    const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
-    bool several = c->s->channels > 1;
-    if (role == ROLE_A) {
-        const struct operand_block *y = operand_block_of(conv_array(c->w, SLOT_Y), p);
-        return arena_printf(a, "%s[%lld]", name, (long long)(y->offset + i * y->component));
-    }
-    if (role == ROLE_W && input && !several)
-        return arena_printf(a, "%s[lane]", conv_staged(c, r->input[operand].source, p->number));
-    if (role == ROLE_W)
-        return arena_printf(a, several ? "%sv[u]" : "%sv[0]", name);
-    int segment = role == ROLE_G ? p->z : p->x, n = 2 * (role == ROLE_G ? p->l3 : p->l1) + 1;
-    if (!several)
-        return arena_printf(a, "%ss%d[%d]", name, segment, i);
+    const struct recipe *r = code_of(c)->recipe;
+    enum role role = role_of(r, operand);
+    const char *name = name_of(r, operand);
+    int n = components(c->path, role);
+    if (is_number(c, r, operand))
+        return name;
+    if (role == ROLE_A || c->s->channels == 1)
+        return arena_printf(a, "%s[%d]", name, i);
     const char *channel = n == 1 ? "u" : arena_printf(a, "u * %d", n);
-    return i ? arena_printf(a, "%ss%d[%s + %d]", name, segment, channel, i)
-             : arena_printf(a, "%ss%d[%s]", name, segment, channel);
+    return i ? arena_printf(a, "%s[%s + %d]", name, channel, i) : arena_printf(a, "%s[%s]", name, channel);
 }
 
-/* Adds words to a comment, beginning a new line where the current one would be too long. */
-static void comment_add(struct text *out, size_t *line, const char *words)
+static bool is_passed(const struct recipe *r, int operand)
 {
-    if (out->n - *line + strlen(words) > 106) {
-        text_printf(out, "\n");
-        *line = out->n;
-        text_printf(out, "               *");
-    }
-    text_printf(out, " %s", words);
+    return operand >= r->inputs || recipe_reads(r, operand);
 }
 
-/* The path, what its code computes of the coefficient, and what that costs. */
+static void emit_head(struct conv *c, const char *function)
+{
+    struct arena *a = c->w->arena;
+    struct text words = {.arena = a}, list = {.arena = a};
+    const struct matrix *m = own(c->w)->matrix[c->path->number];
+    const struct recipe *r = code_of(c)->recipe;
+    text_printf(&words, "(l1, l2, l3) = (%d, %d, %d)", m->l1, m->l2, m->l3);
+    if (!m->column) {
+        text_printf(&words, ", a = ");
+        surd_print(&words, m->scale);
+    }
+    text_printf(&words, ": ");
+    code_print_counts(&words, code_of(c));
+    for (int i = 0; i < r->inputs + r->outputs; i++)
+        if (is_passed(r, i))
+            text_printf(&list, "%s%s%s%s", list.n ? ", " : "",
+                        i < r->inputs && !is_number(c, r, i) ? "const " : "",
+                        is_number(c, r, i) ? "real " : "real *", name_of(r, i));
+    line(c->o, "/* %s. */", text_string(&words));
+    line(c->o, "CGTP_DEVICE void %s(%s)", function, text_string(&list));
+}
+
+static void emit_function(struct conv *c, const char *name)
+{
+    const struct recipe *r = code_of(c)->recipe;
+    bool *in_place = NEW_ARRAY(c->w->arena, bool, r->inputs + 1);
+    for (int i = 0; i < r->inputs; i++)
+        in_place[i] = r->input[i].role == ROLE_A || c->s->channels == 1;
+    struct code_printer printer = {.out = c->w->out,
+                                   .code = code_of(c),
+                                   .constants = c->w->constants,
+                                   .mutation = c->w->mutation,
+                                   .indent = 4,
+                                   .place = place,
+                                   .context = c,
+                                   .in_place = in_place};
+    emit_head(c, name);
+    line(c->o, "{");
+    code_printer_begin(&printer);
+    code_print_item(&printer);
+    if (c->s->channels > 1) {
+        line(c->o, "CGTP_UNROLL for (int u = 0; u < %d; u++) {", c->s->channels);
+        printer.indent += 4;
+    }
+    code_print_channel(&printer);
+    if (c->s->channels > 1)
+        line(c->o, "}");
+    line(c->o, "}");
+    blank(c->o);
+}
+
+static const char *function_of(struct conv *c)
+{
+    struct source *w = c->w;
+    const struct convolution *g = own(w);
+    int number = c->path->number;
+    return product_function_for(w->functions, g->code[number]->recipe, &w->plan->path[number],
+                                g->matrix[number], c->s->channels, (const bool[ROLE_COUNT]){false})
+        ->name;
+}
+
+void conv_functions(struct conv *c)
+{
+    for (int i = 0; i < c->s->paths; i++) {
+        int known = c->w->functions->n;
+        c->path = &c->w->problem->path[c->s->path[i]];
+        const char *name = function_of(c);
+        if (c->w->functions->n > known)
+            emit_function(c, name);
+    }
+}
+
+/* ---- calls ---- */
+
+/* The path, and what its function computes of the coefficient. */
 static void emit_comment(struct conv *c)
 {
     struct source *w = c->w;
-    struct text *out = w->out, words = {.arena = w->arena};
+    struct text words = {.arena = w->arena};
     const struct matrix *m = own(w)->matrix[c->path->number];
-    size_t line = out->n;
-    text_printf(out, "            { /*");
     source_path_line(&words, w->plan, c->path);
-    text_printf(&words, ";");
-    comment_add(out, &line, text_string(&words));
+    text_printf(&words, "; a C = form");
     bool ones = true;
     for (int k = 0; k < m->columns && m->column; k++)
         ones &= surd_double(m->column[k]) == 1;
-    comment_add(out, &line, ones ? "a C = form;" : "a C = form *");
     for (int k = 0, next; !ones && k < m->columns; k = next) {
         for (next = k; next < m->columns && surd_equal(m->column[next], m->column[k]);)
             next++;
         const char *name = !m->column[k].sign               ? "0"
                            : surd_double(m->column[k]) == 1 ? "1"
                                                             : constant_name(w->constants, m->column[k]);
-        comment_add(out, &line,
-                    arena_printf(w->arena, next - k > 1 ? "%s%s x%d%s" : "%s%s%.0d%s", k ? "" : "{", name,
-                                 next - k > 1 ? next - k : 0, next < m->columns ? "," : "};"));
+        text_printf(&words, next - k > 1 ? "%s%s x%d%s" : "%s%s%.0d%s", k ? " " : " * {", name,
+                    next - k > 1 ? next - k : 0, next < m->columns ? "," : "}");
     }
-    words = (struct text){.arena = w->arena};
-    code_print_counts(&words, own(w)->code[c->path->number]);
-    comment_add(out, &line, text_string(&words));
-    text_printf(out, " */\n");
+    line(c->o, "/* %s */", text_string(&words));
 }
 
-/* Is the recipe's input a weight per channel, several of which come by one load? */
-static bool loads_weights(const struct conv *c, const struct recipe *r, int i)
+/* An array of the lane's of slot z: its part for the path's segment. */
+static const char *part_of_z(const struct conv *c, const char *name)
 {
-    return c->s->channels > 1 && r->input[i].role == ROLE_W && recipe_reads(r, i);
+    const struct layout *l = &c->s->lane;
+    const char *field = arena_printf(c->w->arena, "s%d", c->path->z);
+    int i = 0;
+    while (strcmp(l->field[i].name, field) != 0)
+        i++;
+    return plus_offset(c->w->arena, name, l->field[i].at / l->field[i].element);
 }
 
-/* Adds name_v[channels] to the list, once. */
-static void add_array(const struct conv *c, struct text *list, const char *name)
+/* What a call passes for an operand. */
+static const char *argument(const struct conv *c, const struct recipe *r, int operand)
 {
-    const char *array = arena_printf(c->w->arena, "%s %sv[%d]", list->n ? "," : "", name, c->s->channels);
-    if (!list->n || !strstr(list->s, array + (*array == ',')))
-        text_printf(list, "%s", array);
-}
-
-void conv_weights(struct conv *c)
-{
-    struct text list = {.arena = c->w->arena};
-    for (int k = 0; k < c->s->paths; k++) {
-        const struct recipe *r = own(c->w)->code[c->s->path[k]]->recipe;
-        for (int i = 0; i < r->inputs; i++)
-            if (loads_weights(c, r, i))
-                add_array(c, &list, r->input[i].name);
-        for (int o = 0; o < r->outputs; o++)
-            if (r->output[o].role == ROLE_W)
-                add_array(c, &list, r->output[o].name);
-    }
-    if (list.n)
-        line(c->o, "real%s; /* of the path at hand */", list.s);
+    struct arena *a = c->w->arena;
+    const char *name = name_of(r, operand);
+    enum role role = role_of(r, operand);
+    if (role == ROLE_A)
+        return plus_offset(a, name, operand_block_of(conv_array(c->w, SLOT_Y), c->path)->offset);
+    if (role == ROLE_B)
+        return conv_field(a, name, SLOT_X, c->path->x);
+    if (role == ROLE_G)
+        return part_of_z(c, name);
+    if (operand >= r->inputs)
+        return arena_printf(a, "cgtp_streamed<%d>(%s)", c->s->channels,
+                            plus_offset(a, arena_printf(a, "%sout", name), c->path->weight_offset));
+    const char *slice = conv_staged(c, r->input[operand].source, c->path->number);
+    return c->s->channels == 1 ? arena_printf(a, "%s[lane]", slice)
+                               : arena_printf(a, "cgtp_weights_of<%d>(%s, lane)", c->s->channels, slice);
 }
 
 void conv_path(struct conv *c)
 {
-    struct source *w = c->w;
-    struct text *out = w->out;
-    const struct path *p = c->path;
-    int channels = c->s->channels;
-    const struct recipe *r = own(w)->code[p->number]->recipe;
-    bool *in_place = NEW_ARRAY(w->arena, bool, r->inputs + 1);
-    for (int i = 0; i < r->inputs; i++)
-        in_place[i] = r->input[i].role == ROLE_A;
-    struct code_printer printer = {.out = out,
-                                   .code = own(w)->code[p->number],
-                                   .constants = w->constants,
-                                   .mutation = w->mutation,
-                                   .indent = 16,
-                                   .place = place,
-                                   .context = c,
-                                   .in_place = in_place};
+    const struct recipe *r = code_of(c)->recipe;
+    struct text list = {.arena = c->w->arena};
     emit_comment(c);
-    code_printer_begin(&printer);
-    code_print_item(&printer);
-    for (int i = 0; i < r->inputs; i++)
-        if (loads_weights(c, r, i))
-            text_printf(out, "                cgtp_load_lane(%sv, %s, lane);\n", r->input[i].name,
-                        conv_staged(c, r->input[i].source, p->number));
-    if (channels > 1) {
-        text_printf(out, "                CGTP_UNROLL for (int u = 0; u < %d; u++) {\n", channels);
-        printer.indent += 4;
-    }
-    code_print_channel(&printer);
-    if (channels > 1)
-        text_printf(out, "                }\n");
-    for (int o = 0; o < r->outputs; o++)
-        if (r->output[o].role == ROLE_W)
-            text_printf(
-                out, "                cgtp_store_stream<%d>(%s, %sv);\n", channels,
-                plus_offset(w->arena, arena_printf(w->arena, "%sout", r->output[o].name), p->weight_offset),
-                r->output[o].name);
-    text_printf(out, "            }\n");
+    for (int i = 0; i < r->inputs + r->outputs; i++)
+        if (is_passed(r, i))
+            text_printf(&list, "%s%s", list.n ? ", " : "", argument(c, r, i));
+    line(c->o, "%s(%s);", function_of(c), text_string(&list));
 }

@@ -165,7 +165,7 @@ static void call_product(struct writer *c, int indent, const struct path_plan *e
         step[role] = path_step(w->kernel->kernel, e, r, (enum role)role);
         apart[role] = step[role] > 1;
     }
-    const struct product_function *f = product_function_for(c->w->functions, r, e, apart);
+    const struct product_function *f = product_function_for(c->w->functions, r, e, e->matrix, 0, apart);
     const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 2 + ROLE_COUNT);
     int64_t vector = (int64_t)e->matrix->columns * path_channels_b(e);
     int count = 0, ts = w->demand->variant[w->demand->variant_of[e->path->number]].ts;
