@@ -10,6 +10,11 @@ const char *plus_offset(struct arena *a, const char *name, int64_t offset)
     return offset ? arena_printf(a, "%s + %lld", name, (long long)offset) : name;
 }
 
+int path_components(const struct matrix *m, enum role role)
+{
+    return role == ROLE_A ? m->depth : role == ROLE_B ? m->rows : role == ROLE_G ? m->columns : 1;
+}
+
 /* " + a * per", or nothing where A has one channel. */
 static const char *times_a(struct arena *arena, const struct path_plan *e, int64_t per)
 {

@@ -13,6 +13,9 @@ const char *path_address(struct arena *, const struct path_plan *, enum role, co
  * otherwise 1. */
 int64_t path_step(const struct kernel_plan *, const struct path_plan *, const struct recipe *, enum role);
 
+/* Elements that a channel of an operand in the role has. */
+int path_components(const struct matrix *, enum role);
+
 /* name + offset, or name alone. */
 const char *plus_offset(struct arena *, const char *name, int64_t offset);
 

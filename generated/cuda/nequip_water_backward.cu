@@ -80,8 +80,8 @@ struct alignas(16) backward_convolution_block {
 };
 static_assert(sizeof(backward_convolution_block) == 44032, "as planned");
 
-/* uvu_L1_L2_L3: what a path of these l does for an edge and the channels of a lane, given its part of each
- * operand. Factors of C that are not here are those of z, and named at the call: a C = form * .. */
+/* uvu_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
+ * item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */
 
 /* (l1, l2, l3) = (0, 0, 0): 2 fma, 3 mul per channel. */
 CGTP_DEVICE void uvu_0_0_0(const real *x_, const real *y_, real w_, const real *gz_, real *gx_, real *gy_,

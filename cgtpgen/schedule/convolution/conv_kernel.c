@@ -3,6 +3,7 @@
  * outputs. See plan_cuda.h for who owns what.
  */
 #include "schedule/convolution/conv_emit.h"
+#include "schedule/path.h"
 
 #include <string.h>
 
@@ -398,14 +399,13 @@ void conv_kernels(struct source *w)
         line(&o, "enum { PARTIAL_%s = %d };", g->name, longest * LANES);
         blank(&o);
     }
-    line(&o,
-         "/* uvu_L1_L2_L3: what a path of these l does for an edge and the channels of a lane, given its "
-         "part of each "
-         "operand. Factors of C that are not here are those of z, and named at the call: a C = form * .. */");
-    blank(&o);
+    device_path_note(&o);
     for (int s = 0; s < g->segments; s++) {
         struct conv set = {.w = w, .o = &o, .s = &g->segment[s], .number = s, .label = c.label + s};
-        conv_functions(&set);
+        for (int i = 0; i < set.s->paths; i++) {
+            const struct device_path path = conv_path(&set, i);
+            device_path_function(&path);
+        }
         conv_tables(&set);
         emit_set(&set);
     }

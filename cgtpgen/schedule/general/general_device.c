@@ -32,17 +32,12 @@ static bool compensates(const struct source *w)
     return any;
 }
 
-static int components(const struct matrix *m, enum role role)
-{
-    return role == ROLE_A ? m->depth : role == ROLE_B ? m->rows : role == ROLE_G ? m->columns : 1;
-}
-
 /* ---- product functions ---- */
 
 static const char *element(struct writer *c, const char *name, enum role role, int i)
 {
     struct arena *a = c->w->arena;
-    int d = components(c->f->matrix, role);
+    int d = path_components(c->f->matrix, role);
     if (role == ROLE_W)
         return arena_printf(a, c->f->weight_strided ? "%s[u * ldw]" : "%s[u]", name);
     if (d == 1 || (c->f->apart[role] && i == 0))
