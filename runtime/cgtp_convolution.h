@@ -304,6 +304,37 @@ CGTP_DEVICE void cgtp_store_lanes(int lane, real (&slice)[m], const real (&r)[n]
         cgtp_store_lanes(lane, more...);
 }
 
+/* What the function of a path is given as arrays of the lane's v channels: weights, from their slice; room for
+ * gradients of weights, which go to `to` once the function has ended. */
+template <int v> struct cgtp_weights_of {
+    real value[v];
+
+    CGTP_MEMBER cgtp_weights_of(const real (&slice)[v * CGTP_LANES], int lane)
+    {
+        cgtp_load_lane(value, slice, lane);
+    }
+    CGTP_MEMBER operator const real *() const
+    {
+        return value;
+    }
+};
+template <int v> struct cgtp_streamed {
+    real *const to;
+    real value[v];
+
+    CGTP_MEMBER explicit cgtp_streamed(real *row) : to(row)
+    {
+    }
+    CGTP_MEMBER ~cgtp_streamed()
+    {
+        cgtp_store_stream<v>(to, value);
+    }
+    CGTP_MEMBER operator real *()
+    {
+        return value;
+    }
+};
+
 template <cgtp_how how, int i, typename Row> CGTP_DEVICE void cgtp_write_to(const Row &, int)
 {
 }

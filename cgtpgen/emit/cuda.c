@@ -169,9 +169,9 @@ static void emit_includes(struct source *w)
     }
     text_printf(w->out,
                 "#include \"cgtp_launch.h\"\n\n"
-                "static_assert(CGTP_DEVICE_ABI == 2, \"made for other headers of the runtime\");\n"
-                "static_assert(CGTP_LANES == %d, \"made for warps of %d lanes\");\n\nnamespace\n{\n\n",
-                w->kernel->schedule[0].target->device->lanes, w->kernel->schedule[0].target->device->lanes);
+                "static_assert(CGTP_DEVICE_ABI == 3 && CGTP_LANES == %d, \"made for other headers of the "
+                "runtime\");\n\nnamespace\n{\n\n",
+                w->kernel->schedule[0].target->device->lanes);
 }
 
 static void emit_kernel(struct text *out, const struct schedules *all, const struct kernel_schedule *kernel)

@@ -10,6 +10,11 @@ const char *plus_offset(struct arena *a, const char *name, int64_t offset)
     return offset ? arena_printf(a, "%s + %lld", name, (long long)offset) : name;
 }
 
+int path_components(const struct matrix *m, enum role role)
+{
+    return role == ROLE_A ? m->depth : role == ROLE_B ? m->rows : role == ROLE_G ? m->columns : 1;
+}
+
 /* " + a * per", or nothing where A has one channel. */
 static const char *times_a(struct arena *arena, const struct path_plan *e, int64_t per)
 {
@@ -96,12 +101,13 @@ void product_functions_begin(struct arena *a, struct product_functions **all)
 }
 
 const struct product_function *product_function_for(struct product_functions *all, const struct recipe *r,
-                                                    const struct path_plan *e, const bool apart[ROLE_COUNT])
+                                                    const struct path_plan *e, const struct matrix *m,
+                                                    int channels, const bool apart[ROLE_COUNT])
 {
     bool weight_strided = e->weight_strided && e->path->weighted;
     for (int i = all->first; i < all->n; i++) {
         const struct product_function *f = &all->function[i];
-        if (f->recipe == r && f->matrix == e->matrix && f->strided == e->strided &&
+        if (f->recipe == r && f->matrix == m && f->channels == channels && f->strided == e->strided &&
             f->elementwise == e->elementwise && f->weight_strided == weight_strided &&
             memcmp(f->apart, apart, sizeof f->apart) == 0)
             return f;
@@ -116,7 +122,8 @@ const struct product_function *product_function_for(struct product_functions *al
     *f = (struct product_function){.base = base,
                                    .name = same > 1 ? arena_printf(all->arena, "%s_%d", base, same) : base,
                                    .recipe = r,
-                                   .matrix = e->matrix,
+                                   .matrix = m,
+                                   .channels = channels,
                                    .elementwise = e->elementwise,
                                    .strided = e->strided,
                                    .weight_strided = weight_strided};

@@ -13,6 +13,9 @@ const char *path_address(struct arena *, const struct path_plan *, enum role, co
  * otherwise 1. */
 int64_t path_step(const struct kernel_plan *, const struct path_plan *, const struct recipe *, enum role);
 
+/* Elements that a channel of an operand in the role has. */
+int path_components(const struct matrix *, enum role);
+
 /* name + offset, or name alone. */
 const char *plus_offset(struct arena *, const char *name, int64_t offset);
 
@@ -24,6 +27,7 @@ struct product_function {
     const char *base, *name; /* uvu_0_1_1; where several functions share it, the others uvu_0_1_1_2, .. */
     const struct recipe *recipe;
     const struct matrix *matrix;
+    int channels; /* a call is for so many; 0: the parameter n says for how many */
     bool elementwise, strided, weight_strided;
     bool apart[ROLE_COUNT]; /* components of arrays in the role are `step` elements apart, a parameter */
 };
@@ -36,9 +40,10 @@ struct product_functions {
     struct product_function *function;
 };
 
-/* The function for a path by a recipe, new or known. Valid until the next call. */
+/* The function for a path by a recipe and a matrix, new or known. Valid until the next call. */
 const struct product_function *product_function_for(struct product_functions *, const struct recipe *,
-                                                    const struct path_plan *, const bool apart[ROLE_COUNT]);
+                                                    const struct path_plan *, const struct matrix *,
+                                                    int channels, const bool apart[ROLE_COUNT]);
 
 /* The name of the parameter that says how far the role's components are apart. */
 extern const char *const step_name[ROLE_COUNT];

@@ -64,6 +64,8 @@ static void put(struct out *o, const char *s, int indent)
     for (const char *more = "";; more = comment ? " * " : "    ") {
         size_t n = strlen(s), room = (size_t)COLUMNS - (size_t)indent - strlen(more);
         size_t cut = n > room ? break_at(s, room, comment) : 0;
+        if (cut && strcmp(s + cut, " */") == 0) /* a comment's end does not stand alone */
+            cut = break_at(s, cut - 1, comment);
         text_printf(o->text, "%*s%s%.*s\n", indent, "", more, (int)(cut ? cut : n), s);
         if (!cut)
             return;

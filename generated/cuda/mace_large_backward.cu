@@ -31,8 +31,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 2, "made for other headers of the runtime");
-static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
+static_assert(CGTP_DEVICE_ABI == 3 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -49,14 +48,7 @@ struct launch {
 namespace code
 {
 
-constexpr real K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */, K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */;
-constexpr real K1_6 = 0x1.a20bd8p-2f /* sqrt(1/6) */, K3_10 = 0x1.186f18p-1f /* sqrt(3/10) */;
-constexpr real K1_30 = 0x1.75e974p-3f /* sqrt(1/30) */, K1_5 = 0x1.c9f25cp-2f /* sqrt(1/5) */;
-constexpr real K2_7 = 0x1.11aceep-1f /* sqrt(2/7) */, K3_14 = 0x1.da0518p-2f /* sqrt(3/14) */;
-constexpr real K1_42 = 0x1.3c0366p-3f /* sqrt(1/42) */, K5_21 = 0x1.f3a92cp-2f /* sqrt(5/21) */;
-constexpr real K5_14 = 0x1.31fa8p-1f /* sqrt(5/14) */, K1_70 = 0x1.e990cep-4f /* sqrt(1/70) */;
-constexpr real K1_7 = 0x1.83091ep-2f /* sqrt(1/7) */, K1_12 = 0x1.279a74p-2f /* sqrt(1/12) */;
-constexpr real K1_8 = 0x1.6a09e6p-2f /* sqrt(1/8) */, K4_1 = 0x1p+1f /* 2 */;
+constexpr real K4_1 = 0x1p+1f /* 2 */, K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */;
 constexpr real K4_3 = 0x1.279a74p+0f /* sqrt(4/3) */, K16_1 = 0x1p+2f /* 4 */;
 constexpr real K12_1 = 0x1.bb67aep+1f /* sqrt(12) */, K3_1 = 0x1.bb67aep+0f /* sqrt(3) */;
 constexpr real K3_4 = 0x1.bb67aep-1f /* sqrt(3/4) */, K1_4 = 0x1p-1f /* 1/2 */;
@@ -67,8 +59,15 @@ constexpr real K2_3 = 0x1.a20bd8p-1f /* sqrt(2/3) */, K6_1 = 0x1.3988e2p+1f /* s
 constexpr real K9_5 = 0x1.5775c6p+0f /* sqrt(9/5) */, K5_2 = 0x1.94c584p+0f /* sqrt(5/2) */;
 constexpr real K5_1 = 0x1.1e377ap+1f /* sqrt(5) */, K8_3 = 0x1.a20bd8p+0f /* sqrt(8/3) */;
 constexpr real K5_3 = 0x1.4a7e9cp+0f /* sqrt(5/3) */, K5_12 = 0x1.4a7e9cp-1f /* sqrt(5/12) */;
-constexpr real K5_8 = 0x1.94c584p-1f /* sqrt(5/8) */, K1_10 = 0x1.43d136p-2f /* sqrt(1/10) */;
-constexpr real K4_5 = 0x1.c9f25cp-1f /* sqrt(4/5) */;
+constexpr real K1_6 = 0x1.a20bd8p-2f /* sqrt(1/6) */, K5_8 = 0x1.94c584p-1f /* sqrt(5/8) */;
+constexpr real K1_10 = 0x1.43d136p-2f /* sqrt(1/10) */, K4_5 = 0x1.c9f25cp-1f /* sqrt(4/5) */;
+constexpr real K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */, K3_10 = 0x1.186f18p-1f /* sqrt(3/10) */;
+constexpr real K1_30 = 0x1.75e974p-3f /* sqrt(1/30) */, K1_5 = 0x1.c9f25cp-2f /* sqrt(1/5) */;
+constexpr real K2_7 = 0x1.11aceep-1f /* sqrt(2/7) */, K3_14 = 0x1.da0518p-2f /* sqrt(3/14) */;
+constexpr real K1_42 = 0x1.3c0366p-3f /* sqrt(1/42) */, K5_21 = 0x1.f3a92cp-2f /* sqrt(5/21) */;
+constexpr real K5_14 = 0x1.31fa8p-1f /* sqrt(5/14) */, K1_70 = 0x1.e990cep-4f /* sqrt(1/70) */;
+constexpr real K1_7 = 0x1.83091ep-2f /* sqrt(1/7) */, K1_12 = 0x1.279a74p-2f /* sqrt(1/12) */;
+constexpr real K1_8 = 0x1.6a09e6p-2f /* sqrt(1/8) */;
 
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
@@ -111,13 +110,393 @@ static_assert(sizeof(backward_convolution_block) == 95760
     && offsetof(backward_convolution_block, reduce) == 91648
     && offsetof(backward_convolution_block, broadcast) == 95744, "as planned");
 
+/* uvu_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
+ * item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */
+
+/* (l1, l2, l3) = (0, 0, 0): 2 fma, 3 mul per channel. */
+CGTP_DEVICE void uvu_0_0_0(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u], gz_c0 = gz_[u];
+        gx_[u] = gx_[u] + w_c0 * y_[0] * gz_c0;
+        const real s0_0 = gz_c0 * x_c0;
+        gy_[0] = gy_[0] + s0_0 * w_c0, gw_[u] = s0_0 * y_[0];
+    }
+}
+
+/* (l1, l2, l3) = (1, 0, 1): 6 fma, 3 mul per channel. */
+CGTP_DEVICE void uvu_1_0_1(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
+        const real gz_c0 = gz_[u * 3], gz_c1 = gz_[u * 3 + 1], gz_c2 = gz_[u * 3 + 2], s0_0 = w_c0 * y_[0];
+        gx_[u * 3] = gx_[u * 3] + s0_0 * gz_c0, gx_[u * 3 + 1] = gx_[u * 3 + 1] + s0_0 * gz_c1;
+        gx_[u * 3 + 2] = gx_[u * 3 + 2] + s0_0 * gz_c2;
+        const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+        gy_[0] = gy_[0] + w_c0 * s1_0, gw_[u] = y_[0] * s1_0;
+    }
+}
+
+/* (l1, l2, l3) = (2, 0, 2): 10 fma, 3 mul per channel. */
+CGTP_DEVICE void uvu_2_0_2(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], gz_c0 = gz_[u * 5], gz_c1 = gz_[u * 5 + 1];
+        const real gz_c2 = gz_[u * 5 + 2], gz_c3 = gz_[u * 5 + 3], gz_c4 = gz_[u * 5 + 4];
+        const real s0_0 = w_c0 * y_[0];
+        gx_[u * 5] = gx_[u * 5] + s0_0 * gz_c0, gx_[u * 5 + 1] = gx_[u * 5 + 1] + s0_0 * gz_c1;
+        gx_[u * 5 + 2] = gx_[u * 5 + 2] + s0_0 * gz_c2, gx_[u * 5 + 3] = gx_[u * 5 + 3] + s0_0 * gz_c3;
+        gx_[u * 5 + 4] = gx_[u * 5 + 4] + s0_0 * gz_c4;
+        const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3 + x_c4 * gz_c4;
+        gy_[0] = gy_[0] + w_c0 * s1_0, gw_[u] = y_[0] * s1_0;
+    }
+}
+
+/* (l1, l2, l3) = (0, 1, 1): 6 fma, 3 mul per channel. */
+CGTP_DEVICE void uvu_0_1_1(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u], gz_c0 = gz_[u * 3], gz_c1 = gz_[u * 3 + 1];
+        const real gz_c2 = gz_[u * 3 + 2], u0_0 = w_c0 * x_c0;
+        const real l0_0 = y_[0] * gz_c0 + y_[1] * gz_c1 + y_[2] * gz_c2;
+        gx_[u] = gx_[u] + w_c0 * l0_0, gy_[0] = gy_[0] + u0_0 * gz_c0, gy_[1] = gy_[1] + u0_0 * gz_c1;
+        gy_[2] = gy_[2] + u0_0 * gz_c2, gw_[u] = x_c0 * l0_0;
+    }
+}
+
+/* (l1, l2, l3) = (1, 1, 0): 8 fma, 3 mul per channel. */
+CGTP_DEVICE void uvu_1_1_0(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2], gz_c0 = gz_[u];
+        const real s0_0 = w_c0 * gz_c0;
+        gx_[u * 3] = gx_[u * 3] + s0_0 * y_[0], gx_[u * 3 + 1] = gx_[u * 3 + 1] + s0_0 * y_[1];
+        gx_[u * 3 + 2] = gx_[u * 3 + 2] + s0_0 * y_[2], gy_[0] = gy_[0] + s0_0 * x_c0;
+        gy_[1] = gy_[1] + s0_0 * x_c1, gy_[2] = gy_[2] + s0_0 * x_c2;
+        const real s1_0 = x_c0 * y_[0] + x_c1 * y_[1] + x_c2 * y_[2];
+        gw_[u] = gz_c0 * s1_0;
+    }
+}
+
+/* (l1, l2, l3) = (1, 1, 2): 24 fma, 8 mul per channel; 1 mul per item. */
+CGTP_DEVICE void uvu_1_1_2(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    const real y_f3 = K4_1 * y_[1];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
+        const real gz_c0 = gz_[u * 5], gz_c1 = gz_[u * 5 + 1], gz_c2 = gz_[u * 5 + 2], gz_c3 = gz_[u * 5 + 3];
+        const real gz_c4 = gz_[u * 5 + 4], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real l0_0 = y_[2] * gz_c0 + y_[1] * gz_c1 - y_[0] * gz_c2 - y_[0] * gz_c4;
+        const real l0_1 = y_[0] * gz_c1 + y_f3 * gz_c2 + y_[2] * gz_c3;
+        const real l0_2 = y_[0] * gz_c0 - y_[2] * gz_c2 + y_[1] * gz_c3 + y_[2] * gz_c4;
+        gx_[u * 3] = gx_[u * 3] + w_c0 * l0_0, gx_[u * 3 + 1] = gx_[u * 3 + 1] + w_c0 * l0_1;
+        gx_[u * 3 + 2] = gx_[u * 3 + 2] + w_c0 * l0_2;
+        gy_[0] = gy_[0] - u0_0 * gz_c2 - u0_0 * gz_c4 + u0_1 * gz_c1 + u0_2 * gz_c0;
+        gy_[1] = gy_[1] + u0_0 * gz_c1 + u0_2 * gz_c3 + u0_1 * gz_c2 * K4_1;
+        gy_[2] = gy_[2] + u0_0 * gz_c0 + u0_1 * gz_c3 - u0_2 * gz_c2 + u0_2 * gz_c4;
+        gw_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
+    }
+}
+
+/* (l1, l2, l3) = (2, 1, 1): 26 fma, 14 mul per channel; 3 mul per item. */
+CGTP_DEVICE void uvu_2_1_1(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    const real y_f2 = K1_3 * y_[0], y_f4 = K4_3 * y_[1], y_f5 = K1_3 * y_[2];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], gz_c0 = gz_[u * 3], gz_c1 = gz_[u * 3 + 1];
+        const real gz_c2 = gz_[u * 3 + 2], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4, l0_0 = y_[2] * gz_c0 + y_[0] * gz_c2;
+        const real l0_1 = y_[1] * gz_c0 + y_[0] * gz_c1, l0_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
+        const real l0_3 = y_[2] * gz_c1 + y_[1] * gz_c2, l0_4 = y_[0] * gz_c0 - y_[2] * gz_c2;
+        gx_[u * 5] = gx_[u * 5] + w_c0 * l0_0, gx_[u * 5 + 1] = gx_[u * 5 + 1] + w_c0 * l0_1;
+        gx_[u * 5 + 2] = gx_[u * 5 + 2] - w_c0 * l0_2, gx_[u * 5 + 3] = gx_[u * 5 + 3] + w_c0 * l0_3;
+        gx_[u * 5 + 4] = gx_[u * 5 + 4] - w_c0 * l0_4;
+        gy_[0] = gy_[0] - u0_2 * gz_c0 * K1_3 + u0_0 * gz_c2 + u0_1 * gz_c1 - u0_4 * gz_c0;
+        gy_[1] = gy_[1] + u0_1 * gz_c0 + u0_3 * gz_c2 + u0_2 * gz_c1 * K4_3;
+        gy_[2] = gy_[2] + u0_0 * gz_c0 + u0_3 * gz_c1 + u0_4 * gz_c2 - u0_2 * gz_c2 * K1_3;
+        gw_[u] = x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
+    }
+}
+
+/* (l1, l2, l3) = (2, 1, 3): 46 fma, 15 mul per channel; 4 mul per item. */
+CGTP_DEVICE void uvu_2_1_3(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    const real y_f3 = K16_1 * y_[1], y_f4 = K12_1 * y_[0], y_f5 = K3_1 * y_[1], y_f6 = K12_1 * y_[2];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], gz_c0 = gz_[u * 7], gz_c1 = gz_[u * 7 + 1];
+        const real gz_c2 = gz_[u * 7 + 2], gz_c3 = gz_[u * 7 + 3], gz_c4 = gz_[u * 7 + 4];
+        const real gz_c5 = gz_[u * 7 + 5], gz_c6 = gz_[u * 7 + 6], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
+        const real l0_0 = y_[2] * gz_c0 + y_[1] * gz_c1 - y_[2] * gz_c2 - y_[0] * gz_c4 - y_[0] * gz_c6;
+        const real l0_1 = y_[2] * gz_c1 + y_f3 * gz_c2 - y_[0] * gz_c3 - y_[0] * gz_c5;
+        const real l0_2 = y_f4 * gz_c2 + y_f5 * gz_c3 + y_f6 * gz_c4;
+        const real l0_3 = y_[0] * gz_c1 - y_[2] * gz_c3 + y_f3 * gz_c4 + y_[2] * gz_c5;
+        const real l0_4 = y_[0] * gz_c0 + y_[0] * gz_c2 - y_[2] * gz_c4 + y_[1] * gz_c5 + y_[2] * gz_c6;
+        gx_[u * 5] = gx_[u * 5] + w_c0 * l0_0, gx_[u * 5 + 1] = gx_[u * 5 + 1] + w_c0 * l0_1;
+        gx_[u * 5 + 2] = gx_[u * 5 + 2] + w_c0 * l0_2, gx_[u * 5 + 3] = gx_[u * 5 + 3] + w_c0 * l0_3;
+        gx_[u * 5 + 4] = gx_[u * 5 + 4] + w_c0 * l0_4;
+        const real q1_3 = u0_1 * gz_c2 + u0_3 * gz_c4;
+        gy_[0] = gy_[0] - u0_0 * gz_c4 - u0_0 * gz_c6 - u0_1 * gz_c3 - u0_1 * gz_c5 + u0_3 * gz_c1
+            + u0_4 * gz_c0 + u0_4 * gz_c2 + u0_2 * gz_c2 * K12_1;
+        gy_[1] = gy_[1] + u0_0 * gz_c1 + u0_4 * gz_c5 + K16_1 * q1_3 + u0_2 * gz_c3 * K3_1;
+        gy_[2] = gy_[2] + u0_0 * gz_c0 - u0_0 * gz_c2 + u0_1 * gz_c1 - u0_3 * gz_c3 + u0_3 * gz_c5
+            - u0_4 * gz_c4 + u0_4 * gz_c6 + u0_2 * gz_c4 * K12_1;
+        gw_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4;
+    }
+}
+
+/* (l1, l2, l3) = (0, 2, 2): 10 fma, 3 mul per channel. */
+CGTP_DEVICE void uvu_0_2_2(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u], gz_c0 = gz_[u * 5], gz_c1 = gz_[u * 5 + 1];
+        const real gz_c2 = gz_[u * 5 + 2], gz_c3 = gz_[u * 5 + 3], gz_c4 = gz_[u * 5 + 4], u0_0 = w_c0 * x_c0;
+        const real l0_0 = y_[0] * gz_c0 + y_[1] * gz_c1 + y_[2] * gz_c2 + y_[3] * gz_c3 + y_[4] * gz_c4;
+        gx_[u] = gx_[u] + w_c0 * l0_0, gy_[0] = gy_[0] + u0_0 * gz_c0, gy_[1] = gy_[1] + u0_0 * gz_c1;
+        gy_[2] = gy_[2] + u0_0 * gz_c2, gy_[3] = gy_[3] + u0_0 * gz_c3, gy_[4] = gy_[4] + u0_0 * gz_c4;
+        gw_[u] = x_c0 * l0_0;
+    }
+}
+
+/* (l1, l2, l3) = (1, 2, 1): 20 fma, 10 mul, 2 add, 1 neg per channel; 2 mul, 2 add per item. */
+CGTP_DEVICE void uvu_1_2_1(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    const real s0_0 = K1_3 * y_[2], y_f0 = s0_0 + y_[4], y_f3 = K4_3 * y_[2], y_f5 = s0_0 - y_[4];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
+        const real gz_c0 = gz_[u * 3], gz_c1 = gz_[u * 3 + 1], gz_c2 = gz_[u * 3 + 2], u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real l0_0 = y_f0 * gz_c0 - y_[1] * gz_c1 - y_[0] * gz_c2;
+        const real l0_1 = y_[1] * gz_c0 + y_f3 * gz_c1 + y_[3] * gz_c2;
+        const real l0_2 = y_[0] * gz_c0 + y_[3] * gz_c1 - y_f5 * gz_c2;
+        gx_[u * 3] = gx_[u * 3] - w_c0 * l0_0, gx_[u * 3 + 1] = gx_[u * 3 + 1] + w_c0 * l0_1;
+        gx_[u * 3 + 2] = gx_[u * 3 + 2] + w_c0 * l0_2;
+        const real q1_0 = u0_0 * gz_c0, q1_5 = u0_2 * gz_c2;
+        gy_[0] = gy_[0] + u0_0 * gz_c2 + u0_2 * gz_c0, gy_[1] = gy_[1] + u0_0 * gz_c1 + u0_1 * gz_c0;
+        gy_[2] = gy_[2] - K1_3 * q1_0 + u0_1 * gz_c1 * K4_3 - K1_3 * q1_5;
+        gy_[3] = gy_[3] + u0_1 * gz_c2 + u0_2 * gz_c1, gy_[4] = q1_5 + gy_[4] - q1_0;
+        gw_[u] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
+    }
+}
+
+/* (l1, l2, l3) = (1, 2, 3): 40 fma, 12 mul, 2 add per channel; 4 mul, 2 add per item. */
+CGTP_DEVICE void uvu_1_2_3(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    const real s0_0 = K12_1 * y_[2], y_f4 = s0_0 + y_[4], y_f5 = K16_1 * y_[1], y_f6 = K3_1 * y_[2];
+    const real y_f7 = K16_1 * y_[3], y_f8 = s0_0 - y_[4];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
+        const real gz_c0 = gz_[u * 7], gz_c1 = gz_[u * 7 + 1], gz_c2 = gz_[u * 7 + 2], gz_c3 = gz_[u * 7 + 3];
+        const real gz_c4 = gz_[u * 7 + 4], gz_c5 = gz_[u * 7 + 5], gz_c6 = gz_[u * 7 + 6], u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real l0_0 = y_[4] * gz_c0 + y_[3] * gz_c1 + y_f4 * gz_c2 - y_[1] * gz_c3 - y_[0] * gz_c4
+            - y_[1] * gz_c5 - y_[0] * gz_c6;
+        const real l0_1 = y_[0] * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 + y_f7 * gz_c4 + y_[4] * gz_c5;
+        const real l0_2 = y_[0] * gz_c0 + y_[1] * gz_c1 - y_[0] * gz_c2 - y_[3] * gz_c3 + y_f8 * gz_c4
+            + y_[3] * gz_c5 + y_[4] * gz_c6;
+        gx_[u * 3] = gx_[u * 3] + w_c0 * l0_0, gx_[u * 3 + 1] = gx_[u * 3 + 1] + w_c0 * l0_1;
+        gx_[u * 3 + 2] = gx_[u * 3 + 2] + w_c0 * l0_2;
+        const real q1_4 = u0_0 * gz_c2, q1_8 = u0_2 * gz_c4;
+        gy_[0] = gy_[0] - u0_0 * gz_c4 - u0_0 * gz_c6 + u0_1 * gz_c1 + u0_2 * gz_c0 - u0_2 * gz_c2;
+        gy_[1] = gy_[1] - u0_0 * gz_c3 - u0_0 * gz_c5 + u0_2 * gz_c1 + u0_1 * gz_c2 * K16_1;
+        gy_[2] = gy_[2] + K12_1 * q1_4 + u0_1 * gz_c3 * K3_1 + K12_1 * q1_8;
+        gy_[3] = gy_[3] + u0_0 * gz_c1 - u0_2 * gz_c3 + u0_2 * gz_c5 + u0_1 * gz_c4 * K16_1;
+        gy_[4] = gy_[4] - q1_8 + u0_0 * gz_c0 + u0_1 * gz_c5 + u0_2 * gz_c6 + q1_4;
+        gw_[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
+    }
+}
+
+/* (l1, l2, l3) = (2, 2, 0): 14 fma, 3 mul per channel. */
+CGTP_DEVICE void uvu_2_2_0(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], gz_c0 = gz_[u], s0_0 = w_c0 * gz_c0;
+        gx_[u * 5] = gx_[u * 5] + s0_0 * y_[0], gx_[u * 5 + 1] = gx_[u * 5 + 1] + s0_0 * y_[1];
+        gx_[u * 5 + 2] = gx_[u * 5 + 2] + s0_0 * y_[2], gx_[u * 5 + 3] = gx_[u * 5 + 3] + s0_0 * y_[3];
+        gx_[u * 5 + 4] = gx_[u * 5 + 4] + s0_0 * y_[4], gy_[0] = gy_[0] + s0_0 * x_c0;
+        gy_[1] = gy_[1] + s0_0 * x_c1, gy_[2] = gy_[2] + s0_0 * x_c2, gy_[3] = gy_[3] + s0_0 * x_c3;
+        gy_[4] = gy_[4] + s0_0 * x_c4;
+        const real s1_0 = x_c0 * y_[0] + x_c1 * y_[1] + x_c2 * y_[2] + x_c3 * y_[3] + x_c4 * y_[4];
+        gw_[u] = gz_c0 * s1_0;
+    }
+}
+
+/* (l1, l2, l3) = (2, 2, 2): 50 fma, 19 mul, 2 add, 1 neg per channel; 7 mul, 2 add per item. */
+CGTP_DEVICE void uvu_2_2_2(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    const real y_f1 = K3_4 * y_[3], y_f3 = K3_4 * y_[1], s0_0 = K1_3 * y_[2], y_f5 = s0_0 - y_[4];
+    const real y_f6 = K1_3 * y_[1], y_f8 = K1_4 * y_[1], y_f9 = K1_4 * y_[3], y_f11 = K1_3 * y_[3];
+    const real y_f12 = s0_0 + y_[4];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], gz_c0 = gz_[u * 5], gz_c1 = gz_[u * 5 + 1];
+        const real gz_c2 = gz_[u * 5 + 2], gz_c3 = gz_[u * 5 + 3], gz_c4 = gz_[u * 5 + 4], u0_0 = w_c0 * x_c0;
+        const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
+        const real l0_0 = y_[2] * gz_c0 - y_[3] * gz_c1 + y_[0] * gz_c2 - y_[1] * gz_c3;
+        const real l0_1 = y_f1 * gz_c0 + y_f5 * gz_c1 + y_f8 * gz_c2 + y_[0] * gz_c3 - y_f3 * gz_c4;
+        const real l0_2 = y_[0] * gz_c0 - y_f6 * gz_c1 - y_[2] * gz_c2 - y_f11 * gz_c3 + y_[4] * gz_c4;
+        const real l0_3 = y_f3 * gz_c0 + y_[0] * gz_c1 + y_f9 * gz_c2 + y_f12 * gz_c3 + y_f1 * gz_c4;
+        const real l0_4 = y_[1] * gz_c1 + y_[4] * gz_c2 - y_[3] * gz_c3 + y_[2] * gz_c4;
+        gx_[u * 5] = gx_[u * 5] - w_c0 * l0_0, gx_[u * 5 + 1] = gx_[u * 5 + 1] + w_c0 * l0_1;
+        gx_[u * 5 + 2] = gx_[u * 5 + 2] - w_c0 * l0_2, gx_[u * 5 + 3] = gx_[u * 5 + 3] + w_c0 * l0_3;
+        gx_[u * 5 + 4] = gx_[u * 5 + 4] - w_c0 * l0_4;
+        const real q1_1 = u0_1 * gz_c0 + u0_3 * gz_c4, q1_3 = u0_1 * gz_c4 - u0_3 * gz_c0;
+        const real q1_5 = u0_1 * gz_c1, q1_12 = u0_3 * gz_c3;
+        gy_[0] = gy_[0] - u0_0 * gz_c2 + u0_1 * gz_c3 - u0_2 * gz_c0 + u0_3 * gz_c1;
+        gy_[1] = gy_[1] - K3_4 * q1_3 + u0_2 * gz_c1 * K1_3 + u0_0 * gz_c3 - u0_4 * gz_c1
+            + u0_1 * gz_c2 * K1_4;
+        gy_[2] = gy_[2] - u0_0 * gz_c0 + u0_2 * gz_c2 - u0_4 * gz_c4 + K1_3 * q1_5 + K1_3 * q1_12;
+        gy_[3] = gy_[3] + K3_4 * q1_1 + u0_0 * gz_c1 + u0_4 * gz_c3 + u0_3 * gz_c2 * K1_4
+            + u0_2 * gz_c3 * K1_3, gy_[4] = q1_12 + gy_[4] - q1_5 - u0_2 * gz_c4 - u0_4 * gz_c2;
+        gw_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
+    }
+}
+
+/* (l1, l2, l3) = (0, 3, 3): 14 fma, 3 mul per channel. */
+CGTP_DEVICE void uvu_0_3_3(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u], gz_c0 = gz_[u * 7], gz_c1 = gz_[u * 7 + 1];
+        const real gz_c2 = gz_[u * 7 + 2], gz_c3 = gz_[u * 7 + 3], gz_c4 = gz_[u * 7 + 4];
+        const real gz_c5 = gz_[u * 7 + 5], gz_c6 = gz_[u * 7 + 6], u0_0 = w_c0 * x_c0;
+        const real l0_0 = y_[0] * gz_c0 + y_[1] * gz_c1 + y_[2] * gz_c2 + y_[3] * gz_c3 + y_[4] * gz_c4
+            + y_[5] * gz_c5 + y_[6] * gz_c6;
+        gx_[u] = gx_[u] + w_c0 * l0_0, gy_[0] = gy_[0] + u0_0 * gz_c0, gy_[1] = gy_[1] + u0_0 * gz_c1;
+        gy_[2] = gy_[2] + u0_0 * gz_c2, gy_[3] = gy_[3] + u0_0 * gz_c3, gy_[4] = gy_[4] + u0_0 * gz_c4;
+        gy_[5] = gy_[5] + u0_0 * gz_c5, gy_[6] = gy_[6] + u0_0 * gz_c6, gw_[u] = x_c0 * l0_0;
+    }
+}
+
+/* (l1, l2, l3) = (1, 3, 2): 32 fma, 18 mul, 6 add, 1 neg per channel; 4 fma, 6 mul, 2 add per item. */
+CGTP_DEVICE void uvu_1_3_2(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    const real y_f0 = y_[4] + K15_1 * y_[6], y_f1 = K10_1 * y_[1], y_f2 = y_[2] - K15_1 * y_[0];
+    const real s0_0 = K3_5 * y_[3], y_f3 = s0_0 + y_[5], y_f4 = K8_5 * y_[2], y_f7 = K3_2 * y_[3];
+    const real y_f9 = K8_5 * y_[4], y_f10 = s0_0 - y_[5], y_f11 = y_[0] + K1_15 * y_[2], y_f12 = K2_3 * y_[5];
+    const real y_f13 = y_[6] - K1_15 * y_[4];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
+        const real gz_c0 = gz_[u * 5], gz_c1 = gz_[u * 5 + 1], gz_c2 = gz_[u * 5 + 2], gz_c3 = gz_[u * 5 + 3];
+        const real gz_c4 = gz_[u * 5 + 4], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real l0_0 = y_f0 * gz_c0 + y_f3 * gz_c1 - y_[2] * gz_c2 - y_[1] * gz_c3 - y_f11 * gz_c4;
+        const real l0_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f7 * gz_c2 + y_f9 * gz_c3 + y_f12 * gz_c4;
+        const real l0_2 = y_f2 * gz_c0 - y_[1] * gz_c1 - y_[4] * gz_c2 + y_f10 * gz_c3 - y_f13 * gz_c4;
+        gx_[u * 3] = gx_[u * 3] - w_c0 * l0_0, gx_[u * 3 + 1] = gx_[u * 3 + 1] + w_c0 * l0_1;
+        gx_[u * 3 + 2] = gx_[u * 3 + 2] - w_c0 * l0_2;
+        const real q1_0 = u0_0 * gz_c0, q1_2 = u0_2 * gz_c0, q1_3 = u0_0 * gz_c1, q1_10 = u0_2 * gz_c3;
+        const real q1_11 = u0_0 * gz_c4, q1_13 = u0_2 * gz_c4;
+        gy_[0] = q1_11 + gy_[0] + K15_1 * q1_2;
+        gy_[1] = gy_[1] + u0_1 * gz_c0 * K10_1 + u0_0 * gz_c3 + u0_2 * gz_c1;
+        gy_[2] = gy_[2] - q1_2 + u0_1 * gz_c1 * K8_5 + u0_0 * gz_c2 + K1_15 * q1_11;
+        gy_[3] = gy_[3] - K3_5 * q1_3 + u0_1 * gz_c2 * K3_2 - K3_5 * q1_10;
+        gy_[4] = gy_[4] - q1_0 + u0_2 * gz_c2 + u0_1 * gz_c3 * K8_5 - K1_15 * q1_13;
+        gy_[5] = q1_10 + gy_[5] - q1_3 + u0_1 * gz_c4 * K2_3, gy_[6] = q1_13 + gy_[6] - K15_1 * q1_0;
+        gw_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2;
+    }
+}
+
+/* (l1, l2, l3) = (2, 3, 1): 36 fma, 23 mul, 4 add, 1 neg per channel; 4 fma, 8 mul, 2 add per item. */
+CGTP_DEVICE void uvu_2_3_1(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    const real y_f0 = y_[4] + K15_1 * y_[6], s0_0 = K6_1 * y_[3], y_f1 = s0_0 + K10_1 * y_[5];
+    const real y_f2 = K12_1 * y_[2], y_f3 = K10_1 * y_[1], s1_0 = K15_1 * y_[0], y_f4 = s1_0 + y_[2];
+    const real y_f6 = K8_5 * y_[2], y_f7 = K9_5 * y_[3], y_f8 = K8_5 * y_[4], y_f10 = s1_0 - y_[2];
+    const real y_f11 = K12_1 * y_[4], y_f12 = s0_0 - K10_1 * y_[5], y_f13 = y_[4] - K15_1 * y_[6];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], gz_c0 = gz_[u * 3], gz_c1 = gz_[u * 3 + 1];
+        const real gz_c2 = gz_[u * 3 + 2], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        const real u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
+        const real l0_0 = y_f0 * gz_c0 - y_[1] * gz_c1 - y_f10 * gz_c2;
+        const real l0_1 = y_f1 * gz_c0 - y_f6 * gz_c1 - y_f3 * gz_c2;
+        const real l0_2 = y_f2 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2;
+        const real l0_3 = y_f3 * gz_c0 + y_f8 * gz_c1 - y_f12 * gz_c2;
+        const real l0_4 = y_f4 * gz_c0 + y_[5] * gz_c1 - y_f13 * gz_c2;
+        gx_[u * 5] = gx_[u * 5] - w_c0 * l0_0, gx_[u * 5 + 1] = gx_[u * 5 + 1] - w_c0 * l0_1;
+        gx_[u * 5 + 2] = gx_[u * 5 + 2] + w_c0 * l0_2, gx_[u * 5 + 3] = gx_[u * 5 + 3] + w_c0 * l0_3;
+        gx_[u * 5 + 4] = gx_[u * 5 + 4] + w_c0 * l0_4;
+        const real q1_0 = u0_0 * gz_c0, q1_1 = u0_1 * gz_c0, q1_3 = u0_1 * gz_c2 + u0_3 * gz_c0;
+        const real q1_4 = u0_4 * gz_c0, q1_10 = u0_0 * gz_c2, q1_12 = u0_3 * gz_c2, q1_13 = u0_4 * gz_c2;
+        gy_[0] = gy_[0] + K15_1 * q1_4 + K15_1 * q1_10, gy_[1] = gy_[1] + K10_1 * q1_3 + u0_0 * gz_c1;
+        gy_[2] = gy_[2] - q1_10 + u0_2 * gz_c0 * K12_1 + q1_4 + u0_1 * gz_c1 * K8_5;
+        gy_[3] = gy_[3] - K6_1 * q1_1 + u0_2 * gz_c1 * K9_5 - K6_1 * q1_12;
+        gy_[4] = gy_[4] - q1_13 - q1_0 + u0_3 * gz_c1 * K8_5 + u0_2 * gz_c2 * K12_1;
+        gy_[5] = gy_[5] - K10_1 * q1_1 + u0_4 * gz_c1 + K10_1 * q1_12;
+        gy_[6] = gy_[6] - K15_1 * q1_0 + K15_1 * q1_13;
+        gw_[u] = -x_c0 * l0_0 - x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4;
+    }
+}
+
+/* (l1, l2, l3) = (2, 3, 3): 68 fma, 32 mul, 8 add, 1 neg per channel; 6 fma, 14 mul, 4 add per item. */
+CGTP_DEVICE void uvu_2_3_3(const real *x_, const real *y_, const real *w_, const real *gz_, real *gx_,
+    real *gy_, real *gw_)
+{
+    const real y_f1 = K5_2 * y_[5], y_f2 = K5_1 * y_[0], y_f3 = K5_2 * y_[1], y_f5 = K8_3 * y_[3];
+    const real y_f6 = y_[4] - K5_3 * y_[6], s0_0 = K5_3 * y_[0], y_f7 = s0_0 + y_[2];
+    const real y_f8 = y_[4] + K5_12 * y_[6], s1_0 = K1_6 * y_[3], y_f9 = s1_0 - K5_8 * y_[5];
+    const real y_f10 = K3_4 * y_[2], y_f11 = K5_8 * y_[1], s2_0 = K5_12 * y_[0], y_f12 = s2_0 + y_[2];
+    const real y_f14 = K1_10 * y_[2], y_f15 = K4_5 * y_[3], y_f16 = K1_10 * y_[4], y_f18 = s2_0 - y_[2];
+    const real y_f19 = K3_4 * y_[4], y_f20 = s1_0 + K5_8 * y_[5], y_f21 = y_[4] - K5_12 * y_[6];
+    const real y_f22 = s0_0 - y_[2], y_f23 = y_[4] + K5_3 * y_[6], y_f24 = K5_1 * y_[6];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], gz_c0 = gz_[u * 7], gz_c1 = gz_[u * 7 + 1];
+        const real gz_c2 = gz_[u * 7 + 2], gz_c3 = gz_[u * 7 + 3], gz_c4 = gz_[u * 7 + 4];
+        const real gz_c5 = gz_[u * 7 + 5], gz_c6 = gz_[u * 7 + 6], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
+        const real l0_0 = y_[4] * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_[1] * gz_c3 + y_f18 * gz_c4
+            - y_[2] * gz_c6;
+        const real l0_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3 + y_f11 * gz_c4
+            + y_f22 * gz_c5 - y_f3 * gz_c6;
+        const real l0_2 = y_f2 * gz_c0 - y_f10 * gz_c2 - y_f15 * gz_c3 - y_f19 * gz_c4 + y_f24 * gz_c6;
+        const real l0_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3 + y_f20 * gz_c4
+            + y_f23 * gz_c5 + y_f1 * gz_c6;
+        const real l0_4 = y_[2] * gz_c0 + y_f12 * gz_c2 + y_[5] * gz_c3 - y_f21 * gz_c4 + y_f5 * gz_c5
+            + y_[4] * gz_c6;
+        gx_[u * 5] = gx_[u * 5] - w_c0 * l0_0, gx_[u * 5 + 1] = gx_[u * 5 + 1] + w_c0 * l0_1;
+        gx_[u * 5 + 2] = gx_[u * 5 + 2] - w_c0 * l0_2, gx_[u * 5 + 3] = gx_[u * 5 + 3] + w_c0 * l0_3;
+        gx_[u * 5 + 4] = gx_[u * 5 + 4] - w_c0 * l0_4;
+        const real q1_1 = u0_1 * gz_c0 + u0_3 * gz_c6, q1_3 = u0_1 * gz_c6 - u0_3 * gz_c0;
+        const real q1_5 = u0_0 * gz_c1 + u0_4 * gz_c5, q1_6 = u0_1 * gz_c1, q1_7 = u0_3 * gz_c1;
+        const real q1_8 = u0_0 * gz_c2, q1_9 = u0_1 * gz_c2, q1_11 = u0_1 * gz_c4 + u0_3 * gz_c2;
+        const real q1_12 = u0_4 * gz_c2, q1_18 = u0_0 * gz_c4, q1_20 = u0_3 * gz_c4, q1_21 = u0_4 * gz_c4;
+        const real q1_22 = u0_1 * gz_c5, q1_23 = u0_3 * gz_c5;
+        gy_[0] = gy_[0] - u0_2 * gz_c0 * K5_1 + K5_3 * q1_7 - K5_12 * q1_12 - K5_12 * q1_18 + K5_3 * q1_22;
+        gy_[1] = gy_[1] - K5_2 * q1_3 + K5_8 * q1_11 - u0_0 * gz_c3;
+        gy_[2] = gy_[2] - q1_22 + u0_0 * gz_c6 - u0_4 * gz_c0 + q1_7 + u0_2 * gz_c2 * K3_4 - q1_12
+            + u0_1 * gz_c3 * K1_10 + q1_18;
+        gy_[3] = gy_[3] - K8_3 * q1_5 + K1_6 * q1_9 + u0_2 * gz_c3 * K4_5 + K1_6 * q1_20;
+        gy_[4] = q1_23 + gy_[4] - u0_0 * gz_c0 - u0_4 * gz_c6 + q1_6 + q1_8 + u0_3 * gz_c3 * K1_10
+            + u0_2 * gz_c4 * K3_4 + q1_21;
+        gy_[5] = gy_[5] + K5_2 * q1_1 - K5_8 * q1_9 - u0_4 * gz_c3 + K5_8 * q1_20;
+        gy_[6] = gy_[6] - K5_3 * q1_6 + K5_12 * q1_8 - K5_12 * q1_21 + K5_3 * q1_23 - u0_2 * gz_c6 * K5_1;
+        gw_[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
+    }
+}
+
 /* Path set 0: 17 paths, 2 channels per lane, 2 channel blocks; where its parts are in rows. */
-struct set_0 {
-    static constexpr int channels = 2, blocks = 2;
-};
-struct set_0_x : set_0 {
-    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}};
-};
+struct set_0 { static constexpr int channels = 2, blocks = 2; };
+struct set_0_x : set_0 { static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}}; };
 struct set_0_w : set_0 {
     static constexpr int64_t offset[] = {0, 128, 256, 384, 512, 640, 768, 896, 1024, 1152, 1280, 1408, 1536,
         1664, 1792, 1920, 2048};
@@ -180,12 +559,6 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088), channel_block,
             lane);
         cgtp_scale_segments<set_0_z>(gz_);
-        real *const gz_s0 = gz_, *const gz_s4 = gz_ + 2, *const gz_s11 = gz_ + 8, *const gz_s3 = gz_ + 18,
-            *const gz_s1 = gz_ + 24, *const gz_s9 = gz_ + 26, *const gz_s6 = gz_ + 36,
-            *const gz_s15 = gz_ + 42, *const gz_s8 = gz_ + 56, *const gz_s5 = gz_ + 66,
-            *const gz_s14 = gz_ + 72, *const gz_s2 = gz_ + 86, *const gz_s12 = gz_ + 88,
-            *const gz_s13 = gz_ + 98, *const gz_s10 = gz_ + 112, *const gz_s7 = gz_ + 122,
-            *const gz_s16 = gz_ + 128;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
@@ -195,421 +568,60 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
             real gx_s0[2] = {0}, gx_s1[6] = {0}, gx_s2[10] = {0}, gy_[cgtp_sums_length(16)] = {0};
-            real w_v[2], gw_v[2]; /* of the path at hand */
-            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form; 2 fma, 3 mul per channel */
-                cgtp_load_lane(w_v, at.w_p0, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s0[u], gz_c0 = gz_s0[u];
-                    gx_s0[u] = gx_s0[u] + w_c0 * y_[0] * gz_c0;
-                    const real s0_0 = gz_c0 * x_c0;
-                    gy_[0] = gy_[0] + s0_0 * w_c0, gw_v[u] = s0_0 * y_[0];
-                }
-                cgtp_store_stream<2>(gw_out, gw_v);
-            }
-            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C = form; 6 fma, 3 mul per channel */
-                cgtp_load_lane(w_v, at.w_p4, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
-                    const real x_c2 = x_s1[u * 3 + 2], gz_c0 = gz_s4[u * 3], gz_c1 = gz_s4[u * 3 + 1];
-                    const real gz_c2 = gz_s4[u * 3 + 2], s0_0 = w_c0 * y_[0];
-                    gx_s1[u * 3] = gx_s1[u * 3] + s0_0 * gz_c0;
-                    gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + s0_0 * gz_c1;
-                    gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + s0_0 * gz_c2;
-                    const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-                    gy_[0] = gy_[0] + w_c0 * s1_0, gw_v[u] = y_[0] * s1_0;
-                }
-                cgtp_store_stream<2>(gw_out + 512, gw_v);
-            }
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C = form; 10 fma, 3 mul per channel */
-                cgtp_load_lane(w_v, at.w_p11, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
-                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real gz_c0 = gz_s11[u * 5], gz_c1 = gz_s11[u * 5 + 1], gz_c2 = gz_s11[u * 5 + 2];
-                    const real gz_c3 = gz_s11[u * 5 + 3], gz_c4 = gz_s11[u * 5 + 4], s0_0 = w_c0 * y_[0];
-                    gx_s2[u * 5] = gx_s2[u * 5] + s0_0 * gz_c0;
-                    gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + s0_0 * gz_c1;
-                    gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] + s0_0 * gz_c2;
-                    gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + s0_0 * gz_c3;
-                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] + s0_0 * gz_c4;
-                    const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3
-                        + x_c4 * gz_c4;
-                    gy_[0] = gy_[0] + w_c0 * s1_0, gw_v[u] = y_[0] * s1_0;
-                }
-                cgtp_store_stream<2>(gw_out + 1408, gw_v);
-            }
-            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form; 6 fma, 3 mul per channel */
-                cgtp_load_lane(w_v, at.w_p3, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s0[u], gz_c0 = gz_s3[u * 3], gz_c1 = gz_s3[u * 3 + 1];
-                    const real gz_c2 = gz_s3[u * 3 + 2], u0_0 = w_c0 * x_c0;
-                    const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
-                    gx_s0[u] = gx_s0[u] + w_c0 * l0_0, gy_[1] = gy_[1] + u0_0 * gz_c0;
-                    gy_[2] = gy_[2] + u0_0 * gz_c1, gy_[3] = gy_[3] + u0_0 * gz_c2, gw_v[u] = x_c0 * l0_0;
-                }
-                cgtp_store_stream<2>(gw_out + 384, gw_v);
-            }
-            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C = form * {K1_3}; 8 fma, 3 mul per channel */
-                cgtp_load_lane(w_v, at.w_p1, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
-                    const real x_c2 = x_s1[u * 3 + 2], gz_c0 = gz_s1[u], s0_0 = w_c0 * gz_c0;
-                    gx_s1[u * 3] = gx_s1[u * 3] + s0_0 * y_[1];
-                    gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + s0_0 * y_[2];
-                    gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + s0_0 * y_[3], gy_[1] = gy_[1] + s0_0 * x_c0;
-                    gy_[2] = gy_[2] + s0_0 * x_c1, gy_[3] = gy_[3] + s0_0 * x_c2;
-                    const real s1_0 = x_c0 * y_[1] + x_c1 * y_[2] + x_c2 * y_[3];
-                    gw_v[u] = gz_c0 * s1_0;
-                }
-                cgtp_store_stream<2>(gw_out + 128, gw_v);
-            }
-            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_2 x2, K1_6, K1_2 x2};
-               * 24 fma, 8 mul per channel; 1 mul per item */
-                const real y_f3 = K4_1 * y_[2];
-                cgtp_load_lane(w_v, at.w_p9, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
-                    const real x_c2 = x_s1[u * 3 + 2], gz_c0 = gz_s9[u * 5], gz_c1 = gz_s9[u * 5 + 1];
-                    const real gz_c2 = gz_s9[u * 5 + 2], gz_c3 = gz_s9[u * 5 + 3], gz_c4 = gz_s9[u * 5 + 4];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
-                    const real l0_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[1] * gz_c2 - y_[1] * gz_c4;
-                    const real l0_1 = y_[1] * gz_c1 + y_f3 * gz_c2 + y_[3] * gz_c3;
-                    const real l0_2 = y_[1] * gz_c0 - y_[3] * gz_c2 + y_[2] * gz_c3 + y_[3] * gz_c4;
-                    gx_s1[u * 3] = gx_s1[u * 3] + w_c0 * l0_0;
-                    gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + w_c0 * l0_1;
-                    gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + w_c0 * l0_2;
-                    gy_[1] = gy_[1] - u0_0 * gz_c2 - u0_0 * gz_c4 + u0_1 * gz_c1 + u0_2 * gz_c0;
-                    gy_[2] = gy_[2] + u0_0 * gz_c1 + u0_2 * gz_c3 + u0_1 * gz_c2 * K4_1;
-                    gy_[3] = gy_[3] + u0_0 * gz_c0 + u0_1 * gz_c3 - u0_2 * gz_c2 + u0_2 * gz_c4;
-                    gw_v[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
-                }
-                cgtp_store_stream<2>(gw_out + 1152, gw_v);
-            }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3};
-               * 26 fma, 14 mul per channel; 3 mul per item */
-                const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
-                cgtp_load_lane(w_v, at.w_p6, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
-                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real gz_c0 = gz_s6[u * 3], gz_c1 = gz_s6[u * 3 + 1], gz_c2 = gz_s6[u * 3 + 2];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-                    const real u0_4 = w_c0 * x_c4, l0_0 = y_[3] * gz_c0 + y_[1] * gz_c2;
-                    const real l0_1 = y_[2] * gz_c0 + y_[1] * gz_c1;
-                    const real l0_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
-                    const real l0_3 = y_[3] * gz_c1 + y_[2] * gz_c2, l0_4 = y_[1] * gz_c0 - y_[3] * gz_c2;
-                    gx_s2[u * 5] = gx_s2[u * 5] + w_c0 * l0_0;
-                    gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + w_c0 * l0_1;
-                    gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] - w_c0 * l0_2;
-                    gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + w_c0 * l0_3;
-                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] - w_c0 * l0_4;
-                    gy_[1] = gy_[1] - u0_2 * gz_c0 * K1_3 + u0_0 * gz_c2 + u0_1 * gz_c1 - u0_4 * gz_c0;
-                    gy_[2] = gy_[2] + u0_1 * gz_c0 + u0_3 * gz_c2 + u0_2 * gz_c1 * K4_3;
-                    gy_[3] = gy_[3] + u0_0 * gz_c0 + u0_3 * gz_c1 + u0_4 * gz_c2 - u0_2 * gz_c2 * K1_3;
-                    gw_v[u] = x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
-                }
-                cgtp_store_stream<2>(gw_out + 768, gw_v);
-            }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_2, K1_3, K1_30, K1_5,
-               * K1_30, K1_3, K1_2}; 46 fma, 15 mul per channel; 4 mul per item */
-                const real y_f3 = K16_1 * y_[2], y_f4 = K12_1 * y_[1], y_f5 = K3_1 * y_[2];
-                const real y_f6 = K12_1 * y_[3];
-                cgtp_load_lane(w_v, at.w_p15, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
-                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real gz_c0 = gz_s15[u * 7], gz_c1 = gz_s15[u * 7 + 1], gz_c2 = gz_s15[u * 7 + 2];
-                    const real gz_c3 = gz_s15[u * 7 + 3], gz_c4 = gz_s15[u * 7 + 4];
-                    const real gz_c5 = gz_s15[u * 7 + 5], gz_c6 = gz_s15[u * 7 + 6], u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
-                    const real l0_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[3] * gz_c2 - y_[1] * gz_c4
-                        - y_[1] * gz_c6, l0_1 = y_[3] * gz_c1 + y_f3 * gz_c2 - y_[1] * gz_c3 - y_[1] * gz_c5;
-                    const real l0_2 = y_f4 * gz_c2 + y_f5 * gz_c3 + y_f6 * gz_c4;
-                    const real l0_3 = y_[1] * gz_c1 - y_[3] * gz_c3 + y_f3 * gz_c4 + y_[3] * gz_c5;
-                    const real l0_4 = y_[1] * gz_c0 + y_[1] * gz_c2 - y_[3] * gz_c4 + y_[2] * gz_c5
-                        + y_[3] * gz_c6;
-                    gx_s2[u * 5] = gx_s2[u * 5] + w_c0 * l0_0;
-                    gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + w_c0 * l0_1;
-                    gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] + w_c0 * l0_2;
-                    gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + w_c0 * l0_3;
-                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] + w_c0 * l0_4;
-                    const real q1_3 = u0_1 * gz_c2 + u0_3 * gz_c4;
-                    gy_[1] = gy_[1] - u0_0 * gz_c4 - u0_0 * gz_c6 - u0_1 * gz_c3 - u0_1 * gz_c5
-                        + u0_3 * gz_c1 + u0_4 * gz_c0 + u0_4 * gz_c2 + u0_2 * gz_c2 * K12_1;
-                    gy_[2] = gy_[2] + u0_0 * gz_c1 + u0_4 * gz_c5 + K16_1 * q1_3 + u0_2 * gz_c3 * K3_1;
-                    gy_[3] = gy_[3] + u0_0 * gz_c0 - u0_0 * gz_c2 + u0_1 * gz_c1 - u0_3 * gz_c3
-                        + u0_3 * gz_c5 - u0_4 * gz_c4 + u0_4 * gz_c6 + u0_2 * gz_c4 * K12_1;
-                    gw_v[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4;
-                }
-                cgtp_store_stream<2>(gw_out + 1920, gw_v);
-            }
-            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form; 10 fma, 3 mul per channel */
-                cgtp_load_lane(w_v, at.w_p8, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s0[u], gz_c0 = gz_s8[u * 5], gz_c1 = gz_s8[u * 5 + 1];
-                    const real gz_c2 = gz_s8[u * 5 + 2], gz_c3 = gz_s8[u * 5 + 3], gz_c4 = gz_s8[u * 5 + 4];
-                    const real u0_0 = w_c0 * x_c0;
-                    const real l0_0 = y_[4] * gz_c0 + y_[5] * gz_c1 + y_[6] * gz_c2 + y_[7] * gz_c3
-                        + y_[8] * gz_c4;
-                    gx_s0[u] = gx_s0[u] + w_c0 * l0_0, gy_[4] = gy_[4] + u0_0 * gz_c0;
-                    gy_[5] = gy_[5] + u0_0 * gz_c1, gy_[6] = gy_[6] + u0_0 * gz_c2;
-                    gy_[7] = gy_[7] + u0_0 * gz_c3, gy_[8] = gy_[8] + u0_0 * gz_c4, gw_v[u] = x_c0 * l0_0;
-                }
-                cgtp_store_stream<2>(gw_out + 1024, gw_v);
-            }
-            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3};
-               * 20 fma, 10 mul, 2 add, 1 neg per channel; 2 mul, 2 add per item */
-                const real s0_0 = K1_3 * y_[6], y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
-                cgtp_load_lane(w_v, at.w_p5, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
-                    const real x_c2 = x_s1[u * 3 + 2], gz_c0 = gz_s5[u * 3], gz_c1 = gz_s5[u * 3 + 1];
-                    const real gz_c2 = gz_s5[u * 3 + 2], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2, l0_0 = y_f0 * gz_c0 - y_[5] * gz_c1 - y_[4] * gz_c2;
-                    const real l0_1 = y_[5] * gz_c0 + y_f3 * gz_c1 + y_[7] * gz_c2;
-                    const real l0_2 = y_[4] * gz_c0 + y_[7] * gz_c1 - y_f5 * gz_c2;
-                    gx_s1[u * 3] = gx_s1[u * 3] - w_c0 * l0_0;
-                    gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + w_c0 * l0_1;
-                    gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + w_c0 * l0_2;
-                    const real q1_0 = u0_0 * gz_c0, q1_5 = u0_2 * gz_c2;
-                    gy_[4] = gy_[4] + u0_0 * gz_c2 + u0_2 * gz_c0;
-                    gy_[5] = gy_[5] + u0_0 * gz_c1 + u0_1 * gz_c0;
-                    gy_[6] = gy_[6] - K1_3 * q1_0 + u0_1 * gz_c1 * K4_3 - K1_3 * q1_5;
-                    gy_[7] = gy_[7] + u0_1 * gz_c2 + u0_2 * gz_c1, gy_[8] = q1_5 + gy_[8] - q1_0;
-                    gw_v[u] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
-                }
-                cgtp_store_stream<2>(gw_out + 640, gw_v);
-            }
-            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_2, K1_3, K1_30, K1_5,
-               * K1_30, K1_3, K1_2}; 40 fma, 12 mul, 2 add per channel; 4 mul, 2 add per item */
-                const real s0_0 = K12_1 * y_[6], y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5];
-                const real y_f6 = K3_1 * y_[6], y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
-                cgtp_load_lane(w_v, at.w_p14, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
-                    const real x_c2 = x_s1[u * 3 + 2], gz_c0 = gz_s14[u * 7], gz_c1 = gz_s14[u * 7 + 1];
-                    const real gz_c2 = gz_s14[u * 7 + 2], gz_c3 = gz_s14[u * 7 + 3];
-                    const real gz_c4 = gz_s14[u * 7 + 4], gz_c5 = gz_s14[u * 7 + 5];
-                    const real gz_c6 = gz_s14[u * 7 + 6], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
-                    const real l0_0 = y_[8] * gz_c0 + y_[7] * gz_c1 + y_f4 * gz_c2 - y_[5] * gz_c3
-                        - y_[4] * gz_c4 - y_[5] * gz_c5 - y_[4] * gz_c6;
-                    const real l0_1 = y_[4] * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 + y_f7 * gz_c4
-                        + y_[8] * gz_c5;
-                    const real l0_2 = y_[4] * gz_c0 + y_[5] * gz_c1 - y_[4] * gz_c2 - y_[7] * gz_c3
-                        + y_f8 * gz_c4 + y_[7] * gz_c5 + y_[8] * gz_c6;
-                    gx_s1[u * 3] = gx_s1[u * 3] + w_c0 * l0_0;
-                    gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + w_c0 * l0_1;
-                    gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] + w_c0 * l0_2;
-                    const real q1_4 = u0_0 * gz_c2, q1_8 = u0_2 * gz_c4;
-                    gy_[4] = gy_[4] - u0_0 * gz_c4 - u0_0 * gz_c6 + u0_1 * gz_c1 + u0_2 * gz_c0
-                        - u0_2 * gz_c2;
-                    gy_[5] = gy_[5] - u0_0 * gz_c3 - u0_0 * gz_c5 + u0_2 * gz_c1 + u0_1 * gz_c2 * K16_1;
-                    gy_[6] = gy_[6] + K12_1 * q1_4 + u0_1 * gz_c3 * K3_1 + K12_1 * q1_8;
-                    gy_[7] = gy_[7] + u0_0 * gz_c1 - u0_2 * gz_c3 + u0_2 * gz_c5 + u0_1 * gz_c4 * K16_1;
-                    gy_[8] = gy_[8] - q1_8 + u0_0 * gz_c0 + u0_1 * gz_c5 + u0_2 * gz_c6 + q1_4;
-                    gw_v[u] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2;
-                }
-                cgtp_store_stream<2>(gw_out + 1792, gw_v);
-            }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5}; 14 fma, 3 mul per channel */
-                cgtp_load_lane(w_v, at.w_p2, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
-                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real gz_c0 = gz_s2[u], s0_0 = w_c0 * gz_c0;
-                    gx_s2[u * 5] = gx_s2[u * 5] + s0_0 * y_[4];
-                    gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + s0_0 * y_[5];
-                    gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] + s0_0 * y_[6];
-                    gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + s0_0 * y_[7];
-                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] + s0_0 * y_[8], gy_[4] = gy_[4] + s0_0 * x_c0;
-                    gy_[5] = gy_[5] + s0_0 * x_c1, gy_[6] = gy_[6] + s0_0 * x_c2;
-                    gy_[7] = gy_[7] + s0_0 * x_c3, gy_[8] = gy_[8] + s0_0 * x_c4;
-                    const real s1_0 = x_c0 * y_[4] + x_c1 * y_[5] + x_c2 * y_[6] + x_c3 * y_[7]
-                        + x_c4 * y_[8];
-                    gw_v[u] = gz_c0 * s1_0;
-                }
-                cgtp_store_stream<2>(gw_out + 256, gw_v);
-            }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14,
-               * K2_7}; 50 fma, 19 mul, 2 add, 1 neg per channel; 7 mul, 2 add per item */
-                const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5], s0_0 = K1_3 * y_[6], y_f5 = s0_0 - y_[8];
-                const real y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
-                const real y_f11 = K1_3 * y_[7], y_f12 = s0_0 + y_[8];
-                cgtp_load_lane(w_v, at.w_p12, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
-                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real gz_c0 = gz_s12[u * 5], gz_c1 = gz_s12[u * 5 + 1], gz_c2 = gz_s12[u * 5 + 2];
-                    const real gz_c3 = gz_s12[u * 5 + 3], gz_c4 = gz_s12[u * 5 + 4], u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
-                    const real l0_0 = y_[6] * gz_c0 - y_[7] * gz_c1 + y_[4] * gz_c2 - y_[5] * gz_c3;
-                    const real l0_1 = y_f1 * gz_c0 + y_f5 * gz_c1 + y_f8 * gz_c2 + y_[4] * gz_c3
-                        - y_f3 * gz_c4;
-                    const real l0_2 = y_[4] * gz_c0 - y_f6 * gz_c1 - y_[6] * gz_c2 - y_f11 * gz_c3
-                        + y_[8] * gz_c4;
-                    const real l0_3 = y_f3 * gz_c0 + y_[4] * gz_c1 + y_f9 * gz_c2 + y_f12 * gz_c3
-                        + y_f1 * gz_c4, l0_4 = y_[5] * gz_c1 + y_[8] * gz_c2 - y_[7] * gz_c3 + y_[6] * gz_c4;
-                    gx_s2[u * 5] = gx_s2[u * 5] - w_c0 * l0_0;
-                    gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + w_c0 * l0_1;
-                    gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] - w_c0 * l0_2;
-                    gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + w_c0 * l0_3;
-                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] - w_c0 * l0_4;
-                    const real q1_1 = u0_1 * gz_c0 + u0_3 * gz_c4, q1_3 = u0_1 * gz_c4 - u0_3 * gz_c0;
-                    const real q1_5 = u0_1 * gz_c1, q1_12 = u0_3 * gz_c3;
-                    gy_[4] = gy_[4] - u0_0 * gz_c2 + u0_1 * gz_c3 - u0_2 * gz_c0 + u0_3 * gz_c1;
-                    gy_[5] = gy_[5] - K3_4 * q1_3 + u0_2 * gz_c1 * K1_3 + u0_0 * gz_c3 - u0_4 * gz_c1
-                        + u0_1 * gz_c2 * K1_4;
-                    gy_[6] = gy_[6] - u0_0 * gz_c0 + u0_2 * gz_c2 - u0_4 * gz_c4 + K1_3 * q1_5 + K1_3 * q1_12;
-                    gy_[7] = gy_[7] + K3_4 * q1_1 + u0_0 * gz_c1 + u0_4 * gz_c3 + u0_3 * gz_c2 * K1_4
-                        + u0_2 * gz_c3 * K1_3, gy_[8] = q1_12 + gy_[8] - q1_5 - u0_2 * gz_c4 - u0_4 * gz_c2;
-                    gw_v[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
-                }
-                cgtp_store_stream<2>(gw_out + 1536, gw_v);
-            }
-            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form; 14 fma, 3 mul per channel */
-                cgtp_load_lane(w_v, at.w_p13, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s0[u], gz_c0 = gz_s13[u * 7];
-                    const real gz_c1 = gz_s13[u * 7 + 1], gz_c2 = gz_s13[u * 7 + 2];
-                    const real gz_c3 = gz_s13[u * 7 + 3], gz_c4 = gz_s13[u * 7 + 4];
-                    const real gz_c5 = gz_s13[u * 7 + 5], gz_c6 = gz_s13[u * 7 + 6], u0_0 = w_c0 * x_c0;
-                    const real l0_0 = y_[9] * gz_c0 + y_[10] * gz_c1 + y_[11] * gz_c2 + y_[12] * gz_c3
-                        + y_[13] * gz_c4 + y_[14] * gz_c5 + y_[15] * gz_c6;
-                    gx_s0[u] = gx_s0[u] + w_c0 * l0_0, gy_[9] = gy_[9] + u0_0 * gz_c0;
-                    gy_[10] = gy_[10] + u0_0 * gz_c1, gy_[11] = gy_[11] + u0_0 * gz_c2;
-                    gy_[12] = gy_[12] + u0_0 * gz_c3, gy_[13] = gy_[13] + u0_0 * gz_c4;
-                    gy_[14] = gy_[14] + u0_0 * gz_c5, gy_[15] = gy_[15] + u0_0 * gz_c6, gw_v[u] = x_c0 * l0_0;
-                }
-                cgtp_store_stream<2>(gw_out + 1664, gw_v);
-            }
-            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_42, K5_21, K2_7, K5_21,
-               * K5_14}; 32 fma, 18 mul, 6 add, 1 neg per channel; 4 fma, 6 mul, 2 add per item */
-                const real y_f0 = y_[13] + K15_1 * y_[15], y_f1 = K10_1 * y_[10];
-                const real y_f2 = y_[11] - K15_1 * y_[9], s0_0 = K3_5 * y_[12], y_f3 = s0_0 + y_[14];
-                const real y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12], y_f9 = K8_5 * y_[13];
-                const real y_f10 = s0_0 - y_[14], y_f11 = y_[9] + K1_15 * y_[11], y_f12 = K2_3 * y_[14];
-                const real y_f13 = y_[15] - K1_15 * y_[13];
-                cgtp_load_lane(w_v, at.w_p10, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
-                    const real x_c2 = x_s1[u * 3 + 2], gz_c0 = gz_s10[u * 5], gz_c1 = gz_s10[u * 5 + 1];
-                    const real gz_c2 = gz_s10[u * 5 + 2], gz_c3 = gz_s10[u * 5 + 3];
-                    const real gz_c4 = gz_s10[u * 5 + 4], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
-                    const real l0_0 = y_f0 * gz_c0 + y_f3 * gz_c1 - y_[11] * gz_c2 - y_[10] * gz_c3
-                        - y_f11 * gz_c4;
-                    const real l0_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f7 * gz_c2 + y_f9 * gz_c3
-                        + y_f12 * gz_c4;
-                    const real l0_2 = y_f2 * gz_c0 - y_[10] * gz_c1 - y_[13] * gz_c2 + y_f10 * gz_c3
-                        - y_f13 * gz_c4;
-                    gx_s1[u * 3] = gx_s1[u * 3] - w_c0 * l0_0;
-                    gx_s1[u * 3 + 1] = gx_s1[u * 3 + 1] + w_c0 * l0_1;
-                    gx_s1[u * 3 + 2] = gx_s1[u * 3 + 2] - w_c0 * l0_2;
-                    const real q1_0 = u0_0 * gz_c0, q1_2 = u0_2 * gz_c0, q1_3 = u0_0 * gz_c1;
-                    const real q1_10 = u0_2 * gz_c3, q1_11 = u0_0 * gz_c4, q1_13 = u0_2 * gz_c4;
-                    gy_[9] = q1_11 + gy_[9] + K15_1 * q1_2;
-                    gy_[10] = gy_[10] + u0_1 * gz_c0 * K10_1 + u0_0 * gz_c3 + u0_2 * gz_c1;
-                    gy_[11] = gy_[11] - q1_2 + u0_1 * gz_c1 * K8_5 + u0_0 * gz_c2 + K1_15 * q1_11;
-                    gy_[12] = gy_[12] - K3_5 * q1_3 + u0_1 * gz_c2 * K3_2 - K3_5 * q1_10;
-                    gy_[13] = gy_[13] - q1_0 + u0_2 * gz_c2 + u0_1 * gz_c3 * K8_5 - K1_15 * q1_13;
-                    gy_[14] = q1_10 + gy_[14] - q1_3 + u0_1 * gz_c4 * K2_3;
-                    gy_[15] = q1_13 + gy_[15] - K15_1 * q1_0;
-                    gw_v[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2;
-                }
-                cgtp_store_stream<2>(gw_out + 1280, gw_v);
-            }
-            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C = form * {K1_70, K1_7, K1_70};
-               * 36 fma, 23 mul, 4 add, 1 neg per channel; 4 fma, 8 mul, 2 add per item */
-                const real y_f0 = y_[13] + K15_1 * y_[15], s0_0 = K6_1 * y_[12], y_f1 = s0_0 + K10_1 * y_[14];
-                const real y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10], s1_0 = K15_1 * y_[9];
-                const real y_f4 = s1_0 + y_[11], y_f6 = K8_5 * y_[11], y_f7 = K9_5 * y_[12];
-                const real y_f8 = K8_5 * y_[13], y_f10 = s1_0 - y_[11], y_f11 = K12_1 * y_[13];
-                const real y_f12 = s0_0 - K10_1 * y_[14], y_f13 = y_[13] - K15_1 * y_[15];
-                cgtp_load_lane(w_v, at.w_p7, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
-                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real gz_c0 = gz_s7[u * 3], gz_c1 = gz_s7[u * 3 + 1], gz_c2 = gz_s7[u * 3 + 2];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-                    const real u0_4 = w_c0 * x_c4, l0_0 = y_f0 * gz_c0 - y_[10] * gz_c1 - y_f10 * gz_c2;
-                    const real l0_1 = y_f1 * gz_c0 - y_f6 * gz_c1 - y_f3 * gz_c2;
-                    const real l0_2 = y_f2 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2;
-                    const real l0_3 = y_f3 * gz_c0 + y_f8 * gz_c1 - y_f12 * gz_c2;
-                    const real l0_4 = y_f4 * gz_c0 + y_[14] * gz_c1 - y_f13 * gz_c2;
-                    gx_s2[u * 5] = gx_s2[u * 5] - w_c0 * l0_0;
-                    gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] - w_c0 * l0_1;
-                    gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] + w_c0 * l0_2;
-                    gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + w_c0 * l0_3;
-                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] + w_c0 * l0_4;
-                    const real q1_0 = u0_0 * gz_c0, q1_1 = u0_1 * gz_c0, q1_3 = u0_1 * gz_c2 + u0_3 * gz_c0;
-                    const real q1_4 = u0_4 * gz_c0, q1_10 = u0_0 * gz_c2, q1_12 = u0_3 * gz_c2;
-                    const real q1_13 = u0_4 * gz_c2;
-                    gy_[9] = gy_[9] + K15_1 * q1_4 + K15_1 * q1_10;
-                    gy_[10] = gy_[10] + K10_1 * q1_3 + u0_0 * gz_c1;
-                    gy_[11] = gy_[11] - q1_10 + u0_2 * gz_c0 * K12_1 + q1_4 + u0_1 * gz_c1 * K8_5;
-                    gy_[12] = gy_[12] - K6_1 * q1_1 + u0_2 * gz_c1 * K9_5 - K6_1 * q1_12;
-                    gy_[13] = gy_[13] - q1_13 - q1_0 + u0_3 * gz_c1 * K8_5 + u0_2 * gz_c2 * K12_1;
-                    gy_[14] = gy_[14] - K10_1 * q1_1 + u0_4 * gz_c1 + K10_1 * q1_12;
-                    gy_[15] = gy_[15] - K15_1 * q1_0 + K15_1 * q1_13;
-                    gw_v[u] = -x_c0 * l0_0 - x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4;
-                }
-                cgtp_store_stream<2>(gw_out + 896, gw_v);
-            }
-            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_12, K1_8, K1_5, K1_3,
-               * K1_5, K1_8, K1_12};
-               * 68 fma, 32 mul, 8 add, 1 neg per channel; 6 fma, 14 mul, 4 add per item */
-                const real y_f1 = K5_2 * y_[14], y_f2 = K5_1 * y_[9], y_f3 = K5_2 * y_[10];
-                const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15], s0_0 = K5_3 * y_[9];
-                const real y_f7 = s0_0 + y_[11], y_f8 = y_[13] + K5_12 * y_[15], s1_0 = K1_6 * y_[12];
-                const real y_f9 = s1_0 - K5_8 * y_[14], y_f10 = K3_4 * y_[11], y_f11 = K5_8 * y_[10];
-                const real s2_0 = K5_12 * y_[9], y_f12 = s2_0 + y_[11], y_f14 = K1_10 * y_[11];
-                const real y_f15 = K4_5 * y_[12], y_f16 = K1_10 * y_[13], y_f18 = s2_0 - y_[11];
-                const real y_f19 = K3_4 * y_[13], y_f20 = s1_0 + K5_8 * y_[14];
-                const real y_f21 = y_[13] - K5_12 * y_[15], y_f22 = s0_0 - y_[11];
-                const real y_f23 = y_[13] + K5_3 * y_[15], y_f24 = K5_1 * y_[15];
-                cgtp_load_lane(w_v, at.w_p16, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
-                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real gz_c0 = gz_s16[u * 7], gz_c1 = gz_s16[u * 7 + 1], gz_c2 = gz_s16[u * 7 + 2];
-                    const real gz_c3 = gz_s16[u * 7 + 3], gz_c4 = gz_s16[u * 7 + 4];
-                    const real gz_c5 = gz_s16[u * 7 + 5], gz_c6 = gz_s16[u * 7 + 6], u0_0 = w_c0 * x_c0;
-                    const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
-                    const real l0_0 = y_[13] * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_[10] * gz_c3
-                        + y_f18 * gz_c4 - y_[11] * gz_c6;
-                    const real l0_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3
-                        + y_f11 * gz_c4 + y_f22 * gz_c5 - y_f3 * gz_c6;
-                    const real l0_2 = y_f2 * gz_c0 - y_f10 * gz_c2 - y_f15 * gz_c3 - y_f19 * gz_c4
-                        + y_f24 * gz_c6;
-                    const real l0_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3
-                        + y_f20 * gz_c4 + y_f23 * gz_c5 + y_f1 * gz_c6;
-                    const real l0_4 = y_[11] * gz_c0 + y_f12 * gz_c2 + y_[14] * gz_c3 - y_f21 * gz_c4
-                        + y_f5 * gz_c5 + y_[13] * gz_c6;
-                    gx_s2[u * 5] = gx_s2[u * 5] - w_c0 * l0_0;
-                    gx_s2[u * 5 + 1] = gx_s2[u * 5 + 1] + w_c0 * l0_1;
-                    gx_s2[u * 5 + 2] = gx_s2[u * 5 + 2] - w_c0 * l0_2;
-                    gx_s2[u * 5 + 3] = gx_s2[u * 5 + 3] + w_c0 * l0_3;
-                    gx_s2[u * 5 + 4] = gx_s2[u * 5 + 4] - w_c0 * l0_4;
-                    const real q1_1 = u0_1 * gz_c0 + u0_3 * gz_c6, q1_3 = u0_1 * gz_c6 - u0_3 * gz_c0;
-                    const real q1_5 = u0_0 * gz_c1 + u0_4 * gz_c5, q1_6 = u0_1 * gz_c1, q1_7 = u0_3 * gz_c1;
-                    const real q1_8 = u0_0 * gz_c2, q1_9 = u0_1 * gz_c2, q1_11 = u0_1 * gz_c4 + u0_3 * gz_c2;
-                    const real q1_12 = u0_4 * gz_c2, q1_18 = u0_0 * gz_c4, q1_20 = u0_3 * gz_c4;
-                    const real q1_21 = u0_4 * gz_c4, q1_22 = u0_1 * gz_c5, q1_23 = u0_3 * gz_c5;
-                    gy_[9] = gy_[9] - u0_2 * gz_c0 * K5_1 + K5_3 * q1_7 - K5_12 * q1_12 - K5_12 * q1_18
-                        + K5_3 * q1_22, gy_[10] = gy_[10] - K5_2 * q1_3 + K5_8 * q1_11 - u0_0 * gz_c3;
-                    gy_[11] = gy_[11] - q1_22 + u0_0 * gz_c6 - u0_4 * gz_c0 + q1_7 + u0_2 * gz_c2 * K3_4
-                        - q1_12 + u0_1 * gz_c3 * K1_10 + q1_18;
-                    gy_[12] = gy_[12] - K8_3 * q1_5 + K1_6 * q1_9 + u0_2 * gz_c3 * K4_5 + K1_6 * q1_20;
-                    gy_[13] = q1_23 + gy_[13] - u0_0 * gz_c0 - u0_4 * gz_c6 + q1_6 + q1_8
-                        + u0_3 * gz_c3 * K1_10 + u0_2 * gz_c4 * K3_4 + q1_21;
-                    gy_[14] = gy_[14] + K5_2 * q1_1 - K5_8 * q1_9 - u0_4 * gz_c3 + K5_8 * q1_20;
-                    gy_[15] = gy_[15] - K5_3 * q1_6 + K5_12 * q1_8 - K5_12 * q1_21 + K5_3 * q1_23
-                        - u0_2 * gz_c6 * K5_1;
-                    gw_v[u] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4;
-                }
-                cgtp_store_stream<2>(gw_out + 2048, gw_v);
-            }
+            /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form */
+            uvu_0_0_0(x_s0, y_, cgtp_weights_of<2>(at.w_p0, lane), gz_, gx_s0, gy_, cgtp_streamed<2>(gw_out));
+            /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C = form */
+            uvu_1_0_1(x_s1, y_, cgtp_weights_of<2>(at.w_p4, lane), gz_ + 2, gx_s1, gy_,
+                cgtp_streamed<2>(gw_out + 512));
+            /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C = form */
+            uvu_2_0_2(x_s2, y_, cgtp_weights_of<2>(at.w_p11, lane), gz_ + 8, gx_s2, gy_,
+                cgtp_streamed<2>(gw_out + 1408));
+            /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form */
+            uvu_0_1_1(x_s0, y_ + 1, cgtp_weights_of<2>(at.w_p3, lane), gz_ + 18, gx_s0, gy_ + 1,
+                cgtp_streamed<2>(gw_out + 384));
+            /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C = form * {K1_3} */
+            uvu_1_1_0(x_s1, y_ + 1, cgtp_weights_of<2>(at.w_p1, lane), gz_ + 24, gx_s1, gy_ + 1,
+                cgtp_streamed<2>(gw_out + 128));
+            /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_2 x2, K1_6, K1_2 x2} */
+            uvu_1_1_2(x_s1, y_ + 1, cgtp_weights_of<2>(at.w_p9, lane), gz_ + 26, gx_s1, gy_ + 1,
+                cgtp_streamed<2>(gw_out + 1152));
+            /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
+            uvu_2_1_1(x_s2, y_ + 1, cgtp_weights_of<2>(at.w_p6, lane), gz_ + 36, gx_s2, gy_ + 1,
+                cgtp_streamed<2>(gw_out + 768));
+            /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C = form *
+             * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
+            uvu_2_1_3(x_s2, y_ + 1, cgtp_weights_of<2>(at.w_p15, lane), gz_ + 42, gx_s2, gy_ + 1,
+                cgtp_streamed<2>(gw_out + 1920));
+            /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form */
+            uvu_0_2_2(x_s0, y_ + 4, cgtp_weights_of<2>(at.w_p8, lane), gz_ + 56, gx_s0, gy_ + 4,
+                cgtp_streamed<2>(gw_out + 1024));
+            /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
+            uvu_1_2_1(x_s1, y_ + 4, cgtp_weights_of<2>(at.w_p5, lane), gz_ + 66, gx_s1, gy_ + 4,
+                cgtp_streamed<2>(gw_out + 640));
+            /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form *
+             * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
+            uvu_1_2_3(x_s1, y_ + 4, cgtp_weights_of<2>(at.w_p14, lane), gz_ + 72, gx_s1, gy_ + 4,
+                cgtp_streamed<2>(gw_out + 1792));
+            /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5} */
+            uvu_2_2_0(x_s2, y_ + 4, cgtp_weights_of<2>(at.w_p2, lane), gz_ + 86, gx_s2, gy_ + 4,
+                cgtp_streamed<2>(gw_out + 256));
+            /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14, K2_7} */
+            uvu_2_2_2(x_s2, y_ + 4, cgtp_weights_of<2>(at.w_p12, lane), gz_ + 88, gx_s2, gy_ + 4,
+                cgtp_streamed<2>(gw_out + 1536));
+            /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form */
+            uvu_0_3_3(x_s0, y_ + 9, cgtp_weights_of<2>(at.w_p13, lane), gz_ + 98, gx_s0, gy_ + 9,
+                cgtp_streamed<2>(gw_out + 1664));
+            /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C = form *
+             * {K1_42, K5_21, K2_7, K5_21, K5_14} */
+            uvu_1_3_2(x_s1, y_ + 9, cgtp_weights_of<2>(at.w_p10, lane), gz_ + 112, gx_s1, gy_ + 9,
+                cgtp_streamed<2>(gw_out + 1280));
+            /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C = form * {K1_70, K1_7, K1_70} */
+            uvu_2_3_1(x_s2, y_ + 9, cgtp_weights_of<2>(at.w_p7, lane), gz_ + 122, gx_s2, gy_ + 9,
+                cgtp_streamed<2>(gw_out + 896));
+            /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form *
+             * {K1_12, K1_8, K1_5, K1_3, K1_5, K1_8, K1_12} */
+            uvu_2_3_3(x_s2, y_ + 9, cgtp_weights_of<2>(at.w_p16, lane), gz_ + 128, gx_s2, gy_ + 9,
+                cgtp_streamed<2>(gw_out + 2048));
             cgtp_reduce_lanes<16, CGTP_STORE>(sums.gy_[done % 16][channel_block], gy_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);

@@ -35,8 +35,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 2, "made for other headers of the runtime");
-static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
+static_assert(CGTP_DEVICE_ABI == 3 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -56,26 +55,26 @@ struct launch {
 namespace code
 {
 
-constexpr real K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */, K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */;
+constexpr real K4_1 = 0x1p+1f /* 2 */, K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */;
+constexpr real K4_3 = 0x1.279a74p+0f /* sqrt(4/3) */, K12_1 = 0x1.bb67aep+1f /* sqrt(12) */;
+constexpr real K16_1 = 0x1p+2f /* 4 */, K3_1 = 0x1.bb67aep+0f /* sqrt(3) */;
+constexpr real K15_1 = 0x1.efbdecp+1f /* sqrt(15) */, K10_1 = 0x1.94c584p+1f /* sqrt(10) */;
+constexpr real K3_5 = 0x1.8c97fp-1f /* sqrt(3/5) */, K8_5 = 0x1.43d136p+0f /* sqrt(8/5) */;
+constexpr real K3_2 = 0x1.3988e2p+0f /* sqrt(3/2) */, K1_15 = 0x1.08654ap-2f /* sqrt(1/15) */;
+constexpr real K2_3 = 0x1.a20bd8p-1f /* sqrt(2/3) */, K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */;
 constexpr real K1_6 = 0x1.a20bd8p-2f /* sqrt(1/6) */, K3_10 = 0x1.186f18p-1f /* sqrt(3/10) */;
 constexpr real K1_30 = 0x1.75e974p-3f /* sqrt(1/30) */, K1_5 = 0x1.c9f25cp-2f /* sqrt(1/5) */;
 constexpr real K1_42 = 0x1.3c0366p-3f /* sqrt(1/42) */, K5_21 = 0x1.f3a92cp-2f /* sqrt(5/21) */;
 constexpr real K2_7 = 0x1.11aceep-1f /* sqrt(2/7) */, K5_14 = 0x1.31fa8p-1f /* sqrt(5/14) */;
-constexpr real K4_1 = 0x1p+1f /* 2 */, K4_3 = 0x1.279a74p+0f /* sqrt(4/3) */;
-constexpr real K12_1 = 0x1.bb67aep+1f /* sqrt(12) */, K16_1 = 0x1p+2f /* 4 */;
-constexpr real K3_1 = 0x1.bb67aep+0f /* sqrt(3) */, K15_1 = 0x1.efbdecp+1f /* sqrt(15) */;
-constexpr real K10_1 = 0x1.94c584p+1f /* sqrt(10) */, K3_5 = 0x1.8c97fp-1f /* sqrt(3/5) */;
-constexpr real K8_5 = 0x1.43d136p+0f /* sqrt(8/5) */, K3_2 = 0x1.3988e2p+0f /* sqrt(3/2) */;
-constexpr real K1_15 = 0x1.08654ap-2f /* sqrt(1/15) */, K2_3 = 0x1.a20bd8p-1f /* sqrt(2/3) */;
+constexpr real K3_4 = 0x1.bb67aep-1f /* sqrt(3/4) */, K1_4 = 0x1p-1f /* 1/2 */;
+constexpr real K6_1 = 0x1.3988e2p+1f /* sqrt(6) */, K9_5 = 0x1.5775c6p+0f /* sqrt(9/5) */;
+constexpr real K5_2 = 0x1.94c584p+0f /* sqrt(5/2) */, K5_1 = 0x1.1e377ap+1f /* sqrt(5) */;
+constexpr real K8_3 = 0x1.a20bd8p+0f /* sqrt(8/3) */, K5_3 = 0x1.4a7e9cp+0f /* sqrt(5/3) */;
+constexpr real K5_12 = 0x1.4a7e9cp-1f /* sqrt(5/12) */, K5_8 = 0x1.94c584p-1f /* sqrt(5/8) */;
+constexpr real K1_10 = 0x1.43d136p-2f /* sqrt(1/10) */, K4_5 = 0x1.c9f25cp-1f /* sqrt(4/5) */;
 constexpr real K3_14 = 0x1.da0518p-2f /* sqrt(3/14) */, K1_70 = 0x1.e990cep-4f /* sqrt(1/70) */;
 constexpr real K1_7 = 0x1.83091ep-2f /* sqrt(1/7) */, K1_12 = 0x1.279a74p-2f /* sqrt(1/12) */;
-constexpr real K1_8 = 0x1.6a09e6p-2f /* sqrt(1/8) */, K3_4 = 0x1.bb67aep-1f /* sqrt(3/4) */;
-constexpr real K1_4 = 0x1p-1f /* 1/2 */, K6_1 = 0x1.3988e2p+1f /* sqrt(6) */;
-constexpr real K9_5 = 0x1.5775c6p+0f /* sqrt(9/5) */, K5_2 = 0x1.94c584p+0f /* sqrt(5/2) */;
-constexpr real K5_1 = 0x1.1e377ap+1f /* sqrt(5) */, K8_3 = 0x1.a20bd8p+0f /* sqrt(8/3) */;
-constexpr real K5_3 = 0x1.4a7e9cp+0f /* sqrt(5/3) */, K5_12 = 0x1.4a7e9cp-1f /* sqrt(5/12) */;
-constexpr real K5_8 = 0x1.94c584p-1f /* sqrt(5/8) */, K1_10 = 0x1.43d136p-2f /* sqrt(1/10) */;
-constexpr real K4_5 = 0x1.c9f25cp-1f /* sqrt(4/5) */;
+constexpr real K1_8 = 0x1.6a09e6p-2f /* sqrt(1/8) */;
 
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
@@ -141,12 +140,6 @@ struct alignas(16) warp_1 {
 static_assert(sizeof(warp_1) == 21248 && offsetof(warp_1, staging) == 12800
     && offsetof(warp_1, tile) == 20992, "as planned");
 
-/* Sums of a warp group's warps: [item in turn][channel block][component]. */
-struct alignas(16) reduce_1 {
-    real d_y_[16][4][16];
-};
-static_assert(sizeof(reduce_1) == 4096, "as planned");
-
 /* A warp's memory, whichever path set it has. */
 union alignas(16) double_backward_convolution_warp {
     warp_0 set0;
@@ -154,17 +147,10 @@ union alignas(16) double_backward_convolution_warp {
 };
 static_assert(sizeof(double_backward_convolution_warp) == 23296, "as planned");
 
-/* The warp groups' sums, whichever path set the block has. */
-union alignas(16) double_backward_convolution_reduce {
-    reduce_0 set0[1];
-    reduce_1 set1[1];
-};
-static_assert(sizeof(double_backward_convolution_reduce) == 4096, "as planned");
-
 /* The shared memory of a block. */
 struct alignas(16) double_backward_convolution_block {
     double_backward_convolution_warp warp[4];
-    double_backward_convolution_reduce reduce;
+    reduce_0 reduce[1];
     int broadcast[4];
 };
 static_assert(sizeof(double_backward_convolution_block) == 97296
@@ -174,13 +160,236 @@ static_assert(sizeof(double_backward_convolution_block) == 97296
 /* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */
 enum { PARTIAL_double_backward_convolution = 1280 };
 
+/* uvu_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
+ * item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */
+
+/* (l1, l2, l3) = (0, 0, 0): 8 fma, 6 mul per channel. */
+CGTP_DEVICE void uvu_0_0_0(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real s0_0 = y_[0] * cw_, s1_0 = by_[0] * w_;
+    d_gz_[0] = d_gz_[0] + y_[0] * w_ * ax_[0] + s0_0 * x_[0] + s1_0 * x_[0];
+    d_x_[0] = d_x_[0] + s1_0 * gz_[0] + s0_0 * gz_[0];
+    const real s2_0 = gz_[0] * ax_[0], s3_0 = gz_[0] * x_[0];
+    d_y_[0] = d_y_[0] + s2_0 * w_ + s3_0 * cw_, d_w_[0] = s3_0 * by_[0] + s2_0 * y_[0];
+}
+
+/* (l1, l2, l3) = (1, 0, 1): 18 fma, 6 mul per channel. */
+CGTP_DEVICE void uvu_1_0_1(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real s0_0 = y_[0] * cw_ + by_[0] * w_, s1_0 = y_[0] * w_;
+    d_gz_[0] = d_gz_[0] + s1_0 * ax_[0] + s0_0 * x_[0], d_gz_[1] = d_gz_[1] + s1_0 * ax_[1] + s0_0 * x_[1];
+    d_gz_[2] = d_gz_[2] + s1_0 * ax_[2] + s0_0 * x_[2];
+    const real s2_0 = w_ * by_[0] + cw_ * y_[0];
+    d_x_[0] = d_x_[0] + s2_0 * gz_[0], d_x_[1] = d_x_[1] + s2_0 * gz_[1], d_x_[2] = d_x_[2] + s2_0 * gz_[2];
+    const real s3_0 = ax_[0] * gz_[0] + ax_[1] * gz_[1] + ax_[2] * gz_[2];
+    const real s4_0 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2];
+    d_y_[0] = d_y_[0] + w_ * s3_0 + cw_ * s4_0, d_w_[0] = by_[0] * s4_0 + y_[0] * s3_0;
+}
+
+/* (l1, l2, l3) = (0, 1, 1): 17 fma, 5 mul per channel. */
+CGTP_DEVICE void uvu_0_1_1(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real u2_0 = w_ * x_[0], l0_0 = by_[0] * gz_[0] + by_[1] * gz_[1] + by_[2] * gz_[2];
+    const real l1_0 = y_[0] * gz_[0] + y_[1] * gz_[1] + y_[2] * gz_[2], v0_0 = w_ * ax_[0] + cw_ * x_[0];
+    d_gz_[0] = d_gz_[0] + v0_0 * y_[0] + u2_0 * by_[0], d_gz_[1] = d_gz_[1] + v0_0 * y_[1] + u2_0 * by_[1];
+    d_gz_[2] = d_gz_[2] + v0_0 * y_[2] + u2_0 * by_[2], d_x_[0] = d_x_[0] + w_ * l0_0 + cw_ * l1_0;
+    d_y_[0] = d_y_[0] + v0_0 * gz_[0], d_y_[1] = d_y_[1] + v0_0 * gz_[1], d_y_[2] = d_y_[2] + v0_0 * gz_[2];
+    d_w_[0] = x_[0] * l0_0 + ax_[0] * l1_0;
+}
+
+/* (l1, l2, l3) = (1, 1, 0): 22 fma, 6 mul per channel. */
+CGTP_DEVICE void uvu_1_1_0(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real s0_0 = y_[0] * ax_[0] + y_[1] * ax_[1] + y_[2] * ax_[2];
+    const real s1_0 = y_[0] * x_[0] + y_[1] * x_[1] + y_[2] * x_[2];
+    const real s2_0 = by_[0] * x_[0] + by_[1] * x_[1] + by_[2] * x_[2];
+    d_gz_[0] = d_gz_[0] + w_ * s0_0 + cw_ * s1_0 + w_ * s2_0;
+    const real s3_0 = w_ * gz_[0], s4_0 = cw_ * gz_[0];
+    d_x_[0] = d_x_[0] + s3_0 * by_[0] + s4_0 * y_[0], d_x_[1] = d_x_[1] + s3_0 * by_[1] + s4_0 * y_[1];
+    d_x_[2] = d_x_[2] + s3_0 * by_[2] + s4_0 * y_[2], d_y_[0] = d_y_[0] + s3_0 * ax_[0] + s4_0 * x_[0];
+    d_y_[1] = d_y_[1] + s3_0 * ax_[1] + s4_0 * x_[1], d_y_[2] = d_y_[2] + s3_0 * ax_[2] + s4_0 * x_[2];
+    d_w_[0] = gz_[0] * s2_0 + gz_[0] * s0_0;
+}
+
+/* (l1, l2, l3) = (1, 1, 2): 63 fma, 14 mul per channel; 2 mul per item. */
+CGTP_DEVICE void uvu_1_1_2(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real y_f3 = K4_1 * y_[1], by_f3 = K4_1 * by_[1];
+    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2];
+    const real l0_0 = by_[2] * gz_[0] + by_[1] * gz_[1] - by_[0] * gz_[2] - by_[0] * gz_[4];
+    const real l0_1 = by_[0] * gz_[1] + by_f3 * gz_[2] + by_[2] * gz_[3];
+    const real l0_2 = by_[0] * gz_[0] - by_[2] * gz_[2] + by_[1] * gz_[3] + by_[2] * gz_[4];
+    const real l1_0 = y_[2] * gz_[0] + y_[1] * gz_[1] - y_[0] * gz_[2] - y_[0] * gz_[4];
+    const real l1_1 = y_[0] * gz_[1] + y_f3 * gz_[2] + y_[2] * gz_[3];
+    const real l1_2 = y_[0] * gz_[0] - y_[2] * gz_[2] + y_[1] * gz_[3] + y_[2] * gz_[4];
+    const real v0_0 = w_ * ax_[0] + cw_ * x_[0], v0_1 = w_ * ax_[1] + cw_ * x_[1];
+    const real v0_2 = w_ * ax_[2] + cw_ * x_[2];
+    d_gz_[0] = d_gz_[0] + y_[2] * v0_0 + y_[0] * v0_2 + by_[2] * u2_0 + by_[0] * u2_2;
+    d_gz_[1] = d_gz_[1] + y_[1] * v0_0 + y_[0] * v0_1 + by_[1] * u2_0 + by_[0] * u2_1;
+    d_gz_[2] = d_gz_[2] - y_[0] * v0_0 + y_f3 * v0_1 - y_[2] * v0_2 - by_[0] * u2_0 + by_f3 * u2_1
+        - by_[2] * u2_2, d_gz_[3] = d_gz_[3] + y_[2] * v0_1 + y_[1] * v0_2 + by_[2] * u2_1 + by_[1] * u2_2;
+    d_gz_[4] = d_gz_[4] - y_[0] * v0_0 + y_[2] * v0_2 - by_[0] * u2_0 + by_[2] * u2_2;
+    d_x_[0] = d_x_[0] + w_ * l0_0 + cw_ * l1_0, d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1;
+    d_x_[2] = d_x_[2] + w_ * l0_2 + cw_ * l1_2;
+    d_y_[0] = d_y_[0] - v0_0 * gz_[2] - v0_0 * gz_[4] + v0_1 * gz_[1] + v0_2 * gz_[0];
+    d_y_[1] = d_y_[1] + v0_0 * gz_[1] + v0_2 * gz_[3] + v0_1 * gz_[2] * K4_1;
+    d_y_[2] = d_y_[2] + v0_0 * gz_[0] + v0_1 * gz_[3] - v0_2 * gz_[2] + v0_2 * gz_[4];
+    d_w_[0] = x_[0] * l0_0 + x_[1] * l0_1 + x_[2] * l0_2 + ax_[0] * l1_0 + ax_[1] * l1_1 + ax_[2] * l1_2;
+}
+
+/* (l1, l2, l3) = (0, 2, 2): 27 fma, 5 mul per channel. */
+CGTP_DEVICE void uvu_0_2_2(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real u2_0 = w_ * x_[0];
+    const real l0_0 = by_[0] * gz_[0] + by_[1] * gz_[1] + by_[2] * gz_[2] + by_[3] * gz_[3] + by_[4] * gz_[4];
+    const real l1_0 = y_[0] * gz_[0] + y_[1] * gz_[1] + y_[2] * gz_[2] + y_[3] * gz_[3] + y_[4] * gz_[4];
+    const real v0_0 = w_ * ax_[0] + cw_ * x_[0];
+    d_gz_[0] = d_gz_[0] + v0_0 * y_[0] + u2_0 * by_[0], d_gz_[1] = d_gz_[1] + v0_0 * y_[1] + u2_0 * by_[1];
+    d_gz_[2] = d_gz_[2] + v0_0 * y_[2] + u2_0 * by_[2], d_gz_[3] = d_gz_[3] + v0_0 * y_[3] + u2_0 * by_[3];
+    d_gz_[4] = d_gz_[4] + v0_0 * y_[4] + u2_0 * by_[4], d_x_[0] = d_x_[0] + w_ * l0_0 + cw_ * l1_0;
+    d_y_[0] = d_y_[0] + v0_0 * gz_[0], d_y_[1] = d_y_[1] + v0_0 * gz_[1], d_y_[2] = d_y_[2] + v0_0 * gz_[2];
+    d_y_[3] = d_y_[3] + v0_0 * gz_[3], d_y_[4] = d_y_[4] + v0_0 * gz_[4];
+    d_w_[0] = x_[0] * l0_0 + ax_[0] * l1_0;
+}
+
+/* (l1, l2, l3) = (1, 2, 1): 53 fma, 16 mul, 2 add, 1 neg per channel; 4 mul, 4 add per item. */
+CGTP_DEVICE void uvu_1_2_1(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real s0_0 = K1_3 * y_[2], y_f0 = s0_0 + y_[4], y_f3 = K4_3 * y_[2], y_f5 = s0_0 - y_[4];
+    const real s1_0 = K1_3 * by_[2], by_f0 = s1_0 + by_[4], by_f3 = K4_3 * by_[2], by_f5 = s1_0 - by_[4];
+    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2];
+    const real l0_0 = by_f0 * gz_[0] - by_[1] * gz_[1] - by_[0] * gz_[2];
+    const real l0_1 = by_[1] * gz_[0] + by_f3 * gz_[1] + by_[3] * gz_[2];
+    const real l0_2 = by_[0] * gz_[0] + by_[3] * gz_[1] - by_f5 * gz_[2];
+    const real l1_0 = y_f0 * gz_[0] - y_[1] * gz_[1] - y_[0] * gz_[2];
+    const real l1_1 = y_[1] * gz_[0] + y_f3 * gz_[1] + y_[3] * gz_[2];
+    const real l1_2 = y_[0] * gz_[0] + y_[3] * gz_[1] - y_f5 * gz_[2], v0_0 = w_ * ax_[0] + cw_ * x_[0];
+    const real v0_1 = w_ * ax_[1] + cw_ * x_[1], v0_2 = w_ * ax_[2] + cw_ * x_[2];
+    d_gz_[0] = d_gz_[0] - y_f0 * v0_0 + y_[1] * v0_1 + y_[0] * v0_2 - by_f0 * u2_0 + by_[1] * u2_1
+        + by_[0] * u2_2;
+    d_gz_[1] = d_gz_[1] + y_[1] * v0_0 + y_f3 * v0_1 + y_[3] * v0_2 + by_[1] * u2_0 + by_f3 * u2_1
+        + by_[3] * u2_2;
+    d_gz_[2] = d_gz_[2] + y_[0] * v0_0 + y_[3] * v0_1 - y_f5 * v0_2 + by_[0] * u2_0 + by_[3] * u2_1
+        - by_f5 * u2_2, d_x_[0] = d_x_[0] - w_ * l0_0 - cw_ * l1_0;
+    d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1, d_x_[2] = d_x_[2] + w_ * l0_2 + cw_ * l1_2;
+    const real q2_0 = v0_0 * gz_[0], q2_5 = v0_2 * gz_[2];
+    d_y_[0] = d_y_[0] + v0_0 * gz_[2] + v0_2 * gz_[0], d_y_[1] = d_y_[1] + v0_0 * gz_[1] + v0_1 * gz_[0];
+    d_y_[2] = d_y_[2] - K1_3 * q2_0 + v0_1 * gz_[1] * K4_3 - K1_3 * q2_5;
+    d_y_[3] = d_y_[3] + v0_1 * gz_[2] + v0_2 * gz_[1], d_y_[4] = q2_5 + d_y_[4] - q2_0;
+    d_w_[0] = -x_[0] * l0_0 + x_[1] * l0_1 + x_[2] * l0_2 - ax_[0] * l1_0 + ax_[1] * l1_1 + ax_[2] * l1_2;
+}
+
+/* (l1, l2, l3) = (1, 2, 3): 103 fma, 18 mul, 2 add per channel; 8 mul, 4 add per item. */
+CGTP_DEVICE void uvu_1_2_3(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real s0_0 = K12_1 * y_[2], y_f4 = s0_0 + y_[4], y_f5 = K16_1 * y_[1], y_f6 = K3_1 * y_[2];
+    const real y_f7 = K16_1 * y_[3], y_f8 = s0_0 - y_[4], s1_0 = K12_1 * by_[2], by_f4 = s1_0 + by_[4];
+    const real by_f5 = K16_1 * by_[1], by_f6 = K3_1 * by_[2], by_f7 = K16_1 * by_[3], by_f8 = s1_0 - by_[4];
+    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2];
+    const real l0_0 = by_[4] * gz_[0] + by_[3] * gz_[1] + by_f4 * gz_[2] - by_[1] * gz_[3] - by_[0] * gz_[4]
+        - by_[1] * gz_[5] - by_[0] * gz_[6];
+    const real l0_1 = by_[0] * gz_[1] + by_f5 * gz_[2] + by_f6 * gz_[3] + by_f7 * gz_[4] + by_[4] * gz_[5];
+    const real l0_2 = by_[0] * gz_[0] + by_[1] * gz_[1] - by_[0] * gz_[2] - by_[3] * gz_[3] + by_f8 * gz_[4]
+        + by_[3] * gz_[5] + by_[4] * gz_[6];
+    const real l1_0 = y_[4] * gz_[0] + y_[3] * gz_[1] + y_f4 * gz_[2] - y_[1] * gz_[3] - y_[0] * gz_[4]
+        - y_[1] * gz_[5] - y_[0] * gz_[6];
+    const real l1_1 = y_[0] * gz_[1] + y_f5 * gz_[2] + y_f6 * gz_[3] + y_f7 * gz_[4] + y_[4] * gz_[5];
+    const real l1_2 = y_[0] * gz_[0] + y_[1] * gz_[1] - y_[0] * gz_[2] - y_[3] * gz_[3] + y_f8 * gz_[4]
+        + y_[3] * gz_[5] + y_[4] * gz_[6], v0_0 = w_ * ax_[0] + cw_ * x_[0], v0_1 = w_ * ax_[1] + cw_ * x_[1];
+    const real v0_2 = w_ * ax_[2] + cw_ * x_[2];
+    d_gz_[0] = d_gz_[0] + y_[4] * v0_0 + y_[0] * v0_2 + by_[4] * u2_0 + by_[0] * u2_2;
+    d_gz_[1] = d_gz_[1] + y_[3] * v0_0 + y_[0] * v0_1 + y_[1] * v0_2 + by_[3] * u2_0 + by_[0] * u2_1
+        + by_[1] * u2_2;
+    d_gz_[2] = d_gz_[2] + y_f4 * v0_0 + y_f5 * v0_1 - y_[0] * v0_2 + by_f4 * u2_0 + by_f5 * u2_1
+        - by_[0] * u2_2;
+    d_gz_[3] = d_gz_[3] - y_[1] * v0_0 + y_f6 * v0_1 - y_[3] * v0_2 - by_[1] * u2_0 + by_f6 * u2_1
+        - by_[3] * u2_2;
+    d_gz_[4] = d_gz_[4] - y_[0] * v0_0 + y_f7 * v0_1 + y_f8 * v0_2 - by_[0] * u2_0 + by_f7 * u2_1
+        + by_f8 * u2_2;
+    d_gz_[5] = d_gz_[5] - y_[1] * v0_0 + y_[4] * v0_1 + y_[3] * v0_2 - by_[1] * u2_0 + by_[4] * u2_1
+        + by_[3] * u2_2, d_gz_[6] = d_gz_[6] - y_[0] * v0_0 + y_[4] * v0_2 - by_[0] * u2_0 + by_[4] * u2_2;
+    d_x_[0] = d_x_[0] + w_ * l0_0 + cw_ * l1_0, d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1;
+    d_x_[2] = d_x_[2] + w_ * l0_2 + cw_ * l1_2;
+    const real q2_4 = v0_0 * gz_[2], q2_8 = v0_2 * gz_[4];
+    d_y_[0] = d_y_[0] - v0_0 * gz_[4] - v0_0 * gz_[6] + v0_1 * gz_[1] + v0_2 * gz_[0] - v0_2 * gz_[2];
+    d_y_[1] = d_y_[1] - v0_0 * gz_[3] - v0_0 * gz_[5] + v0_2 * gz_[1] + v0_1 * gz_[2] * K16_1;
+    d_y_[2] = d_y_[2] + K12_1 * q2_4 + v0_1 * gz_[3] * K3_1 + K12_1 * q2_8;
+    d_y_[3] = d_y_[3] + v0_0 * gz_[1] - v0_2 * gz_[3] + v0_2 * gz_[5] + v0_1 * gz_[4] * K16_1;
+    d_y_[4] = d_y_[4] - q2_8 + v0_0 * gz_[0] + v0_1 * gz_[5] + v0_2 * gz_[6] + q2_4;
+    d_w_[0] = x_[0] * l0_0 + x_[1] * l0_1 + x_[2] * l0_2 + ax_[0] * l1_0 + ax_[1] * l1_1 + ax_[2] * l1_2;
+}
+
+/* (l1, l2, l3) = (0, 3, 3): 37 fma, 5 mul per channel. */
+CGTP_DEVICE void uvu_0_3_3(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real u2_0 = w_ * x_[0];
+    const real l0_0 = by_[0] * gz_[0] + by_[1] * gz_[1] + by_[2] * gz_[2] + by_[3] * gz_[3] + by_[4] * gz_[4]
+        + by_[5] * gz_[5] + by_[6] * gz_[6];
+    const real l1_0 = y_[0] * gz_[0] + y_[1] * gz_[1] + y_[2] * gz_[2] + y_[3] * gz_[3] + y_[4] * gz_[4]
+        + y_[5] * gz_[5] + y_[6] * gz_[6], v0_0 = w_ * ax_[0] + cw_ * x_[0];
+    d_gz_[0] = d_gz_[0] + v0_0 * y_[0] + u2_0 * by_[0], d_gz_[1] = d_gz_[1] + v0_0 * y_[1] + u2_0 * by_[1];
+    d_gz_[2] = d_gz_[2] + v0_0 * y_[2] + u2_0 * by_[2], d_gz_[3] = d_gz_[3] + v0_0 * y_[3] + u2_0 * by_[3];
+    d_gz_[4] = d_gz_[4] + v0_0 * y_[4] + u2_0 * by_[4], d_gz_[5] = d_gz_[5] + v0_0 * y_[5] + u2_0 * by_[5];
+    d_gz_[6] = d_gz_[6] + v0_0 * y_[6] + u2_0 * by_[6], d_x_[0] = d_x_[0] + w_ * l0_0 + cw_ * l1_0;
+    d_y_[0] = d_y_[0] + v0_0 * gz_[0], d_y_[1] = d_y_[1] + v0_0 * gz_[1], d_y_[2] = d_y_[2] + v0_0 * gz_[2];
+    d_y_[3] = d_y_[3] + v0_0 * gz_[3], d_y_[4] = d_y_[4] + v0_0 * gz_[4], d_y_[5] = d_y_[5] + v0_0 * gz_[5];
+    d_y_[6] = d_y_[6] + v0_0 * gz_[6], d_w_[0] = x_[0] * l0_0 + ax_[0] * l1_0;
+}
+
+/* (l1, l2, l3) = (1, 3, 2): 83 fma, 24 mul, 6 add, 1 neg per channel; 8 fma, 12 mul, 4 add per item. */
+CGTP_DEVICE void uvu_1_3_2(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real y_f0 = y_[4] + K15_1 * y_[6], y_f1 = K10_1 * y_[1], y_f2 = y_[2] - K15_1 * y_[0];
+    const real s0_0 = K3_5 * y_[3], y_f3 = s0_0 + y_[5], y_f4 = K8_5 * y_[2], y_f7 = K3_2 * y_[3];
+    const real y_f9 = K8_5 * y_[4], y_f10 = s0_0 - y_[5], y_f11 = y_[0] + K1_15 * y_[2], y_f12 = K2_3 * y_[5];
+    const real y_f13 = y_[6] - K1_15 * y_[4], by_f0 = by_[4] + K15_1 * by_[6], by_f1 = K10_1 * by_[1];
+    const real by_f2 = by_[2] - K15_1 * by_[0], s1_0 = K3_5 * by_[3], by_f3 = s1_0 + by_[5];
+    const real by_f4 = K8_5 * by_[2], by_f7 = K3_2 * by_[3], by_f9 = K8_5 * by_[4], by_f10 = s1_0 - by_[5];
+    const real by_f11 = by_[0] + K1_15 * by_[2], by_f12 = K2_3 * by_[5], by_f13 = by_[6] - K1_15 * by_[4];
+    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2];
+    const real l0_0 = by_f0 * gz_[0] + by_f3 * gz_[1] - by_[2] * gz_[2] - by_[1] * gz_[3] - by_f11 * gz_[4];
+    const real l0_1 = by_f1 * gz_[0] + by_f4 * gz_[1] + by_f7 * gz_[2] + by_f9 * gz_[3] + by_f12 * gz_[4];
+    const real l0_2 = by_f2 * gz_[0] - by_[1] * gz_[1] - by_[4] * gz_[2] + by_f10 * gz_[3] - by_f13 * gz_[4];
+    const real l1_0 = y_f0 * gz_[0] + y_f3 * gz_[1] - y_[2] * gz_[2] - y_[1] * gz_[3] - y_f11 * gz_[4];
+    const real l1_1 = y_f1 * gz_[0] + y_f4 * gz_[1] + y_f7 * gz_[2] + y_f9 * gz_[3] + y_f12 * gz_[4];
+    const real l1_2 = y_f2 * gz_[0] - y_[1] * gz_[1] - y_[4] * gz_[2] + y_f10 * gz_[3] - y_f13 * gz_[4];
+    const real v0_0 = w_ * ax_[0] + cw_ * x_[0], v0_1 = w_ * ax_[1] + cw_ * x_[1];
+    const real v0_2 = w_ * ax_[2] + cw_ * x_[2];
+    d_gz_[0] = d_gz_[0] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - by_f0 * u2_0 + by_f1 * u2_1
+        - by_f2 * u2_2;
+    d_gz_[1] = d_gz_[1] - y_f3 * v0_0 + y_f4 * v0_1 + y_[1] * v0_2 - by_f3 * u2_0 + by_f4 * u2_1
+        + by_[1] * u2_2;
+    d_gz_[2] = d_gz_[2] + y_[2] * v0_0 + y_f7 * v0_1 + y_[4] * v0_2 + by_[2] * u2_0 + by_f7 * u2_1
+        + by_[4] * u2_2;
+    d_gz_[3] = d_gz_[3] + y_[1] * v0_0 + y_f9 * v0_1 - y_f10 * v0_2 + by_[1] * u2_0 + by_f9 * u2_1
+        - by_f10 * u2_2;
+    d_gz_[4] = d_gz_[4] + y_f11 * v0_0 + y_f12 * v0_1 + y_f13 * v0_2 + by_f11 * u2_0 + by_f12 * u2_1
+        + by_f13 * u2_2, d_x_[0] = d_x_[0] - w_ * l0_0 - cw_ * l1_0;
+    d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1, d_x_[2] = d_x_[2] - w_ * l0_2 - cw_ * l1_2;
+    const real q2_0 = v0_0 * gz_[0], q2_2 = v0_2 * gz_[0], q2_3 = v0_0 * gz_[1], q2_10 = v0_2 * gz_[3];
+    const real q2_11 = v0_0 * gz_[4], q2_13 = v0_2 * gz_[4];
+    d_y_[0] = q2_11 + d_y_[0] + K15_1 * q2_2;
+    d_y_[1] = d_y_[1] + v0_1 * gz_[0] * K10_1 + v0_0 * gz_[3] + v0_2 * gz_[1];
+    d_y_[2] = d_y_[2] - q2_2 + v0_1 * gz_[1] * K8_5 + v0_0 * gz_[2] + K1_15 * q2_11;
+    d_y_[3] = d_y_[3] - K3_5 * q2_3 + v0_1 * gz_[2] * K3_2 - K3_5 * q2_10;
+    d_y_[4] = d_y_[4] - q2_0 + v0_2 * gz_[2] + v0_1 * gz_[3] * K8_5 - K1_15 * q2_13;
+    d_y_[5] = q2_10 + d_y_[5] - q2_3 + v0_1 * gz_[4] * K2_3, d_y_[6] = q2_13 + d_y_[6] - K15_1 * q2_0;
+    d_w_[0] = -x_[0] * l0_0 + x_[1] * l0_1 - x_[2] * l0_2 - ax_[0] * l1_0 + ax_[1] * l1_1 - ax_[2] * l1_2;
+}
+
 /* Path set 0: 10 paths, 1 channel per lane, 4 channel blocks; where its parts are in rows. */
-struct set_0 {
-    static constexpr int channels = 1, blocks = 4;
-};
-struct set_0_x : set_0 {
-    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}};
-};
+struct set_0 { static constexpr int channels = 1, blocks = 4; };
+struct set_0_x : set_0 { static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}}; };
 struct set_0_w : set_0 {
     static constexpr int64_t offset[] = {0, 128, 384, 512, 640, 1024, 1152, 1280, 1664, 1792};
 };
@@ -238,17 +447,10 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             tiles.advance(graph, node, first);
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
         real d_gz_[40] = {0};
-        real *const d_gz_s0 = d_gz_, *const d_gz_s4 = d_gz_ + 1, *const d_gz_s3 = d_gz_ + 4,
-            *const d_gz_s1 = d_gz_ + 7, *const d_gz_s9 = d_gz_ + 8, *const d_gz_s8 = d_gz_ + 13,
-            *const d_gz_s5 = d_gz_ + 18, *const d_gz_s14 = d_gz_ + 21, *const d_gz_s13 = d_gz_ + 28,
-            *const d_gz_s10 = d_gz_ + 35;
         real gz_[40];
         cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088), channel_block,
             lane);
         cgtp_scale_segments<set_0_z>(gz_);
-        real *const gz_s0 = gz_, *const gz_s4 = gz_ + 1, *const gz_s3 = gz_ + 4, *const gz_s1 = gz_ + 7,
-            *const gz_s9 = gz_ + 8, *const gz_s8 = gz_ + 13, *const gz_s5 = gz_ + 18,
-            *const gz_s14 = gz_ + 21, *const gz_s13 = gz_ + 28, *const gz_s10 = gz_ + 35;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
@@ -260,268 +462,38 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             cgtp_load_lanes(lane, ax_s0, at.ax_s0, ax_s1, at.ax_s1);
             cgtp_load_row<16>(by_, at.by_);
             real d_x_s0[1] = {0}, d_x_s1[3] = {0}, d_y_[cgtp_sums_length(16)] = {0};
-            real d_w_v[1]; /* of the path at hand */
-            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form; 8 fma, 6 mul per channel */
-                const real w_c0 = at.w_p0[lane], cw_c0 = at.cw_p0[lane], x_c0 = x_s0[0], gz_c0 = gz_s0[0];
-                const real ax_c0 = ax_s0[0], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
-                d_gz_s0[0] = d_gz_s0[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
-                d_x_s0[0] = d_x_s0[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
-                const real s2_0 = gz_c0 * ax_c0, s3_0 = gz_c0 * x_c0;
-                d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0, d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
-                cgtp_store_stream<1>(d_w_out, d_w_v);
-            }
-            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C = form; 18 fma, 6 mul per channel */
-                const real w_c0 = at.w_p4[lane], cw_c0 = at.cw_p4[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
-                const real x_c2 = x_s1[2], gz_c0 = gz_s4[0], gz_c1 = gz_s4[1], gz_c2 = gz_s4[2];
-                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2];
-                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0, s1_0 = y_[0] * w_c0;
-                d_gz_s4[0] = d_gz_s4[0] + s1_0 * ax_c0 + s0_0 * x_c0;
-                d_gz_s4[1] = d_gz_s4[1] + s1_0 * ax_c1 + s0_0 * x_c1;
-                d_gz_s4[2] = d_gz_s4[2] + s1_0 * ax_c2 + s0_0 * x_c2;
-                const real s2_0 = w_c0 * by_[0] + cw_c0 * y_[0];
-                d_x_s1[0] = d_x_s1[0] + s2_0 * gz_c0, d_x_s1[1] = d_x_s1[1] + s2_0 * gz_c1;
-                d_x_s1[2] = d_x_s1[2] + s2_0 * gz_c2;
-                const real s3_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
-                const real s4_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0, d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
-                cgtp_store_stream<1>(d_w_out + 512, d_w_v);
-            }
-            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form; 17 fma, 5 mul per channel */
-                const real w_c0 = at.w_p3[lane], cw_c0 = at.cw_p3[lane], x_c0 = x_s0[0], gz_c0 = gz_s3[0];
-                const real gz_c1 = gz_s3[1], gz_c2 = gz_s3[2], ax_c0 = ax_s0[0], u2_0 = w_c0 * x_c0;
-                const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
-                const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                d_gz_s3[0] = d_gz_s3[0] + v0_0 * y_[1] + u2_0 * by_[1];
-                d_gz_s3[1] = d_gz_s3[1] + v0_0 * y_[2] + u2_0 * by_[2];
-                d_gz_s3[2] = d_gz_s3[2] + v0_0 * y_[3] + u2_0 * by_[3];
-                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0, d_y_[1] = d_y_[1] + v0_0 * gz_c0;
-                d_y_[2] = d_y_[2] + v0_0 * gz_c1, d_y_[3] = d_y_[3] + v0_0 * gz_c2;
-                d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
-                cgtp_store_stream<1>(d_w_out + 384, d_w_v);
-            }
-            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C = form * {K1_3}; 22 fma, 6 mul per channel */
-                const real w_c0 = at.w_p1[lane], cw_c0 = at.cw_p1[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
-                const real x_c2 = x_s1[2], gz_c0 = gz_s1[0], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1];
-                const real ax_c2 = ax_s1[2], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
-                const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
-                const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
-                d_gz_s1[0] = d_gz_s1[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
-                const real s3_0 = w_c0 * gz_c0, s4_0 = cw_c0 * gz_c0;
-                d_x_s1[0] = d_x_s1[0] + s3_0 * by_[1] + s4_0 * y_[1];
-                d_x_s1[1] = d_x_s1[1] + s3_0 * by_[2] + s4_0 * y_[2];
-                d_x_s1[2] = d_x_s1[2] + s3_0 * by_[3] + s4_0 * y_[3];
-                d_y_[1] = d_y_[1] + s3_0 * ax_c0 + s4_0 * x_c0;
-                d_y_[2] = d_y_[2] + s3_0 * ax_c1 + s4_0 * x_c1;
-                d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2, d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
-                cgtp_store_stream<1>(d_w_out + 128, d_w_v);
-            }
-            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_2 x2, K1_6, K1_2 x2};
-               * 63 fma, 14 mul per channel; 2 mul per item */
-                const real y_f3 = K4_1 * y_[2], by_f3 = K4_1 * by_[2];
-                const real w_c0 = at.w_p9[lane], cw_c0 = at.cw_p9[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
-                const real x_c2 = x_s1[2], gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2];
-                const real gz_c3 = gz_s9[3], gz_c4 = gz_s9[4], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1];
-                const real ax_c2 = ax_s1[2], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
-                const real l0_0 = by_[3] * gz_c0 + by_[2] * gz_c1 - by_[1] * gz_c2 - by_[1] * gz_c4;
-                const real l0_1 = by_[1] * gz_c1 + by_f3 * gz_c2 + by_[3] * gz_c3;
-                const real l0_2 = by_[1] * gz_c0 - by_[3] * gz_c2 + by_[2] * gz_c3 + by_[3] * gz_c4;
-                const real l1_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[1] * gz_c2 - y_[1] * gz_c4;
-                const real l1_1 = y_[1] * gz_c1 + y_f3 * gz_c2 + y_[3] * gz_c3;
-                const real l1_2 = y_[1] * gz_c0 - y_[3] * gz_c2 + y_[2] * gz_c3 + y_[3] * gz_c4;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                d_gz_s9[0] = d_gz_s9[0] + y_[3] * v0_0 + y_[1] * v0_2 + by_[3] * u2_0 + by_[1] * u2_2;
-                d_gz_s9[1] = d_gz_s9[1] + y_[2] * v0_0 + y_[1] * v0_1 + by_[2] * u2_0 + by_[1] * u2_1;
-                d_gz_s9[2] = d_gz_s9[2] - y_[1] * v0_0 + y_f3 * v0_1 - y_[3] * v0_2 - by_[1] * u2_0
-                    + by_f3 * u2_1 - by_[3] * u2_2;
-                d_gz_s9[3] = d_gz_s9[3] + y_[3] * v0_1 + y_[2] * v0_2 + by_[3] * u2_1 + by_[2] * u2_2;
-                d_gz_s9[4] = d_gz_s9[4] - y_[1] * v0_0 + y_[3] * v0_2 - by_[1] * u2_0 + by_[3] * u2_2;
-                d_x_s1[0] = d_x_s1[0] + w_c0 * l0_0 + cw_c0 * l1_0;
-                d_x_s1[1] = d_x_s1[1] + w_c0 * l0_1 + cw_c0 * l1_1;
-                d_x_s1[2] = d_x_s1[2] + w_c0 * l0_2 + cw_c0 * l1_2;
-                d_y_[1] = d_y_[1] - v0_0 * gz_c2 - v0_0 * gz_c4 + v0_1 * gz_c1 + v0_2 * gz_c0;
-                d_y_[2] = d_y_[2] + v0_0 * gz_c1 + v0_2 * gz_c3 + v0_1 * gz_c2 * K4_1;
-                d_y_[3] = d_y_[3] + v0_0 * gz_c0 + v0_1 * gz_c3 - v0_2 * gz_c2 + v0_2 * gz_c4;
-                d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + ax_c0 * l1_0 + ax_c1 * l1_1
-                    + ax_c2 * l1_2;
-                cgtp_store_stream<1>(d_w_out + 1152, d_w_v);
-            }
-            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form; 27 fma, 5 mul per channel */
-                const real w_c0 = at.w_p8[lane], cw_c0 = at.cw_p8[lane], x_c0 = x_s0[0], gz_c0 = gz_s8[0];
-                const real gz_c1 = gz_s8[1], gz_c2 = gz_s8[2], gz_c3 = gz_s8[3], gz_c4 = gz_s8[4];
-                const real ax_c0 = ax_s0[0], u2_0 = w_c0 * x_c0;
-                const real l0_0 = by_[4] * gz_c0 + by_[5] * gz_c1 + by_[6] * gz_c2 + by_[7] * gz_c3
-                    + by_[8] * gz_c4;
-                const real l1_0 = y_[4] * gz_c0 + y_[5] * gz_c1 + y_[6] * gz_c2 + y_[7] * gz_c3
-                    + y_[8] * gz_c4, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                d_gz_s8[0] = d_gz_s8[0] + v0_0 * y_[4] + u2_0 * by_[4];
-                d_gz_s8[1] = d_gz_s8[1] + v0_0 * y_[5] + u2_0 * by_[5];
-                d_gz_s8[2] = d_gz_s8[2] + v0_0 * y_[6] + u2_0 * by_[6];
-                d_gz_s8[3] = d_gz_s8[3] + v0_0 * y_[7] + u2_0 * by_[7];
-                d_gz_s8[4] = d_gz_s8[4] + v0_0 * y_[8] + u2_0 * by_[8];
-                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0, d_y_[4] = d_y_[4] + v0_0 * gz_c0;
-                d_y_[5] = d_y_[5] + v0_0 * gz_c1, d_y_[6] = d_y_[6] + v0_0 * gz_c2;
-                d_y_[7] = d_y_[7] + v0_0 * gz_c3, d_y_[8] = d_y_[8] + v0_0 * gz_c4;
-                d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
-                cgtp_store_stream<1>(d_w_out + 1024, d_w_v);
-            }
-            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3};
-               * 53 fma, 16 mul, 2 add, 1 neg per channel; 4 mul, 4 add per item */
-                const real s0_0 = K1_3 * y_[6], y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
-                const real s1_0 = K1_3 * by_[6], by_f0 = s1_0 + by_[8], by_f3 = K4_3 * by_[6];
-                const real by_f5 = s1_0 - by_[8];
-                const real w_c0 = at.w_p5[lane], cw_c0 = at.cw_p5[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
-                const real x_c2 = x_s1[2], gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2];
-                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
-                const real l0_0 = by_f0 * gz_c0 - by_[5] * gz_c1 - by_[4] * gz_c2;
-                const real l0_1 = by_[5] * gz_c0 + by_f3 * gz_c1 + by_[7] * gz_c2;
-                const real l0_2 = by_[4] * gz_c0 + by_[7] * gz_c1 - by_f5 * gz_c2;
-                const real l1_0 = y_f0 * gz_c0 - y_[5] * gz_c1 - y_[4] * gz_c2;
-                const real l1_1 = y_[5] * gz_c0 + y_f3 * gz_c1 + y_[7] * gz_c2;
-                const real l1_2 = y_[4] * gz_c0 + y_[7] * gz_c1 - y_f5 * gz_c2;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                d_gz_s5[0] = d_gz_s5[0] - y_f0 * v0_0 + y_[5] * v0_1 + y_[4] * v0_2 - by_f0 * u2_0
-                    + by_[5] * u2_1 + by_[4] * u2_2;
-                d_gz_s5[1] = d_gz_s5[1] + y_[5] * v0_0 + y_f3 * v0_1 + y_[7] * v0_2 + by_[5] * u2_0
-                    + by_f3 * u2_1 + by_[7] * u2_2;
-                d_gz_s5[2] = d_gz_s5[2] + y_[4] * v0_0 + y_[7] * v0_1 - y_f5 * v0_2 + by_[4] * u2_0
-                    + by_[7] * u2_1 - by_f5 * u2_2, d_x_s1[0] = d_x_s1[0] - w_c0 * l0_0 - cw_c0 * l1_0;
-                d_x_s1[1] = d_x_s1[1] + w_c0 * l0_1 + cw_c0 * l1_1;
-                d_x_s1[2] = d_x_s1[2] + w_c0 * l0_2 + cw_c0 * l1_2;
-                const real q2_0 = v0_0 * gz_c0, q2_5 = v0_2 * gz_c2;
-                d_y_[4] = d_y_[4] + v0_0 * gz_c2 + v0_2 * gz_c0;
-                d_y_[5] = d_y_[5] + v0_0 * gz_c1 + v0_1 * gz_c0;
-                d_y_[6] = d_y_[6] - K1_3 * q2_0 + v0_1 * gz_c1 * K4_3 - K1_3 * q2_5;
-                d_y_[7] = d_y_[7] + v0_1 * gz_c2 + v0_2 * gz_c1, d_y_[8] = q2_5 + d_y_[8] - q2_0;
-                d_w_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
-                    + ax_c2 * l1_2;
-                cgtp_store_stream<1>(d_w_out + 640, d_w_v);
-            }
-            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_2, K1_3, K1_30, K1_5,
-               * K1_30, K1_3, K1_2}; 103 fma, 18 mul, 2 add per channel; 8 mul, 4 add per item */
-                const real s0_0 = K12_1 * y_[6], y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5];
-                const real y_f6 = K3_1 * y_[6], y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
-                const real s1_0 = K12_1 * by_[6], by_f4 = s1_0 + by_[8], by_f5 = K16_1 * by_[5];
-                const real by_f6 = K3_1 * by_[6], by_f7 = K16_1 * by_[7], by_f8 = s1_0 - by_[8];
-                const real w_c0 = at.w_p14[lane], cw_c0 = at.cw_p14[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
-                const real x_c2 = x_s1[2], gz_c0 = gz_s14[0], gz_c1 = gz_s14[1], gz_c2 = gz_s14[2];
-                const real gz_c3 = gz_s14[3], gz_c4 = gz_s14[4], gz_c5 = gz_s14[5], gz_c6 = gz_s14[6];
-                const real ax_c0 = ax_s1[0], ax_c1 = ax_s1[1], ax_c2 = ax_s1[2], u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
-                const real l0_0 = by_[8] * gz_c0 + by_[7] * gz_c1 + by_f4 * gz_c2 - by_[5] * gz_c3
-                    - by_[4] * gz_c4 - by_[5] * gz_c5 - by_[4] * gz_c6;
-                const real l0_1 = by_[4] * gz_c1 + by_f5 * gz_c2 + by_f6 * gz_c3 + by_f7 * gz_c4
-                    + by_[8] * gz_c5;
-                const real l0_2 = by_[4] * gz_c0 + by_[5] * gz_c1 - by_[4] * gz_c2 - by_[7] * gz_c3
-                    + by_f8 * gz_c4 + by_[7] * gz_c5 + by_[8] * gz_c6;
-                const real l1_0 = y_[8] * gz_c0 + y_[7] * gz_c1 + y_f4 * gz_c2 - y_[5] * gz_c3
-                    - y_[4] * gz_c4 - y_[5] * gz_c5 - y_[4] * gz_c6;
-                const real l1_1 = y_[4] * gz_c1 + y_f5 * gz_c2 + y_f6 * gz_c3 + y_f7 * gz_c4 + y_[8] * gz_c5;
-                const real l1_2 = y_[4] * gz_c0 + y_[5] * gz_c1 - y_[4] * gz_c2 - y_[7] * gz_c3
-                    + y_f8 * gz_c4 + y_[7] * gz_c5 + y_[8] * gz_c6, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                d_gz_s14[0] = d_gz_s14[0] + y_[8] * v0_0 + y_[4] * v0_2 + by_[8] * u2_0 + by_[4] * u2_2;
-                d_gz_s14[1] = d_gz_s14[1] + y_[7] * v0_0 + y_[4] * v0_1 + y_[5] * v0_2 + by_[7] * u2_0
-                    + by_[4] * u2_1 + by_[5] * u2_2;
-                d_gz_s14[2] = d_gz_s14[2] + y_f4 * v0_0 + y_f5 * v0_1 - y_[4] * v0_2 + by_f4 * u2_0
-                    + by_f5 * u2_1 - by_[4] * u2_2;
-                d_gz_s14[3] = d_gz_s14[3] - y_[5] * v0_0 + y_f6 * v0_1 - y_[7] * v0_2 - by_[5] * u2_0
-                    + by_f6 * u2_1 - by_[7] * u2_2;
-                d_gz_s14[4] = d_gz_s14[4] - y_[4] * v0_0 + y_f7 * v0_1 + y_f8 * v0_2 - by_[4] * u2_0
-                    + by_f7 * u2_1 + by_f8 * u2_2;
-                d_gz_s14[5] = d_gz_s14[5] - y_[5] * v0_0 + y_[8] * v0_1 + y_[7] * v0_2 - by_[5] * u2_0
-                    + by_[8] * u2_1 + by_[7] * u2_2;
-                d_gz_s14[6] = d_gz_s14[6] - y_[4] * v0_0 + y_[8] * v0_2 - by_[4] * u2_0 + by_[8] * u2_2;
-                d_x_s1[0] = d_x_s1[0] + w_c0 * l0_0 + cw_c0 * l1_0;
-                d_x_s1[1] = d_x_s1[1] + w_c0 * l0_1 + cw_c0 * l1_1;
-                d_x_s1[2] = d_x_s1[2] + w_c0 * l0_2 + cw_c0 * l1_2;
-                const real q2_4 = v0_0 * gz_c2, q2_8 = v0_2 * gz_c4;
-                d_y_[4] = d_y_[4] - v0_0 * gz_c4 - v0_0 * gz_c6 + v0_1 * gz_c1 + v0_2 * gz_c0 - v0_2 * gz_c2;
-                d_y_[5] = d_y_[5] - v0_0 * gz_c3 - v0_0 * gz_c5 + v0_2 * gz_c1 + v0_1 * gz_c2 * K16_1;
-                d_y_[6] = d_y_[6] + K12_1 * q2_4 + v0_1 * gz_c3 * K3_1 + K12_1 * q2_8;
-                d_y_[7] = d_y_[7] + v0_0 * gz_c1 - v0_2 * gz_c3 + v0_2 * gz_c5 + v0_1 * gz_c4 * K16_1;
-                d_y_[8] = d_y_[8] - q2_8 + v0_0 * gz_c0 + v0_1 * gz_c5 + v0_2 * gz_c6 + q2_4;
-                d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + ax_c0 * l1_0 + ax_c1 * l1_1
-                    + ax_c2 * l1_2;
-                cgtp_store_stream<1>(d_w_out + 1792, d_w_v);
-            }
-            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form; 37 fma, 5 mul per channel */
-                const real w_c0 = at.w_p13[lane], cw_c0 = at.cw_p13[lane], x_c0 = x_s0[0], gz_c0 = gz_s13[0];
-                const real gz_c1 = gz_s13[1], gz_c2 = gz_s13[2], gz_c3 = gz_s13[3], gz_c4 = gz_s13[4];
-                const real gz_c5 = gz_s13[5], gz_c6 = gz_s13[6], ax_c0 = ax_s0[0], u2_0 = w_c0 * x_c0;
-                const real l0_0 = by_[9] * gz_c0 + by_[10] * gz_c1 + by_[11] * gz_c2 + by_[12] * gz_c3
-                    + by_[13] * gz_c4 + by_[14] * gz_c5 + by_[15] * gz_c6;
-                const real l1_0 = y_[9] * gz_c0 + y_[10] * gz_c1 + y_[11] * gz_c2 + y_[12] * gz_c3
-                    + y_[13] * gz_c4 + y_[14] * gz_c5 + y_[15] * gz_c6, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                d_gz_s13[0] = d_gz_s13[0] + v0_0 * y_[9] + u2_0 * by_[9];
-                d_gz_s13[1] = d_gz_s13[1] + v0_0 * y_[10] + u2_0 * by_[10];
-                d_gz_s13[2] = d_gz_s13[2] + v0_0 * y_[11] + u2_0 * by_[11];
-                d_gz_s13[3] = d_gz_s13[3] + v0_0 * y_[12] + u2_0 * by_[12];
-                d_gz_s13[4] = d_gz_s13[4] + v0_0 * y_[13] + u2_0 * by_[13];
-                d_gz_s13[5] = d_gz_s13[5] + v0_0 * y_[14] + u2_0 * by_[14];
-                d_gz_s13[6] = d_gz_s13[6] + v0_0 * y_[15] + u2_0 * by_[15];
-                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0, d_y_[9] = d_y_[9] + v0_0 * gz_c0;
-                d_y_[10] = d_y_[10] + v0_0 * gz_c1, d_y_[11] = d_y_[11] + v0_0 * gz_c2;
-                d_y_[12] = d_y_[12] + v0_0 * gz_c3, d_y_[13] = d_y_[13] + v0_0 * gz_c4;
-                d_y_[14] = d_y_[14] + v0_0 * gz_c5, d_y_[15] = d_y_[15] + v0_0 * gz_c6;
-                d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
-                cgtp_store_stream<1>(d_w_out + 1664, d_w_v);
-            }
-            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_42, K5_21, K2_7, K5_21,
-               * K5_14}; 83 fma, 24 mul, 6 add, 1 neg per channel; 8 fma, 12 mul, 4 add per item */
-                const real y_f0 = y_[13] + K15_1 * y_[15], y_f1 = K10_1 * y_[10];
-                const real y_f2 = y_[11] - K15_1 * y_[9], s0_0 = K3_5 * y_[12], y_f3 = s0_0 + y_[14];
-                const real y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12], y_f9 = K8_5 * y_[13];
-                const real y_f10 = s0_0 - y_[14], y_f11 = y_[9] + K1_15 * y_[11], y_f12 = K2_3 * y_[14];
-                const real y_f13 = y_[15] - K1_15 * y_[13], by_f0 = by_[13] + K15_1 * by_[15];
-                const real by_f1 = K10_1 * by_[10], by_f2 = by_[11] - K15_1 * by_[9], s1_0 = K3_5 * by_[12];
-                const real by_f3 = s1_0 + by_[14], by_f4 = K8_5 * by_[11], by_f7 = K3_2 * by_[12];
-                const real by_f9 = K8_5 * by_[13], by_f10 = s1_0 - by_[14], by_f11 = by_[9] + K1_15 * by_[11];
-                const real by_f12 = K2_3 * by_[14], by_f13 = by_[15] - K1_15 * by_[13];
-                const real w_c0 = at.w_p10[lane], cw_c0 = at.cw_p10[lane], x_c0 = x_s1[0], x_c1 = x_s1[1];
-                const real x_c2 = x_s1[2], gz_c0 = gz_s10[0], gz_c1 = gz_s10[1], gz_c2 = gz_s10[2];
-                const real gz_c3 = gz_s10[3], gz_c4 = gz_s10[4], ax_c0 = ax_s1[0], ax_c1 = ax_s1[1];
-                const real ax_c2 = ax_s1[2], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
-                const real l0_0 = by_f0 * gz_c0 + by_f3 * gz_c1 - by_[11] * gz_c2 - by_[10] * gz_c3
-                    - by_f11 * gz_c4;
-                const real l0_1 = by_f1 * gz_c0 + by_f4 * gz_c1 + by_f7 * gz_c2 + by_f9 * gz_c3
-                    + by_f12 * gz_c4;
-                const real l0_2 = by_f2 * gz_c0 - by_[10] * gz_c1 - by_[13] * gz_c2 + by_f10 * gz_c3
-                    - by_f13 * gz_c4;
-                const real l1_0 = y_f0 * gz_c0 + y_f3 * gz_c1 - y_[11] * gz_c2 - y_[10] * gz_c3
-                    - y_f11 * gz_c4;
-                const real l1_1 = y_f1 * gz_c0 + y_f4 * gz_c1 + y_f7 * gz_c2 + y_f9 * gz_c3 + y_f12 * gz_c4;
-                const real l1_2 = y_f2 * gz_c0 - y_[10] * gz_c1 - y_[13] * gz_c2 + y_f10 * gz_c3
-                    - y_f13 * gz_c4, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                d_gz_s10[0] = d_gz_s10[0] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - by_f0 * u2_0
-                    + by_f1 * u2_1 - by_f2 * u2_2;
-                d_gz_s10[1] = d_gz_s10[1] - y_f3 * v0_0 + y_f4 * v0_1 + y_[10] * v0_2 - by_f3 * u2_0
-                    + by_f4 * u2_1 + by_[10] * u2_2;
-                d_gz_s10[2] = d_gz_s10[2] + y_[11] * v0_0 + y_f7 * v0_1 + y_[13] * v0_2 + by_[11] * u2_0
-                    + by_f7 * u2_1 + by_[13] * u2_2;
-                d_gz_s10[3] = d_gz_s10[3] + y_[10] * v0_0 + y_f9 * v0_1 - y_f10 * v0_2 + by_[10] * u2_0
-                    + by_f9 * u2_1 - by_f10 * u2_2;
-                d_gz_s10[4] = d_gz_s10[4] + y_f11 * v0_0 + y_f12 * v0_1 + y_f13 * v0_2 + by_f11 * u2_0
-                    + by_f12 * u2_1 + by_f13 * u2_2, d_x_s1[0] = d_x_s1[0] - w_c0 * l0_0 - cw_c0 * l1_0;
-                d_x_s1[1] = d_x_s1[1] + w_c0 * l0_1 + cw_c0 * l1_1;
-                d_x_s1[2] = d_x_s1[2] - w_c0 * l0_2 - cw_c0 * l1_2;
-                const real q2_0 = v0_0 * gz_c0, q2_2 = v0_2 * gz_c0, q2_3 = v0_0 * gz_c1;
-                const real q2_10 = v0_2 * gz_c3, q2_11 = v0_0 * gz_c4, q2_13 = v0_2 * gz_c4;
-                d_y_[9] = q2_11 + d_y_[9] + K15_1 * q2_2;
-                d_y_[10] = d_y_[10] + v0_1 * gz_c0 * K10_1 + v0_0 * gz_c3 + v0_2 * gz_c1;
-                d_y_[11] = d_y_[11] - q2_2 + v0_1 * gz_c1 * K8_5 + v0_0 * gz_c2 + K1_15 * q2_11;
-                d_y_[12] = d_y_[12] - K3_5 * q2_3 + v0_1 * gz_c2 * K3_2 - K3_5 * q2_10;
-                d_y_[13] = d_y_[13] - q2_0 + v0_2 * gz_c2 + v0_1 * gz_c3 * K8_5 - K1_15 * q2_13;
-                d_y_[14] = q2_10 + d_y_[14] - q2_3 + v0_1 * gz_c4 * K2_3;
-                d_y_[15] = q2_13 + d_y_[15] - K15_1 * q2_0;
-                d_w_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
-                    - ax_c2 * l1_2;
-                cgtp_store_stream<1>(d_w_out + 1280, d_w_v);
-            }
+            /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form */
+            uvu_0_0_0(x_s0, y_, at.w_p0[lane], gz_, ax_s0, by_, at.cw_p0[lane], d_gz_, d_x_s0, d_y_,
+                cgtp_streamed<1>(d_w_out));
+            /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C = form */
+            uvu_1_0_1(x_s1, y_, at.w_p4[lane], gz_ + 1, ax_s1, by_, at.cw_p4[lane], d_gz_ + 1, d_x_s1, d_y_,
+                cgtp_streamed<1>(d_w_out + 512));
+            /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form */
+            uvu_0_1_1(x_s0, y_ + 1, at.w_p3[lane], gz_ + 4, ax_s0, by_ + 1, at.cw_p3[lane], d_gz_ + 4, d_x_s0,
+                d_y_ + 1, cgtp_streamed<1>(d_w_out + 384));
+            /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C = form * {K1_3} */
+            uvu_1_1_0(x_s1, y_ + 1, at.w_p1[lane], gz_ + 7, ax_s1, by_ + 1, at.cw_p1[lane], d_gz_ + 7, d_x_s1,
+                d_y_ + 1, cgtp_streamed<1>(d_w_out + 128));
+            /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_2 x2, K1_6, K1_2 x2} */
+            uvu_1_1_2(x_s1, y_ + 1, at.w_p9[lane], gz_ + 8, ax_s1, by_ + 1, at.cw_p9[lane], d_gz_ + 8, d_x_s1,
+                d_y_ + 1, cgtp_streamed<1>(d_w_out + 1152));
+            /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form */
+            uvu_0_2_2(x_s0, y_ + 4, at.w_p8[lane], gz_ + 13, ax_s0, by_ + 4, at.cw_p8[lane], d_gz_ + 13,
+                d_x_s0, d_y_ + 4, cgtp_streamed<1>(d_w_out + 1024));
+            /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
+            uvu_1_2_1(x_s1, y_ + 4, at.w_p5[lane], gz_ + 18, ax_s1, by_ + 4, at.cw_p5[lane], d_gz_ + 18,
+                d_x_s1, d_y_ + 4, cgtp_streamed<1>(d_w_out + 640));
+            /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form *
+             * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
+            uvu_1_2_3(x_s1, y_ + 4, at.w_p14[lane], gz_ + 21, ax_s1, by_ + 4, at.cw_p14[lane], d_gz_ + 21,
+                d_x_s1, d_y_ + 4, cgtp_streamed<1>(d_w_out + 1792));
+            /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form */
+            uvu_0_3_3(x_s0, y_ + 9, at.w_p13[lane], gz_ + 28, ax_s0, by_ + 9, at.cw_p13[lane], d_gz_ + 28,
+                d_x_s0, d_y_ + 9, cgtp_streamed<1>(d_w_out + 1664));
+            /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C = form *
+             * {K1_42, K5_21, K2_7, K5_21, K5_14} */
+            uvu_1_3_2(x_s1, y_ + 9, at.w_p10[lane], gz_ + 35, ax_s1, by_ + 9, at.cw_p10[lane], d_gz_ + 35,
+                d_x_s1, d_y_ + 9, cgtp_streamed<1>(d_w_out + 1280));
             cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[done % 16][channel_block], d_y_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);
@@ -543,13 +515,284 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         reduce(done - done % 8, done % 8);
 }
 
+/* (l1, l2, l3) = (2, 0, 2): 28 fma, 6 mul per channel. */
+CGTP_DEVICE void uvu_2_0_2(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real s0_0 = y_[0] * cw_ + by_[0] * w_, s1_0 = y_[0] * w_;
+    d_gz_[0] = d_gz_[0] + s1_0 * ax_[0] + s0_0 * x_[0], d_gz_[1] = d_gz_[1] + s1_0 * ax_[1] + s0_0 * x_[1];
+    d_gz_[2] = d_gz_[2] + s1_0 * ax_[2] + s0_0 * x_[2], d_gz_[3] = d_gz_[3] + s1_0 * ax_[3] + s0_0 * x_[3];
+    d_gz_[4] = d_gz_[4] + s1_0 * ax_[4] + s0_0 * x_[4];
+    const real s2_0 = w_ * by_[0] + cw_ * y_[0];
+    d_x_[0] = d_x_[0] + s2_0 * gz_[0], d_x_[1] = d_x_[1] + s2_0 * gz_[1], d_x_[2] = d_x_[2] + s2_0 * gz_[2];
+    d_x_[3] = d_x_[3] + s2_0 * gz_[3], d_x_[4] = d_x_[4] + s2_0 * gz_[4];
+    const real s3_0 = ax_[0] * gz_[0] + ax_[1] * gz_[1] + ax_[2] * gz_[2] + ax_[3] * gz_[3] + ax_[4] * gz_[4];
+    const real s4_0 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2] + x_[3] * gz_[3] + x_[4] * gz_[4];
+    d_y_[0] = d_y_[0] + w_ * s3_0 + cw_ * s4_0, d_w_[0] = by_[0] * s4_0 + y_[0] * s3_0;
+}
+
+/* (l1, l2, l3) = (2, 1, 1): 69 fma, 24 mul per channel; 6 mul per item. */
+CGTP_DEVICE void uvu_2_1_1(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real y_f2 = K1_3 * y_[0], y_f4 = K4_3 * y_[1], y_f5 = K1_3 * y_[2], by_f2 = K1_3 * by_[0];
+    const real by_f4 = K4_3 * by_[1], by_f5 = K1_3 * by_[2];
+    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2], u2_3 = w_ * x_[3], u2_4 = w_ * x_[4];
+    const real l0_0 = by_[2] * gz_[0] + by_[0] * gz_[2], l0_1 = by_[1] * gz_[0] + by_[0] * gz_[1];
+    const real l0_2 = by_f2 * gz_[0] - by_f4 * gz_[1] + by_f5 * gz_[2];
+    const real l0_3 = by_[2] * gz_[1] + by_[1] * gz_[2], l0_4 = by_[0] * gz_[0] - by_[2] * gz_[2];
+    const real l1_0 = y_[2] * gz_[0] + y_[0] * gz_[2], l1_1 = y_[1] * gz_[0] + y_[0] * gz_[1];
+    const real l1_2 = y_f2 * gz_[0] - y_f4 * gz_[1] + y_f5 * gz_[2], l1_3 = y_[2] * gz_[1] + y_[1] * gz_[2];
+    const real l1_4 = y_[0] * gz_[0] - y_[2] * gz_[2], v0_0 = w_ * ax_[0] + cw_ * x_[0];
+    const real v0_1 = w_ * ax_[1] + cw_ * x_[1], v0_2 = w_ * ax_[2] + cw_ * x_[2];
+    const real v0_3 = w_ * ax_[3] + cw_ * x_[3], v0_4 = w_ * ax_[4] + cw_ * x_[4];
+    d_gz_[0] = d_gz_[0] + y_[2] * v0_0 + y_[1] * v0_1 - y_f2 * v0_2 - y_[0] * v0_4 + by_[2] * u2_0
+        + by_[1] * u2_1 - by_f2 * u2_2 - by_[0] * u2_4;
+    d_gz_[1] = d_gz_[1] + y_[0] * v0_1 + y_f4 * v0_2 + y_[2] * v0_3 + by_[0] * u2_1 + by_f4 * u2_2
+        + by_[2] * u2_3;
+    d_gz_[2] = d_gz_[2] + y_[0] * v0_0 - y_f5 * v0_2 + y_[1] * v0_3 + y_[2] * v0_4 + by_[0] * u2_0
+        - by_f5 * u2_2 + by_[1] * u2_3 + by_[2] * u2_4, d_x_[0] = d_x_[0] + w_ * l0_0 + cw_ * l1_0;
+    d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1, d_x_[2] = d_x_[2] - w_ * l0_2 - cw_ * l1_2;
+    d_x_[3] = d_x_[3] + w_ * l0_3 + cw_ * l1_3, d_x_[4] = d_x_[4] - w_ * l0_4 - cw_ * l1_4;
+    d_y_[0] = d_y_[0] - v0_2 * gz_[0] * K1_3 + v0_0 * gz_[2] + v0_1 * gz_[1] - v0_4 * gz_[0];
+    d_y_[1] = d_y_[1] + v0_1 * gz_[0] + v0_3 * gz_[2] + v0_2 * gz_[1] * K4_3;
+    d_y_[2] = d_y_[2] + v0_0 * gz_[0] + v0_3 * gz_[1] + v0_4 * gz_[2] - v0_2 * gz_[2] * K1_3;
+    d_w_[0] = x_[0] * l0_0 + x_[1] * l0_1 - x_[2] * l0_2 + x_[3] * l0_3 - x_[4] * l0_4 + ax_[0] * l1_0
+        + ax_[1] * l1_1 - ax_[2] * l1_2 + ax_[3] * l1_3 - ax_[4] * l1_4;
+}
+
+/* (l1, l2, l3) = (2, 1, 3): 119 fma, 25 mul per channel; 8 mul per item. */
+CGTP_DEVICE void uvu_2_1_3(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real y_f3 = K16_1 * y_[1], y_f4 = K12_1 * y_[0], y_f5 = K3_1 * y_[1], y_f6 = K12_1 * y_[2];
+    const real by_f3 = K16_1 * by_[1], by_f4 = K12_1 * by_[0], by_f5 = K3_1 * by_[1], by_f6 = K12_1 * by_[2];
+    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2], u2_3 = w_ * x_[3], u2_4 = w_ * x_[4];
+    const real l0_0 = by_[2] * gz_[0] + by_[1] * gz_[1] - by_[2] * gz_[2] - by_[0] * gz_[4] - by_[0] * gz_[6];
+    const real l0_1 = by_[2] * gz_[1] + by_f3 * gz_[2] - by_[0] * gz_[3] - by_[0] * gz_[5];
+    const real l0_2 = by_f4 * gz_[2] + by_f5 * gz_[3] + by_f6 * gz_[4];
+    const real l0_3 = by_[0] * gz_[1] - by_[2] * gz_[3] + by_f3 * gz_[4] + by_[2] * gz_[5];
+    const real l0_4 = by_[0] * gz_[0] + by_[0] * gz_[2] - by_[2] * gz_[4] + by_[1] * gz_[5] + by_[2] * gz_[6];
+    const real l1_0 = y_[2] * gz_[0] + y_[1] * gz_[1] - y_[2] * gz_[2] - y_[0] * gz_[4] - y_[0] * gz_[6];
+    const real l1_1 = y_[2] * gz_[1] + y_f3 * gz_[2] - y_[0] * gz_[3] - y_[0] * gz_[5];
+    const real l1_2 = y_f4 * gz_[2] + y_f5 * gz_[3] + y_f6 * gz_[4];
+    const real l1_3 = y_[0] * gz_[1] - y_[2] * gz_[3] + y_f3 * gz_[4] + y_[2] * gz_[5];
+    const real l1_4 = y_[0] * gz_[0] + y_[0] * gz_[2] - y_[2] * gz_[4] + y_[1] * gz_[5] + y_[2] * gz_[6];
+    const real v0_0 = w_ * ax_[0] + cw_ * x_[0], v0_1 = w_ * ax_[1] + cw_ * x_[1];
+    const real v0_2 = w_ * ax_[2] + cw_ * x_[2], v0_3 = w_ * ax_[3] + cw_ * x_[3];
+    const real v0_4 = w_ * ax_[4] + cw_ * x_[4];
+    d_gz_[0] = d_gz_[0] + y_[2] * v0_0 + y_[0] * v0_4 + by_[2] * u2_0 + by_[0] * u2_4;
+    d_gz_[1] = d_gz_[1] + y_[1] * v0_0 + y_[2] * v0_1 + y_[0] * v0_3 + by_[1] * u2_0 + by_[2] * u2_1
+        + by_[0] * u2_3;
+    d_gz_[2] = d_gz_[2] - y_[2] * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + y_[0] * v0_4 - by_[2] * u2_0
+        + by_f3 * u2_1 + by_f4 * u2_2 + by_[0] * u2_4;
+    d_gz_[3] = d_gz_[3] - y_[0] * v0_1 + y_f5 * v0_2 - y_[2] * v0_3 - by_[0] * u2_1 + by_f5 * u2_2
+        - by_[2] * u2_3;
+    d_gz_[4] = d_gz_[4] - y_[0] * v0_0 + y_f6 * v0_2 + y_f3 * v0_3 - y_[2] * v0_4 - by_[0] * u2_0
+        + by_f6 * u2_2 + by_f3 * u2_3 - by_[2] * u2_4;
+    d_gz_[5] = d_gz_[5] - y_[0] * v0_1 + y_[2] * v0_3 + y_[1] * v0_4 - by_[0] * u2_1 + by_[2] * u2_3
+        + by_[1] * u2_4, d_gz_[6] = d_gz_[6] - y_[0] * v0_0 + y_[2] * v0_4 - by_[0] * u2_0 + by_[2] * u2_4;
+    d_x_[0] = d_x_[0] + w_ * l0_0 + cw_ * l1_0, d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1;
+    d_x_[2] = d_x_[2] + w_ * l0_2 + cw_ * l1_2, d_x_[3] = d_x_[3] + w_ * l0_3 + cw_ * l1_3;
+    d_x_[4] = d_x_[4] + w_ * l0_4 + cw_ * l1_4;
+    const real q2_3 = v0_1 * gz_[2] + v0_3 * gz_[4];
+    d_y_[0] = d_y_[0] - v0_0 * gz_[4] - v0_0 * gz_[6] - v0_1 * gz_[3] - v0_1 * gz_[5] + v0_3 * gz_[1]
+        + v0_4 * gz_[0] + v0_4 * gz_[2] + v0_2 * gz_[2] * K12_1;
+    d_y_[1] = d_y_[1] + v0_0 * gz_[1] + v0_4 * gz_[5] + K16_1 * q2_3 + v0_2 * gz_[3] * K3_1;
+    d_y_[2] = d_y_[2] + v0_0 * gz_[0] - v0_0 * gz_[2] + v0_1 * gz_[1] - v0_3 * gz_[3] + v0_3 * gz_[5]
+        - v0_4 * gz_[4] + v0_4 * gz_[6] + v0_2 * gz_[4] * K12_1;
+    d_w_[0] = x_[0] * l0_0 + x_[1] * l0_1 + x_[2] * l0_2 + x_[3] * l0_3 + x_[4] * l0_4 + ax_[0] * l1_0
+        + ax_[1] * l1_1 + ax_[2] * l1_2 + ax_[3] * l1_3 + ax_[4] * l1_4;
+}
+
+/* (l1, l2, l3) = (2, 2, 0): 36 fma, 6 mul per channel. */
+CGTP_DEVICE void uvu_2_2_0(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real s0_0 = y_[0] * ax_[0] + y_[1] * ax_[1] + y_[2] * ax_[2] + y_[3] * ax_[3] + y_[4] * ax_[4];
+    const real s1_0 = y_[0] * x_[0] + y_[1] * x_[1] + y_[2] * x_[2] + y_[3] * x_[3] + y_[4] * x_[4];
+    const real s2_0 = by_[0] * x_[0] + by_[1] * x_[1] + by_[2] * x_[2] + by_[3] * x_[3] + by_[4] * x_[4];
+    d_gz_[0] = d_gz_[0] + w_ * s0_0 + cw_ * s1_0 + w_ * s2_0;
+    const real s3_0 = w_ * gz_[0], s4_0 = cw_ * gz_[0];
+    d_x_[0] = d_x_[0] + s3_0 * by_[0] + s4_0 * y_[0], d_x_[1] = d_x_[1] + s3_0 * by_[1] + s4_0 * y_[1];
+    d_x_[2] = d_x_[2] + s3_0 * by_[2] + s4_0 * y_[2], d_x_[3] = d_x_[3] + s3_0 * by_[3] + s4_0 * y_[3];
+    d_x_[4] = d_x_[4] + s3_0 * by_[4] + s4_0 * y_[4], d_y_[0] = d_y_[0] + s3_0 * ax_[0] + s4_0 * x_[0];
+    d_y_[1] = d_y_[1] + s3_0 * ax_[1] + s4_0 * x_[1], d_y_[2] = d_y_[2] + s3_0 * ax_[2] + s4_0 * x_[2];
+    d_y_[3] = d_y_[3] + s3_0 * ax_[3] + s4_0 * x_[3], d_y_[4] = d_y_[4] + s3_0 * ax_[4] + s4_0 * x_[4];
+    d_w_[0] = gz_[0] * s2_0 + gz_[0] * s0_0;
+}
+
+/* (l1, l2, l3) = (2, 2, 2): 129 fma, 29 mul, 2 add, 1 neg per channel; 14 mul, 4 add per item. */
+CGTP_DEVICE void uvu_2_2_2(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real y_f1 = K3_4 * y_[3], y_f3 = K3_4 * y_[1], s0_0 = K1_3 * y_[2], y_f5 = s0_0 - y_[4];
+    const real y_f6 = K1_3 * y_[1], y_f8 = K1_4 * y_[1], y_f9 = K1_4 * y_[3], y_f11 = K1_3 * y_[3];
+    const real y_f12 = s0_0 + y_[4], by_f1 = K3_4 * by_[3], by_f3 = K3_4 * by_[1], s1_0 = K1_3 * by_[2];
+    const real by_f5 = s1_0 - by_[4], by_f6 = K1_3 * by_[1], by_f8 = K1_4 * by_[1], by_f9 = K1_4 * by_[3];
+    const real by_f11 = K1_3 * by_[3], by_f12 = s1_0 + by_[4];
+    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2], u2_3 = w_ * x_[3], u2_4 = w_ * x_[4];
+    const real l0_0 = by_[2] * gz_[0] - by_[3] * gz_[1] + by_[0] * gz_[2] - by_[1] * gz_[3];
+    const real l0_1 = by_f1 * gz_[0] + by_f5 * gz_[1] + by_f8 * gz_[2] + by_[0] * gz_[3] - by_f3 * gz_[4];
+    const real l0_2 = by_[0] * gz_[0] - by_f6 * gz_[1] - by_[2] * gz_[2] - by_f11 * gz_[3] + by_[4] * gz_[4];
+    const real l0_3 = by_f3 * gz_[0] + by_[0] * gz_[1] + by_f9 * gz_[2] + by_f12 * gz_[3] + by_f1 * gz_[4];
+    const real l0_4 = by_[1] * gz_[1] + by_[4] * gz_[2] - by_[3] * gz_[3] + by_[2] * gz_[4];
+    const real l1_0 = y_[2] * gz_[0] - y_[3] * gz_[1] + y_[0] * gz_[2] - y_[1] * gz_[3];
+    const real l1_1 = y_f1 * gz_[0] + y_f5 * gz_[1] + y_f8 * gz_[2] + y_[0] * gz_[3] - y_f3 * gz_[4];
+    const real l1_2 = y_[0] * gz_[0] - y_f6 * gz_[1] - y_[2] * gz_[2] - y_f11 * gz_[3] + y_[4] * gz_[4];
+    const real l1_3 = y_f3 * gz_[0] + y_[0] * gz_[1] + y_f9 * gz_[2] + y_f12 * gz_[3] + y_f1 * gz_[4];
+    const real l1_4 = y_[1] * gz_[1] + y_[4] * gz_[2] - y_[3] * gz_[3] + y_[2] * gz_[4];
+    const real v0_0 = w_ * ax_[0] + cw_ * x_[0], v0_1 = w_ * ax_[1] + cw_ * x_[1];
+    const real v0_2 = w_ * ax_[2] + cw_ * x_[2], v0_3 = w_ * ax_[3] + cw_ * x_[3];
+    const real v0_4 = w_ * ax_[4] + cw_ * x_[4];
+    d_gz_[0] = d_gz_[0] - y_[2] * v0_0 + y_f1 * v0_1 - y_[0] * v0_2 + y_f3 * v0_3 - by_[2] * u2_0
+        + by_f1 * u2_1 - by_[0] * u2_2 + by_f3 * u2_3;
+    d_gz_[1] = d_gz_[1] + y_[3] * v0_0 + y_f5 * v0_1 + y_f6 * v0_2 + y_[0] * v0_3 - y_[1] * v0_4
+        + by_[3] * u2_0 + by_f5 * u2_1 + by_f6 * u2_2 + by_[0] * u2_3 - by_[1] * u2_4;
+    d_gz_[2] = d_gz_[2] - y_[0] * v0_0 + y_f8 * v0_1 + y_[2] * v0_2 + y_f9 * v0_3 - y_[4] * v0_4
+        - by_[0] * u2_0 + by_f8 * u2_1 + by_[2] * u2_2 + by_f9 * u2_3 - by_[4] * u2_4;
+    d_gz_[3] = d_gz_[3] + y_[1] * v0_0 + y_[0] * v0_1 + y_f11 * v0_2 + y_f12 * v0_3 + y_[3] * v0_4
+        + by_[1] * u2_0 + by_[0] * u2_1 + by_f11 * u2_2 + by_f12 * u2_3 + by_[3] * u2_4;
+    d_gz_[4] = d_gz_[4] - y_f3 * v0_1 - y_[4] * v0_2 + y_f1 * v0_3 - y_[2] * v0_4 - by_f3 * u2_1
+        - by_[4] * u2_2 + by_f1 * u2_3 - by_[2] * u2_4, d_x_[0] = d_x_[0] - w_ * l0_0 - cw_ * l1_0;
+    d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1, d_x_[2] = d_x_[2] - w_ * l0_2 - cw_ * l1_2;
+    d_x_[3] = d_x_[3] + w_ * l0_3 + cw_ * l1_3, d_x_[4] = d_x_[4] - w_ * l0_4 - cw_ * l1_4;
+    const real q2_1 = v0_1 * gz_[0] + v0_3 * gz_[4], q2_3 = v0_1 * gz_[4] - v0_3 * gz_[0];
+    const real q2_5 = v0_1 * gz_[1], q2_12 = v0_3 * gz_[3];
+    d_y_[0] = d_y_[0] - v0_0 * gz_[2] + v0_1 * gz_[3] - v0_2 * gz_[0] + v0_3 * gz_[1];
+    d_y_[1] = d_y_[1] - K3_4 * q2_3 + v0_2 * gz_[1] * K1_3 + v0_0 * gz_[3] - v0_4 * gz_[1]
+        + v0_1 * gz_[2] * K1_4;
+    d_y_[2] = d_y_[2] - v0_0 * gz_[0] + v0_2 * gz_[2] - v0_4 * gz_[4] + K1_3 * q2_5 + K1_3 * q2_12;
+    d_y_[3] = d_y_[3] + K3_4 * q2_1 + v0_0 * gz_[1] + v0_4 * gz_[3] + v0_3 * gz_[2] * K1_4
+        + v0_2 * gz_[3] * K1_3, d_y_[4] = q2_12 + d_y_[4] - q2_5 - v0_2 * gz_[4] - v0_4 * gz_[2];
+    d_w_[0] = -x_[0] * l0_0 + x_[1] * l0_1 - x_[2] * l0_2 + x_[3] * l0_3 - x_[4] * l0_4 - ax_[0] * l1_0
+        + ax_[1] * l1_1 - ax_[2] * l1_2 + ax_[3] * l1_3 - ax_[4] * l1_4;
+}
+
+/* (l1, l2, l3) = (2, 3, 1): 91 fma, 33 mul, 4 add, 1 neg per channel; 8 fma, 16 mul, 4 add per item. */
+CGTP_DEVICE void uvu_2_3_1(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real y_f0 = y_[4] + K15_1 * y_[6], s0_0 = K6_1 * y_[3], y_f1 = s0_0 + K10_1 * y_[5];
+    const real y_f2 = K12_1 * y_[2], y_f3 = K10_1 * y_[1], s1_0 = K15_1 * y_[0], y_f4 = s1_0 + y_[2];
+    const real y_f6 = K8_5 * y_[2], y_f7 = K9_5 * y_[3], y_f8 = K8_5 * y_[4], y_f10 = s1_0 - y_[2];
+    const real y_f11 = K12_1 * y_[4], y_f12 = s0_0 - K10_1 * y_[5], y_f13 = y_[4] - K15_1 * y_[6];
+    const real by_f0 = by_[4] + K15_1 * by_[6], s2_0 = K6_1 * by_[3], by_f1 = s2_0 + K10_1 * by_[5];
+    const real by_f2 = K12_1 * by_[2], by_f3 = K10_1 * by_[1], s3_0 = K15_1 * by_[0], by_f4 = s3_0 + by_[2];
+    const real by_f6 = K8_5 * by_[2], by_f7 = K9_5 * by_[3], by_f8 = K8_5 * by_[4], by_f10 = s3_0 - by_[2];
+    const real by_f11 = K12_1 * by_[4], by_f12 = s2_0 - K10_1 * by_[5], by_f13 = by_[4] - K15_1 * by_[6];
+    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2], u2_3 = w_ * x_[3], u2_4 = w_ * x_[4];
+    const real l0_0 = by_f0 * gz_[0] - by_[1] * gz_[1] - by_f10 * gz_[2];
+    const real l0_1 = by_f1 * gz_[0] - by_f6 * gz_[1] - by_f3 * gz_[2];
+    const real l0_2 = by_f2 * gz_[0] + by_f7 * gz_[1] + by_f11 * gz_[2];
+    const real l0_3 = by_f3 * gz_[0] + by_f8 * gz_[1] - by_f12 * gz_[2];
+    const real l0_4 = by_f4 * gz_[0] + by_[5] * gz_[1] - by_f13 * gz_[2];
+    const real l1_0 = y_f0 * gz_[0] - y_[1] * gz_[1] - y_f10 * gz_[2];
+    const real l1_1 = y_f1 * gz_[0] - y_f6 * gz_[1] - y_f3 * gz_[2];
+    const real l1_2 = y_f2 * gz_[0] + y_f7 * gz_[1] + y_f11 * gz_[2];
+    const real l1_3 = y_f3 * gz_[0] + y_f8 * gz_[1] - y_f12 * gz_[2];
+    const real l1_4 = y_f4 * gz_[0] + y_[5] * gz_[1] - y_f13 * gz_[2], v0_0 = w_ * ax_[0] + cw_ * x_[0];
+    const real v0_1 = w_ * ax_[1] + cw_ * x_[1], v0_2 = w_ * ax_[2] + cw_ * x_[2];
+    const real v0_3 = w_ * ax_[3] + cw_ * x_[3], v0_4 = w_ * ax_[4] + cw_ * x_[4];
+    d_gz_[0] = d_gz_[0] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3 + y_f4 * v0_4 - by_f0 * u2_0
+        - by_f1 * u2_1 + by_f2 * u2_2 + by_f3 * u2_3 + by_f4 * u2_4;
+    d_gz_[1] = d_gz_[1] + y_[1] * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f8 * v0_3 + y_[5] * v0_4
+        + by_[1] * u2_0 + by_f6 * u2_1 + by_f7 * u2_2 + by_f8 * u2_3 + by_[5] * u2_4;
+    d_gz_[2] = d_gz_[2] + y_f10 * v0_0 + y_f3 * v0_1 + y_f11 * v0_2 - y_f12 * v0_3 - y_f13 * v0_4
+        + by_f10 * u2_0 + by_f3 * u2_1 + by_f11 * u2_2 - by_f12 * u2_3 - by_f13 * u2_4;
+    d_x_[0] = d_x_[0] - w_ * l0_0 - cw_ * l1_0, d_x_[1] = d_x_[1] - w_ * l0_1 - cw_ * l1_1;
+    d_x_[2] = d_x_[2] + w_ * l0_2 + cw_ * l1_2, d_x_[3] = d_x_[3] + w_ * l0_3 + cw_ * l1_3;
+    d_x_[4] = d_x_[4] + w_ * l0_4 + cw_ * l1_4;
+    const real q2_0 = v0_0 * gz_[0], q2_1 = v0_1 * gz_[0], q2_3 = v0_1 * gz_[2] + v0_3 * gz_[0];
+    const real q2_4 = v0_4 * gz_[0], q2_10 = v0_0 * gz_[2], q2_12 = v0_3 * gz_[2], q2_13 = v0_4 * gz_[2];
+    d_y_[0] = d_y_[0] + K15_1 * q2_4 + K15_1 * q2_10, d_y_[1] = d_y_[1] + K10_1 * q2_3 + v0_0 * gz_[1];
+    d_y_[2] = d_y_[2] - q2_10 + v0_2 * gz_[0] * K12_1 + q2_4 + v0_1 * gz_[1] * K8_5;
+    d_y_[3] = d_y_[3] - K6_1 * q2_1 + v0_2 * gz_[1] * K9_5 - K6_1 * q2_12;
+    d_y_[4] = d_y_[4] - q2_13 - q2_0 + v0_3 * gz_[1] * K8_5 + v0_2 * gz_[2] * K12_1;
+    d_y_[5] = d_y_[5] - K10_1 * q2_1 + v0_4 * gz_[1] + K10_1 * q2_12;
+    d_y_[6] = d_y_[6] - K15_1 * q2_0 + K15_1 * q2_13;
+    d_w_[0] = -x_[0] * l0_0 - x_[1] * l0_1 + x_[2] * l0_2 + x_[3] * l0_3 + x_[4] * l0_4 - ax_[0] * l1_0
+        - ax_[1] * l1_1 + ax_[2] * l1_2 + ax_[3] * l1_3 + ax_[4] * l1_4;
+}
+
+/* (l1, l2, l3) = (2, 3, 3): 171 fma, 42 mul, 8 add, 1 neg per channel; 12 fma, 28 mul, 8 add per item. */
+CGTP_DEVICE void uvu_2_3_3(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real y_f1 = K5_2 * y_[5], y_f2 = K5_1 * y_[0], y_f3 = K5_2 * y_[1], y_f5 = K8_3 * y_[3];
+    const real y_f6 = y_[4] - K5_3 * y_[6], s0_0 = K5_3 * y_[0], y_f7 = s0_0 + y_[2];
+    const real y_f8 = y_[4] + K5_12 * y_[6], s1_0 = K1_6 * y_[3], y_f9 = s1_0 - K5_8 * y_[5];
+    const real y_f10 = K3_4 * y_[2], y_f11 = K5_8 * y_[1], s2_0 = K5_12 * y_[0], y_f12 = s2_0 + y_[2];
+    const real y_f14 = K1_10 * y_[2], y_f15 = K4_5 * y_[3], y_f16 = K1_10 * y_[4], y_f18 = s2_0 - y_[2];
+    const real y_f19 = K3_4 * y_[4], y_f20 = s1_0 + K5_8 * y_[5], y_f21 = y_[4] - K5_12 * y_[6];
+    const real y_f22 = s0_0 - y_[2], y_f23 = y_[4] + K5_3 * y_[6], y_f24 = K5_1 * y_[6];
+    const real by_f1 = K5_2 * by_[5], by_f2 = K5_1 * by_[0], by_f3 = K5_2 * by_[1], by_f5 = K8_3 * by_[3];
+    const real by_f6 = by_[4] - K5_3 * by_[6], s3_0 = K5_3 * by_[0], by_f7 = s3_0 + by_[2];
+    const real by_f8 = by_[4] + K5_12 * by_[6], s4_0 = K1_6 * by_[3], by_f9 = s4_0 - K5_8 * by_[5];
+    const real by_f10 = K3_4 * by_[2], by_f11 = K5_8 * by_[1], s5_0 = K5_12 * by_[0], by_f12 = s5_0 + by_[2];
+    const real by_f14 = K1_10 * by_[2], by_f15 = K4_5 * by_[3], by_f16 = K1_10 * by_[4];
+    const real by_f18 = s5_0 - by_[2], by_f19 = K3_4 * by_[4], by_f20 = s4_0 + K5_8 * by_[5];
+    const real by_f21 = by_[4] - K5_12 * by_[6], by_f22 = s3_0 - by_[2], by_f23 = by_[4] + K5_3 * by_[6];
+    const real by_f24 = K5_1 * by_[6];
+    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2], u2_3 = w_ * x_[3], u2_4 = w_ * x_[4];
+    const real l0_0 = by_[4] * gz_[0] + by_f5 * gz_[1] - by_f8 * gz_[2] + by_[1] * gz_[3] + by_f18 * gz_[4]
+        - by_[2] * gz_[6];
+    const real l0_1 = by_f1 * gz_[0] + by_f6 * gz_[1] + by_f9 * gz_[2] + by_f14 * gz_[3] + by_f11 * gz_[4]
+        + by_f22 * gz_[5] - by_f3 * gz_[6];
+    const real l0_2 = by_f2 * gz_[0] - by_f10 * gz_[2] - by_f15 * gz_[3] - by_f19 * gz_[4] + by_f24 * gz_[6];
+    const real l0_3 = by_f3 * gz_[0] + by_f7 * gz_[1] + by_f11 * gz_[2] + by_f16 * gz_[3] + by_f20 * gz_[4]
+        + by_f23 * gz_[5] + by_f1 * gz_[6];
+    const real l0_4 = by_[2] * gz_[0] + by_f12 * gz_[2] + by_[5] * gz_[3] - by_f21 * gz_[4] + by_f5 * gz_[5]
+        + by_[4] * gz_[6];
+    const real l1_0 = y_[4] * gz_[0] + y_f5 * gz_[1] - y_f8 * gz_[2] + y_[1] * gz_[3] + y_f18 * gz_[4]
+        - y_[2] * gz_[6];
+    const real l1_1 = y_f1 * gz_[0] + y_f6 * gz_[1] + y_f9 * gz_[2] + y_f14 * gz_[3] + y_f11 * gz_[4]
+        + y_f22 * gz_[5] - y_f3 * gz_[6];
+    const real l1_2 = y_f2 * gz_[0] - y_f10 * gz_[2] - y_f15 * gz_[3] - y_f19 * gz_[4] + y_f24 * gz_[6];
+    const real l1_3 = y_f3 * gz_[0] + y_f7 * gz_[1] + y_f11 * gz_[2] + y_f16 * gz_[3] + y_f20 * gz_[4]
+        + y_f23 * gz_[5] + y_f1 * gz_[6];
+    const real l1_4 = y_[2] * gz_[0] + y_f12 * gz_[2] + y_[5] * gz_[3] - y_f21 * gz_[4] + y_f5 * gz_[5]
+        + y_[4] * gz_[6], v0_0 = w_ * ax_[0] + cw_ * x_[0], v0_1 = w_ * ax_[1] + cw_ * x_[1];
+    const real v0_2 = w_ * ax_[2] + cw_ * x_[2], v0_3 = w_ * ax_[3] + cw_ * x_[3];
+    const real v0_4 = w_ * ax_[4] + cw_ * x_[4];
+    d_gz_[0] = d_gz_[0] - y_[4] * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3 - y_[2] * v0_4
+        - by_[4] * u2_0 + by_f1 * u2_1 - by_f2 * u2_2 + by_f3 * u2_3 - by_[2] * u2_4;
+    d_gz_[1] = d_gz_[1] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_3 - by_f5 * u2_0 + by_f6 * u2_1
+        + by_f7 * u2_3;
+    d_gz_[2] = d_gz_[2] + y_f8 * v0_0 + y_f9 * v0_1 + y_f10 * v0_2 + y_f11 * v0_3 - y_f12 * v0_4
+        + by_f8 * u2_0 + by_f9 * u2_1 + by_f10 * u2_2 + by_f11 * u2_3 - by_f12 * u2_4;
+    d_gz_[3] = d_gz_[3] - y_[1] * v0_0 + y_f14 * v0_1 + y_f15 * v0_2 + y_f16 * v0_3 - y_[5] * v0_4
+        - by_[1] * u2_0 + by_f14 * u2_1 + by_f15 * u2_2 + by_f16 * u2_3 - by_[5] * u2_4;
+    d_gz_[4] = d_gz_[4] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2 + y_f20 * v0_3 + y_f21 * v0_4
+        - by_f18 * u2_0 + by_f11 * u2_1 + by_f19 * u2_2 + by_f20 * u2_3 + by_f21 * u2_4;
+    d_gz_[5] = d_gz_[5] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4 + by_f22 * u2_1 + by_f23 * u2_3
+        - by_f5 * u2_4;
+    d_gz_[6] = d_gz_[6] + y_[2] * v0_0 - y_f3 * v0_1 - y_f24 * v0_2 + y_f1 * v0_3 - y_[4] * v0_4
+        + by_[2] * u2_0 - by_f3 * u2_1 - by_f24 * u2_2 + by_f1 * u2_3 - by_[4] * u2_4;
+    d_x_[0] = d_x_[0] - w_ * l0_0 - cw_ * l1_0, d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1;
+    d_x_[2] = d_x_[2] - w_ * l0_2 - cw_ * l1_2, d_x_[3] = d_x_[3] + w_ * l0_3 + cw_ * l1_3;
+    d_x_[4] = d_x_[4] - w_ * l0_4 - cw_ * l1_4;
+    const real q2_1 = v0_1 * gz_[0] + v0_3 * gz_[6], q2_3 = v0_1 * gz_[6] - v0_3 * gz_[0];
+    const real q2_5 = v0_0 * gz_[1] + v0_4 * gz_[5], q2_6 = v0_1 * gz_[1], q2_7 = v0_3 * gz_[1];
+    const real q2_8 = v0_0 * gz_[2], q2_9 = v0_1 * gz_[2], q2_11 = v0_1 * gz_[4] + v0_3 * gz_[2];
+    const real q2_12 = v0_4 * gz_[2], q2_18 = v0_0 * gz_[4], q2_20 = v0_3 * gz_[4], q2_21 = v0_4 * gz_[4];
+    const real q2_22 = v0_1 * gz_[5], q2_23 = v0_3 * gz_[5];
+    d_y_[0] = d_y_[0] - v0_2 * gz_[0] * K5_1 + K5_3 * q2_7 - K5_12 * q2_12 - K5_12 * q2_18 + K5_3 * q2_22;
+    d_y_[1] = d_y_[1] - K5_2 * q2_3 + K5_8 * q2_11 - v0_0 * gz_[3];
+    d_y_[2] = d_y_[2] - q2_22 + v0_0 * gz_[6] - v0_4 * gz_[0] + q2_7 + v0_2 * gz_[2] * K3_4 - q2_12
+        + v0_1 * gz_[3] * K1_10 + q2_18;
+    d_y_[3] = d_y_[3] - K8_3 * q2_5 + K1_6 * q2_9 + v0_2 * gz_[3] * K4_5 + K1_6 * q2_20;
+    d_y_[4] = q2_23 + d_y_[4] - v0_0 * gz_[0] - v0_4 * gz_[6] + q2_6 + q2_8 + v0_3 * gz_[3] * K1_10
+        + v0_2 * gz_[4] * K3_4 + q2_21;
+    d_y_[5] = d_y_[5] + K5_2 * q2_1 - K5_8 * q2_9 - v0_4 * gz_[3] + K5_8 * q2_20;
+    d_y_[6] = d_y_[6] - K5_3 * q2_6 + K5_12 * q2_8 - K5_12 * q2_21 + K5_3 * q2_23 - v0_2 * gz_[6] * K5_1;
+    d_w_[0] = -x_[0] * l0_0 + x_[1] * l0_1 - x_[2] * l0_2 + x_[3] * l0_3 - x_[4] * l0_4 - ax_[0] * l1_0
+        + ax_[1] * l1_1 - ax_[2] * l1_2 + ax_[3] * l1_3 - ax_[4] * l1_4;
+}
+
 /* Path set 1: 7 paths, 1 channel per lane, 4 channel blocks; where its parts are in rows. */
-struct set_1 {
-    static constexpr int channels = 1, blocks = 4;
-};
-struct set_1_x : set_1 {
-    static constexpr cgtp_segment segment[] = {{5, 512}};
-};
+struct set_1 { static constexpr int channels = 1, blocks = 4; };
+struct set_1_x : set_1 { static constexpr cgtp_segment segment[] = {{5, 512}}; };
 struct set_1_w : set_1 {
     static constexpr int64_t offset[] = {256, 768, 896, 1408, 1536, 1920, 2048};
 };
@@ -568,7 +811,7 @@ struct set_1_z : set_1 {
 template <int nodes>
 CGTP_DEVICE void double_backward_convolution_1(const launch &l,
     const cgtp_tile_scheduler<nodes, 4, true> &tiles, int number, int channel_block, warp_1 &own,
-    reduce_1 &sums, int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
+    reduce_0 &sums, int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
 {
     const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
@@ -605,15 +848,10 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             tiles.advance(graph, node, first);
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
         real d_gz_[31] = {0};
-        real *const d_gz_s11 = d_gz_, *const d_gz_s6 = d_gz_ + 5, *const d_gz_s15 = d_gz_ + 8,
-            *const d_gz_s2 = d_gz_ + 15, *const d_gz_s12 = d_gz_ + 16, *const d_gz_s7 = d_gz_ + 21,
-            *const d_gz_s16 = d_gz_ + 24;
         real gz_[31];
         cgtp_load_segments<set_1_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088), channel_block,
             lane);
         cgtp_scale_segments<set_1_z>(gz_);
-        real *const gz_s11 = gz_, *const gz_s6 = gz_ + 5, *const gz_s15 = gz_ + 8, *const gz_s2 = gz_ + 15,
-            *const gz_s12 = gz_ + 16, *const gz_s7 = gz_ + 21, *const gz_s16 = gz_ + 24;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_1 &at = ring.turn(done, count, lane, load);
@@ -625,347 +863,29 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             cgtp_load_lanes(lane, ax_s2, at.ax_s2);
             cgtp_load_row<16>(by_, at.by_);
             real d_x_s2[5] = {0}, d_y_[cgtp_sums_length(16)] = {0};
-            real d_w_v[1]; /* of the path at hand */
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C = form; 28 fma, 6 mul per channel */
-                const real w_c0 = at.w_p11[lane], cw_c0 = at.cw_p11[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
-                const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s11[0];
-                const real gz_c1 = gz_s11[1], gz_c2 = gz_s11[2], gz_c3 = gz_s11[3], gz_c4 = gz_s11[4];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4], s0_0 = y_[0] * cw_c0 + by_[0] * w_c0, s1_0 = y_[0] * w_c0;
-                d_gz_s11[0] = d_gz_s11[0] + s1_0 * ax_c0 + s0_0 * x_c0;
-                d_gz_s11[1] = d_gz_s11[1] + s1_0 * ax_c1 + s0_0 * x_c1;
-                d_gz_s11[2] = d_gz_s11[2] + s1_0 * ax_c2 + s0_0 * x_c2;
-                d_gz_s11[3] = d_gz_s11[3] + s1_0 * ax_c3 + s0_0 * x_c3;
-                d_gz_s11[4] = d_gz_s11[4] + s1_0 * ax_c4 + s0_0 * x_c4;
-                const real s2_0 = w_c0 * by_[0] + cw_c0 * y_[0];
-                d_x_s2[0] = d_x_s2[0] + s2_0 * gz_c0, d_x_s2[1] = d_x_s2[1] + s2_0 * gz_c1;
-                d_x_s2[2] = d_x_s2[2] + s2_0 * gz_c2, d_x_s2[3] = d_x_s2[3] + s2_0 * gz_c3;
-                d_x_s2[4] = d_x_s2[4] + s2_0 * gz_c4;
-                const real s3_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2 + ax_c3 * gz_c3
-                    + ax_c4 * gz_c4;
-                const real s4_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3 + x_c4 * gz_c4;
-                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0, d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
-                cgtp_store_stream<1>(d_w_out + 1408, d_w_v);
-            }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3};
-               * 69 fma, 24 mul per channel; 6 mul per item */
-                const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
-                const real by_f2 = K1_3 * by_[1], by_f4 = K4_3 * by_[2], by_f5 = K1_3 * by_[3];
-                const real w_c0 = at.w_p6[lane], cw_c0 = at.cw_p6[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
-                const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s6[0], gz_c1 = gz_s6[1];
-                const real gz_c2 = gz_s6[2], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
-                const real ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
-                const real l0_0 = by_[3] * gz_c0 + by_[1] * gz_c2, l0_1 = by_[2] * gz_c0 + by_[1] * gz_c1;
-                const real l0_2 = by_f2 * gz_c0 - by_f4 * gz_c1 + by_f5 * gz_c2;
-                const real l0_3 = by_[3] * gz_c1 + by_[2] * gz_c2, l0_4 = by_[1] * gz_c0 - by_[3] * gz_c2;
-                const real l1_0 = y_[3] * gz_c0 + y_[1] * gz_c2, l1_1 = y_[2] * gz_c0 + y_[1] * gz_c1;
-                const real l1_2 = y_f2 * gz_c0 - y_f4 * gz_c1 + y_f5 * gz_c2;
-                const real l1_3 = y_[3] * gz_c1 + y_[2] * gz_c2, l1_4 = y_[1] * gz_c0 - y_[3] * gz_c2;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
-                const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-                d_gz_s6[0] = d_gz_s6[0] + y_[3] * v0_0 + y_[2] * v0_1 - y_f2 * v0_2 - y_[1] * v0_4
-                    + by_[3] * u2_0 + by_[2] * u2_1 - by_f2 * u2_2 - by_[1] * u2_4;
-                d_gz_s6[1] = d_gz_s6[1] + y_[1] * v0_1 + y_f4 * v0_2 + y_[3] * v0_3 + by_[1] * u2_1
-                    + by_f4 * u2_2 + by_[3] * u2_3;
-                d_gz_s6[2] = d_gz_s6[2] + y_[1] * v0_0 - y_f5 * v0_2 + y_[2] * v0_3 + y_[3] * v0_4
-                    + by_[1] * u2_0 - by_f5 * u2_2 + by_[2] * u2_3 + by_[3] * u2_4;
-                d_x_s2[0] = d_x_s2[0] + w_c0 * l0_0 + cw_c0 * l1_0;
-                d_x_s2[1] = d_x_s2[1] + w_c0 * l0_1 + cw_c0 * l1_1;
-                d_x_s2[2] = d_x_s2[2] - w_c0 * l0_2 - cw_c0 * l1_2;
-                d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
-                d_x_s2[4] = d_x_s2[4] - w_c0 * l0_4 - cw_c0 * l1_4;
-                d_y_[1] = d_y_[1] - v0_2 * gz_c0 * K1_3 + v0_0 * gz_c2 + v0_1 * gz_c1 - v0_4 * gz_c0;
-                d_y_[2] = d_y_[2] + v0_1 * gz_c0 + v0_3 * gz_c2 + v0_2 * gz_c1 * K4_3;
-                d_y_[3] = d_y_[3] + v0_0 * gz_c0 + v0_3 * gz_c1 + v0_4 * gz_c2 - v0_2 * gz_c2 * K1_3;
-                d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4 + ax_c0 * l1_0
-                    + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
-                cgtp_store_stream<1>(d_w_out + 768, d_w_v);
-            }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_2, K1_3, K1_30, K1_5,
-               * K1_30, K1_3, K1_2}; 119 fma, 25 mul per channel; 8 mul per item */
-                const real y_f3 = K16_1 * y_[2], y_f4 = K12_1 * y_[1], y_f5 = K3_1 * y_[2];
-                const real y_f6 = K12_1 * y_[3], by_f3 = K16_1 * by_[2], by_f4 = K12_1 * by_[1];
-                const real by_f5 = K3_1 * by_[2], by_f6 = K12_1 * by_[3];
-                const real w_c0 = at.w_p15[lane], cw_c0 = at.cw_p15[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
-                const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s15[0];
-                const real gz_c1 = gz_s15[1], gz_c2 = gz_s15[2], gz_c3 = gz_s15[3], gz_c4 = gz_s15[4];
-                const real gz_c5 = gz_s15[5], gz_c6 = gz_s15[6], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
-                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
-                const real l0_0 = by_[3] * gz_c0 + by_[2] * gz_c1 - by_[3] * gz_c2 - by_[1] * gz_c4
-                    - by_[1] * gz_c6, l0_1 = by_[3] * gz_c1 + by_f3 * gz_c2 - by_[1] * gz_c3 - by_[1] * gz_c5;
-                const real l0_2 = by_f4 * gz_c2 + by_f5 * gz_c3 + by_f6 * gz_c4;
-                const real l0_3 = by_[1] * gz_c1 - by_[3] * gz_c3 + by_f3 * gz_c4 + by_[3] * gz_c5;
-                const real l0_4 = by_[1] * gz_c0 + by_[1] * gz_c2 - by_[3] * gz_c4 + by_[2] * gz_c5
-                    + by_[3] * gz_c6;
-                const real l1_0 = y_[3] * gz_c0 + y_[2] * gz_c1 - y_[3] * gz_c2 - y_[1] * gz_c4
-                    - y_[1] * gz_c6, l1_1 = y_[3] * gz_c1 + y_f3 * gz_c2 - y_[1] * gz_c3 - y_[1] * gz_c5;
-                const real l1_2 = y_f4 * gz_c2 + y_f5 * gz_c3 + y_f6 * gz_c4;
-                const real l1_3 = y_[1] * gz_c1 - y_[3] * gz_c3 + y_f3 * gz_c4 + y_[3] * gz_c5;
-                const real l1_4 = y_[1] * gz_c0 + y_[1] * gz_c2 - y_[3] * gz_c4 + y_[2] * gz_c5
-                    + y_[3] * gz_c6, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
-                const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-                d_gz_s15[0] = d_gz_s15[0] + y_[3] * v0_0 + y_[1] * v0_4 + by_[3] * u2_0 + by_[1] * u2_4;
-                d_gz_s15[1] = d_gz_s15[1] + y_[2] * v0_0 + y_[3] * v0_1 + y_[1] * v0_3 + by_[2] * u2_0
-                    + by_[3] * u2_1 + by_[1] * u2_3;
-                d_gz_s15[2] = d_gz_s15[2] - y_[3] * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + y_[1] * v0_4
-                    - by_[3] * u2_0 + by_f3 * u2_1 + by_f4 * u2_2 + by_[1] * u2_4;
-                d_gz_s15[3] = d_gz_s15[3] - y_[1] * v0_1 + y_f5 * v0_2 - y_[3] * v0_3 - by_[1] * u2_1
-                    + by_f5 * u2_2 - by_[3] * u2_3;
-                d_gz_s15[4] = d_gz_s15[4] - y_[1] * v0_0 + y_f6 * v0_2 + y_f3 * v0_3 - y_[3] * v0_4
-                    - by_[1] * u2_0 + by_f6 * u2_2 + by_f3 * u2_3 - by_[3] * u2_4;
-                d_gz_s15[5] = d_gz_s15[5] - y_[1] * v0_1 + y_[3] * v0_3 + y_[2] * v0_4 - by_[1] * u2_1
-                    + by_[3] * u2_3 + by_[2] * u2_4;
-                d_gz_s15[6] = d_gz_s15[6] - y_[1] * v0_0 + y_[3] * v0_4 - by_[1] * u2_0 + by_[3] * u2_4;
-                d_x_s2[0] = d_x_s2[0] + w_c0 * l0_0 + cw_c0 * l1_0;
-                d_x_s2[1] = d_x_s2[1] + w_c0 * l0_1 + cw_c0 * l1_1;
-                d_x_s2[2] = d_x_s2[2] + w_c0 * l0_2 + cw_c0 * l1_2;
-                d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
-                d_x_s2[4] = d_x_s2[4] + w_c0 * l0_4 + cw_c0 * l1_4;
-                const real q2_3 = v0_1 * gz_c2 + v0_3 * gz_c4;
-                d_y_[1] = d_y_[1] - v0_0 * gz_c4 - v0_0 * gz_c6 - v0_1 * gz_c3 - v0_1 * gz_c5 + v0_3 * gz_c1
-                    + v0_4 * gz_c0 + v0_4 * gz_c2 + v0_2 * gz_c2 * K12_1;
-                d_y_[2] = d_y_[2] + v0_0 * gz_c1 + v0_4 * gz_c5 + K16_1 * q2_3 + v0_2 * gz_c3 * K3_1;
-                d_y_[3] = d_y_[3] + v0_0 * gz_c0 - v0_0 * gz_c2 + v0_1 * gz_c1 - v0_3 * gz_c3 + v0_3 * gz_c5
-                    - v0_4 * gz_c4 + v0_4 * gz_c6 + v0_2 * gz_c4 * K12_1;
-                d_w_v[0] = x_c0 * l0_0 + x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4 + ax_c0 * l1_0
-                    + ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
-                cgtp_store_stream<1>(d_w_out + 1920, d_w_v);
-            }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5}; 36 fma, 6 mul per channel */
-                const real w_c0 = at.w_p2[lane], cw_c0 = at.cw_p2[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
-                const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s2[0], ax_c0 = ax_s2[0];
-                const real ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4];
-                const real s0_0 = y_[4] * ax_c0 + y_[5] * ax_c1 + y_[6] * ax_c2 + y_[7] * ax_c3
-                    + y_[8] * ax_c4;
-                const real s1_0 = y_[4] * x_c0 + y_[5] * x_c1 + y_[6] * x_c2 + y_[7] * x_c3 + y_[8] * x_c4;
-                const real s2_0 = by_[4] * x_c0 + by_[5] * x_c1 + by_[6] * x_c2 + by_[7] * x_c3
-                    + by_[8] * x_c4;
-                d_gz_s2[0] = d_gz_s2[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
-                const real s3_0 = w_c0 * gz_c0, s4_0 = cw_c0 * gz_c0;
-                d_x_s2[0] = d_x_s2[0] + s3_0 * by_[4] + s4_0 * y_[4];
-                d_x_s2[1] = d_x_s2[1] + s3_0 * by_[5] + s4_0 * y_[5];
-                d_x_s2[2] = d_x_s2[2] + s3_0 * by_[6] + s4_0 * y_[6];
-                d_x_s2[3] = d_x_s2[3] + s3_0 * by_[7] + s4_0 * y_[7];
-                d_x_s2[4] = d_x_s2[4] + s3_0 * by_[8] + s4_0 * y_[8];
-                d_y_[4] = d_y_[4] + s3_0 * ax_c0 + s4_0 * x_c0;
-                d_y_[5] = d_y_[5] + s3_0 * ax_c1 + s4_0 * x_c1;
-                d_y_[6] = d_y_[6] + s3_0 * ax_c2 + s4_0 * x_c2;
-                d_y_[7] = d_y_[7] + s3_0 * ax_c3 + s4_0 * x_c3;
-                d_y_[8] = d_y_[8] + s3_0 * ax_c4 + s4_0 * x_c4, d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
-                cgtp_store_stream<1>(d_w_out + 256, d_w_v);
-            }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14,
-               * K2_7}; 129 fma, 29 mul, 2 add, 1 neg per channel; 14 mul, 4 add per item */
-                const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5], s0_0 = K1_3 * y_[6], y_f5 = s0_0 - y_[8];
-                const real y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
-                const real y_f11 = K1_3 * y_[7], y_f12 = s0_0 + y_[8], by_f1 = K3_4 * by_[7];
-                const real by_f3 = K3_4 * by_[5], s1_0 = K1_3 * by_[6], by_f5 = s1_0 - by_[8];
-                const real by_f6 = K1_3 * by_[5], by_f8 = K1_4 * by_[5], by_f9 = K1_4 * by_[7];
-                const real by_f11 = K1_3 * by_[7], by_f12 = s1_0 + by_[8];
-                const real w_c0 = at.w_p12[lane], cw_c0 = at.cw_p12[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
-                const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s12[0];
-                const real gz_c1 = gz_s12[1], gz_c2 = gz_s12[2], gz_c3 = gz_s12[3], gz_c4 = gz_s12[4];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], ax_c3 = ax_s2[3];
-                const real ax_c4 = ax_s2[4], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2;
-                const real u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
-                const real l0_0 = by_[6] * gz_c0 - by_[7] * gz_c1 + by_[4] * gz_c2 - by_[5] * gz_c3;
-                const real l0_1 = by_f1 * gz_c0 + by_f5 * gz_c1 + by_f8 * gz_c2 + by_[4] * gz_c3
-                    - by_f3 * gz_c4;
-                const real l0_2 = by_[4] * gz_c0 - by_f6 * gz_c1 - by_[6] * gz_c2 - by_f11 * gz_c3
-                    + by_[8] * gz_c4;
-                const real l0_3 = by_f3 * gz_c0 + by_[4] * gz_c1 + by_f9 * gz_c2 + by_f12 * gz_c3
-                    + by_f1 * gz_c4, l0_4 = by_[5] * gz_c1 + by_[8] * gz_c2 - by_[7] * gz_c3 + by_[6] * gz_c4;
-                const real l1_0 = y_[6] * gz_c0 - y_[7] * gz_c1 + y_[4] * gz_c2 - y_[5] * gz_c3;
-                const real l1_1 = y_f1 * gz_c0 + y_f5 * gz_c1 + y_f8 * gz_c2 + y_[4] * gz_c3 - y_f3 * gz_c4;
-                const real l1_2 = y_[4] * gz_c0 - y_f6 * gz_c1 - y_[6] * gz_c2 - y_f11 * gz_c3
-                    + y_[8] * gz_c4;
-                const real l1_3 = y_f3 * gz_c0 + y_[4] * gz_c1 + y_f9 * gz_c2 + y_f12 * gz_c3 + y_f1 * gz_c4;
-                const real l1_4 = y_[5] * gz_c1 + y_[8] * gz_c2 - y_[7] * gz_c3 + y_[6] * gz_c4;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
-                const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-                d_gz_s12[0] = d_gz_s12[0] - y_[6] * v0_0 + y_f1 * v0_1 - y_[4] * v0_2 + y_f3 * v0_3
-                    - by_[6] * u2_0 + by_f1 * u2_1 - by_[4] * u2_2 + by_f3 * u2_3;
-                d_gz_s12[1] = d_gz_s12[1] + y_[7] * v0_0 + y_f5 * v0_1 + y_f6 * v0_2 + y_[4] * v0_3
-                    - y_[5] * v0_4 + by_[7] * u2_0 + by_f5 * u2_1 + by_f6 * u2_2 + by_[4] * u2_3
-                    - by_[5] * u2_4;
-                d_gz_s12[2] = d_gz_s12[2] - y_[4] * v0_0 + y_f8 * v0_1 + y_[6] * v0_2 + y_f9 * v0_3
-                    - y_[8] * v0_4 - by_[4] * u2_0 + by_f8 * u2_1 + by_[6] * u2_2 + by_f9 * u2_3
-                    - by_[8] * u2_4;
-                d_gz_s12[3] = d_gz_s12[3] + y_[5] * v0_0 + y_[4] * v0_1 + y_f11 * v0_2 + y_f12 * v0_3
-                    + y_[7] * v0_4 + by_[5] * u2_0 + by_[4] * u2_1 + by_f11 * u2_2 + by_f12 * u2_3
-                    + by_[7] * u2_4;
-                d_gz_s12[4] = d_gz_s12[4] - y_f3 * v0_1 - y_[8] * v0_2 + y_f1 * v0_3 - y_[6] * v0_4
-                    - by_f3 * u2_1 - by_[8] * u2_2 + by_f1 * u2_3 - by_[6] * u2_4;
-                d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
-                d_x_s2[1] = d_x_s2[1] + w_c0 * l0_1 + cw_c0 * l1_1;
-                d_x_s2[2] = d_x_s2[2] - w_c0 * l0_2 - cw_c0 * l1_2;
-                d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
-                d_x_s2[4] = d_x_s2[4] - w_c0 * l0_4 - cw_c0 * l1_4;
-                const real q2_1 = v0_1 * gz_c0 + v0_3 * gz_c4, q2_3 = v0_1 * gz_c4 - v0_3 * gz_c0;
-                const real q2_5 = v0_1 * gz_c1, q2_12 = v0_3 * gz_c3;
-                d_y_[4] = d_y_[4] - v0_0 * gz_c2 + v0_1 * gz_c3 - v0_2 * gz_c0 + v0_3 * gz_c1;
-                d_y_[5] = d_y_[5] - K3_4 * q2_3 + v0_2 * gz_c1 * K1_3 + v0_0 * gz_c3 - v0_4 * gz_c1
-                    + v0_1 * gz_c2 * K1_4;
-                d_y_[6] = d_y_[6] - v0_0 * gz_c0 + v0_2 * gz_c2 - v0_4 * gz_c4 + K1_3 * q2_5 + K1_3 * q2_12;
-                d_y_[7] = d_y_[7] + K3_4 * q2_1 + v0_0 * gz_c1 + v0_4 * gz_c3 + v0_3 * gz_c2 * K1_4
-                    + v0_2 * gz_c3 * K1_3, d_y_[8] = q2_12 + d_y_[8] - q2_5 - v0_2 * gz_c4 - v0_4 * gz_c2;
-                d_w_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4
-                    - ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
-                cgtp_store_stream<1>(d_w_out + 1536, d_w_v);
-            }
-            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C = form * {K1_70, K1_7, K1_70};
-               * 91 fma, 33 mul, 4 add, 1 neg per channel; 8 fma, 16 mul, 4 add per item */
-                const real y_f0 = y_[13] + K15_1 * y_[15], s0_0 = K6_1 * y_[12], y_f1 = s0_0 + K10_1 * y_[14];
-                const real y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10], s1_0 = K15_1 * y_[9];
-                const real y_f4 = s1_0 + y_[11], y_f6 = K8_5 * y_[11], y_f7 = K9_5 * y_[12];
-                const real y_f8 = K8_5 * y_[13], y_f10 = s1_0 - y_[11], y_f11 = K12_1 * y_[13];
-                const real y_f12 = s0_0 - K10_1 * y_[14], y_f13 = y_[13] - K15_1 * y_[15];
-                const real by_f0 = by_[13] + K15_1 * by_[15], s2_0 = K6_1 * by_[12];
-                const real by_f1 = s2_0 + K10_1 * by_[14], by_f2 = K12_1 * by_[11], by_f3 = K10_1 * by_[10];
-                const real s3_0 = K15_1 * by_[9], by_f4 = s3_0 + by_[11], by_f6 = K8_5 * by_[11];
-                const real by_f7 = K9_5 * by_[12], by_f8 = K8_5 * by_[13], by_f10 = s3_0 - by_[11];
-                const real by_f11 = K12_1 * by_[13], by_f12 = s2_0 - K10_1 * by_[14];
-                const real by_f13 = by_[13] - K15_1 * by_[15];
-                const real w_c0 = at.w_p7[lane], cw_c0 = at.cw_p7[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
-                const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1];
-                const real gz_c2 = gz_s7[2], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
-                const real ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], u2_0 = w_c0 * x_c0, u2_1 = w_c0 * x_c1;
-                const real u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
-                const real l0_0 = by_f0 * gz_c0 - by_[10] * gz_c1 - by_f10 * gz_c2;
-                const real l0_1 = by_f1 * gz_c0 - by_f6 * gz_c1 - by_f3 * gz_c2;
-                const real l0_2 = by_f2 * gz_c0 + by_f7 * gz_c1 + by_f11 * gz_c2;
-                const real l0_3 = by_f3 * gz_c0 + by_f8 * gz_c1 - by_f12 * gz_c2;
-                const real l0_4 = by_f4 * gz_c0 + by_[14] * gz_c1 - by_f13 * gz_c2;
-                const real l1_0 = y_f0 * gz_c0 - y_[10] * gz_c1 - y_f10 * gz_c2;
-                const real l1_1 = y_f1 * gz_c0 - y_f6 * gz_c1 - y_f3 * gz_c2;
-                const real l1_2 = y_f2 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2;
-                const real l1_3 = y_f3 * gz_c0 + y_f8 * gz_c1 - y_f12 * gz_c2;
-                const real l1_4 = y_f4 * gz_c0 + y_[14] * gz_c1 - y_f13 * gz_c2;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0, v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1;
-                const real v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2, v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3;
-                const real v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-                d_gz_s7[0] = d_gz_s7[0] - y_f0 * v0_0 - y_f1 * v0_1 + y_f2 * v0_2 + y_f3 * v0_3 + y_f4 * v0_4
-                    - by_f0 * u2_0 - by_f1 * u2_1 + by_f2 * u2_2 + by_f3 * u2_3 + by_f4 * u2_4;
-                d_gz_s7[1] = d_gz_s7[1] + y_[10] * v0_0 + y_f6 * v0_1 + y_f7 * v0_2 + y_f8 * v0_3
-                    + y_[14] * v0_4 + by_[10] * u2_0 + by_f6 * u2_1 + by_f7 * u2_2 + by_f8 * u2_3
-                    + by_[14] * u2_4;
-                d_gz_s7[2] = d_gz_s7[2] + y_f10 * v0_0 + y_f3 * v0_1 + y_f11 * v0_2 - y_f12 * v0_3
-                    - y_f13 * v0_4 + by_f10 * u2_0 + by_f3 * u2_1 + by_f11 * u2_2 - by_f12 * u2_3
-                    - by_f13 * u2_4, d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
-                d_x_s2[1] = d_x_s2[1] - w_c0 * l0_1 - cw_c0 * l1_1;
-                d_x_s2[2] = d_x_s2[2] + w_c0 * l0_2 + cw_c0 * l1_2;
-                d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
-                d_x_s2[4] = d_x_s2[4] + w_c0 * l0_4 + cw_c0 * l1_4;
-                const real q2_0 = v0_0 * gz_c0, q2_1 = v0_1 * gz_c0, q2_3 = v0_1 * gz_c2 + v0_3 * gz_c0;
-                const real q2_4 = v0_4 * gz_c0, q2_10 = v0_0 * gz_c2, q2_12 = v0_3 * gz_c2;
-                const real q2_13 = v0_4 * gz_c2;
-                d_y_[9] = d_y_[9] + K15_1 * q2_4 + K15_1 * q2_10;
-                d_y_[10] = d_y_[10] + K10_1 * q2_3 + v0_0 * gz_c1;
-                d_y_[11] = d_y_[11] - q2_10 + v0_2 * gz_c0 * K12_1 + q2_4 + v0_1 * gz_c1 * K8_5;
-                d_y_[12] = d_y_[12] - K6_1 * q2_1 + v0_2 * gz_c1 * K9_5 - K6_1 * q2_12;
-                d_y_[13] = d_y_[13] - q2_13 - q2_0 + v0_3 * gz_c1 * K8_5 + v0_2 * gz_c2 * K12_1;
-                d_y_[14] = d_y_[14] - K10_1 * q2_1 + v0_4 * gz_c1 + K10_1 * q2_12;
-                d_y_[15] = d_y_[15] - K15_1 * q2_0 + K15_1 * q2_13;
-                d_w_v[0] = -x_c0 * l0_0 - x_c1 * l0_1 + x_c2 * l0_2 + x_c3 * l0_3 + x_c4 * l0_4
-                    - ax_c0 * l1_0 - ax_c1 * l1_1 + ax_c2 * l1_2 + ax_c3 * l1_3 + ax_c4 * l1_4;
-                cgtp_store_stream<1>(d_w_out + 896, d_w_v);
-            }
-            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_12, K1_8, K1_5, K1_3,
-               * K1_5, K1_8, K1_12};
-               * 171 fma, 42 mul, 8 add, 1 neg per channel; 12 fma, 28 mul, 8 add per item */
-                const real y_f1 = K5_2 * y_[14], y_f2 = K5_1 * y_[9], y_f3 = K5_2 * y_[10];
-                const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15], s0_0 = K5_3 * y_[9];
-                const real y_f7 = s0_0 + y_[11], y_f8 = y_[13] + K5_12 * y_[15], s1_0 = K1_6 * y_[12];
-                const real y_f9 = s1_0 - K5_8 * y_[14], y_f10 = K3_4 * y_[11], y_f11 = K5_8 * y_[10];
-                const real s2_0 = K5_12 * y_[9], y_f12 = s2_0 + y_[11], y_f14 = K1_10 * y_[11];
-                const real y_f15 = K4_5 * y_[12], y_f16 = K1_10 * y_[13], y_f18 = s2_0 - y_[11];
-                const real y_f19 = K3_4 * y_[13], y_f20 = s1_0 + K5_8 * y_[14];
-                const real y_f21 = y_[13] - K5_12 * y_[15], y_f22 = s0_0 - y_[11];
-                const real y_f23 = y_[13] + K5_3 * y_[15], y_f24 = K5_1 * y_[15], by_f1 = K5_2 * by_[14];
-                const real by_f2 = K5_1 * by_[9], by_f3 = K5_2 * by_[10], by_f5 = K8_3 * by_[12];
-                const real by_f6 = by_[13] - K5_3 * by_[15], s3_0 = K5_3 * by_[9], by_f7 = s3_0 + by_[11];
-                const real by_f8 = by_[13] + K5_12 * by_[15], s4_0 = K1_6 * by_[12];
-                const real by_f9 = s4_0 - K5_8 * by_[14], by_f10 = K3_4 * by_[11], by_f11 = K5_8 * by_[10];
-                const real s5_0 = K5_12 * by_[9], by_f12 = s5_0 + by_[11], by_f14 = K1_10 * by_[11];
-                const real by_f15 = K4_5 * by_[12], by_f16 = K1_10 * by_[13], by_f18 = s5_0 - by_[11];
-                const real by_f19 = K3_4 * by_[13], by_f20 = s4_0 + K5_8 * by_[14];
-                const real by_f21 = by_[13] - K5_12 * by_[15], by_f22 = s3_0 - by_[11];
-                const real by_f23 = by_[13] + K5_3 * by_[15], by_f24 = K5_1 * by_[15];
-                const real w_c0 = at.w_p16[lane], cw_c0 = at.cw_p16[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
-                const real x_c2 = x_s2[2], x_c3 = x_s2[3], x_c4 = x_s2[4], gz_c0 = gz_s16[0];
-                const real gz_c1 = gz_s16[1], gz_c2 = gz_s16[2], gz_c3 = gz_s16[3], gz_c4 = gz_s16[4];
-                const real gz_c5 = gz_s16[5], gz_c6 = gz_s16[6], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
-                const real ax_c2 = ax_s2[2], ax_c3 = ax_s2[3], ax_c4 = ax_s2[4], u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, u2_3 = w_c0 * x_c3, u2_4 = w_c0 * x_c4;
-                const real l0_0 = by_[13] * gz_c0 + by_f5 * gz_c1 - by_f8 * gz_c2 + by_[10] * gz_c3
-                    + by_f18 * gz_c4 - by_[11] * gz_c6;
-                const real l0_1 = by_f1 * gz_c0 + by_f6 * gz_c1 + by_f9 * gz_c2 + by_f14 * gz_c3
-                    + by_f11 * gz_c4 + by_f22 * gz_c5 - by_f3 * gz_c6;
-                const real l0_2 = by_f2 * gz_c0 - by_f10 * gz_c2 - by_f15 * gz_c3 - by_f19 * gz_c4
-                    + by_f24 * gz_c6;
-                const real l0_3 = by_f3 * gz_c0 + by_f7 * gz_c1 + by_f11 * gz_c2 + by_f16 * gz_c3
-                    + by_f20 * gz_c4 + by_f23 * gz_c5 + by_f1 * gz_c6;
-                const real l0_4 = by_[11] * gz_c0 + by_f12 * gz_c2 + by_[14] * gz_c3 - by_f21 * gz_c4
-                    + by_f5 * gz_c5 + by_[13] * gz_c6;
-                const real l1_0 = y_[13] * gz_c0 + y_f5 * gz_c1 - y_f8 * gz_c2 + y_[10] * gz_c3
-                    + y_f18 * gz_c4 - y_[11] * gz_c6;
-                const real l1_1 = y_f1 * gz_c0 + y_f6 * gz_c1 + y_f9 * gz_c2 + y_f14 * gz_c3 + y_f11 * gz_c4
-                    + y_f22 * gz_c5 - y_f3 * gz_c6;
-                const real l1_2 = y_f2 * gz_c0 - y_f10 * gz_c2 - y_f15 * gz_c3 - y_f19 * gz_c4
-                    + y_f24 * gz_c6;
-                const real l1_3 = y_f3 * gz_c0 + y_f7 * gz_c1 + y_f11 * gz_c2 + y_f16 * gz_c3 + y_f20 * gz_c4
-                    + y_f23 * gz_c5 + y_f1 * gz_c6;
-                const real l1_4 = y_[11] * gz_c0 + y_f12 * gz_c2 + y_[14] * gz_c3 - y_f21 * gz_c4
-                    + y_f5 * gz_c5 + y_[13] * gz_c6, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                const real v0_3 = w_c0 * ax_c3 + cw_c0 * x_c3, v0_4 = w_c0 * ax_c4 + cw_c0 * x_c4;
-                d_gz_s16[0] = d_gz_s16[0] - y_[13] * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 + y_f3 * v0_3
-                    - y_[11] * v0_4 - by_[13] * u2_0 + by_f1 * u2_1 - by_f2 * u2_2 + by_f3 * u2_3
-                    - by_[11] * u2_4;
-                d_gz_s16[1] = d_gz_s16[1] - y_f5 * v0_0 + y_f6 * v0_1 + y_f7 * v0_3 - by_f5 * u2_0
-                    + by_f6 * u2_1 + by_f7 * u2_3;
-                d_gz_s16[2] = d_gz_s16[2] + y_f8 * v0_0 + y_f9 * v0_1 + y_f10 * v0_2 + y_f11 * v0_3
-                    - y_f12 * v0_4 + by_f8 * u2_0 + by_f9 * u2_1 + by_f10 * u2_2 + by_f11 * u2_3
-                    - by_f12 * u2_4;
-                d_gz_s16[3] = d_gz_s16[3] - y_[10] * v0_0 + y_f14 * v0_1 + y_f15 * v0_2 + y_f16 * v0_3
-                    - y_[14] * v0_4 - by_[10] * u2_0 + by_f14 * u2_1 + by_f15 * u2_2 + by_f16 * u2_3
-                    - by_[14] * u2_4;
-                d_gz_s16[4] = d_gz_s16[4] - y_f18 * v0_0 + y_f11 * v0_1 + y_f19 * v0_2 + y_f20 * v0_3
-                    + y_f21 * v0_4 - by_f18 * u2_0 + by_f11 * u2_1 + by_f19 * u2_2 + by_f20 * u2_3
-                    + by_f21 * u2_4;
-                d_gz_s16[5] = d_gz_s16[5] + y_f22 * v0_1 + y_f23 * v0_3 - y_f5 * v0_4 + by_f22 * u2_1
-                    + by_f23 * u2_3 - by_f5 * u2_4;
-                d_gz_s16[6] = d_gz_s16[6] + y_[11] * v0_0 - y_f3 * v0_1 - y_f24 * v0_2 + y_f1 * v0_3
-                    - y_[13] * v0_4 + by_[11] * u2_0 - by_f3 * u2_1 - by_f24 * u2_2 + by_f1 * u2_3
-                    - by_[13] * u2_4, d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
-                d_x_s2[1] = d_x_s2[1] + w_c0 * l0_1 + cw_c0 * l1_1;
-                d_x_s2[2] = d_x_s2[2] - w_c0 * l0_2 - cw_c0 * l1_2;
-                d_x_s2[3] = d_x_s2[3] + w_c0 * l0_3 + cw_c0 * l1_3;
-                d_x_s2[4] = d_x_s2[4] - w_c0 * l0_4 - cw_c0 * l1_4;
-                const real q2_1 = v0_1 * gz_c0 + v0_3 * gz_c6, q2_3 = v0_1 * gz_c6 - v0_3 * gz_c0;
-                const real q2_5 = v0_0 * gz_c1 + v0_4 * gz_c5, q2_6 = v0_1 * gz_c1, q2_7 = v0_3 * gz_c1;
-                const real q2_8 = v0_0 * gz_c2, q2_9 = v0_1 * gz_c2, q2_11 = v0_1 * gz_c4 + v0_3 * gz_c2;
-                const real q2_12 = v0_4 * gz_c2, q2_18 = v0_0 * gz_c4, q2_20 = v0_3 * gz_c4;
-                const real q2_21 = v0_4 * gz_c4, q2_22 = v0_1 * gz_c5, q2_23 = v0_3 * gz_c5;
-                d_y_[9] = d_y_[9] - v0_2 * gz_c0 * K5_1 + K5_3 * q2_7 - K5_12 * q2_12 - K5_12 * q2_18
-                    + K5_3 * q2_22, d_y_[10] = d_y_[10] - K5_2 * q2_3 + K5_8 * q2_11 - v0_0 * gz_c3;
-                d_y_[11] = d_y_[11] - q2_22 + v0_0 * gz_c6 - v0_4 * gz_c0 + q2_7 + v0_2 * gz_c2 * K3_4
-                    - q2_12 + v0_1 * gz_c3 * K1_10 + q2_18;
-                d_y_[12] = d_y_[12] - K8_3 * q2_5 + K1_6 * q2_9 + v0_2 * gz_c3 * K4_5 + K1_6 * q2_20;
-                d_y_[13] = q2_23 + d_y_[13] - v0_0 * gz_c0 - v0_4 * gz_c6 + q2_6 + q2_8
-                    + v0_3 * gz_c3 * K1_10 + v0_2 * gz_c4 * K3_4 + q2_21;
-                d_y_[14] = d_y_[14] + K5_2 * q2_1 - K5_8 * q2_9 - v0_4 * gz_c3 + K5_8 * q2_20;
-                d_y_[15] = d_y_[15] - K5_3 * q2_6 + K5_12 * q2_8 - K5_12 * q2_21 + K5_3 * q2_23
-                    - v0_2 * gz_c6 * K5_1;
-                d_w_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 + x_c3 * l0_3 - x_c4 * l0_4
-                    - ax_c0 * l1_0 + ax_c1 * l1_1 - ax_c2 * l1_2 + ax_c3 * l1_3 - ax_c4 * l1_4;
-                cgtp_store_stream<1>(d_w_out + 2048, d_w_v);
-            }
+            /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C = form */
+            uvu_2_0_2(x_s2, y_, at.w_p11[lane], gz_, ax_s2, by_, at.cw_p11[lane], d_gz_, d_x_s2, d_y_,
+                cgtp_streamed<1>(d_w_out + 1408));
+            /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
+            uvu_2_1_1(x_s2, y_ + 1, at.w_p6[lane], gz_ + 5, ax_s2, by_ + 1, at.cw_p6[lane], d_gz_ + 5, d_x_s2,
+                d_y_ + 1, cgtp_streamed<1>(d_w_out + 768));
+            /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C = form *
+             * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
+            uvu_2_1_3(x_s2, y_ + 1, at.w_p15[lane], gz_ + 8, ax_s2, by_ + 1, at.cw_p15[lane], d_gz_ + 8,
+                d_x_s2, d_y_ + 1, cgtp_streamed<1>(d_w_out + 1920));
+            /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5} */
+            uvu_2_2_0(x_s2, y_ + 4, at.w_p2[lane], gz_ + 15, ax_s2, by_ + 4, at.cw_p2[lane], d_gz_ + 15,
+                d_x_s2, d_y_ + 4, cgtp_streamed<1>(d_w_out + 256));
+            /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14, K2_7} */
+            uvu_2_2_2(x_s2, y_ + 4, at.w_p12[lane], gz_ + 16, ax_s2, by_ + 4, at.cw_p12[lane], d_gz_ + 16,
+                d_x_s2, d_y_ + 4, cgtp_streamed<1>(d_w_out + 1536));
+            /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C = form * {K1_70, K1_7, K1_70} */
+            uvu_2_3_1(x_s2, y_ + 9, at.w_p7[lane], gz_ + 21, ax_s2, by_ + 9, at.cw_p7[lane], d_gz_ + 21,
+                d_x_s2, d_y_ + 9, cgtp_streamed<1>(d_w_out + 896));
+            /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form *
+             * {K1_12, K1_8, K1_5, K1_3, K1_5, K1_8, K1_12} */
+            uvu_2_3_3(x_s2, y_ + 9, at.w_p16[lane], gz_ + 24, ax_s2, by_ + 9, at.cw_p16[lane], d_gz_ + 24,
+                d_x_s2, d_y_ + 9, cgtp_streamed<1>(d_w_out + 2048));
             cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[done % 16][channel_block], d_y_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);
@@ -1011,7 +931,7 @@ CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_parti
         const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 0, &own.tile);
         for (int t = tiles.start(l.graph, warp / 4, queue, block.broadcast + cgtp_warp() / 4); t >= 0;
             t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 4))
-            double_backward_convolution_0(l, tiles, t, channel_block, own, block.reduce.set0[cgtp_warp() / 4],
+            double_backward_convolution_0(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 4],
                 partition.partial_row[0], stream, keep);
     } else if (set == 1) {
         if (warp / 4 >= partition.warps[1])
@@ -1022,7 +942,7 @@ CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_parti
         const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 1, &own.tile);
         for (int t = tiles.start(l.graph, warp / 4, queue, block.broadcast + cgtp_warp() / 4); t >= 0;
             t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 4))
-            double_backward_convolution_1(l, tiles, t, channel_block, own, block.reduce.set1[cgtp_warp() / 4],
+            double_backward_convolution_1(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 4],
                 partition.partial_row[1], stream, keep);
     }
 }

@@ -29,8 +29,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 2, "made for other headers of the runtime");
-static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
+static_assert(CGTP_DEVICE_ABI == 3 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -48,14 +47,7 @@ struct launch {
 namespace code
 {
 
-constexpr real K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */, K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */;
-constexpr real K1_6 = 0x1.a20bd8p-2f /* sqrt(1/6) */, K3_10 = 0x1.186f18p-1f /* sqrt(3/10) */;
-constexpr real K1_30 = 0x1.75e974p-3f /* sqrt(1/30) */, K1_5 = 0x1.c9f25cp-2f /* sqrt(1/5) */;
-constexpr real K2_7 = 0x1.11aceep-1f /* sqrt(2/7) */, K3_14 = 0x1.da0518p-2f /* sqrt(3/14) */;
-constexpr real K1_42 = 0x1.3c0366p-3f /* sqrt(1/42) */, K5_21 = 0x1.f3a92cp-2f /* sqrt(5/21) */;
-constexpr real K5_14 = 0x1.31fa8p-1f /* sqrt(5/14) */, K1_70 = 0x1.e990cep-4f /* sqrt(1/70) */;
-constexpr real K1_7 = 0x1.83091ep-2f /* sqrt(1/7) */, K1_12 = 0x1.279a74p-2f /* sqrt(1/12) */;
-constexpr real K1_8 = 0x1.6a09e6p-2f /* sqrt(1/8) */, K4_1 = 0x1p+1f /* 2 */;
+constexpr real K4_1 = 0x1p+1f /* 2 */, K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */;
 constexpr real K4_3 = 0x1.279a74p+0f /* sqrt(4/3) */, K16_1 = 0x1p+2f /* 4 */;
 constexpr real K12_1 = 0x1.bb67aep+1f /* sqrt(12) */, K3_1 = 0x1.bb67aep+0f /* sqrt(3) */;
 constexpr real K3_4 = 0x1.bb67aep-1f /* sqrt(3/4) */, K1_4 = 0x1p-1f /* 1/2 */;
@@ -66,8 +58,15 @@ constexpr real K2_3 = 0x1.a20bd8p-1f /* sqrt(2/3) */, K6_1 = 0x1.3988e2p+1f /* s
 constexpr real K9_5 = 0x1.5775c6p+0f /* sqrt(9/5) */, K5_2 = 0x1.94c584p+0f /* sqrt(5/2) */;
 constexpr real K5_1 = 0x1.1e377ap+1f /* sqrt(5) */, K8_3 = 0x1.a20bd8p+0f /* sqrt(8/3) */;
 constexpr real K5_3 = 0x1.4a7e9cp+0f /* sqrt(5/3) */, K5_12 = 0x1.4a7e9cp-1f /* sqrt(5/12) */;
-constexpr real K5_8 = 0x1.94c584p-1f /* sqrt(5/8) */, K1_10 = 0x1.43d136p-2f /* sqrt(1/10) */;
-constexpr real K4_5 = 0x1.c9f25cp-1f /* sqrt(4/5) */;
+constexpr real K1_6 = 0x1.a20bd8p-2f /* sqrt(1/6) */, K5_8 = 0x1.94c584p-1f /* sqrt(5/8) */;
+constexpr real K1_10 = 0x1.43d136p-2f /* sqrt(1/10) */, K4_5 = 0x1.c9f25cp-1f /* sqrt(4/5) */;
+constexpr real K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */, K3_10 = 0x1.186f18p-1f /* sqrt(3/10) */;
+constexpr real K1_30 = 0x1.75e974p-3f /* sqrt(1/30) */, K1_5 = 0x1.c9f25cp-2f /* sqrt(1/5) */;
+constexpr real K2_7 = 0x1.11aceep-1f /* sqrt(2/7) */, K3_14 = 0x1.da0518p-2f /* sqrt(3/14) */;
+constexpr real K1_42 = 0x1.3c0366p-3f /* sqrt(1/42) */, K5_21 = 0x1.f3a92cp-2f /* sqrt(5/21) */;
+constexpr real K5_14 = 0x1.31fa8p-1f /* sqrt(5/14) */, K1_70 = 0x1.e990cep-4f /* sqrt(1/70) */;
+constexpr real K1_7 = 0x1.83091ep-2f /* sqrt(1/7) */, K1_12 = 0x1.279a74p-2f /* sqrt(1/12) */;
+constexpr real K1_8 = 0x1.6a09e6p-2f /* sqrt(1/8) */;
 
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
@@ -101,13 +100,261 @@ static_assert(sizeof(forward_convolution_block) == 115200, "as planned");
 /* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */
 enum { PARTIAL_forward_convolution = 4544 };
 
+/* uvu_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
+ * item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */
+
+/* (l1, l2, l3) = (0, 0, 0): 1 fma, 1 mul per channel. */
+CGTP_DEVICE void uvu_0_0_0(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u];
+        z_[u] = z_[u] + y_[0] * w_c0 * x_c0;
+    }
+}
+
+/* (l1, l2, l3) = (1, 0, 1): 3 fma, 1 mul per channel. */
+CGTP_DEVICE void uvu_1_0_1(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
+        const real s0_0 = y_[0] * w_c0;
+        z_[u * 3] = z_[u * 3] + s0_0 * x_c0, z_[u * 3 + 1] = z_[u * 3 + 1] + s0_0 * x_c1;
+        z_[u * 3 + 2] = z_[u * 3 + 2] + s0_0 * x_c2;
+    }
+}
+
+/* (l1, l2, l3) = (2, 0, 2): 5 fma, 1 mul per channel. */
+CGTP_DEVICE void uvu_2_0_2(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], s0_0 = y_[0] * w_c0;
+        z_[u * 5] = z_[u * 5] + s0_0 * x_c0, z_[u * 5 + 1] = z_[u * 5 + 1] + s0_0 * x_c1;
+        z_[u * 5 + 2] = z_[u * 5 + 2] + s0_0 * x_c2, z_[u * 5 + 3] = z_[u * 5 + 3] + s0_0 * x_c3;
+        z_[u * 5 + 4] = z_[u * 5 + 4] + s0_0 * x_c4;
+    }
+}
+
+/* (l1, l2, l3) = (0, 1, 1): 3 fma, 1 mul per channel. */
+CGTP_DEVICE void uvu_0_1_1(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u], u0_0 = w_c0 * x_c0;
+        z_[u * 3] = z_[u * 3] + u0_0 * y_[0], z_[u * 3 + 1] = z_[u * 3 + 1] + u0_0 * y_[1];
+        z_[u * 3 + 2] = z_[u * 3 + 2] + u0_0 * y_[2];
+    }
+}
+
+/* (l1, l2, l3) = (1, 1, 0): 3 fma, 1 mul per channel. */
+CGTP_DEVICE void uvu_1_1_0(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
+        const real r0_0 = y_[0] * x_c0 + y_[1] * x_c1 + y_[2] * x_c2;
+        z_[u] = z_[u] + w_c0 * r0_0;
+    }
+}
+
+/* (l1, l2, l3) = (1, 1, 2): 11 fma, 3 mul per channel; 1 mul per item. */
+CGTP_DEVICE void uvu_1_1_2(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    const real y_f3 = K4_1 * y_[1];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        z_[u * 5] = z_[u * 5] + y_[2] * u0_0 + y_[0] * u0_2;
+        z_[u * 5 + 1] = z_[u * 5 + 1] + y_[1] * u0_0 + y_[0] * u0_1;
+        z_[u * 5 + 2] = z_[u * 5 + 2] - y_[0] * u0_0 + y_f3 * u0_1 - y_[2] * u0_2;
+        z_[u * 5 + 3] = z_[u * 5 + 3] + y_[2] * u0_1 + y_[1] * u0_2;
+        z_[u * 5 + 4] = z_[u * 5 + 4] - y_[0] * u0_0 + y_[2] * u0_2;
+    }
+}
+
+/* (l1, l2, l3) = (2, 1, 1): 11 fma, 3 mul per channel; 3 mul per item. */
+CGTP_DEVICE void uvu_2_1_1(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    const real y_f2 = K1_3 * y_[0], y_f4 = K4_3 * y_[1], y_f5 = K1_3 * y_[2];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4];
+        const real r0_0 = y_[2] * x_c0 + y_[1] * x_c1 - y_f2 * x_c2 - y_[0] * x_c4;
+        const real r0_1 = y_[0] * x_c1 + y_f4 * x_c2 + y_[2] * x_c3;
+        const real r0_2 = y_[0] * x_c0 - y_f5 * x_c2 + y_[1] * x_c3 + y_[2] * x_c4;
+        z_[u * 3] = z_[u * 3] + w_c0 * r0_0, z_[u * 3 + 1] = z_[u * 3 + 1] + w_c0 * r0_1;
+        z_[u * 3 + 2] = z_[u * 3 + 2] + w_c0 * r0_2;
+    }
+}
+
+/* (l1, l2, l3) = (2, 1, 3): 21 fma, 5 mul per channel; 4 mul per item. */
+CGTP_DEVICE void uvu_2_1_3(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    const real y_f3 = K16_1 * y_[1], y_f4 = K12_1 * y_[0], y_f5 = K3_1 * y_[1], y_f6 = K12_1 * y_[2];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
+        z_[u * 7] = z_[u * 7] + y_[2] * u0_0 + y_[0] * u0_4;
+        z_[u * 7 + 1] = z_[u * 7 + 1] + y_[1] * u0_0 + y_[2] * u0_1 + y_[0] * u0_3;
+        z_[u * 7 + 2] = z_[u * 7 + 2] - y_[2] * u0_0 + y_f3 * u0_1 + y_f4 * u0_2 + y_[0] * u0_4;
+        z_[u * 7 + 3] = z_[u * 7 + 3] - y_[0] * u0_1 + y_f5 * u0_2 - y_[2] * u0_3;
+        z_[u * 7 + 4] = z_[u * 7 + 4] - y_[0] * u0_0 + y_f6 * u0_2 + y_f3 * u0_3 - y_[2] * u0_4;
+        z_[u * 7 + 5] = z_[u * 7 + 5] - y_[0] * u0_1 + y_[2] * u0_3 + y_[1] * u0_4;
+        z_[u * 7 + 6] = z_[u * 7 + 6] - y_[0] * u0_0 + y_[2] * u0_4;
+    }
+}
+
+/* (l1, l2, l3) = (0, 2, 2): 5 fma, 1 mul per channel. */
+CGTP_DEVICE void uvu_0_2_2(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u], u0_0 = w_c0 * x_c0;
+        z_[u * 5] = z_[u * 5] + u0_0 * y_[0], z_[u * 5 + 1] = z_[u * 5 + 1] + u0_0 * y_[1];
+        z_[u * 5 + 2] = z_[u * 5 + 2] + u0_0 * y_[2], z_[u * 5 + 3] = z_[u * 5 + 3] + u0_0 * y_[3];
+        z_[u * 5 + 4] = z_[u * 5 + 4] + u0_0 * y_[4];
+    }
+}
+
+/* (l1, l2, l3) = (1, 2, 1): 9 fma, 3 mul per channel; 2 mul, 2 add per item. */
+CGTP_DEVICE void uvu_1_2_1(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    const real s0_0 = K1_3 * y_[2], y_f0 = s0_0 + y_[4], y_f3 = K4_3 * y_[2], y_f5 = s0_0 - y_[4];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        z_[u * 3] = z_[u * 3] - y_f0 * u0_0 + y_[1] * u0_1 + y_[0] * u0_2;
+        z_[u * 3 + 1] = z_[u * 3 + 1] + y_[1] * u0_0 + y_f3 * u0_1 + y_[3] * u0_2;
+        z_[u * 3 + 2] = z_[u * 3 + 2] + y_[0] * u0_0 + y_[3] * u0_1 - y_f5 * u0_2;
+    }
+}
+
+/* (l1, l2, l3) = (1, 2, 3): 19 fma, 3 mul per channel; 4 mul, 2 add per item. */
+CGTP_DEVICE void uvu_1_2_3(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    const real s0_0 = K12_1 * y_[2], y_f4 = s0_0 + y_[4], y_f5 = K16_1 * y_[1], y_f6 = K3_1 * y_[2];
+    const real y_f7 = K16_1 * y_[3], y_f8 = s0_0 - y_[4];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        z_[u * 7] = z_[u * 7] + y_[4] * u0_0 + y_[0] * u0_2;
+        z_[u * 7 + 1] = z_[u * 7 + 1] + y_[3] * u0_0 + y_[0] * u0_1 + y_[1] * u0_2;
+        z_[u * 7 + 2] = z_[u * 7 + 2] + y_f4 * u0_0 + y_f5 * u0_1 - y_[0] * u0_2;
+        z_[u * 7 + 3] = z_[u * 7 + 3] - y_[1] * u0_0 + y_f6 * u0_1 - y_[3] * u0_2;
+        z_[u * 7 + 4] = z_[u * 7 + 4] - y_[0] * u0_0 + y_f7 * u0_1 + y_f8 * u0_2;
+        z_[u * 7 + 5] = z_[u * 7 + 5] - y_[1] * u0_0 + y_[4] * u0_1 + y_[3] * u0_2;
+        z_[u * 7 + 6] = z_[u * 7 + 6] - y_[0] * u0_0 + y_[4] * u0_2;
+    }
+}
+
+/* (l1, l2, l3) = (2, 2, 0): 5 fma, 1 mul per channel. */
+CGTP_DEVICE void uvu_2_2_0(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4];
+        const real r0_0 = y_[0] * x_c0 + y_[1] * x_c1 + y_[2] * x_c2 + y_[3] * x_c3 + y_[4] * x_c4;
+        z_[u] = z_[u] + w_c0 * r0_0;
+    }
+}
+
+/* (l1, l2, l3) = (2, 2, 2): 23 fma, 5 mul per channel; 7 mul, 2 add per item. */
+CGTP_DEVICE void uvu_2_2_2(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    const real y_f1 = K3_4 * y_[3], y_f3 = K3_4 * y_[1], s0_0 = K1_3 * y_[2], y_f5 = s0_0 - y_[4];
+    const real y_f6 = K1_3 * y_[1], y_f8 = K1_4 * y_[1], y_f9 = K1_4 * y_[3], y_f11 = K1_3 * y_[3];
+    const real y_f12 = s0_0 + y_[4];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
+        z_[u * 5] = z_[u * 5] - y_[2] * u0_0 + y_f1 * u0_1 - y_[0] * u0_2 + y_f3 * u0_3;
+        z_[u * 5 + 1] = z_[u * 5 + 1] + y_[3] * u0_0 + y_f5 * u0_1 + y_f6 * u0_2 + y_[0] * u0_3
+            - y_[1] * u0_4;
+        z_[u * 5 + 2] = z_[u * 5 + 2] - y_[0] * u0_0 + y_f8 * u0_1 + y_[2] * u0_2 + y_f9 * u0_3
+            - y_[4] * u0_4;
+        z_[u * 5 + 3] = z_[u * 5 + 3] + y_[1] * u0_0 + y_[0] * u0_1 + y_f11 * u0_2 + y_f12 * u0_3
+            + y_[3] * u0_4;
+        z_[u * 5 + 4] = z_[u * 5 + 4] - y_f3 * u0_1 - y_[4] * u0_2 + y_f1 * u0_3 - y_[2] * u0_4;
+    }
+}
+
+/* (l1, l2, l3) = (0, 3, 3): 7 fma, 1 mul per channel. */
+CGTP_DEVICE void uvu_0_3_3(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u], u0_0 = w_c0 * x_c0;
+        z_[u * 7] = z_[u * 7] + u0_0 * y_[0], z_[u * 7 + 1] = z_[u * 7 + 1] + u0_0 * y_[1];
+        z_[u * 7 + 2] = z_[u * 7 + 2] + u0_0 * y_[2], z_[u * 7 + 3] = z_[u * 7 + 3] + u0_0 * y_[3];
+        z_[u * 7 + 4] = z_[u * 7 + 4] + u0_0 * y_[4], z_[u * 7 + 5] = z_[u * 7 + 5] + u0_0 * y_[5];
+        z_[u * 7 + 6] = z_[u * 7 + 6] + u0_0 * y_[6];
+    }
+}
+
+/* (l1, l2, l3) = (1, 3, 2): 15 fma, 3 mul per channel; 4 fma, 6 mul, 2 add per item. */
+CGTP_DEVICE void uvu_1_3_2(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    const real y_f0 = y_[4] + K15_1 * y_[6], y_f1 = K10_1 * y_[1], y_f2 = y_[2] - K15_1 * y_[0];
+    const real s0_0 = K3_5 * y_[3], y_f3 = s0_0 + y_[5], y_f4 = K8_5 * y_[2], y_f7 = K3_2 * y_[3];
+    const real y_f9 = K8_5 * y_[4], y_f10 = s0_0 - y_[5], y_f11 = y_[0] + K1_15 * y_[2], y_f12 = K2_3 * y_[5];
+    const real y_f13 = y_[6] - K1_15 * y_[4];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
+        const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
+        z_[u * 5] = z_[u * 5] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2;
+        z_[u * 5 + 1] = z_[u * 5 + 1] - y_f3 * u0_0 + y_f4 * u0_1 + y_[1] * u0_2;
+        z_[u * 5 + 2] = z_[u * 5 + 2] + y_[2] * u0_0 + y_f7 * u0_1 + y_[4] * u0_2;
+        z_[u * 5 + 3] = z_[u * 5 + 3] + y_[1] * u0_0 + y_f9 * u0_1 - y_f10 * u0_2;
+        z_[u * 5 + 4] = z_[u * 5 + 4] + y_f11 * u0_0 + y_f12 * u0_1 + y_f13 * u0_2;
+    }
+}
+
+/* (l1, l2, l3) = (2, 3, 1): 15 fma, 3 mul per channel; 4 fma, 8 mul, 2 add per item. */
+CGTP_DEVICE void uvu_2_3_1(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    const real y_f0 = y_[4] + K15_1 * y_[6], s0_0 = K6_1 * y_[3], y_f1 = s0_0 + K10_1 * y_[5];
+    const real y_f2 = K12_1 * y_[2], y_f3 = K10_1 * y_[1], s1_0 = K15_1 * y_[0], y_f4 = s1_0 + y_[2];
+    const real y_f6 = K8_5 * y_[2], y_f7 = K9_5 * y_[3], y_f8 = K8_5 * y_[4], y_f10 = s1_0 - y_[2];
+    const real y_f11 = K12_1 * y_[4], y_f12 = s0_0 - K10_1 * y_[5], y_f13 = y_[4] - K15_1 * y_[6];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4];
+        const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 - y_f2 * x_c2 - y_f3 * x_c3 - y_f4 * x_c4;
+        const real r0_1 = y_[1] * x_c0 + y_f6 * x_c1 + y_f7 * x_c2 + y_f8 * x_c3 + y_[5] * x_c4;
+        const real r0_2 = y_f10 * x_c0 + y_f3 * x_c1 + y_f11 * x_c2 - y_f12 * x_c3 - y_f13 * x_c4;
+        z_[u * 3] = z_[u * 3] - w_c0 * r0_0, z_[u * 3 + 1] = z_[u * 3 + 1] + w_c0 * r0_1;
+        z_[u * 3 + 2] = z_[u * 3 + 2] + w_c0 * r0_2;
+    }
+}
+
+/* (l1, l2, l3) = (2, 3, 3): 31 fma, 5 mul per channel; 6 fma, 14 mul, 4 add per item. */
+CGTP_DEVICE void uvu_2_3_3(const real *x_, const real *y_, const real *w_, real *z_)
+{
+    const real y_f1 = K5_2 * y_[5], y_f2 = K5_1 * y_[0], y_f3 = K5_2 * y_[1], y_f5 = K8_3 * y_[3];
+    const real y_f6 = y_[4] - K5_3 * y_[6], s0_0 = K5_3 * y_[0], y_f7 = s0_0 + y_[2];
+    const real y_f8 = y_[4] + K5_12 * y_[6], s1_0 = K1_6 * y_[3], y_f9 = s1_0 - K5_8 * y_[5];
+    const real y_f10 = K3_4 * y_[2], y_f11 = K5_8 * y_[1], s2_0 = K5_12 * y_[0], y_f12 = s2_0 + y_[2];
+    const real y_f14 = K1_10 * y_[2], y_f15 = K4_5 * y_[3], y_f16 = K1_10 * y_[4], y_f18 = s2_0 - y_[2];
+    const real y_f19 = K3_4 * y_[4], y_f20 = s1_0 + K5_8 * y_[5], y_f21 = y_[4] - K5_12 * y_[6];
+    const real y_f22 = s0_0 - y_[2], y_f23 = y_[4] + K5_3 * y_[6], y_f24 = K5_1 * y_[6];
+    CGTP_UNROLL for (int u = 0; u < 2; u++) {
+        const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
+        const real u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3, u0_4 = w_c0 * x_c4;
+        z_[u * 7] = z_[u * 7] - y_[4] * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3 - y_[2] * u0_4;
+        z_[u * 7 + 1] = z_[u * 7 + 1] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
+        z_[u * 7 + 2] = z_[u * 7 + 2] + y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2 + y_f11 * u0_3
+            - y_f12 * u0_4;
+        z_[u * 7 + 3] = z_[u * 7 + 3] - y_[1] * u0_0 + y_f14 * u0_1 + y_f15 * u0_2 + y_f16 * u0_3
+            - y_[5] * u0_4;
+        z_[u * 7 + 4] = z_[u * 7 + 4] - y_f18 * u0_0 + y_f11 * u0_1 + y_f19 * u0_2 + y_f20 * u0_3
+            + y_f21 * u0_4, z_[u * 7 + 5] = z_[u * 7 + 5] + y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
+        z_[u * 7 + 6] = z_[u * 7 + 6] + y_[2] * u0_0 - y_f3 * u0_1 - y_f24 * u0_2 + y_f1 * u0_3
+            - y_[4] * u0_4;
+    }
+}
+
 /* Path set 0: 17 paths, 2 channels per lane, 2 channel blocks; where its parts are in rows. */
-struct set_0 {
-    static constexpr int channels = 2, blocks = 2;
-};
-struct set_0_x : set_0 {
-    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}};
-};
+struct set_0 { static constexpr int channels = 2, blocks = 2; };
+struct set_0_x : set_0 { static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}}; };
 struct set_0_w : set_0 {
     static constexpr int64_t offset[] = {0, 128, 256, 384, 512, 640, 768, 896, 1024, 1152, 1280, 1408, 1536,
         1664, 1792, 1920, 2048};
@@ -159,269 +406,50 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
             tiles.advance(graph, node, first);
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
         real z_[142] = {0};
-        real *const z_s0 = z_, *const z_s4 = z_ + 2, *const z_s11 = z_ + 8, *const z_s3 = z_ + 18,
-            *const z_s1 = z_ + 24, *const z_s9 = z_ + 26, *const z_s6 = z_ + 36, *const z_s15 = z_ + 42,
-            *const z_s8 = z_ + 56, *const z_s5 = z_ + 66, *const z_s14 = z_ + 72, *const z_s2 = z_ + 86,
-            *const z_s12 = z_ + 88, *const z_s13 = z_ + 98, *const z_s10 = z_ + 112, *const z_s7 = z_ + 122,
-            *const z_s16 = z_ + 128;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             real x_s0[2], x_s1[6], x_s2[10], y_[16];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
-            real w_v[2]; /* of the path at hand */
-            { /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form; 1 fma, 1 mul per channel */
-                cgtp_load_lane(w_v, at.w_p0, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s0[u];
-                    z_s0[u] = z_s0[u] + y_[0] * w_c0 * x_c0;
-                }
-            }
-            { /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C = form; 3 fma, 1 mul per channel */
-                cgtp_load_lane(w_v, at.w_p4, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
-                    const real x_c2 = x_s1[u * 3 + 2], s0_0 = y_[0] * w_c0;
-                    z_s4[u * 3] = z_s4[u * 3] + s0_0 * x_c0, z_s4[u * 3 + 1] = z_s4[u * 3 + 1] + s0_0 * x_c1;
-                    z_s4[u * 3 + 2] = z_s4[u * 3 + 2] + s0_0 * x_c2;
-                }
-            }
-            { /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C = form; 5 fma, 1 mul per channel */
-                cgtp_load_lane(w_v, at.w_p11, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
-                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real s0_0 = y_[0] * w_c0;
-                    z_s11[u * 5] = z_s11[u * 5] + s0_0 * x_c0;
-                    z_s11[u * 5 + 1] = z_s11[u * 5 + 1] + s0_0 * x_c1;
-                    z_s11[u * 5 + 2] = z_s11[u * 5 + 2] + s0_0 * x_c2;
-                    z_s11[u * 5 + 3] = z_s11[u * 5 + 3] + s0_0 * x_c3;
-                    z_s11[u * 5 + 4] = z_s11[u * 5 + 4] + s0_0 * x_c4;
-                }
-            }
-            { /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form; 3 fma, 1 mul per channel */
-                cgtp_load_lane(w_v, at.w_p3, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s0[u], u0_0 = w_c0 * x_c0;
-                    z_s3[u * 3] = z_s3[u * 3] + u0_0 * y_[1];
-                    z_s3[u * 3 + 1] = z_s3[u * 3 + 1] + u0_0 * y_[2];
-                    z_s3[u * 3 + 2] = z_s3[u * 3 + 2] + u0_0 * y_[3];
-                }
-            }
-            { /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C = form * {K1_3}; 3 fma, 1 mul per channel */
-                cgtp_load_lane(w_v, at.w_p1, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
-                    const real x_c2 = x_s1[u * 3 + 2], r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
-                    z_s1[u] = z_s1[u] + w_c0 * r0_0;
-                }
-            }
-            { /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_2 x2, K1_6, K1_2 x2};
-               * 11 fma, 3 mul per channel; 1 mul per item */
-                const real y_f3 = K4_1 * y_[2];
-                cgtp_load_lane(w_v, at.w_p9, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
-                    const real x_c2 = x_s1[u * 3 + 2], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
-                    z_s9[u * 5] = z_s9[u * 5] + y_[3] * u0_0 + y_[1] * u0_2;
-                    z_s9[u * 5 + 1] = z_s9[u * 5 + 1] + y_[2] * u0_0 + y_[1] * u0_1;
-                    z_s9[u * 5 + 2] = z_s9[u * 5 + 2] - y_[1] * u0_0 + y_f3 * u0_1 - y_[3] * u0_2;
-                    z_s9[u * 5 + 3] = z_s9[u * 5 + 3] + y_[3] * u0_1 + y_[2] * u0_2;
-                    z_s9[u * 5 + 4] = z_s9[u * 5 + 4] - y_[1] * u0_0 + y_[3] * u0_2;
-                }
-            }
-            { /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3};
-               * 11 fma, 3 mul per channel; 3 mul per item */
-                const real y_f2 = K1_3 * y_[1], y_f4 = K4_3 * y_[2], y_f5 = K1_3 * y_[3];
-                cgtp_load_lane(w_v, at.w_p6, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
-                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real r0_0 = y_[3] * x_c0 + y_[2] * x_c1 - y_f2 * x_c2 - y_[1] * x_c4;
-                    const real r0_1 = y_[1] * x_c1 + y_f4 * x_c2 + y_[3] * x_c3;
-                    const real r0_2 = y_[1] * x_c0 - y_f5 * x_c2 + y_[2] * x_c3 + y_[3] * x_c4;
-                    z_s6[u * 3] = z_s6[u * 3] + w_c0 * r0_0, z_s6[u * 3 + 1] = z_s6[u * 3 + 1] + w_c0 * r0_1;
-                    z_s6[u * 3 + 2] = z_s6[u * 3 + 2] + w_c0 * r0_2;
-                }
-            }
-            { /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_2, K1_3, K1_30, K1_5,
-               * K1_30, K1_3, K1_2}; 21 fma, 5 mul per channel; 4 mul per item */
-                const real y_f3 = K16_1 * y_[2], y_f4 = K12_1 * y_[1], y_f5 = K3_1 * y_[2];
-                const real y_f6 = K12_1 * y_[3];
-                cgtp_load_lane(w_v, at.w_p15, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
-                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-                    const real u0_4 = w_c0 * x_c4;
-                    z_s15[u * 7] = z_s15[u * 7] + y_[3] * u0_0 + y_[1] * u0_4;
-                    z_s15[u * 7 + 1] = z_s15[u * 7 + 1] + y_[2] * u0_0 + y_[3] * u0_1 + y_[1] * u0_3;
-                    z_s15[u * 7 + 2] = z_s15[u * 7 + 2] - y_[3] * u0_0 + y_f3 * u0_1 + y_f4 * u0_2
-                        + y_[1] * u0_4;
-                    z_s15[u * 7 + 3] = z_s15[u * 7 + 3] - y_[1] * u0_1 + y_f5 * u0_2 - y_[3] * u0_3;
-                    z_s15[u * 7 + 4] = z_s15[u * 7 + 4] - y_[1] * u0_0 + y_f6 * u0_2 + y_f3 * u0_3
-                        - y_[3] * u0_4;
-                    z_s15[u * 7 + 5] = z_s15[u * 7 + 5] - y_[1] * u0_1 + y_[3] * u0_3 + y_[2] * u0_4;
-                    z_s15[u * 7 + 6] = z_s15[u * 7 + 6] - y_[1] * u0_0 + y_[3] * u0_4;
-                }
-            }
-            { /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form; 5 fma, 1 mul per channel */
-                cgtp_load_lane(w_v, at.w_p8, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s0[u], u0_0 = w_c0 * x_c0;
-                    z_s8[u * 5] = z_s8[u * 5] + u0_0 * y_[4];
-                    z_s8[u * 5 + 1] = z_s8[u * 5 + 1] + u0_0 * y_[5];
-                    z_s8[u * 5 + 2] = z_s8[u * 5 + 2] + u0_0 * y_[6];
-                    z_s8[u * 5 + 3] = z_s8[u * 5 + 3] + u0_0 * y_[7];
-                    z_s8[u * 5 + 4] = z_s8[u * 5 + 4] + u0_0 * y_[8];
-                }
-            }
-            { /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3};
-               * 9 fma, 3 mul per channel; 2 mul, 2 add per item */
-                const real s0_0 = K1_3 * y_[6], y_f0 = s0_0 + y_[8], y_f3 = K4_3 * y_[6], y_f5 = s0_0 - y_[8];
-                cgtp_load_lane(w_v, at.w_p5, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
-                    const real x_c2 = x_s1[u * 3 + 2], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
-                    z_s5[u * 3] = z_s5[u * 3] - y_f0 * u0_0 + y_[5] * u0_1 + y_[4] * u0_2;
-                    z_s5[u * 3 + 1] = z_s5[u * 3 + 1] + y_[5] * u0_0 + y_f3 * u0_1 + y_[7] * u0_2;
-                    z_s5[u * 3 + 2] = z_s5[u * 3 + 2] + y_[4] * u0_0 + y_[7] * u0_1 - y_f5 * u0_2;
-                }
-            }
-            { /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_2, K1_3, K1_30, K1_5,
-               * K1_30, K1_3, K1_2}; 19 fma, 3 mul per channel; 4 mul, 2 add per item */
-                const real s0_0 = K12_1 * y_[6], y_f4 = s0_0 + y_[8], y_f5 = K16_1 * y_[5];
-                const real y_f6 = K3_1 * y_[6], y_f7 = K16_1 * y_[7], y_f8 = s0_0 - y_[8];
-                cgtp_load_lane(w_v, at.w_p14, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
-                    const real x_c2 = x_s1[u * 3 + 2], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
-                    z_s14[u * 7] = z_s14[u * 7] + y_[8] * u0_0 + y_[4] * u0_2;
-                    z_s14[u * 7 + 1] = z_s14[u * 7 + 1] + y_[7] * u0_0 + y_[4] * u0_1 + y_[5] * u0_2;
-                    z_s14[u * 7 + 2] = z_s14[u * 7 + 2] + y_f4 * u0_0 + y_f5 * u0_1 - y_[4] * u0_2;
-                    z_s14[u * 7 + 3] = z_s14[u * 7 + 3] - y_[5] * u0_0 + y_f6 * u0_1 - y_[7] * u0_2;
-                    z_s14[u * 7 + 4] = z_s14[u * 7 + 4] - y_[4] * u0_0 + y_f7 * u0_1 + y_f8 * u0_2;
-                    z_s14[u * 7 + 5] = z_s14[u * 7 + 5] - y_[5] * u0_0 + y_[8] * u0_1 + y_[7] * u0_2;
-                    z_s14[u * 7 + 6] = z_s14[u * 7 + 6] - y_[4] * u0_0 + y_[8] * u0_2;
-                }
-            }
-            { /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5}; 5 fma, 1 mul per channel */
-                cgtp_load_lane(w_v, at.w_p2, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
-                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real r0_0 = y_[4] * x_c0 + y_[5] * x_c1 + y_[6] * x_c2 + y_[7] * x_c3
-                        + y_[8] * x_c4;
-                    z_s2[u] = z_s2[u] + w_c0 * r0_0;
-                }
-            }
-            { /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14,
-               * K2_7}; 23 fma, 5 mul per channel; 7 mul, 2 add per item */
-                const real y_f1 = K3_4 * y_[7], y_f3 = K3_4 * y_[5], s0_0 = K1_3 * y_[6], y_f5 = s0_0 - y_[8];
-                const real y_f6 = K1_3 * y_[5], y_f8 = K1_4 * y_[5], y_f9 = K1_4 * y_[7];
-                const real y_f11 = K1_3 * y_[7], y_f12 = s0_0 + y_[8];
-                cgtp_load_lane(w_v, at.w_p12, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
-                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-                    const real u0_4 = w_c0 * x_c4;
-                    z_s12[u * 5] = z_s12[u * 5] - y_[6] * u0_0 + y_f1 * u0_1 - y_[4] * u0_2 + y_f3 * u0_3;
-                    z_s12[u * 5 + 1] = z_s12[u * 5 + 1] + y_[7] * u0_0 + y_f5 * u0_1 + y_f6 * u0_2
-                        + y_[4] * u0_3 - y_[5] * u0_4;
-                    z_s12[u * 5 + 2] = z_s12[u * 5 + 2] - y_[4] * u0_0 + y_f8 * u0_1 + y_[6] * u0_2
-                        + y_f9 * u0_3 - y_[8] * u0_4;
-                    z_s12[u * 5 + 3] = z_s12[u * 5 + 3] + y_[5] * u0_0 + y_[4] * u0_1 + y_f11 * u0_2
-                        + y_f12 * u0_3 + y_[7] * u0_4;
-                    z_s12[u * 5 + 4] = z_s12[u * 5 + 4] - y_f3 * u0_1 - y_[8] * u0_2 + y_f1 * u0_3
-                        - y_[6] * u0_4;
-                }
-            }
-            { /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form; 7 fma, 1 mul per channel */
-                cgtp_load_lane(w_v, at.w_p13, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s0[u], u0_0 = w_c0 * x_c0;
-                    z_s13[u * 7] = z_s13[u * 7] + u0_0 * y_[9];
-                    z_s13[u * 7 + 1] = z_s13[u * 7 + 1] + u0_0 * y_[10];
-                    z_s13[u * 7 + 2] = z_s13[u * 7 + 2] + u0_0 * y_[11];
-                    z_s13[u * 7 + 3] = z_s13[u * 7 + 3] + u0_0 * y_[12];
-                    z_s13[u * 7 + 4] = z_s13[u * 7 + 4] + u0_0 * y_[13];
-                    z_s13[u * 7 + 5] = z_s13[u * 7 + 5] + u0_0 * y_[14];
-                    z_s13[u * 7 + 6] = z_s13[u * 7 + 6] + u0_0 * y_[15];
-                }
-            }
-            { /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_42, K5_21, K2_7, K5_21,
-               * K5_14}; 15 fma, 3 mul per channel; 4 fma, 6 mul, 2 add per item */
-                const real y_f0 = y_[13] + K15_1 * y_[15], y_f1 = K10_1 * y_[10];
-                const real y_f2 = y_[11] - K15_1 * y_[9], s0_0 = K3_5 * y_[12], y_f3 = s0_0 + y_[14];
-                const real y_f4 = K8_5 * y_[11], y_f7 = K3_2 * y_[12], y_f9 = K8_5 * y_[13];
-                const real y_f10 = s0_0 - y_[14], y_f11 = y_[9] + K1_15 * y_[11], y_f12 = K2_3 * y_[14];
-                const real y_f13 = y_[15] - K1_15 * y_[13];
-                cgtp_load_lane(w_v, at.w_p10, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s1[u * 3], x_c1 = x_s1[u * 3 + 1];
-                    const real x_c2 = x_s1[u * 3 + 2], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
-                    const real u0_2 = w_c0 * x_c2;
-                    z_s10[u * 5] = z_s10[u * 5] - y_f0 * u0_0 + y_f1 * u0_1 - y_f2 * u0_2;
-                    z_s10[u * 5 + 1] = z_s10[u * 5 + 1] - y_f3 * u0_0 + y_f4 * u0_1 + y_[10] * u0_2;
-                    z_s10[u * 5 + 2] = z_s10[u * 5 + 2] + y_[11] * u0_0 + y_f7 * u0_1 + y_[13] * u0_2;
-                    z_s10[u * 5 + 3] = z_s10[u * 5 + 3] + y_[10] * u0_0 + y_f9 * u0_1 - y_f10 * u0_2;
-                    z_s10[u * 5 + 4] = z_s10[u * 5 + 4] + y_f11 * u0_0 + y_f12 * u0_1 + y_f13 * u0_2;
-                }
-            }
-            { /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C = form * {K1_70, K1_7, K1_70};
-               * 15 fma, 3 mul per channel; 4 fma, 8 mul, 2 add per item */
-                const real y_f0 = y_[13] + K15_1 * y_[15], s0_0 = K6_1 * y_[12], y_f1 = s0_0 + K10_1 * y_[14];
-                const real y_f2 = K12_1 * y_[11], y_f3 = K10_1 * y_[10], s1_0 = K15_1 * y_[9];
-                const real y_f4 = s1_0 + y_[11], y_f6 = K8_5 * y_[11], y_f7 = K9_5 * y_[12];
-                const real y_f8 = K8_5 * y_[13], y_f10 = s1_0 - y_[11], y_f11 = K12_1 * y_[13];
-                const real y_f12 = s0_0 - K10_1 * y_[14], y_f13 = y_[13] - K15_1 * y_[15];
-                cgtp_load_lane(w_v, at.w_p7, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
-                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real r0_0 = y_f0 * x_c0 + y_f1 * x_c1 - y_f2 * x_c2 - y_f3 * x_c3 - y_f4 * x_c4;
-                    const real r0_1 = y_[10] * x_c0 + y_f6 * x_c1 + y_f7 * x_c2 + y_f8 * x_c3 + y_[14] * x_c4;
-                    const real r0_2 = y_f10 * x_c0 + y_f3 * x_c1 + y_f11 * x_c2 - y_f12 * x_c3 - y_f13 * x_c4;
-                    z_s7[u * 3] = z_s7[u * 3] - w_c0 * r0_0, z_s7[u * 3 + 1] = z_s7[u * 3 + 1] + w_c0 * r0_1;
-                    z_s7[u * 3 + 2] = z_s7[u * 3 + 2] + w_c0 * r0_2;
-                }
-            }
-            { /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form * {K1_12, K1_8, K1_5, K1_3,
-               * K1_5, K1_8, K1_12}; 31 fma, 5 mul per channel; 6 fma, 14 mul, 4 add per item */
-                const real y_f1 = K5_2 * y_[14], y_f2 = K5_1 * y_[9], y_f3 = K5_2 * y_[10];
-                const real y_f5 = K8_3 * y_[12], y_f6 = y_[13] - K5_3 * y_[15], s0_0 = K5_3 * y_[9];
-                const real y_f7 = s0_0 + y_[11], y_f8 = y_[13] + K5_12 * y_[15], s1_0 = K1_6 * y_[12];
-                const real y_f9 = s1_0 - K5_8 * y_[14], y_f10 = K3_4 * y_[11], y_f11 = K5_8 * y_[10];
-                const real s2_0 = K5_12 * y_[9], y_f12 = s2_0 + y_[11], y_f14 = K1_10 * y_[11];
-                const real y_f15 = K4_5 * y_[12], y_f16 = K1_10 * y_[13], y_f18 = s2_0 - y_[11];
-                const real y_f19 = K3_4 * y_[13], y_f20 = s1_0 + K5_8 * y_[14];
-                const real y_f21 = y_[13] - K5_12 * y_[15], y_f22 = s0_0 - y_[11];
-                const real y_f23 = y_[13] + K5_3 * y_[15], y_f24 = K5_1 * y_[15];
-                cgtp_load_lane(w_v, at.w_p16, lane);
-                CGTP_UNROLL for (int u = 0; u < 2; u++) {
-                    const real w_c0 = w_v[u], x_c0 = x_s2[u * 5], x_c1 = x_s2[u * 5 + 1];
-                    const real x_c2 = x_s2[u * 5 + 2], x_c3 = x_s2[u * 5 + 3], x_c4 = x_s2[u * 5 + 4];
-                    const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, u0_3 = w_c0 * x_c3;
-                    const real u0_4 = w_c0 * x_c4;
-                    z_s16[u * 7] = z_s16[u * 7] - y_[13] * u0_0 + y_f1 * u0_1 - y_f2 * u0_2 + y_f3 * u0_3
-                        - y_[11] * u0_4;
-                    z_s16[u * 7 + 1] = z_s16[u * 7 + 1] - y_f5 * u0_0 + y_f6 * u0_1 + y_f7 * u0_3;
-                    z_s16[u * 7 + 2] = z_s16[u * 7 + 2] + y_f8 * u0_0 + y_f9 * u0_1 + y_f10 * u0_2
-                        + y_f11 * u0_3 - y_f12 * u0_4;
-                    z_s16[u * 7 + 3] = z_s16[u * 7 + 3] - y_[10] * u0_0 + y_f14 * u0_1 + y_f15 * u0_2
-                        + y_f16 * u0_3 - y_[14] * u0_4;
-                    z_s16[u * 7 + 4] = z_s16[u * 7 + 4] - y_f18 * u0_0 + y_f11 * u0_1 + y_f19 * u0_2
-                        + y_f20 * u0_3 + y_f21 * u0_4;
-                    z_s16[u * 7 + 5] = z_s16[u * 7 + 5] + y_f22 * u0_1 + y_f23 * u0_3 - y_f5 * u0_4;
-                    z_s16[u * 7 + 6] = z_s16[u * 7 + 6] + y_[11] * u0_0 - y_f3 * u0_1 - y_f24 * u0_2
-                        + y_f1 * u0_3 - y_[13] * u0_4;
-                }
-            }
+            /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form */
+            uvu_0_0_0(x_s0, y_, cgtp_weights_of<2>(at.w_p0, lane), z_);
+            /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C = form */
+            uvu_1_0_1(x_s1, y_, cgtp_weights_of<2>(at.w_p4, lane), z_ + 2);
+            /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C = form */
+            uvu_2_0_2(x_s2, y_, cgtp_weights_of<2>(at.w_p11, lane), z_ + 8);
+            /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form */
+            uvu_0_1_1(x_s0, y_ + 1, cgtp_weights_of<2>(at.w_p3, lane), z_ + 18);
+            /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C = form * {K1_3} */
+            uvu_1_1_0(x_s1, y_ + 1, cgtp_weights_of<2>(at.w_p1, lane), z_ + 24);
+            /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_2 x2, K1_6, K1_2 x2} */
+            uvu_1_1_2(x_s1, y_ + 1, cgtp_weights_of<2>(at.w_p9, lane), z_ + 26);
+            /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
+            uvu_2_1_1(x_s2, y_ + 1, cgtp_weights_of<2>(at.w_p6, lane), z_ + 36);
+            /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C = form *
+             * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
+            uvu_2_1_3(x_s2, y_ + 1, cgtp_weights_of<2>(at.w_p15, lane), z_ + 42);
+            /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form */
+            uvu_0_2_2(x_s0, y_ + 4, cgtp_weights_of<2>(at.w_p8, lane), z_ + 56);
+            /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
+            uvu_1_2_1(x_s1, y_ + 4, cgtp_weights_of<2>(at.w_p5, lane), z_ + 66);
+            /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form *
+             * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
+            uvu_1_2_3(x_s1, y_ + 4, cgtp_weights_of<2>(at.w_p14, lane), z_ + 72);
+            /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5} */
+            uvu_2_2_0(x_s2, y_ + 4, cgtp_weights_of<2>(at.w_p2, lane), z_ + 86);
+            /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14, K2_7} */
+            uvu_2_2_2(x_s2, y_ + 4, cgtp_weights_of<2>(at.w_p12, lane), z_ + 88);
+            /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form */
+            uvu_0_3_3(x_s0, y_ + 9, cgtp_weights_of<2>(at.w_p13, lane), z_ + 98);
+            /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C = form *
+             * {K1_42, K5_21, K2_7, K5_21, K5_14} */
+            uvu_1_3_2(x_s1, y_ + 9, cgtp_weights_of<2>(at.w_p10, lane), z_ + 112);
+            /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C = form * {K1_70, K1_7, K1_70} */
+            uvu_2_3_1(x_s2, y_ + 9, cgtp_weights_of<2>(at.w_p7, lane), z_ + 122);
+            /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form *
+             * {K1_12, K1_8, K1_5, K1_3, K1_5, K1_8, K1_12} */
+            uvu_2_3_3(x_s2, y_ + 9, cgtp_weights_of<2>(at.w_p16, lane), z_ + 128);
         }
         if (cgtp_hand_over<2>(tiles, graph, tile, node, count,
             {l.flag_forward_convolution, l.partial_forward_convolution, PARTIAL_forward_convolution,

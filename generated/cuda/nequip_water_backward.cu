@@ -30,8 +30,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 2, "made for other headers of the runtime");
-static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
+static_assert(CGTP_DEVICE_ABI == 3 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -81,10 +80,62 @@ struct alignas(16) backward_convolution_block {
 };
 static_assert(sizeof(backward_convolution_block) == 44032, "as planned");
 
+/* uvu_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
+ * item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */
+
+/* (l1, l2, l3) = (0, 0, 0): 2 fma, 3 mul per channel. */
+CGTP_DEVICE void uvu_0_0_0(const real *x_, const real *y_, real w_, const real *gz_, real *gx_, real *gy_,
+    real *gw_)
+{
+    gx_[0] = gx_[0] + w_ * y_[0] * gz_[0];
+    const real s0_0 = gz_[0] * x_[0];
+    gy_[0] = gy_[0] + s0_0 * w_, gw_[0] = s0_0 * y_[0];
+}
+
+/* (l1, l2, l3) = (1, 0, 1): 6 fma, 3 mul per channel. */
+CGTP_DEVICE void uvu_1_0_1(const real *x_, const real *y_, real w_, const real *gz_, real *gx_, real *gy_,
+    real *gw_)
+{
+    const real s0_0 = w_ * y_[0];
+    gx_[0] = gx_[0] + s0_0 * gz_[0], gx_[1] = gx_[1] + s0_0 * gz_[1], gx_[2] = gx_[2] + s0_0 * gz_[2];
+    const real s1_0 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2];
+    gy_[0] = gy_[0] + w_ * s1_0, gw_[0] = y_[0] * s1_0;
+}
+
+/* (l1, l2, l3) = (0, 1, 1): 6 fma, 3 mul per channel. */
+CGTP_DEVICE void uvu_0_1_1(const real *x_, const real *y_, real w_, const real *gz_, real *gx_, real *gy_,
+    real *gw_)
+{
+    const real u0_0 = w_ * x_[0], l0_0 = y_[0] * gz_[0] + y_[1] * gz_[1] + y_[2] * gz_[2];
+    gx_[0] = gx_[0] + w_ * l0_0, gy_[0] = gy_[0] + u0_0 * gz_[0], gy_[1] = gy_[1] + u0_0 * gz_[1];
+    gy_[2] = gy_[2] + u0_0 * gz_[2], gw_[0] = x_[0] * l0_0;
+}
+
+/* (l1, l2, l3) = (1, 1, 0): 8 fma, 3 mul per channel. */
+CGTP_DEVICE void uvu_1_1_0(const real *x_, const real *y_, real w_, const real *gz_, real *gx_, real *gy_,
+    real *gw_)
+{
+    const real s0_0 = w_ * gz_[0];
+    gx_[0] = gx_[0] + s0_0 * y_[0], gx_[1] = gx_[1] + s0_0 * y_[1], gx_[2] = gx_[2] + s0_0 * y_[2];
+    gy_[0] = gy_[0] + s0_0 * x_[0], gy_[1] = gy_[1] + s0_0 * x_[1], gy_[2] = gy_[2] + s0_0 * x_[2];
+    const real s1_0 = x_[0] * y_[0] + x_[1] * y_[1] + x_[2] * y_[2];
+    gw_[0] = gz_[0] * s1_0;
+}
+
+/* (l1, l2, l3) = (1, 1, 1): 14 fma, 7 mul, 1 neg per channel. */
+CGTP_DEVICE void uvu_1_1_1(const real *x_, const real *y_, real w_, const real *gz_, real *gx_, real *gy_,
+    real *gw_)
+{
+    const real u0_0 = w_ * x_[0], u0_1 = w_ * x_[1], u0_2 = w_ * x_[2];
+    const real l0_0 = y_[2] * gz_[1] - y_[1] * gz_[2], l0_1 = y_[2] * gz_[0] - y_[0] * gz_[2];
+    const real l0_2 = y_[1] * gz_[0] - y_[0] * gz_[1];
+    gx_[0] = gx_[0] - w_ * l0_0, gx_[1] = gx_[1] + w_ * l0_1, gx_[2] = gx_[2] - w_ * l0_2;
+    gy_[0] = gy_[0] - u0_1 * gz_[2] + u0_2 * gz_[1], gy_[1] = gy_[1] + u0_0 * gz_[2] - u0_2 * gz_[0];
+    gy_[2] = gy_[2] - u0_0 * gz_[1] + u0_1 * gz_[0], gw_[0] = -x_[0] * l0_0 + x_[1] * l0_1 - x_[2] * l0_2;
+}
+
 /* Path set 0: 10 paths, 1 channel per lane, 1 channel block; where its parts are in rows. */
-struct set_0 {
-    static constexpr int channels = 1, blocks = 1;
-};
+struct set_0 { static constexpr int channels = 1, blocks = 1; };
 struct set_0_x : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {1, 32}, {3, 64}, {3, 160}};
 };
@@ -137,9 +188,6 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 704), channel_block,
             lane);
         cgtp_scale_segments<set_0_z>(gz_);
-        real *const gz_s0 = gz_, *const gz_s2 = gz_ + 1, *const gz_s5 = gz_ + 2, *const gz_s9 = gz_ + 5,
-            *const gz_s7 = gz_ + 8, *const gz_s4 = gz_ + 11, *const gz_s3 = gz_ + 14, *const gz_s8 = gz_ + 15,
-            *const gz_s1 = gz_ + 18, *const gz_s6 = gz_ + 19;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
@@ -150,99 +198,26 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             cgtp_load_row<4>(y_, at.y_);
             real gx_s0[1] = {0}, gx_s1[1] = {0}, gx_s2[3] = {0}, gx_s3[3] = {0},
                 gy_[cgtp_sums_length(4)] = {0};
-            real gw_v[1]; /* of the path at hand */
-            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C = form; 2 fma, 3 mul per channel */
-                const real w_c0 = at.w_p0[lane], x_c0 = x_s0[0], gz_c0 = gz_s0[0];
-                gx_s0[0] = gx_s0[0] + w_c0 * y_[0] * gz_c0;
-                const real s0_0 = gz_c0 * x_c0;
-                gy_[0] = gy_[0] + s0_0 * w_c0, gw_v[0] = s0_0 * y_[0];
-                cgtp_store_stream<1>(gw_out, gw_v);
-            }
-            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C = form; 2 fma, 3 mul per channel */
-                const real w_c0 = at.w_p2[lane], x_c0 = x_s1[0], gz_c0 = gz_s2[0];
-                gx_s1[0] = gx_s1[0] + w_c0 * y_[0] * gz_c0;
-                const real s0_0 = gz_c0 * x_c0;
-                gy_[0] = gy_[0] + s0_0 * w_c0, gw_v[0] = s0_0 * y_[0];
-                cgtp_store_stream<1>(gw_out + 64, gw_v);
-            }
-            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C = form; 6 fma, 3 mul per channel */
-                const real w_c0 = at.w_p4[lane], x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2], s0_0 = w_c0 * y_[0];
-                gx_s2[0] = gx_s2[0] + s0_0 * gz_c0, gx_s2[1] = gx_s2[1] + s0_0 * gz_c1;
-                gx_s2[2] = gx_s2[2] + s0_0 * gz_c2;
-                const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-                gy_[0] = gy_[0] + w_c0 * s1_0, gw_v[0] = y_[0] * s1_0;
-                cgtp_store_stream<1>(gw_out + 128, gw_v);
-            }
-            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C = form; 6 fma, 3 mul per channel */
-                const real w_c0 = at.w_p7[lane], x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2], s0_0 = w_c0 * y_[0];
-                gx_s3[0] = gx_s3[0] + s0_0 * gz_c0, gx_s3[1] = gx_s3[1] + s0_0 * gz_c1;
-                gx_s3[2] = gx_s3[2] + s0_0 * gz_c2;
-                const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-                gy_[0] = gy_[0] + w_c0 * s1_0, gw_v[0] = y_[0] * s1_0;
-                cgtp_store_stream<1>(gw_out + 224, gw_v);
-            }
-            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form; 6 fma, 3 mul per channel */
-                const real w_c0 = at.w_p1[lane], x_c0 = x_s0[0], gz_c0 = gz_s7[0], gz_c1 = gz_s7[1];
-                const real gz_c2 = gz_s7[2], u0_0 = w_c0 * x_c0;
-                const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
-                gx_s0[0] = gx_s0[0] + w_c0 * l0_0, gy_[1] = gy_[1] + u0_0 * gz_c0;
-                gy_[2] = gy_[2] + u0_0 * gz_c1, gy_[3] = gy_[3] + u0_0 * gz_c2, gw_v[0] = x_c0 * l0_0;
-                cgtp_store_stream<1>(gw_out + 32, gw_v);
-            }
-            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form; 6 fma, 3 mul per channel */
-                const real w_c0 = at.w_p3[lane], x_c0 = x_s1[0], gz_c0 = gz_s4[0], gz_c1 = gz_s4[1];
-                const real gz_c2 = gz_s4[2], u0_0 = w_c0 * x_c0;
-                const real l0_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
-                gx_s1[0] = gx_s1[0] + w_c0 * l0_0, gy_[1] = gy_[1] + u0_0 * gz_c0;
-                gy_[2] = gy_[2] + u0_0 * gz_c1, gy_[3] = gy_[3] + u0_0 * gz_c2, gw_v[0] = x_c0 * l0_0;
-                cgtp_store_stream<1>(gw_out + 96, gw_v);
-            }
-            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3}; 8 fma, 3 mul per channel */
-                const real w_c0 = at.w_p5[lane], x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real gz_c0 = gz_s3[0], s0_0 = w_c0 * gz_c0;
-                gx_s2[0] = gx_s2[0] + s0_0 * y_[1], gx_s2[1] = gx_s2[1] + s0_0 * y_[2];
-                gx_s2[2] = gx_s2[2] + s0_0 * y_[3], gy_[1] = gy_[1] + s0_0 * x_c0;
-                gy_[2] = gy_[2] + s0_0 * x_c1, gy_[3] = gy_[3] + s0_0 * x_c2;
-                const real s1_0 = x_c0 * y_[1] + x_c1 * y_[2] + x_c2 * y_[3];
-                gw_v[0] = gz_c0 * s1_0;
-                cgtp_store_stream<1>(gw_out + 160, gw_v);
-            }
-            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3};
-               * 14 fma, 7 mul, 1 neg per channel */
-                const real w_c0 = at.w_p6[lane], x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real gz_c0 = gz_s8[0], gz_c1 = gz_s8[1], gz_c2 = gz_s8[2], u0_0 = w_c0 * x_c0;
-                const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, l0_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
-                const real l0_1 = y_[3] * gz_c0 - y_[1] * gz_c2, l0_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
-                gx_s2[0] = gx_s2[0] - w_c0 * l0_0, gx_s2[1] = gx_s2[1] + w_c0 * l0_1;
-                gx_s2[2] = gx_s2[2] - w_c0 * l0_2, gy_[1] = gy_[1] - u0_1 * gz_c2 + u0_2 * gz_c1;
-                gy_[2] = gy_[2] + u0_0 * gz_c2 - u0_2 * gz_c0, gy_[3] = gy_[3] - u0_0 * gz_c1 + u0_1 * gz_c0;
-                gw_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2;
-                cgtp_store_stream<1>(gw_out + 192, gw_v);
-            }
-            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C = form * {K1_3}; 8 fma, 3 mul per channel */
-                const real w_c0 = at.w_p8[lane], x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real gz_c0 = gz_s1[0], s0_0 = w_c0 * gz_c0;
-                gx_s3[0] = gx_s3[0] + s0_0 * y_[1], gx_s3[1] = gx_s3[1] + s0_0 * y_[2];
-                gx_s3[2] = gx_s3[2] + s0_0 * y_[3], gy_[1] = gy_[1] + s0_0 * x_c0;
-                gy_[2] = gy_[2] + s0_0 * x_c1, gy_[3] = gy_[3] + s0_0 * x_c2;
-                const real s1_0 = x_c0 * y_[1] + x_c1 * y_[2] + x_c2 * y_[3];
-                gw_v[0] = gz_c0 * s1_0;
-                cgtp_store_stream<1>(gw_out + 256, gw_v);
-            }
-            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form * {K1_2 x3};
-               * 14 fma, 7 mul, 1 neg per channel */
-                const real w_c0 = at.w_p9[lane], x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2], u0_0 = w_c0 * x_c0;
-                const real u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2, l0_0 = y_[3] * gz_c1 - y_[2] * gz_c2;
-                const real l0_1 = y_[3] * gz_c0 - y_[1] * gz_c2, l0_2 = y_[2] * gz_c0 - y_[1] * gz_c1;
-                gx_s3[0] = gx_s3[0] - w_c0 * l0_0, gx_s3[1] = gx_s3[1] + w_c0 * l0_1;
-                gx_s3[2] = gx_s3[2] - w_c0 * l0_2, gy_[1] = gy_[1] - u0_1 * gz_c2 + u0_2 * gz_c1;
-                gy_[2] = gy_[2] + u0_0 * gz_c2 - u0_2 * gz_c0, gy_[3] = gy_[3] - u0_0 * gz_c1 + u0_1 * gz_c0;
-                gw_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2;
-                cgtp_store_stream<1>(gw_out + 288, gw_v);
-            }
+            /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C = form */
+            uvu_0_0_0(x_s0, y_, at.w_p0[lane], gz_, gx_s0, gy_, cgtp_streamed<1>(gw_out));
+            /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C = form */
+            uvu_0_0_0(x_s1, y_, at.w_p2[lane], gz_ + 1, gx_s1, gy_, cgtp_streamed<1>(gw_out + 64));
+            /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C = form */
+            uvu_1_0_1(x_s2, y_, at.w_p4[lane], gz_ + 2, gx_s2, gy_, cgtp_streamed<1>(gw_out + 128));
+            /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C = form */
+            uvu_1_0_1(x_s3, y_, at.w_p7[lane], gz_ + 5, gx_s3, gy_, cgtp_streamed<1>(gw_out + 224));
+            /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form */
+            uvu_0_1_1(x_s0, y_ + 1, at.w_p1[lane], gz_ + 8, gx_s0, gy_ + 1, cgtp_streamed<1>(gw_out + 32));
+            /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form */
+            uvu_0_1_1(x_s1, y_ + 1, at.w_p3[lane], gz_ + 11, gx_s1, gy_ + 1, cgtp_streamed<1>(gw_out + 96));
+            /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3} */
+            uvu_1_1_0(x_s2, y_ + 1, at.w_p5[lane], gz_ + 14, gx_s2, gy_ + 1, cgtp_streamed<1>(gw_out + 160));
+            /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
+            uvu_1_1_1(x_s2, y_ + 1, at.w_p6[lane], gz_ + 15, gx_s2, gy_ + 1, cgtp_streamed<1>(gw_out + 192));
+            /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C = form * {K1_3} */
+            uvu_1_1_0(x_s3, y_ + 1, at.w_p8[lane], gz_ + 18, gx_s3, gy_ + 1, cgtp_streamed<1>(gw_out + 256));
+            /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
+            uvu_1_1_1(x_s3, y_ + 1, at.w_p9[lane], gz_ + 19, gx_s3, gy_ + 1, cgtp_streamed<1>(gw_out + 288));
             cgtp_reduce_lanes<4, CGTP_STORE>(l.gy_ + edge * 4, gy_);
             cgtp_store_lanes(lane, own.staging.edge.gx_s0, gx_s0, own.staging.edge.gx_s1, gx_s1,
                 own.staging.edge.gx_s2, gx_s2, own.staging.edge.gx_s3, gx_s3);

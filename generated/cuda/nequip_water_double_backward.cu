@@ -31,8 +31,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 2, "made for other headers of the runtime");
-static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
+static_assert(CGTP_DEVICE_ABI == 3 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -93,10 +92,82 @@ static_assert(sizeof(double_backward_convolution_block) == 76288, "as planned");
 /* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */
 enum { PARTIAL_double_backward_convolution = 704 };
 
+/* uvu_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
+ * item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */
+
+/* (l1, l2, l3) = (0, 0, 0): 8 fma, 6 mul per channel. */
+CGTP_DEVICE void uvu_0_0_0(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real s0_0 = y_[0] * cw_, s1_0 = by_[0] * w_;
+    d_gz_[0] = d_gz_[0] + y_[0] * w_ * ax_[0] + s0_0 * x_[0] + s1_0 * x_[0];
+    d_x_[0] = d_x_[0] + s1_0 * gz_[0] + s0_0 * gz_[0];
+    const real s2_0 = gz_[0] * ax_[0], s3_0 = gz_[0] * x_[0];
+    d_y_[0] = d_y_[0] + s2_0 * w_ + s3_0 * cw_, d_w_[0] = s3_0 * by_[0] + s2_0 * y_[0];
+}
+
+/* (l1, l2, l3) = (1, 0, 1): 18 fma, 6 mul per channel. */
+CGTP_DEVICE void uvu_1_0_1(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real s0_0 = y_[0] * cw_ + by_[0] * w_, s1_0 = y_[0] * w_;
+    d_gz_[0] = d_gz_[0] + s1_0 * ax_[0] + s0_0 * x_[0], d_gz_[1] = d_gz_[1] + s1_0 * ax_[1] + s0_0 * x_[1];
+    d_gz_[2] = d_gz_[2] + s1_0 * ax_[2] + s0_0 * x_[2];
+    const real s2_0 = w_ * by_[0] + cw_ * y_[0];
+    d_x_[0] = d_x_[0] + s2_0 * gz_[0], d_x_[1] = d_x_[1] + s2_0 * gz_[1], d_x_[2] = d_x_[2] + s2_0 * gz_[2];
+    const real s3_0 = ax_[0] * gz_[0] + ax_[1] * gz_[1] + ax_[2] * gz_[2];
+    const real s4_0 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2];
+    d_y_[0] = d_y_[0] + w_ * s3_0 + cw_ * s4_0, d_w_[0] = by_[0] * s4_0 + y_[0] * s3_0;
+}
+
+/* (l1, l2, l3) = (0, 1, 1): 17 fma, 5 mul per channel. */
+CGTP_DEVICE void uvu_0_1_1(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real u2_0 = w_ * x_[0], l0_0 = by_[0] * gz_[0] + by_[1] * gz_[1] + by_[2] * gz_[2];
+    const real l1_0 = y_[0] * gz_[0] + y_[1] * gz_[1] + y_[2] * gz_[2], v0_0 = w_ * ax_[0] + cw_ * x_[0];
+    d_gz_[0] = d_gz_[0] + v0_0 * y_[0] + u2_0 * by_[0], d_gz_[1] = d_gz_[1] + v0_0 * y_[1] + u2_0 * by_[1];
+    d_gz_[2] = d_gz_[2] + v0_0 * y_[2] + u2_0 * by_[2], d_x_[0] = d_x_[0] + w_ * l0_0 + cw_ * l1_0;
+    d_y_[0] = d_y_[0] + v0_0 * gz_[0], d_y_[1] = d_y_[1] + v0_0 * gz_[1], d_y_[2] = d_y_[2] + v0_0 * gz_[2];
+    d_w_[0] = x_[0] * l0_0 + ax_[0] * l1_0;
+}
+
+/* (l1, l2, l3) = (1, 1, 0): 22 fma, 6 mul per channel. */
+CGTP_DEVICE void uvu_1_1_0(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real s0_0 = y_[0] * ax_[0] + y_[1] * ax_[1] + y_[2] * ax_[2];
+    const real s1_0 = y_[0] * x_[0] + y_[1] * x_[1] + y_[2] * x_[2];
+    const real s2_0 = by_[0] * x_[0] + by_[1] * x_[1] + by_[2] * x_[2];
+    d_gz_[0] = d_gz_[0] + w_ * s0_0 + cw_ * s1_0 + w_ * s2_0;
+    const real s3_0 = w_ * gz_[0], s4_0 = cw_ * gz_[0];
+    d_x_[0] = d_x_[0] + s3_0 * by_[0] + s4_0 * y_[0], d_x_[1] = d_x_[1] + s3_0 * by_[1] + s4_0 * y_[1];
+    d_x_[2] = d_x_[2] + s3_0 * by_[2] + s4_0 * y_[2], d_y_[0] = d_y_[0] + s3_0 * ax_[0] + s4_0 * x_[0];
+    d_y_[1] = d_y_[1] + s3_0 * ax_[1] + s4_0 * x_[1], d_y_[2] = d_y_[2] + s3_0 * ax_[2] + s4_0 * x_[2];
+    d_w_[0] = gz_[0] * s2_0 + gz_[0] * s0_0;
+}
+
+/* (l1, l2, l3) = (1, 1, 1): 38 fma, 13 mul, 1 neg per channel. */
+CGTP_DEVICE void uvu_1_1_1(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2];
+    const real l0_0 = by_[2] * gz_[1] - by_[1] * gz_[2], l0_1 = by_[2] * gz_[0] - by_[0] * gz_[2];
+    const real l0_2 = by_[1] * gz_[0] - by_[0] * gz_[1], l1_0 = y_[2] * gz_[1] - y_[1] * gz_[2];
+    const real l1_1 = y_[2] * gz_[0] - y_[0] * gz_[2], l1_2 = y_[1] * gz_[0] - y_[0] * gz_[1];
+    const real v0_0 = w_ * ax_[0] + cw_ * x_[0], v0_1 = w_ * ax_[1] + cw_ * x_[1];
+    const real v0_2 = w_ * ax_[2] + cw_ * x_[2];
+    d_gz_[0] = d_gz_[0] + y_[2] * v0_1 - y_[1] * v0_2 + by_[2] * u2_1 - by_[1] * u2_2;
+    d_gz_[1] = d_gz_[1] - y_[2] * v0_0 + y_[0] * v0_2 - by_[2] * u2_0 + by_[0] * u2_2;
+    d_gz_[2] = d_gz_[2] + y_[1] * v0_0 - y_[0] * v0_1 + by_[1] * u2_0 - by_[0] * u2_1;
+    d_x_[0] = d_x_[0] - w_ * l0_0 - cw_ * l1_0, d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1;
+    d_x_[2] = d_x_[2] - w_ * l0_2 - cw_ * l1_2, d_y_[0] = d_y_[0] - v0_1 * gz_[2] + v0_2 * gz_[1];
+    d_y_[1] = d_y_[1] + v0_0 * gz_[2] - v0_2 * gz_[0], d_y_[2] = d_y_[2] - v0_0 * gz_[1] + v0_1 * gz_[0];
+    d_w_[0] = -x_[0] * l0_0 + x_[1] * l0_1 - x_[2] * l0_2 - ax_[0] * l1_0 + ax_[1] * l1_1 - ax_[2] * l1_2;
+}
+
 /* Path set 0: 10 paths, 1 channel per lane, 1 channel block; where its parts are in rows. */
-struct set_0 {
-    static constexpr int channels = 1, blocks = 1;
-};
+struct set_0 { static constexpr int channels = 1, blocks = 1; };
 struct set_0_x : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {1, 32}, {3, 64}, {3, 160}};
 };
@@ -149,17 +220,10 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             tiles.advance(graph, node, first);
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
         real d_gz_[22] = {0};
-        real *const d_gz_s0 = d_gz_, *const d_gz_s2 = d_gz_ + 1, *const d_gz_s5 = d_gz_ + 2,
-            *const d_gz_s9 = d_gz_ + 5, *const d_gz_s7 = d_gz_ + 8, *const d_gz_s4 = d_gz_ + 11,
-            *const d_gz_s3 = d_gz_ + 14, *const d_gz_s8 = d_gz_ + 15, *const d_gz_s1 = d_gz_ + 18,
-            *const d_gz_s6 = d_gz_ + 19;
         real gz_[22];
         cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 704), channel_block,
             lane);
         cgtp_scale_segments<set_0_z>(gz_);
-        real *const gz_s0 = gz_, *const gz_s2 = gz_ + 1, *const gz_s5 = gz_ + 2, *const gz_s9 = gz_ + 5,
-            *const gz_s7 = gz_ + 8, *const gz_s4 = gz_ + 11, *const gz_s3 = gz_ + 14, *const gz_s8 = gz_ + 15,
-            *const gz_s1 = gz_ + 18, *const gz_s6 = gz_ + 19;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
@@ -172,163 +236,36 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             cgtp_load_row<4>(by_, at.by_);
             real d_x_s0[1] = {0}, d_x_s1[1] = {0}, d_x_s2[3] = {0}, d_x_s3[3] = {0},
                 d_y_[cgtp_sums_length(4)] = {0};
-            real d_w_v[1]; /* of the path at hand */
-            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C = form; 8 fma, 6 mul per channel */
-                const real w_c0 = at.w_p0[lane], cw_c0 = at.cw_p0[lane], x_c0 = x_s0[0], gz_c0 = gz_s0[0];
-                const real ax_c0 = ax_s0[0], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
-                d_gz_s0[0] = d_gz_s0[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
-                d_x_s0[0] = d_x_s0[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
-                const real s2_0 = gz_c0 * ax_c0, s3_0 = gz_c0 * x_c0;
-                d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0, d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
-                cgtp_store_stream<1>(d_w_out, d_w_v);
-            }
-            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C = form; 8 fma, 6 mul per channel */
-                const real w_c0 = at.w_p2[lane], cw_c0 = at.cw_p2[lane], x_c0 = x_s1[0], gz_c0 = gz_s2[0];
-                const real ax_c0 = ax_s1[0], s0_0 = y_[0] * cw_c0, s1_0 = by_[0] * w_c0;
-                d_gz_s2[0] = d_gz_s2[0] + y_[0] * w_c0 * ax_c0 + s0_0 * x_c0 + s1_0 * x_c0;
-                d_x_s1[0] = d_x_s1[0] + s1_0 * gz_c0 + s0_0 * gz_c0;
-                const real s2_0 = gz_c0 * ax_c0, s3_0 = gz_c0 * x_c0;
-                d_y_[0] = d_y_[0] + s2_0 * w_c0 + s3_0 * cw_c0, d_w_v[0] = s3_0 * by_[0] + s2_0 * y_[0];
-                cgtp_store_stream<1>(d_w_out + 64, d_w_v);
-            }
-            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C = form; 18 fma, 6 mul per channel */
-                const real w_c0 = at.w_p4[lane], cw_c0 = at.cw_p4[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
-                const real x_c2 = x_s2[2], gz_c0 = gz_s5[0], gz_c1 = gz_s5[1], gz_c2 = gz_s5[2];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2];
-                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0, s1_0 = y_[0] * w_c0;
-                d_gz_s5[0] = d_gz_s5[0] + s1_0 * ax_c0 + s0_0 * x_c0;
-                d_gz_s5[1] = d_gz_s5[1] + s1_0 * ax_c1 + s0_0 * x_c1;
-                d_gz_s5[2] = d_gz_s5[2] + s1_0 * ax_c2 + s0_0 * x_c2;
-                const real s2_0 = w_c0 * by_[0] + cw_c0 * y_[0];
-                d_x_s2[0] = d_x_s2[0] + s2_0 * gz_c0, d_x_s2[1] = d_x_s2[1] + s2_0 * gz_c1;
-                d_x_s2[2] = d_x_s2[2] + s2_0 * gz_c2;
-                const real s3_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
-                const real s4_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0, d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
-                cgtp_store_stream<1>(d_w_out + 128, d_w_v);
-            }
-            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C = form; 18 fma, 6 mul per channel */
-                const real w_c0 = at.w_p7[lane], cw_c0 = at.cw_p7[lane], x_c0 = x_s3[0], x_c1 = x_s3[1];
-                const real x_c2 = x_s3[2], gz_c0 = gz_s9[0], gz_c1 = gz_s9[1], gz_c2 = gz_s9[2];
-                const real ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2];
-                const real s0_0 = y_[0] * cw_c0 + by_[0] * w_c0, s1_0 = y_[0] * w_c0;
-                d_gz_s9[0] = d_gz_s9[0] + s1_0 * ax_c0 + s0_0 * x_c0;
-                d_gz_s9[1] = d_gz_s9[1] + s1_0 * ax_c1 + s0_0 * x_c1;
-                d_gz_s9[2] = d_gz_s9[2] + s1_0 * ax_c2 + s0_0 * x_c2;
-                const real s2_0 = w_c0 * by_[0] + cw_c0 * y_[0];
-                d_x_s3[0] = d_x_s3[0] + s2_0 * gz_c0, d_x_s3[1] = d_x_s3[1] + s2_0 * gz_c1;
-                d_x_s3[2] = d_x_s3[2] + s2_0 * gz_c2;
-                const real s3_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
-                const real s4_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-                d_y_[0] = d_y_[0] + w_c0 * s3_0 + cw_c0 * s4_0, d_w_v[0] = by_[0] * s4_0 + y_[0] * s3_0;
-                cgtp_store_stream<1>(d_w_out + 224, d_w_v);
-            }
-            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form; 17 fma, 5 mul per channel */
-                const real w_c0 = at.w_p1[lane], cw_c0 = at.cw_p1[lane], x_c0 = x_s0[0], gz_c0 = gz_s7[0];
-                const real gz_c1 = gz_s7[1], gz_c2 = gz_s7[2], ax_c0 = ax_s0[0], u2_0 = w_c0 * x_c0;
-                const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
-                const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                d_gz_s7[0] = d_gz_s7[0] + v0_0 * y_[1] + u2_0 * by_[1];
-                d_gz_s7[1] = d_gz_s7[1] + v0_0 * y_[2] + u2_0 * by_[2];
-                d_gz_s7[2] = d_gz_s7[2] + v0_0 * y_[3] + u2_0 * by_[3];
-                d_x_s0[0] = d_x_s0[0] + w_c0 * l0_0 + cw_c0 * l1_0, d_y_[1] = d_y_[1] + v0_0 * gz_c0;
-                d_y_[2] = d_y_[2] + v0_0 * gz_c1, d_y_[3] = d_y_[3] + v0_0 * gz_c2;
-                d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
-                cgtp_store_stream<1>(d_w_out + 32, d_w_v);
-            }
-            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form; 17 fma, 5 mul per channel */
-                const real w_c0 = at.w_p3[lane], cw_c0 = at.cw_p3[lane], x_c0 = x_s1[0], gz_c0 = gz_s4[0];
-                const real gz_c1 = gz_s4[1], gz_c2 = gz_s4[2], ax_c0 = ax_s1[0], u2_0 = w_c0 * x_c0;
-                const real l0_0 = by_[1] * gz_c0 + by_[2] * gz_c1 + by_[3] * gz_c2;
-                const real l1_0 = y_[1] * gz_c0 + y_[2] * gz_c1 + y_[3] * gz_c2;
-                const real v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                d_gz_s4[0] = d_gz_s4[0] + v0_0 * y_[1] + u2_0 * by_[1];
-                d_gz_s4[1] = d_gz_s4[1] + v0_0 * y_[2] + u2_0 * by_[2];
-                d_gz_s4[2] = d_gz_s4[2] + v0_0 * y_[3] + u2_0 * by_[3];
-                d_x_s1[0] = d_x_s1[0] + w_c0 * l0_0 + cw_c0 * l1_0, d_y_[1] = d_y_[1] + v0_0 * gz_c0;
-                d_y_[2] = d_y_[2] + v0_0 * gz_c1, d_y_[3] = d_y_[3] + v0_0 * gz_c2;
-                d_w_v[0] = x_c0 * l0_0 + ax_c0 * l1_0;
-                cgtp_store_stream<1>(d_w_out + 96, d_w_v);
-            }
-            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3}; 22 fma, 6 mul per channel */
-                const real w_c0 = at.w_p5[lane], cw_c0 = at.cw_p5[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
-                const real x_c2 = x_s2[2], gz_c0 = gz_s3[0], ax_c0 = ax_s2[0], ax_c1 = ax_s2[1];
-                const real ax_c2 = ax_s2[2], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
-                const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
-                const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
-                d_gz_s3[0] = d_gz_s3[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
-                const real s3_0 = w_c0 * gz_c0, s4_0 = cw_c0 * gz_c0;
-                d_x_s2[0] = d_x_s2[0] + s3_0 * by_[1] + s4_0 * y_[1];
-                d_x_s2[1] = d_x_s2[1] + s3_0 * by_[2] + s4_0 * y_[2];
-                d_x_s2[2] = d_x_s2[2] + s3_0 * by_[3] + s4_0 * y_[3];
-                d_y_[1] = d_y_[1] + s3_0 * ax_c0 + s4_0 * x_c0;
-                d_y_[2] = d_y_[2] + s3_0 * ax_c1 + s4_0 * x_c1;
-                d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2, d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
-                cgtp_store_stream<1>(d_w_out + 160, d_w_v);
-            }
-            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3};
-               * 38 fma, 13 mul, 1 neg per channel */
-                const real w_c0 = at.w_p6[lane], cw_c0 = at.cw_p6[lane], x_c0 = x_s2[0], x_c1 = x_s2[1];
-                const real x_c2 = x_s2[2], gz_c0 = gz_s8[0], gz_c1 = gz_s8[1], gz_c2 = gz_s8[2];
-                const real ax_c0 = ax_s2[0], ax_c1 = ax_s2[1], ax_c2 = ax_s2[2], u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, l0_0 = by_[3] * gz_c1 - by_[2] * gz_c2;
-                const real l0_1 = by_[3] * gz_c0 - by_[1] * gz_c2, l0_2 = by_[2] * gz_c0 - by_[1] * gz_c1;
-                const real l1_0 = y_[3] * gz_c1 - y_[2] * gz_c2, l1_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
-                const real l1_2 = y_[2] * gz_c0 - y_[1] * gz_c1, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                d_gz_s8[0] = d_gz_s8[0] + y_[3] * v0_1 - y_[2] * v0_2 + by_[3] * u2_1 - by_[2] * u2_2;
-                d_gz_s8[1] = d_gz_s8[1] - y_[3] * v0_0 + y_[1] * v0_2 - by_[3] * u2_0 + by_[1] * u2_2;
-                d_gz_s8[2] = d_gz_s8[2] + y_[2] * v0_0 - y_[1] * v0_1 + by_[2] * u2_0 - by_[1] * u2_1;
-                d_x_s2[0] = d_x_s2[0] - w_c0 * l0_0 - cw_c0 * l1_0;
-                d_x_s2[1] = d_x_s2[1] + w_c0 * l0_1 + cw_c0 * l1_1;
-                d_x_s2[2] = d_x_s2[2] - w_c0 * l0_2 - cw_c0 * l1_2;
-                d_y_[1] = d_y_[1] - v0_1 * gz_c2 + v0_2 * gz_c1;
-                d_y_[2] = d_y_[2] + v0_0 * gz_c2 - v0_2 * gz_c0;
-                d_y_[3] = d_y_[3] - v0_0 * gz_c1 + v0_1 * gz_c0;
-                d_w_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
-                    - ax_c2 * l1_2;
-                cgtp_store_stream<1>(d_w_out + 192, d_w_v);
-            }
-            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C = form * {K1_3}; 22 fma, 6 mul per channel */
-                const real w_c0 = at.w_p8[lane], cw_c0 = at.cw_p8[lane], x_c0 = x_s3[0], x_c1 = x_s3[1];
-                const real x_c2 = x_s3[2], gz_c0 = gz_s1[0], ax_c0 = ax_s3[0], ax_c1 = ax_s3[1];
-                const real ax_c2 = ax_s3[2], s0_0 = y_[1] * ax_c0 + y_[2] * ax_c1 + y_[3] * ax_c2;
-                const real s1_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
-                const real s2_0 = by_[1] * x_c0 + by_[2] * x_c1 + by_[3] * x_c2;
-                d_gz_s1[0] = d_gz_s1[0] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
-                const real s3_0 = w_c0 * gz_c0, s4_0 = cw_c0 * gz_c0;
-                d_x_s3[0] = d_x_s3[0] + s3_0 * by_[1] + s4_0 * y_[1];
-                d_x_s3[1] = d_x_s3[1] + s3_0 * by_[2] + s4_0 * y_[2];
-                d_x_s3[2] = d_x_s3[2] + s3_0 * by_[3] + s4_0 * y_[3];
-                d_y_[1] = d_y_[1] + s3_0 * ax_c0 + s4_0 * x_c0;
-                d_y_[2] = d_y_[2] + s3_0 * ax_c1 + s4_0 * x_c1;
-                d_y_[3] = d_y_[3] + s3_0 * ax_c2 + s4_0 * x_c2, d_w_v[0] = gz_c0 * s2_0 + gz_c0 * s0_0;
-                cgtp_store_stream<1>(d_w_out + 256, d_w_v);
-            }
-            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form * {K1_2 x3};
-               * 38 fma, 13 mul, 1 neg per channel */
-                const real w_c0 = at.w_p9[lane], cw_c0 = at.cw_p9[lane], x_c0 = x_s3[0], x_c1 = x_s3[1];
-                const real x_c2 = x_s3[2], gz_c0 = gz_s6[0], gz_c1 = gz_s6[1], gz_c2 = gz_s6[2];
-                const real ax_c0 = ax_s3[0], ax_c1 = ax_s3[1], ax_c2 = ax_s3[2], u2_0 = w_c0 * x_c0;
-                const real u2_1 = w_c0 * x_c1, u2_2 = w_c0 * x_c2, l0_0 = by_[3] * gz_c1 - by_[2] * gz_c2;
-                const real l0_1 = by_[3] * gz_c0 - by_[1] * gz_c2, l0_2 = by_[2] * gz_c0 - by_[1] * gz_c1;
-                const real l1_0 = y_[3] * gz_c1 - y_[2] * gz_c2, l1_1 = y_[3] * gz_c0 - y_[1] * gz_c2;
-                const real l1_2 = y_[2] * gz_c0 - y_[1] * gz_c1, v0_0 = w_c0 * ax_c0 + cw_c0 * x_c0;
-                const real v0_1 = w_c0 * ax_c1 + cw_c0 * x_c1, v0_2 = w_c0 * ax_c2 + cw_c0 * x_c2;
-                d_gz_s6[0] = d_gz_s6[0] + y_[3] * v0_1 - y_[2] * v0_2 + by_[3] * u2_1 - by_[2] * u2_2;
-                d_gz_s6[1] = d_gz_s6[1] - y_[3] * v0_0 + y_[1] * v0_2 - by_[3] * u2_0 + by_[1] * u2_2;
-                d_gz_s6[2] = d_gz_s6[2] + y_[2] * v0_0 - y_[1] * v0_1 + by_[2] * u2_0 - by_[1] * u2_1;
-                d_x_s3[0] = d_x_s3[0] - w_c0 * l0_0 - cw_c0 * l1_0;
-                d_x_s3[1] = d_x_s3[1] + w_c0 * l0_1 + cw_c0 * l1_1;
-                d_x_s3[2] = d_x_s3[2] - w_c0 * l0_2 - cw_c0 * l1_2;
-                d_y_[1] = d_y_[1] - v0_1 * gz_c2 + v0_2 * gz_c1;
-                d_y_[2] = d_y_[2] + v0_0 * gz_c2 - v0_2 * gz_c0;
-                d_y_[3] = d_y_[3] - v0_0 * gz_c1 + v0_1 * gz_c0;
-                d_w_v[0] = -x_c0 * l0_0 + x_c1 * l0_1 - x_c2 * l0_2 - ax_c0 * l1_0 + ax_c1 * l1_1
-                    - ax_c2 * l1_2;
-                cgtp_store_stream<1>(d_w_out + 288, d_w_v);
-            }
+            /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C = form */
+            uvu_0_0_0(x_s0, y_, at.w_p0[lane], gz_, ax_s0, by_, at.cw_p0[lane], d_gz_, d_x_s0, d_y_,
+                cgtp_streamed<1>(d_w_out));
+            /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C = form */
+            uvu_0_0_0(x_s1, y_, at.w_p2[lane], gz_ + 1, ax_s1, by_, at.cw_p2[lane], d_gz_ + 1, d_x_s1, d_y_,
+                cgtp_streamed<1>(d_w_out + 64));
+            /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C = form */
+            uvu_1_0_1(x_s2, y_, at.w_p4[lane], gz_ + 2, ax_s2, by_, at.cw_p4[lane], d_gz_ + 2, d_x_s2, d_y_,
+                cgtp_streamed<1>(d_w_out + 128));
+            /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C = form */
+            uvu_1_0_1(x_s3, y_, at.w_p7[lane], gz_ + 5, ax_s3, by_, at.cw_p7[lane], d_gz_ + 5, d_x_s3, d_y_,
+                cgtp_streamed<1>(d_w_out + 224));
+            /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form */
+            uvu_0_1_1(x_s0, y_ + 1, at.w_p1[lane], gz_ + 8, ax_s0, by_ + 1, at.cw_p1[lane], d_gz_ + 8, d_x_s0,
+                d_y_ + 1, cgtp_streamed<1>(d_w_out + 32));
+            /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form */
+            uvu_0_1_1(x_s1, y_ + 1, at.w_p3[lane], gz_ + 11, ax_s1, by_ + 1, at.cw_p3[lane], d_gz_ + 11,
+                d_x_s1, d_y_ + 1, cgtp_streamed<1>(d_w_out + 96));
+            /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3} */
+            uvu_1_1_0(x_s2, y_ + 1, at.w_p5[lane], gz_ + 14, ax_s2, by_ + 1, at.cw_p5[lane], d_gz_ + 14,
+                d_x_s2, d_y_ + 1, cgtp_streamed<1>(d_w_out + 160));
+            /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
+            uvu_1_1_1(x_s2, y_ + 1, at.w_p6[lane], gz_ + 15, ax_s2, by_ + 1, at.cw_p6[lane], d_gz_ + 15,
+                d_x_s2, d_y_ + 1, cgtp_streamed<1>(d_w_out + 192));
+            /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C = form * {K1_3} */
+            uvu_1_1_0(x_s3, y_ + 1, at.w_p8[lane], gz_ + 18, ax_s3, by_ + 1, at.cw_p8[lane], d_gz_ + 18,
+                d_x_s3, d_y_ + 1, cgtp_streamed<1>(d_w_out + 256));
+            /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
+            uvu_1_1_1(x_s3, y_ + 1, at.w_p9[lane], gz_ + 19, ax_s3, by_ + 1, at.cw_p9[lane], d_gz_ + 19,
+                d_x_s3, d_y_ + 1, cgtp_streamed<1>(d_w_out + 288));
             cgtp_reduce_lanes<4, CGTP_STORE>(l.d_y_ + edge * 4, d_y_);
             cgtp_store_lanes(lane, own.staging.edge.d_x_s0, d_x_s0, own.staging.edge.d_x_s1, d_x_s1,
                 own.staging.edge.d_x_s2, d_x_s2, own.staging.edge.d_x_s3, d_x_s3);

@@ -28,8 +28,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 2, "made for other headers of the runtime");
-static_assert(CGTP_LANES == 32, "made for warps of 32 lanes");
+static_assert(CGTP_DEVICE_ABI == 3 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -81,10 +80,46 @@ static_assert(sizeof(forward_convolution_block) == 56320, "as planned");
 /* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */
 enum { PARTIAL_forward_convolution = 704 };
 
+/* uvu_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
+ * item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */
+
+/* (l1, l2, l3) = (0, 0, 0): 1 fma, 1 mul per channel. */
+CGTP_DEVICE void uvu_0_0_0(const real *x_, const real *y_, real w_, real *z_)
+{
+    z_[0] = z_[0] + y_[0] * w_ * x_[0];
+}
+
+/* (l1, l2, l3) = (1, 0, 1): 3 fma, 1 mul per channel. */
+CGTP_DEVICE void uvu_1_0_1(const real *x_, const real *y_, real w_, real *z_)
+{
+    const real s0_0 = y_[0] * w_;
+    z_[0] = z_[0] + s0_0 * x_[0], z_[1] = z_[1] + s0_0 * x_[1], z_[2] = z_[2] + s0_0 * x_[2];
+}
+
+/* (l1, l2, l3) = (0, 1, 1): 3 fma, 1 mul per channel. */
+CGTP_DEVICE void uvu_0_1_1(const real *x_, const real *y_, real w_, real *z_)
+{
+    const real u0_0 = w_ * x_[0];
+    z_[0] = z_[0] + u0_0 * y_[0], z_[1] = z_[1] + u0_0 * y_[1], z_[2] = z_[2] + u0_0 * y_[2];
+}
+
+/* (l1, l2, l3) = (1, 1, 0): 3 fma, 1 mul per channel. */
+CGTP_DEVICE void uvu_1_1_0(const real *x_, const real *y_, real w_, real *z_)
+{
+    const real r0_0 = y_[0] * x_[0] + y_[1] * x_[1] + y_[2] * x_[2];
+    z_[0] = z_[0] + w_ * r0_0;
+}
+
+/* (l1, l2, l3) = (1, 1, 1): 6 fma, 3 mul per channel. */
+CGTP_DEVICE void uvu_1_1_1(const real *x_, const real *y_, real w_, real *z_)
+{
+    const real u0_0 = w_ * x_[0], u0_1 = w_ * x_[1], u0_2 = w_ * x_[2];
+    z_[0] = z_[0] + y_[2] * u0_1 - y_[1] * u0_2, z_[1] = z_[1] - y_[2] * u0_0 + y_[0] * u0_2;
+    z_[2] = z_[2] + y_[1] * u0_0 - y_[0] * u0_1;
+}
+
 /* Path set 0: 10 paths, 1 channel per lane, 1 channel block; where its parts are in rows. */
-struct set_0 {
-    static constexpr int channels = 1, blocks = 1;
-};
+struct set_0 { static constexpr int channels = 1, blocks = 1; };
 struct set_0_x : set_0 {
     static constexpr cgtp_segment segment[] = {{1, 0}, {1, 32}, {3, 64}, {3, 160}};
 };
@@ -132,71 +167,32 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
             tiles.advance(graph, node, first);
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
         real z_[22] = {0};
-        real *const z_s0 = z_, *const z_s2 = z_ + 1, *const z_s5 = z_ + 2, *const z_s9 = z_ + 5,
-            *const z_s7 = z_ + 8, *const z_s4 = z_ + 11, *const z_s3 = z_ + 14, *const z_s8 = z_ + 15,
-            *const z_s1 = z_ + 18, *const z_s6 = z_ + 19;
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2, x_s3, at.x_s3);
             cgtp_load_row<4>(y_, at.y_);
-            { /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C = form; 1 fma, 1 mul per channel */
-                const real w_c0 = at.w_p0[lane], x_c0 = x_s0[0];
-                z_s0[0] = z_s0[0] + y_[0] * w_c0 * x_c0;
-            }
-            { /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C = form; 1 fma, 1 mul per channel */
-                const real w_c0 = at.w_p2[lane], x_c0 = x_s1[0];
-                z_s2[0] = z_s2[0] + y_[0] * w_c0 * x_c0;
-            }
-            { /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C = form; 3 fma, 1 mul per channel */
-                const real w_c0 = at.w_p4[lane], x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real s0_0 = y_[0] * w_c0;
-                z_s5[0] = z_s5[0] + s0_0 * x_c0, z_s5[1] = z_s5[1] + s0_0 * x_c1;
-                z_s5[2] = z_s5[2] + s0_0 * x_c2;
-            }
-            { /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C = form; 3 fma, 1 mul per channel */
-                const real w_c0 = at.w_p7[lane], x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real s0_0 = y_[0] * w_c0;
-                z_s9[0] = z_s9[0] + s0_0 * x_c0, z_s9[1] = z_s9[1] + s0_0 * x_c1;
-                z_s9[2] = z_s9[2] + s0_0 * x_c2;
-            }
-            { /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form; 3 fma, 1 mul per channel */
-                const real w_c0 = at.w_p1[lane], x_c0 = x_s0[0], u0_0 = w_c0 * x_c0;
-                z_s7[0] = z_s7[0] + u0_0 * y_[1], z_s7[1] = z_s7[1] + u0_0 * y_[2];
-                z_s7[2] = z_s7[2] + u0_0 * y_[3];
-            }
-            { /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form; 3 fma, 1 mul per channel */
-                const real w_c0 = at.w_p3[lane], x_c0 = x_s1[0], u0_0 = w_c0 * x_c0;
-                z_s4[0] = z_s4[0] + u0_0 * y_[1], z_s4[1] = z_s4[1] + u0_0 * y_[2];
-                z_s4[2] = z_s4[2] + u0_0 * y_[3];
-            }
-            { /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3}; 3 fma, 1 mul per channel */
-                const real w_c0 = at.w_p5[lane], x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
-                z_s3[0] = z_s3[0] + w_c0 * r0_0;
-            }
-            { /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3};
-               * 6 fma, 3 mul per channel */
-                const real w_c0 = at.w_p6[lane], x_c0 = x_s2[0], x_c1 = x_s2[1], x_c2 = x_s2[2];
-                const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
-                z_s8[0] = z_s8[0] + y_[3] * u0_1 - y_[2] * u0_2;
-                z_s8[1] = z_s8[1] - y_[3] * u0_0 + y_[1] * u0_2;
-                z_s8[2] = z_s8[2] + y_[2] * u0_0 - y_[1] * u0_1;
-            }
-            { /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C = form * {K1_3}; 3 fma, 1 mul per channel */
-                const real w_c0 = at.w_p8[lane], x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real r0_0 = y_[1] * x_c0 + y_[2] * x_c1 + y_[3] * x_c2;
-                z_s1[0] = z_s1[0] + w_c0 * r0_0;
-            }
-            { /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form * {K1_2 x3};
-               * 6 fma, 3 mul per channel */
-                const real w_c0 = at.w_p9[lane], x_c0 = x_s3[0], x_c1 = x_s3[1], x_c2 = x_s3[2];
-                const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
-                z_s6[0] = z_s6[0] + y_[3] * u0_1 - y_[2] * u0_2;
-                z_s6[1] = z_s6[1] - y_[3] * u0_0 + y_[1] * u0_2;
-                z_s6[2] = z_s6[2] + y_[2] * u0_0 - y_[1] * u0_1;
-            }
+            /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C = form */
+            uvu_0_0_0(x_s0, y_, at.w_p0[lane], z_);
+            /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C = form */
+            uvu_0_0_0(x_s1, y_, at.w_p2[lane], z_ + 1);
+            /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C = form */
+            uvu_1_0_1(x_s2, y_, at.w_p4[lane], z_ + 2);
+            /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C = form */
+            uvu_1_0_1(x_s3, y_, at.w_p7[lane], z_ + 5);
+            /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form */
+            uvu_0_1_1(x_s0, y_ + 1, at.w_p1[lane], z_ + 8);
+            /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form */
+            uvu_0_1_1(x_s1, y_ + 1, at.w_p3[lane], z_ + 11);
+            /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3} */
+            uvu_1_1_0(x_s2, y_ + 1, at.w_p5[lane], z_ + 14);
+            /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
+            uvu_1_1_1(x_s2, y_ + 1, at.w_p6[lane], z_ + 15);
+            /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C = form * {K1_3} */
+            uvu_1_1_0(x_s3, y_ + 1, at.w_p8[lane], z_ + 18);
+            /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
+            uvu_1_1_1(x_s3, y_ + 1, at.w_p9[lane], z_ + 19);
         }
         if (cgtp_hand_over<1>(tiles, graph, tile, node, count,
             {l.flag_forward_convolution, l.partial_forward_convolution, PARTIAL_forward_convolution,

@@ -5,8 +5,7 @@
 #define CGTPGEN_BATCH_EMIT_H
 
 #include "schedule/batch/batch_plan.h"
-#include "schedule/code_print.h"
-#include "schedule/source.h"
+#include "schedule/path_device.h"
 #include "util/out.h"
 
 /* A path set while it is written. */
@@ -32,6 +31,9 @@ void batch_loads(struct batch_writer *);
 const char *batch_fields(const struct batch_writer *, const char *from, const char *name, enum slot slot,
                          int n, const int *segment);
 const char *batch_fields_z(const struct batch_writer *, const char *from, const char *name);
+
+/* Path `number`, for its function and its call. */
+struct device_path batch_path(const struct batch_writer *, int number);
 
 /* The work of the set: a turn. */
 void batch_turn(struct batch_writer *);

@@ -1,5 +1,6 @@
 /* batch_kernel.c - the pipelined batch: the kernel, and its launch. */
 #include "schedule/batch/batch_emit.h"
+#include "schedule/path.h"
 
 static void emit_channel_block(struct batch_writer *c)
 {
@@ -89,6 +90,13 @@ void batch_kernel(struct source *w)
     layout_print(&o, &g->warp);
     layout_print(&o, g->block);
     batch_tables(&c);
+    product_functions_begin(w->arena, &w->functions);
+    device_path_note(&o);
+    for (int s = 0; s < g->sets; s++)
+        for (int i = 0; i < g->set[s].paths; i++) {
+            const struct device_path path = batch_path(&c, g->set[s].path[i]);
+            device_path_function(&path);
+        }
     emit_kernel(&c);
 }
 

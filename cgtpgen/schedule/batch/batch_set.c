@@ -1,37 +1,6 @@
 /* batch_set.c - the pipelined batch: the work of a path set. */
 #include "schedule/batch/batch_emit.h"
 
-/* A path while it is written. */
-struct place_context {
-    const struct batch_writer *c;
-    const struct path *path;
-    const struct recipe *recipe;
-};
-
-/* Where a component of an operand stands: inputs in shared memory, sums in arrays of the lane. */
-static const char *place(void *context, int operand, int i)
-{
-    const struct place_context *at = context;
-    const struct path *p = at->path;
-    const struct recipe *r = at->recipe;
-    struct arena *a = at->c->w->arena;
-    bool input = operand < r->inputs;
-    bool several = at->c->g->channels > 1;
-    enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
-    const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
-    if (role == ROLE_A)
-        return arena_printf(a, "%s%s[%lld]", input ? "rows." : "", name,
-                            (long long)(at->c->w->problem->y.segment[p->y].offset + i));
-    if (role == ROLE_W)
-        return arena_printf(a, several ? "%sv[u]" : "%sv[0]", name);
-    int segment = role == ROLE_G ? p->z : p->x, n = 2 * (role == ROLE_G ? p->l3 : p->l1) + 1;
-    if (!several)
-        return arena_printf(a, "%ss%d[%d]", name, segment, i);
-    const char *channel = n == 1 ? "u" : arena_printf(a, "u * %d", n);
-    return i ? arena_printf(a, "%ss%d[%s + %d]", name, segment, channel, i)
-             : arena_printf(a, "%ss%d[%s]", name, segment, channel);
-}
-
 /* Is the set's path number i the first, or the last, into its segment of z? */
 static bool at_end_of_z(const struct batch_writer *c, int i, int step)
 {
@@ -66,56 +35,15 @@ static void end_z(struct batch_writer *c, const struct path *p)
     }
 }
 
-/* The lane's weights, and room for their gradients. */
-static void begin_weights(struct batch_writer *c, const struct path *p, const struct recipe *r)
+struct device_path batch_path(const struct batch_writer *c, int number)
 {
-    for (int i = 0; i < r->inputs; i++)
-        if (r->input[i].role == ROLE_W && recipe_reads(r, i)) {
-            const char *name = r->input[i].name;
-            line(c->o, "real %sv[%d];", name, c->g->channels);
-            line(c->o, "cgtp_load_lane(%sv, at.%sp%d, lane);", name, name, p->number);
-        }
-    for (int o = 0; o < r->outputs; o++)
-        if (r->output[o].role == ROLE_W)
-            line(c->o, "real %sv[%d];", r->output[o].name, c->g->channels);
-}
-
-static void emit_path(struct batch_writer *c, const struct path *p)
-{
-    struct source *w = c->w;
-    const struct code *code = c->g->demand->code[p->number].product;
-    const struct recipe *r = code->recipe;
-    struct place_context at = {c, p, r};
-    bool *in_place = NEW_ARRAY(w->arena, bool, r->inputs + 1);
-    struct text words = {.arena = w->arena};
-    source_path_line(&words, w->plan, p);
-    text_printf(&words, "; ");
-    code_print_counts(&words, code);
-    line(c->o, "{ /* %s */", text_string(&words));
-    struct code_printer printer = {.out = c->o->text,
-                                   .code = code,
-                                   .constants = w->constants,
-                                   .mutation = w->mutation,
-                                   .indent = 4 * c->o->depth,
-                                   .place = place,
-                                   .context = &at,
-                                   .in_place = in_place};
-    code_printer_begin(&printer);
-    code_print_item(&printer);
-    begin_weights(c, p, r);
-    if (c->g->channels > 1) {
-        line(c->o, "CGTP_UNROLL");
-        line(c->o, "for (int u = 0; u < %d; u++) {", c->g->channels);
-        printer.indent += 4;
-    }
-    code_print_channel(&printer);
-    if (c->g->channels > 1)
-        line(c->o, "}");
-    for (int o = 0; o < r->outputs; o++)
-        if (r->output[o].role == ROLE_W)
-            line(c->o, "cgtp_store_stream<%d>(%sout + %lld, %sv);", c->g->channels, r->output[o].name,
-                 (long long)p->weight_offset, r->output[o].name);
-    line(c->o, "}");
+    return (struct device_path){.w = c->w,
+                                .o = c->o,
+                                .path = &c->w->problem->path[number],
+                                .code = c->g->demand->code[number].product,
+                                .matrix = c->w->plan->path[number].matrix,
+                                .channels = c->g->channels,
+                                .rows = "rows"};
 }
 
 /* A lane's channels of the segments of x. */
@@ -185,7 +113,8 @@ void batch_turn(struct batch_writer *c)
         const struct path *p = &w->problem->path[c->s->path[i]];
         if (at_end_of_z(c, i, -1))
             begin_z(c, p);
-        emit_path(c, p);
+        const struct device_path call = batch_path(c, p->number);
+        device_path_call(&call);
         if (at_end_of_z(c, i, 1))
             end_z(c, p);
     }

@@ -256,10 +256,9 @@ void conv_edges(struct conv *c)
     emit_w_outputs(c);
     emit_edge_inputs(c);
     emit_edge_sums(c);
-    conv_weights(c);
     for (int i = 0; i < c->s->paths; i++) {
-        c->path = &w->problem->path[c->s->path[i]];
-        conv_path(c);
+        const struct device_path path = conv_path(c, i);
+        device_path_call(&path);
     }
     emit_y_outputs(c);
     emit_x_outputs(c);

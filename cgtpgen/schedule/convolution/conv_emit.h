@@ -1,5 +1,5 @@
 /* conv_emit.h - the pipelined convolution: what the files that write it share. conv_edge.c writes what
- * happens per edge, conv_path.c the arithmetic of a path, conv_kernel.c what happens per receiver and tile,
+ * happens per edge, conv_kernel.c what happens per receiver and tile,
  * and the kernel, conv_sums.c the kernels that finish outputs, conv_launch.c the launches.
  */
 #ifndef CGTPGEN_CONV_EMIT_H
@@ -7,7 +7,7 @@
 
 #include "schedule/code_print.h"
 #include "schedule/convolution/conv_plan.h"
-#include "schedule/path.h"
+#include "schedule/path_device.h"
 #include "schedule/source.h"
 #include "util/out.h"
 
@@ -18,7 +18,6 @@ struct conv {
     const struct gpu_segment *s;
     int number; /* of the set in its schedule */
     int label;  /* of the set in the file: what its structs and function end in */
-    const struct path *path;
 };
 
 /* The plan of the current schedule. */
@@ -77,11 +76,8 @@ void conv_reduce(struct conv *);
  * of x, or (number 0) y. */
 const char *conv_staged(const struct conv *, int input, int number);
 
-/* Arrays for the weights of a path and their gradients, of a lane's channels. */
-void conv_weights(struct conv *);
-
-/* The arithmetic of c->path for the current edge. */
-void conv_path(struct conv *);
+/* The set's path number i, for its function and its call. */
+struct device_path conv_path(const struct conv *, int i);
 
 /* The loop over the edges of a receiver; what is left to do after the last edge of a tile. */
 void conv_edges(struct conv *);

@@ -3,6 +3,7 @@
  * outputs. See plan_cuda.h for who owns what.
  */
 #include "schedule/convolution/conv_emit.h"
+#include "schedule/path.h"
 
 #include <string.h>
 
@@ -10,19 +11,31 @@ enum { FACTORS_WIDTH = 100 };
 
 /* ---- tables ---- */
 
-/* struct set_N_what: blocks of the rows of an operand. offset: of block i in the rows. */
-static void emit_segments(struct conv *c, const char *what, int n, const struct operand_block *const *block,
-                          const int64_t *offset)
+/* struct set_N_what of one constant. */
+static void emit_table(struct conv *c, const char *what, const char *constant)
 {
-    struct text list = {.arena = c->w->arena};
+    const char *head = arena_printf(c->w->arena, "struct set_%d_%s : set_%d {", c->label, what, c->label);
+    if (strlen(head) + strlen(constant) < FACTORS_WIDTH) {
+        line(c->o, "%s %s };", head, constant);
+        return;
+    }
+    line(c->o, "%s", head);
+    line(c->o, "%s", constant);
+    line(c->o, "};");
+}
+
+/* The blocks of the rows of an operand, as a constant. offset: of block i in the rows. */
+static const char *segments(struct arena *a, int n, const struct operand_block *const *block,
+                            const int64_t *offset)
+{
+    struct text list = {.arena = a};
     for (int i = 0; i < n; i++) {
         text_printf(&list, "%s{%d, %lld", i ? ", " : "", block[i]->components, (long long)offset[i]);
         if (block[i]->component > 1)
             text_printf(&list, ", %lld", (long long)block[i]->component);
         text_printf(&list, "}");
     }
-    line(c->o, "struct set_%d_%s : set_%d {", c->label, what, c->label);
-    line(c->o, "static constexpr cgtp_segment segment[] = {%s};", text_string(&list));
+    return arena_printf(a, "static constexpr cgtp_segment segment[] = {%s};", text_string(&list));
 }
 
 /* The factors of a segment of z; NULL: they are all 1. */
@@ -78,9 +91,14 @@ static void emit_z_table(struct conv *c)
         block[i] = operand_block_of(z, &c->w->problem->path[c->s->z[i]]);
         offset[i] = block[i]->offset;
     }
-    emit_segments(c, "z", c->s->zs, block, offset);
-    if (has_factors(c))
-        emit_factors(c);
+    const char *all = segments(c->w->arena, c->s->zs, block, offset);
+    if (!has_factors(c)) {
+        emit_table(c, "z", all);
+        return;
+    }
+    line(c->o, "struct set_%d_z : set_%d {", c->label, c->label);
+    line(c->o, "%s", all);
+    emit_factors(c);
     line(c->o, "};");
 }
 
@@ -95,8 +113,7 @@ static void emit_x_table(struct conv *c, bool edges)
         offset[i] = edges ? at : block[i]->offset;
         at += block[i]->channels * block[i]->components;
     }
-    emit_segments(c, edges ? "edge" : "x", c->s->xs, block, offset);
-    line(c->o, "};");
+    emit_table(c, edges ? "edge" : "x", segments(c->w->arena, c->s->xs, block, offset));
 }
 
 static void emit_w_table(struct conv *c, int input)
@@ -112,9 +129,8 @@ static void emit_w_table(struct conv *c, int input)
         }
     if (!list.n)
         return;
-    line(c->o, "struct set_%d_w : set_%d {", c->label, c->label);
-    line(c->o, "static constexpr int64_t offset[] = {%s};", text_string(&list));
-    line(c->o, "};");
+    emit_table(c, "w",
+               arena_printf(c->w->arena, "static constexpr int64_t offset[] = {%s};", text_string(&list)));
 }
 
 void conv_tables(struct conv *c)
@@ -125,9 +141,8 @@ void conv_tables(struct conv *c)
     line(c->o, "/* Path set %d: %s, %s per lane, %s; where its parts are in rows. */", c->number,
          plural(w->arena, c->s->paths, "path"), plural(w->arena, c->s->channels, "channel"),
          plural(w->arena, c->s->groups, "channel block"));
-    line(c->o, "struct set_%d {", c->label);
-    line(c->o, "static constexpr int channels = %d, blocks = %d;", c->s->channels, c->s->groups);
-    line(c->o, "};");
+    line(c->o, "struct set_%d { static constexpr int channels = %d, blocks = %d; };", c->label,
+         c->s->channels, c->s->groups);
     for (int s = 0; s < SLOT_COUNT; s++)
         n[s] = conv_operands(w, (enum slot)s, false, number);
     if (n[SLOT_X] || (g->b_outputs && strcmp(conv_x_out(c), "x") == 0))
@@ -143,19 +158,6 @@ void conv_tables(struct conv *c)
 
 /* ---- receivers ---- */
 
-/* Names of the segments of a lane's array of slot z, by which paths call them. */
-static void emit_views(struct conv *c, const char *name)
-{
-    struct text list = {.arena = c->w->arena};
-    for (int i = 0; i < c->s->lane.fields; i++) {
-        const struct layout_field *f = &c->s->lane.field[i];
-        text_printf(&list, "%s*const %s%s = %s", i ? ", " : "", name, f->name, name);
-        if (f->at)
-            text_printf(&list, " + %d", f->at / f->element);
-    }
-    line(c->o, "real %s;", text_string(&list));
-}
-
 static int lane_elements(const struct conv *c)
 {
     return c->s->lane.bytes / kernel_size(c->w->kernel->kernel);
@@ -170,7 +172,6 @@ static void emit_receiver_begin(struct conv *c)
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, true, number[i]);
         line(c->o, "real %s[%d] = {0};", name, lane_elements(c));
-        emit_views(c, name);
     }
     n = conv_operands(w, SLOT_G, false, number);
     for (int i = 0; i < n; i++) {
@@ -182,7 +183,6 @@ static void emit_receiver_begin(struct conv *c)
              c->label, name, name, (long long)w->problem->dim[SLOT_G]);
         if (has_factors(c))
             line(c->o, "cgtp_scale_segments<set_%d_z>(%s);", c->label, name);
-        emit_views(c, name);
     }
 }
 
@@ -226,7 +226,7 @@ static void emit_set_head(struct conv *c)
          "number, "
          "int channel_block, warp_%d &own, %s%scgtp_policy stream, cgtp_policy keep)",
          g->name, c->number, g->exchange ? c->s->groups : 0, g->g_outputs ? "true" : "false", c->label,
-         g->exchange ? arena_printf(c->w->arena, "reduce_%d &sums, ", c->label) : "",
+         g->exchange ? arena_printf(c->w->arena, "%s &sums, ", c->s->reduce.name) : "",
          g->g_outputs ? "int64_t partial_row, " : "");
     line(c->o, "{");
 }
@@ -301,7 +301,8 @@ static void emit_block_of_set(struct conv *c, int queue)
          divided, slot, slot);
     line(o, "%s_%d(l, tiles, t, %s, own, %s%sstream, keep);", g->name, c->number,
          blocks > 1 ? "channel_block" : "0",
-         g->exchange ? arena_printf(w->arena, "block.reduce%s[%s], ", member, own_group) : "",
+         g->exchange ? arena_printf(w->arena, "block.reduce%s[%s], ", g->one_reduce ? "" : member, own_group)
+                     : "",
          g->g_outputs ? arena_printf(w->arena, "partition.partial_row[%d], ", c->number) : "");
 }
 
@@ -370,12 +371,12 @@ static void emit_layouts(struct out *o, const struct convolution *g)
         const struct gpu_segment *s = &g->segment[i];
         layout_print(o, &s->stage);
         layout_print(o, &s->warp);
-        if (g->exchange)
+        if (g->exchange && (i == 0 || !g->one_reduce))
             layout_print(o, &s->reduce);
     }
     if (g->segments > 1) {
         layout_print(o, g->warp);
-        if (g->exchange)
+        if (g->exchange && !g->one_reduce)
             layout_print(o, g->reduce);
     }
     layout_print(o, g->block);
@@ -389,6 +390,7 @@ void conv_kernels(struct source *w)
     int longest = 0;
     for (int s = 0; s < g->segments; s++)
         longest = longest > g->segment[s].g_length ? longest : g->segment[s].g_length;
+    product_functions_begin(w->arena, &w->functions);
     emit_layouts(&o, g);
     if (g->g_outputs) {
         line(
@@ -397,8 +399,13 @@ void conv_kernels(struct source *w)
         line(&o, "enum { PARTIAL_%s = %d };", g->name, longest * LANES);
         blank(&o);
     }
+    device_path_note(&o);
     for (int s = 0; s < g->segments; s++) {
         struct conv set = {.w = w, .o = &o, .s = &g->segment[s], .number = s, .label = c.label + s};
+        for (int i = 0; i < set.s->paths; i++) {
+            const struct device_path path = conv_path(&set, i);
+            device_path_function(&path);
+        }
         conv_tables(&set);
         emit_set(&set);
     }

@@ -134,6 +134,7 @@ void conv_layout_block(struct arena *a, struct convolution *g)
                                  .align = SLICE_ALIGN,
                                  .alternatives = true};
     *g->block = (struct layout){.note = "The shared memory of a block.", .align = SLICE_ALIGN};
+    g->one_reduce = true;
     for (int i = 0; i < g->segments; i++) {
         struct gpu_segment *s = &g->segment[i];
         const char *name = arena_printf(a, "set%d", i);
@@ -142,13 +143,14 @@ void conv_layout_block(struct arena *a, struct convolution *g)
         if (!g->exchange)
             continue;
         lay_out_reduce(a, g, s);
+        g->one_reduce &= s->groups == first->groups;
         layout_nest(a, g->reduce, name, &s->reduce, g->warps / s->groups, NULL);
     }
     layout_nest(a, g->block, "warp", several ? g->warp : &first->warp, g->warps, NULL);
     if (!g->exchange)
         return;
-    layout_nest(a, g->block, "reduce", several ? g->reduce : &first->reduce,
-                several ? 0 : g->warps / first->groups, NULL);
+    layout_nest(a, g->block, "reduce", g->one_reduce ? &first->reduce : g->reduce,
+                g->one_reduce ? g->warps / first->groups : 0, NULL);
     layout_add(a, g->block, "broadcast", "int", 4, 4, g->warps, NULL); /* at most a slot per warp */
 }
 
@@ -161,7 +163,7 @@ void conv_layout_name(struct arena *a, const struct schedule *schedule, int labe
         struct gpu_segment *s = &g->segment[i];
         s->stage.name = arena_printf(a, "stage_%d", label + i);
         s->warp.name = arena_printf(a, "warp_%d", label + i);
-        s->reduce.name = arena_printf(a, "reduce_%d", label + i);
+        s->reduce.name = arena_printf(a, "reduce_%d", g->one_reduce ? label : label + i);
     }
     g->warp->name = arena_printf(a, "%s_warp", g->name);
     g->reduce->name = arena_printf(a, "%s_reduce", g->name);

@@ -43,6 +43,18 @@ const char *conv_staged(const struct conv *c, int input, int number)
     return arena_printf(c->w->arena, "at.%s", conv_field(c->w->arena, in->symbol, in->slot, number));
 }
 
+struct device_path conv_path(const struct conv *c, int i)
+{
+    int number = c->s->path[i];
+    return (struct device_path){.w = c->w,
+                                .o = c->o,
+                                .path = &c->w->problem->path[number],
+                                .code = own(c->w)->code[number],
+                                .matrix = own(c->w)->matrix[number],
+                                .channels = c->s->channels,
+                                .lane = &c->s->lane};
+}
+
 const char *conv_x_out(const struct conv *c)
 {
     int64_t at = c->s->edge_at;

@@ -64,6 +64,7 @@ struct convolution {
     /* A outputs, a_length elements an item: are the warps of a range a team of one block? Then they sum them
      * in shared memory (exchange), TEAM_ITEMS items at a time. */
     bool team, exchange;
+    bool one_reduce; /* the warp groups of all path sets are of one size, so that their sums lie alike */
     int a_length;
     int parts;        /* sums of one item's A output: a segment, or a warp where there are no teams */
     bool part_buffer; /* several are summed by a second kernel, in a fixed order; otherwise by atomics */

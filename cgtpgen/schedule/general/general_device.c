@@ -32,17 +32,12 @@ static bool compensates(const struct source *w)
     return any;
 }
 
-static int components(const struct matrix *m, enum role role)
-{
-    return role == ROLE_A ? m->depth : role == ROLE_B ? m->rows : role == ROLE_G ? m->columns : 1;
-}
-
 /* ---- product functions ---- */
 
 static const char *element(struct writer *c, const char *name, enum role role, int i)
 {
     struct arena *a = c->w->arena;
-    int d = components(c->f->matrix, role);
+    int d = path_components(c->f->matrix, role);
     if (role == ROLE_W)
         return arena_printf(a, c->f->weight_strided ? "%s[u * ldw]" : "%s[u]", name);
     if (d == 1 || (c->f->apart[role] && i == 0))
@@ -165,7 +160,7 @@ static void call_product(struct writer *c, int indent, const struct path_plan *e
         step[role] = path_step(w->kernel->kernel, e, r, (enum role)role);
         apart[role] = step[role] > 1;
     }
-    const struct product_function *f = product_function_for(c->w->functions, r, e, apart);
+    const struct product_function *f = product_function_for(c->w->functions, r, e, e->matrix, 0, apart);
     const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 2 + ROLE_COUNT);
     int64_t vector = (int64_t)e->matrix->columns * path_channels_b(e);
     int count = 0, ts = w->demand->variant[w->demand->variant_of[e->path->number]].ts;

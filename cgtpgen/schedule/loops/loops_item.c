@@ -32,7 +32,7 @@ static void call_product(struct source *w, int indent, const struct path_plan *e
     struct arena *a = w->arena;
     const int64_t step = step_of_a(w, e, r);
     const bool apart[ROLE_COUNT] = {[ROLE_A] = step > 1};
-    const struct product_function *f = product_function_for(w->functions, r, e, apart);
+    const struct product_function *f = product_function_for(w->functions, r, e, e->matrix, 0, apart);
     const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 8);
     int count = 0;
     bool tensor = e->contracted; /* G stands for T or P, dense vectors of n channels */

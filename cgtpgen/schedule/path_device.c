@@ -1,0 +1,192 @@
+/* path_device.c - see path_device.h. */
+#include "schedule/path_device.h"
+
+#include "schedule/code_print.h"
+#include "schedule/path.h"
+
+#include <string.h>
+
+/* Is the operand a number, not an array: the weight of a lane's only channel? */
+static bool is_number(const struct device_path *c, const struct recipe *r, int operand)
+{
+    return operand < r->inputs && r->input[operand].role == ROLE_W && c->channels == 1;
+}
+
+static enum role role_of(const struct recipe *r, int operand)
+{
+    return operand < r->inputs ? r->input[operand].role : r->output[operand - r->inputs].role;
+}
+
+static const char *name_of(const struct recipe *r, int operand)
+{
+    return operand < r->inputs ? r->input[operand].name : r->output[operand - r->inputs].name;
+}
+
+/* ---- functions ---- */
+
+/* Where a component of a parameter stands: x and z in arrays of the lane's channels, y in an array of its
+ * own. */
+static const char *place(void *context, int operand, int i)
+{
+    const struct device_path *c = context;
+    struct arena *a = c->w->arena;
+    const struct recipe *r = c->code->recipe;
+    enum role role = role_of(r, operand);
+    const char *name = name_of(r, operand);
+    int n = path_components(c->matrix, role);
+    if (is_number(c, r, operand))
+        return name;
+    if (role == ROLE_A || c->channels == 1)
+        return arena_printf(a, "%s[%d]", name, i);
+    const char *channel = n == 1 ? "u" : arena_printf(a, "u * %d", n);
+    return i ? arena_printf(a, "%s[%s + %d]", name, channel, i) : arena_printf(a, "%s[%s]", name, channel);
+}
+
+static bool is_passed(const struct recipe *r, int operand)
+{
+    return operand >= r->inputs || recipe_reads(r, operand);
+}
+
+static void emit_head(const struct device_path *c, const char *function)
+{
+    struct arena *a = c->w->arena;
+    struct text words = {.arena = a}, list = {.arena = a};
+    const struct matrix *m = c->matrix;
+    const struct recipe *r = c->code->recipe;
+    text_printf(&words, "(l1, l2, l3) = (%d, %d, %d)", m->l1, m->l2, m->l3);
+    if (!m->column) {
+        text_printf(&words, ", a = ");
+        surd_print(&words, m->scale);
+    }
+    text_printf(&words, ": ");
+    code_print_counts(&words, c->code);
+    for (int i = 0; i < r->inputs + r->outputs; i++)
+        if (is_passed(r, i))
+            text_printf(&list, "%s%s%s%s", list.n ? ", " : "",
+                        i < r->inputs && !is_number(c, r, i) ? "const " : "",
+                        is_number(c, r, i) ? "real " : "real *", name_of(r, i));
+    line(c->o, "/* %s. */", text_string(&words));
+    line(c->o, "CGTP_DEVICE void %s(%s)", function, text_string(&list));
+}
+
+static void emit_function(const struct device_path *c, const char *name)
+{
+    const struct recipe *r = c->code->recipe;
+    bool *in_place = NEW_ARRAY(c->w->arena, bool, r->inputs + 1);
+    for (int i = 0; i < r->inputs; i++)
+        in_place[i] = r->input[i].role == ROLE_A ? !c->rows : c->channels == 1;
+    struct code_printer printer = {.out = c->w->out,
+                                   .code = c->code,
+                                   .constants = c->w->constants,
+                                   .mutation = c->w->mutation,
+                                   .indent = 4,
+                                   .place = place,
+                                   .context = (void *)c,
+                                   .in_place = in_place};
+    emit_head(c, name);
+    line(c->o, "{");
+    code_printer_begin(&printer);
+    code_print_item(&printer);
+    if (c->channels > 1) {
+        line(c->o, "CGTP_UNROLL for (int u = 0; u < %d; u++) {", c->channels);
+        printer.indent += 4;
+    }
+    code_print_channel(&printer);
+    if (c->channels > 1)
+        line(c->o, "}");
+    line(c->o, "}");
+    blank(c->o);
+}
+
+static const char *function_of(const struct device_path *c)
+{
+    return product_function_for(c->w->functions, c->code->recipe, &c->w->plan->path[c->path->number],
+                                c->matrix, c->channels, (const bool[ROLE_COUNT]){false})
+        ->name;
+}
+
+void device_path_function(const struct device_path *c)
+{
+    int known = c->w->functions->n;
+    const char *name = function_of(c);
+    if (c->w->functions->n > known)
+        emit_function(c, name);
+}
+
+void device_path_note(struct out *o)
+{
+    line(o, "/* uvu_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each "
+            "operand of an "
+            "item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */");
+    blank(o);
+}
+
+/* ---- calls ---- */
+
+/* The path, and what its function computes of the coefficient. */
+static void emit_comment(const struct device_path *c)
+{
+    struct source *w = c->w;
+    struct text words = {.arena = w->arena};
+    const struct matrix *m = c->matrix;
+    source_path_line(&words, w->plan, c->path);
+    text_printf(&words, "; a C = form");
+    bool ones = true;
+    for (int k = 0; k < m->columns && m->column; k++)
+        ones &= surd_double(m->column[k]) == 1;
+    for (int k = 0, next; !ones && k < m->columns; k = next) {
+        for (next = k; next < m->columns && surd_equal(m->column[next], m->column[k]);)
+            next++;
+        const char *name = !m->column[k].sign               ? "0"
+                           : surd_double(m->column[k]) == 1 ? "1"
+                                                            : constant_name(w->constants, m->column[k]);
+        text_printf(&words, next - k > 1 ? "%s%s x%d%s" : "%s%s%.0d%s", k ? " " : " * {", name,
+                    next - k > 1 ? next - k : 0, next < m->columns ? "," : "}");
+    }
+    line(c->o, "/* %s */", text_string(&words));
+}
+
+/* An array of the lane's of slot z: its part for the path's segment. */
+static const char *part_of_z(const struct device_path *c, const char *name)
+{
+    const char *field = arena_printf(c->w->arena, "s%d", c->path->z);
+    int i = 0;
+    if (!c->lane)
+        return arena_printf(c->w->arena, "%s%s", name, field);
+    while (strcmp(c->lane->field[i].name, field) != 0)
+        i++;
+    return plus_offset(c->w->arena, name, c->lane->field[i].at / c->lane->field[i].element);
+}
+
+/* What a call passes for an operand. */
+static const char *argument(const struct device_path *c, const struct recipe *r, int operand)
+{
+    struct arena *a = c->w->arena;
+    const char *name = name_of(r, operand);
+    enum role role = role_of(r, operand);
+    bool input = operand < r->inputs;
+    if (role == ROLE_A)
+        return plus_offset(a, input && c->rows ? arena_printf(a, "%s.%s", c->rows, name) : name,
+                           c->w->problem->y.segment[c->path->y].offset);
+    if (role == ROLE_B)
+        return arena_printf(a, "%ss%d", name, c->path->x);
+    if (role == ROLE_G)
+        return part_of_z(c, name);
+    if (!input)
+        return arena_printf(a, "cgtp_streamed<%d>(%s)", c->channels,
+                            plus_offset(a, arena_printf(a, "%sout", name), c->path->weight_offset));
+    return c->channels == 1
+               ? arena_printf(a, "at.%sp%d[lane]", name, c->path->number)
+               : arena_printf(a, "cgtp_weights_of<%d>(at.%sp%d, lane)", c->channels, name, c->path->number);
+}
+
+void device_path_call(const struct device_path *c)
+{
+    const struct recipe *r = c->code->recipe;
+    struct text list = {.arena = c->w->arena};
+    emit_comment(c);
+    for (int i = 0; i < r->inputs + r->outputs; i++)
+        if (is_passed(r, i))
+            text_printf(&list, "%s%s", list.n ? ", " : "", argument(c, r, i));
+    line(c->o, "%s(%s);", function_of(c), text_string(&list));
+}

@@ -1,0 +1,32 @@
+/* path_device.h - the arithmetic of paths in the pipelined evaluations: a function for each recipe and
+ * matrix, for the channels of a lane, which the compiler puts in the place of its calls; a path is a call.
+ */
+#ifndef CGTPGEN_PATH_DEVICE_H
+#define CGTPGEN_PATH_DEVICE_H
+
+#include "schedule/layout.h"
+#include "schedule/source.h"
+
+/* A path while it is written. A call finds x in arrays of the lane, one per segment, and weights in the stage
+ * `at`. */
+struct device_path {
+    struct source *w;
+    struct out *o;
+    const struct path *path;
+    const struct code *code;
+    const struct matrix *matrix; /* of the code */
+    int channels;                /* of a lane */
+    const char *rows; /* inputs of slot y are fields of this, in memory; NULL: they are in registers */
+    const struct layout *lane; /* the lane's arrays of slot z; NULL: an array per segment */
+};
+
+/* What is said above the functions. */
+void device_path_note(struct out *);
+
+/* The path's function, unless it is there. */
+void device_path_function(const struct device_path *);
+
+/* The path, as a comment and a call. */
+void device_path_call(const struct device_path *);
+
+#endif
