@@ -145,7 +145,8 @@ def compile_kernel(job):
     arch, product, kernel = job
     stem = f'{BUILD}/cuda/{arch}/{product}_{kernel}'
     form, ending = (OBJECT, 'o') if arch in HOSTED else (CODE, 'cubin')
-    return run(NVCC, *FLAGS, form, f'-arch={arch}', '-o', f'{stem}.{ending}', f'{stem}.cu')
+    keep = ['--keep', '--keep-dir', os.path.dirname(stem)] if (arch, product) == DETAILED else []
+    return run(NVCC, *FLAGS, *keep, form, f'-arch={arch}', '-o', f'{stem}.{ending}', f'{stem}.cu')
 
 
 def reported(log):
@@ -169,18 +170,21 @@ def reported(log):
     return kernels, other
 
 
-def spilled(kernel, function, registers):
-    """Bytes that the kernel's variant for many edges spills when it may use so many registers."""
+def assemble(kernel, function, registers):
+    """Bytes that the kernel's variant for many edges spills when it may use so many registers: the code that was
+    compiled, bounded otherwise, is assembled again, for that variant alone."""
     arch, product = DETAILED
-    folder = f'{BUILD}/cuda/{arch}'
-    with open(f'{folder}/{product}_{kernel}.cu') as f:
-        source = f.read()
-    bounded = re.sub(rf'CGTP_KERNEL\(\d+, \d+\) {function}\(',
-                     f'static __global__ void __maxnreg__({registers}) {function}(', source)
-    stem = f'{folder}/{product}_{kernel}_{registers}'
-    with open(f'{stem}.cu', 'w') as f:
-        f.write(bounded)
-    log = run(NVCC, *FLAGS, CODE, f'-arch={arch}', '-o', f'{stem}.cubin', f'{stem}.cu').stdout
+    stem = f'{BUILD}/cuda/{arch}/{product}_{kernel}'
+    with open(f'{stem}.ptx') as f:
+        code = f.read()
+    for entry in re.findall(r'^\.entry .*?^\}\n', code, re.M | re.S):
+        name = entry[:entry.index('(')]
+        bounded = re.sub(r'^\.minnctapersm \d+$', f'.maxnreg {registers}', entry, flags=re.M)
+        code = code.replace(entry, bounded if f'{function}ILi0E' in name else '')
+    with open(f'{stem}_{registers}.ptx', 'w') as f:
+        f.write(code)
+    ptxas = os.path.join(os.path.dirname(os.path.realpath(shutil.which(NVCC))), 'ptxas')
+    log = run(ptxas, '-v', f'-arch={arch}', '-o', f'{stem}_{registers}.cubin', f'{stem}_{registers}.ptx').stdout
     return reported(log)[0][f'{function}<0>']['stores']
 
 
@@ -190,7 +194,7 @@ def check_registers(kernel, function, predicted):
     few = enough - 40
     enough = min(enough, 255)
     with ThreadPoolExecutor(JOBS) as pool:
-        needless, needed = pool.map(lambda most: spilled(kernel, function, most), (enough, few))
+        needless, needed = pool.map(lambda most: assemble(kernel, function, most), (enough, few))
     equal(needless, 0, f'{product} {kernel}: {function} spills nothing in {enough} registers; predicted {predicted}')
     ok(needed > 0, f'{product} {kernel}: {function} spills in {few} registers')
 

@@ -11,5 +11,5 @@ else
     # the largest products do without third derivatives and tangents, which take most of the time to compile
     short="sed -e '/^name: g_nequip_lmax[45]/,\$s/^kernels: .*/$three/'"
     quick_compiler
-    check_products golden_double -O0 "$short" "$cases" problems=tests/golden $kinds
+    check_products golden_double "$quick" "$short" "$cases" problems=tests/golden $kinds
 fi

@@ -11,5 +11,5 @@ if [ "$TEST_ALL" ]; then
 else
     short="$single -e '/^name: g_nequip_lmax[345]/,\$s/^kernels: .*/$three/'"
     quick_compiler
-    check_products golden_single -O0 "$short" "$cases" problems=tests/golden $kinds
+    check_products golden_single "$quick" "$short" "$cases" problems=tests/golden $kinds
 fi

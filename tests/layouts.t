@@ -22,10 +22,11 @@ if [ "$TEST_ALL" ]; then
     flags='-O3 -march=native' short=
     all=$(cd tests/golden && ls *.yaml | grep -v sugar | sed 's/\.yaml$//') few=$all
 else
-    flags=-O0 short=" -e 's/^kernels: .*/$three/'"
+    short=" -e 's/^kernels: .*/$three/'"
     few='g_mace_large_c32_graph g_mode_uvuv_0 g_mode_uvw_shared g_mixed_modes g_diffdock_l1_graph'
     all="$few g_mode_uvu_0 g_mode_uvv_0 g_mode_uuw_0 g_mode_uuu_0 g_mode_uvultv_0 g_mode_ultvw_0 g_class_full"
     quick_compiler
+    flags=$quick
 fi
 write "$irmul$short" "$all"
 write "$irmulx$short" "$few"

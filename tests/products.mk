@@ -16,7 +16,7 @@ CC ?= gcc
 FLAGS ?= -O1
 WERROR ?= -Werror
 STANDARD := -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic $(WERROR)
-COMPILE = $(CC) $(STANDARD) $(FLAGS) -Iruntime -I$(DIR) -c
+COMPILE = $(CC) $(STANDARD) $(FLAGS) -Iruntime -I$(DIR)
 
 LOCAL := $(addprefix $(DIR)/specs/,$(notdir $(SPECS)))
 CHECKS := check_main check check_golden check_sizes check_paths check_calls check_laws driver memory_host \
@@ -35,13 +35,15 @@ $(DIR)/specs/%: $(dir $(firstword $(SPECS)))% FORCE
 else
 SOURCES := $(shell $(CGTPGEN) --backend=c --list -o $(DIR) $(LOCAL) | grep '\.c$$')
 SYMBOLS := $(shell sed -n 's/^name: *//p' $(LOCAL))
-OBJECTS := $(SOURCES:.c=.o)
-$(DIR)/check: $(OBJECTS) $(DIR)/products.o $(LINKED)
-	@$(CC) $(FLAGS) $(LDFLAGS) -o $@ $^ -lm
-endif
+$(DIR)/check: $(DIR)/compiled $(LINKED)
+	@$(CC) $(FLAGS) $(LDFLAGS) -o $@ $(SOURCES:.c=.o) $(DIR)/products.o $(LINKED) -lm
 
-$(DIR)/%.o: $(DIR)/%.c $(DIR)/flags runtime/cgtp.h runtime/cgtp_c.h tests/products.mk
-	@$(COMPILE) -o $@ $<
+# All that changed since the last time, at once.
+$(DIR)/compiled: $(SOURCES) $(DIR)/products.c $(DIR)/flags runtime/cgtp.h runtime/cgtp_c.h tests/products.mk \
+    tests/compile.sh
+	@tests/compile.sh $(COMPILE) -- $(filter %.c,$(if $(filter-out %.c,$?),$^,$?))
+	@touch $@
+endif
 
 $(DIR)/products.c: $(LOCAL) $(DIR)/list
 	@{ echo '#include "cgtp.h"'; for n in $(SYMBOLS); do echo "extern const cgtp_product $${n}_product;"; done; \

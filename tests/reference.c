@@ -358,7 +358,9 @@ static void add_pair(const struct ref_path *p, int target, enum what what, const
     long double *x = row[REF_X] + t->u * (2 * c->l1 + 1), *y = row[REF_Y] + t->v * (2 * c->l2 + 1);
     long double *g = row[REF_G] + t->first * d3, *w = p->weighted ? row[REF_W] + t->w : NULL;
     const long double coefficient = of(what, p->coefficient);
-    long double sum[2 * REF_L_MAX + 1] = {0};
+    long double sum[2 * REF_L_MAX + 1];
+    for (int k = 0; k < d3; k++)
+        sum[k] = 0;
     if (target == REF_G || target == REF_W) { /* sum[k] = a C x y */
         for (int e = 0; e < c->n; e++) {
             const struct ref_entry *n = &c->entry[e];

@@ -9,5 +9,5 @@ if [ "$TEST_ALL" ]; then
     check_products specs_paths -O1 "tests/narrow.py --kernels='$all'" "$specs" descriptor paths
 else
     quick_compiler
-    check_products specs_paths -O0 tests/narrow.py "$specs" descriptor paths
+    check_products specs_paths "$quick" tests/narrow.py "$specs" descriptor paths
 fi

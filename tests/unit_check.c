@@ -1,5 +1,5 @@
 /* unit_check.c - the checker of plans: it has nothing to say of plans as they are made, and reports each
- * wrong one that is seeded here, by the rule that it breaks.
+ * wrong one that is seeded here, by the rule that it breaks. Every rule in the sources is broken once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,12 +9,20 @@
 #include <cmocka.h>
 
 #include "emit/backend.h"
+#include "schedule/batch/batch_plan.h"
 #include "schedule/check.h"
+#include "schedule/convolution/conv_plan.h"
 #include "schedule/cover.h"
+#include "schedule/loops/loops.h"
+#include "util/file.h"
 
+#include <glob.h>
 #include <string.h>
 
 static struct arena arena;
+
+/* All that the checker said of wrong plans. */
+static struct text said = {.arena = &arena};
 
 static int teardown(void **state)
 {
@@ -28,6 +36,11 @@ static const char mixed[] =
     "cgtp: 1\nname: t\nirreps: {x: 32x0e + 4x0e, y: 1x0e + 1x1o, z: 32x0e + 32x1o + 4x0e}\n"
     "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [1, 0, 2, uvu]]\n"
     "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward, backward, double_backward]\n";
+
+/* Items without a graph: two of three paths lead into one segment of z. */
+static const char batch[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e, y: 1x0e + 1x1o, z: 32x0e + 32x1o}\n"
+                            "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [0, 0, 0, uvu]]\n"
+                            "kernels: [forward]\n";
 
 /* Schedules that a test may change; kernel: its number. */
 static struct kernel_schedule *plan_for(const struct backend *backend, const char *source, int kernel,
@@ -55,6 +68,7 @@ static void expect(const struct schedules *all, const char *message)
 {
     struct text out = {.arena = &arena};
     int errors = schedules_check(&arena, all, &out);
+    text_printf(&said, "%s", text_string(&out));
     if (errors == 0 || !strstr(text_string(&out), message))
         fail_msg("wanted: %s\nfound: %s", message, text_string(&out));
 }
@@ -124,6 +138,20 @@ static void areas_named_once(void **state)
     assert_true(k->schedules > 1);
     k->schedule[1].name = k->schedule[0].name;
     expect(all, "two areas of the workspace are named");
+    k = plan_for(&backend_c, mixed, 0, &all);
+    ((struct loops *)k->schedule[0].own)->scratch = 0;
+    expect(all, "has no elements");
+}
+
+/* The demand of a schedule gets all outputs of the kernel. */
+static void take_all_outputs(struct kernel_schedule *k, struct schedule *s)
+{
+    struct demand *d = own_demand(s);
+    d->outputs = k->kernel->form->outputs;
+    d->output = NEW_ARRAY(&arena, int, d->outputs);
+    s->route = NEW_ARRAY(&arena, struct route, d->outputs);
+    for (int o = 0; o < d->outputs; o++)
+        d->output[o] = o;
 }
 
 static void rows_have_an_owner(void **state)
@@ -131,20 +159,212 @@ static void rows_have_an_owner(void **state)
     (void)state;
     const struct schedules *all;
     struct kernel_schedule *k = plan_for(&backend_c, mixed, 2, &all);
-    struct demand *d = own_demand(&k->schedule[0]);
-    d->outputs = k->kernel->form->outputs;
-    d->output = NEW_ARRAY(&arena, int, d->outputs);
-    for (int o = 0; o < d->outputs; o++)
-        d->output[o] = o;
-    expect(all, "outputs have several owners");
+    take_all_outputs(k, &k->schedule[0]);
+    expect(all, "loops_receivers: outputs have several owners");
+    k = plan_for(&backend_cuda, mixed, 2, &all);
+    for (int s = 0; s < k->schedules; s++)
+        if (!strcmp(k->schedule[s].evaluation->name, "general"))
+            take_all_outputs(k, &k->schedule[s]);
+    expect(all, "general_receivers: outputs have several owners");
+    expect(all, "nobody owns the rows of");
+}
+
+/* The plan of the first schedule, which this evaluation has made, of a new plan for the kernel. */
+static void *own_plan(const char *evaluation, const struct backend *backend, const char *source, int kernel,
+                      const struct schedules **all)
+{
+    struct kernel_schedule *k = plan_for(backend, source, kernel, all);
+    assert_string_equal(k->schedule[0].evaluation->name, evaluation);
+    return k->schedule[0].own;
+}
+
+static void scratch_of_loops(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct loops *l = own_plan("loops", &backend_c, mixed, 0, &all);
+    l->t_at = l->p_at + 1;
+    expect(all, "loops: areas of the scratch overlap");
+    l = own_plan("loops", &backend_c, mixed, 0, &all);
+    l->staging[0] = STAGE_ROW;
+    l->staged_at[0] = l->temporary_at;
+    expect(all, "loops: the copy of x goes beyond the scratch");
+    struct kernel_schedule *k = plan_for(&backend_c, mixed, 1, &all);
+    for (int s = 0; s < k->schedules; s++) {
+        l = k->schedule[s].own;
+        for (int i = 0; i < l->sums; i++)
+            l->sum[i].at = l->sums_length;
+    }
+    expect(all, "sum 0 over channels goes beyond what is cleared");
+}
+
+static struct convolution *new_convolution(const struct schedules **all)
+{
+    return own_plan("convolution", &backend_cuda, mixed, 0, all);
+}
+
+static void rules_of_the_convolution(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct convolution *g = new_convolution(&all);
+    struct gpu_segment *last = &g->segment[g->segments - 1];
+    const int path = last->path[--last->paths];
+    expect(all, arena_printf(&arena, "convolution: path %d is in 0 segments", path));
+    last->paths++;
+    last->path[0] = 2; /* which is the general evaluation's */
+    expect(all, "convolution: path 2 is in 1 segments");
+    g = new_convolution(&all);
+    g->stages = 1;
+    expect(all, "convolution: a ring of 1 stages");
+    g = new_convolution(&all);
+    g->block->field[0].at = -16;
+    expect(all, "convolution: shared memory: ");
+    g = new_convolution(&all);
+    ((struct layout *)g->block->field[0].of)->field[0].bytes += 1 << 20;
+    expect(all, "convolution: shared memory: ");
+    g = new_convolution(&all);
+    g->block->bytes = g->device->shared_bytes + 1;
+    expect(all, arena_printf(&arena, "convolution: a block of %d bytes of %d that there are",
+                             g->device->shared_bytes + 1, g->device->shared_bytes));
+    g = new_convolution(&all);
+    g->segment[0].longest = g->buffer_bytes + 4;
+    expect(all, "does not fit its buffer of");
+    g = new_convolution(&all);
+    g->segment[0].groups++;
+    expect(all, "warps do not have 32 channels");
+}
+
+static struct batch *new_batch(const struct schedules **all)
+{
+    struct batch *g = own_plan("batch", &backend_cuda, batch, 0, all);
+    assert_int_equal(g->set[0].paths, 3);
+    return g;
+}
+
+static void path_sets_of_the_batch(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct batch *g = new_batch(&all);
+    const int path = g->set[0].path[--g->set[0].paths];
+    expect(all, arena_printf(&arena, "batch: path %d is in 0 path sets", path));
+    g = new_batch(&all);
+    g->set[0].path[0] = g->set[0].path[1];
+    expect(all, arena_printf(&arena, "batch: path %d is in 2 path sets", g->set[0].path[1]));
+    g = new_batch(&all);
+    g->set[0].zs--;
+    expect(all, "batch: path set 0: 3 paths, and ");
+    g = new_batch(&all);
+    const int into[3] = {0, 1, 2}; /* segment 0 of z, 1, and 0 again */
+    memcpy(g->set[0].path, into, sizeof into);
+    expect(all, "batch: path set 0: paths into a segment of z do not follow each other");
+    g = new_batch(&all);
+    g->part[g->set[0].part].mul = 64;
+    expect(all, "batch: path set 0: path 0 has another number of channels");
+}
+
+static void rules_of_the_batch(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct batch *g = new_batch(&all);
+    g->stages = 1;
+    expect(all, "batch: a ring of 1 stages");
+    g = new_batch(&all);
+    g->buffers = (g->stages - 2) / g->sets + 1; /* one too few */
+    expect(all, arena_printf(&arena, "batch: %d buffers of rows for %d path sets, %d turns ahead", g->buffers,
+                             g->sets, g->stages - 1));
+    g = new_batch(&all);
+    g->block->field[0].at = 8;
+    expect(all, "batch: shared memory: ");
+    g = new_batch(&all);
+    g->block->bytes = g->device->shared_bytes + 1;
+    expect(all, arena_printf(&arena, "batch: a block of %d bytes of %d that there are",
+                             g->device->shared_bytes + 1, g->device->shared_bytes));
+    struct kernel_schedule *k = plan_for(&backend_cuda, batch, 0, &all);
+    k->schedule[0].route[0].kind = ROUTE_ATOMIC;
+    expect(all, "batch: z is not a row of the item");
+}
+
+/* ---- every rule ---- */
+
+/* The string that stands at p, of several literals. */
+static const char *literal(const char *p)
+{
+    struct text t = {.arena = &arena};
+    while (*p == '"') {
+        size_t n = strcspn(++p, "\"");
+        text_put(&t, p, n);
+        p += n + 1;
+        p += strspn(p, " \n");
+    }
+    return text_string(&t);
+}
+
+/* Is the line the evaluation's (NULL: anyone's), and made with the format? */
+static bool made_with(const char *line, const char *evaluation, const char *format)
+{
+    const char *message = strstr(line, ": ");
+    const char *name = evaluation ? strstr(line, evaluation) : line;
+    if (!message || !name || name > message)
+        return false;
+    message += 2;
+    for (const char *p = format; *p;) {
+        const size_t n = strcspn(p, "%");
+        const char *part = arena_string(&arena, p, n), *found = strstr(message, part);
+        if (!found || (p == format && found != message))
+            return false;
+        message = found + n;
+        p += n + (p[n] ? 2 : 0); /* %d or %s */
+    }
+    return true;
+}
+
+static int count_rules(const char *file, const char *evaluation)
+{
+    size_t size;
+    int rules = 0;
+    const char *source = file_read(&arena, file, SIZE_MAX, &size);
+    assert_non_null(source);
+    for (const char *p = source; (p = strstr(p, "check_that("));) {
+        p += strlen("check_that(");
+        if (p[strspn(p, " \n")] != 'c') /* its definition */
+            continue;
+        const char *format = literal(strchr(p, '"'));
+        bool broken = false;
+        char *lines = arena_string(&arena, said.s, said.n);
+        for (char *line = strtok(lines, "\n"); line && !broken; line = strtok(NULL, "\n"))
+            broken = made_with(line, evaluation, format);
+        if (!broken)
+            fail_msg("%s: no test breaks the rule: %s", file, format);
+        rules++;
+    }
+    return rules;
+}
+
+static void every_rule_is_broken(void **state)
+{
+    (void)state;
+    glob_t found;
+    int rules = count_rules("cgtpgen/schedule/check.c", NULL);
+    assert_int_equal(glob("cgtpgen/schedule/*/*.c", 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *name = found.gl_pathv[i] + strlen("cgtpgen/schedule/");
+        rules += count_rules(found.gl_pathv[i], arena_string(&arena, name, strcspn(name, "/")));
+    }
+    globfree(&found);
+    assert_true(rules >= 29);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path_once),      cmocka_unit_test(outputs_written_once),
-        cmocka_unit_test(weights_written_once), cmocka_unit_test(areas_named_once),
-        cmocka_unit_test(rows_have_an_owner),
+        cmocka_unit_test(every_path_once),          cmocka_unit_test(outputs_written_once),
+        cmocka_unit_test(weights_written_once),     cmocka_unit_test(areas_named_once),
+        cmocka_unit_test(rows_have_an_owner),       cmocka_unit_test(scratch_of_loops),
+        cmocka_unit_test(rules_of_the_convolution), cmocka_unit_test(path_sets_of_the_batch),
+        cmocka_unit_test(rules_of_the_batch),       cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, teardown);

@@ -9,7 +9,6 @@
 #include "cgtp.h"
 #include "simt_device.h"
 
-#include <math.h>
 #include <string.h>
 #include <type_traits>
 

@@ -70,7 +70,7 @@ void simt_resident(int blocks);
 void simt_multiprocessors(int);
 
 /* Findings since the start or simt_forget(). A program that ends with some has them printed and exits
- * with 97. */
+ * with 97. With SIMT_STOP in the environment it ends so at the first. */
 int simt_findings(void);
 const struct simt_finding *simt_finding_at(int);
 void simt_print(FILE *, const char *prefix);

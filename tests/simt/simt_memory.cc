@@ -38,6 +38,7 @@ static int device_live;
 static std::map<uintptr_t, Array> arrays; /* by address */
 static std::vector<Found> found;
 static uint64_t accesses;
+static bool stop_at_first; /* finding */
 
 Lane *current;
 uintptr_t stack_base = UINTPTR_MAX;
@@ -179,6 +180,13 @@ const char *simt_names[SIMT_KINDS] = {
     "divergence",    "deadlock",           "misaligned", "wrong side",
 };
 
+[[noreturn]] static void print_and_exit(void)
+{
+    fflush(NULL);
+    simt_print(stderr, "simt: ");
+    _exit(EXIT_FINDINGS);
+}
+
 static int thread_number(const Lane *l) { return l->warp->number * LANES + l->number; }
 
 void report(simt_kind kind, const void *p, const void *where, const char *format, ...)
@@ -235,6 +243,8 @@ void report(simt_kind kind, const void *p, const void *where, const char *format
     snprintf(f.finding.text, sizeof f.finding.text, "%s: %s%s%s: %s%s", simt_names[kind],
              kernel.empty() ? "host" : kernel.c_str(), thread, place, detail, code);
     found.push_back(f);
+    if (stop_at_first)
+        print_and_exit();
 }
 
 std::string describe_thread(unsigned warp, unsigned lane)
@@ -386,17 +396,15 @@ using namespace simt;
 
 static void print_at_exit(void)
 {
-    if (found.empty())
-        return;
-    fflush(NULL);
-    simt_print(stderr, "simt: ");
-    _exit(EXIT_FINDINGS);
+    if (!found.empty())
+        print_and_exit();
 }
 
 void *simt_alloc(const char *name, size_t bytes)
 {
     if (!device.bytes) {
         space_reserve(&device, DEVICE_BYTES, 2, false);
+        stop_at_first = getenv("SIMT_STOP") != NULL;
         atexit(print_at_exit);
     }
     /* 16 past a multiple of 256: nobody may count on more than 16. */

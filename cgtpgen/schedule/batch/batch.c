@@ -63,7 +63,7 @@ static void check(struct checker *c, const struct schedule *s)
     check_that(c, (g->buffers - 1) * g->sets >= g->stages - 1,
                "%d buffers of rows for %d path sets, %d turns ahead", g->buffers, g->sets, g->stages - 1);
     const char *wrong = layout_check(c->out->arena, g->block);
-    check_that(c, !wrong, "%s", wrong);
+    check_that(c, !wrong, "shared memory: %s", wrong);
     check_that(c, g->block->bytes <= g->device->shared_bytes, "a block of %d bytes of %d that there are",
                g->block->bytes, g->device->shared_bytes);
     for (int o = 0; o < s->demand->outputs; o++)

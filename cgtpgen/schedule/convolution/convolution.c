@@ -58,7 +58,7 @@ static void check(struct checker *c, const struct schedule *s)
     }
     check_that(c, g->stages >= 2, "a ring of %d stages", g->stages);
     const char *wrong = layout_check(c->out->arena, g->block);
-    check_that(c, !wrong, "%s", wrong);
+    check_that(c, !wrong, "shared memory: %s", wrong);
     check_that(c, g->block->bytes <= g->device->shared_bytes, "a block of %d bytes of %d that there are",
                g->block->bytes, g->device->shared_bytes);
     for (int i = 0; i < g->segments; i++) {
