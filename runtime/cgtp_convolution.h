@@ -304,20 +304,8 @@ CGTP_DEVICE void cgtp_store_lanes(int lane, real (&slice)[m], const real (&r)[n]
         cgtp_store_lanes(lane, more...);
 }
 
-/* What the function of a path is given as arrays of the lane's v channels: weights, from their slice; room for
- * gradients of weights, which go to `to` once the function has ended. */
-template <int v> struct cgtp_weights_of {
-    real value[v];
-
-    CGTP_MEMBER cgtp_weights_of(const real (&slice)[v * CGTP_LANES], int lane)
-    {
-        cgtp_load_lane(value, slice, lane);
-    }
-    CGTP_MEMBER operator const real *() const
-    {
-        return value;
-    }
-};
+/* Room for gradients of weights, of the lane's v channels: what the function of a path is given as an array.
+ * They go to `to` once it has ended. */
 template <int v> struct cgtp_streamed {
     real *const to;
     real value[v];

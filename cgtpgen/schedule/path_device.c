@@ -175,9 +175,8 @@ static const char *argument(const struct device_path *c, const struct recipe *r,
     if (!input)
         return arena_printf(a, "cgtp_streamed<%d>(%s)", c->channels,
                             plus_offset(a, arena_printf(a, "%sout", name), c->path->weight_offset));
-    return c->channels == 1
-               ? arena_printf(a, "at.%sp%d[lane]", name, c->path->number)
-               : arena_printf(a, "cgtp_weights_of<%d>(at.%sp%d, lane)", c->channels, name, c->path->number);
+    return c->channels == 1 ? arena_printf(a, "at.%sp%d[lane]", name, c->path->number)
+                            : arena_printf(a, "at.%sp%d + lane * %d", name, c->path->number, c->channels);
 }
 
 void device_path_call(const struct device_path *c)

@@ -413,43 +413,43 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
             /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form */
-            uvu_0_0_0(x_s0, y_, cgtp_weights_of<2>(at.w_p0, lane), z_);
+            uvu_0_0_0(x_s0, y_, at.w_p0 + lane * 2, z_);
             /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C = form */
-            uvu_1_0_1(x_s1, y_, cgtp_weights_of<2>(at.w_p4, lane), z_ + 2);
+            uvu_1_0_1(x_s1, y_, at.w_p4 + lane * 2, z_ + 2);
             /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C = form */
-            uvu_2_0_2(x_s2, y_, cgtp_weights_of<2>(at.w_p11, lane), z_ + 8);
+            uvu_2_0_2(x_s2, y_, at.w_p11 + lane * 2, z_ + 8);
             /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form */
-            uvu_0_1_1(x_s0, y_ + 1, cgtp_weights_of<2>(at.w_p3, lane), z_ + 18);
+            uvu_0_1_1(x_s0, y_ + 1, at.w_p3 + lane * 2, z_ + 18);
             /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C = form * {K1_3} */
-            uvu_1_1_0(x_s1, y_ + 1, cgtp_weights_of<2>(at.w_p1, lane), z_ + 24);
+            uvu_1_1_0(x_s1, y_ + 1, at.w_p1 + lane * 2, z_ + 24);
             /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_2 x2, K1_6, K1_2 x2} */
-            uvu_1_1_2(x_s1, y_ + 1, cgtp_weights_of<2>(at.w_p9, lane), z_ + 26);
+            uvu_1_1_2(x_s1, y_ + 1, at.w_p9 + lane * 2, z_ + 26);
             /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
-            uvu_2_1_1(x_s2, y_ + 1, cgtp_weights_of<2>(at.w_p6, lane), z_ + 36);
+            uvu_2_1_1(x_s2, y_ + 1, at.w_p6 + lane * 2, z_ + 36);
             /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C = form *
              * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
-            uvu_2_1_3(x_s2, y_ + 1, cgtp_weights_of<2>(at.w_p15, lane), z_ + 42);
+            uvu_2_1_3(x_s2, y_ + 1, at.w_p15 + lane * 2, z_ + 42);
             /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form */
-            uvu_0_2_2(x_s0, y_ + 4, cgtp_weights_of<2>(at.w_p8, lane), z_ + 56);
+            uvu_0_2_2(x_s0, y_ + 4, at.w_p8 + lane * 2, z_ + 56);
             /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
-            uvu_1_2_1(x_s1, y_ + 4, cgtp_weights_of<2>(at.w_p5, lane), z_ + 66);
+            uvu_1_2_1(x_s1, y_ + 4, at.w_p5 + lane * 2, z_ + 66);
             /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form *
              * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
-            uvu_1_2_3(x_s1, y_ + 4, cgtp_weights_of<2>(at.w_p14, lane), z_ + 72);
+            uvu_1_2_3(x_s1, y_ + 4, at.w_p14 + lane * 2, z_ + 72);
             /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5} */
-            uvu_2_2_0(x_s2, y_ + 4, cgtp_weights_of<2>(at.w_p2, lane), z_ + 86);
+            uvu_2_2_0(x_s2, y_ + 4, at.w_p2 + lane * 2, z_ + 86);
             /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14, K2_7} */
-            uvu_2_2_2(x_s2, y_ + 4, cgtp_weights_of<2>(at.w_p12, lane), z_ + 88);
+            uvu_2_2_2(x_s2, y_ + 4, at.w_p12 + lane * 2, z_ + 88);
             /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form */
-            uvu_0_3_3(x_s0, y_ + 9, cgtp_weights_of<2>(at.w_p13, lane), z_ + 98);
+            uvu_0_3_3(x_s0, y_ + 9, at.w_p13 + lane * 2, z_ + 98);
             /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C = form *
              * {K1_42, K5_21, K2_7, K5_21, K5_14} */
-            uvu_1_3_2(x_s1, y_ + 9, cgtp_weights_of<2>(at.w_p10, lane), z_ + 112);
+            uvu_1_3_2(x_s1, y_ + 9, at.w_p10 + lane * 2, z_ + 112);
             /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C = form * {K1_70, K1_7, K1_70} */
-            uvu_2_3_1(x_s2, y_ + 9, cgtp_weights_of<2>(at.w_p7, lane), z_ + 122);
+            uvu_2_3_1(x_s2, y_ + 9, at.w_p7 + lane * 2, z_ + 122);
             /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form *
              * {K1_12, K1_8, K1_5, K1_3, K1_5, K1_8, K1_12} */
-            uvu_2_3_3(x_s2, y_ + 9, cgtp_weights_of<2>(at.w_p16, lane), z_ + 128);
+            uvu_2_3_3(x_s2, y_ + 9, at.w_p16 + lane * 2, z_ + 128);
         }
         if (cgtp_hand_over<2>(tiles, graph, tile, node, count,
             {l.flag_forward_convolution, l.partial_forward_convolution, PARTIAL_forward_convolution,
