@@ -275,15 +275,22 @@ struct surd surd_negate(struct surd a)
     return (struct surd){-a.sign, a.square};
 }
 
+static bool nat_equal(struct nat a, struct nat b)
+{
+    bool equal = a.n == b.n;
+    for (int i = 0; equal && a.limb != b.limb && i < a.n; i++)
+        equal = a.limb[i] == b.limb[i];
+    return equal;
+}
+
 bool surd_equal(struct surd a, struct surd b)
 {
-    return a.sign == b.sign && nat_compare(a.square.num, b.square.num) == 0 &&
-           nat_compare(a.square.den, b.square.den) == 0;
+    return a.sign == b.sign && nat_equal(a.square.num, b.square.num) && nat_equal(a.square.den, b.square.den);
 }
 
 bool surd_is_one(struct surd a)
 {
-    return a.sign > 0 && nat_compare(a.square.num, a.square.den) == 0;
+    return a.sign > 0 && nat_equal(a.square.num, a.square.den);
 }
 
 int surd_compare(struct surd a, struct surd b)
