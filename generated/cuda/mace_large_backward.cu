@@ -22,7 +22,8 @@
  *       registers most 255, edge buffer
  *       path set 0:
  *         paths 0, 4, 11, 3, 1, 9, 6, 15, 8, 5, 14, 2, 12, 13, 10, 7, 16, channels 128,
- *         channels per lane 2, groups 2, registers 254, stage bytes 6784, instructions per edge 1652
+ *         channels per lane 2, groups 2, registers 254, stage bytes 6784, instructions per edge 1652,
+ *         bytes per edge 13440, time per edge 1870
  */
 #include "mace_large.h"
 
@@ -712,10 +713,10 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
         {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        /* by path set: instructions per edge and channel block; channel blocks */
-        static const int cost[] = {1652}, channel_blocks[] = {2};
-        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items, cost,
-            channel_blocks, false);
+        /* by path set: time of an edge and channel block, in instructions; channel blocks */
+        static const int cost[] = {1870}, channel_blocks[] = {2};
+        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
+            graph->receivers, cost, channel_blocks, false);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::backward_convolution<CGTP_FEW_NODES>
             : code::backward_convolution<0>, cgtp_partition_blocks(partition), 128,

@@ -23,10 +23,11 @@
  *       registers most 255, edge buffer
  *       path set 0:
  *         paths 0, 4, 3, 1, 9, 8, 5, 14, 13, 10, channels 128, channels per lane 1, groups 4,
- *         registers 208, stage bytes 3712, instructions per edge 868
+ *         registers 208, stage bytes 3712, instructions per edge 868, bytes per edge 5568,
+ *         time per edge 987
  *       path set 1:
  *         paths 11, 6, 15, 2, 12, 7, 16, channels 128, channels per lane 1, groups 4, registers 193,
- *         stage bytes 3200, instructions per edge 1174
+ *         stage bytes 3200, instructions per edge 1174, bytes per edge 4800, time per edge 1284
  */
 #include "mace_large.h"
 
@@ -1020,10 +1021,10 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
         2)) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        /* by path set: instructions per edge and channel block; channel blocks */
-        static const int cost[] = {868, 1174}, channel_blocks[] = {4, 4};
-        const auto partition = cgtp_make_partition<2>(cgtp_multiprocessors(), 2, 4, graph->items, cost,
-            channel_blocks, true);
+        /* by path set: time of an edge and channel block, in instructions; channel blocks */
+        static const int cost[] = {987, 1284}, channel_blocks[] = {4, 4};
+        const auto partition = cgtp_make_partition<2>(cgtp_multiprocessors(), 2, 4, graph->items,
+            graph->receivers, cost, channel_blocks, true);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::double_backward_convolution<CGTP_FEW_NODES>
             : code::double_backward_convolution<0>, cgtp_partition_blocks(partition), 128,

@@ -20,7 +20,8 @@
  *       registers most 255
  *       path set 0:
  *         paths 0, 4, 11, 3, 1, 9, 6, 15, 8, 5, 14, 2, 12, 13, 10, 7, 16, channels 128,
- *         channels per lane 2, groups 2, registers 220, stage bytes 6784, instructions per edge 740
+ *         channels per lane 2, groups 2, registers 220, stage bytes 6784, instructions per edge 740,
+ *         bytes per edge 6720, time per edge 874
  */
 #include "mace_large.h"
 
@@ -527,10 +528,10 @@ extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *
         (size_t)(cgtp_partial_rows(2, 4, 1)) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        /* by path set: instructions per edge and channel block; channel blocks */
-        static const int cost[] = {740}, channel_blocks[] = {2};
-        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items, cost,
-            channel_blocks, true);
+        /* by path set: time of an edge and channel block, in instructions; channel blocks */
+        static const int cost[] = {874}, channel_blocks[] = {2};
+        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
+            graph->receivers, cost, channel_blocks, true);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::forward_convolution<CGTP_FEW_NODES>
             : code::forward_convolution<0>, cgtp_partition_blocks(partition), 128,

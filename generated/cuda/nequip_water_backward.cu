@@ -21,7 +21,7 @@
  *       registers most 128, edge buffer
  *       path set 0:
  *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 90,
- *         stage bytes 2432, instructions per edge 332
+ *         stage bytes 2432, instructions per edge 332, bytes per edge 4640, time per edge 440
  */
 #include "nequip_water.h"
 
@@ -305,10 +305,10 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
         {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        /* by path set: instructions per edge and channel block; channel blocks */
-        static const int cost[] = {332}, channel_blocks[] = {1};
-        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items, cost,
-            channel_blocks, false);
+        /* by path set: time of an edge and channel block, in instructions; channel blocks */
+        static const int cost[] = {440}, channel_blocks[] = {1};
+        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items,
+            graph->receivers, cost, channel_blocks, false);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::backward_convolution<CGTP_FEW_NODES>
             : code::backward_convolution<0>, cgtp_partition_blocks(partition), 128,

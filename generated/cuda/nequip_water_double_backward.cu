@@ -22,7 +22,7 @@
  *       registers most 168, edge buffer
  *       path set 0:
  *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 148,
- *         stage bytes 4736, instructions per edge 557
+ *         stage bytes 4736, instructions per edge 557, bytes per edge 6960, time per edge 694
  */
 #include "nequip_water.h"
 
@@ -371,10 +371,10 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
         1)) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        /* by path set: instructions per edge and channel block; channel blocks */
-        static const int cost[] = {557}, channel_blocks[] = {1};
-        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 3, 4, graph->items, cost,
-            channel_blocks, true);
+        /* by path set: time of an edge and channel block, in instructions; channel blocks */
+        static const int cost[] = {694}, channel_blocks[] = {1};
+        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 3, 4, graph->items,
+            graph->receivers, cost, channel_blocks, true);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::double_backward_convolution<CGTP_FEW_NODES>
             : code::double_backward_convolution<0>, cgtp_partition_blocks(partition), 128,
