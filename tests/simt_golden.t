@@ -67,7 +67,7 @@ three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
 atomic="-e 's/^instructions:/reduction: atomic\n&/'"
 double="-e 's/^kernels: /precision: float64\n&/'"
 mixed=tests/simt/specs/conv_mixed.yaml
-layouts='g_mace_large_c32_graph g_mode_uvu_0 g_mode_uvuv_0 g_mode_uvw_shared g_mixed_modes'
+layouts='g_mace_large_c32_graph g_mace_large_c32 g_mode_uvu_0 g_mode_uvuv_0 g_mode_uvw_shared g_mixed_modes'
 batches=
 for name in 128 double mixed plain; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
 
@@ -87,6 +87,7 @@ if [ "$TEST_ALL" ]; then
     for layout in "$irmul" "$irmulx" "$irmulyz"; do
         name=$(echo "$layout" | sed 's/.*&_\([a-z]*\).*/\1/')
         check_kernels "convolutions_$name" "$layout" "$(echo tests/simt/specs/conv_*.yaml)" sizes paths
+        check_kernels "batches_$name" "$layout" "$batches" sizes paths
         check_kernels "mixed_double_atomic_$name" "$layout $double $atomic" $mixed sizes paths
     done
     check_kernels layers tests/narrow.py "$(echo specs/*.yaml)" paths
@@ -119,6 +120,8 @@ else
         cases="$cases tests/simt/specs/$name.yaml"
     done
     check_kernels sample_layouts_convolutions "$irmul $three" "$cases" sizes
+    check_kernels sample_layouts_batches "$irmul $three" \
+        'tests/simt/specs/batch_mixed.yaml tests/simt/specs/batch_128.yaml' sizes paths
     check_kernels sample_layout_x_atomic "$irmulx $three $atomic" $mixed paths
     check_kernels sample_layouts_yz "$irmulyz $three" $mixed paths
     check_kernels sample_layers "tests/narrow.py --kernels=forward,backward" \

@@ -5,6 +5,17 @@
 
 const char *const step_name[ROLE_COUNT] = {"stepa", "stepb", "", "stepg"};
 
+bool path_is_aligned(const struct kernel_plan *k, const struct path *p, int bytes)
+{
+    bool aligned = true;
+    for (int i = 0; i < k->form->inputs + k->form->outputs; i++) {
+        const struct operand *o = &k->operand[i];
+        bool stands = o->slot == SLOT_W ? p->weighted : o->slot != SLOT_Y;
+        aligned &= !stands || operand_block_of(o, p)->alignment * operand_size(o) >= bytes;
+    }
+    return aligned;
+}
+
 const char *plus_offset(struct arena *a, const char *name, int64_t offset)
 {
     return offset ? arena_printf(a, "%s + %lld", name, (long long)offset) : name;

@@ -31,15 +31,53 @@ const char *batch_fields_z(const struct batch_writer *c, const char *from, const
     return batch_fields(c, from, name, SLOT_G, c->s->zs, segment);
 }
 
+/* ---- where elements are ---- */
+
+const struct operand_block *batch_block(const struct batch_writer *c, enum slot slot, int segment)
+{
+    const struct operand *o = c->g->demand->kernel->operand;
+    while (o->slot != slot) /* all of a slot have its layout */
+        o++;
+    return &o->block[segment];
+}
+
+/* "_components<2>" where those of a channel are apart */
+static const char *lane_suffix(const struct batch_writer *c, enum slot slot, int segment)
+{
+    return block_is_apart(batch_block(c, slot, segment))
+               ? arena_printf(c->w->arena, "_components<%d>", c->g->channels)
+               : "";
+}
+
+void batch_load_lane(const struct batch_writer *c, enum slot slot, int segment, const char *registers,
+                     const char *slice)
+{
+    line(c->o, "cgtp_load_lane%s(%s, %s, lane);", lane_suffix(c, slot, segment), registers, slice);
+}
+
+void batch_store_lane(const struct batch_writer *c, enum slot slot, int segment, const char *slice,
+                      const char *registers)
+{
+    line(c->o, "cgtp_store_lane%s(%s, %s, lane);", lane_suffix(c, slot, segment), slice, registers);
+}
+
 /* ---- tables ---- */
+
+/* Appends a segment to a table: components, offset; elements from one component to the next, where those of a
+ * channel are no neighbours. */
+static void add_segment(struct text *list, const struct operand_block *b)
+{
+    text_printf(list, "%s{%d, %lld", list->n ? ", " : "", b->components, (long long)b->offset);
+    if (b->component > 1)
+        text_printf(list, ", %lld", (long long)b->component);
+    text_puts(list, "}");
+}
 
 static void table_x(struct batch_writer *c, const char *name, int part, int n, const int *x)
 {
     struct text list = {.arena = c->w->arena};
-    for (int i = 0; i < n; i++) {
-        const struct segment *s = &c->w->problem->x.segment[x[i]];
-        text_printf(&list, "%s{%d, %lld}", i ? ", " : "", 2 * s->ir.l + 1, (long long)s->offset);
-    }
+    for (int i = 0; i < n; i++)
+        add_segment(&list, batch_block(c, SLOT_X, x[i]));
     line(c->o, "struct %s : part_%d {", name, part);
     line(c->o, "static constexpr cgtp_segment segment[] = {%s};", text_string(&list));
     line(c->o, "};");
@@ -52,10 +90,8 @@ static void table_set(struct batch_writer *c)
     struct arena *a = c->w->arena;
     int *number = NEW_ARRAY(a, int, c->w->form->inputs + c->w->form->outputs + 1);
     int *path, n = batch_by_weights(a, p, c->s, &path);
-    for (int i = 0; i < c->s->zs; i++) {
-        const struct path *q = &p->path[c->s->z[i]];
-        text_printf(&z, "%s{%d, %lld}", i ? ", " : "", 2 * q->l3 + 1, (long long)p->z.segment[q->z].offset);
-    }
+    for (int i = 0; i < c->s->zs; i++)
+        add_segment(&z, batch_block(c, SLOT_G, p->path[c->s->z[i]].z));
     for (int i = 0; i < n; i++)
         text_printf(&w, "%s%lld", i ? ", " : "", (long long)p->path[path[i]].weight_offset);
     line(c->o, "struct set_%d_z : part_%d {", c->number, c->s->part);

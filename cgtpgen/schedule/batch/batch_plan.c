@@ -1,5 +1,6 @@
 /* batch_plan.c - see batch_plan.h. */
 #include "schedule/batch/batch_plan.h"
+#include "schedule/path.h"
 
 enum {
     OWN_REGISTERS = 40,  /* addresses, counters; with the next fitted to what ptxas reports */
@@ -35,25 +36,16 @@ const char *batch_refuses(const struct target *target, const struct demand *d)
         return "weights not of the item";
     if (p->dim[SLOT_X] % wide || p->dim[SLOT_W] % wide || p->dim[SLOT_G] % wide)
         return "rows that are no multiple of 16 bytes";
-    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++)
-        for (int b = 0; b < d->kernel->operand[i].blocks; b++)
-            if (block_is_apart(&d->kernel->operand[i].block[b]))
-                return "rows in layout ir_mul";
     return NULL;
 }
 
 const char *batch_refuses_path(const struct target *target, const struct demand *d, const struct path *q)
 {
-    const struct problem *p = d->plan->problem;
-    int wide = 16 / element_size(d->plan);
     if (q->mode != MODE_UVU || q->mul_y != 1)
         return "not uvu with one channel of y";
     if (q->mul_x % target->device->lanes)
         return "channels that are no multiple of 32";
-    if (p->x.segment[q->x].offset % wide || p->z.segment[q->z].offset % wide ||
-        (q->weighted && q->weight_offset % wide))
-        return "operands that begin at no multiple of 16 bytes";
-    return NULL;
+    return path_is_aligned(d->kernel, q, 16) ? NULL : "operands that begin at no multiple of 16 bytes";
 }
 
 /* ---- paths ---- */

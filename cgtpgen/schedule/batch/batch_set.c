@@ -21,7 +21,8 @@ static void begin_z(struct batch_writer *c, const struct path *p)
     for (int k = 0; k < n; k++) {
         const char *name = w->form->input[number[k]].symbol;
         line(c->o, "real %ss%d[%d];", name, p->z, elements);
-        line(c->o, "cgtp_load_lane(%ss%d, at.%ss%d, lane);", name, p->z, name, p->z);
+        batch_load_lane(c, SLOT_G, p->z, arena_printf(w->arena, "%ss%d", name, p->z),
+                        arena_printf(w->arena, "at.%ss%d", name, p->z));
     }
 }
 
@@ -31,7 +32,9 @@ static void end_z(struct batch_writer *c, const struct path *p)
     int *number = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = batch_operands(c, SLOT_G, true, number);
     for (int k = 0; k < n; k++) {
         const char *name = w->form->output[number[k]].symbol;
-        line(c->o, "cgtp_store_lane(own.out.set%d.%ss%d, %ss%d, lane);", c->number, name, p->z, name, p->z);
+        batch_store_lane(c, SLOT_G, p->z,
+                         arena_printf(w->arena, "own.out.set%d.%ss%d", c->number, name, p->z),
+                         arena_printf(w->arena, "%ss%d", name, p->z));
     }
 }
 
@@ -57,7 +60,8 @@ static void emit_x(struct batch_writer *c)
             const char *name = w->form->input[number[i]].symbol;
             int x = c->s->x[k];
             line(c->o, "real %ss%d[%d];", name, x, c->g->channels * (2 * w->problem->x.segment[x].ir.l + 1));
-            line(c->o, "cgtp_load_lane(%ss%d, %s.%ss%d, lane);", name, x, from, name, x);
+            batch_load_lane(c, SLOT_X, x, arena_printf(w->arena, "%ss%d", name, x),
+                            arena_printf(w->arena, "%s.%ss%d", from, name, x));
         }
 }
 
@@ -72,8 +76,9 @@ static void leave(struct batch_writer *c)
     for (int i = 0; i < xs; i++)
         for (int k = 0; k < c->s->ends; k++) {
             const char *name = w->form->output[x[i]].symbol;
-            line(c->o, "cgtp_store_lane(%s.%ss%d, %ss%d, lane);", out, name, c->s->end[k], name,
-                 c->s->end[k]);
+            int segment = c->s->end[k];
+            batch_store_lane(c, SLOT_X, segment, arena_printf(w->arena, "%s.%ss%d", out, name, segment),
+                             arena_printf(w->arena, "%ss%d", name, segment));
         }
     if (zs || xs)
         line(c->o, "cgtp_sync_warp();");

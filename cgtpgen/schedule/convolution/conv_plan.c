@@ -1,5 +1,6 @@
 /* conv_plan.c - see conv_plan.h. */
 #include "schedule/convolution/conv_plan.h"
+#include "schedule/path.h"
 
 #include <string.h>
 
@@ -71,13 +72,7 @@ const char *conv_refuses_path(const struct target *target, const struct demand *
         return "not uvu with one channel of y";
     if (q->mul_x % target->device->lanes)
         return "channels that are no multiple of 32";
-    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
-        const struct operand *o = &d->kernel->operand[i];
-        bool stands = o->slot == SLOT_W ? q->weighted : o->slot != SLOT_Y;
-        if (stands && operand_block_of(o, q)->alignment * operand_size(o) < 16)
-            return "operands that begin at no multiple of 16 bytes";
-    }
-    return NULL;
+    return path_is_aligned(d->kernel, q, 16) ? NULL : "operands that begin at no multiple of 16 bytes";
 }
 
 /* ---- segments ---- */
