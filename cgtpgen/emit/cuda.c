@@ -50,11 +50,11 @@ static void emit_workspace(struct source *w)
     const struct areas all = emit_areas(w);
     bool sized = emit_sized(w);
     line(o, "/* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */");
-    line(o, "static size_t layout(%s%s, launch &%s, void *base)",
-         !w->graph          ? "int64_t "
+    line(o, "static size_t layout(%s%s%s, launch &%s, void *base)",
+         !w->graph          ? "int64_t"
          : w->spec->index64 ? "const cgtp_graph64 *"
                             : "const cgtp_graph *",
-         sized ? items : "", all.n ? "l" : "");
+         sized && !w->graph ? " " : "", sized ? items : "", all.n ? "l" : "");
     line(o, "{");
     line(o, "cgtp_workspace space(base);");
     for (int i = 0; i < all.n; i++) {
