@@ -208,12 +208,12 @@ static void rules_of_the_convolution(void **state)
     (void)state;
     const struct schedules *all;
     struct convolution *g = new_convolution(&all);
-    struct gpu_segment *last = &g->segment[g->segments - 1];
+    struct path_set *last = &g->set[g->sets - 1];
     const int path = last->path[--last->paths];
-    expect(all, arena_printf(&arena, "convolution: path %d is in 0 segments", path));
+    expect(all, arena_printf(&arena, "convolution: path %d is in 0 path sets", path));
     last->paths++;
     last->path[0] = 2; /* which is the general evaluation's */
-    expect(all, "convolution: path 2 is in 1 segments");
+    expect(all, "convolution: path 2 is in 1 path sets");
     g = new_convolution(&all);
     g->stages = 1;
     expect(all, "convolution: a ring of 1 stages");
@@ -228,10 +228,10 @@ static void rules_of_the_convolution(void **state)
     expect(all, arena_printf(&arena, "convolution: a block of %d bytes of %d that there are",
                              g->device->shared_bytes + 1, g->device->shared_bytes));
     g = new_convolution(&all);
-    g->segment[0].longest = g->buffer_bytes + 4;
+    g->set[0].longest = g->buffer_bytes + 4;
     expect(all, "does not fit its buffer of");
     g = new_convolution(&all);
-    g->segment[0].groups++;
+    g->set[0].channel_blocks++;
     expect(all, "warps do not have 32 channels");
 }
 

@@ -67,9 +67,9 @@ static void count_bytes(struct kernel_plan *kernel)
 static void group_paths(struct arena *a, struct plan *plan)
 {
     const struct problem *problem = plan->problem;
-    plan->group = NEW_ARRAY(a, struct group, problem->x.n + 1);
+    plan->group = NEW_ARRAY(a, struct path_group, problem->x.n + 1);
     for (int x = 0; x < problem->x.n; x++) {
-        struct group g = {x, 0, NEW_ARRAY(a, int, problem->paths + 1)};
+        struct path_group g = {x, 0, NEW_ARRAY(a, int, problem->paths + 1)};
         for (int p = 0; p < problem->paths; p++)
             if (problem->path[p].x == x)
                 g.path[g.paths++] = p;

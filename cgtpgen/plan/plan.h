@@ -34,7 +34,7 @@ int path_channels_b(const struct path_plan *);
 int64_t path_weight_rows(const struct path_plan *);
 
 /* Paths that read one segment of x, which is brought in once for all of them. */
-struct group {
+struct path_group {
     int x; /* segment */
     int paths;
     int *path; /* ascending */
@@ -61,7 +61,7 @@ struct plan {
     struct matrices matrices;
     struct path_plan *path; /* [problem->paths] */
     int groups;
-    struct group *group; /* by segment of x */
+    struct path_group *group; /* by segment of x */
     int kernels;
     struct kernel_plan *kernel;
 };

@@ -22,8 +22,8 @@
  *       registers most 255, edge buffer
  *       path set 0:
  *         paths 0, 4, 11, 3, 1, 9, 6, 15, 8, 5, 14, 2, 12, 13, 10, 7, 16, channels 128,
- *         channels per lane 2, groups 2, registers 254, stage bytes 6784, instructions per edge 1652,
- *         bytes per edge 13440, time per edge 1870
+ *         channels per lane 2, channel blocks 2, registers 254, stage bytes 6784,
+ *         instructions per edge 1652, bytes per edge 13440, time per edge 1870
  */
 #include "mace_large.h"
 

@@ -22,12 +22,13 @@
  *       stages 4, warps per block 4, blocks per multiprocessor 2, shared bytes per block 97296,
  *       registers most 255, edge buffer
  *       path set 0:
- *         paths 0, 4, 3, 1, 9, 8, 5, 14, 13, 10, channels 128, channels per lane 1, groups 4,
+ *         paths 0, 4, 3, 1, 9, 8, 5, 14, 13, 10, channels 128, channels per lane 1, channel blocks 4,
  *         registers 208, stage bytes 3712, instructions per edge 868, bytes per edge 5568,
  *         time per edge 987
  *       path set 1:
- *         paths 11, 6, 15, 2, 12, 7, 16, channels 128, channels per lane 1, groups 4, registers 193,
- *         stage bytes 3200, instructions per edge 1174, bytes per edge 4800, time per edge 1284
+ *         paths 11, 6, 15, 2, 12, 7, 16, channels 128, channels per lane 1, channel blocks 4,
+ *         registers 193, stage bytes 3200, instructions per edge 1174, bytes per edge 4800,
+ *         time per edge 1284
  */
 #include "mace_large.h"
 

@@ -20,8 +20,8 @@
  *       registers most 255
  *       path set 0:
  *         paths 0, 4, 11, 3, 1, 9, 6, 15, 8, 5, 14, 2, 12, 13, 10, 7, 16, channels 128,
- *         channels per lane 2, groups 2, registers 220, stage bytes 6784, instructions per edge 740,
- *         bytes per edge 6720, time per edge 874
+ *         channels per lane 2, channel blocks 2, registers 220, stage bytes 6784,
+ *         instructions per edge 740, bytes per edge 6720, time per edge 874
  */
 #include "mace_large.h"
 

@@ -20,8 +20,9 @@
  *       stages 4, warps per block 4, blocks per multiprocessor 4, shared bytes per block 44032,
  *       registers most 128, edge buffer
  *       path set 0:
- *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 90,
- *         stage bytes 2432, instructions per edge 332, bytes per edge 4640, time per edge 440
+ *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, channel blocks 1,
+ *         registers 90, stage bytes 2432, instructions per edge 332, bytes per edge 4640,
+ *         time per edge 440
  */
 #include "nequip_water.h"
 

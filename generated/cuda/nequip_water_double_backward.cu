@@ -21,8 +21,9 @@
  *       stages 3, warps per block 4, blocks per multiprocessor 3, shared bytes per block 76288,
  *       registers most 168, edge buffer
  *       path set 0:
- *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 148,
- *         stage bytes 4736, instructions per edge 557, bytes per edge 6960, time per edge 694
+ *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, channel blocks 1,
+ *         registers 148, stage bytes 4736, instructions per edge 557, bytes per edge 6960,
+ *         time per edge 694
  */
 #include "nequip_water.h"
 

@@ -18,8 +18,9 @@
  *       stages 4, warps per block 4, blocks per multiprocessor 4, shared bytes per block 56320,
  *       registers most 128
  *       path set 0:
- *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, groups 1, registers 78,
- *         stage bytes 2432, instructions per edge 181, bytes per edge 2320, time per edge 260
+ *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, channel blocks 1,
+ *         registers 78, stage bytes 2432, instructions per edge 181, bytes per edge 2320,
+ *         time per edge 260
  */
 #include "nequip_water.h"
 

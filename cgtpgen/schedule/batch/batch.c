@@ -86,7 +86,7 @@ static void report(struct report *r, const struct schedule *s)
     report_number(r, "instructions_per_item", g->work);
     for (int i = 0; i < g->sets; i++) {
         const struct batch_set *q = &g->set[i];
-        struct report *record = report_record(r, "segments", "path set");
+        struct report *record = report_record(r, "path_sets", "path set");
         report_list(record, "paths", q->paths, q->path);
         report_number(record, "channels", g->part[q->part].mul);
         report_number(record, "stage_bytes", q->stage.bytes);

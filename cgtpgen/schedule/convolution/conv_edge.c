@@ -93,7 +93,7 @@ static const char *sums_row(struct conv *c, const char *output, const char *item
     *stride = g->part_buffer ? g->parts * dim : dim;
     if (!g->part_buffer)
         return arena_printf(w->arena, "l.%s + %s * %lld", output, item, dim);
-    const char *part = g->team || c->s->groups == 1 ? "" : " + channel_block";
+    const char *part = g->grouped || c->s->channel_blocks == 1 ? "" : " + channel_block";
     const char *at = c->s->part_at ? arena_printf(w->arena, " + %d", c->s->part_at) : "";
     return arena_printf(w->arena, "l.%sparts + (%s * %d%s%s) * %lld", output, item, g->parts, at, part, dim);
 }
@@ -104,13 +104,14 @@ void conv_reduce(struct conv *c)
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_Y, true, output);
     line(c->o, "/* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */");
     line(c->o, "auto reduce = [&](int begin, int items) {");
-    line(c->o, "cgtp_sync_group<%d>();", c->s->groups);
+    line(c->o, "cgtp_sync_group<%d>();", c->s->channel_blocks);
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, true, output[i]);
         long long stride;
         const char *to = sums_row(c, name, "(first + begin)", &stride);
         line(c->o, "cgtp_reduce_across_warps<%lld, %d, %s>(%s, %lld, sums.%s[begin %% %d][0], items);",
-             (long long)w->problem->dim[SLOT_Y], c->s->groups, how(w), to, stride, name, 2 * TEAM_ITEMS);
+             (long long)w->problem->dim[SLOT_Y], c->s->channel_blocks, how(w), to, stride, name,
+             2 * REDUCE_ITEMS);
     }
     line(c->o, "};");
 }
@@ -122,16 +123,16 @@ static void emit_y_outputs(struct conv *c)
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, true, output[i]);
         long long stride, dim = (long long)w->problem->dim[SLOT_Y];
-        const char *block = c->s->groups > 1 ? "channel_block" : "0";
-        const char *row = own(w)->exchange
-                              ? arena_printf(w->arena, "sums.%s[done %% %d][%s]", name, 2 * TEAM_ITEMS, block)
-                              : sums_row(c, name, "edge", &stride);
-        line(c->o, "cgtp_reduce_lanes<%lld, %s>(%s, %s);", dim, own(w)->exchange ? "CGTP_STORE" : how(w), row,
+        const char *block = c->s->channel_blocks > 1 ? "channel_block" : "0";
+        const char *row =
+            own(w)->reduces ? arena_printf(w->arena, "sums.%s[done %% %d][%s]", name, 2 * REDUCE_ITEMS, block)
+                            : sums_row(c, name, "edge", &stride);
+        line(c->o, "cgtp_reduce_lanes<%lld, %s>(%s, %s);", dim, own(w)->reduces ? "CGTP_STORE" : how(w), row,
              name);
     }
-    if (n && own(w)->exchange) {
-        line(c->o, "if (done %% %d == %d)", TEAM_ITEMS, TEAM_ITEMS - 1);
-        line(c->o, "reduce(done - %d, %d);", TEAM_ITEMS - 1, TEAM_ITEMS);
+    if (n && own(w)->reduces) {
+        line(c->o, "if (done %% %d == %d)", REDUCE_ITEMS, REDUCE_ITEMS - 1);
+        line(c->o, "reduce(done - %d, %d);", REDUCE_ITEMS - 1, REDUCE_ITEMS);
     }
 }
 
@@ -200,8 +201,9 @@ static void emit_w_outputs(struct conv *c)
         if (f->slot == SLOT_W)
             line(c->o, "real *const %sout = l.%s + edge * %lld%s + %s;", f->symbol, f->symbol,
                  (long long)w->problem->dim[SLOT_W],
-                 c->s->groups > 1 ? arena_printf(w->arena, " + channel_block * %d", LANES * c->s->channels)
-                                  : "",
+                 c->s->channel_blocks > 1
+                     ? arena_printf(w->arena, " + channel_block * %d", LANES * c->s->channels)
+                     : "",
                  c->s->channels > 1 ? arena_printf(w->arena, "lane * %d", c->s->channels) : "lane");
     }
 }
@@ -268,8 +270,8 @@ void conv_edges(struct conv *c)
 /* After the last edge: the items that no full turn of the warp group has taken. */
 void conv_end_edges(struct conv *c)
 {
-    if (!own(c->w)->exchange)
+    if (!own(c->w)->reduces)
         return;
-    line(c->o, "if (done %% %d)", TEAM_ITEMS);
-    line(c->o, "reduce(done - done %% %d, done %% %d);", TEAM_ITEMS, TEAM_ITEMS);
+    line(c->o, "if (done %% %d)", REDUCE_ITEMS);
+    line(c->o, "reduce(done - done %% %d, done %% %d);", REDUCE_ITEMS, REDUCE_ITEMS);
 }

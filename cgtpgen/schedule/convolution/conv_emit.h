@@ -15,7 +15,7 @@
 struct conv {
     struct source *w;
     struct out *o;
-    const struct gpu_segment *s;
+    const struct path_set *s;
     int number; /* of the set in its schedule */
     int label;  /* of the set in the file: what its structs and function end in */
 };

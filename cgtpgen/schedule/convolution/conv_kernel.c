@@ -140,9 +140,9 @@ void conv_tables(struct conv *c)
     int n[SLOT_COUNT], *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1);
     line(c->o, "/* Path set %d: %s, %s per lane, %s; where its parts are in rows. */", c->number,
          plural(w->arena, c->s->paths, "path"), plural(w->arena, c->s->channels, "channel"),
-         plural(w->arena, c->s->groups, "channel block"));
+         plural(w->arena, c->s->channel_blocks, "channel block"));
     line(c->o, "struct set_%d { static constexpr int channels = %d, blocks = %d; };", c->label,
-         c->s->channels, c->s->groups);
+         c->s->channels, c->s->channel_blocks);
     for (int s = 0; s < SLOT_COUNT; s++)
         n[s] = conv_operands(w, (enum slot)s, false, number);
     if (n[SLOT_X] || (g->b_outputs && strcmp(conv_x_out(c), "x") == 0))
@@ -199,7 +199,8 @@ static void emit_receiver_end(struct conv *c)
     line(o,
          "if (cgtp_hand_over<%d>(tiles, graph, tile, node, count, {l.flag_%s, l.partial_%s, PARTIAL_%s, "
          "partial_row%s}, lane%s))",
-         c->s->groups, pass, pass, pass, c->s->groups > 1 ? " + channel_block" : "", text_string(&sums));
+         c->s->channel_blocks, pass, pass, pass, c->s->channel_blocks > 1 ? " + channel_block" : "",
+         text_string(&sums));
     line(o, "continue;");
     if (own(w)->b_outputs)
         line(o, "cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */");
@@ -225,8 +226,8 @@ static void emit_set_head(struct conv *c)
          "CGTP_DEVICE void %s_%d(const launch &l, const cgtp_tile_scheduler<nodes, %d, %s> &tiles, int "
          "number, "
          "int channel_block, warp_%d &own, %s%scgtp_policy stream, cgtp_policy keep)",
-         g->name, c->number, g->exchange ? c->s->groups : 0, g->g_outputs ? "true" : "false", c->label,
-         g->exchange ? arena_printf(c->w->arena, "%s &sums, ", c->s->reduce.name) : "",
+         g->name, c->number, g->reduces ? c->s->channel_blocks : 0, g->g_outputs ? "true" : "false", c->label,
+         g->reduces ? arena_printf(c->w->arena, "%s &sums, ", c->s->reduce.name) : "",
          g->g_outputs ? "int64_t partial_row, " : "");
     line(c->o, "{");
 }
@@ -251,7 +252,7 @@ static void emit_set(struct conv *c)
     line(o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->label, g->stages);
     line(o, "int done = 0; /* edges of the tile */");
     conv_load(c);
-    if (g->exchange)
+    if (g->reduces)
         conv_reduce(c);
     line(o, "ring.fill(count, load);");
     line(o, "tiles.commit(prologue, number);");
@@ -282,9 +283,9 @@ static void emit_block_of_set(struct conv *c, int queue)
     struct source *w = c->w;
     struct out *o = c->o;
     const struct convolution *g = own(w);
-    int blocks = c->s->groups;
+    int blocks = c->s->channel_blocks;
     const char *divided = blocks > 1 ? arena_printf(w->arena, "warp / %d", blocks) : "warp";
-    const char *member = g->segments > 1 ? arena_printf(w->arena, ".set%d", c->number) : "";
+    const char *member = g->sets > 1 ? arena_printf(w->arena, ".set%d", c->number) : "";
     const char *own_group = blocks > 1 ? arena_printf(w->arena, "cgtp_warp() / %d", blocks) : "cgtp_warp()";
     /* an end of its own: joined with the test of the set, ptxas 13.0 takes lanes to diverge at shuffles */
     line(o, "if (%s >= partition.warps[%d])", divided, c->number);
@@ -293,24 +294,24 @@ static void emit_block_of_set(struct conv *c, int queue)
         line(o, "const int channel_block = warp %% %d;", blocks);
     line(o, "warp_%d &own = block.warp[cgtp_warp()]%s;", c->label, member);
     line(o, "unsigned *const queue = l.counters_%s + %d%s;", g->name, queue,
-         g->exchange || blocks == 1 ? "" : " + channel_block");
-    const char *slot = g->exchange ? arena_printf(w->arena, "block.broadcast + %s", own_group) : "NULL";
+         g->reduces || blocks == 1 ? "" : " + channel_block");
+    const char *slot = g->reduces ? arena_printf(w->arena, "block.broadcast + %s", own_group) : "NULL";
     line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %d, &own.tile);",
-         g->exchange ? blocks : 0, g->g_outputs ? "true" : "false", c->number);
+         g->reduces ? blocks : 0, g->g_outputs ? "true" : "false", c->number);
     line(o, "for (int t = tiles.start(l.graph, %s, queue, %s); t >= 0; t = tiles.next(l.graph, queue, %s))",
          divided, slot, slot);
     line(o, "%s_%d(l, tiles, t, %s, own, %s%sstream, keep);", g->name, c->number,
          blocks > 1 ? "channel_block" : "0",
-         g->exchange ? arena_printf(w->arena, "block.reduce%s[%s], ", g->one_reduce ? "" : member, own_group)
-                     : "",
+         g->reduces ? arena_printf(w->arena, "block.reduce%s[%s], ", g->one_reduce ? "" : member, own_group)
+                    : "",
          g->g_outputs ? arena_printf(w->arena, "partition.partial_row[%d], ", c->number) : "");
 }
 
 static int most_registers(const struct convolution *g)
 {
     int most = 0;
-    for (int s = 0; s < g->segments; s++)
-        most = most > g->segment[s].registers ? most : g->segment[s].registers;
+    for (int s = 0; s < g->sets; s++)
+        most = most > g->set[s].registers ? most : g->set[s].registers;
     return most;
 }
 
@@ -319,7 +320,7 @@ static void emit_kernel(struct conv *first)
     struct source *w = first->w;
     struct out *o = first->o;
     const struct convolution *g = own(w);
-    int queue = g->segments;
+    int queue = g->sets;
     line(o,
          "/* %s: blocks of %d threads, %d per multiprocessor, each with %d bytes of dynamic shared memory; "
          "as many as the "
@@ -335,12 +336,12 @@ static void emit_kernel(struct conv *first)
              : "no other warp");
     line(o, "template <int nodes>");
     line(o, "CGTP_KERNEL(%d, %d) %s(const launch l, const cgtp_partition<%d> partition)", g->warps * LANES,
-         g->blocks, g->name, g->segments);
+         g->blocks, g->name, g->sets);
     line(o, "{");
     line(o, "CGTP_SHARED(shared);");
     line(o, "%s &block = *(%s *)shared;", g->block->name, g->block->name);
     line(o, "cgtp_launch_wait();");
-    if (g->segments > 1) {
+    if (g->sets > 1) {
         line(o, "int order;");
         line(o, "const int set = cgtp_block_slot(partition, l.counters_%s, %d, order);", g->name,
              conv_queues(g));
@@ -349,17 +350,17 @@ static void emit_kernel(struct conv *first)
         line(o, "const int warp = cgtp_block_order(l.counters_%s) * %d + cgtp_warp();", g->name, g->warps);
     }
     line(o, "const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();");
-    for (int s = 0; s < g->segments; s++) {
+    for (int s = 0; s < g->sets; s++) {
         struct conv c = *first;
         c.number = s;
         c.label = first->label + s;
-        c.s = &g->segment[s];
-        if (g->segments > 1)
+        c.s = &g->set[s];
+        if (g->sets > 1)
             line(o, "%sif (set == %d) {", s ? "} else " : "", s);
         emit_block_of_set(&c, queue);
-        queue += g->exchange ? 1 : c.s->groups;
+        queue += g->reduces ? 1 : c.s->channel_blocks;
     }
-    if (g->segments > 1)
+    if (g->sets > 1)
         line(o, "}");
     line(o, "}");
     blank(o);
@@ -367,16 +368,16 @@ static void emit_kernel(struct conv *first)
 
 static void emit_layouts(struct out *o, const struct convolution *g)
 {
-    for (int i = 0; i < g->segments; i++) {
-        const struct gpu_segment *s = &g->segment[i];
+    for (int i = 0; i < g->sets; i++) {
+        const struct path_set *s = &g->set[i];
         layout_print(o, &s->stage);
         layout_print(o, &s->warp);
-        if (g->exchange && (i == 0 || !g->one_reduce))
+        if (g->reduces && (i == 0 || !g->one_reduce))
             layout_print(o, &s->reduce);
     }
-    if (g->segments > 1) {
+    if (g->sets > 1) {
         layout_print(o, g->warp);
-        if (g->exchange && !g->one_reduce)
+        if (g->reduces && !g->one_reduce)
             layout_print(o, g->reduce);
     }
     layout_print(o, g->block);
@@ -386,10 +387,10 @@ void conv_kernels(struct source *w)
 {
     const struct convolution *g = own(w);
     struct out o = {.text = w->out};
-    struct conv c = {.w = w, .o = &o, .s = &g->segment[0], .label = g->label};
+    struct conv c = {.w = w, .o = &o, .s = &g->set[0], .label = g->label};
     int longest = 0;
-    for (int s = 0; s < g->segments; s++)
-        longest = longest > g->segment[s].g_length ? longest : g->segment[s].g_length;
+    for (int s = 0; s < g->sets; s++)
+        longest = longest > g->set[s].g_length ? longest : g->set[s].g_length;
     product_functions_begin(w->arena, &w->functions);
     emit_layouts(&o, g);
     if (g->g_outputs) {
@@ -400,8 +401,8 @@ void conv_kernels(struct source *w)
         blank(&o);
     }
     device_path_note(&o);
-    for (int s = 0; s < g->segments; s++) {
-        struct conv set = {.w = w, .o = &o, .s = &g->segment[s], .number = s, .label = c.label + s};
+    for (int s = 0; s < g->sets; s++) {
+        struct conv set = {.w = w, .o = &o, .s = &g->set[s], .number = s, .label = c.label + s};
         for (int i = 0; i < set.s->paths; i++) {
             const struct device_path path = conv_path(&set, i);
             device_path_function(&path);

@@ -6,14 +6,14 @@
 const char *conv_partial_rows(struct arena *a, const struct convolution *g)
 {
     int least = 0; /* blocks that it takes to give each path set's channel blocks a warp */
-    for (int s = 0; s < g->segments; s++)
-        least += (g->segment[s].groups + g->warps - 1) / g->warps;
+    for (int s = 0; s < g->sets; s++)
+        least += (g->set[s].channel_blocks + g->warps - 1) / g->warps;
     return arena_printf(a, "cgtp_partial_rows(%d, %d, %d)", g->blocks, g->warps, least);
 }
 
 const char *conv_counters(struct arena *a, const struct convolution *g)
 {
-    return arena_printf(a, "cgtp_counters(%d, %d, cgtp_multiprocessors())", g->segments, conv_queues(g));
+    return arena_printf(a, "cgtp_counters(%d, %d, cgtp_multiprocessors())", g->sets, conv_queues(g));
 }
 
 /* Arrays that one launch fills with zeros: C expressions of where, and how many bytes. */
@@ -36,9 +36,9 @@ static void clear(struct cleared *c, const char *array, const char *count, long 
 static bool covers_z(const struct source *w, const struct convolution *g)
 {
     int64_t written = 0;
-    for (int s = 0; s < g->segments; s++)
-        for (int i = 0; i < g->segment[s].zs; i++) {
-            const struct path *p = &w->problem->path[g->segment[s].z[i]];
+    for (int s = 0; s < g->sets; s++)
+        for (int i = 0; i < g->set[s].zs; i++) {
+            const struct path *p = &w->problem->path[g->set[s].z[i]];
             written += (int64_t)p->mul_z * (2 * p->l3 + 1);
         }
     return written == w->problem->dim[SLOT_G];
@@ -78,9 +78,9 @@ static void emit_main_launch(struct source *w, struct out *o)
 {
     const struct convolution *g = own(w);
     struct text cost = {.arena = w->arena}, blocks = {.arena = w->arena};
-    for (int s = 0; s < g->segments; s++) {
-        text_printf(&cost, "%s%d", s ? ", " : "", g->segment[s].share);
-        text_printf(&blocks, "%s%d", s ? ", " : "", g->segment[s].groups);
+    for (int s = 0; s < g->sets; s++) {
+        text_printf(&cost, "%s%d", s ? ", " : "", g->set[s].share);
+        text_printf(&blocks, "%s%d", s ? ", " : "", g->set[s].channel_blocks);
     }
     line(o, "if (graph->items) {");
     line(o, "/* by path set: time of an edge and channel block, in instructions; channel blocks */");
@@ -89,7 +89,7 @@ static void emit_main_launch(struct source *w, struct out *o)
     line(o,
          "const auto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "
          "graph->receivers, cost, channel_blocks, %s);",
-         g->segments, g->blocks, g->warps, g->g_outputs ? "true" : "false");
+         g->sets, g->blocks, g->warps, g->g_outputs ? "true" : "false");
     line(o, "const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);");
     emit_step(o, arena_printf(w->arena,
                               "cgtp_launch_early(nodes ? code::%s<CGTP_FEW_NODES> : code::%s<0>, "

@@ -14,8 +14,8 @@ const char *conv_field(struct arena *a, const char *name, enum slot slot, int nu
     return slot == SLOT_Y ? name : arena_printf(a, slot == SLOT_W ? "%sp%d" : "%ss%d", name, number);
 }
 
-/* The segment's paths with weights by the place of those, so that one copy takes neighbours. */
-static int by_weights(struct arena *a, const struct problem *p, const struct gpu_segment *s, int **sorted)
+/* The set's paths with weights by the place of those, so that one copy takes neighbours. */
+static int by_weights(struct arena *a, const struct problem *p, const struct path_set *s, int **sorted)
 {
     int *path = *sorted = NEW_ARRAY(a, int, s->paths + 1), n = 0;
     for (int i = 0; i < s->paths; i++) {
@@ -31,13 +31,12 @@ static int by_weights(struct arena *a, const struct problem *p, const struct gpu
 }
 
 /* The channels of a warp in a block of an operand. */
-static int slice(const struct gpu_segment *s, const struct operand_block *b)
+static int slice(const struct path_set *s, const struct operand_block *b)
 {
     return LANES * s->channels * b->components;
 }
 
-static void add_input(struct arena *a, const struct problem *p, const struct operand *in,
-                      struct gpu_segment *s)
+static void add_input(struct arena *a, const struct problem *p, const struct operand *in, struct path_set *s)
 {
     static const char *const by[SLOT_COUNT] = {[SLOT_X] = ", by irreps segment", [SLOT_W] = ", by path"};
     const char *owner = arena_printf(a, "%s%s", in->name, by[in->slot] ? by[in->slot] : "");
@@ -55,7 +54,7 @@ static void add_input(struct arena *a, const struct problem *p, const struct ope
     }
 }
 
-void conv_layout_stage(struct arena *a, const struct convolution *g, struct gpu_segment *s)
+void conv_layout_stage(struct arena *a, const struct convolution *g, struct path_set *s)
 {
     const struct plan *plan = g->demand->plan;
     const struct kernel_plan *k = g->demand->kernel;
@@ -77,7 +76,7 @@ void conv_layout_stage(struct arena *a, const struct convolution *g, struct gpu_
 }
 
 /* A warp's memory. */
-static void lay_out_warp(struct arena *a, const struct convolution *g, struct gpu_segment *s)
+static void lay_out_warp(struct arena *a, const struct convolution *g, struct path_set *s)
 {
     int size = kernel_size(g->demand->kernel);
     s->edge = (struct layout){.align = SLICE_ALIGN};
@@ -105,7 +104,7 @@ static void lay_out_warp(struct arena *a, const struct convolution *g, struct gp
 
 /* What a warp group's warps hand each other: of each output, the sums of twice as many items as they add up
  * at a time. */
-static void lay_out_reduce(struct arena *a, const struct convolution *g, struct gpu_segment *s)
+static void lay_out_reduce(struct arena *a, const struct convolution *g, struct path_set *s)
 {
     int size = kernel_size(g->demand->kernel);
     s->reduce =
@@ -116,15 +115,15 @@ static void lay_out_reduce(struct arena *a, const struct convolution *g, struct 
         if (f->slot != SLOT_Y)
             continue;
         layout_add(a, &s->reduce, f->symbol, "real", size, size, (int)f->dim, NULL);
-        layout_repeat(&s->reduce, s->groups);
-        layout_repeat(&s->reduce, 2 * TEAM_ITEMS);
+        layout_repeat(&s->reduce, s->channel_blocks);
+        layout_repeat(&s->reduce, 2 * REDUCE_ITEMS);
     }
 }
 
 void conv_layout_block(struct arena *a, struct convolution *g)
 {
-    bool several = g->segments > 1;
-    struct gpu_segment *first = &g->segment[0];
+    bool several = g->sets > 1;
+    struct path_set *first = &g->set[0];
     g->warp = NEW(a, struct layout);
     g->reduce = NEW(a, struct layout);
     g->block = NEW(a, struct layout);
@@ -135,22 +134,22 @@ void conv_layout_block(struct arena *a, struct convolution *g)
                                  .alternatives = true};
     *g->block = (struct layout){.note = "The shared memory of a block.", .align = SLICE_ALIGN};
     g->one_reduce = true;
-    for (int i = 0; i < g->segments; i++) {
-        struct gpu_segment *s = &g->segment[i];
+    for (int i = 0; i < g->sets; i++) {
+        struct path_set *s = &g->set[i];
         const char *name = arena_printf(a, "set%d", i);
         lay_out_warp(a, g, s);
         layout_nest(a, g->warp, name, &s->warp, 0, NULL);
-        if (!g->exchange)
+        if (!g->reduces)
             continue;
         lay_out_reduce(a, g, s);
-        g->one_reduce &= s->groups == first->groups;
-        layout_nest(a, g->reduce, name, &s->reduce, g->warps / s->groups, NULL);
+        g->one_reduce &= s->channel_blocks == first->channel_blocks;
+        layout_nest(a, g->reduce, name, &s->reduce, g->warps / s->channel_blocks, NULL);
     }
     layout_nest(a, g->block, "warp", several ? g->warp : &first->warp, g->warps, NULL);
-    if (!g->exchange)
+    if (!g->reduces)
         return;
     layout_nest(a, g->block, "reduce", g->one_reduce ? &first->reduce : g->reduce,
-                g->one_reduce ? g->warps / first->groups : 0, NULL);
+                g->one_reduce ? g->warps / first->channel_blocks : 0, NULL);
     layout_add(a, g->block, "broadcast", "int", 4, 4, g->warps, NULL); /* at most a slot per warp */
 }
 
@@ -159,8 +158,8 @@ void conv_layout_name(struct arena *a, const struct schedule *schedule, int labe
     struct convolution *g = schedule->own;
     g->name = arena_printf(a, "%s_%s", schedule->demand->kernel->form->name, schedule->name);
     g->label = label;
-    for (int i = 0; i < g->segments; i++) {
-        struct gpu_segment *s = &g->segment[i];
+    for (int i = 0; i < g->sets; i++) {
+        struct path_set *s = &g->set[i];
         s->stage.name = arena_printf(a, "stage_%d", label + i);
         s->warp.name = arena_printf(a, "warp_%d", label + i);
         s->reduce.name = arena_printf(a, "reduce_%d", g->one_reduce ? label : label + i);

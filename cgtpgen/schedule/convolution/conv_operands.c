@@ -71,7 +71,7 @@ const char *conv_x_out(const struct conv *c)
 int conv_queues(const struct convolution *g)
 {
     int n = 0;
-    for (int s = 0; s < g->segments; s++)
-        n += g->exchange ? 1 : g->segment[s].groups;
+    for (int s = 0; s < g->sets; s++)
+        n += g->reduces ? 1 : g->set[s].channel_blocks;
     return n;
 }

@@ -17,7 +17,7 @@ struct choice {
     int channels; /* V */
     int stages;
     int warps; /* a multiprocessor; decides the registers of a thread */
-    int paths; /* most in a segment */
+    int paths; /* most in a set */
 };
 
 /* ---- what can the convolution compute? ---- */
@@ -75,9 +75,9 @@ const char *conv_refuses_path(const struct target *target, const struct demand *
     return path_is_aligned(d->kernel, q, 16) ? NULL : "operands that begin at no multiple of 16 bytes";
 }
 
-/* ---- segments ---- */
+/* ---- path sets ---- */
 
-static void find_zs(struct gpu_segment *s, const struct problem *p)
+static void find_zs(struct path_set *s, const struct problem *p)
 {
     s->zs = 0;
     for (int i = 0; i < s->paths; i++) {
@@ -89,8 +89,8 @@ static void find_zs(struct gpu_segment *s, const struct problem *p)
     }
 }
 
-/* Registers of a thread, and the other figures, for a segment with its paths and channels set. */
-static void measure(const struct plan *plan, const struct convolution *g, struct gpu_segment *s)
+/* Registers of a thread, and the other figures, for a set with its paths and channels set. */
+static void measure(const struct plan *plan, const struct convolution *g, struct path_set *s)
 {
     const struct problem *p = plan->problem;
     const struct demand *pass = g->demand;
@@ -120,7 +120,7 @@ static void measure(const struct plan *plan, const struct convolution *g, struct
     int xs_in = demand_inputs_of(pass, SLOT_X), xs_out = demand_outputs_of(pass, SLOT_X);
     int ys_in = demand_inputs_of(pass, SLOT_Y), ys_out = demand_outputs_of(pass, SLOT_Y);
     int zs_out = demand_outputs_of(pass, SLOT_G), zs = demand_inputs_of(pass, SLOT_G) + zs_out;
-    s->groups = s->mul / (g->device->lanes * v);
+    s->channel_blocks = s->mul / (g->device->lanes * v);
     s->g_length = v * z * zs_out;
     s->longest = g->device->lanes * v * longest * size;
     s->x_bytes = g->device->lanes * v * x * xs_out * size;
@@ -146,8 +146,8 @@ static int by_operands(const void *a, const void *b, const struct problem *p)
                           : q->number - r->number;
 }
 
-/* Insertion sort: segments are short and there is no qsort with a context in C11. */
-static void sort_paths(struct gpu_segment *s, const struct problem *p)
+/* Insertion sort: sets are short and there is no qsort with a context in C11. */
+static void sort_paths(struct path_set *s, const struct problem *p)
 {
     for (int i = 1; i < s->paths; i++)
         for (int j = i; j > 0 && by_operands(&s->path[j - 1], &s->path[j], p) > 0; j--) {
@@ -167,8 +167,7 @@ static bool shares_z(const struct problem *p, const struct demand *pass, int num
 }
 
 /* Adds a path and all others into its segment of z, which are computed together. */
-static void add_paths(struct gpu_segment *s, const struct problem *p, const bool *taken, bool shared,
-                      int number)
+static void add_paths(struct path_set *s, const struct problem *p, const bool *taken, bool shared, int number)
 {
     s->mul = p->path[number].mul_x;
     if (!shared) {
@@ -184,7 +183,7 @@ static void add_paths(struct gpu_segment *s, const struct problem *p, const bool
 }
 
 /* Takes out those last added, unless nothing would be left. */
-static bool drop_paths(struct gpu_segment *s, const struct problem *p)
+static bool drop_paths(struct path_set *s, const struct problem *p)
 {
     int z = p->path[s->path[s->paths - 1]].z;
     if (p->path[s->path[0]].z == z)
@@ -194,7 +193,7 @@ static bool drop_paths(struct gpu_segment *s, const struct problem *p)
     return true;
 }
 
-/* Divides the paths into segments of at most `limit` registers. */
+/* Divides the paths into sets of at most `limit` registers. */
 static void divide(struct arena *a, const struct plan *plan, struct convolution *g, int channels, int limit,
                    int most_paths)
 {
@@ -205,14 +204,14 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
         taken[i] = g->demand->variant_of[i] < 0;
         shared[i] = shares_z(p, g->demand, i);
     }
-    g->segment = NEW_ARRAY(a, struct gpu_segment, p->paths + 1);
-    g->segments = 0;
+    g->set = NEW_ARRAY(a, struct path_set, p->paths + 1);
+    g->sets = 0;
     for (;;) {
-        struct gpu_segment s = {.path = NEW_ARRAY(a, int, p->paths + 1), .x = NEW_ARRAY(a, int, p->x.n + 1)};
+        struct path_set s = {.path = NEW_ARRAY(a, int, p->paths + 1), .x = NEW_ARRAY(a, int, p->x.n + 1)};
         /* whole segments of x first, so that the gradient of an x row is summed in one place; then single
          * paths */
         for (int x = 0; x < p->x.n; x++) {
-            struct gpu_segment larger = s;
+            struct path_set larger = s;
             larger.path = NEW_ARRAY(a, int, p->paths + 1);
             memcpy(larger.path, s.path, (size_t)s.paths * sizeof *s.path);
             for (int i = 0; i < p->paths; i++)
@@ -239,15 +238,15 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
             break;
         sort_paths(&s, p);
         find_zs(&s, p);
-        g->segment[g->segments++] = s;
+        g->set[g->sets++] = s;
     }
 }
 
 static int most_registers(const struct convolution *g)
 {
     int most = 0;
-    for (int i = 0; i < g->segments; i++)
-        most = most > g->segment[i].registers ? most : g->segment[i].registers;
+    for (int i = 0; i < g->sets; i++)
+        most = most > g->set[i].registers ? most : g->set[i].registers;
     return most;
 }
 
@@ -261,23 +260,23 @@ static int point_registers(const struct convolution *g, int point)
  * of MACE and of NequIP on an H200, whose order it gives. Instructions and memory overlap in part. */
 static double time_of(const struct convolution *g, int point)
 {
-    const double bytes_an_instruction = 6, slices = 1.15, each_segment = 0.02;
+    const double bytes_an_instruction = 6, slices = 1.15, each_set = 0.02;
     double instructions = 0, bytes = 0;
-    for (int i = 0; i < g->segments; i++) {
-        const struct gpu_segment *s = &g->segment[i];
+    for (int i = 0; i < g->sets; i++) {
+        const struct path_set *s = &g->set[i];
         /* short slices of rows use sectors and pages of memory less well */
-        bool short_slices = s->groups > 1 && s->channels == 1;
-        instructions += (double)s->work * s->groups / g->device->occupancy[point].issue;
-        bytes += (double)s->bytes * s->groups * (short_slices ? slices : 1);
+        bool short_slices = s->channel_blocks > 1 && s->channels == 1;
+        instructions += (double)s->work * s->channel_blocks / g->device->occupancy[point].issue;
+        bytes += (double)s->bytes * s->channel_blocks * (short_slices ? slices : 1);
     }
     bytes /= bytes_an_instruction;
     double longer = instructions > bytes ? instructions : bytes, shorter = instructions + bytes - longer;
-    double time = (longer + 0.4 * shorter) * (1 + each_segment * (g->segments - 1));
+    double time = (longer + 0.4 * shorter) * (1 + each_set * (g->sets - 1));
     return most_registers(g) > point_registers(g, point) ? 2 * time : time; /* it spills */
 }
 
-/* Chooses V, segments and occupancy. Two channels a lane halve the work for forms and sums over lanes; more
- * warps hide latency; fewer segments read x less often. */
+/* Chooses V, path sets and occupancy. Two channels a lane halve the work for forms and sums over lanes; more
+ * warps hide latency; fewer sets read x less often. */
 static int choose(struct arena *a, const struct plan *plan, struct convolution *g, const struct choice *c)
 {
     int points = g->device->occupancies, best = points - 1, best_v = 1;
@@ -307,9 +306,9 @@ static int choose(struct arena *a, const struct plan *plan, struct convolution *
         }
     g->cost = least;
     divide(scratch, plan, g, c->channels ? c->channels : best_v, point_registers(g, best), most_paths);
-    g->segment = arena_copy(a, g->segment, (size_t)g->segments * sizeof *g->segment);
-    for (int i = 0; i < g->segments; i++) {
-        struct gpu_segment *s = &g->segment[i];
+    g->set = arena_copy(a, g->set, (size_t)g->sets * sizeof *g->set);
+    for (int i = 0; i < g->sets; i++) {
+        struct path_set *s = &g->set[i];
         s->path = arena_copy(a, s->path, (size_t)s->paths * sizeof *s->path);
         s->x = arena_copy(a, s->x, (size_t)s->xs * sizeof *s->x);
         s->z = arena_copy(a, s->z, (size_t)s->zs * sizeof *s->z);
@@ -327,8 +326,8 @@ static bool leaves_by(const struct spec *s, enum slot slot, int parts, enum rout
     return route_choose(s, n, offered, &route) && route.kind == kind;
 }
 
-/* Shared memory of a block, and where everything is; without g->team, each warp has a part of its own of an A
- * output. */
+/* Shared memory of a block, and where everything is; without warp groups, each warp has a part of its own of
+ * an A output. */
 static void lay_out_block(struct arena *a, const struct plan *plan, const struct kernel_form *k,
                           struct convolution *g, const struct choice *c, int shared)
 {
@@ -336,19 +335,19 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     int stage = 0, longest = 0, all = 0, x_out = 0;
     bool several = false;
     g->parts = g->edge_row = g->a_length = 0;
-    for (int i = 0; i < g->segments; i++) {
-        g->team &= g->warps % g->segment[i].groups == 0;
-        several |= g->segment[i].groups > 1;
+    for (int i = 0; i < g->sets; i++) {
+        g->grouped &= g->warps % g->set[i].channel_blocks == 0;
+        several |= g->set[i].channel_blocks > 1;
     }
-    for (int i = 0; i < g->segments; i++) {
-        struct gpu_segment *s = &g->segment[i];
+    for (int i = 0; i < g->sets; i++) {
+        struct path_set *s = &g->set[i];
         conv_layout_stage(a, g, s);
         stage = stage > s->stage.bytes ? stage : s->stage.bytes;
         longest = longest > s->longest ? longest : s->longest;
         x_out = x_out > s->x_bytes ? x_out : s->x_bytes;
         all = all > s->g_length ? all : s->g_length;
         s->part_at = g->parts;
-        g->parts += g->team ? 1 : s->groups;
+        g->parts += g->grouped ? 1 : s->channel_blocks;
         s->edge_at = g->edge_row;
         for (int x = 0; x < s->xs; x++)
             g->edge_row += s->mul * (2 * p->x.segment[s->x[x]].ir.l + 1);
@@ -357,16 +356,16 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     for (int o = 0; o < g->demand->outputs; o++)
         if (k->output[g->demand->output[o]].slot == SLOT_Y)
             g->a_length += (int)p->dim[SLOT_Y];
-    g->exchange = g->team && (several || (g->parts > 1 && !g->part_buffer));
-    int exchange = g->exchange ? 2 * TEAM_ITEMS * g->a_length * kernel_size(g->demand->kernel) : 0;
+    g->reduces = g->grouped && (several || (g->parts > 1 && !g->part_buffer));
+    int reduce = g->reduces ? 2 * REDUCE_ITEMS * g->a_length * kernel_size(g->demand->kernel) : 0;
     int leave = g->g_outputs && 2 * longest > x_out ? 2 * longest : x_out;
-    int room = shared / g->blocks - 1024 - g->warps * (leave + TILE_BYTES + exchange);
+    int room = shared / g->blocks - 1024 - g->warps * (leave + TILE_BYTES + reduce);
     g->stages = c->stages ? c->stages : 4;
     while (g->stages > 2 && g->stages * stage * g->warps > room)
         g->stages--;
     while (g->blocks > 1 && g->stages * stage * g->warps > room) {
         g->blocks--;
-        room = shared / g->blocks - 1024 - g->warps * (leave + TILE_BYTES + exchange);
+        room = shared / g->blocks - 1024 - g->warps * (leave + TILE_BYTES + reduce);
     }
     /* what is left goes to the flush, up to some KiB: rows leave several paths at a time */
     all *= g->device->lanes * kernel_size(g->demand->kernel);
@@ -384,7 +383,7 @@ static void choose_routes(struct schedule *s, const struct convolution *g)
 {
     for (int o = 0; o < s->demand->outputs; o++) {
         enum route_kind offered[2];
-        int n = routes_offered(demand_output(s->demand, o)->slot, g->parts, g->exchange, offered);
+        int n = routes_offered(demand_output(s->demand, o)->slot, g->parts, g->reduces, offered);
         route_choose(s->demand->plan->problem->spec, n, offered, &s->route[o]);
     }
 }
@@ -423,11 +422,11 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     int point = choose(a, plan, g, &c);
     g->warps = 4;
     g->blocks = g->device->occupancy[point].warps / g->warps;
-    g->team = g->a_outputs;
+    g->grouped = g->a_outputs;
     lay_out_block(a, plan, k, g, &c, shared);
-    if (g->block->bytes > shared && g->exchange) { /* without an exchange, then */
+    if (g->block->bytes > shared && g->reduces) { /* without sums across warps, then */
         g->blocks = g->device->occupancy[point].warps / g->warps;
-        g->team = false;
+        g->grouped = false;
         lay_out_block(a, plan, k, g, &c, shared);
     }
     if (g->block->bytes > shared)

@@ -1,9 +1,9 @@
 /* conv_plan.h - the pipelined convolution: who owns what, what lives in registers, what streams.
  *
- * It evaluates channelwise products over graphs sorted by receiver. A warp owns a segment of paths, 32 V
- * channels (a group) and a contiguous range of edges. It keeps operands and outputs of slot z of its segment
- * in registers while the receiver stays the same, and brings the rows of each edge through a private ring of
- * stages in shared memory by asynchronous copies.
+ * It evaluates channelwise products over graphs sorted by receiver. A warp owns a path set, 32 V
+ * channels (a channel block) and a contiguous range of edges. It keeps operands and outputs of slot z of its
+ * set in registers while the receiver stays the same, and brings the rows of each edge through a private ring
+ * of stages in shared memory by asynchronous copies.
  */
 #ifndef CGTPGEN_CONV_PLAN_H
 #define CGTPGEN_CONV_PLAN_H
@@ -11,20 +11,20 @@
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
 
-/* Items whose A outputs a team exchanges before it sums them. */
-enum { TEAM_ITEMS = 8 };
+/* Items whose A outputs a warp group hands each other before it sums them. */
+enum { REDUCE_ITEMS = 8 };
 
 /* Neighbouring lanes of a warp. */
 enum { LANES = 32 };
 
 /* Paths computed together by a warp; all of the convolution's into a segment of z, where there is one. */
-struct gpu_segment {
+struct path_set {
     int paths, *path;      /* numbers, in the order of computation */
     int xs, *x;            /* segments of x they read */
     int zs, *z;            /* of the paths, the first into each segment of z, in the same order */
     int mul;               /* channels of all of them */
     int channels;          /* V: neighbouring channels of a lane */
-    int groups;            /* warps that share the channels: mul / (32 V) */
+    int channel_blocks;    /* warps that share the channels: mul / (32 V) */
     int registers;         /* predicted, of a thread */
     int g_length;          /* elements of outputs of slot z that a lane holds */
     struct layout stage;   /* what a warp brings in for an edge */
@@ -38,7 +38,7 @@ struct gpu_segment {
     int work;              /* instructions an edge */
     int share;             /* time of an edge, in instructions: by which multiprocessors are divided */
     int part_at;           /* its first among the parts of an item's A output */
-    int edge_at; /* gradients of x go through a buffer of edges: where this segment's begin in its row */
+    int edge_at; /* gradients of x go through a buffer of edges: where this set's begin in its row */
 };
 
 struct convolution {
@@ -47,9 +47,9 @@ struct convolution {
     const struct demand *demand;
     const struct device *device;
     double cost; /* an edge, in instructions; weighted by occupancy and division */
-    bool spills; /* no choice of segments fits into registers */
-    int segments;
-    struct gpu_segment *segment;
+    bool spills; /* no choice of sets fits into registers */
+    int sets;
+    struct path_set *set;
     const struct matrix **matrix; /* [paths]; scaled where the path has its segment of z for itself */
     const struct code **code;     /* [paths]: of the demand's recipe by that matrix */
     double flops;                 /* per item, of that code */
@@ -61,12 +61,12 @@ struct convolution {
     bool g_outputs, a_outputs, b_outputs, w_outputs;
     bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */
     int edge_row;     /* elements of a row of that buffer, for each B output */
-    /* A outputs, a_length elements an item: are the warps of a range a team of one block? Then they sum them
-     * in shared memory (exchange), TEAM_ITEMS items at a time. */
-    bool team, exchange;
+    /* A outputs, a_length elements an item: are the warps of a tile a group of one block? Then they sum them
+     * across warps in shared memory (reduces), REDUCE_ITEMS items at a time. */
+    bool grouped, reduces;
     bool one_reduce; /* the warp groups of all path sets are of one size, so that their sums lie alike */
     int a_length;
-    int parts;        /* sums of one item's A output: a segment, or a warp where there are no teams */
+    int parts;        /* sums of one item's A output: a set, or a warp where there are no warp groups */
     bool part_buffer; /* several are summed by a second kernel, in a fixed order; otherwise by atomics */
 };
 
@@ -75,7 +75,7 @@ struct convolution {
 const char *conv_field(struct arena *, const char *name, enum slot, int number);
 
 /* Lays out a stage and a lane's elements; and, once the ring and the buffers are chosen, shared memory. */
-void conv_layout_stage(struct arena *, const struct convolution *, struct gpu_segment *);
+void conv_layout_stage(struct arena *, const struct convolution *, struct path_set *);
 void conv_layout_block(struct arena *, struct convolution *);
 
 /* Names the device code of a schedule, and its structs. */

@@ -17,8 +17,8 @@ static const char *calls_of(struct source *w, const struct form_output *f, int x
 {
     struct text calls = {.arena = w->arena};
     const struct operand *gx = conv_output(w, f);
-    for (int s = 0; s < own(w)->segments; s++) {
-        const struct gpu_segment *q = &own(w)->segment[s];
+    for (int s = 0; s < own(w)->sets; s++) {
+        const struct path_set *q = &own(w)->set[s];
         int64_t at = q->edge_at;
         for (int i = 0; i < q->xs; i++) {
             const struct operand_block *b = &gx->block[q->x[i]];

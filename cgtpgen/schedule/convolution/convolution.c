@@ -13,8 +13,8 @@ static void areas(struct areas *all, const struct schedule *s)
     areas_add_counted(all, "unsigned", arena_printf(a, "counters_%s", name), conv_counters(a, g), 1);
     if (g->g_outputs) {
         int longest = 0;
-        for (int i = 0; i < g->segments; i++)
-            longest = longest > g->segment[i].g_length ? longest : g->segment[i].g_length;
+        for (int i = 0; i < g->sets; i++)
+            longest = longest > g->set[i].g_length ? longest : g->set[i].g_length;
         const char *rows = conv_partial_rows(a, g);
         areas_add_counted(all, "unsigned", arena_printf(a, "flag_%s", name), rows, 1);
         areas_add_counted(all, "real", arena_printf(a, "partial_%s", name), rows, (int64_t)LANES * longest);
@@ -40,7 +40,7 @@ static void device(struct source *w, const struct schedule *s)
 {
     int label = 0; /* path sets before these in the file */
     for (const struct schedule *q = w->kernel->schedule; q < s; q++)
-        label += q->evaluation == s->evaluation ? ((const struct convolution *)q->own)->segments : 0;
+        label += q->evaluation == s->evaluation ? ((const struct convolution *)q->own)->sets : 0;
     conv_layout_name(w->arena, s, label);
     source_set(w, s);
     conv_kernels(w);
@@ -51,23 +51,23 @@ static void check(struct checker *c, const struct schedule *s)
     const struct convolution *g = s->own;
     for (int p = 0; p < s->demand->plan->problem->paths; p++) {
         int times = 0;
-        for (int i = 0; i < g->segments; i++)
-            for (int k = 0; k < g->segment[i].paths; k++)
-                times += g->segment[i].path[k] == p;
-        check_that(c, times == (s->demand->variant_of[p] >= 0), "path %d is in %d segments", p, times);
+        for (int i = 0; i < g->sets; i++)
+            for (int k = 0; k < g->set[i].paths; k++)
+                times += g->set[i].path[k] == p;
+        check_that(c, times == (s->demand->variant_of[p] >= 0), "path %d is in %d path sets", p, times);
     }
     check_that(c, g->stages >= 2, "a ring of %d stages", g->stages);
     const char *wrong = layout_check(c->out->arena, g->block);
     check_that(c, !wrong, "shared memory: %s", wrong);
     check_that(c, g->block->bytes <= g->device->shared_bytes, "a block of %d bytes of %d that there are",
                g->block->bytes, g->device->shared_bytes);
-    for (int i = 0; i < g->segments; i++) {
-        const struct gpu_segment *q = &g->segment[i];
+    for (int i = 0; i < g->sets; i++) {
+        const struct path_set *q = &g->set[i];
         check_that(c, !g->g_outputs || q->longest <= g->buffer_bytes,
                    "path set %d: a row of %d bytes does not fit its buffer of %d", i, q->longest,
                    g->buffer_bytes);
-        check_that(c, q->groups * q->channels * LANES == q->mul,
-                   "path set %d: %d warps do not have %d channels", i, q->groups, q->mul);
+        check_that(c, q->channel_blocks * q->channels * LANES == q->mul,
+                   "path set %d: %d warps do not have %d channels", i, q->channel_blocks, q->mul);
     }
 }
 
@@ -80,13 +80,13 @@ static void report(struct report *r, const struct schedule *s)
     report_number(r, "shared_bytes_per_block", g->block->bytes);
     report_number(r, "registers_most", device_registers(g->device, g->blocks * g->warps));
     report_flag(r, "edge_buffer", g->edge_buffer);
-    for (int i = 0; i < g->segments; i++) {
-        const struct gpu_segment *q = &g->segment[i];
-        struct report *record = report_record(r, "segments", "path set");
+    for (int i = 0; i < g->sets; i++) {
+        const struct path_set *q = &g->set[i];
+        struct report *record = report_record(r, "path_sets", "path set");
         report_list(record, "paths", q->paths, q->path);
         report_number(record, "channels", q->mul);
         report_number(record, "channels_per_lane", q->channels);
-        report_number(record, "groups", q->groups);
+        report_number(record, "channel_blocks", q->channel_blocks);
         report_number(record, "registers", q->registers);
         report_number(record, "stage_bytes", q->stage.bytes);
         report_number(record, "instructions_per_edge", q->work);
