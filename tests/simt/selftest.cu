@@ -378,6 +378,22 @@ static bool slots(void)
     return right;
 }
 
+/* Path sets share blocks by the time of an edge and, where receivers have few edges, by what each of these
+ * takes in every set. */
+static bool shares(void)
+{
+    const int work[SETS] = {100, 700, 200, 300}, channel_blocks[SETS] = {1, 1, 1, 1};
+    const auto edges = cgtp_make_partition<SETS>(66, 2, 4, 100000, 0, work, channel_blocks, true);
+    const auto receivers = cgtp_make_partition<SETS>(66, 2, 4, 100000, 100000000, work, channel_blocks, true);
+    const int first = edges.first[1], second = edges.first[2] - first;
+    bool right = first >= 8 && first <= 12 && second >= 66 && second <= 76;
+    for (int s = 0; s < SETS; s++) {
+        const int blocks = receivers.first[s + 1] - receivers.first[s];
+        right &= blocks >= 30 && blocks <= 36;
+    }
+    return right;
+}
+
 static bool host_reads(void)
 {
     device_array<real> x("x", numbers(4));
@@ -483,6 +499,7 @@ int main(int argc, char **argv)
     right("groups of warps", groups<NONE>);
     right("arrays cleared", clears);
     right("slots of blocks", slots);
+    right("shares of path sets", shares);
     simt_resident(1);
     right("chain of blocks, one at a time", chain<NONE>);
     simt_resident(0);
