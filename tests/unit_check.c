@@ -15,6 +15,7 @@
 #include "schedule/cover.h"
 #include "schedule/loops/loops.h"
 #include "util/file.h"
+#include "unit_source.h"
 
 #include <glob.h>
 #include <string.h>
@@ -46,17 +47,8 @@ static const char batch[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e, y: 1x0e + 1x1o
 static struct kernel_schedule *plan_for(const struct backend *backend, const char *source, int kernel,
                                         const struct schedules **all)
 {
-    struct diag diag = {
-        .file = "t", .source = source, .source_size = strlen(source), .out = {.arena = &arena}};
-    struct wigner *wigner = NEW(&arena, struct wigner);
-    wigner->arena = &arena;
-    struct spec *spec = spec_read(&arena, &diag);
-    struct problem *problem = spec ? problem_build(&arena, wigner, spec, &diag) : NULL;
-    struct form *form = problem ? form_build(&arena, problem, &diag) : NULL;
-    if (!form)
-        fail_msg("%s", text_string(&diag.out));
     const struct target target = {device_named(backend->device), backend->evaluations};
-    *all = schedules_build(&arena, plan_build(&arena, problem, form), &target);
+    *all = schedules_build(&arena, unit_plan(&arena, source), &target);
     struct text out = {.arena = &arena};
     if (schedules_check(&arena, *all, &out))
         fail_msg("of a plan as it is made: %s", text_string(&out));

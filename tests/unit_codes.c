@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "plan/demand.h"
+#include "unit_source.h"
 
 #include <string.h>
 
@@ -51,27 +52,14 @@ static void scratch_fails_as_its_owner(void **state)
     arena_free(&small);
 }
 
-static const struct plan *plan_for(const char *source)
-{
-    struct diag diag = {
-        .file = "t", .source = source, .source_size = strlen(source), .out = {.arena = &arena}};
-    struct wigner *wigner = NEW(&arena, struct wigner);
-    wigner->arena = &arena;
-    struct spec *spec = spec_read(&arena, &diag);
-    struct problem *problem = spec ? problem_build(&arena, wigner, spec, &diag) : NULL;
-    struct form *form = problem ? form_build(&arena, problem, &diag) : NULL;
-    if (!form)
-        fail_msg("%s", text_string(&diag.out));
-    return plan_build(&arena, problem, form);
-}
-
 /* Paths 0 and 2 are alike. The demands of all three, of the last two and of another output. */
 static void equal_codes_are_one(void **state)
 {
     (void)state;
-    const struct plan *plan = plan_for("cgtp: 1\nname: t\nkernels: [backward]\n"
-                                       "irreps: {x: 4x1o + 4x1o, y: 1o, z: 4x1e + 4x2e + 4x1e}\n"
-                                       "instructions: [[0, 0, 0, uvu], [0, 0, 1, uvu], [1, 0, 2, uvu]]\n");
+    const struct plan *plan =
+        unit_plan(&arena, "cgtp: 1\nname: t\nkernels: [backward]\n"
+                          "irreps: {x: 4x1o + 4x1o, y: 1o, z: 4x1e + 4x2e + 4x1e}\n"
+                          "instructions: [[0, 0, 0, uvu], [0, 0, 1, uvu], [1, 0, 2, uvu]]\n");
     const int both[] = {0, 1}, weights[] = {2};
     const bool last[] = {false, true, true};
     struct codes codes = {.arena = &arena, .scaled = {.arena = &arena}};

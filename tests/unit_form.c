@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "form/form.h"
+#include "unit_source.h"
 
 #include <string.h>
 
@@ -31,16 +32,8 @@ static struct form *read(const char *mode, const char *kernels)
                                       "cgtp: 1\nname: t\nirreps: {x: 2x0e, y: 1x0e, z: 2x0e}\n"
                                       "instructions: [[0, 0, 0, %s]]\nkernels: %s\n",
                                       mode, kernels);
-    struct diag diag = {
-        .file = "t", .source = source, .source_size = strlen(source), .out = {.arena = &arena}};
-    struct wigner *wigner = NEW(&arena, struct wigner);
-    wigner->arena = &arena;
-    struct spec *spec = spec_read(&arena, &diag);
-    struct problem *problem = spec ? problem_build(&arena, wigner, spec, &diag) : NULL;
-    struct form *form = problem ? form_build(&arena, problem, &diag) : NULL;
-    if (!form)
-        fail_msg("%s", text_string(&diag.out));
-    return form;
+    struct problem *problem;
+    return unit_form(&arena, source, &problem);
 }
 
 enum { MOST = 64 };

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "plan/plan.h"
+#include "unit_source.h"
 
 #include <string.h>
 
@@ -27,16 +28,7 @@ static const struct kernel_plan *plan_for(const char *more, int number)
                                       "irreps: {x: 3x0e + 4x1o, y: 0e + 1o, z: 4x0e + 4x1o}\n"
                                       "instructions: [[0, 1, 1, uvw], [1, 1, 0, uvu], [1, 0, 1, uvu]]\n%s",
                                       more);
-    struct diag diag = {
-        .file = "t", .source = source, .source_size = strlen(source), .out = {.arena = &arena}};
-    struct wigner *wigner = NEW(&arena, struct wigner);
-    wigner->arena = &arena;
-    struct spec *spec = spec_read(&arena, &diag);
-    struct problem *problem = spec ? problem_build(&arena, wigner, spec, &diag) : NULL;
-    struct form *form = problem ? form_build(&arena, problem, &diag) : NULL;
-    if (!form)
-        fail_msg("%s", text_string(&diag.out));
-    return &plan_build(&arena, problem, form)->kernel[number];
+    return &unit_plan(&arena, source)->kernel[number];
 }
 
 static void assert_block(const struct operand_block *b, int64_t offset, int64_t channel, int64_t component,

@@ -16,6 +16,7 @@
 #include "schedule/check.h"
 #include "schedule/cover.h"
 #include "spec/spec.h"
+#include "unit_source.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -195,22 +196,12 @@ static void untuned(void **state)
 static int emit(const struct device *d, const char *tune, struct output_file **file)
 {
     const char *source = arena_printf(&arena, GRAPH "%s", tune);
-    struct diag diag = {
-        .file = "t", .source = source, .source_size = strlen(source), .out = {.arena = &arena}};
-    struct wigner *wigner = NEW(&arena, struct wigner);
-    wigner->arena = &arena;
-    struct spec *spec = spec_read(&arena, &diag);
-    struct problem *problem = spec ? problem_build(&arena, wigner, spec, &diag) : NULL;
-    struct form *form = problem ? form_build(&arena, problem, &diag) : NULL;
-    if (!form)
-        fail_msg("%s", text_string(&diag.out));
     const struct backend *backend = backend_table[0];
     for (int b = 0; b < backend_count; b++)
         if (strcmp(backend_table[b]->name, d->backend) == 0)
             backend = backend_table[b];
-    const struct plan *plan = plan_build(&arena, problem, form);
     const struct target target = {d, backend->evaluations};
-    const struct schedules *all = schedules_build(&arena, plan, &target);
+    const struct schedules *all = schedules_build(&arena, unit_plan(&arena, source), &target);
     struct text wrong = {.arena = &arena};
     if (schedules_check(&arena, all, &wrong))
         fail_msg("%s %s: %s", d->name, tune, text_string(&wrong));
