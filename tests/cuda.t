@@ -53,7 +53,7 @@ BATCH_WHOLE = [
     (r'\b(32|64|96)x', '36x', 'no path for it'),
 ]
 SHARED_BYTES = 228 << 10  # of a multiprocessor of sm_90; each block takes 1 KiB more than it asks for
-# Layers whose convolutions need almost all registers, or the most segments that compile in seconds; with
+# Layers whose convolutions need almost all registers, or the most path sets that compile in seconds; with
 # TEST_ALL all layers. And those that are also tried with gradients of x by reductions.
 TIGHT = ('flashtp_table5_lmax3', 'mace_mp_large_layer2', 'nequip_lips', 'nequip_revmd17_benzene')
 ATOMIC = ('flashtp_table5_lmax3', 'mace_large')
@@ -87,8 +87,8 @@ def check_choice():
         ok(first and rest, f'conv_mixed {name}: both evaluations', schedules)
         for one in first:
             equal(one['paths'], convolved, f'conv_mixed {name}: the convolution has the paths that it can compute')
-            equal(sorted(path for segment in one['segments'] for path in segment['paths']), convolved,
-                  f'conv_mixed {name}: each of them in a segment')
+            equal(sorted(path for path_set in one['path_sets'] for path in path_set['paths']), convolved,
+                  f'conv_mixed {name}: each of them in a path set')
         for one in rest:
             equal((one['adds'], one['paths']), (True, general),
                   f'conv_mixed {name}: the general evaluation adds the others')
@@ -116,7 +116,7 @@ def check_choice():
         text = f.read()
     for kernel in plan_of(text.replace('paths: 3', 'paths: 1')):
         for one in kernel['schedules']:
-            equal(sorted(sorted(segment['paths']) for segment in one['segments']), [[0, 1, 2], [3, 4, 5], [6]],
+            equal(sorted(sorted(path_set['paths']) for path_set in one['path_sets']), [[0, 1, 2], [3, 4, 5], [6]],
                   f'conv_sums {kernel["name"]}: paths into one segment of z are computed together')
 
 
@@ -215,7 +215,7 @@ def check_plan(kernel, plan, log):
                   f'{product} {kernel}: {name} is the pipelined convolution', gpu, sorted(kernels)):
             continue
         used, most = kernels[name]['registers'], gpu['registers_most']
-        predicted = max(segment['registers'] for segment in gpu['segments'])
+        predicted = max(path_set['registers'] for path_set in gpu['path_sets'])
         print(f'# {product} {kernel}, {name}: {used} registers, {predicted} predicted '
               f'({used - predicted:+d}), {most} allowed; a stack of {kernels[name]["stack"]} bytes')
         if nodes == 0:
@@ -239,7 +239,7 @@ def check_plan(kernel, plan, log):
 
 
 def check_spills(arch):
-    """No segment of a convolution and no batch needs more registers than there are."""
+    """No path set of a convolution and no batch needs more registers than there are."""
     layers = sorted(os.path.basename(spec)[:-5] for spec in glob.glob('specs/*.yaml'))
     jobs = []
     for layer in layers if os.environ.get('TEST_ALL') else TIGHT:

@@ -43,8 +43,8 @@ class Generated:
     def planned(self, field):
         return [p[field] for p in self.schedules]
 
-    def segments(self, field):
-        return [segment[field] for p in self.schedules for segment in p['segments']]
+    def path_sets(self, field):
+        return [path_set[field] for p in self.schedules for path_set in p['path_sets']]
 
     def found(self, pattern):
         """What the pattern's group matched in the code of each kernel."""
@@ -61,15 +61,15 @@ for stages in (2, 3):
     tuned = Generated(f'{{sm_90: {{stages: {stages}}}}}')
     equal(set(tuned.planned('stages')), {stages}, f'stages: {stages} is planned')
     equal(set(tuned.found(r'stage_\d+ ring\[(\d+)\]')), {str(stages)}, f'stages: {stages} is emitted')
-    equal(len(tuned.found(r'stage_\d+ ring\[(\d+)\]')), len(tuned.segments('paths')),
+    equal(len(tuned.found(r'stage_\d+ ring\[(\d+)\]')), len(tuned.path_sets('paths')),
           f'stages: {stages}: in every path set')
     equal(set(tuned.found(r'\* +stages (\d+), ')), {str(stages)}, f'stages: {stages}: the banner says so')
 ok(Generated('{sm_90: {stages: 2}}').code() != Generated('{sm_90: {stages: 3}}').code(),
    'stages change the code')
 for channels in (1, 2):
     tuned = Generated(f'{{sm_90: {{channels: {channels}}}}}')
-    equal(set(tuned.segments('channels_per_lane')), {channels}, f'channels: {channels} is planned')
-    equal(set(tuned.segments('groups')), {128 // 32 // channels},
+    equal(set(tuned.path_sets('channels_per_lane')), {channels}, f'channels: {channels} is planned')
+    equal(set(tuned.path_sets('channel_blocks')), {128 // 32 // channels},
           f'channels: {channels}: so many warps share them')
     equal(set(tuned.found(r'(\d+) channels? per lane')), {str(channels)}, f'channels: {channels} is emitted')
 ok(Generated('{sm_90: {channels: 1}}').code() != Generated('{sm_90: {channels: 2}}').code(),
@@ -82,10 +82,10 @@ for warps in (8, 16):
     bounds = [(int(a) // 32 * int(b)) for a, b in tuned.found(r'CGTP_KERNEL\((\d+), (\d+)\) \w+_convolution\(')]
     equal(set(bounds), {warps}, f'warps: {warps} is emitted as launch bounds')
 tuned = Generated('{sm_90: {paths: 2}}')
-ok(max(map(len, tuned.segments('paths'))) == 2, 'paths: 2 is planned', tuned.segments('paths'))
-equal(sorted(path for segment in tuned.planned('segments')[0] for path in segment['paths']),
-      list(range(len(tuned.report['paths']))), 'paths: 2: every path is in one segment')
-equal(len(re.findall(r'^/\* Path set \d+: \d+ paths?, ', tuned.text['forward'], re.M)), len(tuned.planned('segments')[0]),
+ok(max(map(len, tuned.path_sets('paths'))) == 2, 'paths: 2 is planned', tuned.path_sets('paths'))
+equal(sorted(path for path_set in tuned.planned('path_sets')[0] for path in path_set['paths']),
+      list(range(len(tuned.report['paths']))), 'paths: 2: every path is in one path set')
+equal(len(re.findall(r'^/\* Path set \d+: \d+ paths?, ', tuned.text['forward'], re.M)), len(tuned.planned('path_sets')[0]),
       'paths: 2: each path set is emitted')
 for passes, planned in ((1, [['d_gz', 'd_x', 'd_y', 'd_w']]), (2, [['d_gz'], ['d_x', 'd_y', 'd_w']])):
     tuned = Generated(f'{{sm_90: {{passes: {passes}}}}}', kernels='[double_backward]')
@@ -96,7 +96,7 @@ for passes, planned in ((1, [['d_gz', 'd_x', 'd_y', 'd_w']]), (2, [['d_gz'], ['d
 knobs = '{sm_80: {stages: 2, channels: 1}}'
 equal(Generated(knobs).code(), free.code(), "another architecture's knobs change nothing")
 tuned = Generated(knobs, arch='sm_80')
-equal((tuned.report['arch'], set(tuned.planned('stages')), set(tuned.segments('channels_per_lane'))),
+equal((tuned.report['arch'], set(tuned.planned('stages')), set(tuned.path_sets('channels_per_lane'))),
       ('sm_80', {2}, {1}), '--arch chooses whose knobs apply')
 equal(set(tuned.found(r'stage_\d+ ring\[(\d+)\]')), {'2'}, 'and they are emitted')
 equal(Generated(knobs, backend='c').code(), Generated(backend='c').code(),
