@@ -1,6 +1,7 @@
 /* arena.c - see arena.h. */
 #include "util/arena.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -129,6 +130,7 @@ struct arena *arena_scratch(struct arena *a)
         scratch->owner = a;
         a->scratch = scratch;
     }
+    assert(a->scratch->used == 0);
     return a->scratch;
 }
 
