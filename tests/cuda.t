@@ -139,6 +139,10 @@ def check_batch_choice():
         said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
                 if verdict['evaluation'] == 'batch'}
         equal(said, {reason}, f'all general: it says why, {reason}')
+    with open('specs/nequip_revmd17_benzene.yaml') as f:
+        text = re.sub('^index: .*', 'index: {}', f.read(), flags=re.M)
+    equal([kernel['schedules'][0]['channels_per_lane'] for kernel in plan_of(text)], [2, 1, 2],
+          'one channel per lane where only then the loop stays in the cache for instructions')
 
 
 def compile_kernel(job):

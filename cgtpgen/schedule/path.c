@@ -5,6 +5,16 @@
 
 const char *const step_name[ROLE_COUNT] = {"stepa", "stepb", "", "stepg"};
 
+bool rows_are_aligned(const struct kernel_plan *k, int bytes)
+{
+    bool aligned = true;
+    for (int i = 0; i < k->form->inputs + k->form->outputs; i++) {
+        const struct operand *o = &k->operand[i];
+        aligned &= o->slot == SLOT_Y || o->dim * operand_size(o) % bytes == 0;
+    }
+    return aligned;
+}
+
 bool path_is_aligned(const struct kernel_plan *k, const struct path *p, int bytes)
 {
     bool aligned = true;

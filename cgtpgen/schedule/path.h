@@ -16,6 +16,9 @@ int64_t path_step(const struct kernel_plan *, const struct path_plan *, const st
 /* Elements that a channel of an operand in the role has. */
 int path_components(const struct matrix *, enum role);
 
+/* Are rows of x, z and w multiples of so many bytes? */
+bool rows_are_aligned(const struct kernel_plan *, int bytes);
+
 /* Do the path's parts of rows of x, z and w begin at multiples of so many bytes? */
 bool path_is_aligned(const struct kernel_plan *, const struct path *, int bytes);
 

@@ -44,6 +44,14 @@ void source_path_line(struct text *out, const struct plan *plan, const struct pa
     surd_print(out, p->coefficient);
 }
 
+void source_segment(struct text *list, const struct operand_block *b, int64_t offset)
+{
+    text_printf(list, "%s{%d, %lld", list->n ? ", " : "", b->components, (long long)offset);
+    if (b->component > 1)
+        text_printf(list, ", %lld", (long long)b->component);
+    text_puts(list, "}");
+}
+
 const struct operand *source_input(const struct source *s, int input)
 {
     return kernel_input(s->kernel->kernel, input);

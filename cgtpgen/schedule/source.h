@@ -40,6 +40,10 @@ const char *source_rows(const struct plan *, enum index_kind);
 /* "3: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7)" */
 void source_path_line(struct text *, const struct plan *, const struct path *);
 
+/* Appends an irreps segment to a table of them: components, offset; elements from one component to the next,
+ * where those of a channel are no neighbours. */
+void source_segment(struct text *, const struct operand_block *, int64_t offset);
+
 /* The operand of an input of the kernel. */
 const struct operand *source_input(const struct source *, int input);
 

@@ -21,9 +21,6 @@ struct batch_writer {
 /* The kernel's inputs that the demand reads, or its outputs, of a slot, by number; returns how many. */
 int batch_operands(const struct batch_writer *, enum slot slot, bool outputs, int *number);
 
-/* Where an irreps segment is in rows of the slot (x, z). */
-const struct operand_block *batch_block(const struct batch_writer *, enum slot slot, int segment);
-
 /* Loads a lane's channels of a slice of the segment into registers, or stores them there. */
 void batch_load_lane(const struct batch_writer *, enum slot slot, int segment, const char *registers,
                      const char *slice);

@@ -6,11 +6,6 @@ enum {
     CHUNK = 16  /* what a lane copies at a time */
 };
 
-static int element_size(const struct batch *g)
-{
-    return precision_table[g->demand->plan->problem->spec->precision].bytes;
-}
-
 const char *batch_field(struct arena *a, const char *name, enum slot slot, int number)
 {
     return slot == SLOT_Y ? name : arena_printf(a, slot == SLOT_W ? "%sp%d" : "%ss%d", name, number);
@@ -36,7 +31,7 @@ static void add_slice(struct arena *a, const struct batch *g, struct layout *l, 
                       enum slot slot, int number, int components)
 {
     static const char *const by[SLOT_COUNT] = {[SLOT_W] = "path"};
-    layout_add(a, l, batch_field(a, name, slot, number), "real", element_size(g), CHUNK,
+    layout_add(a, l, batch_field(a, name, slot, number), "real", kernel_size(g->demand->kernel), CHUNK,
                BATCH_LANES * g->channels * components,
                arena_printf(a, "%s, by %s", name, by[slot] ? by[slot] : "irreps segment"));
 }
@@ -99,7 +94,7 @@ void batch_layout_slices(struct arena *a, struct batch *g)
         for (int part = 0; part < g->parts && in->slot == SLOT_X && !g->x_by_set; part++)
             add_segments_x(a, g, &g->rows, in->symbol, g->part[part].xs, g->part[part].x);
         if (in->slot == SLOT_Y)
-            layout_add(a, &g->rows, in->symbol, "real", element_size(g), CHUNK,
+            layout_add(a, &g->rows, in->symbol, "real", kernel_size(g->demand->kernel), CHUNK,
                        (int)g->demand->plan->problem->dim[SLOT_Y], NULL);
     }
 

@@ -33,7 +33,8 @@ const char *batch_fields_z(const struct batch_writer *c, const char *from, const
 
 /* ---- where elements are ---- */
 
-const struct operand_block *batch_block(const struct batch_writer *c, enum slot slot, int segment)
+/* Where an irreps segment is in rows of the slot (x, z). */
+static const struct operand_block *block_of(const struct batch_writer *c, enum slot slot, int segment)
 {
     const struct operand *o = c->g->demand->kernel->operand;
     while (o->slot != slot) /* all of a slot have its layout */
@@ -44,7 +45,7 @@ const struct operand_block *batch_block(const struct batch_writer *c, enum slot 
 /* "_components<2>" where those of a channel are apart */
 static const char *lane_suffix(const struct batch_writer *c, enum slot slot, int segment)
 {
-    return block_is_apart(batch_block(c, slot, segment))
+    return block_is_apart(block_of(c, slot, segment))
                ? arena_printf(c->w->arena, "_components<%d>", c->g->channels)
                : "";
 }
@@ -63,21 +64,17 @@ void batch_store_lane(const struct batch_writer *c, enum slot slot, int segment,
 
 /* ---- tables ---- */
 
-/* Appends a segment to a table: components, offset; elements from one component to the next, where those of a
- * channel are no neighbours. */
-static void add_segment(struct text *list, const struct operand_block *b)
+static void add_segment(const struct batch_writer *c, struct text *list, enum slot slot, int segment)
 {
-    text_printf(list, "%s{%d, %lld", list->n ? ", " : "", b->components, (long long)b->offset);
-    if (b->component > 1)
-        text_printf(list, ", %lld", (long long)b->component);
-    text_puts(list, "}");
+    const struct operand_block *b = block_of(c, slot, segment);
+    source_segment(list, b, b->offset);
 }
 
 static void table_x(struct batch_writer *c, const char *name, int part, int n, const int *x)
 {
     struct text list = {.arena = c->w->arena};
     for (int i = 0; i < n; i++)
-        add_segment(&list, batch_block(c, SLOT_X, x[i]));
+        add_segment(c, &list, SLOT_X, x[i]);
     line(c->o, "struct %s : part_%d {", name, part);
     line(c->o, "static constexpr cgtp_segment segment[] = {%s};", text_string(&list));
     line(c->o, "};");
@@ -91,7 +88,7 @@ static void table_set(struct batch_writer *c)
     int *number = NEW_ARRAY(a, int, c->w->form->inputs + c->w->form->outputs + 1);
     int *path, n = batch_by_weights(a, p, c->s, &path);
     for (int i = 0; i < c->s->zs; i++)
-        add_segment(&z, batch_block(c, SLOT_G, p->path[c->s->z[i]].z));
+        add_segment(c, &z, SLOT_G, p->path[c->s->z[i]].z);
     for (int i = 0; i < n; i++)
         text_printf(&w, "%s%lld", i ? ", " : "", (long long)p->path[path[i]].weight_offset);
     line(c->o, "struct set_%d_z : part_%d {", c->number, c->s->part);

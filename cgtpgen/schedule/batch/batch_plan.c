@@ -19,24 +19,16 @@ struct choice {
     int paths;         /* most in a set */
 };
 
-static int element_size(const struct plan *plan)
-{
-    return precision_table[plan->problem->spec->precision].bytes;
-}
-
 const char *batch_refuses(const struct target *target, const struct demand *d)
 {
     const struct problem *p = d->plan->problem;
     const struct spec *s = p->spec;
-    int wide = 16 / element_size(d->plan);
     (void)target;
     if (s->index[SLOT_X] != INDEX_ITEM || s->index[SLOT_Y] != INDEX_ITEM || s->index[SLOT_G] != INDEX_ITEM)
         return "not a batch (x, y and z of the item)";
     if (p->weight_numel && s->index[SLOT_W] != INDEX_ITEM)
         return "weights not of the item";
-    if (p->dim[SLOT_X] % wide || p->dim[SLOT_W] % wide || p->dim[SLOT_G] % wide)
-        return "rows that are no multiple of 16 bytes";
-    return NULL;
+    return rows_are_aligned(d->kernel, 16) ? NULL : "rows that are no multiple of 16 bytes";
 }
 
 const char *batch_refuses_path(const struct target *target, const struct demand *d, const struct path *q)
@@ -123,7 +115,7 @@ static int path_bytes(const struct batch *g, const struct path *q, bool new_z)
     const struct demand *d = g->demand;
     int zs = demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G);
     int components = (q->weighted ? demand_inputs_of(d, SLOT_W) : 0) + (new_z ? zs * (2 * q->l3 + 1) : 0);
-    return element_size(d->plan) * BATCH_LANES * g->channels * components;
+    return kernel_size(d->kernel) * BATCH_LANES * g->channels * components;
 }
 
 static void add_path(struct batch *g, struct batch_set *s, int number)
@@ -222,7 +214,7 @@ static int predict_registers(struct arena *a, const struct batch *g)
     }
     int sums = (int)p->dim[SLOT_Y] * demand_outputs_of(d, SLOT_Y);
     int ys = demand_inputs_of(d, SLOT_Y), forms = FORMS + (ys > 1 ? FORMS / 2 * (ys - 1) : 0);
-    return element_size(d->plan) / 4 * (sums + most + forms) + OWN_REGISTERS;
+    return kernel_size(d->kernel) / 4 * (sums + most + forms) + OWN_REGISTERS;
 }
 
 /* Divides and lays out for sets of so many bytes and rings of so many stages; does it fit? */
@@ -297,7 +289,7 @@ static bool choose(struct arena *a, struct batch *g, const struct choice *c)
 /* Two channels per lane where slices of one are shorter than memory likes. */
 static int choose_channels(const struct demand *d, const struct choice *c)
 {
-    const int most = c->channels ? c->channels : element_size(d->plan) < 8 ? 2 : 1;
+    const int most = c->channels ? c->channels : kernel_size(d->kernel) < 8 ? 2 : 1;
     for (int i = 0; i < d->plan->problem->paths; i++)
         if (d->variant_of[i] >= 0 && d->plan->problem->path[i].mul_x % (BATCH_LANES * most))
             return 1;
@@ -317,9 +309,9 @@ static double cost_of(struct batch *g)
     g->work += per_sum * demand_outputs_of(d, SLOT_Y);
     for (int i = 0; i < d->kernel->form->inputs; i++)
         if (demand_reads(d, i))
-            g->bytes += element_size(d->plan) * (double)p->dim[d->kernel->form->input[i].slot];
+            g->bytes += kernel_size(d->kernel) * (double)p->dim[d->kernel->form->input[i].slot];
     for (int o = 0; o < d->outputs; o++)
-        g->bytes += element_size(d->plan) * (double)p->dim[demand_output(d, o)->slot];
+        g->bytes += kernel_size(d->kernel) * (double)p->dim[demand_output(d, o)->slot];
     double bytes = g->bytes / bytes_per_instruction, longer = g->work > bytes ? g->work : bytes;
     return longer + 0.4 * (g->work + bytes - longer);
 }

@@ -29,12 +29,8 @@ static const char *segments(struct arena *a, int n, const struct operand_block *
                             const int64_t *offset)
 {
     struct text list = {.arena = a};
-    for (int i = 0; i < n; i++) {
-        text_printf(&list, "%s{%d, %lld", i ? ", " : "", block[i]->components, (long long)offset[i]);
-        if (block[i]->component > 1)
-            text_printf(&list, ", %lld", (long long)block[i]->component);
-        text_printf(&list, "}");
-    }
+    for (int i = 0; i < n; i++)
+        source_segment(&list, block[i], offset[i]);
     return arena_printf(a, "static constexpr cgtp_segment segment[] = {%s};", text_string(&list));
 }
 

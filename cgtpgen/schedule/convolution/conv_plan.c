@@ -58,12 +58,7 @@ const char *conv_refuses(const struct target *target, const struct demand *d)
     }
     if (p->weight_numel && s->index[SLOT_W] != INDEX_ITEM)
         return "weights not of the edge";
-    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
-        const struct operand *o = &d->kernel->operand[i];
-        if (o->slot != SLOT_Y && o->dim * operand_size(o) % 16)
-            return "rows that are no multiple of 16 bytes";
-    }
-    return NULL;
+    return rows_are_aligned(d->kernel, 16) ? NULL : "rows that are no multiple of 16 bytes";
 }
 
 const char *conv_refuses_path(const struct target *target, const struct demand *d, const struct path *q)
