@@ -249,6 +249,12 @@ CGTP_DEVICE unsigned cgtp_ticket(unsigned *counter)
     return atomicAdd(counter, 1u);
 }
 
+/* How many there were so far: others may come at any time. */
+CGTP_DEVICE unsigned cgtp_tickets(unsigned *counter)
+{
+    return *(volatile unsigned *)counter;
+}
+
 /* The first thread's value, in all threads of the block; all call. */
 CGTP_DEVICE long long cgtp_of_first_thread(long long value)
 {

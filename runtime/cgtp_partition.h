@@ -1,5 +1,5 @@
 /* cgtp_partition.h - how the blocks of a launch of the convolution are divided among the path sets of a
- * kernel. Included after cgtp_cuda.h.
+ * kernel, and help other sets when their own has no tiles left. Included after cgtp_cuda.h.
  */
 #ifndef CGTP_PARTITION_H
 #define CGTP_PARTITION_H
@@ -13,14 +13,16 @@ template <int sets> struct cgtp_partition {
     int multiprocessors, per_multiprocessor;
     int first[sets + 1];
     int warps[sets];                          /* per channel block */
-    int tiles[sets];                          /* ranges of edges, */
-    int short_tiles[sets];                    /* of which the first are short */
-    int64_t length[sets], short_length[sets]; /* edges per tile; at the end of the list, fewer */
+    int queue[sets];                          /* the counter of its first channel block's queue */
+    int tiles[sets];                          /* long ranges of edges, at most one per warp; */
+    int rounds[sets];                         /* before them, so many times as many short ones */
+    int64_t length[sets], short_length[sets]; /* edges of a long tile, and of one of the first short ones */
+    float work[sets];                         /* of such a short one */
     int64_t partial_row[sets]; /* the first of a set's partial rows: one per tile and channel block */
 };
 
 /* Counters of a launch, all zero at its start: of the blocks of each path set; of the tiles fetched, for
- * `queues` in all; of the slots taken per multiprocessor. */
+ * `queues` in all, one per channel block; of the slots taken per multiprocessor. */
 CGTP_BOTH int64_t cgtp_counters(int sets, int queues, int multiprocessors)
 {
     return sets + queues + (sets > 1 ? multiprocessors : 0);
@@ -58,35 +60,79 @@ CGTP_DEVICE int cgtp_block_slot(const cgtp_partition<sets> &p, unsigned *counter
     return (int)(both >> 32);
 }
 
+/* The path set that a block helps whose own has no tiles left: the one with most edges in tiles that nobody
+ * has taken; -1: none has any. All threads call. */
+template <int sets>
+CGTP_DEVICE int cgtp_set_to_help(const cgtp_partition<sets> &p, unsigned *counters)
+{
+    int best = -1;
+    if (cgtp_thread() == 0) {
+        float most = 0;
+        CGTP_UNROLL
+        for (int s = 0; s < sets; s++) {
+            const int left = p.rounds[s] * p.tiles[s] - (int)cgtp_tickets(counters + p.queue[s]);
+            const bool started = (int)cgtp_tickets(counters + s) >= p.first[s + 1] - p.first[s];
+            if (started && left * p.work[s] > most) {
+                most = left * p.work[s];
+                best = s;
+            }
+        }
+    }
+    return (int)cgtp_of_first_thread(best);
+}
+
 /* ---- on the host ---- */
 
-/* Partial rows of a launch that cgtp_make_partition divides: two per warp of the blocks that fill the device
+/* What a path set costs, in instructions: an edge, in one channel block; handing over a partial row, besides
+ * what a receiver takes, 0: none are. */
+struct cgtp_set_cost {
+    int edge, hand_over;
+    int channel_blocks;
+};
+
+/* What a receiver takes in every path set, besides its edges, in instructions. */
+enum { CGTP_RECEIVER_WORK = 1600 };
+
+/* Short tiles: at most so many rounds of them, of one edge in so many; each costs as much as the receiver that
+ * it shares with its neighbour, and its edges should take so many times that. Two path sets differ less than
+ * more, so that helping each other pays less. Tests have smaller graphs. */
+enum { CGTP_SHORT_ROUNDS = 3 };
+#ifndef CGTP_SHORT_PART
+#define CGTP_SHORT_PART 4
+#define CGTP_SHORT_WORTH 3
+#define CGTP_SHORT_WORTH_FEW 6
+#endif
+
+/* Chooses the rounds of short tiles of path set s, where a warp has so many edges. */
+template <int sets>
+static inline void cgtp_make_tiles(cgtp_partition<sets> &d, int s, int64_t items, const cgtp_set_cost &cost)
+{
+    const int64_t tiles = d.warps[s] < items ? d.warps[s] : items, edges = tiles ? items / tiles : 0;
+    const int worth = sets > 2 ? CGTP_SHORT_WORTH : CGTP_SHORT_WORTH_FEW;
+    const int64_t least = worth * (CGTP_RECEIVER_WORK + cost.hand_over) / cost.edge + 1;
+    const int64_t shortest = least > edges / 32 ? least : edges / 32;
+    int rounds = sets == 1 && cost.hand_over ? 0 : CGTP_SHORT_ROUNDS;
+    while (rounds && rounds * (rounds + 1) / 2 * shortest > edges / CGTP_SHORT_PART)
+        rounds--;
+    d.tiles[s] = (int)tiles;
+    d.rounds[s] = rounds;
+    d.short_length[s] = shortest;
+    if (tiles)
+        d.length[s] = (items - rounds * (rounds + 1) / 2 * shortest * tiles + tiles - 1) / tiles;
+}
+
+/* Partial rows of a launch that cgtp_make_partition divides: one per tile and channel block, of the blocks that fill the device
  * or, on a small one, of `least` blocks in as many waves as they need. */
 static inline int64_t cgtp_partial_rows(int per_multiprocessor, int warps, int least)
 {
     const int multiprocessors = cgtp_multiprocessors();
     const int waves = (least + multiprocessors - 1) / multiprocessors;
-    return 2 * (int64_t)multiprocessors * (waves > per_multiprocessor ? waves : per_multiprocessor) * warps;
+    return (1 + CGTP_SHORT_ROUNDS) * (int64_t)multiprocessors *
+           (waves > per_multiprocessor ? waves : per_multiprocessor) * warps;
 }
-
-/* Edges per warp from which on there are short tiles besides. Where tiles wait for each other, the receivers
- * that they share have to be added up: that pays only for many edges, and where several path sets make
- * multiprocessors differ. */
-#ifndef CGTP_SHORT_FROM /* at least 2; tests have smaller graphs */
-#define CGTP_SHORT_FROM 32
-#endif
-#ifndef CGTP_SHORT_WAITING_FROM
-#define CGTP_SHORT_WAITING_FROM 128
-#endif
-#ifndef CGTP_SHORT_WAITING_SETS
-#define CGTP_SHORT_WAITING_SETS 3
-#endif
 
 /* Neighbouring multiprocessors that share a cache for instructions. */
 enum { CGTP_NEIGHBOURS = 2 };
-
-/* What a receiver takes in every path set, besides its edges, in instructions. */
-enum { CGTP_RECEIVER_WORK = 1600 };
 
 /* Shares `units` among path sets in proportion to their work, at least least[s] each; returns the most work
  * per unit. Gives more than there are where the least together are more. */
@@ -123,27 +169,28 @@ static inline double cgtp_share(int units, const double *work, const int *least,
     return most;
 }
 
-/* Divides the blocks that fill the device among path sets in proportion to their work (time of an edge, in
- * instructions; and of its part of a receiver); each gets at least what its channel blocks need, and no more
- * long tiles than there are edges. Whole pairs of multiprocessors, or single ones, where there are enough: the
- * code of two sets slows both down. waits: see cgtp_tile_scheduler. */
+/* Divides the blocks that fill the device among path sets in proportion to what their edges cost, and their
+ * parts of receivers; each gets at least what its channel blocks need, and no more long tiles than there are
+ * edges. Whole pairs of multiprocessors, or single ones, where there are enough: the code of two sets slows
+ * both down. */
 template <int sets>
 static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int per_multiprocessor, int warps,
-                                                       int64_t items, int64_t receivers, const int *work,
-                                                       const int *channel_blocks, bool waits)
+                                                       int64_t items, int64_t receivers,
+                                                       const cgtp_set_cost *cost)
 {
     cgtp_partition<sets> d = {};
     const int unit[3] = {CGTP_NEIGHBOURS * per_multiprocessor, per_multiprocessor, 1};
     double all[sets], best = 0;
     int blocks[sets] = {};
     for (int s = 0; s < sets; s++)
-        all[s] = (work[s] + CGTP_RECEIVER_WORK * (double)receivers / (double)items) * channel_blocks[s];
+        all[s] = (cost[s].edge + CGTP_RECEIVER_WORK * (double)receivers / (double)items) *
+                 cost[s].channel_blocks;
     d.multiprocessors = multiprocessors;
     for (int u = 0; u < 3; u++) {
         int least[sets], count[sets], given = 0;
         const int units = multiprocessors * per_multiprocessor / unit[u];
         for (int s = 0; s < sets; s++)
-            least[s] = ((channel_blocks[s] + warps - 1) / warps + unit[u] - 1) / unit[u];
+            least[s] = ((cost[s].channel_blocks + warps - 1) / warps + unit[u] - 1) / unit[u];
         if (units * unit[u] != multiprocessors * per_multiprocessor)
             continue;
         double most = cgtp_share<sets>(units, all, least, count);
@@ -172,18 +219,13 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
     }
     for (int s = 0; s < sets; s++) {
         d.first[s + 1] = d.first[s] + blocks[s];
-        d.warps[s] = blocks[s] * warps / channel_blocks[s];
-        const int64_t tiles = d.warps[s] < items ? d.warps[s] : items;
-        const bool several = !waits || sets >= CGTP_SHORT_WAITING_SETS;
-        const int64_t from = waits ? CGTP_SHORT_WAITING_FROM : CGTP_SHORT_FROM;
-        d.short_tiles[s] = several && items >= tiles * from ? (int)tiles : 0;
-        d.tiles[s] = (int)tiles + d.short_tiles[s];
-        if (tiles) {
-            const int64_t brief = d.short_tiles[s] ? items / 8 : 0;
-            d.short_length[s] = (brief + tiles - 1) / tiles;
-            d.length[s] = (items - d.short_tiles[s] * d.short_length[s] + tiles - 1) / tiles;
-        }
-        d.partial_row[s] = s ? d.partial_row[s - 1] + (int64_t)d.tiles[s - 1] * channel_blocks[s - 1] : 0;
+        d.warps[s] = blocks[s] * warps / cost[s].channel_blocks;
+        cgtp_make_tiles<sets>(d, s, items, cost[s]);
+        d.work[s] = (float)((double)d.short_length[s] * all[s]);
+        const int before = s ? s - 1 : 0;
+        const int64_t rows = s ? (int64_t)d.tiles[before] * (1 + d.rounds[before]) : 0;
+        d.queue[s] = s ? d.queue[before] + cost[before].channel_blocks : sets;
+        d.partial_row[s] = s ? d.partial_row[before] + rows * cost[before].channel_blocks : 0;
     }
     return d;
 }

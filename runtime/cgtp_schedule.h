@@ -32,11 +32,11 @@ struct cgtp_tile_prologue {
 
 /* Tiles: the units of work that warps take.
  *
- * Where receivers have many edges (nodes == 0), a tile is a range of the edge list: first a long one for each
- * warp; then, maybe, short ones for warps that have nothing to do, as some multiprocessors are slower than
- * others. Neighbouring tiles may share a receiver. They are taken from the end of the list on: a warp waits
- * only for tiles after its own, which belong to blocks that started before or, where there are short ones,
- * were taken before.
+ * Where receivers have many edges (nodes == 0), a tile is a range of the edge list: a long one for each warp;
+ * then, maybe, rounds of shorter and shorter ones, for whoever has nothing to do, as some multiprocessors and
+ * path sets are slower than others. Neighbouring tiles may share a receiver. They are taken from the end of
+ * the list on: a warp waits only for tiles after its own, which belong to blocks that started before or, where
+ * they are short, were taken before. While blocks of the set have not started, nobody takes short ones.
  *
  * Where they have few, a tile is `nodes` whole receivers. Warps take them in turn, so that the rows of
  * senders in use at one time are near each other and stay in L2.
@@ -46,63 +46,78 @@ struct cgtp_tile_prologue {
 template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     cgtp_tile *tile;              /* of this warp */
     int step;                     /* nodes > 0: from one tile of a warp to its next */
-    int tiles;                    /* nodes == 0: how many there are, */
-    int short_tiles;              /* of which the first are short, */
-    int64_t length, short_length; /* and their edges */
+    int long_tiles, rounds;       /* nodes == 0: how many there are; of short ones, */
+    int64_t length, short_length; /* and their edges; those of the first round of short ones */
+    unsigned *started;            /* how many blocks of the set have, */
+    int blocks;                   /* of so many */
 
     /* Of path set s. */
     template <int sets>
-    CGTP_MEMBER cgtp_tile_scheduler(const cgtp_partition<sets> &p, int s, cgtp_tile *tile_)
-        : tile(tile_), step(p.warps[s]), tiles(p.tiles[s]), short_tiles(p.short_tiles[s]),
-          length(p.length[s]), short_length(p.short_length[s])
+    CGTP_MEMBER cgtp_tile_scheduler(const cgtp_partition<sets> &p, int s, cgtp_tile *tile_, unsigned *counters)
+        : tile(tile_), step(p.warps[s]), long_tiles(p.tiles[s]), rounds(p.rounds[s]), length(p.length[s]),
+          short_length(p.short_length[s]), started(counters + s), blocks(p.first[s + 1] - p.first[s])
     {
     }
 
-    /* The first edge of tile t. */
+    /* The first edge of tile t: the tiles of round r, counted from 0, have r + 1 times the shortest length. */
     CGTP_MEMBER int64_t first_edge(int64_t items, int t) const
     {
-        const int long_before = t - short_tiles;
-        const int64_t edge =
-            long_before < 0 ? t * short_length : short_tiles * short_length + long_before * length;
+        int64_t edge = 0;
+        int r = 0;
+        CGTP_LOOP
+        for (; r < rounds && t >= long_tiles; r++, t -= long_tiles)
+            edge += (r + 1) * short_length * long_tiles;
+        edge += t * (r < rounds ? (r + 1) * short_length : length);
         return edge < items ? edge : items;
     }
 
     /* Does tile t have edges of a receiver that an earlier tile begins? */
     template <typename Graph> CGTP_MEMBER bool reaches(const Graph &graph, int64_t receiver, int t) const
     {
-        return t < tiles && first_edge(graph.items, t) < graph.receiver_row[receiver + 1];
+        return t < (1 + rounds) * long_tiles && first_edge(graph.items, t) < graph.receiver_row[receiver + 1];
     }
 
-    /* How many tiles were fetched before from the queue. slot: a number in shared memory through which a
-     * group's first warp tells the others. */
-    static CGTP_MEMBER int fetch(unsigned *queue, int *slot)
+    /* The next short tile of the queue; negative: there is none. */
+    CGTP_MEMBER int ticket(unsigned *queue) const
+    {
+        if (waits && (int)cgtp_tickets(started) < blocks)
+            return -1;
+        return rounds * long_tiles - 1 - (int)cgtp_ticket(queue);
+    }
+
+    /* The same for the warp, or the group: slot, a number in shared memory through which its first warp tells
+     * the others. */
+    CGTP_MEMBER int fetch(unsigned *queue, int *slot) const
     {
         if constexpr (group > 1) {
             cgtp_sync_group<group>();
             if (cgtp_warp() % group == 0 && cgtp_lane() == 0)
-                *slot = (int)cgtp_ticket(queue);
+                *slot = ticket(queue);
             cgtp_sync_group<group>();
             return cgtp_uniform(*slot);
         }
         cgtp_sync_warp();
-        return cgtp_shuffle(cgtp_lane() == 0 ? (int)cgtp_ticket(queue) : 0, 0);
+        return cgtp_shuffle(cgtp_lane() == 0 ? ticket(queue) : 0, 0);
     }
 
     /* The number of a warp's first tile; negative: there is none. own: number of the warp, in the order of
-     * starting. All lanes of the warp or group call this and what follows. */
+     * starting; negative: of a block that helps. All lanes of the warp or group call this and what follows. */
     template <typename Graph>
     CGTP_MEMBER int start(const Graph &graph, int own, unsigned *queue, int *slot) const
     {
+        own = cgtp_uniform(own);
+        if (own >= step)
+            return -1;
         if constexpr (nodes == 0)
-            return tiles - 1 - (waits && short_tiles ? fetch(queue, slot) : cgtp_uniform(own));
-        return checked(graph, cgtp_uniform(own));
+            return own < 0 ? next(graph, queue, slot) : (1 + rounds) * long_tiles - 1 - own;
+        return checked(graph, own);
     }
 
     /* Of the one after tile->number. */
     template <typename Graph> CGTP_MEMBER int next(const Graph &graph, unsigned *queue, int *slot) const
     {
         if constexpr (nodes == 0)
-            return short_tiles ? (waits ? tiles : short_tiles) - 1 - fetch(queue, slot) : -1;
+            return rounds ? fetch(queue, slot) : -1;
         const int t = cgtp_uniform(tile->number) + step;
         if constexpr (group > 1)
             cgtp_sync_group<group>();

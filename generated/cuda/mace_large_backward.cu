@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 3 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 4 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -647,12 +647,11 @@ CGTP_KERNEL(128, 2) backward_convolution(const launch l, const cgtp_partition<1>
     cgtp_launch_wait();
     const int warp = cgtp_block_order(l.counters_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (warp / 2 >= partition.warps[0])
-        return;
     const int channel_block = warp % 2;
     warp_0 &own = block.warp[cgtp_warp()];
-    unsigned *const queue = l.counters_backward_convolution + 1;
-    const cgtp_tile_scheduler<nodes, 2, false> tiles(partition, 0, &own.tile);
+    unsigned *const queue = l.counters_backward_convolution + partition.queue[0];
+    const cgtp_tile_scheduler<nodes, 2, false> tiles(partition, 0, &own.tile,
+        l.counters_backward_convolution);
     for (int t = tiles.start(l.graph, warp / 2, queue, block.broadcast + cgtp_warp() / 2); t >= 0;
         t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 2))
         backward_convolution_0(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 2], stream, keep);
@@ -677,7 +676,7 @@ CGTP_KERNEL(128, 8) backward_gather_gx_(const launch l)
 static size_t layout(const cgtp_graph *graph, launch &l, void *base)
 {
     cgtp_workspace space(base);
-    l.counters_backward_convolution = space.area<unsigned>(cgtp_counters(1, 1, cgtp_multiprocessors()));
+    l.counters_backward_convolution = space.area<unsigned>(cgtp_counters(1, 2, cgtp_multiprocessors()));
     l.gx_edges = space.area<real>(graph->items, 1152);
     return space.bytes();
 }
@@ -710,13 +709,13 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
     if (!workspace || workspace_bytes < layout(graph, l, workspace))
         return CGTP_WORKSPACE;
     if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_backward_convolution},
-        {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned)}}, stream)))
+        {(size_t)(cgtp_counters(1, 2, cgtp_multiprocessors())) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        /* by path set: time of an edge and channel block, in instructions; channel blocks */
-        static const int cost[] = {1870}, channel_blocks[] = {2};
+        /* by path set, in instructions: an edge; a partial row; and channel blocks */
+        static const cgtp_set_cost cost[] = {{1870, 0, 2}};
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
-            graph->receivers, cost, channel_blocks, false);
+            graph->receivers, cost);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::backward_convolution<CGTP_FEW_NODES>
             : code::backward_convolution<0>, cgtp_partition_blocks(partition), 128,

@@ -37,7 +37,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 3 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 4 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -921,32 +921,38 @@ CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_parti
     double_backward_convolution_block &block = *(double_backward_convolution_block *)shared;
     cgtp_launch_wait();
     int order;
-    const int set = cgtp_block_slot(partition, l.counters_double_backward_convolution, 2, order);
+    int set = cgtp_block_slot(partition, l.counters_double_backward_convolution, 8, order);
     const int warp = order * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (set == 0) {
-        if (warp / 4 >= partition.warps[0])
-            return;
-        const int channel_block = warp % 4;
-        warp_0 &own = block.warp[cgtp_warp()].set0;
-        unsigned *const queue = l.counters_double_backward_convolution + 2;
-        const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 0, &own.tile);
-        for (int t = tiles.start(l.graph, warp / 4, queue, block.broadcast + cgtp_warp() / 4); t >= 0;
-            t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 4))
-            double_backward_convolution_0(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 4],
-                partition.partial_row[0], stream, keep);
-    } else if (set == 1) {
-        if (warp / 4 >= partition.warps[1])
-            return;
-        const int channel_block = warp % 4;
-        warp_1 &own = block.warp[cgtp_warp()].set1;
-        unsigned *const queue = l.counters_double_backward_convolution + 3;
-        const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 1, &own.tile);
-        for (int t = tiles.start(l.graph, warp / 4, queue, block.broadcast + cgtp_warp() / 4); t >= 0;
-            t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 4))
-            double_backward_convolution_1(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 4],
-                partition.partial_row[1], stream, keep);
-    }
+    bool helps = false; /* another path set than its own */
+    CGTP_LOOP
+    do {
+        if (set == 0) {
+            const int channel_block = warp % 4;
+            warp_0 &own = block.warp[cgtp_warp()].set0;
+            unsigned *const queue = l.counters_double_backward_convolution + partition.queue[0];
+            const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 0, &own.tile,
+                l.counters_double_backward_convolution);
+            for (int t = tiles.start(l.graph, helps ? -1 : warp / 4, queue,
+                block.broadcast + cgtp_warp() / 4); t >= 0; t = tiles.next(l.graph, queue,
+                block.broadcast + cgtp_warp() / 4))
+                double_backward_convolution_0(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 4],
+                    partition.partial_row[0], stream, keep);
+        } else if (set == 1) {
+            const int channel_block = warp % 4;
+            warp_1 &own = block.warp[cgtp_warp()].set1;
+            unsigned *const queue = l.counters_double_backward_convolution + partition.queue[1];
+            const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 1, &own.tile,
+                l.counters_double_backward_convolution);
+            for (int t = tiles.start(l.graph, helps ? -1 : warp / 4, queue,
+                block.broadcast + cgtp_warp() / 4); t >= 0; t = tiles.next(l.graph, queue,
+                block.broadcast + cgtp_warp() / 4))
+                double_backward_convolution_1(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 4],
+                    partition.partial_row[1], stream, keep);
+        }
+        helps = true;
+        set = nodes ? -1 : cgtp_set_to_help(partition, l.counters_double_backward_convolution);
+    } while (set >= 0);
 }
 
 /* d_x: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */
@@ -977,7 +983,7 @@ CGTP_KERNEL(256, 4) double_backward_sum_d_y_(const launch l)
 static size_t layout(const cgtp_graph *graph, launch &l, void *base)
 {
     cgtp_workspace space(base);
-    l.counters_double_backward_convolution = space.area<unsigned>(cgtp_counters(2, 2,
+    l.counters_double_backward_convolution = space.area<unsigned>(cgtp_counters(2, 8,
         cgtp_multiprocessors()));
     l.flag_double_backward_convolution = space.area<unsigned>(cgtp_partial_rows(2, 4, 2));
     l.partial_double_backward_convolution = space.area<real>(cgtp_partial_rows(2, 4, 2), 1280);
@@ -1017,15 +1023,15 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
         return CGTP_WORKSPACE;
     if ((status = cgtp_clear(cgtp_areas<3>{{d_gz_, l.counters_double_backward_convolution,
         l.flag_double_backward_convolution}, {(size_t)(graph->items ? 0
-        : graph->receivers) * 9088 * sizeof(real), (size_t)(cgtp_counters(2, 2,
+        : graph->receivers) * 9088 * sizeof(real), (size_t)(cgtp_counters(2, 8,
         cgtp_multiprocessors())) * sizeof(unsigned), (size_t)(cgtp_partial_rows(2, 4,
         2)) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        /* by path set: time of an edge and channel block, in instructions; channel blocks */
-        static const int cost[] = {987, 1284}, channel_blocks[] = {4, 4};
+        /* by path set, in instructions: an edge; a partial row; and channel blocks */
+        static const cgtp_set_cost cost[] = {{987, 4096, 4}, {1284, 3174, 4}};
         const auto partition = cgtp_make_partition<2>(cgtp_multiprocessors(), 2, 4, graph->items,
-            graph->receivers, cost, channel_blocks, true);
+            graph->receivers, cost);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::double_backward_convolution<CGTP_FEW_NODES>
             : code::double_backward_convolution<0>, cgtp_partition_blocks(partition), 128,

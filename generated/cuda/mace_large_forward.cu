@@ -30,7 +30,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 3 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 4 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -475,12 +475,10 @@ CGTP_KERNEL(128, 2) forward_convolution(const launch l, const cgtp_partition<1> 
     cgtp_launch_wait();
     const int warp = cgtp_block_order(l.counters_forward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (warp / 2 >= partition.warps[0])
-        return;
     const int channel_block = warp % 2;
     warp_0 &own = block.warp[cgtp_warp()];
-    unsigned *const queue = l.counters_forward_convolution + 1 + channel_block;
-    const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile);
+    unsigned *const queue = l.counters_forward_convolution + partition.queue[0] + channel_block;
+    const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile, l.counters_forward_convolution);
     for (int t = tiles.start(l.graph, warp / 2, queue, NULL); t >= 0; t = tiles.next(l.graph, queue, NULL))
         forward_convolution_0(l, tiles, t, channel_block, own, partition.partial_row[0], stream, keep);
 }
@@ -528,10 +526,10 @@ extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *
         (size_t)(cgtp_partial_rows(2, 4, 1)) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        /* by path set: time of an edge and channel block, in instructions; channel blocks */
-        static const int cost[] = {874}, channel_blocks[] = {2};
+        /* by path set, in instructions: an edge; a partial row; and channel blocks */
+        static const cgtp_set_cost cost[] = {{874, 14540, 2}};
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
-            graph->receivers, cost, channel_blocks, true);
+            graph->receivers, cost);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::forward_convolution<CGTP_FEW_NODES>
             : code::forward_convolution<0>, cgtp_partition_blocks(partition), 128,

@@ -31,7 +31,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 3 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 4 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -242,11 +242,10 @@ CGTP_KERNEL(128, 4) backward_convolution(const launch l, const cgtp_partition<1>
     cgtp_launch_wait();
     const int warp = cgtp_block_order(l.counters_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (warp >= partition.warps[0])
-        return;
     warp_0 &own = block.warp[cgtp_warp()];
-    unsigned *const queue = l.counters_backward_convolution + 1;
-    const cgtp_tile_scheduler<nodes, 0, false> tiles(partition, 0, &own.tile);
+    unsigned *const queue = l.counters_backward_convolution + partition.queue[0];
+    const cgtp_tile_scheduler<nodes, 0, false> tiles(partition, 0, &own.tile,
+        l.counters_backward_convolution);
     for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0; t = tiles.next(l.graph, queue, NULL))
         backward_convolution_0(l, tiles, t, 0, own, stream, keep);
 }
@@ -306,10 +305,10 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
         {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        /* by path set: time of an edge and channel block, in instructions; channel blocks */
-        static const int cost[] = {440}, channel_blocks[] = {1};
+        /* by path set, in instructions: an edge; a partial row; and channel blocks */
+        static const cgtp_set_cost cost[] = {{440, 0, 1}};
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items,
-            graph->receivers, cost, channel_blocks, false);
+            graph->receivers, cost);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::backward_convolution<CGTP_FEW_NODES>
             : code::backward_convolution<0>, cgtp_partition_blocks(partition), 128,

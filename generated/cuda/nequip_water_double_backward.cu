@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 3 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 4 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -299,11 +299,10 @@ CGTP_KERNEL(128, 3) double_backward_convolution(const launch l, const cgtp_parti
     cgtp_launch_wait();
     const int warp = cgtp_block_order(l.counters_double_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    if (warp >= partition.warps[0])
-        return;
     warp_0 &own = block.warp[cgtp_warp()];
-    unsigned *const queue = l.counters_double_backward_convolution + 1;
-    const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile);
+    unsigned *const queue = l.counters_double_backward_convolution + partition.queue[0];
+    const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile,
+        l.counters_double_backward_convolution);
     for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0; t = tiles.next(l.graph, queue, NULL))
         double_backward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], stream, keep);
 }
@@ -372,10 +371,10 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
         1)) * sizeof(unsigned)}}, stream)))
         return status;
     if (graph->items) {
-        /* by path set: time of an edge and channel block, in instructions; channel blocks */
-        static const int cost[] = {694}, channel_blocks[] = {1};
+        /* by path set, in instructions: an edge; a partial row; and channel blocks */
+        static const cgtp_set_cost cost[] = {{694, 2252, 1}};
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 3, 4, graph->items,
-            graph->receivers, cost, channel_blocks, true);
+            graph->receivers, cost);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::double_backward_convolution<CGTP_FEW_NODES>
             : code::double_backward_convolution<0>, cgtp_partition_blocks(partition), 128,

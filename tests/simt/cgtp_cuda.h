@@ -135,6 +135,7 @@ CGTP_DEVICE void cgtp_add16(real *global, const real *shared)
 /* ---- between blocks ---- */
 
 CGTP_DEVICE unsigned cgtp_ticket(unsigned *counter) { return simt_atomic_add(counter, 1u); }
+CGTP_DEVICE unsigned cgtp_tickets(unsigned *counter) { return simt_atomic_add(counter, 0u); }
 CGTP_DEVICE long long cgtp_of_first_thread(long long value)
 {
     simt_sync_block();

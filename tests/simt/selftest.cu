@@ -358,12 +358,11 @@ CGTP_KERNEL(32, 1) slots_kernel(const cgtp_partition<SETS> partition, unsigned *
  */
 static bool slots(void)
 {
-    const int work[SETS] = {1, 7, 2, 3}, channel_blocks[SETS] = {1, 1, 2, 1};
+    const cgtp_set_cost cost[SETS] = {{1, 0, 1}, {7, 0, 1}, {2, 0, 2}, {3, 0, 1}};
     bool right = true;
     for (int multiprocessors : {1, 2, 3, 4, 5, 66})
         for (int per = 1; per <= 3; per++) {
-            const auto d =
-                cgtp_make_partition<SETS>(multiprocessors, per, 4, 1000, 0, work, channel_blocks, true);
+            const auto d = cgtp_make_partition<SETS>(multiprocessors, per, 4, 1000, 0, cost);
             device_array<int> taken("taken", std::vector<int>(SETS * SLOTS, 0));
             device_array<unsigned> counters("counters", (size_t)cgtp_counters(SETS, 0, multiprocessors));
             clear(counters);
@@ -382,15 +381,82 @@ static bool slots(void)
  * takes in every set. */
 static bool shares(void)
 {
-    const int work[SETS] = {100, 700, 200, 300}, channel_blocks[SETS] = {1, 1, 1, 1};
-    const auto edges = cgtp_make_partition<SETS>(66, 2, 4, 100000, 0, work, channel_blocks, true);
-    const auto receivers = cgtp_make_partition<SETS>(66, 2, 4, 100000, 100000000, work, channel_blocks, true);
+    const cgtp_set_cost cost[SETS] = {{100, 0, 1}, {700, 0, 1}, {200, 0, 1}, {300, 0, 1}};
+    const auto edges = cgtp_make_partition<SETS>(66, 2, 4, 100000, 0, cost);
+    const auto receivers = cgtp_make_partition<SETS>(66, 2, 4, 100000, 100000000, cost);
     const int first = edges.first[1], second = edges.first[2] - first;
     bool right = first >= 8 && first <= 12 && second >= 66 && second <= 76;
     for (int s = 0; s < SETS; s++) {
         const int blocks = receivers.first[s + 1] - receivers.first[s];
         right &= blocks >= 30 && blocks <= 36;
     }
+    return right;
+}
+
+/* ---- tiles: each edge of each channel block is in one tile that one warp takes, whoever helps ---- */
+
+enum { TILE_ITEMS = 600, TILE_BLOCKS = 2 };
+
+template <bool waits, int own_set>
+CGTP_DEVICE void take_tiles(const cgtp_partition<SETS> &partition, unsigned *counters, int *taken, int own,
+                            int channel_block, cgtp_tile *tile)
+{
+    cgtp_graph graph = {};
+    graph.items = TILE_ITEMS;
+    unsigned *const queue = counters + partition.queue[own_set] + channel_block;
+    const cgtp_tile_scheduler<0, 0, waits> tiles(partition, own_set, tile, counters);
+    for (int t = tiles.start(graph, own, queue, NULL); t >= 0; t = tiles.next(graph, queue, NULL)) {
+        const int64_t first = tiles.first_edge(TILE_ITEMS, t), end = tiles.first_edge(TILE_ITEMS, t + 1);
+        for (int64_t i = first + cgtp_lane(); i < end; i += CGTP_LANES)
+            cgtp_ticket((unsigned *)taken + (own_set * TILE_BLOCKS + channel_block) * TILE_ITEMS + i);
+        cgtp_sync_warp();
+    }
+}
+
+template <bool waits>
+CGTP_KERNEL(128, 1) tiles_kernel(const cgtp_partition<SETS> partition, unsigned *counters, int *taken)
+{
+    CGTP_SHARED(shared);
+    cgtp_tile *const tile = (cgtp_tile *)shared + cgtp_warp();
+    int order;
+    int set = cgtp_block_slot(partition, counters, 5, order);
+    const int warp = order * 4 + cgtp_warp();
+    bool helps = false;
+    do {
+        if (set == 0)
+            take_tiles<waits, 0>(partition, counters, taken, helps ? -1 : warp, 0, tile);
+        else if (set == 1)
+            take_tiles<waits, 1>(partition, counters, taken, helps ? -1 : warp, 0, tile);
+        else if (set == 2)
+            take_tiles<waits, 2>(partition, counters, taken, helps ? -1 : warp / 2, warp % 2, tile);
+        else
+            take_tiles<waits, 3>(partition, counters, taken, helps ? -1 : warp, 0, tile);
+        helps = true;
+        set = cgtp_set_to_help(partition, counters);
+    } while (set >= 0);
+}
+
+static bool tiles(void)
+{
+    const cgtp_set_cost cost[SETS] = {{1, 0, 1}, {7, 0, 1}, {2, 0, 2}, {3, 0, 1}};
+    bool right = true;
+    for (int multiprocessors : {1, 2, 5})
+        for (bool waits : {false, true}) {
+            const auto d = cgtp_make_partition<SETS>(multiprocessors, 2, 4, TILE_ITEMS, 0, cost);
+            device_array<int> taken("taken", std::vector<int>(SETS * TILE_BLOCKS * TILE_ITEMS, 0));
+            device_array<unsigned> counters("counters", (size_t)cgtp_counters(SETS, 5, multiprocessors));
+            clear(counters);
+            const auto kernel = waits ? tiles_kernel<true> : tiles_kernel<false>;
+            if (cgtp_launch(kernel, cgtp_partition_blocks(d), 128, 4 * sizeof(cgtp_tile), NULL, d, counters.p,
+                            taken.p) != CGTP_OK)
+                return false;
+            right &= d.rounds[1] > 0 && d.rounds[2] > 0;
+            std::vector<int> t = taken.get();
+            for (int s = 0; s < SETS; s++)
+                for (int b = 0; b < cost[s].channel_blocks; b++)
+                    for (int i = 0; i < TILE_ITEMS; i++)
+                        right &= t[(size_t)((s * TILE_BLOCKS + b) * TILE_ITEMS + i)] == 1;
+        }
     return right;
 }
 
@@ -500,6 +566,7 @@ int main(int argc, char **argv)
     right("arrays cleared", clears);
     right("slots of blocks", slots);
     right("shares of path sets", shares);
+    right("tiles, long and short", tiles);
     simt_resident(1);
     right("chain of blocks, one at a time", chain<NONE>);
     simt_resident(0);

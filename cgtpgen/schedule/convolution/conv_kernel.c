@@ -273,8 +273,8 @@ static void emit_set(struct conv *c)
 
 /* ---- kernels ---- */
 
-/* The body of the kernel for a block of path set s; its first queue is counter `queue`. */
-static void emit_block_of_set(struct conv *c, int queue)
+/* The body of the kernel for a block that computes path set s. */
+static void emit_block_of_set(struct conv *c)
 {
     struct source *w = c->w;
     struct out *o = c->o;
@@ -283,19 +283,17 @@ static void emit_block_of_set(struct conv *c, int queue)
     const char *divided = blocks > 1 ? arena_printf(w->arena, "warp / %d", blocks) : "warp";
     const char *member = g->sets > 1 ? arena_printf(w->arena, ".set%d", c->number) : "";
     const char *own_group = blocks > 1 ? arena_printf(w->arena, "cgtp_warp() / %d", blocks) : "cgtp_warp()";
-    /* an end of its own: joined with the test of the set, ptxas 13.0 takes lanes to diverge at shuffles */
-    line(o, "if (%s >= partition.warps[%d])", divided, c->number);
-    line(o, "return;");
+    const char *begin = g->sets > 1 ? arena_printf(w->arena, "helps ? -1 : %s", divided) : divided;
     if (blocks > 1)
         line(o, "const int channel_block = warp %% %d;", blocks);
     line(o, "warp_%d &own = block.warp[cgtp_warp()]%s;", c->label, member);
-    line(o, "unsigned *const queue = l.counters_%s + %d%s;", g->name, queue,
+    line(o, "unsigned *const queue = l.counters_%s + partition.queue[%d]%s;", g->name, c->number,
          g->reduces || blocks == 1 ? "" : " + channel_block");
     const char *slot = g->reduces ? arena_printf(w->arena, "block.broadcast + %s", own_group) : "NULL";
-    line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %d, &own.tile);",
-         g->reduces ? blocks : 0, g->g_outputs ? "true" : "false", c->number);
+    line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %d, &own.tile, l.counters_%s);",
+         g->reduces ? blocks : 0, g->g_outputs ? "true" : "false", c->number, g->name);
     line(o, "for (int t = tiles.start(l.graph, %s, queue, %s); t >= 0; t = tiles.next(l.graph, queue, %s))",
-         divided, slot, slot);
+         begin, slot, slot);
     line(o, "%s_%d(l, tiles, t, %s, own, %s%sstream, keep);", g->name, c->number,
          blocks > 1 ? "channel_block" : "0",
          g->reduces ? arena_printf(w->arena, "block.reduce%s[%s], ", g->one_reduce ? "" : member, own_group)
@@ -311,12 +309,33 @@ static int most_registers(const struct convolution *g)
     return most;
 }
 
+/* A block computes its own path set; then, while tiles of others are left, these. */
+static void emit_sets(struct conv *first)
+{
+    struct out *o = first->o;
+    const struct convolution *g = own(first->w);
+    line(o, "bool helps = false; /* another path set than its own */");
+    line(o, "CGTP_LOOP");
+    line(o, "do {");
+    for (int s = 0; s < g->sets; s++) {
+        struct conv c = *first;
+        c.number = s;
+        c.label = first->label + s;
+        c.s = &g->set[s];
+        line(o, "%sif (set == %d) {", s ? "} else " : "", s);
+        emit_block_of_set(&c);
+    }
+    line(o, "}");
+    line(o, "helps = true;");
+    line(o, "set = nodes ? -1 : cgtp_set_to_help(partition, l.counters_%s);", g->name);
+    line(o, "} while (set >= 0);");
+}
+
 static void emit_kernel(struct conv *first)
 {
     struct source *w = first->w;
     struct out *o = first->o;
     const struct convolution *g = own(w);
-    int queue = g->sets;
     line(o,
          "/* %s: blocks of %d threads, %d per multiprocessor, each with %d bytes of dynamic shared memory; "
          "as many as the "
@@ -337,27 +356,18 @@ static void emit_kernel(struct conv *first)
     line(o, "CGTP_SHARED(shared);");
     line(o, "%s &block = *(%s *)shared;", g->block->name, g->block->name);
     line(o, "cgtp_launch_wait();");
-    if (g->sets > 1) {
-        line(o, "int order;");
-        line(o, "const int set = cgtp_block_slot(partition, l.counters_%s, %d, order);", g->name,
-             conv_queues(g));
-        line(o, "const int warp = order * %d + cgtp_warp();", g->warps);
-    } else {
+    const char *policies = "const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();";
+    if (g->sets == 1) {
         line(o, "const int warp = cgtp_block_order(l.counters_%s) * %d + cgtp_warp();", g->name, g->warps);
+        line(o, "%s", policies);
+        emit_block_of_set(first);
+    } else {
+        line(o, "int order;");
+        line(o, "int set = cgtp_block_slot(partition, l.counters_%s, %d, order);", g->name, conv_queues(g));
+        line(o, "const int warp = order * %d + cgtp_warp();", g->warps);
+        line(o, "%s", policies);
+        emit_sets(first);
     }
-    line(o, "const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();");
-    for (int s = 0; s < g->sets; s++) {
-        struct conv c = *first;
-        c.number = s;
-        c.label = first->label + s;
-        c.s = &g->set[s];
-        if (g->sets > 1)
-            line(o, "%sif (set == %d) {", s ? "} else " : "", s);
-        emit_block_of_set(&c, queue);
-        queue += g->reduces ? 1 : c.s->channel_blocks;
-    }
-    if (g->sets > 1)
-        line(o, "}");
     line(o, "}");
     blank(o);
 }

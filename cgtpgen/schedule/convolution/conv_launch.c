@@ -77,19 +77,17 @@ static void emit_step(struct out *o, const char *call)
 static void emit_main_launch(struct source *w, struct out *o)
 {
     const struct convolution *g = own(w);
-    struct text cost = {.arena = w->arena}, blocks = {.arena = w->arena};
-    for (int s = 0; s < g->sets; s++) {
-        text_printf(&cost, "%s%d", s ? ", " : "", g->set[s].share);
-        text_printf(&blocks, "%s%d", s ? ", " : "", g->set[s].channel_blocks);
-    }
+    struct text cost = {.arena = w->arena};
+    for (int s = 0; s < g->sets; s++)
+        text_printf(&cost, "%s{%d, %d, %d}", s ? ", " : "", g->set[s].share, g->set[s].hand_over,
+                    g->set[s].channel_blocks);
     line(o, "if (graph->items) {");
-    line(o, "/* by path set: time of an edge and channel block, in instructions; channel blocks */");
-    line(o, "static const int cost[] = {%s}, channel_blocks[] = {%s};", text_string(&cost),
-         text_string(&blocks));
+    line(o, "/* by path set, in instructions: an edge; a partial row; and channel blocks */");
+    line(o, "static const cgtp_set_cost cost[] = {%s};", text_string(&cost));
     line(o,
          "const auto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "
-         "graph->receivers, cost, channel_blocks, %s);",
-         g->sets, g->blocks, g->warps, g->g_outputs ? "true" : "false");
+         "graph->receivers, cost);",
+         g->sets, g->blocks, g->warps);
     line(o, "const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);");
     emit_step(o, arena_printf(w->arena,
                               "cgtp_launch_early(nodes ? code::%s<CGTP_FEW_NODES> : code::%s<0>, "

@@ -67,11 +67,11 @@ const char *conv_x_out(const struct conv *c)
     return own(c->w)->edge_buffer && !same ? "edge" : "x";
 }
 
-/* Queues of tiles: warp groups share those of a path set, otherwise each channel block has its own. */
+/* Queues of tiles: one for each channel block of a path set; warp groups share the first. */
 int conv_queues(const struct convolution *g)
 {
     int n = 0;
     for (int s = 0; s < g->sets; s++)
-        n += g->reduces ? 1 : g->set[s].channel_blocks;
+        n += g->set[s].channel_blocks;
     return n;
 }

@@ -131,6 +131,8 @@ static void measure(const struct plan *plan, const struct convolution *g, struct
     /* fitted, with CGTP_RECEIVER_WORK, to when the warps of each path set end, of the benchmark's layers and
      * graphs on an H200 (rms 7 % in float32, 10 % in float64): what every edge waits, and what it moves */
     s->share = (int)(s->work + 50 * words * words + 0.0125 * words * s->bytes);
+    /* from what short tiles add to the times of forward kernels */
+    s->hand_over = (int)(0.8 * size * g->device->lanes * s->g_length);
 }
 
 static int by_operands(const void *a, const void *b, const struct problem *p)

@@ -37,6 +37,7 @@ struct path_set {
     int bytes;             /* moved an edge, from and to L2 or beyond */
     int work;              /* instructions an edge */
     int share;             /* time of an edge, in instructions: by which multiprocessors are divided */
+    int hand_over;         /* of a receiver's sums to another warp: time, in instructions */
     int part_at;           /* its first among the parts of an item's A output */
     int edge_at; /* gradients of x go through a buffer of edges: where this set's begin in its row */
 };
