@@ -69,7 +69,7 @@ double="-e 's/^kernels: /precision: float64\n&/'"
 mixed=tests/simt/specs/conv_mixed.yaml
 layouts='g_mace_large_c32_graph g_mace_large_c32 g_mode_uvu_0 g_mode_uvuv_0 g_mode_uvw_shared g_mixed_modes'
 batches=
-for name in 128 double mixed plain; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
+for name in 128 double mixed phases plain; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
 
 if [ "$TEST_ALL" ]; then
     cases=$(echo $(ls tests/golden/*.yaml | grep -v sugar))

@@ -16,15 +16,16 @@ SPEC = """cgtp: 1
 name: tuned
 irreps: {x: 128x0e + 128x1o, y: 0e + 1o + 2e, z: 128x0e + 128x1o + 128x2e}
 instructions: channelwise
-index: {x: sender, y: item, w: item, z: receiver}
 """
+GRAPH = '{x: sender, y: item, w: item, z: receiver}'
 
 
 class Generated:
     """What becomes of the spec with these knobs: the schedules, and the text of each kernel's file."""
 
-    def __init__(self, knobs='', arch='sm_90', backend='cuda', kernels='[forward, backward]'):
-        spec = SPEC + f'kernels: {kernels}\n' + (f'tune: {knobs}\n' if knobs else '')
+    def __init__(self, knobs='', arch='sm_90', backend='cuda', kernels='[forward, backward]',
+                 index=GRAPH):
+        spec = SPEC + f'index: {index}\nkernels: {kernels}\n' + (f'tune: {knobs}\n' if knobs else '')
         with tempfile.TemporaryDirectory() as folder:
             options = [GENERATOR, f'--backend={backend}', '--print=json', '-o', folder, '-']
             if backend == 'cuda':
@@ -92,6 +93,12 @@ for passes, planned in ((1, [['d_gz', 'd_x', 'd_y', 'd_w']]), (2, [['d_gz'], ['d
     equal([sorted(outputs) for outputs in tuned.planned('outputs')], [sorted(outputs) for outputs in planned],
           f'passes: {passes} is planned')
     equal(len(tuned.found(r'nodes\s*\?\s*code::(\w+)<')), passes, f'passes: {passes}: so many kernels are launched')
+for phases in (1, 2):
+    tuned = Generated(f'{{sm_90: {{phases: {phases}}}}}', kernels='[backward]', index='{}')
+    equal(tuned.planned('phases'), [phases], f'phases: {phases} is planned')
+    equal(len(tuned.found(r'(for \(int done = 0; done < turns;\))')), phases, f'phases: {phases}: so many loops are emitted')
+    equal(tuned.found(r'cgtp_reduce_lanes<9, (\w+)>'), ['CGTP_STORE', 'CGTP_ADD'][:phases],
+          f'phases: {phases}: the first stores gradients of y, others add')
 
 knobs = '{sm_80: {stages: 2, channels: 1}}'
 equal(Generated(knobs).code(), free.code(), "another architecture's knobs change nothing")

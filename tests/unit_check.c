@@ -43,6 +43,11 @@ static const char batch[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e, y: 1x0e + 1x1o
                             "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [0, 0, 0, uvu]]\n"
                             "kernels: [forward]\n";
 
+/* In two phases, of one path set each. */
+static const char phases[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e + 32x1o, y: 1x0e, z: 32x0e + 32x1o}\n"
+                             "instructions: [[0, 0, 0, uvu], [1, 0, 1, uvu]]\n"
+                             "kernels: [forward]\ntune: {sm_90: {phases: 2}}\n";
+
 /* Schedules that a test may change; kernel: its number. */
 static struct kernel_schedule *plan_for(const struct backend *backend, const char *source, int kernel,
                                         const struct schedules **all)
@@ -279,6 +284,26 @@ static void rules_of_the_batch(void **state)
     expect(all, "batch: z is not a row of the item");
 }
 
+static void phases_of_the_batch(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct batch *g = own_plan("batch", &backend_cuda, phases, 0, &all);
+    assert_int_equal(g->phases, 2);
+    assert_int_equal(g->phase[1].first, 1);
+    g->phase[0].sets = 2;
+    expect(all, "batch: phase 0: path sets 0 to 1, and the next begins with 1");
+    g = own_plan("batch", &backend_cuda, phases, 0, &all);
+    g->phase[1].sets = 0;
+    expect(all, "batch: phase 1: path sets 1 to 0, and the next begins with 2");
+    g = own_plan("batch", &backend_cuda, phases, 0, &all);
+    g->set[1].x[0] = g->set[0].x[0];
+    expect(all, "batch: phase 0: segment 0 of x is in another one, too");
+    g = own_plan("batch", &backend_cuda, phases, 0, &all);
+    g->x_by_set = false;
+    expect(all, "batch: phase 1: x does not come with its path sets");
+}
+
 /* ---- every rule ---- */
 
 /* The string that stands at p, of several literals. */
@@ -356,7 +381,8 @@ int main(void)
         cmocka_unit_test(weights_written_once),     cmocka_unit_test(areas_named_once),
         cmocka_unit_test(rows_have_an_owner),       cmocka_unit_test(scratch_of_loops),
         cmocka_unit_test(rules_of_the_convolution), cmocka_unit_test(path_sets_of_the_batch),
-        cmocka_unit_test(rules_of_the_batch),       cmocka_unit_test(every_rule_is_broken), /* last */
+        cmocka_unit_test(rules_of_the_batch),       cmocka_unit_test(phases_of_the_batch),
+        cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, teardown);

@@ -51,6 +51,7 @@ NARROW = [
     ("mace64_f64_batch", "mace_large", "64", {"index": "{}", "precision": "float64"}, "quick"),
     ("mixed_batch", "../tests/simt/specs/batch_mixed", "128", {"kernels": THREE}, "quick"),
     ("mixed_batch_irmul", "../tests/simt/specs/batch_mixed", "128", {"kernels": THREE, "layout": "ir_mul"}, "quick"),
+    ("phases_batch", "../tests/simt/specs/batch_phases", "64", {"kernels": THREE}, "quick sanitize"),
     ("mace5", "mace_large", "=5", {}, "quick sanitize"),
     ("mace33", "mace_large", "=33", {}, ""),
     ("mixed32", "../tests/simt/specs/conv_mixed", "32", {"kernels": THREE}, "quick sanitize"),

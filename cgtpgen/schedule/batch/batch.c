@@ -42,6 +42,27 @@ static void check_z(struct checker *c, const struct schedule *s, const struct ba
                number);
 }
 
+/* The phases follow each other, and no later one reads a segment of x of this one. */
+static void check_phase(struct checker *c, const struct schedule *s, int number)
+{
+    const struct batch *g = s->own;
+    const struct batch_phase *q = &g->phase[number];
+    const int next = number + 1 < g->phases ? q[1].first : g->sets;
+    check_that(c, q->first + q->sets == next, "phase %d: path sets %d to %d, and the next begins with %d",
+               number, q->first, q->first + q->sets - 1, next);
+    check_that(c, (g->buffers - 1) * q->sets >= g->stages - 1,
+               "%d buffers of rows for %d path sets, %d turns ahead", g->buffers, q->sets, g->stages - 1);
+    for (int i = next; i < g->sets; i++)
+        for (int k = q->first; k < next; k++)
+            for (int x = 0; x < g->set[k].xs; x++)
+                for (int y = 0; y < g->set[i].xs; y++)
+                    check_that(c, g->set[k].x[x] != g->set[i].x[y],
+                               "phase %d: segment %d of x is in another one, too", number, g->set[k].x[x]);
+    for (int k = q->first; k < next; k++)
+        check_that(c, q->sets == g->sets || g->x_by_set, "phase %d: x does not come with its path sets",
+                   number);
+}
+
 static void check(struct checker *c, const struct schedule *s)
 {
     const struct batch *g = s->own;
@@ -60,8 +81,8 @@ static void check(struct checker *c, const struct schedule *s)
                        "path set %d: path %d has another number of channels", k, g->set[k].path[j]);
     }
     check_that(c, g->stages >= 2, "a ring of %d stages", g->stages);
-    check_that(c, (g->buffers - 1) * g->sets >= g->stages - 1,
-               "%d buffers of rows for %d path sets, %d turns ahead", g->buffers, g->sets, g->stages - 1);
+    for (int i = 0; i < g->phases; i++)
+        check_phase(c, s, i);
     const char *wrong = layout_check(c->out->arena, g->block);
     check_that(c, !wrong, "shared memory: %s", wrong);
     check_that(c, g->block->bytes <= g->device->shared_bytes, "a block of %d bytes of %d that there are",
@@ -83,6 +104,7 @@ static void report(struct report *r, const struct schedule *s)
     report_number(r, "channels_per_lane", g->channels);
     report_number(r, "channel_blocks", g->channel_blocks);
     report_flag(r, "x_by_set", g->x_by_set);
+    report_number(r, "phases", g->phases);
     report_number(r, "instructions_per_item", g->work);
     for (int i = 0; i < g->sets; i++) {
         const struct batch_set *q = &g->set[i];

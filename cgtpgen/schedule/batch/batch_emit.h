@@ -14,8 +14,9 @@ struct batch_writer {
     struct out *o;
     const struct batch *g;
     const struct batch_set *s;
-    const struct batch_part *part; /* of the set */
-    int number;                    /* of the set */
+    const struct batch_part *part;   /* of the set */
+    int number;                      /* of the set */
+    const struct batch_phase *phase; /* of the set */
 };
 
 /* The kernel's inputs that the demand reads, or its outputs, of a slot, by number; returns how many. */

@@ -5,25 +5,26 @@
 static void emit_channel_block(struct batch_writer *c)
 {
     struct source *w = c->w;
+    const int first = c->phase->first, sets = c->phase->sets;
     int *number = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = batch_operands(c, SLOT_X, true, number);
     line(c->o, "now.advance();");
     for (int i = 0; i < n; i++)
-        for (int s = 0; s < c->g->sets; s++)
-            for (int k = 0; k < c->g->set[s].ends; k++) {
-                int x = c->g->set[s].end[k];
+        for (int s = 0; s < sets; s++)
+            for (int k = 0; k < c->g->set[first + s].ends; k++) {
+                int x = c->g->set[first + s].end[k];
                 line(c->o, "real %ss%d[%d] = {0};", w->form->output[number[i]].symbol, x,
                      c->g->channels * (2 * w->problem->x.segment[x].ir.l + 1));
             }
-    for (int s = 0; s < c->g->sets; s++) {
-        c->number = s;
-        c->s = &c->g->set[s];
+    for (int s = 0; s < sets; s++) {
+        c->number = first + s;
+        c->s = &c->g->set[c->number];
         c->part = &c->g->part[c->s->part];
         batch_turn(c);
     }
-    line(c->o, "done += %d;", c->g->sets);
+    line(c->o, "done += %d;", sets);
 }
 
-/* The loop over items: sums of slot y over their channel blocks. */
+/* The loop over items: sums of slot y over their channel blocks; later phases add theirs. */
 static void emit_items(struct batch_writer *c)
 {
     struct source *w = c->w;
@@ -43,9 +44,34 @@ static void emit_items(struct batch_writer *c)
         line(c->o, "} while (now.block < %d);", c->g->channel_blocks - 1);
     for (int i = 0; i < n; i++) {
         const char *name = w->form->output[number[i]].symbol;
-        line(c->o, "cgtp_reduce_lanes<%lld, CGTP_STORE>(l.%s + now.item * %lld, %s);", dim, name, dim, name);
+        line(c->o, "cgtp_reduce_lanes<%lld, %s>(l.%s + now.item * %lld, %s);", dim,
+             c->phase->first ? "CGTP_ADD" : "CGTP_STORE", name, dim, name);
     }
     line(c->o, "}");
+}
+
+/* A loop over all items, for the path sets of the phase. */
+static void emit_phase(struct batch_writer *c, int number)
+{
+    const struct batch *g = c->g;
+    struct out *o = c->o;
+    if (number)
+        line(o, "cgtp_sync_warp(); /* nobody reads the stages any more */");
+    if (g->phases > 1)
+        line(o, "{ /* phase %d */", number);
+    line(o, "/* the channel block that is worked on; that is loaded */");
+    line(o, "cgtp_channel_blocks<%s, %d, %d> now(own.rows, %d), ahead = now;", g->rows.name, g->buffers,
+         g->channel_blocks, g->warps);
+    line(o, "const int turns = now.left(l.items) * %d;", c->phase->sets);
+    line(o, "cgtp_ring<%s, %d> ring(own.ring);", g->stage.name, g->stages);
+    batch_loads(c);
+    if (c->phase->sets > 1)
+        line(o, "ring.fill(turns, load);");
+    else
+        line(o, "ring.fill(turns, load_%d);", c->phase->first);
+    emit_items(c);
+    if (g->phases > 1)
+        line(o, "}");
 }
 
 static void emit_kernel(struct batch_writer *c)
@@ -68,14 +94,10 @@ static void emit_kernel(struct batch_writer *c)
     line(o, "cgtp_launch_wait();");
     line(o, "const cgtp_policy stream = cgtp_policy_stream();");
     line(o, "const int lane = cgtp_pinned_lane();");
-    line(o, "/* the channel block that is worked on; that is loaded */");
-    line(o, "cgtp_channel_blocks<%s, %d, %d> now(own.rows, %d), ahead = now;", g->rows.name, g->buffers,
-         g->channel_blocks, g->warps);
-    line(o, "const int turns = now.left(l.items) * %d;", g->sets);
-    line(o, "cgtp_ring<%s, %d> ring(own.ring);", g->stage.name, g->stages);
-    batch_loads(c);
-    line(o, "ring.fill(turns, load%s);", g->sets > 1 ? "" : "_0");
-    emit_items(c);
+    for (int i = 0; i < g->phases; i++) {
+        c->phase = &g->phase[i];
+        emit_phase(c, i);
+    }
     line(o, "}");
     blank(o);
 }

@@ -173,7 +173,7 @@ static void load_set(struct batch_writer *c)
     const char *to = arena_printf(a, "to.set%d", c->number);
 
     line(c->o, "auto load_%d = [&](int, %s &to, int lane) {", c->number, c->g->stage.name);
-    if (c->number == 0)
+    if (c->number == c->phase->first)
         load_rows(c);
     int weights = batch_by_weights(a, w->problem, c->s, &path), n = batch_operands(c, SLOT_W, false, input);
     for (int i = 0; i < n && weights; i++) {
@@ -202,20 +202,21 @@ static void load_set(struct batch_writer *c)
 
 void batch_loads(struct batch_writer *c)
 {
+    const int first = c->phase->first, sets = c->phase->sets;
     line(c->o, "/* Start the copies of a turn into a stage (see cgtp_ring). */");
-    for (int i = 0; i < c->g->sets; i++) {
-        c->number = i;
-        c->s = &c->g->set[i];
+    for (int i = 0; i < sets; i++) {
+        c->number = first + i;
+        c->s = &c->g->set[c->number];
         c->part = &c->g->part[c->s->part];
         load_set(c);
     }
-    if (c->g->sets == 1)
+    if (sets == 1)
         return;
     line(c->o, "auto load = [&](int turn, %s &to, int lane) {", c->g->stage.name);
-    line(c->o, "const int set = turn %% %d;", c->g->sets);
-    for (int i = 0; i < c->g->sets && i < c->g->stages - 1; i++) {
+    line(c->o, "const int set = turn %% %d;", sets);
+    for (int i = 0; i < sets && i < c->g->stages - 1; i++) {
         line(c->o, "if (set == %d)", i);
-        line(c->o, "load_%d(turn, to, lane);", i);
+        line(c->o, "load_%d(turn, to, lane);", first + i);
     }
     line(c->o, "};");
 }

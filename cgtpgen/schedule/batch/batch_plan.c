@@ -17,6 +17,7 @@ struct choice {
     int channels;      /* V */
     int stages, warps; /* of a ring; of a multiprocessor */
     int paths;         /* most in a set */
+    int phases;        /* most */
 };
 
 const char *batch_refuses(const struct target *target, const struct demand *d)
@@ -118,11 +119,22 @@ static int path_bytes(const struct batch *g, const struct path *q, bool new_z)
     return kernel_size(d->kernel) * BATCH_LANES * g->channels * components;
 }
 
+/* Instructions of a path per channel block. */
+static int path_work(const struct batch *g, const struct path *q)
+{
+    const struct demand *d = g->demand;
+    const struct code *code = d->code[q->number].product;
+    return g->channels * code_instructions(code->channel) + code_instructions(code->item) +
+           (2 * q->l1 + 1) * (demand_inputs_of(d, SLOT_X) + demand_outputs_of(d, SLOT_X)) +
+           (2 * q->l2 + 1) * demand_inputs_of(d, SLOT_Y) +
+           (2 * q->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G)) +
+           2 * (demand_inputs_of(d, SLOT_W) + demand_outputs_of(d, SLOT_W));
+}
+
 static void add_path(struct batch *g, struct batch_set *s, int number)
 {
     const struct demand *d = g->demand;
     const struct path *q = &d->plan->problem->path[number];
-    const struct code *code = d->code[number].product;
     bool new_z = s->paths == 0 || d->plan->problem->path[s->path[s->paths - 1]].z != q->z;
     s->path[s->paths++] = number;
     if (new_z)
@@ -130,11 +142,37 @@ static void add_path(struct batch *g, struct batch_set *s, int number)
     if (!has(s->xs, s->x, q->x))
         s->x[s->xs++] = q->x;
     s->bytes += path_bytes(g, q, new_z);
-    s->work += g->channels * code_instructions(code->channel) + code_instructions(code->item) +
-               (2 * q->l1 + 1) * (demand_inputs_of(d, SLOT_X) + demand_outputs_of(d, SLOT_X)) +
-               (2 * q->l2 + 1) * demand_inputs_of(d, SLOT_Y) +
-               (2 * q->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G)) +
-               2 * (demand_inputs_of(d, SLOT_W) + demand_outputs_of(d, SLOT_W));
+    s->work += path_work(g, q);
+}
+
+/* Do the paths from order[i] on read no segment of x that those before do, nor share one of z? */
+static bool stand_alone(const struct problem *p, int n, const int *order, int i)
+{
+    for (int k = 0; k < i; k++)
+        for (int j = i; j < n; j++)
+            if (p->path[order[k]].x == p->path[order[j]].x || p->path[order[k]].z == p->path[order[j]].z)
+                return false;
+    return true;
+}
+
+/* Where phases begin, so that each has about as many instructions: of each path in order, is it a first? */
+static bool *divide_phases(struct arena *a, const struct batch *g, int n, const int *order)
+{
+    const struct problem *p = g->demand->plan->problem;
+    bool *first = NEW_ARRAY(a, bool, n + 1);
+    int64_t before = 0, all = 0;
+    int phases = 0;
+    for (int i = 0; i < n; i++)
+        all += path_work(g, &p->path[order[i]]);
+    for (int i = 0, end; i < n; i = end) { /* paths that must be in one phase */
+        int64_t own = 0;
+        for (end = i; end == i || (end < n && !stand_alone(p, n, order, end)); end++)
+            own += path_work(g, &p->path[order[end]]);
+        first[i] = i == 0 || (2 * before + own) * g->most_phases >= 2 * phases * all;
+        phases += first[i];
+        before += own;
+    }
+    return first;
 }
 
 /* Divides the paths into sets of at most `limit` bytes per channel block, where that can be. */
@@ -142,8 +180,10 @@ static void divide(struct arena *a, struct batch *g, int limit, int most_paths)
 {
     const struct problem *p = g->demand->plan->problem;
     int *order = NEW_ARRAY(a, int, p->paths + 1), n = sorted_paths(a, g, order);
+    const bool *first = divide_phases(a, g, n, order);
     g->set = NEW_ARRAY(a, struct batch_set, n + 1);
-    g->sets = 0;
+    g->phase = NEW_ARRAY(a, struct batch_phase, n + 1);
+    g->sets = g->phases = 0;
     for (int i = 0, end; i < n; i = end) { /* those into one segment of z */
         const struct path *q = &p->path[order[i]];
         int bytes = 0, part = 0;
@@ -152,9 +192,12 @@ static void divide(struct arena *a, struct batch *g, int limit, int most_paths)
         while (g->part[part].mul != q->mul_x)
             part++;
         struct batch_set *s = &g->set[g->sets - (g->sets > 0)];
-        if (g->sets == 0 || s->part != part || s->bytes + bytes > limit ||
+        if (first[i])
+            g->phase[g->phases++] = (struct batch_phase){g->sets, 0};
+        if (first[i] || s->part != part || s->bytes + bytes > limit ||
             (most_paths && s->paths + end - i > most_paths)) {
             s = &g->set[g->sets++];
+            g->phase[g->phases - 1].sets++;
             *s = (struct batch_set){.part = part,
                                     .path = NEW_ARRAY(a, int, n),
                                     .x = NEW_ARRAY(a, int, n),
@@ -223,7 +266,10 @@ static bool try_layout(struct arena *a, struct batch *g, int limit, int stages, 
     divide(a, g, limit, most_paths);
     find_ends(a, g);
     g->stages = stages;
-    g->buffers = 1 + (stages - 1 + g->sets - 1) / g->sets;
+    int sets = g->sets; /* the fewest of a phase */
+    for (int i = 0; i < g->phases; i++)
+        sets = sets < g->phase[i].sets ? sets : g->phase[i].sets;
+    g->buffers = 1 + (stages - 1 + sets - 1) / sets;
     batch_layout_slices(a, g);
     batch_layout_block(a, g);
     return (g->block->bytes + RESERVED) * g->blocks <= g->device->shared_bytes + RESERVED;
@@ -262,19 +308,21 @@ static bool choose_sets(struct arena *a, struct batch *g, const struct choice *c
     return false;
 }
 
-/* Many warps share a multiprocessor, if sets and rings then are large enough; x comes by channel block, if it
- * can, or else by path set. */
+/* Many warps share a multiprocessor, if more issue more, and sets and rings then are large enough; x comes by
+ * channel block, if it can, or else by path set. */
 static bool choose(struct arena *a, struct batch *g, const struct choice *c)
 {
     static const struct demanded step[] = {
         {false, true, 2048}, {true, true, 2048}, {true, true, 1024}, {true, true, 0}, {true, false, 0}};
     const struct device *device = g->device;
     g->warps = BLOCK_WARPS;
-    for (size_t i = 0; i < sizeof step / sizeof *step; i++)
+    for (size_t i = g->most_phases > 1; i < sizeof step / sizeof *step; i++) /* phases: x by set */
         for (int o = 0; o < device->occupancies; o++) {
             int warps = device->occupancy[o].warps;
             bool last = o == device->occupancies - 1;
-            if (c->warps ? warps != c->warps : !last && device_registers(device, warps) < g->registers)
+            bool idle = !last && device->occupancy[o + 1].issue >= device->occupancy[o].issue;
+            if (c->warps ? warps != c->warps
+                         : idle || (!last && device_registers(device, warps) < g->registers))
                 continue;
             g->blocks = warps / g->warps;
             if (choose_sets(a, g, c, &step[i]))
@@ -316,37 +364,46 @@ static double cost_of(struct batch *g)
     return longer + 0.4 * (g->work + bytes - longer);
 }
 
-/* The batch with so many channels per lane; NULL: a stage is larger than shared memory. */
+/* The batch with so many channels per lane, in phases of so many bytes of instructions or, with 0, in one;
+ * NULL: a stage is larger than shared memory. */
 static struct batch *with_channels(struct arena *a, const struct schedule *s, const struct choice *c,
-                                   int channels)
+                                   int channels, int most_phases)
 {
     struct batch *g = NEW(a, struct batch);
     g->demand = s->demand;
     g->device = s->target->device;
     g->channels = channels;
+    g->most_phases = most_phases;
     find_parts(a, g);
     g->registers = predict_registers(a, g);
     return choose(a, g, c) ? g : NULL;
 }
 
-/* Does the loop over items stay where instructions are not waited for? */
-static bool keeps_instructions(const struct batch *g)
+/* Bytes of instructions of the loop over items, or of all loops together. */
+static int64_t loop_bytes(const struct batch *g)
 {
     int64_t instructions = 0;
     for (int s = 0; s < g->sets; s++)
         instructions += g->set[s].work + TURN;
-    return instructions * INSTRUCTION <= g->device->code_bytes;
+    return instructions * INSTRUCTION;
 }
 
-/* Two channels per lane are twice the code: one, where that keeps the instructions. */
+/* A loop that is longer than the instructions that are kept becomes several or, where segments of x do not
+ * allow that, has one channel per lane instead of two: half the code. */
 static struct batch *cheapest(struct arena *a, const struct schedule *s, const struct choice *c)
 {
-    int channels = choose_channels(s->demand, c);
-    struct batch *g = with_channels(a, s, c, channels);
-    if (!g || channels == 1 || c->channels || keeps_instructions(g))
+    /* measured on an H200: ptxas makes a fifth more of it, and several loops are best with a third of the
+     * room */
+    const int64_t room = s->target->device->code_bytes, fits = room * 3 / 4, each = room * 2 / 7;
+    const int channels = choose_channels(s->demand, c);
+    struct batch *g = with_channels(a, s, c, channels, c->phases ? c->phases : 1);
+    if (!g || c->phases || loop_bytes(g) <= fits)
         return g;
-    struct batch *narrow = with_channels(a, s, c, 1);
-    return narrow && keeps_instructions(narrow) ? narrow : g;
+    struct batch *other = with_channels(a, s, c, channels, (int)(loop_bytes(g) / each) + 1);
+    if (other && other->phases > 1)
+        return other;
+    other = channels > 1 && !c->channels ? with_channels(a, s, c, 1, 1) : NULL;
+    return other && loop_bytes(other) <= fits ? other : g;
 }
 
 const char *batch_plan(struct arena *a, struct schedule *s)
@@ -356,7 +413,8 @@ const char *batch_plan(struct arena *a, struct schedule *s)
     const struct problem *p = d->plan->problem;
     const struct choice c = {
         knob_value(p->spec, s->target, KNOB_CHANNELS), knob_value(p->spec, s->target, KNOB_STAGES),
-        knob_value(p->spec, s->target, KNOB_WARPS), knob_value(p->spec, s->target, KNOB_PATHS)};
+        knob_value(p->spec, s->target, KNOB_WARPS), knob_value(p->spec, s->target, KNOB_PATHS),
+        knob_value(p->spec, s->target, KNOB_PHASES)};
     struct batch *g = cheapest(a, s, &c);
     if (!g)
         return "a stage larger than shared memory";

@@ -8,7 +8,12 @@
  * there, those that a path set reads come with it, some again from L2. Nothing but sums of slots x and y
  * stays in registers from one path to the next, and paths that read a segment of x follow each other, so that
  * many warps share a multiprocessor.
-
+ *
+ * Where the loop over items is longer than the instructions that a multiprocessor keeps, it becomes several,
+ one
+ * per phase: path sets that share no segment of x with those of another phase. A warp goes through all its
+ items
+ * once per phase, and adds up gradients of y in memory.
  */
 #ifndef CGTPGEN_BATCH_PLAN_H
 #define CGTPGEN_BATCH_PLAN_H
@@ -38,6 +43,11 @@ struct batch_set {
     struct layout out;   /* results on their way to memory */
 };
 
+/* Path sets that one loop over items computes. */
+struct batch_phase {
+    int first, sets; /* the first, and how many */
+};
+
 struct batch {
     const char *name; /* kernel and schedule; what its device code is called */
     const struct demand *demand;
@@ -46,6 +56,8 @@ struct batch {
     struct batch_part *part;
     int sets;
     struct batch_set *set;
+    int phases, most_phases; /* of the latter no more */
+    struct batch_phase *phase;
     int channels;              /* V: neighbouring channels of a lane */
     int channel_blocks;        /* of an item: most of any part */
     int stages, warps, blocks; /* of a ring; of a block; a multiprocessor must hold */

@@ -101,9 +101,10 @@ void batch_turn(struct batch_writer *c)
     int *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1), *path;
     bool some = c->part->blocks < c->g->channel_blocks;
     line(c->o, "{ /* path set %d */", c->number);
+    int turn = c->number - c->phase->first; /* of the phase's */
     line(c->o, "const auto &at = ring.turn(done%s, turns, lane, load_%d).set%d;",
-         c->number ? arena_printf(w->arena, " + %d", c->number) : "",
-         (c->number + c->g->stages - 1) % c->g->sets, c->number);
+         turn ? arena_printf(w->arena, " + %d", turn) : "",
+         c->phase->first + (turn + c->g->stages - 1) % c->phase->sets, c->number);
     if (some)
         line(c->o, "if (now.block < %d) {", c->part->blocks);
     line(c->o, "const %s &rows = now.rows();", c->g->rows.name);
