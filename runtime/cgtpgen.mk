@@ -1,4 +1,5 @@
-# cgtpgen.mk - for GNU Make: generates products and compiles them, with the runtime, for linking.
+# SPDX-License-Identifier: MIT
+# cgtpgen.mk - for GNU Make (4.0 or later): generates products and compiles them, with the runtime, for linking.
 #
 #     CGTPGEN_SPECS = specs/mace_large.yaml
 #     include $(shell pkg-config --variable=makefile cgtpgen)
@@ -7,26 +8,36 @@
 #     	$(CGTPGEN_LINK) -o $@ $^
 #     program.o: program.c $(CGTPGEN_HEADERS)
 #     	$(CC) $(CFLAGS) $(CGTPGEN_CFLAGS) -c -o $@ $<
+#     clean: cgtpgen-clean
+#     	rm -f program program.o
 #
 # CGTPGEN_OBJECTS  all objects: products, cgtp.c and, on GPUs, cgtp_graph.cu
 # CGTPGEN_LIBRARY  the same as an archive, from which a program takes what it uses
 # CGTPGEN_LINK     links them: $(NVCC), which knows CUDA's libraries, or $(CC)
 # CGTPGEN_HEADERS  the generated headers
 # CGTPGEN_CFLAGS   where these and the runtime's are; for nvcc too
+# CGTPGEN_CLEAN    every file that is made here; the target cgtpgen-clean removes them
 #
-# CC, CFLAGS and AR are make's. Set before the include where the defaults do not fit:
+# CC, CPPFLAGS, CFLAGS and AR are make's; they are read at the include. Set before it where the defaults do not fit:
 #
 # CGTPGEN_BACKEND  cuda or c
 # CGTPGEN_ARCH     cuda: what to plan and compile for (sm_90)
 # NVCC, NVCCFLAGS  cuda: the compiler and its options (nvcc, -std=c++17 -O3); -gencode=.. adds architectures
-# CGTPGEN          the generator
+# CGTPGEN          the generator: a program, found by PATH
 # CGTPGEN_OPTIONS  more options of it
 # CGTPGEN_DIR      where everything goes (cgtpgen-out)
+# CGTPGEN_CLEAN_GOALS  goals for which nothing is generated (%clean)
+#
+# What is made again, and when: sources when a spec, a generated file (it was deleted), the generator or its command
+# changes, objects when their sources, headers, the runtime or the compiler's command do. Sources are made while make
+# reads its makefiles, with `make -n` and `make -q` too. The project may be in a folder whose name has spaces;
+# CGTPGEN_DIR, specs and the folder of this file may not, for make takes names apart at spaces.
 
 CGTPGEN ?= cgtpgen
 CGTPGEN_BACKEND ?= cuda
 CGTPGEN_ARCH ?= sm_90
 CGTPGEN_DIR ?= cgtpgen-out
+CGTPGEN_CLEAN_GOALS ?= %clean
 NVCC ?= nvcc
 NVCCFLAGS ?= -std=c++17 -O3
 
@@ -34,33 +45,72 @@ CGTPGEN_GOAL := $(.DEFAULT_GOAL)
 CGTPGEN_DATA := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 CGTPGEN_CUDA := $(filter cuda,$(CGTPGEN_BACKEND))
 CGTPGEN_CFLAGS := -I$(CGTPGEN_DIR) -I$(CGTPGEN_DATA)
-CGTPGEN_GENERATE = $(CGTPGEN) --backend=$(CGTPGEN_BACKEND) $(if $(CGTPGEN_CUDA),--arch=$(CGTPGEN_ARCH)) \
+CGTPGEN_GENERATE := $(CGTPGEN) --backend=$(CGTPGEN_BACKEND) $(if $(CGTPGEN_CUDA),--arch=$(CGTPGEN_ARCH)) \
     $(CGTPGEN_OPTIONS) -o $(CGTPGEN_DIR) $(CGTPGEN_SPECS)
-CGTPGEN_CC = $(CC) $(CPPFLAGS) $(CFLAGS) $(CGTPGEN_CFLAGS) -MMD -MP -c
-CGTPGEN_NVCC = $(NVCC) -arch=$(CGTPGEN_ARCH) $(NVCCFLAGS) $(CGTPGEN_CFLAGS) -MMD -MP -c
-CGTPGEN_LINK = $(if $(CGTPGEN_CUDA),$(NVCC) -arch=$(CGTPGEN_ARCH),$(CC))
+CGTPGEN_CC := $(CC) $(CPPFLAGS) $(CFLAGS) $(CGTPGEN_CFLAGS) -MMD -MP -c
+CGTPGEN_NVCC := $(NVCC) -arch=$(CGTPGEN_ARCH) $(NVCCFLAGS) $(CGTPGEN_CFLAGS) -MMD -MP -c
+CGTPGEN_LINK := $(if $(CGTPGEN_CUDA),$(NVCC) -arch=$(CGTPGEN_ARCH),$(CC))
+CGTPGEN_LIBRARY := $(CGTPGEN_DIR)/libcgtpgen.a
+CGTPGEN_LIST := $(CGTPGEN_DIR)/products.mk
 
-CGTPGEN_FILES := $(shell $(CGTPGEN_GENERATE) --list)
+ifneq ($(words $(CGTPGEN_DIR)),1)
+$(error cgtpgen.mk: CGTPGEN_DIR is '$(CGTPGEN_DIR)': make needs a name without spaces)
+endif
+
+# Is something to be built? `make clean` alone needs neither a generator nor specs that are right.
+CGTPGEN_ACTIVE := $(if $(MAKECMDGOALS),$(filter-out $(CGTPGEN_CLEAN_GOALS),$(MAKECMDGOALS)),all)
+
+# The files that were generated last, in CGTPGEN_FILES. The list is made by a rule below; having made it make begins
+# anew. An empty list stands for none, as make would say that there is no such file.
+CGTPGEN_FILES :=
+ifneq ($(CGTPGEN_ACTIVE),)
+ifeq ($(wildcard $(CGTPGEN_LIST)),)
+$(shell mkdir -p $(CGTPGEN_DIR) && : > $(CGTPGEN_LIST))
+endif
+endif
+include $(if $(CGTPGEN_ACTIVE),$(CGTPGEN_LIST),$(wildcard $(CGTPGEN_LIST)))
 CGTPGEN_HEADERS := $(filter %.h,$(CGTPGEN_FILES))
 CGTPGEN_OBJECTS := $(addsuffix .o,$(filter %.c %.cu,$(CGTPGEN_FILES)) \
     $(addprefix $(CGTPGEN_DIR)/,cgtp.c $(if $(CGTPGEN_CUDA),cgtp_graph.cu)))
-CGTPGEN_LIBRARY := $(CGTPGEN_DIR)/libcgtpgen.a
+CGTPGEN_CLEAN := $(CGTPGEN_FILES) $(CGTPGEN_OBJECTS) $(CGTPGEN_OBJECTS:.o=.d) $(CGTPGEN_LIBRARY) $(CGTPGEN_LIST) \
+    $(patsubst %,$(CGTPGEN_DIR)/%.command,generate archive cc nvcc)
 
-# Rewritten only when they change, so that what was made by others is made again then.
-CGTPGEN_COMMANDS = '$(subst ','\'',$(CGTPGEN_GENERATE); $(CGTPGEN_CC); $(if $(CGTPGEN_CUDA),$(CGTPGEN_NVCC)))'
-$(CGTPGEN_DIR)/commands: CGTPGEN_FORCE
+ifneq ($(CGTPGEN_ACTIVE),)
+
+# Checksums instead of times: what is installed may be older than what was made before it came.
+CGTPGEN_SUM := $(shell program=$$(command -v $(CGTPGEN)) && cksum < "$$program")
+ifeq ($(CGTPGEN_SUM),)
+$(error cgtpgen.mk: there is no program '$(CGTPGEN)'; install cgtpgen, or set CGTPGEN to where it is)
+endif
+CGTPGEN_RUNTIME_SUM := $(shell cat $(wildcard $(addprefix $(CGTPGEN_DATA)/,*.h *.c *.cu)) | cksum)
+
+# A file NAME.command holds what its dependents were made by, and is rewritten only when that changes.
+# $(call CGTPGEN_DIFFERS,text,text): not empty where they do.
+CGTPGEN_DIFFERS = $(subst x$(strip $(1))x,,x$(strip $(2))x)$(subst x$(strip $(2))x,,x$(strip $(1))x)
+CGTPGEN_COMMAND_generate := $(CGTPGEN_GENERATE) \# $(CGTPGEN_SUM)
+CGTPGEN_COMMAND_archive := $(AR) rcs $(CGTPGEN_LIBRARY) $(CGTPGEN_OBJECTS)
+CGTPGEN_COMMAND_cc := $(CGTPGEN_CC) \# $(CGTPGEN_RUNTIME_SUM)
+CGTPGEN_COMMAND_nvcc := $(CGTPGEN_NVCC) \# $(CGTPGEN_RUNTIME_SUM)
+CGTPGEN_COMMANDS := generate archive cc $(if $(CGTPGEN_CUDA),nvcc)
+CGTPGEN_CHANGED := $(foreach name,$(CGTPGEN_COMMANDS),$(if $(call \
+    CGTPGEN_DIFFERS,$(CGTPGEN_COMMAND_$(name)),$(shell cat $(CGTPGEN_DIR)/$(name).command 2> /dev/null)),$(name)))
+$(CGTPGEN_CHANGED:%=$(CGTPGEN_DIR)/%.command): CGTPGEN_FORCE
+$(CGTPGEN_COMMANDS:%=$(CGTPGEN_DIR)/%.command):
 	@mkdir -p $(@D)
-	@printf '%s\n' $(CGTPGEN_COMMANDS) | cmp -s - $@ || printf '%s\n' $(CGTPGEN_COMMANDS) > $@
+	@printf '%s\n' '$(subst ','\'',$(CGTPGEN_COMMAND_$(basename $(@F))))' > $@
 .PHONY: CGTPGEN_FORCE
 
-$(CGTPGEN_DIR)/stamp: $(CGTPGEN_SPECS) $(CGTPGEN_DIR)/commands
-	$(CGTPGEN_GENERATE)
-	touch $@
-
 # Files that did not change keep their times, so what is compiled from them is not compiled again.
-$(CGTPGEN_FILES): $(CGTPGEN_DIR)/stamp ;
+CGTPGEN_MISSING := $(if $(CGTPGEN_FILES),$(filter-out $(wildcard $(CGTPGEN_FILES)),$(CGTPGEN_FILES)),all)
+$(CGTPGEN_LIST): $(CGTPGEN_SPECS) $(CGTPGEN_DIR)/generate.command $(if $(CGTPGEN_MISSING),CGTPGEN_FORCE)
+	$(CGTPGEN_GENERATE)
+	@files=$$($(CGTPGEN_GENERATE) --list) && echo CGTPGEN_FILES := $$files > $@
+endif
 
-$(CGTPGEN_OBJECTS): $(CGTPGEN_DIR)/commands | $(CGTPGEN_DIR)/stamp
+# All are there by now; no implicit rule is to be looked for.
+$(CGTPGEN_FILES): ;
+$(filter %.c.o,$(CGTPGEN_OBJECTS)): $(CGTPGEN_DIR)/cc.command
+$(filter %.cu.o,$(CGTPGEN_OBJECTS)): $(CGTPGEN_DIR)/nvcc.command
 $(CGTPGEN_DIR)/%.c.o: $(CGTPGEN_DIR)/%.c
 	$(CGTPGEN_CC) -o $@ $<
 $(CGTPGEN_DIR)/%.cu.o: $(CGTPGEN_DIR)/%.cu
@@ -70,9 +120,14 @@ $(CGTPGEN_DIR)/%.c.o: $(CGTPGEN_DATA)/%.c
 $(CGTPGEN_DIR)/%.cu.o: $(CGTPGEN_DATA)/%.cu
 	$(CGTPGEN_NVCC) -o $@ $<
 
-$(CGTPGEN_LIBRARY): $(CGTPGEN_OBJECTS)
+$(CGTPGEN_LIBRARY): $(CGTPGEN_OBJECTS) $(CGTPGEN_DIR)/archive.command
 	rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) rcs $@ $(CGTPGEN_OBJECTS)
+
+.PHONY: cgtpgen-clean
+cgtpgen-clean:
+	rm -f $(CGTPGEN_CLEAN)
+	@rmdir $(CGTPGEN_DIR) 2> /dev/null || true
 
 -include $(CGTPGEN_OBJECTS:.o=.d)
 .DEFAULT_GOAL := $(CGTPGEN_GOAL)

@@ -3,13 +3,13 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
+from installed import NEGATIVE, PROGRAM, SPEC, install, project, read, run, write  # noqa: E402
 from tap import done, equal, ok, skip  # noqa: E402
 
 MAKEFILE = '''CGTPGEN_SPECS = layer.yaml
@@ -19,46 +19,16 @@ program: program.o $(CGTPGEN_LIBRARY)
 \t$(CGTPGEN_LINK) -o $@ $^
 program.o: program.c $(CGTPGEN_HEADERS)
 \t$(CC) $(CFLAGS) $(CGTPGEN_CFLAGS) -c -o $@ $<
+clean: cgtpgen-clean
+\trm -f program program.o
 '''
-SPEC = '''cgtp: 1
-name: layer
-irreps: {x: 2x0e + 1x1o, y: 0e + 1o, z: 2x0e + 1o}
-instructions: fully_connected
-kernels: [forward]
-'''
-PROGRAM = '''#include "layer.h"
-#include <stdio.h>
-
-int main(void)
-{
-    printf("%s, %s: %s\\n", layer_product.name, layer_product.backend,
-           cgtp_status_text(layer_forward(-1, 0, 0, 0, 0, 0, 0, 0)));
-    return layer_product.abi != CGTP_ABI;
-}
-'''
+IN_C = {'Makefile': 'CGTPGEN_BACKEND = c\n' + MAKEFILE, 'layer.yaml': SPEC, 'program.c': PROGRAM}
 # The runtime's part for graphs on a device is linked too. Wrong arguments are told before a device is needed.
 CUDA_PROGRAM = '#include "cgtp_device.h"\n' + PROGRAM.replace('    return', '''\
     puts(cgtp_status_text(cgtp_device_graph_check(0, 1, 0, 0)));
     return''')
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
-NEGATIVE = 'a number of items or rows is negative or too large'
 NULL = 'an array with elements, or the graph, is a null pointer'
-# Projects are not built with the options that the test itself was started with; the generator is installed
-# with them, or it would be built anew.
-VARIABLES = [word.replace('\\ ', ' ') for word in re.split(r'(?<!\\) ', os.environ.get('MAKEFLAGS', ''))
-             if re.match(r'\w+=', word)]
-ENVIRONMENT = {k: v for k, v in os.environ.items()
-               if not k.startswith(('MAKE', 'MFLAGS', 'CGTPGEN', 'CFLAGS', 'NVCC'))}
-
-
-def run(*command, folder=None):
-    return subprocess.run(command, cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True)
-
-
-def write(path, text):
-    with open(path, 'w') as f:
-        f.write(text)
 
 
 def build(folder, *variables):
@@ -70,76 +40,125 @@ def build(folder, *variables):
     return sorted(os.path.basename(word) for word in words)
 
 
-def project(name, files):
-    folder = f'{ROOT}/{name}'
-    os.mkdir(folder)
-    for file, content in files.items():
-        write(f'{folder}/{file}', content)
-    return folder
+def later():
+    """Files that are written from here on are newer than all that there are."""
+    time.sleep(0.05)
 
 
-def test_installed(prefix):
-    result = run('make', 'install', 'PREFIX=/usr', f'DESTDIR={ROOT}', *VARIABLES)
+def test_installed(root):
+    prefix = f'{root}/usr'
+    result, text = install(root)
     ok(result.returncode == 0 and not result.stdout, 'make install DESTDIR=', result.stdout)
     found = sorted(os.path.relpath(f'{folder}/{name}', prefix) for folder, _, names in os.walk(prefix)
                    for name in names)
     headers = [f'share/cgtpgen/{name}' for name in os.listdir('runtime') if name.endswith(('.h', '.c', '.cu'))]
     equal(found, sorted(['bin/cgtpgen', 'share/cgtpgen/cgtpgen.mk', 'share/cgtpgen/spec.md',
                          'share/man/man1/cgtpgen.1', 'share/pkgconfig/cgtpgen.pc', *headers]), 'what is installed')
-    path = f'{prefix}/share/pkgconfig/cgtpgen.pc'
-    with open(path) as f:
-        text = f.read()
-    ok(ROOT not in text and 'prefix=/usr\n' in text, 'the pkg-config file names the prefix', text)
-    version = run(f'{prefix}/bin/cgtpgen', '--version').stdout.split()[-1]
+    ok(root not in text and 'prefix=/usr\n' in text, 'the pkg-config file names the prefix', text)
+    version = run('cgtpgen', '--version').stdout.split()[-1]
     ok(f'Version: {version}\n' in text, 'and the version', text)
-    # From here on as if installed at its place.
-    write(path, text.replace('prefix=/usr', f'prefix={prefix}'))
-    ENVIRONMENT['PKG_CONFIG_PATH'] = f'{prefix}/share/pkgconfig'
-    ENVIRONMENT['PATH'] = f"{prefix}/bin:{ENVIRONMENT['PATH']}"
 
 
-def test_c():
-    folder = project('c', {'Makefile': 'CGTPGEN_BACKEND = c\n' + MAKEFILE, 'layer.yaml': SPEC,
-                           'program.c': PROGRAM})
+def test_c(folder):
+    project(folder, IN_C)
     everything = ['cgtp.c.o', 'cgtpgen-out', 'layer.c.o', 'layer_forward.c.o', 'program', 'program.o']
     of_spec = [name for name in everything if name != 'cgtp.c.o']
     equal(build(folder), everything, 'from nothing: all')
     equal(run(f'{folder}/program').stdout, f'layer, c: {NEGATIVE}\n', 'the program runs')
     equal(build(folder), [], 'again: nothing')
-    time.sleep(0.05)
+    equal(run('make', '-q', folder=folder).returncode, 0, 'make -q: up to date')
+    later()
     write(f'{folder}/layer.yaml', '# a comment\n' + SPEC)
     equal(build(folder), ['cgtpgen-out'],
           'a comment in the spec: generated, no file changes, nothing compiled')
     equal(build(folder), [], 'and then nothing')
-    time.sleep(0.05)
+    later()
     write(f'{folder}/layer.yaml', SPEC.replace('2x0e + 1x1o, y', '3x0e + 1x1o, y'))
     equal(build(folder), of_spec, 'another spec: its files')
-    time.sleep(0.05)
+    later()
     os.utime(f'{folder}/cgtpgen-out/layer.h')
     equal(build(folder), [name for name in of_spec if name != 'cgtpgen-out'],
           'a newer header: what includes it is compiled')
-    time.sleep(0.05)
+    later()
     flags = "CFLAGS=-O1 -DTEXT='\"a word\"'"
-    equal(build(folder, flags), [name for name in everything if name != 'program.o'],
+    equal(build(folder, flags), [name for name in everything if name not in ('program.o', 'cgtpgen-out')],
           'other flags: all that they are for')
     equal(build(folder, flags), [], 'and then nothing')
-    write(f'{folder}/layer.yaml', SPEC.replace('fully', 'fuly'))
-    result = run('make', folder=folder)
-    ok(result.returncode != 0 and 'layer.yaml:4:15: error' in result.stdout, 'a wrong spec stops make',
-       result.stdout)
 
 
-def test_cuda():
+def test_changes(folder, root):
+    """What is made again when something other than the spec changed."""
+    project(folder, IN_C)
+    build(folder)
+    later()
+    os.remove(f'{folder}/cgtpgen-out/layer.c')
+    equal(build(folder), ['cgtpgen-out', 'layer.c.o', 'program'], 'a source was deleted: made again, and compiled')
+    os.remove(f'{folder}/cgtpgen-out/layer.h')
+    equal(build(folder), ['cgtpgen-out', 'layer.c.o', 'layer_forward.c.o', 'program', 'program.o'],
+          'a header was deleted: made again, and what includes it')
+    later()
+    write(f'{folder}/other.yaml', SPEC.replace('name: layer', 'name: other'))
+    equal(build(folder, 'CGTPGEN_SPECS=layer.yaml other.yaml'),
+          ['cgtpgen-out', 'other.c.o', 'other_forward.c.o', 'program', 'program.o'],
+          'one more spec: its files, and the program, which names all headers')
+    os.remove(f'{folder}/other.yaml')
+    equal(build(folder), ['cgtpgen-out', 'program'], 'one less: linked without it')
+
+    # A generator that writes other text, and whose file is older than what was made.
+    generator = f'{root}/usr/bin/cgtpgen'
+    os.rename(generator, f'{generator}.real')
+    write(generator, '#!/bin/sh\n"$0.real" "$@" || exit\nfor last in "$@"; do :; done\n'
+          'case $* in *--list*) exit;; esac\nsed -i "s/CGTP_ABI != 2/CGTP_ABI != 3/" cgtpgen-out/layer.h\n')
+    os.chmod(generator, 0o755)
+    os.utime(generator, (1, 1))
+    header = f'{root}/usr/share/cgtpgen/cgtp.h'
+    before = read(header)
+    write(header, before.replace('CGTP_ABI 2', 'CGTP_ABI 3'))
+    os.utime(header, (1, 1))
+    equal(build(folder), ['cgtp.c.o', 'cgtpgen-out', 'layer.c.o', 'layer_forward.c.o', 'program', 'program.o'],
+          'another generator and runtime, of another ABI: all')
+    equal(build(folder), [], 'and then nothing')
+    os.rename(f'{generator}.real', generator)
+    write(header, before)
+
+
+def test_failures(folder):
+    wrong = SPEC.replace('fully', 'fuly')
+    project(folder, IN_C | {'layer.yaml': wrong})
+    for when in ('', ' after it was right'):
+        result = run('make', '-j3', folder=folder)
+        ok(result.returncode != 0 and result.stdout.count('layer.yaml:4:15: error') == 1 and
+           len(result.stdout.splitlines()) == 5, f'a wrong spec{when}: make stops and shows the error once', result.stdout)
+        write(f'{folder}/layer.yaml', SPEC)
+        build(folder)
+        later()
+        write(f'{folder}/layer.yaml', wrong)
+    result = run('make', 'clean', folder=folder)
+    ok(result.returncode == 0 and 'error' not in result.stdout, 'make clean says nothing of it', result.stdout)
+    equal(sorted(os.listdir(folder)), sorted(IN_C), 'and removes all that was made')
+    write(f'{folder}/layer.yaml', SPEC)
+    result = run('make', 'CGTPGEN=no-such-program', folder=folder)
+    equal((result.returncode, re.sub('^.*: [*]{3} ', '', result.stdout)),
+          (2, "cgtpgen.mk: there is no program 'no-such-program'; install cgtpgen, or set CGTPGEN to where it is.  Stop.\n"),
+          'no generator: one error')
+    equal(run('make', 'clean', 'CGTPGEN=no-such-program', folder=folder).returncode, 0, 'make clean needs none')
+    result = run('make', 'CGTPGEN_DIR=two words', folder=folder)
+    ok(result.returncode == 2 and "CGTPGEN_DIR is 'two words': make needs a name without spaces" in result.stdout,
+       'an output folder with a space: an error', result.stdout)
+    equal(sorted(os.listdir(folder)), sorted(IN_C), 'and nothing is written')
+
+
+def test_cuda(folder):
     """The default. Linked from the objects, where all are needed, not from the archive."""
-    folder = project('cuda', {'Makefile': MAKEFILE.replace('LIBRARY', 'OBJECTS'), 'layer.yaml': SPEC,
-                              'program.c': CUDA_PROGRAM})
+    project(folder, {'Makefile': MAKEFILE.replace('LIBRARY', 'OBJECTS'), 'layer.yaml': SPEC,
+                     'program.c': CUDA_PROGRAM})
     nvcc = f'NVCC={NVCC}'
     everything = ['cgtp.c.o', 'cgtp_graph.cu.o', 'cgtpgen-out', 'layer.c.o', 'layer_forward.cu.o', 'program',
                   'program.o']
     equal(build(folder, nvcc), everything, 'CUDA, from nothing: all')
     equal(run(f'{folder}/program').stdout, f'layer, cuda: {NEGATIVE}\n{NULL}\n', 'CUDA: the program runs')
     equal(build(folder, nvcc), [], 'CUDA, again: nothing')
-    time.sleep(0.05)
+    later()
     write(f'{folder}/layer.yaml', SPEC.replace('2x0e + 1x1o, y', '3x0e + 1x1o, y'))
     equal(build(folder, nvcc), [name for name in everything if name not in ('cgtp.c.o', 'cgtp_graph.cu.o')],
           'CUDA, another spec: its files')
@@ -149,20 +168,22 @@ def test_cuda():
           'CUDA, another architecture: generated and compiled for it')
     write(f'{folder}/program.c', PROGRAM)
     equal(build(folder, nvcc, 'CGTPGEN_BACKEND=c'),
-          ['cgtp.c.o', 'cgtpgen-out', 'layer.c.o', 'layer_forward.c.o', 'program', 'program.o'],
-          'C in the same folder: all of it')
+          ['cgtpgen-out', 'layer.c.o', 'layer_forward.c.o', 'program', 'program.o'],
+          'C in the same folder: all but what is compiled alike for both')
     equal(run(f'{folder}/program').stdout, f'layer, c: {NEGATIVE}\n', 'and its program runs')
 
 
 with tempfile.TemporaryDirectory() as ROOT:
-    test_installed(f'{ROOT}/usr')
+    test_installed(ROOT)
     if not shutil.which('pkg-config'):
         skip('a project in C', 'no pkg-config')
         skip('a project with CUDA', 'no pkg-config')
     else:
-        test_c()
+        test_c(f'{ROOT}/in a folder with spaces')
+        test_changes(f'{ROOT}/changes', ROOT)
+        test_failures(f'{ROOT}/failures')
         if shutil.which(NVCC):
-            test_cuda()
+            test_cuda(f'{ROOT}/cuda')
         else:
             skip('a project with CUDA', 'no nvcc')
 done()
