@@ -96,6 +96,8 @@ def test_usage(folder):
             ("-d: unknown letter 'x'; there are spflecm", '-dx', a),
             ('-o needs a value', a, '-o'),
             ('-o needs a value', a, '-o', ''),
+            ("--name: 'a-b' has more than letters, digits, _ and %", '--name=a-b', a),
+            ('--name needs a % for the specs\' names where there are several', '--name=b', a, a),
             ('--print needs a value', '--print=', a),
             ('--check takes no value', '--check=yes', a),
             ('-o is given twice', '-o', 'b', '-o', 'c', a),
@@ -297,6 +299,30 @@ def test_input_output(folder):
     equal(contents(out), before, 'changes nothing and leaves nothing behind')
 
 
+def test_names(folder):
+    """--name: other files and functions, the same product."""
+    a, b, out = spec(folder), spec(folder, 'b'), f'{folder}/out'
+    run('-o', out, a)
+    before = {name: text for name, (text, _) in contents(out).items()}
+    run('-MD', '--name=left_%_2', '-o', out, a)
+    after = {name: text for name, (text, _) in contents(out).items() if name not in before}
+    equal(sorted(after), [*sorted(name.replace('a', 'left_a_2', 1) for name in files()[:1]), 'left_a_2.d',
+                          *(name.replace('a', 'left_a_2', 1) for name in files()[1:])], '--name: files')
+    equal(set(re.findall(r'\b\w*a_(?:2_)?(?:product|forward|backward)\b', after['left_a_2.h'])),
+          {'left_a_2_product', 'left_a_2_forward', 'left_a_2_backward'}, 'functions')
+    digests = {re.search(r'digest (\w+)', text).group(1) for text in [before['a.h'], after['left_a_2.h']]}
+    equal(len(digests), 1, 'the digest is of the spec, whatever the name')
+    equal(run('--name=one', '--list', a).out.split()[0], 'one.h', 'a pattern without %: that name')
+    equal([run('--name=%', '-o-', a).out], [run('-o-', a).out], 'the pattern %: nothing changes')
+    equal(run('--name=%_2', '--list', '--emit=header', a, b).out.split(), ['a_2.h', 'b_2.h'], 'several specs')
+    fails(1, f"{a}: error: --name=cgtp_%: 'cgtp_a' cannot be the name of a product: names that begin with cgtp_ are "
+          "the runtime's", '--name=cgtp_%', a)
+    fails(1, "--name=2%: '2a' cannot be the name of a product: a C identifier has", '--name=2%', a)
+    fails(1, "it has 66 characters; at most 64 are allowed", f'--name={"x" * 65}%', a)
+    typed = write(f'{folder}/t.yaml', SPEC.replace('[forward, backward]', '[{name: t, of: forward}]'))
+    fails(1, "--name=int8: the function of kernel t would be int8_t, which is a type in C", '--name=int8', typed)
+
+
 def test_memory(folder):
     if SANITIZED:
         return skip('out of memory', 'an address sanitizer needs its own')
@@ -382,7 +408,7 @@ def test_determinism(folder):
 
 test_help()
 for test in (test_usage, test_backends, test_many_outputs, test_writing, test_streams, test_reports, test_wrong_specs,
-             test_input_output, test_memory, test_check, test_dependencies, test_determinism):
+             test_input_output, test_names, test_memory, test_check, test_dependencies, test_determinism):
     with tempfile.TemporaryDirectory(prefix='cgtpgen-') as folder:
         test(folder)
 done()

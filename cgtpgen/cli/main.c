@@ -21,6 +21,7 @@
 #include "schedule/cover.h"
 #include "schedule/print.h"
 #include "plan/plan.h"
+#include "spec/names.h"
 #include "cli/print.h"
 
 #include <errno.h>
@@ -81,6 +82,8 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
     struct diag diag = {.file = product->shown, .source = source, .source_size = size, .out = {.arena = a}};
     struct form *form = NULL;
     struct spec *spec = spec_read(a, &diag);
+    if (spec && options->name && !name_product(a, spec, options->name, &diag))
+        spec = NULL;
     if (spec && has(options->dump, DUMP_SPEC))
         spec_print(&dump, spec);
     struct problem *problem = spec ? problem_build(a, wigner, spec, &diag) : NULL;

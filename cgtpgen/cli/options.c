@@ -12,6 +12,8 @@ const char options_help[] =
     "Writes source code for the tensor products that the YAML files SPEC describe (-: standard input).\n"
     "\n"
     "  -o DIR            write into DIR, made if missing (default: the current folder; -: standard output)\n"
+    "  --name=PATTERN    call products, their files and functions so, with % for the spec's name, as in "
+    "%_gpu\n"
     "  --backend=NAME    cuda (default) or c\n"
     "  --arch=NAME       the GPU to plan for, sm_80 to sm_120 (default sm_90); not with --backend=c\n"
     "  --emit=LIST       of header, source, selftest (default: header,source)\n"
@@ -33,6 +35,7 @@ const char options_help[] =
 
 enum option {
     OPTION_OUTPUT,
+    OPTION_NAME,
     OPTION_BACKEND,
     OPTION_ARCH,
     OPTION_EMIT,
@@ -55,6 +58,7 @@ static const struct {
     bool value, repeat; /* takes one; may be given more than once */
 } option_table[OPTION_COUNT] = {
     [OPTION_OUTPUT] = {"-o", true, false},
+    [OPTION_NAME] = {"--name", true, false},
     [OPTION_BACKEND] = {"--backend", true, false},
     [OPTION_ARCH] = {"--arch", true, false},
     [OPTION_EMIT] = {"--emit", true, true},
@@ -207,6 +211,16 @@ static bool read_number(const char *option, const char *value, int *number, stru
     return true;
 }
 
+/* Whether the names are right is seen where the specs' are known. */
+static bool read_pattern(const char *value, const char **pattern, struct text *error)
+{
+    static const char allowed[] = "%_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    *pattern = value;
+    if (value[strspn(value, allowed)])
+        text_printf(error, "cgtpgen: --name: '%s' has more than letters, digits, _ and %%\n", value);
+    return !value[strspn(value, allowed)];
+}
+
 static bool read_value(struct arena *a, enum option option, const char *value, struct options *o,
                        struct text *error)
 {
@@ -214,6 +228,8 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
     case OPTION_OUTPUT:
         o->output = value;
         return true;
+    case OPTION_NAME:
+        return read_pattern(value, &o->name, error);
     case OPTION_BACKEND:
         return read_backend(a, value, &o->backend, error);
     case OPTION_ARCH:
@@ -266,6 +282,8 @@ static bool check_together(struct options *o, struct text *error)
     else if (strcmp(o->device->backend, o->backend->name))
         wrong =
             arena_printf(error->arena, "--arch=%s is for --backend=%s", o->device->name, o->device->backend);
+    else if (o->name && o->specs > 1 && !strchr(o->name, '%'))
+        wrong = "--name needs a % for the specs' names where there are several";
     else if (stdins > 1)
         wrong = "standard input (-) can be read only once";
     else if (o->check && o->list)

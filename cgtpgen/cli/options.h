@@ -30,6 +30,7 @@ struct options {
     int specs;
     const char **spec;  /* file names; "-": standard input, at most once */
     const char *output; /* folder; "-": standard output; NULL: not given, which means the current one */
+    const char *name;   /* --name: the names of products, with % for what a spec says; NULL: as it says */
     const struct backend *backend; /* --backend */
     const struct device *device;   /* --arch: what to plan for, one of the backend's */
     unsigned emit;                 /* bits 1 << row of emitter_table */

@@ -14,12 +14,13 @@ static bool e3nn_layout(const struct spec *s)
            s->layout[SLOT_G] == LAYOUT_MUL_IR;
 }
 
-/* One line a fact, in a fixed order: what the digest is taken of. */
+/* One line a fact, in a fixed order: what the digest is taken of. The name is the spec's own, so that a
+ * product has the same under any name. */
 static void normalised_spec(struct text *t, const struct plan *plan)
 {
     const struct problem *p = plan->problem;
     const struct spec *s = p->spec;
-    text_printf(t, "cgtp 1\nname %s\ndescription %s\nx ", s->name, s->description);
+    text_printf(t, "cgtp 1\nname %s\ndescription %s\nx ", s->written_name, s->description);
     irreps_print(t, &p->x);
     text_printf(t, "\ny ");
     irreps_print(t, &p->y);

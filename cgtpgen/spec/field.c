@@ -1,6 +1,8 @@
 /* field.c - see field.h. */
 #include "spec/field.h"
 
+#include "spec/names.h"
+
 #include <string.h>
 
 void field_expected(struct reader *r, const struct node *node, const char *what)
@@ -172,17 +174,7 @@ bool field_name(struct reader *r, const struct node *node, const char *what)
         field_expected(r, node, arena_printf(r->arena, "%s, a C identifier", what));
         return false;
     }
-    const char *s = node->text, *problem = NULL;
-    size_t n = strlen(s), letters = 0;
-    while ((s[letters] >= 'a' && s[letters] <= 'z') || (s[letters] >= 'A' && s[letters] <= 'Z') ||
-           s[letters] == '_' || (letters > 0 && is_digit(s[letters])))
-        letters++;
-    if (n == 0 || letters < n)
-        problem = "a C identifier has letters, digits and underscores, and no digit first";
-    else if (n > NAME_MAX_LENGTH)
-        problem = arena_printf(r->arena, "it has %zu characters; at most %d are allowed", n, NAME_MAX_LENGTH);
-    else if (*s == '_')
-        problem = "names that begin with an underscore are reserved in C";
+    const char *problem = name_problem(r->arena, node->text);
     if (problem)
         diag_error(r->diag, node->pos, "%s cannot be %s: %s", node_shown(r->arena, node), what, problem);
     return !problem;

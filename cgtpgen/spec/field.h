@@ -10,8 +10,6 @@
 #include "algebra/exact.h"
 #include "spec/node.h"
 
-enum { NAME_MAX_LENGTH = 64 };
-
 struct reader {
     struct arena *arena;
     struct diag *diag;

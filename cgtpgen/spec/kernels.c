@@ -4,6 +4,8 @@
  */
 #include "spec/kernels.h"
 
+#include "spec/names.h"
+
 #include <string.h>
 
 enum { KERNELS_MAX = 256, OUTPUTS_MAX = 64, TERMS_MAX = 1024, BY_DEFAULT = 3 /* the first of known_table */ };
@@ -291,18 +293,6 @@ static void read_kernel(struct reader *r, const struct node *node, struct spec_k
                    "expected the key 'of', a known kernel, or 'outputs' with their terms");
 }
 
-/* Is it a type of the headers that generated ones include? C has all int.._t and uint.._t for itself. */
-static bool is_type(const char *symbol)
-{
-    static const char *const type[] = {"size_t", "ptrdiff_t", "wchar_t", "max_align_t"};
-    size_t n = strlen(symbol);
-    for (int i = 0; i < 4; i++)
-        if (strcmp(symbol, type[i]) == 0)
-            return true;
-    return (strncmp(symbol, "int", 3) == 0 || strncmp(symbol, "uint", 4) == 0) &&
-           strcmp(symbol + n - 2, "_t") == 0;
-}
-
 /* Function names are NAME_kernel, NAME_kernel_workspace and, for the descriptor, NAME_product; files
  * NAME_kernel.c and NAME_selftest.c. */
 static void check_clash(struct reader *r, const struct spec *spec, const struct spec_kernel *kernel)
@@ -314,7 +304,7 @@ static void check_clash(struct reader *r, const struct spec *spec, const struct 
         diag_error(r->diag, kernel->pos,
                    "a kernel cannot be named selftest: that is the file of the self-test");
     const char *symbol = spec->name ? arena_printf(r->arena, "%s_%s", spec->name, kernel->name) : "..";
-    if (is_type(symbol))
+    if (name_is_type(symbol))
         diag_error(r->diag, kernel->pos, "the function of kernel %s would be %s, which is a type in C",
                    kernel->name, symbol);
     for (int i = 0; i < spec->kernels; i++) {

@@ -5,6 +5,7 @@
 #include "spec/spec.h"
 #include "spec/field.h"
 #include "spec/kernels.h"
+#include "spec/names.h"
 #include "spec/tune.h"
 
 #include <limits.h>
@@ -312,11 +313,11 @@ static void read_name(struct reader *r, const struct node *node, struct spec *sp
 {
     if (!field_name(r, node, "the name of a product"))
         return;
-    spec->name = node->text;
-    if (strcmp(spec->name, "cgtp") == 0 || strncmp(spec->name, "cgtp_", 5) == 0)
-        diag_error(r->diag, node->pos,
-                   "%s cannot be the name of a product: names that begin with cgtp_ are the runtime's",
-                   node_shown(r->arena, node));
+    spec->name = spec->written_name = node->text;
+    const char *problem = name_product_problem(spec->name);
+    if (problem)
+        diag_error(r->diag, node->pos, "%s cannot be the name of a product: %s", node_shown(r->arena, node),
+                   problem);
 }
 
 static void read_root(struct reader *r, const struct node *root, struct spec *spec)

@@ -76,8 +76,10 @@ struct spec_knob {
 };
 
 struct spec {
-    const char *name, *description; /* description "" when not given */
-    struct irreps x, y, z;          /* as written; with sugar instructions z is a filter */
+    const char *name;         /* of files and symbols */
+    const char *written_name; /* what the file says: the same, but where --name gives another */
+    const char *description;  /* "" when not given */
+    struct irreps x, y, z;    /* as written; with sugar instructions z is a filter */
     bool has_z;
     struct pos x_pos, y_pos, z_pos; /* of the irreps strings */
     enum sugar sugar;
