@@ -55,13 +55,20 @@ extern "C" {
  *   16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); w[2048 .. 2175] (128, 1)
  */
 
+/* Elements of a row. */
+#define mace_large_DIM_X 1152
+#define mace_large_DIM_Y 16
+#define mace_large_DIM_W 2176
+#define mace_large_DIM_Z 9088
+
 /* forward:
  *   z = Q_g(x, y, w), summed over the items of a receiver
  * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], z [receivers, 9088]
  * At least 8768 bytes per item. */
-cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
-                               float *z_, void *workspace, size_t workspace_bytes, cgtp_stream stream);
-size_t mace_large_forward_workspace(const cgtp_graph *graph);
+CGTP_API cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x_, const float *y_,
+                                        const float *w_, float *z_, void *workspace, size_t workspace_bytes,
+                                        cgtp_stream stream);
+CGTP_API size_t mace_large_forward_workspace(const cgtp_graph *graph);
 
 /* backward:
  *   gx = Q_x(y, w, gz), summed over the items of a sender
@@ -70,10 +77,11 @@ size_t mace_large_forward_workspace(const cgtp_graph *graph);
  * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], gz [receivers, 9088], gx [senders, 1152]
  *         gy [edges, 16], gw [edges, 2176]
  * At least 17536 bytes per item. */
-cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
-                                const float *gz_, float *gx_, float *gy_, float *gw_, void *workspace,
-                                size_t workspace_bytes, cgtp_stream stream);
-size_t mace_large_backward_workspace(const cgtp_graph *graph);
+CGTP_API cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x_, const float *y_,
+                                         const float *w_, const float *gz_, float *gx_, float *gy_,
+                                         float *gw_, void *workspace, size_t workspace_bytes,
+                                         cgtp_stream stream);
+CGTP_API size_t mace_large_backward_workspace(const cgtp_graph *graph);
 
 /* double_backward:
  *   d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw), summed over the items of a receiver
@@ -84,14 +92,15 @@ size_t mace_large_backward_workspace(const cgtp_graph *graph);
  *         by [edges, 16], cw [edges, 2176], d_gz [receivers, 9088], d_x [senders, 1152], d_y [edges, 16]
  *         d_w [edges, 2176]
  * At least 26304 bytes per item. */
-cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,
-                                       const float *w_, const float *gz_, const float *ax_, const float *by_,
-                                       const float *cw_, float *d_gz_, float *d_x_, float *d_y_, float *d_w_,
-                                       void *workspace, size_t workspace_bytes, cgtp_stream stream);
-size_t mace_large_double_backward_workspace(const cgtp_graph *graph);
+CGTP_API cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,
+                                                const float *w_, const float *gz_, const float *ax_,
+                                                const float *by_, const float *cw_, float *d_gz_,
+                                                float *d_x_, float *d_y_, float *d_w_, void *workspace,
+                                                size_t workspace_bytes, cgtp_stream stream);
+CGTP_API size_t mace_large_double_backward_workspace(const cgtp_graph *graph);
 
 /* What the product is, for generic callers. */
-extern const cgtp_product mace_large_product;
+extern CGTP_API const cgtp_product mace_large_product;
 
 #ifdef __cplusplus
 }

@@ -47,13 +47,20 @@ extern "C" {
  *   9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); w[288 .. 319] (32, 1)
  */
 
+/* Elements of a row. */
+#define nequip_water_DIM_X 256
+#define nequip_water_DIM_Y 4
+#define nequip_water_DIM_W 320
+#define nequip_water_DIM_Z 704
+
 /* forward:
  *   z = Q_g(x, y, w), summed over the items of a receiver
  * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], z [receivers, 704]
  * At least 1296 bytes per item. */
-cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
-                                 float *z_, void *workspace, size_t workspace_bytes, cgtp_stream stream);
-size_t nequip_water_forward_workspace(const cgtp_graph *graph);
+CGTP_API cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x_, const float *y_,
+                                          const float *w_, float *z_, void *workspace,
+                                          size_t workspace_bytes, cgtp_stream stream);
+CGTP_API size_t nequip_water_forward_workspace(const cgtp_graph *graph);
 
 /* backward:
  *   gx = Q_x(y, w, gz), summed over the items of a sender
@@ -62,10 +69,11 @@ size_t nequip_water_forward_workspace(const cgtp_graph *graph);
  * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], gz [receivers, 704], gx [senders, 256]
  *         gy [edges, 4], gw [edges, 320]
  * At least 2592 bytes per item. */
-cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
-                                  const float *gz_, float *gx_, float *gy_, float *gw_, void *workspace,
-                                  size_t workspace_bytes, cgtp_stream stream);
-size_t nequip_water_backward_workspace(const cgtp_graph *graph);
+CGTP_API cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x_, const float *y_,
+                                           const float *w_, const float *gz_, float *gx_, float *gy_,
+                                           float *gw_, void *workspace, size_t workspace_bytes,
+                                           cgtp_stream stream);
+CGTP_API size_t nequip_water_backward_workspace(const cgtp_graph *graph);
 
 /* double_backward:
  *   d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw), summed over the items of a receiver
@@ -76,15 +84,15 @@ size_t nequip_water_backward_workspace(const cgtp_graph *graph);
  *         by [edges, 4], cw [edges, 320], d_gz [receivers, 704], d_x [senders, 256], d_y [edges, 4]
  *         d_w [edges, 320]
  * At least 3888 bytes per item. */
-cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,
-                                         const float *w_, const float *gz_, const float *ax_,
-                                         const float *by_, const float *cw_, float *d_gz_, float *d_x_,
-                                         float *d_y_, float *d_w_, void *workspace, size_t workspace_bytes,
-                                         cgtp_stream stream);
-size_t nequip_water_double_backward_workspace(const cgtp_graph *graph);
+CGTP_API cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,
+                                                  const float *w_, const float *gz_, const float *ax_,
+                                                  const float *by_, const float *cw_, float *d_gz_,
+                                                  float *d_x_, float *d_y_, float *d_w_, void *workspace,
+                                                  size_t workspace_bytes, cgtp_stream stream);
+CGTP_API size_t nequip_water_double_backward_workspace(const cgtp_graph *graph);
 
 /* What the product is, for generic callers. */
-extern const cgtp_product nequip_water_product;
+extern CGTP_API const cgtp_product nequip_water_product;
 
 #ifdef __cplusplus
 }

@@ -483,7 +483,7 @@ cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
     while (parts > 1 && workspace_bytes < layout(graph, parts, NULL, NULL))
         parts--;
-    layout(graph, parts, &l, workspace);
+    layout(graph, parts, &l, (char *)workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)

@@ -31,10 +31,10 @@ static cgtp_status run_0(const void *graph, const void *const *input, void *cons
     if (!graph)
         return CGTP_NULL_POINTER;
     return tetris_poly_2_forward(((const cgtp_graph *)graph)->items,
-        input[0],
-        input[1],
-        input[2],
-        output[0],
+        (const float *)input[0],
+        (const float *)input[1],
+        (const float *)input[2],
+        (float *)output[0],
         ws, ws_bytes, stream);
 }
 
@@ -62,13 +62,13 @@ static cgtp_status run_1(const void *graph, const void *const *input, void *cons
     if (!graph)
         return CGTP_NULL_POINTER;
     return tetris_poly_2_backward(((const cgtp_graph *)graph)->items,
-        input[0],
-        input[1],
-        input[2],
-        input[3],
-        output[0],
-        output[1],
-        output[2],
+        (const float *)input[0],
+        (const float *)input[1],
+        (const float *)input[2],
+        (const float *)input[3],
+        (float *)output[0],
+        (float *)output[1],
+        (float *)output[2],
         ws, ws_bytes, stream);
 }
 
@@ -100,17 +100,17 @@ static cgtp_status run_2(const void *graph, const void *const *input, void *cons
     if (!graph)
         return CGTP_NULL_POINTER;
     return tetris_poly_2_double_backward(((const cgtp_graph *)graph)->items,
-        input[0],
-        input[1],
-        input[2],
-        input[3],
-        input[4],
-        input[5],
-        input[6],
-        output[0],
-        output[1],
-        output[2],
-        output[3],
+        (const float *)input[0],
+        (const float *)input[1],
+        (const float *)input[2],
+        (const float *)input[3],
+        (const float *)input[4],
+        (const float *)input[5],
+        (const float *)input[6],
+        (float *)output[0],
+        (float *)output[1],
+        (float *)output[2],
+        (float *)output[3],
         ws, ws_bytes, stream);
 }
 

@@ -41,13 +41,20 @@ extern "C" {
  *   4: 16x2o * 1x2e -> 1x0o, uvw, a = sqrt(1/40); w[648 .. 663] (16, 1, 1)
  */
 
+/* Elements of a row. */
+#define tetris_poly_2_DIM_X 368
+#define tetris_poly_2_DIM_Y 9
+#define tetris_poly_2_DIM_W 664
+#define tetris_poly_2_DIM_Z 7
+
 /* forward:
  *   z = Q_g(x, y, w)
  * Shapes: x [items, 368], y [items, 9], w [1, 664], z [items, 7]
  * At least 1536 bytes per item. */
-cgtp_status tetris_poly_2_forward(int64_t items, const float *x_, const float *y_, const float *w_,
-                                  float *z_, void *workspace, size_t workspace_bytes, cgtp_stream stream);
-size_t tetris_poly_2_forward_workspace(int64_t items);
+CGTP_API cgtp_status tetris_poly_2_forward(int64_t items, const float *x_, const float *y_, const float *w_,
+                                           float *z_, void *workspace, size_t workspace_bytes,
+                                           cgtp_stream stream);
+CGTP_API size_t tetris_poly_2_forward_workspace(int64_t items);
 
 /* backward:
  *   gx = Q_x(y, w, gz)
@@ -56,10 +63,10 @@ size_t tetris_poly_2_forward_workspace(int64_t items);
  * Shapes: x [items, 368], y [items, 9], w [1, 664], gz [items, 7], gx [items, 368]
  *         gy [items, 9], gw [1, 664]
  * At least 3044 bytes per item. */
-cgtp_status tetris_poly_2_backward(int64_t items, const float *x_, const float *y_, const float *w_,
-                                   const float *gz_, float *gx_, float *gy_, float *gw_, void *workspace,
-                                   size_t workspace_bytes, cgtp_stream stream);
-size_t tetris_poly_2_backward_workspace(int64_t items);
+CGTP_API cgtp_status tetris_poly_2_backward(int64_t items, const float *x_, const float *y_, const float *w_,
+                                            const float *gz_, float *gx_, float *gy_, float *gw_,
+                                            void *workspace, size_t workspace_bytes, cgtp_stream stream);
+CGTP_API size_t tetris_poly_2_backward_workspace(int64_t items);
 
 /* double_backward:
  *   d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw)
@@ -70,15 +77,15 @@ size_t tetris_poly_2_backward_workspace(int64_t items);
  *         by [items, 9], cw [1, 664], d_gz [items, 7], d_x [items, 368], d_y [items, 9]
  *         d_w [1, 664]
  * At least 4580 bytes per item. */
-cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x_, const float *y_, const float *w_,
-                                          const float *gz_, const float *ax_, const float *by_,
-                                          const float *cw_, float *d_gz_, float *d_x_, float *d_y_,
-                                          float *d_w_, void *workspace, size_t workspace_bytes,
-                                          cgtp_stream stream);
-size_t tetris_poly_2_double_backward_workspace(int64_t items);
+CGTP_API cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x_, const float *y_,
+                                                   const float *w_, const float *gz_, const float *ax_,
+                                                   const float *by_, const float *cw_, float *d_gz_,
+                                                   float *d_x_, float *d_y_, float *d_w_, void *workspace,
+                                                   size_t workspace_bytes, cgtp_stream stream);
+CGTP_API size_t tetris_poly_2_double_backward_workspace(int64_t items);
 
 /* What the product is, for generic callers. */
-extern const cgtp_product tetris_poly_2_product;
+extern CGTP_API const cgtp_product tetris_poly_2_product;
 
 #ifdef __cplusplus
 }

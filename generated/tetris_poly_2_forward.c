@@ -175,7 +175,7 @@ cgtp_status tetris_poly_2_forward(int64_t items, const float *x_, const float *y
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
     while (parts > 1 && workspace_bytes < layout(items, parts, NULL, NULL))
         parts--;
-    layout(items, parts, &l, workspace);
+    layout(items, parts, &l, (char *)workspace);
     (void)stream;
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)

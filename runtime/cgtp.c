@@ -38,14 +38,16 @@ struct view {
 
 static struct view view32(const cgtp_graph *g)
 {
-    return (struct view){g->items,     g->senders,      g->receivers,  g->sender, g->receiver,
+    const struct view view = {g->items,     g->senders,      g->receivers,  g->sender, g->receiver,
                          g->by_sender, g->receiver_row, g->sender_row, 0};
+    return view;
 }
 
 static struct view view64(const cgtp_graph64 *g)
 {
-    return (struct view){g->items,     g->senders,      g->receivers,  g->sender, g->receiver,
+    const struct view view = {g->items,     g->senders,      g->receivers,  g->sender, g->receiver,
                          g->by_sender, g->receiver_row, g->sender_row, 1};
+    return view;
 }
 
 static inline int64_t at(const struct view *g, const void *index, int64_t i)

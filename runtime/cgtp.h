@@ -12,6 +12,16 @@
 extern "C" {
 #endif
 
+/* On every function and descriptor: they are visible outside of a shared library, with -fvisibility=hidden
+ * too; -DCGTP_API= leaves it to that option. */
+#ifndef CGTP_API
+#ifdef __GNUC__
+#define CGTP_API __attribute__((visibility("default")))
+#else
+#define CGTP_API
+#endif
+#endif
+
 #define CGTP_ABI 2 /* generated code refuses to compile with another */
 
 typedef enum cgtp_status {
@@ -26,7 +36,7 @@ typedef enum cgtp_status {
 } cgtp_status;
 
 /* One line of English, never NULL. */
-const char *cgtp_status_text(cgtp_status status);
+CGTP_API const char *cgtp_status_text(cgtp_status status);
 
 /* cudaStream_t on a GPU; ignored by the C backend. */
 typedef void *cgtp_stream;
@@ -56,14 +66,14 @@ typedef struct cgtp_graph64 {
 /* Fill receiver_row [receivers+1], by_sender [items], sender_row [senders+1] (host memory) from the edge list
  * and point the graph at them. CGTP_BAD_GRAPH if an index is out of range or receivers do not ascend. O(items
  * + nodes). */
-cgtp_status cgtp_graph_index(cgtp_graph *graph, int64_t *receiver_row, int32_t *by_sender,
-                             int64_t *sender_row);
-cgtp_status cgtp_graph64_index(cgtp_graph64 *graph, int64_t *receiver_row, int64_t *by_sender,
-                               int64_t *sender_row);
+CGTP_API cgtp_status cgtp_graph_index(cgtp_graph *graph, int64_t *receiver_row, int32_t *by_sender,
+                                      int64_t *sender_row);
+CGTP_API cgtp_status cgtp_graph64_index(cgtp_graph64 *graph, int64_t *receiver_row, int64_t *by_sender,
+                                        int64_t *sender_row);
 
 /* Check everything a kernel relies on (host memory). sorted: as in the spec. O(items + nodes). */
-cgtp_status cgtp_graph_check(const cgtp_graph *graph, int sorted);
-cgtp_status cgtp_graph64_check(const cgtp_graph64 *graph, int sorted);
+CGTP_API cgtp_status cgtp_graph_check(const cgtp_graph *graph, int sorted);
+CGTP_API cgtp_status cgtp_graph64_check(const cgtp_graph64 *graph, int sorted);
 
 /* ---- descriptors: everything a generic caller (a test, a binding) needs to know about a generated product
  * ---- */

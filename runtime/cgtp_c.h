@@ -13,6 +13,9 @@
 #include "cgtp.h"
 
 #include <string.h>
+#ifdef __cplusplus
+#define restrict __restrict /* what compilers of C++ call it */
+#endif
 #ifdef _OPENMP
 #include <omp.h>
 #define CGTP_PARALLEL _Pragma("omp parallel for schedule(static, 1)")

@@ -16,42 +16,43 @@
 extern "C" {
 #endif
 
-/* Bytes of workspace that _sort and _index need for a graph of this size: some 16 (32 with 64-bit indices) bytes an
- * edge and a constant. 0 where there are no edges, and where there is no device. */
-size_t cgtp_device_graph_workspace(int64_t items, int64_t senders, int64_t receivers);
-size_t cgtp_device_graph64_workspace(int64_t items, int64_t senders, int64_t receivers);
+/* Bytes of workspace that _sort and _index need for a graph of this size: some 16 (32 with 64-bit indices)
+ * bytes an edge and a constant. 0 where there are no edges, and where there is no device. */
+CGTP_API size_t cgtp_device_graph_workspace(int64_t items, int64_t senders, int64_t receivers);
+CGTP_API size_t cgtp_device_graph64_workspace(int64_t items, int64_t senders, int64_t receivers);
 
 /* Sorts an edge list by receiver. sorted_sender, sorted_receiver, order [items]: edge i of the sorted list
  * was edge order[i]; edges of one receiver stay in their order. Rows of y and w must be put in that order by
  * the caller. Outputs must not overlap inputs. Indices out of range give wrong results but touch no other
  * memory. */
-cgtp_status cgtp_device_graph_sort(int64_t items, int64_t receivers, const int32_t *sender,
-                                   const int32_t *receiver, int32_t *sorted_sender, int32_t *sorted_receiver,
-                                   int32_t *order, void *workspace, size_t workspace_bytes,
-                                   cgtp_stream stream);
-cgtp_status cgtp_device_graph64_sort(int64_t items, int64_t receivers, const int64_t *sender,
-                                     const int64_t *receiver, int64_t *sorted_sender,
-                                     int64_t *sorted_receiver, int64_t *order, void *workspace,
-                                     size_t workspace_bytes, cgtp_stream stream);
+CGTP_API cgtp_status cgtp_device_graph_sort(int64_t items, int64_t receivers, const int32_t *sender,
+                                            const int32_t *receiver, int32_t *sorted_sender,
+                                            int32_t *sorted_receiver, int32_t *order, void *workspace,
+                                            size_t workspace_bytes, cgtp_stream stream);
+CGTP_API cgtp_status cgtp_device_graph64_sort(int64_t items, int64_t receivers, const int64_t *sender,
+                                              const int64_t *receiver, int64_t *sorted_sender,
+                                              int64_t *sorted_receiver, int64_t *order, void *workspace,
+                                              size_t workspace_bytes, cgtp_stream stream);
 
 /* Fills receiver_row [receivers + 1], by_sender [items] and sender_row [senders + 1] from an edge list that
  * is sorted by receiver, and points the graph at them. Does not check the list: see _check. */
-cgtp_status cgtp_device_graph_index(cgtp_graph *graph, int64_t *receiver_row, int32_t *by_sender,
-                                    int64_t *sender_row, void *workspace, size_t workspace_bytes,
-                                    cgtp_stream stream);
-cgtp_status cgtp_device_graph64_index(cgtp_graph64 *graph, int64_t *receiver_row, int64_t *by_sender,
-                                      int64_t *sender_row, void *workspace, size_t workspace_bytes,
-                                      cgtp_stream stream);
+CGTP_API cgtp_status cgtp_device_graph_index(cgtp_graph *graph, int64_t *receiver_row, int32_t *by_sender,
+                                             int64_t *sender_row, void *workspace, size_t workspace_bytes,
+                                             cgtp_stream stream);
+CGTP_API cgtp_status cgtp_device_graph64_index(cgtp_graph64 *graph, int64_t *receiver_row, int64_t *by_sender,
+                                               int64_t *sender_row, void *workspace, size_t workspace_bytes,
+                                               cgtp_stream stream);
 
 /* Checks everything that a kernel relies on, as cgtp_graph_check does: *result (device memory) becomes
  * CGTP_OK or CGTP_BAD_GRAPH. sorted: as in the spec. What is returned is known at once: wrong sizes, null
  * pointers, a launch that was refused; *result is then not written. */
-cgtp_status cgtp_device_graph_check(const cgtp_graph *graph, int sorted, int32_t *result, cgtp_stream stream);
-cgtp_status cgtp_device_graph64_check(const cgtp_graph64 *graph, int sorted, int32_t *result,
-                                      cgtp_stream stream);
+CGTP_API cgtp_status cgtp_device_graph_check(const cgtp_graph *graph, int sorted, int32_t *result,
+                                             cgtp_stream stream);
+CGTP_API cgtp_status cgtp_device_graph64_check(const cgtp_graph64 *graph, int sorted, int32_t *result,
+                                               cgtp_stream stream);
 
 /* Waits for the stream and reads a status word. CGTP_LAUNCH_FAILED if anything on the stream failed. */
-cgtp_status cgtp_device_status_read(const int32_t *result, cgtp_stream stream);
+CGTP_API cgtp_status cgtp_device_status_read(const int32_t *result, cgtp_stream stream);
 
 #ifdef __cplusplus
 }

@@ -38,7 +38,7 @@ xsegments stage_0 set_0 set_0_x warp_0 K4_3 K u0 u0_0 s0 s0_0 l0 p0 t0 t0_1 conv
 # What stands behind an argument's name and an underscore: of locals, and of members of struct launch.
 LOCAL, MEMBER = r'(?:[cfsp]\d+|v|at|out|turned|)', r'(?:parts|edges|error)'
 HEADERS = 'stdint stddef string math stdlib time float limits cuda_runtime'.split()
-PRODUCTS = HEADERS + 'C GPU CUDA SELFTEST DEVICE int template linux NULL CGTP_OK launch code uvu lay'.split()
+PRODUCTS = HEADERS + 'std C GPU CUDA SELFTEST DEVICE int template linux NULL CGTP_OK launch code uvu lay'.split()
 GRAPH = 'irreps: {x: 64x0e + 64x1o, y: 0e + 1o, z: 64x0e + 64x1o}\ninstructions: channelwise\n' \
         'index: {x: sender, y: item, w: item, z: receiver}\n'
 BATCH = 'irreps: {x: 2x0e + 2x1o, y: 2x0e + 2x1o, z: 2x0e + 2x1o}\ninstructions: fully_connected\n' \
@@ -89,13 +89,18 @@ def sources(folder, suffix):
 
 def test_roles(folder):
     awkward = {'awkward': GRAPH + kernels(NAMES), 'awkward_batch': BATCH + kernels(NAMES[::3])}
-    result = generate(f'{folder}/c', awkward, '--backend=c', '--emit=header,source,selftest')
+    result = generate(f'{folder}/c', awkward, '--backend=c', '--emit=header,source,selftest,hpp')
     if not ok(result.returncode == 0, f'{len(NAMES)} awkward names in every role', result.stdout):
         return
     for standard, step in ('gnu17', 1), ('c11', 4):
         result = run('gcc', f'-std={standard}', *WARNINGS, '-fsyntax-only', '-Iruntime',
                      *sources(f'{folder}/c', '.c')[::step])
         ok(result.returncode == 0, f'C: gcc -std={standard}', result.stdout[:4000])
+    for compiler, standard in ('g++', 'c++11'), ('g++', 'gnu++20'), ('clang++', 'c++17'):
+        if shutil.which(compiler):
+            result = run(compiler, f'-std={standard}', *WARNINGS, '-Iruntime', '-fsyntax-only', '-x', 'c++', '/dev/null',
+                         *(word for path in sources(f'{folder}/c', '.hpp') for word in ('-include', path)))
+            ok(result.returncode == 0, f'in a namespace: {compiler} -std={standard}', result.stdout[:4000])
     for name in awkward:
         own = [path for path in sources(f'{folder}/c', '.c') if os.path.basename(path).startswith(f'{name}_selftest')]
         own += [path for path in sources(f'{folder}/c', '.c') if not path.endswith('_selftest.c')
@@ -155,7 +160,7 @@ def test_words(folder):
 def test_products(folder):
     products = {name: SMALL + 'kernels: [forward]\n' for name in PRODUCTS}
     for backend in 'c', 'cuda':
-        result = generate(f'{folder}/{backend}', products, f'--backend={backend}')
+        result = generate(f'{folder}/{backend}', products, f'--backend={backend}', '--emit=header,source,hpp')
         ok(result.returncode == 0, f'{len(PRODUCTS)} products, {backend}', result.stdout)
     headers = ''.join(f'#include "{name}.h"\n' for name in PRODUCTS)
     users = {
@@ -179,6 +184,10 @@ def test_products(folder):
             ok(result.returncode == 0, f'{compiler} -std={standard}: {user}', result.stdout[:4000])
     result = run('g++', *WARNINGS, *include, '-fsyntax-only', files['headers.cc'])
     ok(result.returncode == 0, 'the headers in C++', result.stdout[:4000])
+    spaces = write(f'{folder}/spaces.cc', '#include <cmath>\n#include <string>\n' +
+                   headers.replace('.h"', '.hpp"') + 'int main()\n{\n    return cgtp::std::product().abi;\n}\n')
+    result = run('g++', *WARNINGS, *include, '-fsyntax-only', spaces)
+    ok(result.returncode == 0, 'and in namespaces', result.stdout[:4000])
     if NVCC:
         one = write(f'{folder}/one.cu', f'#include "{folder}/cuda/out/stdint_forward.cu"\n')
         result = run(NVCC, '-arch=sm_80', '-std=c++17', '-Iruntime', f'-I{folder}/cuda/out', '-cubin', one, '-o',
@@ -211,6 +220,7 @@ def test_symbols(folder):
     ok(result.returncode == 0, 'and their kernels', result.stdout[:4000])
     for first, second, symbol in ((('a', 'b_product'), ('a_b', 'k'), 'a_b_product'),
                                   (('a', 'x'), ('a_x', 'workspace'), 'a_x_workspace'),
+                                  (('a', 'b_DIM_X'), ('a_b', 'k'), 'a_b_DIM_X'),
                                   (('a', 'b_c'), ('a_b', 'c'), 'a_b_c')):
         for pair in (first, second), (second, first):
             out = f'{folder}/bad'

@@ -16,7 +16,7 @@ const char options_help[] =
     "%_gpu\n"
     "  --backend=NAME    cuda (default) or c\n"
     "  --arch=NAME       the GPU to plan for, sm_80 to sm_120 (default sm_90); not with --backend=c\n"
-    "  --emit=LIST       of header, source, selftest (default: header,source)\n"
+    "  --emit=LIST       of header, hpp, source, selftest (default: header,source)\n"
     "  --check           write nothing; print a diff of every file that is missing or differs\n"
     "  --list            write nothing; print the names of the files\n"
     "  --print=LIST      of paths, nnz, weights, plan, cost, json: report on standard output\n"

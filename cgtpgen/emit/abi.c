@@ -180,12 +180,16 @@ void emit_workspace_prototype(struct text *out, const struct plan *plan, const s
                 emit_items_parameter(plan));
 }
 
+static const char dim_letter[SLOT_COUNT + 1] = "XYWZ"; /* of macros NAME_DIM_X */
+
 int emit_symbols(struct arena *a, const struct plan *plan, const char ***symbols)
 {
     const char *name = plan->problem->spec->name;
-    const char **symbol = *symbols = NEW_ARRAY(a, const char *, 2 * plan->kernels + 1);
+    const char **symbol = *symbols = NEW_ARRAY(a, const char *, 2 * plan->kernels + 1 + SLOT_COUNT);
     int n = 0;
     symbol[n++] = arena_printf(a, "%s_product", name);
+    for (int s = 0; s < SLOT_COUNT; s++)
+        symbol[n++] = arena_printf(a, "%s_DIM_%c", name, dim_letter[s]);
     for (int k = 0; k < plan->kernels; k++) {
         symbol[n++] = arena_printf(a, "%s_%s", name, plan->kernel[k].form->name);
         symbol[n++] = arena_printf(a, "%s_%s_workspace", name, plan->kernel[k].form->name);
@@ -303,8 +307,8 @@ static void header_kernel(struct text *out, const struct plan *plan, const struc
                     (long long)plan->problem->dim[s]);
     }
     text_printf(out, "\n * At least %.0f bytes per item. */\n", k->bytes_least);
-    emit_prototype(out, plan, f, "");
-    text_printf(out, ";\n");
+    emit_prototype(out, plan, f, "CGTP_API ");
+    text_printf(out, ";\nCGTP_API ");
     emit_workspace_prototype(out, plan, f);
     text_printf(out, ";\n\n");
 }
@@ -391,12 +395,17 @@ void emit_header(struct text *out, const struct plan *plan)
                                      : "\n * The graph's edges may be in any order."
                                : "");
     header_paths(out, plan);
+    text_printf(out, "/* Elements of a row. */\n");
+    for (int s = 0; s < SLOT_COUNT; s++)
+        text_printf(out, "#define %s_DIM_%c %lld\n", name, dim_letter[s], (long long)p->dim[s]);
+    text_printf(out, "\n");
     for (int k = 0; k < plan->kernels; k++)
         header_kernel(out, plan, &plan->kernel[k]);
-    text_printf(out,
-                "/* What the product is, for generic callers. */\nextern const cgtp_product %s_product;\n\n"
-                "#ifdef __cplusplus\n}\n#endif\n\n#endif\n",
-                name);
+    text_printf(
+        out,
+        "/* What the product is, for generic callers. */\nextern CGTP_API const cgtp_product %s_product;\n\n"
+        "#ifdef __cplusplus\n}\n#endif\n\n#endif\n",
+        name);
 }
 
 /* ---- descriptor ---- */
@@ -419,7 +428,9 @@ static void wrappers(struct text *out, const struct plan *plan, const struct ker
 {
     const struct spec *s = plan->problem->spec;
     const bool plain = !spec_is_graph(s);
-    const char *argument = plain ? "((const cgtp_graph *)graph)->items" : "graph";
+    const char *argument = plain        ? "((const cgtp_graph *)graph)->items"
+                           : s->index64 ? "(const cgtp_graph64 *)graph"
+                                        : "(const cgtp_graph *)graph";
     text_printf(
         out, "static size_t workspace_%d(const void *graph)\n{\n    return %s%s_%s_workspace(%s)%s;\n}\n\n",
         number, plain ? "graph ? " : "", s->name, f->name, argument, plain ? " : 0" : "");
@@ -432,8 +443,8 @@ static void wrappers(struct text *out, const struct plan *plan, const struct ker
         text_printf(out, "    if (!graph)\n        return CGTP_NULL_POINTER;\n");
     text_printf(out, "    return %s_%s(%s,\n", s->name, f->name, argument);
     for (int i = 0; i < f->inputs + f->outputs; i++)
-        text_printf(out, "        %s[%d],\n", i < f->inputs ? "input" : "output",
-                    i < f->inputs ? i : i - f->inputs);
+        text_printf(out, "        (%s%s *)%s[%d],\n", i < f->inputs ? "const " : "", source_real(plan),
+                    i < f->inputs ? "input" : "output", i < f->inputs ? i : i - f->inputs);
     text_printf(out, "        ws, ws_bytes, stream);\n}\n\n");
 }
 

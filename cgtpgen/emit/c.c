@@ -58,7 +58,7 @@ static void emit_launcher(struct source *w)
                 "        return CGTP_WORKSPACE;\n"
                 "    int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */\n"
                 "    while (parts > 1 && workspace_bytes < layout(%s, parts, NULL, NULL))\n        parts--;\n"
-                "    layout(%s, parts, &l, workspace);\n"
+                "    layout(%s, parts, &l, (char *)workspace);\n"
                 "    (void)stream;\n",
                 items, items, items);
     emit_launches(w);

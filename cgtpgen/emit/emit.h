@@ -33,6 +33,9 @@ void emit_header(struct text *, const struct plan *);
 /* NAME.c: the descriptor. */
 void emit_descriptor(struct text *, const struct schedules *, const char *backend);
 
+/* NAME.hpp: the same interface in a namespace of C++. */
+void emit_cpp(struct text *, const struct plan *);
+
 /* NAME_selftest.c: a program that compares every kernel with a dense loop. */
 void emit_selftest(struct text *, const struct plan *);
 

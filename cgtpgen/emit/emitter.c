@@ -31,8 +31,17 @@ static void selftest(struct text *out, const struct backend *b, const struct sch
     emit_selftest(out, all->plan);
 }
 
+static void cpp_header(struct text *out, const struct backend *b, const struct schedules *all,
+                       const struct kernel_schedule *kernel)
+{
+    (void)b;
+    (void)kernel;
+    emit_cpp(out, all->plan);
+}
+
 const struct emitter emitter_table[] = {
     {"header", true, ".h", header},
+    {"hpp", false, ".hpp", cpp_header},
     {"source", true, ".c", descriptor},
     {"source", true, NULL, kernel_source},
     {"selftest", false, "_selftest.c", selftest},

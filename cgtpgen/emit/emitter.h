@@ -25,8 +25,8 @@ struct emitter {
 extern const struct emitter emitter_table[];
 extern const int emitter_count;
 
-/* The names that the product's files define for the linker: NAME_product, of each kernel NAME_kernel and
- * NAME_kernel_workspace. Returns their number. */
+/* The names that the product defines for its callers: NAME_product, NAME_DIM_X and so on, of each kernel
+ * NAME_kernel and NAME_kernel_workspace. Returns their number. */
 int emit_symbols(struct arena *, const struct plan *, const char ***symbols);
 
 /* Writes what is asked for, a set of bits 1 << row, to files in memory, in the table's order. Returns their

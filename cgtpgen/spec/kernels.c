@@ -300,6 +300,9 @@ static void check_clash(struct reader *r, const struct spec *spec, const struct 
     static const char suffix[] = "_workspace";
     if (strcmp(kernel->name, "product") == 0)
         diag_error(r->diag, kernel->pos, "a kernel cannot be named product: that is the descriptor's name");
+    if (strlen(kernel->name) == 5 && strncmp(kernel->name, "DIM_", 4) == 0 && strchr("XYWZ", kernel->name[4]))
+        diag_error(r->diag, kernel->pos, "a kernel cannot be named %s: that is the size of a row",
+                   kernel->name);
     if (strcmp(kernel->name, "selftest") == 0)
         diag_error(r->diag, kernel->pos,
                    "a kernel cannot be named selftest: that is the file of the self-test");

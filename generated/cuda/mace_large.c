@@ -23,17 +23,17 @@ static const cgtp_argument outputs_0[] = {
 
 static size_t workspace_0(const void *graph)
 {
-    return mace_large_forward_workspace(graph);
+    return mace_large_forward_workspace((const cgtp_graph *)graph);
 }
 
 static cgtp_status run_0(const void *graph, const void *const *input, void *const *output, void *ws,
     size_t ws_bytes, cgtp_stream stream)
 {
-    return mace_large_forward(graph,
-        input[0],
-        input[1],
-        input[2],
-        output[0],
+    return mace_large_forward((const cgtp_graph *)graph,
+        (const float *)input[0],
+        (const float *)input[1],
+        (const float *)input[2],
+        (float *)output[0],
         ws, ws_bytes, stream);
 }
 
@@ -52,20 +52,20 @@ static const cgtp_argument outputs_1[] = {
 
 static size_t workspace_1(const void *graph)
 {
-    return mace_large_backward_workspace(graph);
+    return mace_large_backward_workspace((const cgtp_graph *)graph);
 }
 
 static cgtp_status run_1(const void *graph, const void *const *input, void *const *output, void *ws,
     size_t ws_bytes, cgtp_stream stream)
 {
-    return mace_large_backward(graph,
-        input[0],
-        input[1],
-        input[2],
-        input[3],
-        output[0],
-        output[1],
-        output[2],
+    return mace_large_backward((const cgtp_graph *)graph,
+        (const float *)input[0],
+        (const float *)input[1],
+        (const float *)input[2],
+        (const float *)input[3],
+        (float *)output[0],
+        (float *)output[1],
+        (float *)output[2],
         ws, ws_bytes, stream);
 }
 
@@ -88,24 +88,24 @@ static const cgtp_argument outputs_2[] = {
 
 static size_t workspace_2(const void *graph)
 {
-    return mace_large_double_backward_workspace(graph);
+    return mace_large_double_backward_workspace((const cgtp_graph *)graph);
 }
 
 static cgtp_status run_2(const void *graph, const void *const *input, void *const *output, void *ws,
     size_t ws_bytes, cgtp_stream stream)
 {
-    return mace_large_double_backward(graph,
-        input[0],
-        input[1],
-        input[2],
-        input[3],
-        input[4],
-        input[5],
-        input[6],
-        output[0],
-        output[1],
-        output[2],
-        output[3],
+    return mace_large_double_backward((const cgtp_graph *)graph,
+        (const float *)input[0],
+        (const float *)input[1],
+        (const float *)input[2],
+        (const float *)input[3],
+        (const float *)input[4],
+        (const float *)input[5],
+        (const float *)input[6],
+        (float *)output[0],
+        (float *)output[1],
+        (float *)output[2],
+        (float *)output[3],
         ws, ws_bytes, stream);
 }
 

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Generated code as part of something else: of a shared library with few symbols, of a program in C++."""
+import ctypes
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from tap import done, equal, ok, skip  # noqa: E402
+
+GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
+CC = os.environ.get('CC', 'cc')
+BATCH = '''cgtp: 1
+name: batch
+irreps: {x: 2x0e + 1x1o, y: 0e + 1o, z: 2x0e + 1o}
+instructions: fully_connected
+kernels: [forward]
+'''
+GRAPH = '''cgtp: 1
+name: graph
+irreps: {x: 4x0e + 4x1o, y: 0e + 1o, z: 0e + 1o}
+instructions: channelwise
+index: {x: sender, z: receiver}
+index_type: int64
+precision: float64
+kernels: [forward, {name: class, of: backward}, {name: dim_x, of: backward}, {name: WIDE, of: backward}]
+'''
+BATCH_BAD_SIZE = 3  # CGTP_BAD_SIZE
+# Every function of the wrapper once, and what it says of sizes. z[0] = 1/sqrt(3): three terms share its variance.
+PROGRAM_CPP = '''#include "batch.hpp"
+#include "graph.hpp"
+
+#include <cstdio>
+
+static_assert(cgtp::batch::dim_x == batch_DIM_X && cgtp::batch::dim_y == batch_DIM_Y &&
+              cgtp::batch::dim_w == batch_DIM_W && cgtp::batch::dim_z == batch_DIM_Z, "sizes of rows");
+
+int main()
+{
+    alignas(64) float x[batch_DIM_X] = {1}, y[batch_DIM_Y] = {1}, w[batch_DIM_W] = {1}, z[batch_DIM_Z];
+    alignas(64) static char workspace[1 << 16];
+    const cgtp_graph64 none = {};
+    std::printf("%d %d", cgtp::batch::forward(1, x, y, w, z, workspace, sizeof workspace),
+                cgtp::batch::forward_workspace(1) <= sizeof workspace);
+    std::printf(" %.3f %s", z[0], cgtp::batch::product().name);
+    std::printf(" %d", cgtp::graph::forward({-1, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0));
+    std::printf(" %d", cgtp::graph::class_({-1, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+    std::printf(" %d", cgtp::graph::dim_x_({-1, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+    std::printf(" %d", cgtp::graph::WIDE_({-1, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+    std::printf(" %d\\n", cgtp::graph::class_workspace(none) == graph_class_workspace(&none));
+}
+'''
+
+
+def run(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def sources(folder, name=''):
+    return sorted(path for path in glob.glob(f'{folder}/{name}*.c') if '_selftest' not in path)
+
+
+def test_shared(folder):
+    """-fvisibility=hidden hides all but what callers need; CGTP_API decides."""
+    library = f'{folder}/library.so'
+    build = [CC, '-O1', '-fPIC', '-shared', '-fvisibility=hidden', '-Iruntime', '-o', library, 'runtime/cgtp.c',
+             *sources(folder, 'batch')]
+    result = run(*build)
+    ok(result.returncode == 0, 'a shared library', result.stdout)
+    exported = set(re.findall(r' [TRDB] (\w+)', run('nm', '-D', '--defined-only', library).stdout))
+    declared = set(re.findall(r'\b(cgtp_(?:status_text|graph(?:64)?_(?:index|check)))\(', open('runtime/cgtp.h').read()))
+    equal(exported, {'batch_forward', 'batch_forward_workspace', 'batch_product'} | declared,
+          'it exports the functions and the descriptor, and those of cgtp.h')
+    loaded = ctypes.CDLL(library)
+    loaded.batch_forward.argtypes = [ctypes.c_int64] + [ctypes.c_void_p] * 5 + [ctypes.c_size_t, ctypes.c_void_p]
+    equal(loaded.batch_forward(-1, None, None, None, None, None, 0, None), BATCH_BAD_SIZE, 'loaded and called')
+    run(*build, '-DCGTP_API=')
+    exported = re.findall(r' [TRDB] (\w+)', run('nm', '-D', '--defined-only', library).stdout)
+    equal(exported, [], '-DCGTP_API=: nothing')
+
+
+def test_cpp(folder):
+    """The generated C, but for self-tests, and the runtime's are C++ as well."""
+    for compiler, *options in ('g++',), ('g++', '-std=c++20'), ('clang++', '-std=c++17'):
+        name = ' '.join([compiler, *options])
+        if not shutil.which(compiler):
+            skip(name, f'no {compiler}')
+            continue
+        result = run(compiler, *options, '-Wall', '-Werror', '-fsyntax-only', '-Iruntime', '-x', 'c++', 'runtime/cgtp.c',
+                     *sources('generated'), *sources(folder))
+        ok(result.returncode == 0, f'{name}: C products are C++', result.stdout[:4000])
+    for compiler in 'g++', 'clang++':
+        if not shutil.which(compiler):
+            skip(f'{compiler}: the interface in a namespace', f'no {compiler}')
+            continue
+        with open(f'{folder}/program.cc', 'w') as file:
+            file.write(PROGRAM_CPP)
+        result = run(compiler, '-std=c++11', '-Wall', '-Wextra', '-Wpedantic', '-Werror', '-Iruntime', f'-I{folder}',
+                     '-c', '-o', f'{folder}/program.o', f'{folder}/program.cc')
+        ok(result.returncode == 0, f'{compiler}: the interface in a namespace', result.stdout[:4000])
+        result = run(compiler, '-o', f'{folder}/program', f'{folder}/program.o', '-Iruntime', '-x', 'c++',
+                     'runtime/cgtp.c', *sources(folder))
+        ok(result.returncode == 0, f'{compiler}: linked with products compiled as C++', result.stdout[:4000])
+        equal(run(f'{folder}/program').stdout, '0 1 0.577 batch 3 3 3 3 1\n', f'{compiler}: called')
+
+
+with tempfile.TemporaryDirectory() as FOLDER:
+    for spec, text in ('batch', BATCH), ('graph', GRAPH):
+        with open(f'{FOLDER}/{spec}.yaml', 'w') as file:
+            file.write(text)
+    made = run(GENERATOR, '--backend=c', '--emit=header,source,hpp', '-o', FOLDER, f'{FOLDER}/batch.yaml',
+               f'{FOLDER}/graph.yaml')
+    ok(made.returncode == 0, 'two products', made.stdout)
+    test_shared(FOLDER)
+    test_cpp(FOLDER)
+done()
