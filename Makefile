@@ -32,7 +32,7 @@ CFLAGS ?= -O2
 PYTHON ?= python3
 PREFIX ?= /usr/local
 PROVE_JOBS ?= 2
-VERSION = $(shell sed -n 's/^.define CGTPGEN_VERSION "\(.*\)"/\1/p' cgtpgen/cli/options.h)
+VERSION = $(shell sed -n 's/^.define CGTPGEN_VERSION "\(.*\)"/\1/p' cgtpgen/util/version.h)
 BUILD := $(if $(SANITIZE),build/san,build)
 ifdef SANITIZE
 SANITIZER := -g -fsanitize=address,undefined -fno-sanitize-recover=all

@@ -103,7 +103,7 @@ $(CGTPGEN_COMMANDS:%=$(CGTPGEN_DIR)/%.command):
 # Files that did not change keep their times, so what is compiled from them is not compiled again.
 CGTPGEN_MISSING := $(if $(CGTPGEN_FILES),$(filter-out $(wildcard $(CGTPGEN_FILES)),$(CGTPGEN_FILES)),all)
 $(CGTPGEN_LIST): $(CGTPGEN_SPECS) $(CGTPGEN_DIR)/generate.command $(if $(CGTPGEN_MISSING),CGTPGEN_FORCE)
-	$(CGTPGEN_GENERATE)
+	$(CGTPGEN_GENERATE) --prune
 	@files=$$($(CGTPGEN_GENERATE) --list) && echo CGTPGEN_FILES := $$files > $@
 endif
 

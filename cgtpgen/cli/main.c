@@ -13,6 +13,7 @@
  * All specs of a call are compiled before anything is written: when one is wrong, no file changes.
  */
 #include "cli/depend.h"
+#include "cli/leftover.h"
 #include "cli/options.h"
 #include "emit/emitter.h"
 #include "util/file.h"
@@ -23,10 +24,12 @@
 #include "plan/plan.h"
 #include "spec/names.h"
 #include "cli/print.h"
+#include "util/version.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,6 +44,12 @@ struct product {
     const struct schedules *schedules;
     int files;                   /* 0 where only reports are asked for */
     struct file_content *output; /* path: folder/name */
+};
+
+/* Generated files that stayed behind. */
+struct leftovers {
+    int n, capacity;
+    struct file_content *file;
 };
 
 static void put_error(const struct text *t)
@@ -62,11 +71,10 @@ static bool has(unsigned bits, int kind)
     return bits & 1u << kind;
 }
 
+/* Where a file of this name goes. */
 static const char *join(struct arena *a, const char *folder, const char *name)
 {
-    if (!folder || !strcmp(folder, "-"))
-        return name;
-    return arena_printf(a, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", name);
+    return file_join(a, folder && strcmp(folder, "-") ? folder : NULL, name);
 }
 
 /* Runs the passes on one spec. */
@@ -171,9 +179,52 @@ static enum exit_status put_output(struct arena *a, const struct text *t)
     return file_put(STDOUT_FILENO, text_string(t), t->n) ? EXIT_OK : io_error(a, "standard output");
 }
 
-/* Every file that is missing or differs, as a diff that would bring it up to date. */
-static enum exit_status check_files(struct arena *a, const struct file_content *file, int count)
+/* The files of all products that stayed behind. */
+static enum exit_status find_leftovers(struct arena *a, const struct options *options,
+                                       const struct product *product, struct leftovers *all)
 {
+    for (int i = 0; i < options->specs; i++) {
+        const struct plan *plan = product[i].schedules->plan;
+        struct leftover_of of = {.name = plan->problem->spec->name};
+        of.files = emit_names(a, options->backend, plan, &of.file);
+        struct file_content *found;
+        int n = leftover_find(a, options->output, &of, &found);
+        if (n < 0)
+            return io_error(a, options->output ? options->output : ".");
+        for (int k = 0; k < n; k++) {
+            all->file = arena_grow(a, all->file, all->n, &all->capacity, sizeof *all->file);
+            all->file[all->n++] = found[k];
+        }
+    }
+    return EXIT_OK;
+}
+
+/* With --prune removes them, without says that they are there. */
+static enum exit_status mind_leftovers(struct arena *a, const struct options *options,
+                                       const struct product *product)
+{
+    struct leftovers all = {0};
+    struct text notes = {.arena = a};
+    enum exit_status status = find_leftovers(a, options, product, &all);
+    for (int i = 0; i < all.n && !status; i++)
+        if (!options->prune)
+            text_printf(&notes,
+                        "cgtpgen: %s is left over: today's spec does not make it; --prune removes it\n",
+                        all.file[i].path);
+        else if (remove(all.file[i].path))
+            status = io_error(a, all.file[i].path);
+    put_error(&notes);
+    return status;
+}
+
+/* Every file that is missing, differs or stayed behind, as a diff that would bring it up to date. */
+static enum exit_status check_files(struct arena *a, const struct options *options,
+                                    const struct product *product, const struct file_content *file, int count)
+{
+    struct leftovers all = {0};
+    enum exit_status found = find_leftovers(a, options, product, &all);
+    if (found)
+        return found;
     struct text diff = {.arena = a};
     for (int i = 0; i < count; i++) {
         size_t size;
@@ -183,6 +234,8 @@ static enum exit_status check_files(struct arena *a, const struct file_content *
         file_diff(&diff, there ? file[i].path : "/dev/null", there ? there : "", there ? size : 0,
                   file[i].path, file[i].text, file[i].size);
     }
+    for (int i = 0; i < all.n; i++)
+        file_diff(&diff, all.file[i].path, all.file[i].text, all.file[i].size, "/dev/null", "", 0);
     enum exit_status status = put_output(a, &diff);
     return status || !diff.n ? status : EXIT_STALE;
 }
@@ -236,7 +289,10 @@ static enum exit_status write_files(struct arena *a, const struct options *optio
             files += more;
     }
     const char *failed = file_replace(a, file, files);
-    return failed ? io_error(a, failed) : put_output(a, &out);
+    enum exit_status status = failed ? io_error(a, failed) : EXIT_OK;
+    if (!status && !to_stdout && options->write)
+        status = mind_leftovers(a, options, product);
+    return status ? status : put_output(a, &out);
 }
 
 /* What was asked for, once every spec is compiled. */
@@ -259,7 +315,7 @@ static enum exit_status deliver(struct arena *a, const struct options *options, 
             if (has(options->print, k))
                 print_table[k].print(&out, product[i].schedules);
     if (options->check)
-        return check_files(a, file, files);
+        return check_files(a, options, product, file, files);
     enum exit_status status = put_output(a, &out);
     return status || options->list ? status : write_files(a, options, product, file, files);
 }

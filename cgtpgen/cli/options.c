@@ -17,7 +17,8 @@ const char options_help[] =
     "  --backend=NAME    cuda (default) or c\n"
     "  --arch=NAME       the GPU to plan for, sm_80 to sm_120 (default sm_90); not with --backend=c\n"
     "  --emit=LIST       of header, hpp, source, selftest (default: header,source)\n"
-    "  --check           write nothing; print a diff of every file that is missing or differs\n"
+    "  --prune           remove files that were generated for a kernel that the spec no longer has\n"
+    "  --check           write nothing; print a diff of every file that is missing, differs or is left over\n"
     "  --list            write nothing; print the names of the files\n"
     "  --print=LIST      of paths, nnz, weights, plan, cost, json: report on standard output\n"
     "                    (files are then written only if -o is given too)\n"
@@ -39,6 +40,7 @@ enum option {
     OPTION_BACKEND,
     OPTION_ARCH,
     OPTION_EMIT,
+    OPTION_PRUNE,
     OPTION_CHECK,
     OPTION_LIST,
     OPTION_PRINT,
@@ -62,6 +64,7 @@ static const struct {
     [OPTION_BACKEND] = {"--backend", true, false},
     [OPTION_ARCH] = {"--arch", true, false},
     [OPTION_EMIT] = {"--emit", true, true},
+    [OPTION_PRUNE] = {"--prune", false, true},
     [OPTION_CHECK] = {"--check", false, true},
     [OPTION_LIST] = {"--list", false, true},
     [OPTION_PRINT] = {"--print", true, true},
@@ -236,6 +239,9 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
         return read_device(a, value, &o->device, error);
     case OPTION_EMIT:
         return read_emit(a, value, &o->emit, error);
+    case OPTION_PRUNE:
+        o->prune = true;
+        return true;
     case OPTION_CHECK:
         o->check = true;
         return true;
@@ -290,6 +296,8 @@ static bool check_together(struct options *o, struct text *error)
         wrong = "--check and --list exclude each other";
     else if (o->check && to_stdout)
         wrong = "--check compares with a folder; -o - names none";
+    else if (o->prune && (o->check || o->list || to_stdout || !o->write))
+        wrong = "--prune removes files: not with --check, --list, -o - or --print without -o";
     else if (o->print && (to_stdout || o->check || o->list || depend_to_stdout))
         wrong = "--print needs standard output for itself: not with -o -, -MF -, --check or --list";
     else if (to_stdout && depend_to_stdout)

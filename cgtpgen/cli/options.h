@@ -6,8 +6,6 @@
 
 #include <stdbool.h>
 
-#define CGTPGEN_VERSION "0.1.0"
-
 /* What the program exits with: the first of these that happens. */
 enum exit_status { EXIT_OK, EXIT_SPEC, EXIT_USAGE, EXIT_STALE, EXIT_IO, EXIT_INTERNAL };
 
@@ -37,6 +35,7 @@ struct options {
     unsigned print;                /* bits 1 << row of print_table; 0: none */
     unsigned dump;                 /* bits of dump_kind */
     bool write;                    /* write the generated files: not where only reports are asked for */
+    bool prune;                    /* remove generated files that stayed behind */
     bool check;                    /* compare with what is there instead of writing */
     bool list;                     /* print the names of the files instead of writing them */
     bool depend;                   /* -MD */

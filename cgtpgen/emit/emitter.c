@@ -48,10 +48,29 @@ const struct emitter emitter_table[] = {
 };
 const int emitter_count = sizeof emitter_table / sizeof *emitter_table;
 
+/* The name of a row's file; f: the kernel where it has one for each. */
+static const char *file_name(struct arena *a, const struct emitter *e, const struct backend *b,
+                             const struct plan *plan, const struct kernel_form *f)
+{
+    const char *name = plan->problem->spec->name;
+    return e->suffix ? arena_printf(a, "%s%s", name, e->suffix)
+                     : arena_printf(a, "%s_%s%s", name, f->name, b->suffix);
+}
+
+int emit_names(struct arena *a, const struct backend *b, const struct plan *plan, const char *const **names)
+{
+    const char **list = NEW_ARRAY(a, const char *, emitter_count + plan->kernels);
+    int n = 0;
+    for (int i = 0; i < emitter_count; i++)
+        for (int k = 0; k < (emitter_table[i].suffix ? 1 : plan->kernels); k++)
+            list[n++] = file_name(a, &emitter_table[i], b, plan, plan->kernel[k].form);
+    *names = list;
+    return n;
+}
+
 int emit_files(struct arena *a, const struct backend *b, const struct schedules *all, unsigned rows,
                struct output_file **files)
 {
-    const char *name = all->plan->problem->spec->name;
     struct output_file *file = NEW_ARRAY(a, struct output_file, emitter_count + all->plan->kernels);
     int n = 0;
     for (int i = 0; i < emitter_count; i++) {
@@ -60,9 +79,7 @@ int emit_files(struct arena *a, const struct backend *b, const struct schedules 
         for (int k = 0; k < count && (rows & 1u << i); k++) {
             struct text out = {.arena = a};
             e->emit(&out, b, all, e->suffix ? NULL : &all->kernel[k]);
-            const char *path =
-                e->suffix ? arena_printf(a, "%s%s", name, e->suffix)
-                          : arena_printf(a, "%s_%s%s", name, all->plan->kernel[k].form->name, b->suffix);
+            const char *path = file_name(a, e, b, all->plan, all->plan->kernel[k].form);
             file[n++] = (struct output_file){path, text_string(&out), out.n};
         }
     }

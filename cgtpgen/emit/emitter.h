@@ -29,6 +29,10 @@ extern const int emitter_count;
  * NAME_kernel and NAME_kernel_workspace. Returns their number. */
 int emit_symbols(struct arena *, const struct plan *, const char ***symbols);
 
+/* The names, without a folder, of all files that the product can have with any --emit. Returns their number.
+ */
+int emit_names(struct arena *, const struct backend *, const struct plan *, const char *const **names);
+
 /* Writes what is asked for, a set of bits 1 << row, to files in memory, in the table's order. Returns their
  * number. */
 int emit_files(struct arena *, const struct backend *, const struct schedules *, unsigned rows,

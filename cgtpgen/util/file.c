@@ -3,6 +3,7 @@
 
 #include "util/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -35,6 +36,45 @@ const char *file_read(struct arena *a, const char *path, size_t limit, size_t *s
     errno = error;
     *size = t.n;
     return got < 0 ? NULL : text_string(&t);
+}
+
+const char *file_join(struct arena *a, const char *folder, const char *name)
+{
+    if (!folder)
+        return name;
+    return arena_printf(a, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int file_names(struct arena *a, const char *folder, const char ***names)
+{
+    const char **list = NULL;
+    int n = 0, capacity = 0;
+    DIR *all = opendir(folder);
+    if (!all)
+        return -1;
+    errno = 0;
+    for (const struct dirent *entry; (entry = readdir(all)); errno = 0) {
+        list = arena_grow(a, list, n, &capacity, sizeof *list);
+        list[n++] = arena_string(a, entry->d_name, strlen(entry->d_name));
+    }
+    int error = errno;
+    closedir(all);
+    errno = error;
+    if (n)
+        qsort(list, (size_t)n, sizeof *list, by_name);
+    *names = list;
+    return error ? -1 : n;
+}
+
+bool file_is_plain(const char *path)
+{
+    struct stat status;
+    return !lstat(path, &status) && S_ISREG(status.st_mode);
 }
 
 bool file_put(int descriptor, const char *s, size_t n)

@@ -17,6 +17,15 @@ struct file_content {
  * size in *size. Returns NULL with errno set when that fails. */
 const char *file_read(struct arena *, const char *path, size_t limit, size_t *size);
 
+/* FOLDER/NAME; NAME where the folder is NULL. */
+const char *file_join(struct arena *, const char *folder, const char *name);
+
+/* The names of all that is in the folder, sorted. Returns their number; -1 with errno set when that fails. */
+int file_names(struct arena *, const char *folder, const char ***names);
+
+/* Is it a regular file itself, not by way of a symbolic link? */
+bool file_is_plain(const char *path);
+
 /* Writes n bytes to a descriptor; false with errno set when that fails. */
 bool file_put(int descriptor, const char *s, size_t n);
 

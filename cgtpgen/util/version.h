@@ -1,0 +1,7 @@
+/* version.h - the generator's version: of --version, of the banner of every file. */
+#ifndef CGTPGEN_VERSION_H
+#define CGTPGEN_VERSION_H
+
+#define CGTPGEN_VERSION "0.1.0"
+
+#endif
