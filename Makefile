@@ -85,12 +85,17 @@ $(BUILD)/tests/unit_%: tests/unit_%.c $(LIBRARY) $(BUILD)/obj/runtime/cgtp.o $(B
 	$(Q)$(COMPILE) -Iruntime -Itests $(LDFLAGS) -o $@ $< $(filter %.o,$^) -lcmocka -lyaml -lm
 
 # What a downstream build needs: the generator, the runtime to compile and link, and how to find both (pkg-config;
-# the Makefile fragment runtime/cgtpgen.mk).
+# the Makefile fragment runtime/cgtpgen.mk; a package for CMake).
 DATA := $(PREFIX)/share/cgtpgen
 install: $(BUILD)/cgtpgen
 	$(Q)install -d $(addprefix $(DESTDIR),$(DATA) $(addprefix $(PREFIX)/,bin share/man/man1 share/pkgconfig))
 	$(Q)install $(BUILD)/cgtpgen $(DESTDIR)$(PREFIX)/bin
-	$(Q)install -m 644 $(wildcard runtime/*.[ch] runtime/*.cu) runtime/cgtpgen.mk docs/spec.md $(DESTDIR)$(DATA)
+	$(Q)install -m 644 $(wildcard runtime/*.[ch] runtime/*.cu) runtime/cgtpgen.mk runtime/cgtpgen-config.cmake \
+	    docs/spec.md $(DESTDIR)$(DATA)
+	$(Q)printf '%s\n' 'set(PACKAGE_VERSION $(VERSION))' 'if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)' \
+	    '    set(PACKAGE_VERSION_UNSUITABLE TRUE)' 'endif()' 'set(PACKAGE_VERSION_COMPATIBLE TRUE)' \
+	    'if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)' '    set(PACKAGE_VERSION_EXACT TRUE)' 'endif()' \
+	    > $(DESTDIR)$(DATA)/cgtpgen-config-version.cmake
 	$(Q)install -m 644 docs/cgtpgen.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'datadir=$${prefix}/share/cgtpgen' 'makefile=$${datadir}/cgtpgen.mk' \
 	    'generator=$${prefix}/bin/cgtpgen' '' 'Name: cgtpgen' \

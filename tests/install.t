@@ -52,7 +52,8 @@ def test_installed(root):
     found = sorted(os.path.relpath(f'{folder}/{name}', prefix) for folder, _, names in os.walk(prefix)
                    for name in names)
     headers = [f'share/cgtpgen/{name}' for name in os.listdir('runtime') if name.endswith(('.h', '.c', '.cu'))]
-    equal(found, sorted(['bin/cgtpgen', 'share/cgtpgen/cgtpgen.mk', 'share/cgtpgen/spec.md',
+    equal(found, sorted(['bin/cgtpgen', 'share/cgtpgen/cgtpgen-config-version.cmake',
+                         'share/cgtpgen/cgtpgen-config.cmake', 'share/cgtpgen/cgtpgen.mk', 'share/cgtpgen/spec.md',
                          'share/man/man1/cgtpgen.1', 'share/pkgconfig/cgtpgen.pc', *headers]), 'what is installed')
     ok(root not in text and 'prefix=/usr\n' in text, 'the pkg-config file names the prefix', text)
     version = run('cgtpgen', '--version').stdout.split()[-1]

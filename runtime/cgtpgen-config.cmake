@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+# cgtpgen-config.cmake - for CMake: products as libraries.
+#
+#     find_package(cgtpgen REQUIRED)
+#     cgtpgen_add_product(layers SPEC specs/mace_large.yaml BACKEND c)
+#     target_link_libraries(program PRIVATE layers)
+#
+# cgtpgen_add_product(TARGET SPEC file.. [BACKEND cuda|c] [ARCH sm_90] [NAME pattern] [OPTIONS option..])
+#
+# TARGET is a static library of all products of the specs, with their headers and the runtime (cgtp.c and, for
+# cuda, cgtp_graph.cu, whose CUDA language the project enables). NAME and OPTIONS are the generator's --name and
+# further options. It is a target as others: target_compile_options(layers PRIVATE -O3 -march=native).
+#
+# CGTPGEN_EXECUTABLE, in the cache, is the generator. CMake runs again when a spec changes, for that may change
+# which files there are; sources that come out as they were are not compiled again.
+
+cmake_policy(PUSH)
+cmake_policy(VERSION 3.20)
+
+find_program(CGTPGEN_EXECUTABLE cgtpgen HINTS "${CMAKE_CURRENT_LIST_DIR}/../../bin" "${CMAKE_CURRENT_LIST_DIR}/../build")
+if(NOT CGTPGEN_EXECUTABLE)
+    set(cgtpgen_FOUND FALSE)
+    set(cgtpgen_NOT_FOUND_MESSAGE "there is no program cgtpgen; set CGTPGEN_EXECUTABLE")
+endif()
+set(CGTPGEN_RUNTIME "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "the folder of the runtime's sources")
+
+# A library of one source of the runtime, once in a project.
+function(_cgtpgen_runtime target source)
+    if(NOT TARGET ${target})
+        add_library(${target} STATIC EXCLUDE_FROM_ALL "${CGTPGEN_RUNTIME}/${source}")
+        target_include_directories(${target} PUBLIC "${CGTPGEN_RUNTIME}")
+        set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
+    endif()
+endfunction()
+
+function(cgtpgen_add_product target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "BACKEND;ARCH;NAME" "SPEC;OPTIONS")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "cgtpgen_add_product(${target}): unknown argument: ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    if(NOT arg_SPEC)
+        message(FATAL_ERROR "cgtpgen_add_product(${target}): SPEC is missing")
+    endif()
+    if(NOT arg_BACKEND)
+        set(arg_BACKEND cuda)
+    endif()
+    if(NOT arg_ARCH)
+        set(arg_ARCH sm_90)
+    endif()
+    set(options --backend=${arg_BACKEND} ${arg_OPTIONS})
+    if(arg_BACKEND STREQUAL cuda)
+        list(APPEND options --arch=${arg_ARCH})
+        if(NOT CMAKE_CUDA_COMPILER)
+            message(FATAL_ERROR "cgtpgen_add_product(${target}): BACKEND cuda needs enable_language(CUDA)")
+        endif()
+    endif()
+    if(arg_NAME)
+        list(APPEND options "--name=${arg_NAME}")
+    endif()
+    set(specs)
+    foreach(spec IN LISTS arg_SPEC)
+        get_filename_component(spec "${spec}" ABSOLUTE)
+        list(APPEND specs "${spec}")
+    endforeach()
+    set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}.cgtpgen")
+    set(stamp "${folder}/stamp")
+    string(REPLACE " " "\\ " target_of_rule "${stamp}")
+
+    # Which files there will be, and at once whether the specs are right.
+    execute_process(COMMAND "${CGTPGEN_EXECUTABLE}" ${options} --list -o "${folder}" ${specs}
+                    OUTPUT_VARIABLE files ERROR_VARIABLE errors RESULT_VARIABLE status)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${specs} "${CGTPGEN_EXECUTABLE}")
+    if(NOT status EQUAL 0)
+        message("${errors}")
+        message(FATAL_ERROR "cgtpgen_add_product(${target}): cgtpgen failed (${status})")
+    endif()
+    string(STRIP "${files}" files)
+    string(REPLACE "\n" ";" files "${files}")
+
+    # Files that do not change keep their times, so they are byproducts, and the stamp says that all is done.
+    add_custom_command(
+        OUTPUT "${stamp}"
+        BYPRODUCTS ${files}
+        COMMAND "${CGTPGEN_EXECUTABLE}" ${options} --prune -MD -MF "${folder}/stamp.d" -MT "${target_of_rule}"
+                -o "${folder}" ${specs}
+        COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
+        DEPENDS ${specs} "${CGTPGEN_EXECUTABLE}"
+        DEPFILE "${folder}/stamp.d"
+        COMMENT "Generating ${target}"
+        VERBATIM)
+    add_custom_target(${target}-generate DEPENDS "${stamp}")
+
+    list(FILTER files EXCLUDE REGEX "\\.(h|hpp)$")
+    add_library(${target} STATIC ${files})
+    add_dependencies(${target} ${target}-generate)
+    target_include_directories(${target} PUBLIC "${folder}")
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
+    _cgtpgen_runtime(cgtpgen-runtime cgtp.c)
+    target_link_libraries(${target} PUBLIC cgtpgen-runtime)
+    if(arg_BACKEND STREQUAL cuda)
+        string(REGEX REPLACE "^sm_" "" number "${arg_ARCH}")
+        _cgtpgen_runtime(cgtpgen-runtime-graph cgtp_graph.cu)
+        set_target_properties(${target} cgtpgen-runtime-graph PROPERTIES CUDA_ARCHITECTURES ${number} CUDA_STANDARD 17)
+        target_link_libraries(${target} PUBLIC cgtpgen-runtime-graph)
+    endif()
+endfunction()
+
+cmake_policy(POP)

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""An installed copy used with CMake, for Ninja and Makefiles, and with Meson, as docs/building.md shows."""
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from installed import ENVIRONMENT, NEGATIVE, PROGRAM, SPEC, install, project, read, run, write  # noqa: E402
+from tap import done, equal, ok, skip  # noqa: E402
+
+NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
+GENERATES = r'Generating layer'
+SHOWN = {kind: text for kind, text in re.findall(r'^```(\w+)\n(.*?)^```$', read('docs/building.md'), re.M | re.S)}
+BUILT = ['cgtp.c.o', 'layer.c.o', 'layer_forward.c.o', 'program.c.o']
+
+
+def compiled(text):
+    """The objects that a build says it made, and whether it generated."""
+    names = re.findall(r'(?:Building|Compiling) \w+ object (?:.*/)?([\w.-]+\.o)\b', text)
+    return sorted(name.split('_share_cgtpgen_')[-1].split('generated_.._')[-1] for name in names) + \
+        ['generated'] * bool(re.search(GENERATES, text))
+
+
+def step(name, folder, wanted, *command):
+    result = run(*command, folder=folder)
+    if ok(result.returncode == 0, f'{name}: builds', result.stdout):
+        equal(compiled(result.stdout), wanted, name)
+    return result
+
+
+def life_of_a_build(name, folder, build, regenerate_deleted=True):
+    """From nothing, again, and after each change."""
+    step(f'{name}, from nothing: all', folder, [*BUILT, 'generated'], *build)
+    equal(run(f'{folder}/out/program').stdout, f'layer, c: {NEGATIVE}\n', f'{name}: the program runs')
+    result = step(f'{name}, again: nothing', folder, [], *build)
+    ok('Ninja' not in name or 'no work to do' in result.stdout, f'{name}, again: no work', result.stdout)
+    time.sleep(0.05)
+    write(f'{folder}/layer.yaml', '# a comment\n' + SPEC)
+    step(f'{name}, a comment: generated, nothing compiled', folder, ['generated'], *build)
+    step(f'{name}, and then nothing', folder, [], *build)
+    time.sleep(0.05)
+    write(f'{folder}/layer.yaml', SPEC.replace('2x0e + 1x1o, y', '3x0e + 1x1o, y'))
+    step(f'{name}, another spec: its files and what includes them', folder, [*BUILT[1:], 'generated'], *build)
+    if regenerate_deleted:
+        os.remove(next(f'{at}/layer.h' for at, _, names in os.walk(f'{folder}/out') if 'layer.h' in names))
+        step(f'{name}, a header was deleted: made again', folder, [*BUILT[1:], 'generated'], *build)
+    write(f'{folder}/layer.yaml', SPEC.replace('fully', 'fuly'))
+    result = run(*build, folder=folder)
+    ok(result.returncode and result.stdout.count('layer.yaml:4:15: error') == 1,
+       f'{name}, a wrong spec: the error, once', result.stdout)
+
+
+def test_cmake(generator, root):
+    folder = project(f'{root}/cmake {generator}', {'CMakeLists.txt': SHOWN['cmake'], 'layer.yaml': SPEC,
+                                                  'program.c': PROGRAM})
+    configured = run('cmake', '-G', generator, '-S', '.', '-B', 'out', '-DCMAKE_UNITY_BUILD=OFF', folder=folder)
+    if ok(configured.returncode == 0, f'CMake, {generator}', configured.stdout):
+        # make would make a deleted header again only after `make clean`: see docs/building.md.
+        life_of_a_build(f'CMake, {generator}', folder, ['cmake', '--build', 'out'], generator == 'Ninja')
+
+
+def test_cmake_options(root):
+    """Names, unity builds, what is wrong; CUDA as far as its commands."""
+    call = 'cgtpgen_add_product(layers SPEC layer.yaml BACKEND c)'
+    shown = SHOWN['cmake']
+    ok(call in shown, 'the call that is shown')
+
+    def configure(name, text, *more):
+        folder = project(f'{root}/{name}', {'CMakeLists.txt': text, 'layer.yaml': SPEC, 'program.c': PROGRAM})
+        return folder, run('cmake', '-G', 'Ninja', '-S', '.', '-B', 'out', *more, folder=folder)
+    folder, result = configure('unity', shown, '-DCMAKE_UNITY_BUILD=ON')
+    result = run('cmake', '--build', 'out', folder=folder)
+    ok(result.returncode == 0, 'CMake: in a unity build', result.stdout)
+    folder, result = configure('named', shown.replace('BACKEND c', 'BACKEND c NAME my_% OPTIONS --emit=header,hpp,source'))
+    equal(sorted(set(re.findall(r'layers\.cgtpgen/(my_\w+\.\w+)', read(f'{folder}/out/build.ninja')))),
+          ['my_layer.c', 'my_layer.h', 'my_layer.hpp', 'my_layer_forward.c'], 'CMake: NAME and OPTIONS')
+    for name, text, message in (
+            ('unknown', shown.replace('SPEC', 'STATIC SPEC'), 'unknown argument: STATIC'),
+            ('missing', shown.replace('SPEC layer.yaml ', ''), 'SPEC is missing'),
+            ('no_language', shown.replace(' BACKEND c', ''), 'BACKEND cuda needs enable_language(CUDA)'),
+            ('no_file', shown.replace('layer.yaml', 'no.yaml'), 'no.yaml: No such file')):
+        _, result = configure(name, text)
+        ok(result.returncode and message in ' '.join(result.stdout.split()), f'CMake: {message}', result.stdout)
+    if not shutil.which(NVCC):
+        return skip('CMake with CUDA', 'no nvcc')
+    text = shown.replace(' BACKEND c', ' ARCH sm_80').replace(' C)', ' C CUDA)')
+    folder, result = configure('cuda', text, f'-DCMAKE_CUDA_COMPILER={NVCC}')
+    commands = run('ninja', '-C', f'{folder}/out', '-t', 'commands', 'program').stdout
+    equal([len(re.findall(pattern, commands, re.M)) for pattern in
+           (r'cgtpgen --backend=cuda --arch=sm_80 ', r'nvcc .*compute_80\S* .*layer_forward\.cu ',
+            r'nvcc .*cgtp_graph\.cu ')], [1, 1, 1], 'CMake with CUDA: its commands')
+    return None
+
+
+def test_meson(root):
+    folder = project(f'{root}/meson', {'meson.build': SHOWN['meson'], 'layer.yaml': SPEC, 'program.c': PROGRAM})
+    configured = run('meson', 'setup', 'out', folder=folder)
+    if ok(configured.returncode == 0, 'Meson', configured.stdout):
+        life_of_a_build('Meson, Ninja', folder, ['ninja', '-C', 'out'])
+
+
+with tempfile.TemporaryDirectory() as ROOT:
+    install(ROOT)
+    ENVIRONMENT['CMAKE_PREFIX_PATH'] = f'{ROOT}/usr'
+    for GENERATOR, PROGRAM_OF_IT in ('Ninja', 'ninja'), ('Unix Makefiles', 'make'):
+        if shutil.which('cmake') and shutil.which(PROGRAM_OF_IT):
+            test_cmake(GENERATOR, ROOT)
+        else:
+            skip(f'CMake, {GENERATOR}', 'it is not there')
+    if shutil.which('cmake') and shutil.which('ninja'):
+        test_cmake_options(ROOT)
+    if shutil.which('meson') and shutil.which('pkg-config'):
+        test_meson(ROOT)
+    else:
+        skip('Meson', 'it is not there')
+done()
