@@ -28,7 +28,8 @@ const char options_help[] =
     "  -MP               add an empty rule for each spec\n"
     "  -d LETTERS        dump to standard error: s spec, p problem, f form, l plan,\n"
     "                    e schedules, c code of paths, m memory\n"
-    "  --help, --version\n"
+    "  -h, --help        print this\n"
+    "  -V, --version     print the version\n"
     "\n"
     "Exit status: 0 all right, 1 a spec is wrong, 2 the command line is wrong, 3 --check found differences,\n"
     "4 reading, writing or memory failed, 5 a plan is wrong: a defect of cgtpgen. The manual is "
@@ -51,7 +52,9 @@ enum option {
     OPTION_DUMP,
     OPTION_MUTATE,
     OPTION_HELP,
+    OPTION_HELP_SHORT,
     OPTION_VERSION,
+    OPTION_VERSION_SHORT,
     OPTION_COUNT
 };
 
@@ -75,7 +78,9 @@ static const struct {
     [OPTION_DUMP] = {"-d", true, true},
     [OPTION_MUTATE] = {"--mutate", true, false},
     [OPTION_HELP] = {"--help", false, true},
+    [OPTION_HELP_SHORT] = {"-h", false, true},
     [OPTION_VERSION] = {"--version", false, true},
+    [OPTION_VERSION_SHORT] = {"-V", false, true},
 };
 
 static const char dump_letter[DUMP_COUNT + 1] = "spflecm";
@@ -267,7 +272,13 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
     case OPTION_MUTATE:
         return read_number("--mutate", value, &o->mutate, error);
     case OPTION_HELP:
+    case OPTION_HELP_SHORT:
+        o->action = ACTION_HELP;
+        return true;
     case OPTION_VERSION:
+    case OPTION_VERSION_SHORT:
+        o->action = o->action == ACTION_HELP ? ACTION_HELP : ACTION_VERSION;
+        return true;
     case OPTION_COUNT:
         break;
     }
@@ -355,10 +366,8 @@ bool options_read(struct arena *a, int argc, char *const *argv, struct options *
         if (!read_value(a, (enum option)option, value, o, error))
             return false;
     }
-    if (given[OPTION_HELP] || given[OPTION_VERSION]) {
-        o->action = given[OPTION_HELP] ? ACTION_HELP : ACTION_VERSION;
+    if (o->action != ACTION_GENERATE)
         return true;
-    }
     if (!given[OPTION_ARCH])
         o->device = device_named(o->backend->device);
     for (int i = 0; i < emitter_count && !given[OPTION_EMIT]; i++)

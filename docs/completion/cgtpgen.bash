@@ -1,0 +1,44 @@
+# bash completion of cgtpgen(1)
+
+_cgtpgen()
+{
+    local options='-o --name= --backend= --arch= --emit= --prune --check --list --print= -MD -MF -MT -MP -d
+        -h --help -V --version'
+    local backends='cuda c'
+    local archs='sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 c'
+    local emit='header hpp source selftest'
+    local print='paths nnz weights plan cost json'
+    local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} list='' before=''
+
+    # Words end at =, and it is one itself.
+    if [[ $word == = ]]; then
+        word=''
+    elif [[ $option == = ]]; then
+        option=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    COMPREPLY=()
+    case $option in
+        -o) compopt -o dirnames; return ;;
+        -MF) compopt -o default; return ;;
+        -MT | -d | --name) return ;;
+        --backend) list=$backends ;;
+        --arch) list=$archs ;;
+        --emit) list=$emit ;;
+        --print) list=$print ;;
+    esac
+    if [[ $list ]]; then
+        if [[ $option == --emit || $option == --print ]] && [[ $word == *,* ]]; then
+            before=${word%,*},
+        fi
+        COMPREPLY=($(compgen -P "$before" -W "$list" -- "${word##*,}"))
+    elif [[ $word == -* ]]; then
+        COMPREPLY=($(compgen -W "$options" -- "$word"))
+        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
+    else
+        COMPREPLY=($(compgen -f -X '!*.yaml' -- "$word") $(compgen -f -X '!*.yml' -- "$word")
+            $(compgen -d -- "$word"))
+        compopt -o filenames
+    fi
+}
+
+complete -F _cgtpgen cgtpgen
