@@ -7,7 +7,10 @@
 # make bench            the same timed against a dense loop, and against e3nn where PYTHON=... can import it
 # make bench-generation how long the generator takes for every layer of specs/
 # make generated        brings generated/ up to date; make check-generated shows what differs
-# make install          PREFIX=/usr/local DESTDIR=
+# make install          PREFIX=/usr/local DESTDIR=; make uninstall removes it
+# make dist             a static generator and all that belongs to it, as an archive to unpack anywhere; make static
+#                       is the generator alone
+# make deb              the same as a Debian package
 # make clean
 #
 # V=1 shows the commands; CC=clang, CFLAGS=-O3 and so on as usual. SANITIZE=1 builds with ASan and UBSan in
@@ -58,7 +61,8 @@ TESTS := $(foreach name,$(NAMED),$(or $(filter $(BUILD)/tests/$(name) tests/$(na
     $(error no test is named $(name))))
 endif
 
-.PHONY: all test test-all demo bench bench-generation generated check-generated install clean FORCE
+.PHONY: all test test-all demo bench bench-generation generated check-generated install uninstall static dist deb \
+    clean FORCE
 all: $(BUILD)/cgtpgen
 
 -include tests/rules.mk
@@ -85,22 +89,70 @@ $(BUILD)/tests/unit_%: tests/unit_%.c $(LIBRARY) $(BUILD)/obj/runtime/cgtp.o $(B
 	$(Q)$(COMPILE) -Iruntime -Itests $(LDFLAGS) -o $@ $< $(filter %.o,$^) -lcmocka -lyaml -lm
 
 # What a downstream build needs: the generator, the runtime to compile and link, and how to find both (pkg-config;
-# the Makefile fragment runtime/cgtpgen.mk; a package for CMake).
-DATA := $(PREFIX)/share/cgtpgen
-install: $(BUILD)/cgtpgen
-	$(Q)install -d $(addprefix $(DESTDIR),$(DATA) $(addprefix $(PREFIX)/,bin share/man/man1 share/pkgconfig))
-	$(Q)install $(BUILD)/cgtpgen $(DESTDIR)$(PREFIX)/bin
-	$(Q)install -m 644 $(wildcard runtime/*.[ch] runtime/*.cu) runtime/cgtpgen.mk runtime/cgtpgen-config.cmake \
-	    docs/spec.md $(DESTDIR)$(DATA)
+# the Makefile fragment runtime/cgtpgen.mk; a package for CMake); and what people read. INSTALL_PROGRAM is the
+# generator that is installed, INSTALL_PREFIX what the pkg-config file says.
+INSTALL_PROGRAM := $(BUILD)/cgtpgen
+INSTALL_PREFIX := $(PREFIX)
+ROOT := $(DESTDIR)$(PREFIX)
+DATA := $(ROOT)/share/cgtpgen
+DOC := $(ROOT)/share/doc/cgtpgen
+COMPLETION := share/bash-completion/completions/cgtpgen share/zsh/site-functions/_cgtpgen
+install: $(INSTALL_PROGRAM)
+	$(Q)install -D $(INSTALL_PROGRAM) $(ROOT)/bin/cgtpgen
+	$(Q)install -m 644 -Dt $(DATA) $(wildcard runtime/*) docs/spec.md
+	$(Q)install -m 644 -Dt $(ROOT)/share/man/man1 docs/cgtpgen.1
+	$(Q)install -m 644 -Dt $(DOC) LICENSE
+	$(Q)$(foreach example,$(wildcard docs/examples/*), \
+	    install -m 644 -Dt $(DOC)/examples/$(notdir $(example)) $(wildcard $(example)/*);)
+	$(Q)install -m 644 -D docs/completion/cgtpgen.bash $(ROOT)/$(word 1,$(COMPLETION))
+	$(Q)install -m 644 -D docs/completion/_cgtpgen $(ROOT)/$(word 2,$(COMPLETION))
 	$(Q)printf '%s\n' 'set(PACKAGE_VERSION $(VERSION))' 'if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)' \
 	    '    set(PACKAGE_VERSION_UNSUITABLE TRUE)' 'endif()' 'set(PACKAGE_VERSION_COMPATIBLE TRUE)' \
 	    'if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)' '    set(PACKAGE_VERSION_EXACT TRUE)' 'endif()' \
-	    > $(DESTDIR)$(DATA)/cgtpgen-config-version.cmake
-	$(Q)install -m 644 docs/cgtpgen.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'datadir=$${prefix}/share/cgtpgen' 'makefile=$${datadir}/cgtpgen.mk' \
+	    > $(DATA)/cgtpgen-config-version.cmake
+	$(Q)install -d $(ROOT)/share/pkgconfig
+	$(Q)printf '%s\n' 'prefix=$(INSTALL_PREFIX)' 'datadir=$${prefix}/share/cgtpgen' 'makefile=$${datadir}/cgtpgen.mk' \
 	    'generator=$${prefix}/bin/cgtpgen' '' 'Name: cgtpgen' \
 	    'Description: source code for O(3)-equivariant tensor products' "Version: $(VERSION)" \
-	    'Cflags: -I$${datadir}' > $(DESTDIR)$(PREFIX)/share/pkgconfig/cgtpgen.pc
+	    'Cflags: -I$${datadir}' > $(ROOT)/share/pkgconfig/cgtpgen.pc
+
+uninstall:
+	$(Q)rm -rf $(DATA) $(DOC)
+	$(Q)rm -f $(addprefix $(ROOT)/,bin/cgtpgen share/man/man1/cgtpgen.1 share/pkgconfig/cgtpgen.pc $(COMPLETION))
+
+# Packages of a generator that needs no library, not even libc's.
+$(BUILD)/static/cgtpgen: $(OBJECTS)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SANITIZER) $(LDFLAGS) -static -o $@ $^ -lyaml
+static: $(BUILD)/static/cgtpgen
+
+# An installation that works wherever it is unpacked.
+DIST = cgtpgen-$(VERSION)-$(shell uname -s | tr A-Z a-z)-$(shell uname -m)
+dist: $(BUILD)/static/cgtpgen
+	$(Q)rm -rf $(BUILD)/dist
+	$(Q)$(MAKE) install INSTALL_PROGRAM=$< DESTDIR=$(BUILD)/dist PREFIX=/$(DIST) INSTALL_PREFIX='$$$${pcfiledir}/../..'
+	$(Q)strip $(BUILD)/dist/$(DIST)/bin/cgtpgen
+	$(Q)tar -C $(BUILD)/dist --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(EPOCH) -c $(DIST) | \
+	    gzip -9n > $(BUILD)/$(DIST).tar.gz
+	@echo $(BUILD)/$(DIST).tar.gz
+
+# The same for Debian and its relatives. No sources' times, so that the same sources make the same package.
+EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2> /dev/null),0)
+DEB = cgtpgen_$(VERSION)_$(shell dpkg --print-architecture)
+deb: $(BUILD)/static/cgtpgen
+	$(Q)rm -rf $(BUILD)/deb
+	$(Q)$(MAKE) install INSTALL_PROGRAM=$< DESTDIR=$(BUILD)/deb PREFIX=/usr
+	$(Q)strip $(BUILD)/deb/usr/bin/cgtpgen
+	$(Q)gzip -9n $(BUILD)/deb/usr/share/man/man1/cgtpgen.1
+	$(Q)mv $(BUILD)/deb/usr/share/doc/cgtpgen/LICENSE $(BUILD)/deb/usr/share/doc/cgtpgen/copyright
+	$(Q)mkdir $(BUILD)/deb/DEBIAN
+	$(Q)printf '%s\n' 'Package: cgtpgen' 'Version: $(VERSION)' 'Architecture: $(lastword $(subst _, ,$(DEB)))' \
+	    'Maintainer: the cgtpgen authors <cgtpgen@localhost>' 'Section: devel' 'Priority: optional' \
+	    'Recommends: gcc | c-compiler' 'Suggests: cmake, make, pkg-config' \
+	    'Description: source code for O(3)-equivariant tensor products' \
+	    ' Writes CUDA or C for Clebsch-Gordan tensor products, from a YAML file.' > $(BUILD)/deb/DEBIAN/control
+	$(Q)SOURCE_DATE_EPOCH=$(EPOCH) dpkg-deb --root-owner-group --build $(BUILD)/deb $(BUILD)/$(DEB).deb > /dev/null
+	@echo $(BUILD)/$(DEB).deb
 
 test: $(BUILD)/cgtpgen $(filter $(UNITS),$(TESTS)) $(TEST_NEEDS)
 	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' CC='$(CC)' CFLAGS='$(CFLAGS)' PYTHON='$(PYTHON)' \

@@ -51,10 +51,13 @@ def test_installed(root):
     ok(result.returncode == 0 and not result.stdout, 'make install DESTDIR=', result.stdout)
     found = sorted(os.path.relpath(f'{folder}/{name}', prefix) for folder, _, names in os.walk(prefix)
                    for name in names)
-    headers = [f'share/cgtpgen/{name}' for name in os.listdir('runtime') if name.endswith(('.h', '.c', '.cu'))]
+    headers = [f'share/cgtpgen/{name}' for name in os.listdir('runtime')]
+    examples = [f"share/doc/cgtpgen/{os.path.relpath(f'{folder}/{name}', 'docs')}"
+                for folder, _, names in os.walk('docs/examples') for name in names]
     equal(found, sorted(['bin/cgtpgen', 'share/cgtpgen/cgtpgen-config-version.cmake',
-                         'share/cgtpgen/cgtpgen-config.cmake', 'share/cgtpgen/cgtpgen.mk', 'share/cgtpgen/spec.md',
-                         'share/man/man1/cgtpgen.1', 'share/pkgconfig/cgtpgen.pc', *headers]), 'what is installed')
+                         'share/bash-completion/completions/cgtpgen', 'share/zsh/site-functions/_cgtpgen',
+                         'share/cgtpgen/spec.md', 'share/doc/cgtpgen/LICENSE', 'share/man/man1/cgtpgen.1',
+                         'share/pkgconfig/cgtpgen.pc', *headers, *examples]), 'what is installed')
     ok(root not in text and 'prefix=/usr\n' in text, 'the pkg-config file names the prefix', text)
     version = run('cgtpgen', '--version').stdout.split()[-1]
     ok(f'Version: {version}\n' in text, 'and the version', text)

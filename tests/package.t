@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""make dist and make deb: what they hold works where it is unpacked, and alone."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from installed import ENVIRONMENT, NEGATIVE, PROGRAM, SPEC, VARIABLES, project, read, run  # noqa: E402
+from tap import done, equal, ok, skip  # noqa: E402
+
+SANITIZED = '/san' in os.environ.get('BUILD', 'build')
+VERSION = re.search(r'"(.*)"', read('cgtpgen/util/version.h')).group(1)
+BUILD_IT = '''CGTPGEN_BACKEND = c
+CGTPGEN_SPECS = layer.yaml
+include $(shell pkg-config --variable=makefile cgtpgen)
+
+program: program.c $(CGTPGEN_HEADERS) $(CGTPGEN_LIBRARY)
+\t$(CC) $(CGTPGEN_CFLAGS) -o $@ program.c $(CGTPGEN_LIBRARY)
+'''
+
+
+def names_in(root):
+    return sorted(os.path.relpath(f'{folder}/{name}', root) for folder, _, names in os.walk(root) for name in names)
+
+
+def package(target):
+    """Runs make; the path of what it made, which is the last word that it says."""
+    result = run('make', target, *VARIABLES)
+    ok(result.returncode == 0 and len(result.stdout.split()) == 1, f'make {target}', result.stdout)
+    return (result.stdout.split() or [''])[-1]
+
+
+def check_alone(name, root, program):
+    """The program needs nothing but itself: run where there is nothing else."""
+    interpreter = run('readelf', '-l', f'{root}/{program}').stdout
+    ok('Entry point' in interpreter and 'INTERP' not in interpreter, f'{name}: the program is static', interpreter)
+    if os.getuid() == 0:
+        found = subprocess.run(['chroot', root, f'/{program}', '--backend=c', '-o-', '--emit=header', '-'], input=SPEC,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+        ok(found.startswith('/* layer: C interface.'), f'{name}: it works where there is nothing else', found)
+    else:
+        skip(f'{name}: alone', 'only root can')
+
+
+def check_project(name, prefix, folder):
+    ENVIRONMENT['PKG_CONFIG_PATH'] = f'{prefix}/share/pkgconfig'
+    before, ENVIRONMENT['PATH'] = ENVIRONMENT['PATH'], f"{prefix}/bin:{ENVIRONMENT['PATH']}"
+    project(folder, {'Makefile': BUILD_IT, 'layer.yaml': SPEC, 'program.c': PROGRAM})
+    result = run('make', folder=folder)
+    ok(result.returncode == 0, f'{name}: a project builds with it', result.stdout)
+    equal(run(f'{folder}/program').stdout, f'layer, c: {NEGATIVE}\n', f'{name}: and runs')
+    ENVIRONMENT['PATH'] = before
+
+
+def test_dist(root):
+    path = package('dist')
+    run('tar', '-C', root, '-xf', os.path.abspath(path))
+    (name,) = os.listdir(root)
+    ok(name.startswith(f'cgtpgen-{VERSION}-') and f'{name}.tar.gz' == os.path.basename(path),
+       'its folder has its name and version', name)
+    os.rename(f'{root}/{name}', f'{root}/moved')
+    check_alone('dist', f'{root}/moved', 'bin/cgtpgen')
+    check_project('dist, moved', f'{root}/moved', f'{root}/project')
+    return names_in(f'{root}/moved')
+
+
+def test_deb(root, wanted):
+    if not shutil.which('dpkg-deb'):
+        return skip('make deb', 'no dpkg-deb')
+    path = package('deb')
+    with open(path, 'rb') as file:
+        first = file.read()
+    package('deb')
+    with open(path, 'rb') as file:
+        ok(first == file.read(), 'the same package again, to the byte')
+    fields = dict(re.findall(r'^(\w+): (.*)', run('dpkg-deb', '-f', path).stdout, re.M))
+    equal((fields['Package'], fields['Version'], 'Depends' in fields), ('cgtpgen', VERSION, False),
+          'it needs no other package')
+    run('dpkg-deb', '-x', path, root)
+    there = [name.removeprefix('usr/') for name in names_in(root)]
+    equal(there, sorted(name.replace('cgtpgen.1', 'cgtpgen.1.gz').replace('LICENSE', 'copyright') for name in wanted),
+          'it holds the same files')
+    owners = {line.split()[1] for line in run('dpkg-deb', '-c', path).stdout.splitlines()}
+    equal(owners, {'root/root'}, 'which are root\'s')
+    check_alone('deb', root, 'usr/bin/cgtpgen')
+    return None
+
+
+def test_uninstall(root):
+    run('make', 'install', 'PREFIX=/usr', f'DESTDIR={root}', *VARIABLES)
+    installed = names_in(root)
+    os.makedirs(f'{root}/usr/share/doc/other')
+    project(f'{root}/usr/other', {'file': ''})
+    result = run('make', 'uninstall', 'PREFIX=/usr', f'DESTDIR={root}', *VARIABLES)
+    ok(len(installed) > 20 and result.returncode == 0, 'make uninstall', result.stdout)
+    equal(names_in(root), ['usr/other/file'], 'removes what was installed and nothing else')
+
+
+if SANITIZED:
+    skip('packages', 'a sanitizer cannot be linked statically')
+else:
+    with tempfile.TemporaryDirectory() as ROOT:
+        for FOLDER in 'dist', 'deb', 'uninstall':
+            os.mkdir(f'{ROOT}/{FOLDER}')
+        test_deb(f'{ROOT}/deb', test_dist(f'{ROOT}/dist'))
+        test_uninstall(f'{ROOT}/uninstall')
+done()
