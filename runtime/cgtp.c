@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp.c - the host side of the runtime: status texts, indexing and checking of graphs.
  *
  * Nothing here allocates, prints or keeps state. The two widths of node index share one body, which reads

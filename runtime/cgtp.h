@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp.h - what generated code and its callers share: status codes, graphs, descriptors.
  *
  * C11 and C++; depends on libc only. The functions declared here are in cgtp.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_batch.h - the pipelined batch: which items a warp has, and the rows of their channel blocks. Included
  * after cgtp_cuda.h.
  */

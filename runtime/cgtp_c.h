@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_c.h - what the generated C kernels share: argument checks, layouts, sums, division of work.
  *
  * Included by generated .c files after they define the type `real` (float or double). Everything is static,

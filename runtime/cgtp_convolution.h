@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_convolution.h - the pipelined convolution: how rows come into the stages of a ring and how sums leave
  * a warp. Included after cgtp_cuda.h.
  *

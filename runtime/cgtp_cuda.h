@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_cuda.h - the operations of a GPU that generated kernels use, and all that differs between
  * architectures.
  *
@@ -10,6 +11,10 @@
  */
 #ifndef CGTP_CUDA_H
 #define CGTP_CUDA_H
+
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 800
+#error "generated kernels need compute capability 8.0 or later: compile with -arch=sm_80 or higher"
+#endif
 
 #include "cgtp.h"
 

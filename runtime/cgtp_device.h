@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_device.h - preparing a graph on the device: order by receiver, permutation by sender, row pointers,
  * checks.
  *

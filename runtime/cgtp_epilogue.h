@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_epilogue.h - the pipelined convolution: what a warp does with its sums of a receiver or an item.
  * Included by cgtp_convolution.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_general.h - the general evaluation: a warp does the work of an item, its lanes share the channels.
  * Included after cgtp_cuda.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_graph.cu - see cgtp_device.h. Sorting is CUB's radix sort (part of the CUDA toolkit), which is stable;
  * row pointers are found by bisection in the sorted indices. The two widths of node index share templates.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_launch.h - what launchers of generated kernels do on the host: checks of arguments, areas of the
  * workspace, arrays cleared. Included after cgtp_cuda.h.
  */

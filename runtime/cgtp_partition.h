@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_partition.h - how the blocks of a launch of the convolution are divided among the path sets of a
  * kernel, and help other sets when their own has no tiles left. Included after cgtp_cuda.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_schedule.h - which edges a warp of the convolution has: tiles of the edge list, in the order in which
  * warps take them. Included after cgtp_cuda.h.
  */

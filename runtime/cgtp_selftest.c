@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_selftest.c - the generic part of a self-test program; see cgtp_selftest.h.
  *
  * Every kernel is run at several sizes with all paths together, then each path alone: a weighted one with the

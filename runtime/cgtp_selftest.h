@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_selftest.h - what a self-test program (NAME_selftest.c) is made of: tables that say what a product is,
  * in the plainest form, and the code that evaluates them and compares every kernel with the result.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_selftest_memory.h - memory of a self-test program: the host's, and that which kernels work on. For
  * cgtp_selftest.c alone. What cannot be had ends the program.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cgtp_vector.h - sums over the lanes of a warp, vectors of consecutive elements, loops at compile time: what
  * all evaluations on a GPU share, made of the operations of cgtp_cuda.h (included before this).
  *

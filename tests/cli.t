@@ -228,6 +228,11 @@ def test_reports(folder):
         ok(words in out.out, f'the report {words}', out)
     equal(run('--print=paths', '--print', 'cost', a).out,
           run('--print=paths', a).out + run('--print=cost', a).out, 'lists add up')
+    both = json.loads(run('--print=json', a, spec(folder, 'b')).out)
+    equal([product['name'] for product in both], ['a', 'b'], 'JSON of two specs: a list')
+    both = run('--print=json,paths', a, f'{folder}/b.yaml').out
+    equal([one['name'] for one in json.loads(both[both.index('\n[\n'):])], ['a', 'b'], 'after the other reports')
+    os.remove(f'{folder}/b.yaml')
     text = 'quotes " \' and \\, a\ttab, \u00e9, \u4e16'
     product = json.loads(run('--print=json', '-', stdin=SPEC + f'description: {json.dumps(text)}\n').out)
     equal((product['name'], product['description'], [k['name'] for k in product['kernels']]),
@@ -297,13 +302,23 @@ def test_input_output(folder):
     equal(os.listdir(f'{folder}/new'), [], 'and the others are not written')
 
     def small_files():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
     before = contents(out)
     write(a, read(a).replace('4x', '8x'))
     result = run('-o', out, a, prepare=small_files)
     ok(result.status == 4 and 'File too large' in result.err, 'a write that fails half-way: 4', result)
     equal(contents(out), before, 'changes nothing and leaves nothing behind')
+    write(a, read(a).replace('8x', '4x'))
+    os.remove(f'{out}/a.h')
+    os.mkfifo(f'{out}/a.h')
+    fails(4, f'{out}/a.h: No such device or address', '-o', out, a, timeout=60)
+    fails(4, f'{out}/a.h: Operation not supported', '--check', '-o', out, a, timeout=60)
+    reader = subprocess.Popen(['cat', f'{out}/a.h'], stdout=subprocess.PIPE, text=True)
+    writer = os.open(f'{out}/a.h', os.O_WRONLY)  # so that the reader is there, and does not end
+    result = run('-o', out, a, timeout=60)
+    os.close(writer)
+    ok(result.status == 0 and reader.communicate()[0].startswith('/* a: C interface'), 'a pipe that is read', result)
 
 
 def test_names(folder):
@@ -313,8 +328,7 @@ def test_names(folder):
     before = {name: text for name, (text, _) in contents(out).items()}
     run('-MD', '--name=left_%_2', '-o', out, a)
     after = {name: text for name, (text, _) in contents(out).items() if name not in before}
-    equal(sorted(after), [*sorted(name.replace('a', 'left_a_2', 1) for name in files()[:1]), 'left_a_2.d',
-                          *(name.replace('a', 'left_a_2', 1) for name in files()[1:])], '--name: files')
+    equal(sorted(after), sorted(['left_a_2.spec.d', *(name.replace('a', 'left_a_2', 1) for name in files())]), '--name: files')
     equal(set(re.findall(r'\b\w*a_(?:2_)?(?:product|forward|backward)\b', after['left_a_2.h'])),
           {'left_a_2_product', 'left_a_2_forward', 'left_a_2_backward'}, 'functions')
     digests = {re.search(r'digest (\w+)', text).group(1) for text in [before['a.h'], after['left_a_2.h']]}
@@ -417,9 +431,9 @@ def test_dependencies(folder):
         left, right = text.replace('\\\n', '').split(':', 1)
         return left.split(), right.split()
     run('-MD', '-o', out, a, b)
-    equal([rule(read(f'{out}/{n}.d')) for n in 'ab'], [(targets('a'), [a]), (targets('b'), [b])], '-MD')
+    equal([rule(read(f'{out}/{n}.spec.d')) for n in 'ab'], [(targets('a'), [a]), (targets('b'), [b])], '-MD')
     run('-MD', '-MF', f'{folder}/all.d', '-o', out, a, b)
-    equal(read(f'{folder}/all.d'), read(f'{out}/a.d') + read(f'{out}/b.d'), '-MF')
+    equal(read(f'{folder}/all.d'), read(f'{out}/a.spec.d') + read(f'{out}/b.spec.d'), '-MF')
     result = run('-MD', '-MF-', '-MP', '-MT', 'one', '-MTtwo words', '-o', out, a)
     equal(result.out, f'one two words: {a}\n\n{a}:\n', '-MF -, -MP and -MT')
     equal(rule(run('-MD', '-MF-', '-o', out, '-', stdin=read(a)).out), (targets('a'), []), 'standard input')
@@ -428,6 +442,23 @@ def test_dependencies(folder):
     before = contents(out)
     run('-MD', '-o', out, a, b)
     equal(contents(out), before, 'dependency files keep their times too')
+    odd = f'{folder}/a: b#c$d'
+    os.mkdir(odd)
+    run('-MD', '-MF', f'{folder}/odd.d', '-o', odd, a)
+    write(f'{folder}/Makefile', f'all: made\ninclude odd.d\nmade: {odd.replace(" ", chr(92) + " ").replace(":", chr(92) + ":").replace("#", chr(92) + "#").replace("$", "$$")}/a.h\n\ttouch made\n')
+    made = subprocess.run(['make', '-C', folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    ok(made.returncode == 0 and os.path.exists(f'{folder}/made'), 'make reads names with blanks and signs', made.stdout)
+    os.symlink(a, f'{folder}/link')
+    before = contents(out), read(a)
+    for path, what in ((a, 'a spec'), (f'{folder}/../{os.path.basename(folder)}/a.yaml', 'a spec'), (f'{folder}/link', 'a spec'),
+                       (f'{out}/a.h', 'the dependency file and generated too'),
+                       (f'{out}/../out/a_forward.cu', 'the dependency file and generated too')):
+        fails(2, f'would be overwritten: it is {what}', '-MD', '-MF', path, '-o', out, a)
+    equal((contents(out), read(a)), before, 'and nothing is written')
+    linked = f'{folder}/linked'
+    os.mkdir(linked)
+    os.symlink(a, f'{linked}/a.h')
+    fails(2, f'{linked}/a.h would be overwritten: it is a spec', '-o', linked, a)
 
 
 def test_determinism(folder):

@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
 from tap import done, equal, ok, skip  # noqa: E402
 
+NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
 CC = os.environ.get('CC', 'cc')
 BATCH = '''cgtp: 1
@@ -109,6 +110,17 @@ def test_cpp(folder):
         equal(run(f'{folder}/program').stdout, '0 1 0.577 batch 3 3 3 3 1\n', f'{compiler}: called')
 
 
+def test_old_gpu():
+    """A GPU that is too old is an error that says so, not one of ptxas."""
+    if not shutil.which(NVCC):
+        return skip('sm_75', 'no nvcc')
+    result = run(NVCC, '-arch=sm_75', '-std=c++17', '-Iruntime', '-ptx', '-o', '/dev/null',
+                 'generated/cuda/nequip_water_forward.cu')
+    ok(result.returncode and re.search('#error.*need compute capability 8.0 or later', result.stdout) and
+       'ptxas' not in result.stdout, 'sm_75 is refused', result.stdout)
+    return None
+
+
 with tempfile.TemporaryDirectory() as FOLDER:
     for spec, text in ('batch', BATCH), ('graph', GRAPH):
         with open(f'{FOLDER}/{spec}.yaml', 'w') as file:
@@ -118,4 +130,5 @@ with tempfile.TemporaryDirectory() as FOLDER:
     ok(made.returncode == 0, 'two products', made.stdout)
     test_shared(FOLDER)
     test_cpp(FOLDER)
+test_old_gpu()
 done()

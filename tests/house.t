@@ -166,4 +166,6 @@ check_lengths({f'{path}: {name}': length for path in sources + runtime for name,
                sorted(functions(lines_of(path)), key=lambda f: f[1])}, FUNCTION_MOST, KNOWN_FUNCTIONS, 'function')
 check_format(sources)
 check_top_level()
+for path in sorted(glob.glob('runtime/*')):
+    ok('SPDX-License-Identifier: MIT' in lines_of(path)[0], f'{path} says its licence', lines_of(path)[0])
 done()

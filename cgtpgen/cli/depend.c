@@ -5,8 +5,8 @@
 
 enum { COLUMNS = 100 };
 
-/* As gcc escapes: a blank needs a backslash, and backslashes before it are doubled; $ is doubled; # gets a
- * backslash. */
+/* As gcc escapes: a blank needs a backslash, and backslashes before it are doubled; $ is doubled; # and : get
+ * a backslash. */
 static const char *escape(struct arena *a, const char *s)
 {
     struct text t = {.arena = a};
@@ -17,7 +17,7 @@ static const char *escape(struct arena *a, const char *s)
             text_put(&t, "\\", 1);
         } else if (*p == '$') {
             text_put(&t, "$", 1);
-        } else if (*p == '#') {
+        } else if (*p == '#' || *p == ':') {
             text_put(&t, "\\", 1);
         }
         text_put(&t, p, 1);

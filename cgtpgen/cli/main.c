@@ -28,6 +28,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -228,7 +229,7 @@ static enum exit_status check_files(struct arena *a, const struct options *optio
     struct text diff = {.arena = a};
     for (int i = 0; i < count; i++) {
         size_t size;
-        const char *there = file_read(a, file[i].path, SIZE_MAX, &size);
+        const char *there = file_read_regular(a, file[i].path, &size);
         if (!there && errno != ENOENT)
             return io_error(a, file[i].path);
         file_diff(&diff, there ? file[i].path : "/dev/null", there ? there : "", there ? size : 0,
@@ -257,13 +258,30 @@ static int add_dependencies(struct arena *a, const struct options *options, cons
                     named ? options->depend_targets : p->files, named, strcmp(p->file, "-") ? p->file : NULL,
                     options->depend_phony);
         if (!options->depend_file) {
-            const char *name = arena_printf(a, "%s.d", p->schedules->plan->problem->spec->name);
+            const char *name = arena_printf(a, "%s.spec.d", p->schedules->plan->problem->spec->name);
             file[files++] = (struct file_content){join(a, options->output, name), text_string(&own), own.n};
         }
     }
     if (options->depend_file)
         file[files++] = (struct file_content){options->depend_file, text_string(&all), all.n};
     return files;
+}
+
+/* A file that is written must be no spec, nor another that is written, under whatever name. */
+static bool check_distinct(struct arena *a, const struct options *options, const struct file_content *file,
+                           int files)
+{
+    struct text wrong = {.arena = a};
+    const char **place = NEW_ARRAY(a, const char *, files + options->specs + 1);
+    for (int i = 0; i < files + options->specs; i++)
+        place[i] = file_place(a, i < files ? file[i].path : options->spec[i - files]);
+    for (int i = 0; i < files && !wrong.n; i++)
+        for (int k = i + 1; k < files + options->specs && !wrong.n; k++)
+            if (!strcmp(place[i], place[k]))
+                text_printf(&wrong, "cgtpgen: %s would be overwritten: it is %s\n", file[i].path,
+                            k < files ? "the dependency file and generated too" : "a spec");
+    put_error(&wrong);
+    return !wrong.n;
 }
 
 /* Writes everything: generated files to the folder or to standard output, dependency files. */
@@ -288,11 +306,32 @@ static enum exit_status write_files(struct arena *a, const struct options *optio
         else
             files += more;
     }
+    if (!check_distinct(a, options, file, files))
+        return EXIT_USAGE;
     const char *failed = file_replace(a, file, files);
     enum exit_status status = failed ? io_error(a, failed) : EXIT_OK;
     if (!status && !to_stdout && options->write)
         status = mind_leftovers(a, options, product);
     return status ? status : put_output(a, &out);
+}
+
+/* Reports: of each product those for people, then for programs one list of all products, where there are
+ * several. */
+static void put_reports(struct text *out, const struct options *options, const struct product *product)
+{
+    for (int i = 0; i < options->specs; i++)
+        for (int k = 0; k < print_count; k++)
+            if (has(options->print, k) && !print_table[k].is_json)
+                print_table[k].print(out, product[i].schedules);
+    for (int k = 0; k < print_count; k++) {
+        if (!has(options->print, k) || !print_table[k].is_json)
+            continue;
+        for (int i = 0; i < options->specs; i++) {
+            text_puts(out, options->specs == 1 ? "" : i ? ",\n" : "[\n");
+            print_table[k].print(out, product[i].schedules);
+        }
+        text_puts(out, options->specs == 1 ? "" : "]\n");
+    }
 }
 
 /* What was asked for, once every spec is compiled. */
@@ -310,10 +349,7 @@ static enum exit_status deliver(struct arena *a, const struct options *options, 
             if (options->list)
                 text_printf(&out, "%s\n", product[i].output[k].path);
         }
-    for (int i = 0; i < options->specs; i++)
-        for (int k = 0; k < print_count; k++)
-            if (has(options->print, k))
-                print_table[k].print(&out, product[i].schedules);
+    put_reports(&out, options, product);
     if (options->check)
         return check_files(a, options, product, file, files);
     enum exit_status status = put_output(a, &out);
@@ -379,6 +415,7 @@ int main(int argc, char **argv)
     struct arena arena = {0};
     if (!occupy_standard_descriptors())
         return EXIT_IO;
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not be so large is an error of write(2), like a full disk */
     enum exit_status status = run_guarded(&arena, argc, argv);
     arena_free(&arena);
     return status;

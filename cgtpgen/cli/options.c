@@ -23,7 +23,7 @@ const char options_help[] =
     "  --print=LIST      of paths, nnz, weights, plan, cost, json: report on standard output\n"
     "                    (files are then written only if -o is given too)\n"
     "  -MD               write dependency files for make\n"
-    "  -MF FILE          the dependency file (default: DIR/NAME.d for each spec; -: standard output)\n"
+    "  -MF FILE          the dependency file (default: DIR/NAME.spec.d for each spec; -: standard output)\n"
     "  -MT TARGET        name TARGET in it instead of the generated files; may be repeated\n"
     "  -MP               add an empty rule for each spec\n"
     "  -d LETTERS        dump to standard error: s spec, p problem, f form, l plan,\n"

@@ -39,7 +39,7 @@ struct options {
     bool check;                    /* compare with what is there instead of writing */
     bool list;                     /* print the names of the files instead of writing them */
     bool depend;                   /* -MD */
-    const char *depend_file;       /* -MF; NULL: FOLDER/NAME.d for each spec */
+    const char *depend_file;       /* -MF; NULL: FOLDER/NAME.spec.d for each spec */
     int depend_targets;            /* -MT */
     const char **depend_target;
     bool depend_phony; /* -MP */

@@ -297,7 +297,7 @@ static void report_plan(struct text *out, const struct schedules *all)
 }
 
 const struct print_row print_table[] = {
-    {"paths", report_paths}, {"nnz", report_nnz},  {"weights", report_weights},
-    {"plan", report_plan},   {"cost", print_cost}, {"json", print_json},
+    {"paths", false, report_paths}, {"nnz", false, report_nnz},  {"weights", false, report_weights},
+    {"plan", false, report_plan},   {"cost", false, print_cost}, {"json", true, print_json},
 };
 const int print_count = sizeof print_table / sizeof *print_table;

@@ -8,6 +8,7 @@
 /* A report about one product. */
 struct print_row {
     const char *word; /* in --print */
+    bool is_json;     /* of several products it is a list */
     void (*print)(struct text *, const struct schedules *);
 };
 

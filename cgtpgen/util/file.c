@@ -38,6 +38,30 @@ const char *file_read(struct arena *a, const char *path, size_t limit, size_t *s
     return got < 0 ? NULL : text_string(&t);
 }
 
+const char *file_read_regular(struct arena *a, const char *path, size_t *size)
+{
+    struct stat status;
+    if (!stat(path, &status) && !S_ISREG(status.st_mode)) {
+        errno = S_ISDIR(status.st_mode) ? EISDIR : ENOTSUP;
+        return NULL;
+    }
+    return file_read(a, path, SIZE_MAX, size);
+}
+
+const char *file_place(struct arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *whole = realpath(path, NULL);
+    char *folder =
+        whole ? NULL : realpath(slash ? arena_string(a, path, (size_t)(slash - path) + 1) : ".", NULL);
+    const char *place = whole    ? arena_string(a, whole, strlen(whole))
+                        : folder ? file_join(a, folder, slash ? slash + 1 : path)
+                                 : path;
+    free(whole);
+    free(folder);
+    return place;
+}
+
 const char *file_join(struct arena *a, const char *folder, const char *name)
 {
     if (!folder)
@@ -145,9 +169,10 @@ static bool plan_change(struct arena *a, const struct file_content *content, int
 /* Opens, writes, closes. A new file's permissions are the umask's, an old one's are kept. */
 static bool write_change(struct change *c)
 {
-    int flags = c->temporary ? O_WRONLY | O_CREAT | O_EXCL : O_WRONLY;
+    /* Opening a pipe without a reader fails where it would wait for one; what is written then waits. */
+    int flags = c->temporary ? O_WRONLY | O_CREAT | O_EXCL : O_WRONLY | O_NONBLOCK;
     int descriptor = open(c->temporary ? c->temporary : c->path, flags, 0666);
-    if (descriptor < 0)
+    if (descriptor < 0 || (!c->temporary && fcntl(descriptor, F_SETFL, O_WRONLY) < 0))
         return false;
     c->written = c->temporary;
     struct stat status;

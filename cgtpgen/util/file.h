@@ -17,6 +17,13 @@ struct file_content {
  * size in *size. Returns NULL with errno set when that fails. */
 const char *file_read(struct arena *, const char *path, size_t limit, size_t *size);
 
+/* All of a regular file; NULL with errno set (ENOTSUP for what is none, which could block) when that fails.
+ */
+const char *file_read_regular(struct arena *, const char *path, size_t *size);
+
+/* The same text for all paths to a file, there or not; the path itself where its folder cannot be found. */
+const char *file_place(struct arena *, const char *path);
+
 /* FOLDER/NAME; NAME where the folder is NULL. */
 const char *file_join(struct arena *, const char *folder, const char *name);
 
@@ -35,7 +42,8 @@ bool file_make_folder(struct arena *, const char *path);
 /* Writes the files that differ from what is there, keeping the others as they are (and their times). All are
  * written under temporary names beside their places first and renamed when every one is complete, so a full
  * disk changes nothing. A symbolic link stays one and its target is replaced; what is not a regular file
- * (/dev/null) is written to directly. Returns NULL, or the path at which it failed with errno set. */
+ * (/dev/null) is written to directly, and a pipe must have a reader. Returns NULL, or the path at which it
+ * failed with errno set. */
 const char *file_replace(struct arena *, const struct file_content *, int count);
 
 /* The unified diff, three lines of context, that turns a into b; nothing where they are equal. Where more
