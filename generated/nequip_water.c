@@ -108,13 +108,13 @@ static cgtp_status run_2(const void *graph, const void *const *input, void *cons
         ws, ws_bytes, stream);
 }
 
-static const cgtp_kernel kernels[] = {
+static const cgtp_kernel kernel_table[] = {
     {"forward", 3, 1, inputs_0, outputs_0, 1296, 2508, workspace_0, run_0},
     {"backward", 4, 3, inputs_1, outputs_1, 2592, 6220, workspace_1, run_1},
     {"double_backward", 7, 4, inputs_2, outputs_2, 3888, 17456, workspace_2, run_2},
 };
 
-static const cgtp_path paths[] = {
+static const cgtp_path path_table[] = {
     {0, 0, 0, "uvu", 1, 0, 32, 0x1p+0},
     {0, 1, 7, "uvu", 1, 32, 32, 0x1.bb67ae8584caap+0},
     {1, 0, 2, "uvu", 1, 64, 32, 0x1p+0},
@@ -139,5 +139,5 @@ const cgtp_product nequip_water_product = {
     .index = {CGTP_SENDER, CGTP_ITEM, CGTP_ITEM, CGTP_RECEIVER},
     .layout = {CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR},
     .graph = 1, .sorted = 1, .scalar_size = 4, .index_size = 4,
-    .paths = 10, .kernels = 3, .path = paths, .kernel = kernels,
+    .paths = 10, .kernels = 3, .path = path_table, .kernel = kernel_table,
 };

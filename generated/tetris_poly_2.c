@@ -114,13 +114,13 @@ static cgtp_status run_2(const void *graph, const void *const *input, void *cons
         ws, ws_bytes, stream);
 }
 
-static const cgtp_kernel kernels[] = {
+static const cgtp_kernel kernel_table[] = {
     {"forward", 3, 1, inputs_0, outputs_0, 1536, 1937, workspace_0, run_0},
     {"backward", 4, 3, inputs_1, outputs_1, 3044, 5122, workspace_1, run_1},
     {"double_backward", 7, 4, inputs_2, outputs_2, 4580, 11940, workspace_2, run_2},
 };
 
-static const cgtp_path paths[] = {
+static const cgtp_path path_table[] = {
     {0, 0, 1, "uvw", 1, 0, 384, 0x1.91a556151761cp-4},
     {1, 1, 0, "uvw", 1, 384, 24, 0x1.43d136248490fp-3},
     {2, 1, 1, "uvw", 1, 408, 144, 0x1.91a556151761cp-4},
@@ -140,5 +140,5 @@ const cgtp_product tetris_poly_2_product = {
     .index = {CGTP_ITEM, CGTP_ITEM, CGTP_SHARED, CGTP_ITEM},
     .layout = {CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR},
     .graph = 0, .sorted = 1, .scalar_size = 4, .index_size = 4,
-    .paths = 5, .kernels = 3, .path = paths, .kernel = kernels,
+    .paths = 5, .kernels = 3, .path = path_table, .kernel = kernel_table,
 };

@@ -38,16 +38,6 @@ static inline int64_t cgtp_threads(void)
 #endif
 }
 
-/* One array of rows x dim elements: present, aligned to 16 bytes, addressable. */
-static inline cgtp_status cgtp_check_array(const void *array, int64_t rows, int64_t dim)
-{
-    if (rows < 0 || (dim > 0 && rows > PTRDIFF_MAX / (int64_t)sizeof(real) / dim))
-        return CGTP_BAD_SIZE;
-    if (!array)
-        return rows && dim ? CGTP_NULL_POINTER : CGTP_OK;
-    return (uintptr_t)array % 16 ? CGTP_MISALIGNED : CGTP_OK;
-}
-
 /* Bytes of an area of the workspace: whole cache lines. */
 static inline size_t cgtp_round_up(size_t bytes)
 {
@@ -77,6 +67,28 @@ static inline int64_t cgtp_part_by_edges(const int64_t *first, int64_t rows, int
     return low;
 }
 
+/* A segment of a row of x, y or z: mul channels of d components from `offset` on. */
+struct cgtp_segment {
+    int64_t offset, mul;
+    int d;
+};
+
+#endif
+
+/* From here on everything depends on `real`. In a unity build (cgtp_unity.h) it is read once for each file. */
+#ifndef CGTP_C_REAL_H
+#define CGTP_C_REAL_H
+
+/* One array of rows x dim elements: present, aligned to 16 bytes, addressable. */
+static inline cgtp_status cgtp_check_array(const void *array, int64_t rows, int64_t dim)
+{
+    if (rows < 0 || (dim > 0 && rows > PTRDIFF_MAX / (int64_t)sizeof(real) / dim))
+        return CGTP_BAD_SIZE;
+    if (!array)
+        return rows && dim ? CGTP_NULL_POINTER : CGTP_OK;
+    return (uintptr_t)array % 16 ? CGTP_MISALIGNED : CGTP_OK;
+}
+
 static inline void cgtp_zero(int64_t n, real *restrict a)
 {
     memset(a, 0, (size_t)n * sizeof *a);
@@ -98,12 +110,6 @@ static inline void cgtp_from_components(int64_t mul, int d, real *restrict row, 
         for (int64_t u = 0; u < mul; u++)
             row[u * d + i] = scratch[i * mul + u];
 }
-
-/* A segment of a row of x, y or z: mul channels of d components from `offset` on. */
-struct cgtp_segment {
-    int64_t offset, mul;
-    int d;
-};
 
 /* A whole row to components. */
 static inline void cgtp_row_to_components(int n, const struct cgtp_segment *s, const real *restrict row,

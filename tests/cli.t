@@ -92,6 +92,7 @@ def test_usage(folder):
             ("unknown backend 'cudaa'; did you mean cuda?", '--backend=cudaa', a),
             ("unknown architecture 'sm_91'; did you mean sm_90?", '--arch=sm_91', a),
             ('--arch=sm_90 is for --backend=cuda', '--backend=c', '--arch=sm_90', a),
+            ('--emit=unity is for --backend=c', '--emit=unity', a),
             ('--arch=c is for --backend=c', '--arch=c', a),
             ("-d: unknown letter 'x'; there are spflecm", '-dx', a),
             ('-o needs a value', a, '-o'),

@@ -110,6 +110,32 @@ def test_cpp(folder):
         equal(run(f'{folder}/program').stdout, '0 1 0.577 batch 3 3 3 3 1\n', f'{compiler}: called')
 
 
+def test_unity(folder):
+    """All products, of both precisions, and the runtime in one translation unit, as C and as C++."""
+    out, names = f'{folder}/unity', ['batch', 'graph', 'nequip_water', 'tetris_poly_2']
+    made = run(GENERATOR, '--backend=c', '--emit=header,source,unity,selftest', '-o', out,
+               *(f'{folder if name in ("batch", "graph") else "specs"}/{name}.yaml' for name in names))
+    ok(made.returncode == 0, '--emit=unity', made.stdout)
+    unit = f'{out}/all.c'
+    with open(unit, 'w') as file:
+        file.write(''.join(f'#include "{name}.unity.c"\n' for name in names) + '#include "cgtp.c"\nint layout, real, launch;\n')
+    for compiler, *options in ('gcc', '-std=c11', '-Wextra'), ('gcc', '-fopenmp'), ('clang', '-Wextra'), \
+            ('g++', '-x', 'c++'), ('clang++', '-x', 'c++'):
+        if not shutil.which(compiler):
+            skip(f'one translation unit: {compiler}', 'it is not there')
+            continue
+        result = run(compiler, *options, '-Wall', '-Werror', '-Iruntime', '-fsyntax-only', unit)
+        ok(result.returncode == 0, f'one translation unit: {compiler} {" ".join(options)}', result.stdout[:4000])
+    run(CC, '-Iruntime', '-c', '-o', f'{out}/all.o', unit)
+    for name in 'batch', 'graph':
+        program = f'{out}/{name}'
+        result = run(CC, '-Iruntime', '-o', program, f'{out}/{name}_selftest.c', f'{out}/all.o',
+                     'runtime/cgtp_selftest.c', '-lm')
+        ok(result.returncode == 0, f'{name}: linked', result.stdout)
+        result = run(program)
+        ok(result.returncode == 0 and 'ok 1' in result.stdout, f'{name}: its self-test passes', result.stdout[-2000:])
+
+
 def test_old_gpu():
     """A GPU that is too old is an error that says so, not one of ptxas."""
     if not shutil.which(NVCC):
@@ -130,5 +156,6 @@ with tempfile.TemporaryDirectory() as FOLDER:
     ok(made.returncode == 0, 'two products', made.stdout)
     test_shared(FOLDER)
     test_cpp(FOLDER)
+    test_unity(FOLDER)
 test_old_gpu()
 done()

@@ -112,6 +112,10 @@ def test_roles(folder):
                          'runtime/cgtp_selftest.c', '-lm', '-o', program)
         result = run(program) if result.returncode == 0 else result
         ok(result.returncode == 0, f'{name}: the self-test passes', result.stdout[-2000:])
+    generate(f'{folder}/unity', awkward, '--backend=c', '--emit=header,source,unity')
+    unit = write(f'{folder}/unity/all.c', ''.join(f'#include "out/{name}.unity.c"\n' for name in awkward))
+    result = run('gcc', *WARNINGS, '-fsyntax-only', '-Iruntime', unit)
+    ok(result.returncode == 0, 'all in one translation unit', result.stdout[:4000])
     result = generate(f'{folder}/cuda', awkward)
     ok(result.returncode == 0, 'CUDA', result.stdout)
     files = sources(f'{folder}/cuda', '.cu')

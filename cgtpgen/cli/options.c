@@ -16,7 +16,7 @@ const char options_help[] =
     "%_gpu\n"
     "  --backend=NAME    cuda (default) or c\n"
     "  --arch=NAME       the GPU to plan for, sm_80 to sm_120 (default sm_90); not with --backend=c\n"
-    "  --emit=LIST       of header, hpp, source, selftest (default: header,source)\n"
+    "  --emit=LIST       of header, hpp, source, unity, selftest (default: header,source)\n"
     "  --prune           remove files that were generated for a kernel that the spec no longer has\n"
     "  --check           write nothing; print a diff of every file that is missing, differs or is left over\n"
     "  --list            write nothing; print the names of the files\n"
@@ -285,12 +285,23 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
     return true;
 }
 
+/* What is asked for and only another backend has; NULL: nothing. */
+static const char *emit_of_other_backend(struct arena *a, const struct options *o)
+{
+    for (int i = 0; i < emitter_count; i++)
+        if (o->emit & 1u << i && emitter_table[i].backend &&
+            strcmp(emitter_table[i].backend, o->backend->name))
+            return arena_printf(a, "--emit=%s is for --backend=%s", emitter_table[i].word,
+                                emitter_table[i].backend);
+    return NULL;
+}
+
 /* Options that contradict each other, or that would do nothing: none is ignored silently. */
 static bool check_together(struct options *o, struct text *error)
 {
     bool to_stdout = o->output && !strcmp(o->output, "-");
     bool depend_to_stdout = o->depend_file && !strcmp(o->depend_file, "-");
-    const char *wrong = NULL;
+    const char *wrong = emit_of_other_backend(error->arena, o);
     int stdins = 0;
     for (int i = 0; i < o->specs; i++)
         stdins += !strcmp(o->spec[i], "-");

@@ -476,7 +476,7 @@ void emit_descriptor(struct text *out, const struct schedules *all, const char *
         arguments(out, f, k, false);
         wrappers(out, plan, f, k);
     }
-    text_printf(out, "static const cgtp_kernel kernels[] = {\n");
+    text_printf(out, "static const cgtp_kernel kernel_table[] = {\n");
     for (int k = 0; k < plan->kernels; k++) {
         const struct kernel_plan *q = &plan->kernel[k];
         text_printf(out, "    {\"%s\", %d, %d, inputs_%d, outputs_%d, %.0f, %.0f, workspace_%d, run_%d},\n",
@@ -485,7 +485,7 @@ void emit_descriptor(struct text *out, const struct schedules *all, const char *
     }
     text_printf(out, "};\n\n");
     if (p->paths) {
-        text_printf(out, "static const cgtp_path paths[] = {\n");
+        text_printf(out, "static const cgtp_path path_table[] = {\n");
         for (int i = 0; i < p->paths; i++) {
             const struct path *q = &p->path[i];
             text_printf(out, "    {%d, %d, %d, \"%s\", %d, %lld, %lld, ", q->x, q->y, q->z,
@@ -518,7 +518,7 @@ void emit_descriptor(struct text *out, const struct schedules *all, const char *
     text_printf(out,
                 "    .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n    .paths = %d, "
                 ".kernels = %d, .path = %s, "
-                ".kernel = kernels,\n};\n",
+                ".kernel = kernel_table,\n};\n",
                 spec_is_graph(s), s->sorted, precision_table[s->precision].bytes, s->index64 ? 8 : 4,
-                p->paths, plan->kernels, p->paths ? "paths" : "NULL");
+                p->paths, plan->kernels, p->paths ? "path_table" : "NULL");
 }

@@ -1,6 +1,7 @@
 /* emitter.c - see emitter.h. */
 #include "emit/emitter.h"
 #include "emit/emit.h"
+#include "emit/unity.h"
 
 static void header(struct text *out, const struct backend *b, const struct schedules *all,
                    const struct kernel_schedule *kernel)
@@ -39,12 +40,17 @@ static void cpp_header(struct text *out, const struct backend *b, const struct s
     emit_cpp(out, all->plan);
 }
 
+static void unity(struct text *out, const struct backend *b, const struct schedules *all,
+                  const struct kernel_schedule *kernel)
+{
+    (void)kernel;
+    emit_unity(out, b, all);
+}
+
 const struct emitter emitter_table[] = {
-    {"header", true, ".h", header},
-    {"hpp", false, ".hpp", cpp_header},
-    {"source", true, ".c", descriptor},
-    {"source", true, NULL, kernel_source},
-    {"selftest", false, "_selftest.c", selftest},
+    {"header", NULL, true, ".h", header},     {"hpp", NULL, false, ".hpp", cpp_header},
+    {"source", NULL, true, ".c", descriptor}, {"source", NULL, true, NULL, kernel_source},
+    {"unity", "c", false, ".unity.c", unity}, {"selftest", NULL, false, "_selftest.c", selftest},
 };
 const int emitter_count = sizeof emitter_table / sizeof *emitter_table;
 

@@ -13,10 +13,11 @@ struct output_file {
 };
 
 struct emitter {
-    const char *word;   /* in --emit; rows with the same word are asked for together */
-    bool by_default;    /* also where there is no --emit */
-    const char *suffix; /* of its file, after the product's name; NULL: a file per kernel, NAME_kernel with
-                           the backend's suffix */
+    const char *word;    /* in --emit; rows with the same word are asked for together */
+    const char *backend; /* the only one that it is for; NULL: all */
+    bool by_default;     /* also where there is no --emit */
+    const char *suffix;  /* of its file, after the product's name; NULL: a file per kernel, NAME_kernel with
+                            the backend's suffix */
     /* kernel: NULL in a file for all */
     void (*emit)(struct text *, const struct backend *, const struct schedules *,
                  const struct kernel_schedule *kernel);

@@ -6,7 +6,7 @@ _cgtpgen()
         -h --help -V --version'
     local backends='cuda c'
     local archs='sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 c'
-    local emit='header hpp source selftest'
+    local emit='header hpp source unity selftest'
     local print='paths nnz weights plan cost json'
     local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} list='' before=''
 

@@ -109,13 +109,13 @@ static cgtp_status run_2(const void *graph, const void *const *input, void *cons
         ws, ws_bytes, stream);
 }
 
-static const cgtp_kernel kernels[] = {
+static const cgtp_kernel kernel_table[] = {
     {"forward", 3, 1, inputs_0, outputs_0, 8768, 53211, workspace_0, run_0},
     {"backward", 4, 3, inputs_1, outputs_1, 17536, 131035, workspace_1, run_1},
     {"double_backward", 7, 4, inputs_2, outputs_2, 26304, 312758, workspace_2, run_2},
 };
 
-static const cgtp_path paths[] = {
+static const cgtp_path path_table[] = {
     {0, 0, 0, "uvu", 1, 0, 128, 0x1p+0},
     {1, 1, 1, "uvu", 1, 128, 128, 0x1p+0},
     {2, 2, 2, "uvu", 1, 256, 128, 0x1p+0},
@@ -148,5 +148,5 @@ const cgtp_product mace_large_product = {
     .index = {CGTP_SENDER, CGTP_ITEM, CGTP_ITEM, CGTP_RECEIVER},
     .layout = {CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR},
     .graph = 1, .sorted = 1, .scalar_size = 4, .index_size = 4,
-    .paths = 17, .kernels = 3, .path = paths, .kernel = kernels,
+    .paths = 17, .kernels = 3, .path = path_table, .kernel = kernel_table,
 };
