@@ -71,7 +71,10 @@ all: $(BUILD)/cgtpgen
 # Rewritten only when the compiler or its flags change, so that what depends on it is built again then.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS)' > $@
+	@echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || { \
+	    echo '#include <yaml.h>' | $(CC) $(CPPFLAGS) $(CFLAGS) -E - > /dev/null 2>&1 || \
+	    { echo "There is no <yaml.h>: install libyaml's development files (on Debian, libyaml-dev)." >&2; exit 1; } && \
+	    echo '$(COMPILE) $(LDFLAGS)' > $@; }
 
 $(BUILD)/obj/%.o: cgtpgen/%.c $(BUILD)/flags
 	@mkdir -p $(@D)

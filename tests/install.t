@@ -107,6 +107,13 @@ def test_changes(folder, root):
           'one more spec: its files, and the program, which names all headers')
     os.remove(f'{folder}/other.yaml')
     equal(build(folder), ['cgtpgen-out', 'program'], 'one less: linked without it')
+    write(f'{folder}/layer.yaml', SPEC.replace('[forward]', '[forward, backward]'))
+    equal(build(folder), ['cgtpgen-out', 'layer.c.o', 'layer_backward.c.o', 'layer_forward.c.o', 'program', 'program.o'],
+          'one more kernel: it, and what includes the header')
+    later()
+    write(f'{folder}/layer.yaml', SPEC)
+    build(folder)
+    equal(os.path.exists(f'{folder}/cgtpgen-out/layer_backward.c'), False, 'one less: its source is removed')
 
     # A generator that writes other text, and whose file is older than what was made.
     generator = f'{root}/usr/bin/cgtpgen'

@@ -100,6 +100,14 @@ def test_uninstall(root):
     equal(names_in(root), ['usr/other/file'], 'removes what was installed and nothing else')
 
 
+def test_missing(root):
+    """Without libyaml's header one line says what to do, before compilers say more."""
+    result = run('make', f'BUILD={root}/build', 'CPPFLAGS=-nostdinc', f'{root}/build/cgtpgen')
+    lines = [line for line in result.stdout.splitlines() if not line.startswith('make')]
+    ok(result.returncode and len(lines) == 1 and 'libyaml-dev' in lines[0], 'libyaml is missing: one line',
+       result.stdout)
+
+
 if SANITIZED:
     skip('packages', 'a sanitizer cannot be linked statically')
 else:
@@ -108,4 +116,5 @@ else:
             os.mkdir(f'{ROOT}/{FOLDER}')
         test_deb(f'{ROOT}/deb', test_dist(f'{ROOT}/dist'))
         test_uninstall(f'{ROOT}/uninstall')
+        test_missing(ROOT)
 done()
