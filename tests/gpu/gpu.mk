@@ -3,8 +3,8 @@
 #
 # make gpu-sources    generates what they need into $(GPU_DIR); GPU_SETS=bench_main: only that. The others do so
 #                     by themselves where sources are missing, and always if told by what: without libyaml
-#                     GPU_GENERATOR=build/cgtpgen-static, made elsewhere and taken as it is
-# make static         $(BUILD)/cgtpgen-static, which runs where there is no libyaml
+#                     GPU_GENERATOR=build/static/cgtpgen, made elsewhere and taken as it is
+# make static         $(BUILD)/static/cgtpgen, which runs where there is no libyaml
 # make gpu-check      builds and runs all checks; MODE=quick: some. The log is $(GPU_DIR)/check.log
 # make gpu-bench      times the benchmark's kernels: GPU_BENCH="main large" (default); large is lmax 4 and 5, whose
 #                     kernels compile for minutes; quick is a few of main. Logs: bench_main.log, ..; the rows:
@@ -30,11 +30,7 @@ SANITIZER_TOOL ?= $(firstword $(shell command -v compute-sanitizer) \
     $(wildcard $(dir $(NVCC))compute-sanitizer) compute-sanitizer)
 MODE ?= full
 
-.PHONY: static gpu-sources gpu-check gpu-bench gpu-programs
-
-static: $(BUILD)/cgtpgen-static
-$(BUILD)/cgtpgen-static: $(OBJECTS)
-	$(Q)$(CC) $(LDFLAGS) -static -o $@ $^ -lyaml
+.PHONY: gpu-sources gpu-check gpu-bench gpu-programs
 
 GPU_COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 GPU_GENERATE = $(PYTHON) tests/gpu/sources.py --generator=$(GPU_GENERATOR) --backend=$(GPU_BACKEND) \
