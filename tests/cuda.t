@@ -59,6 +59,9 @@ TIGHT = ('flashtp_table5_lmax3', 'mace_mp_large_layer2', 'nequip_lips', 'nequip_
 ATOMIC = ('flashtp_table5_lmax3', 'mace_large')
 BATCHES = ('mace_large',)  # layers that are also compiled as batches, in both precisions
 DETAILED = ('sm_90', 'mace_large')  # whose registers and shared memory are compared with the plan
+# Predicted registers, less those that ptxas takes: at most, of a kernel, and in the mean of all. Of all layers
+# (TEST_ALL) the mean is 7, and the largest 34.
+MOST_OFF, MEAN_OFF = 36, 10
 
 
 def run(*command):
@@ -197,14 +200,19 @@ def assemble(kernel, function, registers):
     return reported(log)[0][f'{function}<0>']['stores']
 
 
-def check_registers(kernel, function, predicted):
+def registers_of(schedule, key='registers'):
+    """The most of any path set of a pipelined kernel."""
+    return max(one[key] for one in [schedule] + schedule['path_sets'] if key in one)
+
+
+def check_registers(kernel, function, least):
     """A kernel takes whatever registers it may; what it needs shows where it may use no more."""
-    product, enough = DETAILED[1], (predicted + 7) // 8 * 8
+    product, enough = DETAILED[1], (least + 7) // 8 * 8
     few = enough - 40
     enough = min(enough, 255)
     with ThreadPoolExecutor(JOBS) as pool:
         needless, needed = pool.map(lambda most: assemble(kernel, function, most), (enough, few))
-    equal(needless, 0, f'{product} {kernel}: {function} spills nothing in {enough} registers; predicted {predicted}')
+    equal(needless, 0, f'{product} {kernel}: {function} spills nothing in {enough} registers; it is to need {least}')
     ok(needed > 0, f'{product} {kernel}: {function} spills in {few} registers')
 
 
@@ -224,12 +232,12 @@ def check_plan(kernel, plan, log):
                   f'{product} {kernel}: {name} is the pipelined convolution', gpu, sorted(kernels)):
             continue
         used, most = kernels[name]['registers'], gpu['registers_most']
-        predicted = max(path_set['registers'] for path_set in gpu['path_sets'])
+        predicted, least = registers_of(gpu), registers_of(gpu, 'registers_least')
         print(f'# {product} {kernel}, {name}: {used} registers, {predicted} predicted '
               f'({used - predicted:+d}), {most} allowed; a stack of {kernels[name]["stack"]} bytes')
         if nodes == 0:
-            check_registers(kernel, function, predicted)
-        ok(predicted <= most, f'{product} {kernel}: {name} is planned to fit its registers', predicted, most)
+            check_registers(kernel, function, least)
+        ok(least <= most, f'{product} {kernel}: {name} is planned to fit its registers', least, most)
         ok(used <= most, f'{product} {kernel}: {name} uses at most those of its occupancy', used, most)
         threads, blocks = gpu['warps_per_block'] * 32, gpu['blocks_per_multiprocessor']
         bounds = re.search(rf'CGTP_KERNEL\((\d+), (\d+)\) {function}\(', source)
@@ -248,7 +256,8 @@ def check_plan(kernel, plan, log):
 
 
 def check_spills(arch):
-    """No path set of a convolution and no batch needs more registers than there are."""
+    """No path set of a convolution and no batch needs more registers than there are; and all take about as many as
+    are predicted."""
     layers = sorted(os.path.basename(spec)[:-5] for spec in glob.glob('specs/*.yaml'))
     jobs = []
     for layer in layers if os.environ.get('TEST_ALL') else TIGHT:
@@ -263,14 +272,19 @@ def check_spills(arch):
         keys = '|'.join(re.findall(r'^(\w+):', more, re.M) + ['kernels'])
         with open(f'specs/{layer}.yaml') as spec:
             text = re.sub(f'^({keys}):.*\n', '', spec.read(), flags=re.M) + f'{more}kernels: [{kernel}]\n'
-        written = subprocess.run([GENERATOR, f'--arch={arch}', '-o', folder, '-'], input=text, text=True,
-                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        written, planned = (subprocess.run([GENERATOR, '--backend=cuda', f'--arch={arch}', *how, '-'], input=text,
+                                           text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                            for how in (['-o', folder], ['--print=json']))
+        if written.returncode or planned.returncode:
+            return written, {}
+        schedules = json.loads(planned.stdout)['kernels'][0]['schedules']
+        predicted = {f'{kernel}_{one["name"]}': registers_of(one) for one in schedules if 'registers_most' in one}
         stem = f'{folder}/{layer}_{kernel}'
-        return written if written.returncode else run(NVCC, *FLAGS, CODE, f'-arch={arch}', '-o', f'{stem}.cubin',
-                                                      f'{stem}.cu')
+        return run(NVCC, *FLAGS, CODE, f'-arch={arch}', '-o', f'{stem}.cubin', f'{stem}.cu'), predicted
 
+    off = {}
     with ThreadPoolExecutor(JOBS) as pool:
-        for (layer, more, kernel), result in zip(jobs, pool.map(compiled, jobs)):
+        for (layer, more, kernel), (result, predicted) in zip(jobs, pool.map(compiled, jobs)):
             kernels = {name: k for name, k in reported(result.stdout)[0].items()
                        if '_convolution<' in name or name.endswith('_batch')}
             spills = {name: k for name, k in kernels.items() if k['stack'] or k['stores'] or k['loads']}
@@ -278,6 +292,16 @@ def check_spills(arch):
             ok(result.returncode == 0 and some and not spills,
                f'{layer} {kernel}, {" ".join(more.split())}: {len(kernels)} variants of a pipelined kernel spill '
                'nothing', result.stdout if result.returncode or not some else spills)
+            for name, k in kernels.items():
+                if not name.endswith('<2>'):
+                    function = name.replace('<0>', '')
+                    off[f'{layer} {more.strip()} {function}'] = predicted[function] - k['registers']
+    for name, registers in off.items():
+        print(f'# {name}: {registers:+d} registers predicted beyond those taken')
+    ok(off and all(abs(registers) <= MOST_OFF for registers in off.values()),
+       f'{len(off)} kernels take the registers predicted, but for {MOST_OFF}', off)
+    mean = sum(map(abs, off.values())) / max(len(off), 1)
+    ok(mean <= MEAN_OFF, f'and in the mean but for {MEAN_OFF}', mean)
 
 
 def build_selftest(arch, product):

@@ -283,6 +283,46 @@ struct code *code_finish(struct arena *a, struct code *c)
     return settle(a, m.to);
 }
 
+/* ---- reading ---- */
+
+static bool is_leaf(const struct code_node *n)
+{
+    return n->op == CODE_LOAD || n->op == CODE_CONSTANT;
+}
+
+/* Is it a product that nobody else uses, which can stand as the first factor of another? */
+static bool is_first_factor(const struct code_node *n)
+{
+    return n->op == CODE_MUL && n->uses == 1;
+}
+
+bool *code_named(struct arena *a, const struct code *c)
+{
+    bool *named = NEW_ARRAY(a, bool, c->nodes + 1);
+    for (int i = 0; i < c->nodes; i++) {
+        const struct code_node *n = &c->node[i];
+        named[i] = n->uses > 1;
+        if (is_leaf(n) || !n->uses)
+            continue;
+        int operand[] = {n->a, n->op == CODE_ADD ? 0 : n->b, n->op == CODE_MUL ? 0 : n->c};
+        for (int k = 0; k < 3; k++)
+            if (operand[k])
+                named[code_number(operand[k])] |= c->node[code_number(operand[k])].item && !n->item;
+        if (n->op != CODE_ADD) {
+            bool first = is_first_factor(&c->node[code_number(n->a)]);
+            bool second = is_first_factor(&c->node[code_number(n->b)]);
+            named[code_number(n->a)] |= !first;
+            named[code_number(n->b)] |= first || !second;
+        }
+    }
+    for (int i = 0; i < c->results; i++)
+        if (c->result[i].value)
+            named[code_number(c->result[i].value)] |= c->node[code_number(c->result[i].value)].item;
+    for (int i = 0; i < c->nodes; i++)
+        named[i] &= c->node[i].uses > 0 && !is_leaf(&c->node[i]);
+    return named;
+}
+
 double code_flops(struct code_count n)
 {
     return 2.0 * n.fma + n.mul + n.add;

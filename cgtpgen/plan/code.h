@@ -81,6 +81,10 @@ static inline int code_number(int value)
     return (value < 0 ? -value : value) - 1;
 }
 
+/* [nodes]: values that are computed for themselves, in the order of the nodes, and named; each other one is
+ * computed where it is used. */
+bool *code_named(struct arena *, const struct code *);
+
 double code_flops(struct code_count);
 int code_instructions(struct code_count);
 

@@ -58,12 +58,6 @@ static const struct code_node *node_of(const struct code *c, int value)
     return &c->node[code_number(value)];
 }
 
-/* Is the value a product that nobody else uses, which can stand as the first factor of another? */
-static bool is_first_factor(const struct code_node *n)
-{
-    return n->op == CODE_MUL && n->uses == 1;
-}
-
 static const char *local_name(const struct code_printer *p, const struct code_node *n, int *passing)
 {
     struct arena *a = p->out->arena;
@@ -89,27 +83,9 @@ void code_printer_begin(struct code_printer *p)
     if (p->mutation)
         p->code = code_mutate(p->code, p->mutation);
     const struct code *c = p->code;
-    bool *named = NEW_ARRAY(p->out->arena, bool, c->nodes + 1);
+    const bool *named = code_named(p->out->arena, c);
     int passing = 0;
     p->name = NEW_ARRAY(p->out->arena, const char *, c->nodes + 1);
-    for (int i = 0; i < c->nodes; i++) {
-        const struct code_node *n = &c->node[i];
-        named[i] = n->uses > 1;
-        if (is_leaf(n) || !n->uses)
-            continue;
-        int operand[] = {n->a, n->op == CODE_ADD ? 0 : n->b, n->op == CODE_MUL ? 0 : n->c};
-        for (int k = 0; k < 3; k++)
-            if (operand[k])
-                named[code_number(operand[k])] |= node_of(c, operand[k])->item && !n->item;
-        if (n->op != CODE_ADD) {
-            bool first = is_first_factor(node_of(c, n->a)), second = is_first_factor(node_of(c, n->b));
-            named[code_number(n->a)] |= !first;
-            named[code_number(n->b)] |= first || !second;
-        }
-    }
-    for (int i = 0; i < c->results; i++)
-        if (c->result[i].value)
-            named[code_number(c->result[i].value)] |= node_of(c, c->result[i].value)->item;
     for (int i = 0; i < c->nodes; i++)
         if (c->node[i].uses)
             p->name[i] = is_leaf(&c->node[i]) ? leaf_name(p, &c->node[i])

@@ -117,7 +117,7 @@ void report_text(struct text *out, int indent, const struct report *r)
         const char *figure = figure_text(out->arena, &r->figure[i]);
         if (!figure)
             continue;
-        if (shown && out->n - begin + strlen(figure) > 98) {
+        if (shown && out->n - begin + strlen(figure) > 97) { /* with commas 100 columns */
             text_printf(out, ",\n");
             begin = out->n;
             text_printf(out, "%*s", indent, "");

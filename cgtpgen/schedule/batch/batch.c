@@ -100,6 +100,8 @@ static void report(struct report *r, const struct schedule *s)
     report_number(r, "blocks_per_multiprocessor", g->blocks);
     report_number(r, "shared_bytes_per_block", g->block->bytes);
     report_number(r, "registers_most", device_registers(g->device, g->blocks * g->warps));
+    report_number(r, "values_alive", g->alive);
+    report_number(r, "registers_least", g->registers_least);
     report_number(r, "registers", g->registers);
     report_number(r, "channels_per_lane", g->channels);
     report_number(r, "channel_blocks", g->channel_blocks);

@@ -83,9 +83,8 @@ static void emit_kernel(struct batch_writer *c)
         "/* %s: blocks of %d threads, %d per multiprocessor, each with %d bytes of dynamic shared memory; as "
         "many as the device holds at a time. Each warp takes items at equal distances, and waits for nothing "
         "but "
-        "its own copies. At most %d registers per thread. */",
-        g->name, g->warps * BATCH_LANES, g->blocks, g->block->bytes,
-        device_registers(g->device, g->warps * g->blocks));
+        "its own copies. Predicted are %d registers per thread, of which it needs %d. */",
+        g->name, g->warps * BATCH_LANES, g->blocks, g->block->bytes, g->registers, g->registers_least);
     line(o, "CGTP_KERNEL(%d, %d) %s(const launch l)", g->warps * BATCH_LANES, g->blocks, g->name);
     line(o, "{");
     line(o, "CGTP_SHARED(shared);");

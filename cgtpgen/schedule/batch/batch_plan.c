@@ -241,7 +241,7 @@ static int carried(const struct problem *p, int n, const int *order, int i)
     return components;
 }
 
-static int predict_registers(struct arena *a, const struct batch *g)
+static int registers_held(struct arena *a, const struct batch *g)
 {
     const struct demand *d = g->demand;
     const struct problem *p = d->plan->problem;
@@ -321,8 +321,7 @@ static bool choose(struct arena *a, struct batch *g, const struct choice *c)
             int warps = device->occupancy[o].warps;
             bool last = o == device->occupancies - 1;
             bool idle = !last && device->occupancy[o + 1].issue >= device->occupancy[o].issue;
-            if (c->warps ? warps != c->warps
-                         : idle || (!last && device_registers(device, warps) < g->registers))
+            if (c->warps ? warps != c->warps : idle || (!last && device_registers(device, warps) < g->held))
                 continue;
             g->blocks = warps / g->warps;
             if (choose_sets(a, g, c, &step[i]))
@@ -375,7 +374,7 @@ static struct batch *with_channels(struct arena *a, const struct schedule *s, co
     g->channels = channels;
     g->most_phases = most_phases;
     find_parts(a, g);
-    g->registers = predict_registers(a, g);
+    g->held = registers_held(a, g);
     return choose(a, g, c) ? g : NULL;
 }
 
@@ -428,6 +427,8 @@ const char *batch_plan(struct arena *a, struct schedule *s)
     s->own = g;
     s->flops = g->flops;
     s->cost = cost_of(g);
-    s->spills = g->registers > device_registers(g->device, g->warps * g->blocks);
+    int registers = device_registers(g->device, g->warps * g->blocks);
+    batch_registers(a, g, registers);
+    s->spills = g->registers_least > registers;
     return NULL;
 }

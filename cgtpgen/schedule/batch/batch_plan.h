@@ -63,7 +63,10 @@ struct batch {
     int stages, warps, blocks; /* of a ring; of a block; a multiprocessor must hold */
     bool x_by_set;             /* x comes with each path set that reads it */
     int buffers;               /* of rows: of the channel blocks in use, and ahead */
-    int registers;             /* predicted, of a thread */
+    int held;                  /* registers that would be enough for rows that stay in them and for forms */
+    int alive;                 /* words of values that are alive at once */
+    int registers_least;       /* that a thread needs, if nothing is to spill */
+    int registers;             /* that ptxas is predicted to take */
     double flops, bytes, work; /* per item: of its code; moved; instructions of a warp */
     struct layout rows;        /* slices of x and y, of a channel block */
     struct layout stage, out;  /* those of the sets: unions */
@@ -78,6 +81,9 @@ const char *batch_field(struct arena *, const char *name, enum slot slot, int nu
 /* Lays out rows, stages and results; and, once stages and buffers are chosen, shared memory. */
 void batch_layout_slices(struct arena *, struct batch *);
 void batch_layout_block(struct arena *, struct batch *);
+
+/* Counts the values that are alive at once, and the registers that follow; `most`: that there are. */
+void batch_registers(struct arena *, struct batch *, int most);
 
 /* Names the device code of a schedule, and its structs. */
 void batch_layout_name(struct arena *, const struct schedule *);

@@ -301,14 +301,6 @@ static void emit_block_of_set(struct conv *c)
          g->g_outputs ? arena_printf(w->arena, "partition.partial_row[%d], ", c->number) : "");
 }
 
-static int most_registers(const struct convolution *g)
-{
-    int most = 0;
-    for (int s = 0; s < g->sets; s++)
-        most = most > g->set[s].registers ? most : g->set[s].registers;
-    return most;
-}
-
 /* A block computes its own path set; then, while tiles of others are left, these. */
 static void emit_sets(struct conv *first)
 {
@@ -336,15 +328,21 @@ static void emit_kernel(struct conv *first)
     struct source *w = first->w;
     struct out *o = first->o;
     const struct convolution *g = own(w);
+    int least = 0, predicted = 0;
+    for (int s = 0; s < g->sets; s++) {
+        least = least > g->set[s].registers_least ? least : g->set[s].registers_least;
+        predicted = predicted > g->set[s].registers ? predicted : g->set[s].registers;
+    }
     line(o,
          "/* %s: blocks of %d threads, %d per multiprocessor, each with %d bytes of dynamic shared memory; "
          "as many as the "
-         "device holds at a time, on small ones in several waves. %d registers per thread are predicted. No "
+         "device holds at a time, on small ones in several waves. Predicted are %d registers per thread, of "
+         "which it needs %d. No "
          "wait lasts "
          "for ever: a warp waits for its own copies, for the warps of its group, which take the same tiles, "
          "and for "
          "%s. nodes: receivers per tile (see cgtp_tile_scheduler). */",
-         g->name, g->warps * LANES, g->blocks, g->block->bytes, most_registers(g),
+         g->name, g->warps * LANES, g->blocks, g->block->bytes, predicted, least,
          g->g_outputs
              ? "signals of tiles after its own, which were taken before by warps that run or have ended; the "
                "last tile waits for none"

@@ -119,8 +119,8 @@ static void measure(const struct plan *plan, const struct convolution *g, struct
     s->g_length = v * z * zs_out;
     s->longest = g->device->lanes * v * longest * size;
     s->x_bytes = g->device->lanes * v * x * xs_out * size;
-    s->registers = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) + OWN_REGISTERS +
-                   (ys_in > 1 ? FORM_REGISTERS * words * (ys_in - 1) : 0);
+    s->held = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) + OWN_REGISTERS +
+              (ys_in > 1 ? FORM_REGISTERS * words * (ys_in - 1) : 0);
     int ws_in = demand_inputs_of(pass, SLOT_W), ws_out = demand_outputs_of(pass, SLOT_W);
     int bytes_in = size * (g->device->lanes * v * (s->paths * ws_in + x * xs_in) + y * ys_in);
     s->bytes = bytes_in + size * (g->device->lanes * v * (s->paths * ws_out + x * xs_out) + y * ys_out);
@@ -220,12 +220,12 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
             larger.x = NEW_ARRAY(a, int, p->x.n + 1);
             larger.z = NEW_ARRAY(a, int, p->z.n + 1);
             measure(plan, g, &larger);
-            bool fits = larger.registers <= limit && larger.paths <= most_paths;
+            bool fits = larger.held <= limit && larger.paths <= most_paths;
             if (!fits && s.paths)
                 continue;
             while (!fits && drop_paths(&larger, p)) {
                 measure(plan, g, &larger);
-                fits = larger.registers <= limit && larger.paths <= most_paths;
+                fits = larger.held <= limit && larger.paths <= most_paths;
             }
             s = larger;
             for (int i = 0; i < s.paths; i++)
@@ -239,11 +239,11 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
     }
 }
 
-static int most_registers(const struct convolution *g)
+static int most_held(const struct convolution *g)
 {
     int most = 0;
     for (int i = 0; i < g->sets; i++)
-        most = most > g->set[i].registers ? most : g->set[i].registers;
+        most = most > g->set[i].held ? most : g->set[i].held;
     return most;
 }
 
@@ -269,7 +269,7 @@ static double time_of(const struct convolution *g, int point)
     bytes /= bytes_an_instruction;
     double longer = instructions > bytes ? instructions : bytes, shorter = instructions + bytes - longer;
     double time = (longer + 0.4 * shorter) * (1 + each_set * (g->sets - 1));
-    return most_registers(g) > point_registers(g, point) ? 2 * time : time; /* it spills */
+    return most_held(g) > point_registers(g, point) ? 2 * time : time; /* it spills */
 }
 
 /* Chooses V, path sets and occupancy. Two channels a lane halve the work for forms and sums over lanes; more
@@ -298,7 +298,6 @@ static int choose(struct arena *a, const struct plan *plan, struct convolution *
                 least = work;
                 best = o;
                 best_v = v;
-                g->spills = most_registers(g) > point_registers(g, o);
             }
         }
     g->cost = least;
@@ -428,11 +427,15 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     }
     if (g->block->bytes > shared)
         return "a stage larger than shared memory";
+    int registers = device_registers(g->device, g->blocks * g->warps);
+    for (int i = 0; i < g->sets; i++) {
+        conv_registers(a, g, &g->set[i], registers);
+        s->spills |= g->set[i].registers_least > registers;
+    }
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
     choose_routes(s, g);
     s->own = g;
     s->flops = g->flops;
     s->cost = g->cost;
-    s->spills = g->spills;
     return NULL;
 }

@@ -25,7 +25,10 @@ struct path_set {
     int mul;               /* channels of all of them */
     int channels;          /* V: neighbouring channels of a lane */
     int channel_blocks;    /* warps that share the channels: mul / (32 V) */
-    int registers;         /* predicted, of a thread */
+    int held;              /* registers that would be enough if rows stayed in them for the whole edge */
+    int alive;             /* words of values that are alive at once while an edge is worked on */
+    int registers_least;   /* that a thread needs, if nothing is to spill */
+    int registers;         /* that ptxas is predicted to take */
     int g_length;          /* elements of outputs of slot z that a lane holds */
     struct layout stage;   /* what a warp brings in for an edge */
     struct layout edge;    /* gradients of x on their way out: a slice per segment of x and output */
@@ -48,7 +51,6 @@ struct convolution {
     const struct demand *demand;
     const struct device *device;
     double cost; /* an edge, in instructions; weighted by occupancy and division */
-    bool spills; /* no choice of sets fits into registers */
     int sets;
     struct path_set *set;
     const struct matrix **matrix; /* [paths]; scaled where the path has its segment of z for itself */
@@ -78,6 +80,10 @@ const char *conv_field(struct arena *, const char *name, enum slot, int number);
 /* Lays out a stage and a lane's elements; and, once the ring and the buffers are chosen, shared memory. */
 void conv_layout_stage(struct arena *, const struct convolution *, struct path_set *);
 void conv_layout_block(struct arena *, struct convolution *);
+
+/* Counts a path set's values that are alive at once, and the registers that follow; `most`: that there are.
+ */
+void conv_registers(struct arena *, const struct convolution *, struct path_set *, int most);
 
 /* Names the device code of a schedule, and its structs. */
 void conv_layout_name(struct arena *, const struct schedule *, int label);

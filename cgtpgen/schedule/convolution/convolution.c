@@ -87,6 +87,8 @@ static void report(struct report *r, const struct schedule *s)
         report_number(record, "channels", q->mul);
         report_number(record, "channels_per_lane", q->channels);
         report_number(record, "channel_blocks", q->channel_blocks);
+        report_number(record, "values_alive", q->alive);
+        report_number(record, "registers_least", q->registers_least);
         report_number(record, "registers", q->registers);
         report_number(record, "stage_bytes", q->stage.bytes);
         report_number(record, "instructions_per_edge", q->work);

@@ -1,0 +1,48 @@
+/* conv_registers.c - the pipelined convolution: registers of a thread, counted from the code of a path set.
+ */
+#include "schedule/convolution/conv_plan.h"
+#include "schedule/registers.h"
+
+enum {
+    /* Beside values: 10 of the tile (lane, channel block, number, memory of the warp, queue and place in the
+     * block of 2, row of partial sums of 2), 9 of the edges (first of 2, count, done, end, node, senders of
+     * 3), 3 of the ring, 4 of policies for L2. */
+    STATE_LEAST = 26,
+    STATE = STATE_LEAST + 18, /* and addresses, computed ahead: 6 of outputs of the edge, 12 of copies */
+    STATE_OF_ROWS = STATE_LEAST + 2 /* and the address of a receiver's row */
+};
+
+/* Words that are alive at once while the paths of an edge are computed. */
+static int alive(struct arena *a, const struct convolution *g, const struct path_set *s)
+{
+    static const struct register_rows all[] = {{SLOT_X, false, -1}, {SLOT_Y, false, -1}, {SLOT_G, false, -1},
+                                               {SLOT_X, true, -1},  {SLOT_Y, true, -1},  {SLOT_G, true, -1}};
+    enum { X_IN, Y_IN, Z_IN, X_OUT, Y_OUT, Z_OUT };
+    const struct path *path = g->demand->plan->problem->path;
+    struct registers *r = registers_begin(a, g->demand, s->channels);
+    for (int i = 0; i < s->zs; i++)
+        for (int output = 0; output < 2; output++)
+            registers_touch(r, (struct register_rows){SLOT_G, output, path[s->z[i]].z});
+    for (int i = 0; i < s->paths; i++)
+        registers_path(r, &path[s->path[i]], g->code[s->path[i]]);
+    r->live.step++;
+    registers_since(r, all[X_IN], 0);
+    registers_since(r, all[Y_IN], 0);
+    for (int i = Z_IN; i <= Z_OUT; i++)
+        registers_until(r, all[i]);
+    return live_most(&r->live);
+}
+
+void conv_registers(struct arena *a, const struct convolution *g, struct path_set *s, int most)
+{
+    struct arena *scratch = arena_scratch(a);
+    s->alive = alive(scratch, g, s);
+    arena_empty(scratch);
+    s->registers_least = s->alive + STATE_LEAST;
+    /* ptxas takes more where there is more: for loads ahead of their use, and gaps between aligned groups */
+    int edge = s->alive + s->alive / 6 + STATE;
+    /* and it loads all of a partial row before it adds any of it */
+    int rows = 2 * s->g_length * (kernel_size(g->demand->kernel) / 4) + STATE_OF_ROWS;
+    int all = edge > rows ? edge : rows;
+    s->registers = all < most ? all : most;
+}
