@@ -8,6 +8,9 @@ enum {
      * block of 2, row of partial sums of 2), 9 of the edges (first of 2, count, done, end, node, senders of
      * 3), 3 of the ring, 4 of policies for L2. */
     STATE_LEAST = 26,
+    STATE_OF_SETS =
+        16, /* where a block goes from set to set and its warps sum: set, whether it helps, its order, warp,
+             * the group's barrier, queue, broadcast and sums, for this set and the next */
     STATE = STATE_LEAST + 18, /* and addresses, computed ahead: 6 of outputs of the edge, 12 of copies */
     STATE_OF_ROWS = STATE_LEAST + 2 /* and the address of a receiver's row */
 };
@@ -38,9 +41,10 @@ void conv_registers(struct arena *a, const struct convolution *g, struct path_se
     struct arena *scratch = arena_scratch(a);
     s->alive = alive(scratch, g, s);
     arena_empty(scratch);
-    s->registers_least = s->alive + STATE_LEAST;
+    int sets = g->sets > 1 && g->reduces ? STATE_OF_SETS : 0;
+    s->registers_least = s->alive + STATE_LEAST + sets;
     /* ptxas takes more where there is more: for loads ahead of their use, and gaps between aligned groups */
-    int edge = s->alive + s->alive / 6 + STATE;
+    int edge = s->alive + s->alive / 6 + STATE + sets;
     /* and it loads all of a partial row before it adds any of it */
     int rows = 2 * s->g_length * (kernel_size(g->demand->kernel) / 4) + STATE_OF_ROWS;
     int all = edge > rows ? edge : rows;
