@@ -295,7 +295,7 @@ def check_spills(arch):
             for name, k in kernels.items():
                 if not name.endswith('<2>'):
                     function = name.replace('<0>', '')
-                    off[f'{layer} {more.strip()} {function}'] = predicted[function] - k['registers']
+                    off[' '.join([layer, *more.split(), function])] = predicted[function] - k['registers']
     for name, registers in off.items():
         print(f'# {name}: {registers:+d} registers predicted beyond those taken')
     ok(off and all(abs(registers) <= MOST_OFF for registers in off.values()),
