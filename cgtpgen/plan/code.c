@@ -3,59 +3,86 @@
 
 #include <stdlib.h>
 
-enum { LISTS = 256 };
+enum { FIRST_CAPACITY = 128 }; /* as many nodes as most codes have; a power of two */
 
-struct code *code_begin(struct arena *a, const struct recipe *recipe)
+/* Room for so many nodes, and as many lists in their table. */
+static struct code *begin(struct arena *a, const struct recipe *recipe, int capacity)
 {
     struct code *c = NEW(a, struct code);
     c->arena = a;
     c->recipe = recipe;
-    c->table = NEW_ARRAY(a, int, LISTS);
-    for (int i = 0; i < LISTS; i++)
-        c->table[i] = -1;
+    c->capacity = capacity;
+    c->node = NEW_ARRAY(a, struct code_node, capacity);
+    return c;
+}
+
+struct code *code_begin(struct arena *a, const struct recipe *recipe)
+{
+    struct code *c = begin(a, recipe, FIRST_CAPACITY);
+    c->table = NEW_ARRAY(a, int, c->capacity);
     return c;
 }
 
 /* ---- nodes ---- */
 
-static int list_of(const struct code_node *n)
+/* The list of nodes that hash alike; factors in either order and of either sign do. */
+static int *list_of(const struct code *c, enum code_op op, int a, int b, int to)
 {
-    unsigned a = (unsigned)abs(n->a), b = (unsigned)abs(n->b); /* factors in either order are equal */
-    unsigned pair = (a + b) * 31u + a * b;
-    return (int)((pair * 31u + (unsigned)n->c * 7u + (unsigned)n->op) % LISTS);
+    unsigned p = (unsigned)abs(a), q = (unsigned)abs(b);
+    unsigned hash = (p + q) * 0x9e3779b1u + p * q * 0x85ebca6bu + (unsigned)to * 0xc2b2ae35u + op;
+    return &c->table[(hash ^ hash >> 15) & (unsigned)(c->capacity - 1)];
 }
 
-static bool same_node(const struct code_node *n, const struct code_node *m)
+static bool same_node(const struct code_node *n, enum code_op op, int a, int b, int to)
 {
-    if (n->op != m->op || n->c != m->c)
+    if (n->op != op || n->c != to)
         return false;
-    if (n->a == m->a && n->b == m->b)
+    if (n->a == a && n->b == b)
         return true;
-    bool product = n->op == CODE_MUL || n->op == CODE_FMA;
+    bool product = op == CODE_MUL || op == CODE_FMA;
     int sign = n->a < 0 ? -1 : 1; /* the sign of a product stands at its first factor */
-    return product && sign * n->a == m->b && n->b * sign == m->a;
+    return product && sign * n->a == b && n->b * sign == a;
 }
 
-static int find(const struct code *c, const struct code_node *n)
+/* The table of all nodes anew. */
+static void list_nodes(struct code *c)
 {
-    for (int i = c->table[list_of(n)]; i >= 0; i = c->node[i].next)
-        if (same_node(&c->node[i], n))
-            return i;
-    return -1;
+    c->table = NEW_ARRAY(c->arena, int, c->capacity);
+    for (int i = 0; i < c->nodes; i++) {
+        struct code_node *n = &c->node[i];
+        int *list = list_of(c, n->op, n->a, n->b, n->c);
+        n->next = *list;
+        *list = i + 1;
+    }
+}
+
+/* A node at the end, of which only what it computes is set. */
+static struct code_node *append(struct code *c, enum code_op op, bool item, int a, int b, int to)
+{
+    if (c->nodes == c->capacity) {
+        c->node = arena_grow(c->arena, c->node, c->nodes, &c->capacity, sizeof *c->node);
+        if (c->table)
+            list_nodes(c);
+    }
+    struct code_node *n = &c->node[c->nodes++];
+    n->op = op;
+    n->item = item;
+    n->a = a;
+    n->b = b;
+    n->c = to;
+    return n;
 }
 
 /* The value of a node, new or known. */
-static int intern(struct code *c, struct code_node n)
+static int intern(struct code *c, enum code_op op, bool item, int a, int b, int to)
 {
-    int known = find(c, &n);
-    if (known >= 0)
-        return known + 1;
-    int list = list_of(&n);
-    n.next = c->table[list];
-    c->table[list] = c->nodes;
-    c->node = arena_grow(c->arena, c->node, c->nodes, &c->capacity, sizeof n);
-    c->node[c->nodes] = n;
-    return ++c->nodes;
+    for (int value = *list_of(c, op, a, b, to); value; value = c->node[value - 1].next)
+        if (same_node(&c->node[value - 1], op, a, b, to))
+            return value;
+    struct code_node *n = append(c, op, item, a, b, to);
+    int *list = list_of(c, op, a, b, to);
+    n->next = *list;
+    return *list = c->nodes;
 }
 
 static bool is_item(const struct code *c, int value)
@@ -70,7 +97,15 @@ static int sign_of(int value)
 
 int code_load(struct code *c, int operand, int component, bool item)
 {
-    return intern(c, (struct code_node){.op = CODE_LOAD, .a = operand, .b = component, .item = item});
+    return intern(c, CODE_LOAD, item, operand, component, 0);
+}
+
+/* Adds a positive constant that is not there; returns its number. */
+static int add_constant(struct code *c, struct surd s)
+{
+    c->constant = arena_grow(c->arena, c->constant, c->constants, &c->constant_capacity, sizeof s);
+    c->constant[c->constants] = s;
+    return c->constants++;
 }
 
 int code_constant(struct code *c, struct surd s)
@@ -81,17 +116,17 @@ int code_constant(struct code *c, struct surd s)
     s.sign = 1;
     while (i < c->constants && !surd_equal(c->constant[i], s))
         i++;
-    if (i == c->constants) {
-        c->constant = arena_grow(c->arena, c->constant, i, &c->constant_capacity, sizeof s);
-        c->constant[c->constants++] = s;
-    }
-    return sign * intern(c, (struct code_node){.op = CODE_CONSTANT, .a = i, .item = true});
+    if (i < c->constants)
+        return sign * intern(c, CODE_CONSTANT, true, i, 0, 0);
+    int value = intern(c, CODE_CONSTANT, true, add_constant(c, s), 0, 0);
+    if (surd_is_one(s))
+        c->one = value;
+    return sign * value;
 }
 
 bool code_is_unit(const struct code *c, int value)
 {
-    const struct code_node *n = value ? &c->node[code_number(value)] : NULL;
-    return n && n->op == CODE_CONSTANT && surd_is_one(c->constant[n->a]);
+    return value && abs(value) == c->one;
 }
 
 int code_mul(struct code *c, int a, int b)
@@ -106,7 +141,7 @@ int code_mul(struct code *c, int a, int b)
     if (code_is_unit(c, b))
         return sign * a;
     bool item = is_item(c, a) && is_item(c, b);
-    return sign * intern(c, (struct code_node){.op = CODE_MUL, .a = a, .b = b, .item = item});
+    return sign * intern(c, CODE_MUL, item, a, b, 0);
 }
 
 int code_add(struct code *c, int to, int a)
@@ -120,7 +155,7 @@ int code_add(struct code *c, int to, int a)
     }
     int sign = sign_of(to);
     bool item = is_item(c, to) && is_item(c, a);
-    return sign * intern(c, (struct code_node){.op = CODE_ADD, .a = a * sign, .c = to * sign, .item = item});
+    return sign * intern(c, CODE_ADD, item, a * sign, 0, to * sign);
 }
 
 int code_fma(struct code *c, int a, int b, int to)
@@ -133,11 +168,7 @@ int code_fma(struct code *c, int a, int b, int to)
         return code_add(c, to, code_mul(c, a, b));
     int sign = sign_of(to), product = sign_of(a) * sign_of(b) * sign;
     bool item = is_item(c, a) && is_item(c, b) && is_item(c, to);
-    return sign * intern(c, (struct code_node){.op = CODE_FMA,
-                                               .a = a * sign_of(a) * product,
-                                               .b = b * sign_of(b),
-                                               .c = to * sign,
-                                               .item = item});
+    return sign * intern(c, CODE_FMA, item, a * sign_of(a) * product, b * sign_of(b), to * sign);
 }
 
 void code_name(struct code *c, int value, char letter, int number, int component)
@@ -227,25 +258,45 @@ static int join(const struct copy *m, int chain, int value, bool item)
     return code_fma(m->to, sign * mapped(m, n->a), mapped(m, n->b), chain);
 }
 
-static int copied(const struct copy *m, int number)
+/* The node by way of what makes new ones, which finds those that have become equal. */
+static int made_again(const struct copy *m, const struct code_node *n)
 {
-    const struct code *c = m->from;
-    const struct code_node *n = &c->node[number];
     switch (n->op) {
     case CODE_LOAD:
         return code_load(m->to, n->a, n->b, n->item);
     case CODE_CONSTANT:
-        return code_constant(m->to, c->constant[n->a]);
+        return code_constant(m->to, m->from->constant[n->a]);
     case CODE_MUL:
         return code_mul(m->to, mapped(m, n->a), mapped(m, n->b));
     case CODE_ADD:
-        if (joins(c, n->c, n->item) && !joins(c, n->a, n->item))
-            return join(m, mapped(m, n->a), n->c, n->item);
-        return join(m, mapped(m, n->c), n->a, n->item);
+        return code_add(m->to, mapped(m, n->c), mapped(m, n->a));
     case CODE_FMA:
         return code_fma(m->to, mapped(m, n->a), mapped(m, n->b), mapped(m, n->c));
     }
     return 0;
+}
+
+/* The node as it is, of other numbers. */
+static int moved(const struct copy *m, const struct code_node *n)
+{
+    bool leaf = n->op == CODE_LOAD || n->op == CODE_CONSTANT;
+    int a = n->op == CODE_CONSTANT ? add_constant(m->to, m->from->constant[n->a]) : n->a;
+    append(m->to, n->op, n->item, leaf ? a : mapped(m, a), leaf ? n->b : mapped(m, n->b), mapped(m, n->c));
+    return m->to->nodes;
+}
+
+/* Until sums join chains, different nodes stay different, and nobody looks for equal ones. */
+static int copied(const struct copy *m, int number)
+{
+    const struct code *c = m->from;
+    const struct code_node *n = &c->node[number];
+    bool from = n->op == CODE_ADD && joins(c, n->c, n->item),
+         what = n->op == CODE_ADD && joins(c, n->a, n->item);
+    if (!from && !what)
+        return m->to->table ? made_again(m, n) : moved(m, n);
+    if (!m->to->table)
+        list_nodes(m->to);
+    return from && !what ? join(m, mapped(m, n->a), n->c, n->item) : join(m, mapped(m, n->c), n->a, n->item);
 }
 
 /* Nothing that it holds is in the arena of what it was copied from, but constants' digits, which are the
@@ -265,7 +316,7 @@ static struct code *settle(struct arena *a, const struct code *from)
 
 struct code *code_finish(struct arena *a, struct code *c)
 {
-    struct copy m = {c, code_begin(c->arena, c->recipe), NEW_ARRAY(c->arena, int, c->nodes + 1)};
+    struct copy m = {c, begin(c->arena, c->recipe, c->capacity), NEW_ARRAY(c->arena, int, c->nodes + 1)};
     int result = 0;
     find_uses(c);
     for (int i = 0; i <= c->nodes; i++) {
@@ -276,6 +327,8 @@ struct code *code_finish(struct arena *a, struct code *c)
         if (i == c->nodes || !c->node[i].uses)
             continue;
         m.map[i] = copied(&m, i);
+        if (i + 1 == c->one)
+            m.to->one = m.map[i];
         code_name(m.to, m.map[i], c->node[i].letter, c->node[i].number, c->node[i].component);
     }
     find_uses(m.to);

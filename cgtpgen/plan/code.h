@@ -25,7 +25,7 @@ struct code_node {
     int a, b, c;           /* values, but for loads and constants */
     int uses;              /* by nodes and results that are needed; 0: not needed itself */
     int number, component; /* of the letter */
-    int next;              /* in its list of the table of equal nodes; -1: the last */
+    int next;              /* while it is built: the value that follows in its list of the table; 0: none */
 };
 
 /* An output's component gets a value: that alone, or (adds) on top of what it holds, which cannot be read. */
@@ -50,7 +50,9 @@ struct code {
     int results, result_capacity;
     struct code_result *result;
     struct code_count item, channel; /* once for all channels; for each */
-    int *table; /* while it is built: the first node of each list of nodes with equal hashes; -1: none */
+    int one;                         /* the value one; 0: it is not there */
+    /* while it is built, [capacity]: the first value of each list of nodes that hash alike; 0: none */
+    int *table;
 };
 
 /* ---- building ---- */
