@@ -65,23 +65,23 @@ static void equal_codes_are_one(void **state)
     struct codes codes = {.arena = &arena, .scaled = {.arena = &arena}};
     const struct demand *all = demand_build(&codes, plan, &plan->kernel[0], 2, both, NULL);
     assert_int_equal(codes.recipes, 1);
-    assert_ptr_equal(all->code[0].product, all->code[2].product);
-    assert_ptr_not_equal(all->code[0].product, all->code[1].product);
+    assert_ptr_equal(demand_code(all, 0).product, demand_code(all, 2).product);
+    assert_ptr_not_equal(demand_code(all, 0).product, demand_code(all, 1).product);
     const struct demand *some = demand_build(&codes, plan, &plan->kernel[0], 2, both, last);
     assert_int_equal(codes.recipes, 1);
-    assert_null(some->code[0].product);
-    assert_ptr_equal(some->code[1].product, all->code[1].product);
-    assert_ptr_equal(some->code[2].product, all->code[2].product);
+    assert_null(demand_code(some, 0).product);
+    assert_ptr_equal(demand_code(some, 1).product, demand_code(all, 1).product);
+    assert_ptr_equal(demand_code(some, 2).product, demand_code(all, 2).product);
     const struct demand *other = demand_build(&codes, plan, &plan->kernel[0], 1, weights, NULL);
     assert_int_equal(codes.recipes, 2);
-    assert_ptr_not_equal(other->code[1].product, all->code[1].product);
+    assert_ptr_not_equal(demand_code(other, 1).product, demand_code(all, 1).product);
     size_t before = arena.used;
     const struct recipe *recipe = all->variant[all->variant_of[1]].product;
     assert_ptr_equal(codes_lower(&codes, recipe, plan->path[1].matrix, plan->path[1].elementwise, false),
-                     all->code[1].product);
+                     demand_code(all, 1).product);
     assert_int_equal(arena.used, before);
     assert_ptr_not_equal(codes_lower(&codes, recipe, plan->path[1].matrix, plan->path[1].elementwise, true),
-                         all->code[1].product);
+                         demand_code(all, 1).product);
 }
 
 int main(void)

@@ -56,7 +56,7 @@ void code_dump(struct text *out, const struct code *c)
 void demand_dump(struct text *out, const struct demand *d)
 {
     for (int p = 0; p < d->plan->problem->paths; p++) {
-        const struct code *code[] = {d->code[p].tensor, d->code[p].product};
+        const struct code *code[] = {demand_code(d, p).tensor, demand_code(d, p).product};
         for (int i = 0; d->variant_of[p] >= 0 && i < 2; i++)
             if (code[i]) {
                 text_printf(out, "  path %d, %s: %.0f flops per channel, %.0f per item\n", p,

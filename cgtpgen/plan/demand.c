@@ -187,11 +187,6 @@ static int variant_of(struct arena *a, const struct problem *problem, const stru
     return d->variants++;
 }
 
-static const struct code *code_of(const struct demand *d, const struct recipe *r, const struct path_plan *e)
-{
-    return r ? codes_lower(d->codes, r, e->matrix, e->elementwise, false) : NULL;
-}
-
 /* Flops of a path for an item: of its code for each channel of A, with all channels of B; of the products
  * with rows of weights, a multiply-add for each weight, or an addition where there are none. */
 static double work(const struct variant *v, const struct path_plan *e, struct path_code code)
@@ -212,6 +207,31 @@ static double work(const struct variant *v, const struct path_plan *e, struct pa
         }
     double a = path_channels_a(e), b = path_channels_b(e); /* pairs: of a < b, b (b - 1) / 2 in all */
     return e->pairs ? (channel * b / 2 + item) * (a - 1) : (channel * b + item) * a;
+}
+
+static const struct code *code_of(const struct demand *d, const struct recipe *r, const struct path_plan *e)
+{
+    return r ? codes_lower(d->codes, r, e->matrix, e->elementwise, false) : NULL;
+}
+
+struct path_code demand_code(const struct demand *d, int path)
+{
+    struct path_code *code = &d->code[path];
+    if (d->variant_of[path] >= 0 && !code->product && !code->tensor) {
+        const struct variant *v = &d->variant[d->variant_of[path]];
+        code->product = code_of(d, v->product, &d->plan->path[path]);
+        code->tensor = code_of(d, v->tensor, &d->plan->path[path]);
+    }
+    return *code;
+}
+
+double demand_flops(const struct demand *d)
+{
+    double flops = 0;
+    for (int p = 0; p < d->plan->problem->paths; p++)
+        if (d->variant_of[p] >= 0)
+            flops += work(&d->variant[d->variant_of[p]], &d->plan->path[p], demand_code(d, p));
+    return flops;
 }
 
 /* Which inputs are read, and in which form. */
@@ -266,11 +286,6 @@ const struct demand *demand_build(struct codes *codes, const struct plan *plan,
         const struct variant *v = d->variant_of[p] < 0 ? NULL : &d->variant[d->variant_of[p]];
         if (v && !v->product && !v->tensor)
             d->variant_of[p] = -1;
-        else if (v) {
-            const struct path_plan *e = &plan->path[p];
-            d->code[p] = (struct path_code){code_of(d, v->product, e), code_of(d, v->tensor, e)};
-            d->flops += work(v, e, d->code[p]);
-        }
     }
     find_reads(d);
     return d;

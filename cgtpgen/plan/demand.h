@@ -40,7 +40,7 @@ struct variant {
     struct contract_w *w;
 };
 
-/* A path's recipes by its matrix; NULL: none. */
+/* A path's recipes by its matrix; NULL: none, or not asked for yet. */
 struct path_code {
     const struct code *product, *tensor;
 };
@@ -53,14 +53,20 @@ struct demand {
     int variants;
     struct variant *variant;
     int *variant_of;        /* [paths]: variant, or -1: the path has nothing to do, or takes no part */
-    struct path_code *code; /* [paths]; paths of the same variant and matrix share them */
+    struct path_code *code; /* [paths]: what demand_code has been asked for */
     bool *raw, *vector; /* [kernel inputs]: read as stored (A, W); as vectors over channels (B, G, tied A) */
-    double flops;       /* per item */
 };
 
 /* takes: [paths], which take part; NULL: all. */
 const struct demand *demand_build(struct codes *, const struct plan *, const struct kernel_plan *,
                                   int outputs, const int *output, const bool *takes);
+
+/* The code of a path, made when it is first asked for: evaluations that have codes of their own, or refuse,
+ * need none. Paths of the same variant and matrix share it. */
+struct path_code demand_code(const struct demand *, int path);
+
+/* Per item, by its codes. */
+double demand_flops(const struct demand *);
 
 /* The code of each of its paths. */
 void demand_dump(struct text *, const struct demand *);

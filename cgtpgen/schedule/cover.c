@@ -47,7 +47,21 @@ static void add_verdict(struct cover *c, const struct verdict *v)
 
 static double flops_of(const struct cover *c, const struct outputs *q, const bool *takes)
 {
-    return demand_build(c->codes, c->plan, c->kernel, q->n, q->output, takes)->flops;
+    return demand_flops(demand_build(c->codes, c->plan, c->kernel, q->n, q->output, takes));
+}
+
+/* Those of the outputs whose rows are of one of the two indices. */
+static struct outputs outputs_of(const struct cover *c, const struct outputs *all, enum index_kind first,
+                                 enum index_kind second)
+{
+    const enum index_kind *index = c->plan->problem->spec->index;
+    struct outputs some = {0, NEW_ARRAY(c->arena, int, all->n + 1)};
+    for (int o = 0; o < all->n; o++) {
+        enum index_kind mine = index[c->kernel->form->output[all->output[o]].slot];
+        if (mine == first || mine == second)
+            some.output[some.n++] = all->output[o];
+    }
+    return some;
 }
 
 /* The outputs that sum over rows of one index, of each index; of one owner without sums where there is none.
@@ -56,38 +70,28 @@ static int outputs_apart(const struct cover *c, const struct outputs *all, const
                          struct outputs group[INDEX_COUNT])
 {
     static const enum index_kind owners[] = {INDEX_RECEIVER, INDEX_SENDER, INDEX_SHARED};
-    const enum index_kind *index = c->plan->problem->spec->index;
-    const struct form_output *output = c->kernel->form->output;
-    struct outputs items = {0, NEW_ARRAY(c->arena, int, all->n + 1)}, host_items = items;
-    for (int o = 0; o < all->n; o++)
-        if (index[output[all->output[o]].slot] == INDEX_ITEM)
-            items.output[items.n++] = all->output[o];
-    int groups = 0, host = -1;
-    double least = 0;
+    struct outputs items = outputs_of(c, all, INDEX_ITEM, INDEX_ITEM), both[INDEX_COUNT];
+    int groups = 0, host = 0;
     for (int w = 0; w < 3; w++) {
-        struct outputs own = {0, NEW_ARRAY(c->arena, int, all->n + 1)};
-        struct outputs both = {0, NEW_ARRAY(c->arena, int, all->n + 1)};
-        for (int o = 0; o < all->n; o++) {
-            enum index_kind mine = index[output[all->output[o]].slot];
-            if (mine == owners[w])
-                own.output[own.n++] = all->output[o];
-            if (mine == owners[w] || mine == INDEX_ITEM)
-                both.output[both.n++] = all->output[o];
-        }
-        if (own.n == 0)
-            continue;
-        double more = items.n ? flops_of(c, &both, takes) - flops_of(c, &own, takes) : 0;
-        if (host < 0 || more < least) {
-            host = groups;
-            least = more;
-            host_items = both;
-        }
-        group[groups++] = own;
+        group[groups] = outputs_of(c, all, owners[w], owners[w]);
+        both[groups] = outputs_of(c, all, owners[w], INDEX_ITEM);
+        groups += group[groups].n > 0;
     }
-    if (host >= 0)
-        group[host] = host_items;
-    else if (items.n)
-        group[groups++] = items;
+    if (groups == 0) {
+        group[0] = items;
+        return items.n > 0;
+    }
+    if (items.n == 0)
+        return groups;
+    double least = 0;
+    for (int g = 0; g < groups && groups > 1; g++) {
+        double more = flops_of(c, &both[g], takes) - flops_of(c, &group[g], takes);
+        if (g == 0 || more < least) {
+            host = g;
+            least = more;
+        }
+    }
+    group[host] = both[host];
     return groups;
 }
 
@@ -147,7 +151,7 @@ static void add_rest(struct cover *c, const struct schedule *first, const struct
             for (int p = 0; p < c->plan->problem->paths; p++)
                 blocks |=
                     leaves_weights(demand_output(s.demand, o), first->demand, &c->plan->problem->path[p]);
-        if (s.demand->flops == 0 && !blocks)
+        if (demand_flops(s.demand) == 0 && !blocks)
             continue;
         (*last)->plan(c->arena, &s);
         add_schedule(c, &s);
@@ -209,10 +213,8 @@ static struct cover cover_outputs(const struct cover *base, const struct outputs
 
 /* ---- a kernel ---- */
 
-static struct cover cover_apart(const struct cover *base, const struct outputs *all)
+static struct cover cover_apart(const struct cover *base, int groups, const struct outputs *group)
 {
-    struct outputs group[INDEX_COUNT];
-    int groups = outputs_apart(base, all, NULL, group);
     struct cover c = *base;
     c.whole = true;
     for (int g = 0; g < groups; g++) {
@@ -265,8 +267,9 @@ static struct kernel_schedule cover_kernel(struct codes *codes, const struct pla
     struct outputs all = {n, NEW_ARRAY(a, int, n + 1)}, group[INDEX_COUNT];
     for (int o = 0; o < n; o++)
         all.output[o] = o;
-    struct cover best = cover_apart(&base, &all);
-    if (outputs_apart(&base, &all, NULL, group) > 1 && passes != 2) {
+    int groups = outputs_apart(&base, &all, NULL, group);
+    struct cover best = cover_apart(&base, groups, group);
+    if (groups > 1 && passes != 2) {
         struct cover together = cover_outputs(&base, &all);
         bool spills = false;
         for (int s = 0; s < together.schedules; s++)

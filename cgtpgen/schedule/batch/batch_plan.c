@@ -123,7 +123,7 @@ static int path_bytes(const struct batch *g, const struct path *q, bool new_z)
 static int path_work(const struct batch *g, const struct path *q)
 {
     const struct demand *d = g->demand;
-    const struct code *code = d->code[q->number].product;
+    const struct code *code = demand_code(d, q->number).product;
     return g->channels * code_instructions(code->channel) + code_instructions(code->item) +
            (2 * q->l1 + 1) * (demand_inputs_of(d, SLOT_X) + demand_outputs_of(d, SLOT_X)) +
            (2 * q->l2 + 1) * demand_inputs_of(d, SLOT_Y) +
@@ -419,8 +419,8 @@ const char *batch_plan(struct arena *a, struct schedule *s)
         return "a stage larger than shared memory";
     for (int i = 0; i < p->paths; i++)
         if (d->variant_of[i] >= 0)
-            g->flops += p->path[i].mul_x * code_flops(d->code[i].product->channel) +
-                        code_flops(d->code[i].product->item);
+            g->flops += p->path[i].mul_x * code_flops(demand_code(d, i).product->channel) +
+                        code_flops(demand_code(d, i).product->item);
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
     for (int o = 0; o < d->outputs; o++)
         route_choose(p->spec, 1, own_row, &s->route[o]);

@@ -43,7 +43,7 @@ struct device_path batch_path(const struct batch_writer *c, int number)
     return (struct device_path){.w = c->w,
                                 .o = c->o,
                                 .path = &c->w->problem->path[number],
-                                .code = c->g->demand->code[number].product,
+                                .code = demand_code(c->g->demand, number).product,
                                 .matrix = c->w->plan->path[number].matrix,
                                 .channels = c->g->channels,
                                 .rows = "rows"};

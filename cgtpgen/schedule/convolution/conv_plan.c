@@ -405,7 +405,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
         bool shared_z = shares_z(p, d, i);
         g->matrix[i] =
             shared_z ? plan->path[i].matrix : matrix_scaled(&d->codes->scaled, &p->path[i], SLOT_Y);
-        g->code[i] = shared_z ? d->code[i].product
+        g->code[i] = shared_z ? demand_code(d, i).product
                               : codes_lower(d->codes, d->variant[d->variant_of[i]].product, g->matrix[i],
                                             false, false);
         g->flops += p->path[i].mul_x * code_flops(g->code[i]->channel) + code_flops(g->code[i]->item);

@@ -22,7 +22,7 @@ static const char *refuses_path(const struct target *target, const struct demand
 /* Instructions of a warp per item, with what it costs to read everything where it stands and to call a
  * function per path: on graphs it takes 13 to 100 times as long as the bytes need on an H200. In the unit of
  * the other evaluations, and only good enough to rank them. */
-static double cost_of(const struct demand *d)
+static double cost_of(const struct demand *d, double flops)
 {
     const double inefficiency = 16, bytes_per_instruction = 1, per_path = 200, lanes = 32;
     double bytes = 0;
@@ -34,7 +34,7 @@ static double cost_of(const struct demand *d)
     int paths = 0;
     for (int p = 0; p < d->plan->problem->paths; p++)
         paths += d->variant_of[p] >= 0;
-    return inefficiency * d->flops / 2 / lanes + bytes / bytes_per_instruction + per_path * paths;
+    return inefficiency * flops / 2 / lanes + bytes / bytes_per_instruction + per_path * paths;
 }
 
 static const char *plan(struct arena *a, struct schedule *s)
@@ -61,8 +61,8 @@ static const char *plan(struct arena *a, struct schedule *s)
         if (!route_choose(spec, 1, &offered[spec->index[demand_output(d, o)->slot]], &s->route[o]))
             return "no way to sum as the spec asks";
     s->own = own;
-    s->flops = d->flops;
-    s->cost = cost_of(d);
+    s->flops = demand_flops(d);
+    s->cost = cost_of(d, s->flops);
     return NULL;
 }
 

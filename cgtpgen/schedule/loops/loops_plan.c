@@ -224,6 +224,6 @@ const char *loops_plan(struct arena *a, struct schedule *s)
     find_staging(a, d, l);
     lay_out_scratch(a, s, l);
     s->own = l;
-    s->cost = s->flops = d->flops;
+    s->cost = s->flops = demand_flops(d);
     return NULL;
 }
