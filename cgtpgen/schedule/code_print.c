@@ -128,7 +128,7 @@ static void add_term(struct sum *s, bool negative, const char *term)
     if (s->terms && s->out->n - s->line + strlen(term) + 4 > s->width) {
         text_puts(s->out, "\n");
         s->line = s->out->n;
-        text_printf(s->out, "%*s", s->indent + 3, "");
+        text_spaces(s->out, s->indent + 3);
     }
     text_puts(s->out, s->terms ? (negative ? " - " : " + ") : (negative ? " -" : " "));
     text_puts(s->out, term);
@@ -175,8 +175,11 @@ static void print_value(const struct code_printer *p, struct sum *s, int value, 
 
 static void flush(struct declarations *d)
 {
-    if (d->line.n)
-        text_printf(d->p->out, "%*s%s;\n", d->p->indent, "", d->line.s);
+    if (d->line.n) {
+        text_spaces(d->p->out, d->p->indent);
+        text_put(d->p->out, d->line.s, d->line.n);
+        text_puts(d->p->out, ";\n");
+    }
     d->line.n = 0;
 }
 
@@ -191,12 +194,20 @@ static void declare(struct declarations *d, bool results, const char *words, con
     d->results = results;
 }
 
-/* lhs = value, of a node that has a name (whole: what it is made of), in lines of so many columns. */
-static void print_assignment(const struct code_printer *p, struct text *out, size_t width, const char *lhs,
-                             int value, bool whole)
+/* What is assigned: a variable or where a result stands, and the words before and after. */
+struct target_words {
+    const char *before, *name, *after;
+};
+
+/* The words and the value, of a node that has a name (whole: what it is made of), in lines of so many
+ * columns, of which the first begins with the text. */
+static void print_assignment(const struct code_printer *p, struct text *out, size_t width,
+                             struct target_words words, int value, bool whole)
 {
-    struct sum s = {out, p->indent, 0, width, out->n};
-    text_puts(out, lhs);
+    struct sum s = {out, p->indent, 0, width, 0};
+    text_puts(out, words.before);
+    text_puts(out, words.name);
+    text_puts(out, words.after);
     if (!value) {
         text_puts(out, " 0");
         return;
@@ -209,15 +220,17 @@ static void print_assignment(const struct code_printer *p, struct text *out, siz
 }
 
 /* The same on lines of its own, the last of which others may share. */
-static void print_wrapped(struct declarations *d, bool results, const char *lhs, int value, bool whole)
+static void print_wrapped(struct declarations *d, bool results, struct target_words words, int value,
+                          bool whole)
 {
     const struct code_printer *p = d->p;
     struct text *lines = emptied(&d->lines);
     flush(d);
-    print_assignment(p, lines, WIDTH, arena_printf(lines->arena, "%*s%s", p->indent, "", lhs), value, whole);
+    text_spaces(lines, p->indent);
+    print_assignment(p, lines, WIDTH, words, value, whole);
     const char *broken = strrchr(text_string(lines), '\n'), *last = broken ? broken + 1 : lines->s;
     text_put(p->out, lines->s, (size_t)(last - lines->s));
-    text_printf(&d->line, "%s", last + p->indent);
+    text_puts(&d->line, last + p->indent);
     d->results = results;
 }
 
@@ -227,13 +240,13 @@ static void print_result(struct declarations *d, const struct code_result *r)
     const struct code_printer *p = d->p;
     struct text *one = emptied(&d->one);
     const char *place = p->place(p->context, p->code->recipe->inputs + r->output, r->component);
-    const char *lhs = arena_printf(one->arena, "%s %s", place, r->adds ? "+=" : "=");
-    print_assignment(p, one, SIZE_MAX, lhs, r->value, false);
+    const struct target_words words = {"", place, r->adds ? " +=" : " ="};
+    print_assignment(p, one, SIZE_MAX, words, r->value, false);
     if (one->n + (size_t)p->indent < (size_t)WIDTH) {
         declare(d, true, "", text_string(one));
         return;
     }
-    print_wrapped(d, true, lhs, r->value, false);
+    print_wrapped(d, true, words, r->value, false);
 }
 
 /* The components of an input that are loaded into local constants, in order; returns their number. */
@@ -273,13 +286,13 @@ static void print_named(struct declarations *d, int number, bool item)
     if (!p->name[number] || is_leaf(n) || n->item != item)
         return;
     struct text *one = emptied(&d->one);
-    print_assignment(p, one, SIZE_MAX, arena_printf(one->arena, "%s =", p->name[number]), number + 1, true);
+    print_assignment(p, one, SIZE_MAX, (struct target_words){"", p->name[number], " ="}, number + 1, true);
     size_t room = (size_t)WIDTH - (size_t)p->indent - strlen("const real ;");
     if (one->n <= room) {
         declare(d, false, "const real ", text_string(one));
         return;
     }
-    print_wrapped(d, false, arena_printf(one->arena, "const real %s =", p->name[number]), number + 1, true);
+    print_wrapped(d, false, (struct target_words){"const real ", p->name[number], " ="}, number + 1, true);
 }
 
 void code_print_item(const struct code_printer *p)

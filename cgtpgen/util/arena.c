@@ -2,7 +2,6 @@
 #include "util/arena.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,36 +20,75 @@ static struct arena *owner_of(struct arena *a)
     return a->owner ? a->owner : a;
 }
 
-/* Adds a block of at least `size` bytes. */
-static void add_block(struct arena *a, size_t size)
+/* A block of at least `size` bytes. One that is full at once stands behind the newest, which has room still.
+ */
+static struct arena_block *add_block(struct arena *a, size_t size)
 {
     size_t data = size > BLOCK_SIZE ? size : BLOCK_SIZE;
     struct arena_block *b = malloc(sizeof *b + data);
     if (!b)
         longjmp(owner_of(a)->failure, 1);
-    b->older = a->block;
+    struct arena_block **at = a->block && size >= BLOCK_SIZE ? &a->block->older : &a->block;
+    b->older = *at;
     b->size = data;
     b->used = 0;
-    a->block = b;
+    return *at = b;
+}
+
+static size_t rounded(size_t size)
+{
+    const size_t align = sizeof(max_align_t);
+    return (size + align - 1) / align * align;
+}
+
+/* Counts so many bytes more. */
+static void count(struct arena *a, size_t size)
+{
+    struct arena *owner = owner_of(a);
+    if (owner->limit && size > owner->limit - owner->used)
+        longjmp(owner->failure, 1);
+    owner->used += size;
+    owner->most = owner->used > owner->most ? owner->used : owner->most;
+    a->used += a->owner ? size : 0;
+}
+
+/* size bytes that hold anything. */
+static void *take(struct arena *a, size_t size)
+{
+    if (size > SIZE_MAX - 2 * BLOCK_SIZE)
+        longjmp(owner_of(a)->failure, 1);
+    size = rounded(size);
+    count(a, size);
+    struct arena_block *b =
+        a->block && size <= a->block->size - a->block->used ? a->block : add_block(a, size);
+    void *p = (char *)b->data + b->used;
+    b->used += size;
+    return p;
 }
 
 void *arena_alloc(struct arena *a, size_t size)
 {
-    const size_t align = sizeof(max_align_t);
-    struct arena *owner = owner_of(a);
-    if (size > SIZE_MAX - 2 * BLOCK_SIZE)
-        longjmp(owner->failure, 1);
-    size = (size + align - 1) / align * align;
-    if (owner->limit && size > owner->limit - owner->used)
-        longjmp(owner->failure, 1);
-    if (!a->block || size > a->block->size - a->block->used)
-        add_block(a, size);
-    void *p = (char *)a->block->data + a->block->used;
-    a->block->used += size;
-    owner->used += size;
-    owner->most = owner->used > owner->most ? owner->used : owner->most;
-    a->used += a->owner ? size : 0;
-    return memset(p, 0, size);
+    return memset(take(a, size), 0, size);
+}
+
+void *arena_resize(struct arena *a, void *p, size_t old, size_t size)
+{
+    struct arena_block **at = &a->block;
+    while (*at && p != (*at)->data)
+        at = &(*at)->older;
+    if (!*at || (*at)->used != rounded(old) || old < BLOCK_SIZE || size > SIZE_MAX - 2 * BLOCK_SIZE) {
+        void *copy = take(a, size);
+        if (old)
+            memcpy(copy, p, old);
+        return copy;
+    }
+    count(a, rounded(size) - rounded(old)); /* it has a block of its own */
+    struct arena_block *b = realloc(*at, sizeof *b + rounded(size));
+    if (!b)
+        longjmp(owner_of(a)->failure, 1);
+    b->size = b->used = rounded(size);
+    *at = b;
+    return b->data;
 }
 
 void *arena_array(struct arena *a, size_t count, size_t size)
@@ -74,7 +112,7 @@ void *arena_grow(struct arena *a, void *array, int count, int *capacity, size_t 
 
 void *arena_copy(struct arena *a, const void *p, size_t size)
 {
-    void *copy = arena_alloc(a, size);
+    void *copy = take(a, size);
     if (size)
         memcpy(copy, p, size);
     return copy;
@@ -87,20 +125,27 @@ char *arena_string(struct arena *a, const char *s, size_t n)
     return copy;
 }
 
+char *arena_vprintf(struct arena *a, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    char shortest[256]; /* as most are */
+    size_t n = (size_t)vsnprintf(shortest, sizeof shortest, format, args);
+    char *s = take(a, n + 1);
+    if (n < sizeof shortest)
+        memcpy(s, shortest, n + 1);
+    else
+        vsnprintf(s, n + 1, format, again);
+    va_end(again);
+    return s;
+}
+
 char *arena_printf(struct arena *a, const char *format, ...)
 {
-    va_list ap, again;
-    va_start(ap, format);
-    va_copy(again, ap);
-    char shortest[256]; /* as most are */
-    int n = vsnprintf(shortest, sizeof shortest, format, ap);
-    va_end(ap);
-    char *s = arena_alloc(a, (size_t)n + 1);
-    if ((size_t)n < sizeof shortest)
-        memcpy(s, shortest, (size_t)n + 1);
-    else
-        vsnprintf(s, (size_t)n + 1, format, again);
-    va_end(again);
+    va_list args;
+    va_start(args, format);
+    char *s = arena_vprintf(a, format, args);
+    va_end(args);
     return s;
 }
 

@@ -8,6 +8,7 @@
 #define CGTPGEN_ARENA_H
 
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stddef.h>
 
 struct arena_block;
@@ -31,6 +32,10 @@ void *arena_array(struct arena *, size_t count, size_t size);
  * *capacity. */
 void *arena_grow(struct arena *, void *array, int count, int *capacity, size_t size);
 
+/* Room for size >= old bytes: what stands in the `old` bytes at p, then anything. What is large does not move
+ * through memory that is then of no use. */
+void *arena_resize(struct arena *, void *p, size_t old, size_t size);
+
 /* A copy of the `size` bytes at p. */
 void *arena_copy(struct arena *, const void *p, size_t size);
 
@@ -39,6 +44,7 @@ char *arena_string(struct arena *, const char *s, size_t n);
 
 /* printf into the arena. */
 char *arena_printf(struct arena *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(struct arena *, const char *format, va_list) __attribute__((format(printf, 2, 0)));
 
 void arena_free(struct arena *);
 

@@ -1,9 +1,7 @@
 /* out.c - see out.h. */
 #include "util/out.h"
 
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { COLUMNS = 110, INDENT = 4 };
@@ -66,7 +64,10 @@ static void put(struct out *o, const char *s, int indent)
         size_t cut = n > room ? break_at(s, room, comment) : 0;
         if (cut && strcmp(s + cut, " */") == 0) /* a comment's end does not stand alone */
             cut = break_at(s, cut - 1, comment);
-        text_printf(o->text, "%*s%s%.*s\n", indent, "", more, (int)(cut ? cut : n), s);
+        text_spaces(o->text, indent);
+        text_puts(o->text, more);
+        text_put(o->text, s, cut ? cut : n);
+        text_puts(o->text, "\n");
         if (!cut)
             return;
         s += cut + 1;
@@ -84,11 +85,7 @@ void line(struct out *o, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    char *s = arena_array(o->text->arena, (size_t)n + 1, 1);
-    va_start(args, format);
-    vsnprintf(s, (size_t)n + 1, format, args);
+    const char *s = arena_vprintf(o->text->arena, format, args);
     va_end(args);
     const char *end = code_end(s);
     bool label = *s == '}' && o->depth > 0;
@@ -105,7 +102,7 @@ void line(struct out *o, const char *format, ...)
 
 void blank(struct out *o)
 {
-    text_printf(o->text, "\n");
+    text_puts(o->text, "\n");
 }
 
 const char *plural(struct arena *a, long long n, const char *noun)

@@ -10,10 +10,7 @@ static void reserve(struct text *t, size_t more)
     if (t->capacity - t->n > more)
         return;
     size_t larger = 2 * (t->n + more) + 256;
-    char *s = arena_alloc(t->arena, larger);
-    if (t->n)
-        memcpy(s, t->s, t->n);
-    t->s = s;
+    t->s = arena_resize(t->arena, t->s, t->capacity, larger);
     t->capacity = larger;
 }
 
@@ -28,6 +25,14 @@ void text_put(struct text *t, const char *s, size_t n)
 void text_puts(struct text *t, const char *s)
 {
     text_put(t, s, strlen(s));
+}
+
+void text_spaces(struct text *t, int n)
+{
+    reserve(t, (size_t)n);
+    memset(t->s + t->n, ' ', (size_t)n);
+    t->n += (size_t)n;
+    t->s[t->n] = '\0';
 }
 
 void text_printf(struct text *t, const char *format, ...)

@@ -12,6 +12,7 @@ struct text {
 
 void text_put(struct text *, const char *s, size_t n);
 void text_puts(struct text *, const char *s);
+void text_spaces(struct text *, int n);
 void text_printf(struct text *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A JSON string of valid UTF-8. */
