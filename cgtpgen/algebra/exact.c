@@ -300,34 +300,9 @@ int surd_compare(struct surd a, struct surd b)
     return a.sign * rat_compare(a.square, b.square);
 }
 
-/* The same few squares are asked for again and again where linear forms are compared: those of at most two
- * limbs are remembered. */
-static double root_double(struct rat square)
-{
-    enum { KEPT = 1024 };
-    static struct {
-        uint64_t num, den; /* 0: none */
-        double root;
-    } kept[KEPT];
-    if (square.num.n > 2 || square.den.n > 2)
-        return to_double(square, true);
-    uint64_t num = 0, den = 0;
-    for (int i = 0; i < square.num.n; i++)
-        num |= (uint64_t)square.num.limb[i] << (32 * i);
-    for (int i = 0; i < square.den.n; i++)
-        den |= (uint64_t)square.den.limb[i] << (32 * i);
-    size_t at = (size_t)((num * 31 + den) % KEPT);
-    if (kept[at].num != num || kept[at].den != den) {
-        kept[at].num = num;
-        kept[at].den = den;
-        kept[at].root = to_double(square, true);
-    }
-    return kept[at].root;
-}
-
 double surd_double(struct surd a)
 {
-    return a.sign ? a.sign * root_double(a.square) : 0.0;
+    return a.sign ? a.sign * to_double(a.square, true) : 0.0;
 }
 
 float surd_float(struct surd a)

@@ -37,6 +37,7 @@ struct matrices {
     struct arena *arena;
     int n, capacity;
     struct matrix **matrix;
+    struct root *root; /* values of coefficients that were met; NULL: none */
 };
 
 /* The matrix of path p (coefficient not zero) with A standing in slot a. */

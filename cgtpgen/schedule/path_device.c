@@ -133,13 +133,13 @@ static void emit_comment(const struct device_path *c)
     text_printf(&words, "; a C = form");
     bool ones = true;
     for (int k = 0; k < m->columns && m->column; k++)
-        ones &= surd_double(m->column[k]) == 1;
+        ones &= surd_is_one(m->column[k]);
     for (int k = 0, next; !ones && k < m->columns; k = next) {
         for (next = k; next < m->columns && surd_equal(m->column[next], m->column[k]);)
             next++;
-        const char *name = !m->column[k].sign               ? "0"
-                           : surd_double(m->column[k]) == 1 ? "1"
-                                                            : constant_name(w->constants, m->column[k]);
+        const char *name = !m->column[k].sign          ? "0"
+                           : surd_is_one(m->column[k]) ? "1"
+                                                       : constant_name(w->constants, m->column[k]);
         text_printf(&words, next - k > 1 ? "%s%s x%d%s" : "%s%s%.0d%s", k ? " " : " * {", name,
                     next - k > 1 ? next - k : 0, next < m->columns ? "," : "}");
     }

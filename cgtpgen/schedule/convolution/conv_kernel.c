@@ -39,7 +39,7 @@ static const struct surd *column_of(const struct conv *c, int i)
 {
     const struct matrix *m = own(c->w)->matrix[c->s->z[i]];
     for (int k = 0; k < m->columns && m->column; k++)
-        if (m->column[k].sign && surd_double(m->column[k]) != 1)
+        if (m->column[k].sign && !surd_is_one(m->column[k]))
             return m->column;
     return NULL;
 }
@@ -57,7 +57,7 @@ static void emit_factors(struct conv *c)
         text_printf(&one, "/* z%d */", p->z);
         for (int k = 0; k < 2 * p->l3 + 1; k++)
             text_printf(&one, " %s,",
-                        !column || !column[k].sign || surd_double(column[k]) == 1
+                        !column || !column[k].sign || surd_is_one(column[k])
                             ? "1"
                             : constant_name(w->constants, column[k]));
         if (all.n && all.n + one.n > FACTORS_WIDTH) {
