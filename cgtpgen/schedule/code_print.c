@@ -249,34 +249,56 @@ static void print_result(struct declarations *d, const struct code_result *r)
     print_wrapped(d, true, words, r->value, false);
 }
 
-/* The components of an input that are loaded into local constants, in order; returns their number. */
-static int loaded(const struct code_printer *p, int in, bool item, int *node)
+/* The nodes that load what is the same for all channels, or what is not; returns their number. */
+static int loads_of(const struct code *c, bool item, int *node)
+{
+    int n = 0;
+    for (int i = 0; i < c->nodes; i++)
+        if (c->node[i].op == CODE_LOAD && c->node[i].uses && c->node[i].item == item)
+            node[n++] = i;
+    return n;
+}
+
+/* Those of the loads that bring components of an input into local constants, in order; returns their number.
+ */
+static int loaded(const struct code_printer *p, int in, int loads, const int *load, int *node)
 {
     const struct code *c = p->code;
     int n = 0;
-    for (int i = 0; i < c->nodes && !(p->in_place && p->in_place[in]); i++) {
-        if (c->node[i].op != CODE_LOAD || c->node[i].a != in || !c->node[i].uses || c->node[i].item != item)
+    for (int i = 0; i < loads && !(p->in_place && p->in_place[in]); i++) {
+        if (c->node[load[i]].a != in)
             continue;
         int j = n++; /* by component; mostly they are */
-        for (; j > 0 && c->node[node[j - 1]].b > c->node[i].b; j--)
+        for (; j > 0 && c->node[node[j - 1]].b > c->node[load[i]].b; j--)
             node[j] = node[j - 1];
-        node[j] = i;
+        node[j] = load[i];
     }
     return n;
+}
+
+/* x_c0 = x[0] */
+static const char *load_of(struct declarations *d, int number)
+{
+    const struct code_printer *p = d->p;
+    const struct code_node *n = &p->code->node[number];
+    text_puts(emptied(&d->one), p->name[number]);
+    text_puts(&d->one, " = ");
+    text_puts(&d->one, p->place(p->context, n->a, n->b));
+    return text_string(&d->one);
 }
 
 static void print_loads(struct declarations *d, bool item)
 {
     const struct code_printer *p = d->p;
-    int *node = NEW_ARRAY(p->out->arena, int, p->code->nodes + 1);
     const struct recipe *r = p->code->recipe;
+    int *load = NEW_ARRAY(p->out->arena, int, p->code->nodes + 1), loads = loads_of(p->code, item, load);
+    int *node = NEW_ARRAY(p->out->arena, int, loads + 1);
     for (int weights = 1; weights >= 0; weights--) /* first, as they may come from farther away */
-        for (int in = 0; in < r->inputs; in++)
-            for (int i = 0, n = (r->input[in].role == ROLE_W) == weights ? loaded(p, in, item, node) : 0;
-                 i < n; i++)
-                declare(d, false, "const real ",
-                        arena_printf(p->out->arena, "%s = %s", p->name[node[i]],
-                                     p->place(p->context, in, p->code->node[node[i]].b)));
+        for (int in = 0; in < r->inputs; in++) {
+            int n = (r->input[in].role == ROLE_W) == weights ? loaded(p, in, loads, load, node) : 0;
+            for (int i = 0; i < n; i++)
+                declare(d, false, "const real ", load_of(d, node[i]));
+        }
 }
 
 static void print_named(struct declarations *d, int number, bool item)

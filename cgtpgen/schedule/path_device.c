@@ -38,8 +38,9 @@ static const char *place(void *context, int operand, int i)
         return name;
     if (role == ROLE_A || c->channels == 1)
         return arena_printf(a, "%s[%d]", name, i);
-    const char *channel = n == 1 ? "u" : arena_printf(a, "u * %d", n);
-    return i ? arena_printf(a, "%s[%s + %d]", name, channel, i) : arena_printf(a, "%s[%s]", name, channel);
+    if (n == 1)
+        return arena_printf(a, "%s[u]", name);
+    return i ? arena_printf(a, "%s[u * %d + %d]", name, n, i) : arena_printf(a, "%s[u * %d]", name, n);
 }
 
 static bool is_passed(const struct recipe *r, int operand)

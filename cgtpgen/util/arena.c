@@ -74,9 +74,9 @@ void *arena_alloc(struct arena *a, size_t size)
 void *arena_resize(struct arena *a, void *p, size_t old, size_t size)
 {
     struct arena_block **at = &a->block;
-    while (*at && p != (*at)->data)
+    while (*at && old >= BLOCK_SIZE && p != (*at)->data)
         at = &(*at)->older;
-    if (!*at || (*at)->used != rounded(old) || old < BLOCK_SIZE || size > SIZE_MAX - 2 * BLOCK_SIZE) {
+    if (!*at || old < BLOCK_SIZE || (*at)->used != rounded(old) || size > SIZE_MAX - 2 * BLOCK_SIZE) {
         void *copy = take(a, size);
         if (old)
             memcpy(copy, p, old);

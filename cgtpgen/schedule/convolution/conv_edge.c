@@ -29,16 +29,11 @@ static const char *x_pairs(const struct conv *c, const char *from, const char *n
 
 /* ---- loading a stage ---- */
 
-/* The first field of the input in a stage; NULL: none. */
+/* The first field of an input of weights in a stage; NULL: none. */
 static const char *first_field(const struct conv *c, int input)
 {
-    for (int i = 0; i < c->s->stage.fields; i++)
-        for (int j = 0; j < c->s->paths; j++) {
-            const char *name = conv_field(c->w->arena, conv_name(c->w, false, input), SLOT_W, c->s->path[j]);
-            if (strcmp(c->s->stage.field[i].name, name) == 0)
-                return name;
-        }
-    return NULL;
+    int *path, n = conv_weighted(c->w->arena, c->w->problem, c->s, &path);
+    return n ? conv_field(c->w->arena, conv_name(c->w, false, input), SLOT_W, path[0]) : NULL;
 }
 
 static void emit_copies(struct conv *c, int input)
@@ -52,10 +47,11 @@ static void emit_copies(struct conv *c, int input)
     if (in->slot == SLOT_Y)
         line(c->o, "cgtp_copy_row(to.%s, l.%s + (first + edge) * %lld, lane, stream);", in->symbol,
              in->symbol, dim);
-    if (in->slot == SLOT_W && first_field(c, input))
+    const char *first = in->slot == SLOT_W ? first_field(c, input) : NULL;
+    if (first)
         line(c->o,
              "cgtp_copy_weights<set_%d_w>(to.%s, l.%s + (first + edge) * %lld, channel_block, lane, stream);",
-             c->label, first_field(c, input), in->symbol, dim);
+             c->label, first, in->symbol, dim);
 }
 
 void conv_load(struct conv *c)

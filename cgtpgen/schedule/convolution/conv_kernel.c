@@ -112,18 +112,14 @@ static void emit_x_table(struct conv *c, bool edges)
     emit_table(c, edges ? "edge" : "x", segments(c->w->arena, c->s->xs, block, offset));
 }
 
-static void emit_w_table(struct conv *c, int input)
+static void emit_w_table(struct conv *c)
 {
     const struct problem *p = c->w->problem;
     struct text list = {.arena = c->w->arena};
-    for (int i = 0; i < c->s->stage.fields; i++) /* in the order of the stage */
-        for (int j = 0; j < c->s->paths; j++) {
-            const struct path *q = &p->path[c->s->path[j]];
-            const char *name = conv_field(c->w->arena, c->w->form->input[input].symbol, SLOT_W, q->number);
-            if (strcmp(c->s->stage.field[i].name, name) == 0)
-                text_printf(&list, "%s%lld", list.n ? ", " : "", (long long)q->weight_offset);
-        }
-    if (!list.n)
+    int *path, n = conv_weighted(c->w->arena, p, c->s, &path);
+    for (int i = 0; i < n; i++)
+        text_printf(&list, "%s%lld", i ? ", " : "", (long long)p->path[path[i]].weight_offset);
+    if (n == 0)
         return;
     emit_table(c, "w",
                arena_printf(c->w->arena, "static constexpr int64_t offset[] = {%s};", text_string(&list)));
@@ -146,7 +142,7 @@ void conv_tables(struct conv *c)
     if (g->b_outputs && strcmp(conv_x_out(c), "edge") == 0)
         emit_x_table(c, true);
     if (conv_operands(w, SLOT_W, false, number))
-        emit_w_table(c, number[0]);
+        emit_w_table(c);
     if (n[SLOT_G] || g->g_outputs)
         emit_z_table(c);
     blank(c->o);

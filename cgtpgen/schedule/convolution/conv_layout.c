@@ -14,8 +14,7 @@ const char *conv_field(struct arena *a, const char *name, enum slot slot, int nu
     return slot == SLOT_Y ? name : arena_printf(a, slot == SLOT_W ? "%sp%d" : "%ss%d", name, number);
 }
 
-/* The set's paths with weights by the place of those, so that one copy takes neighbours. */
-static int by_weights(struct arena *a, const struct problem *p, const struct path_set *s, int **sorted)
+int conv_weighted(struct arena *a, const struct problem *p, const struct path_set *s, int **sorted)
 {
     int *path = *sorted = NEW_ARRAY(a, int, s->paths + 1), n = 0;
     for (int i = 0; i < s->paths; i++) {
@@ -46,7 +45,7 @@ static void add_input(struct arena *a, const struct problem *p, const struct ope
     if (in->slot == SLOT_X)
         n = s->xs;
     if (in->slot == SLOT_W)
-        n = by_weights(a, p, s, &path);
+        n = conv_weighted(a, p, s, &path);
     for (int i = 0; i < n; i++) {
         int number = in->slot == SLOT_X ? s->x[i] : path[i];
         layout_add(a, &s->stage, conv_field(a, in->symbol, in->slot, number), "real", size, SLICE_ALIGN,

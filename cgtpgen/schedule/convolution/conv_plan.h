@@ -77,6 +77,10 @@ struct convolution {
  * its own. */
 const char *conv_field(struct arena *, const char *name, enum slot, int number);
 
+/* The set's paths with weights by the place of those, so that one copy takes neighbours: the order of their
+ * fields. Returns their number. */
+int conv_weighted(struct arena *, const struct problem *, const struct path_set *, int **path);
+
 /* Lays out a stage and a lane's elements; and, once the ring and the buffers are chosen, shared memory. */
 void conv_layout_stage(struct arena *, const struct convolution *, struct path_set *);
 void conv_layout_block(struct arena *, struct convolution *);
