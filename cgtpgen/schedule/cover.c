@@ -8,6 +8,7 @@
 #include "schedule/cover.h"
 #include "schedule/check.h"
 
+#include <math.h>
 #include <string.h>
 
 struct cover {
@@ -158,9 +159,9 @@ static void add_rest(struct cover *c, const struct schedule *first, const struct
     }
 }
 
-/* The cover that begins with evaluation e; .whole: there is one. */
+/* The cover that begins with evaluation e; .whole: there is one, and it may cost less than `most`. */
 static struct cover begin_with(const struct cover *base, const struct evaluation *e, const struct outputs *q,
-                               const struct demand *d, struct verdict *v)
+                               const struct demand *d, double most, struct verdict *v)
 {
     struct cover c = {.arena = base->arena,
                       .codes = base->codes,
@@ -173,6 +174,10 @@ static struct cover begin_with(const struct cover *base, const struct evaluation
     if (!ask(&c, e, d, v, takes, rest, &leaves))
         return c;
     struct schedule s = {.evaluation = e, .target = c.target, .demand = d};
+    if (!leaves && e->least && e->least(d) >= most) {
+        v->dearer = arena_copy(c.arena, &s, sizeof s);
+        return c;
+    }
     if (leaves)
         s.demand = demand_build(c.codes, c.plan, c.kernel, q->n, q->output, takes);
     v->why = e->plan(c.arena, &s);
@@ -196,7 +201,8 @@ static struct cover cover_outputs(const struct cover *base, const struct outputs
     struct verdict *verdict = NEW_ARRAY(base->arena, struct verdict, n);
     double *cost = NEW_ARRAY(base->arena, double, n);
     for (int i = 0; i < n; i++) {
-        struct cover c = begin_with(base, base->target->evaluations[i], q, d, &verdict[i]);
+        double most = winner < 0 ? HUGE_VAL : best.cost;
+        struct cover c = begin_with(base, base->target->evaluations[i], q, d, most, &verdict[i]);
         cost[i] = c.cost;
         if (c.whole && (winner < 0 || c.cost < best.cost)) {
             best = c;
@@ -204,7 +210,8 @@ static struct cover cover_outputs(const struct cover *base, const struct outputs
         }
     }
     for (int i = 0; i < n; i++) {
-        if (i != winner && !verdict[i].why)
+        verdict[i].cost = best.cost;
+        if (i != winner && !verdict[i].why && !verdict[i].dearer)
             verdict[i].why = arena_printf(base->arena, "would cost %.0f, not %.0f", cost[i], best.cost);
         add_verdict(&best, &verdict[i]);
     }

@@ -70,6 +70,9 @@ struct evaluation {
     const char *(*refuses)(const struct target *, const struct demand *);
     /* Why it cannot compute a path of such a demand; NULL: it can. */
     const char *(*refuses_path)(const struct target *, const struct demand *, const struct path *);
+    /* What a schedule for the demand costs at least, as far as that is known without codes: where another is
+     * cheaper still, this is planned only for reports. NULL: nothing is known. */
+    double (*least)(const struct demand *);
     /* Decides everything; why it does not after all, or NULL. */
     const char *(*plan)(struct arena *, struct schedule *);
     /* Reports what is wrong with what it decided (check.h). */
@@ -90,7 +93,9 @@ struct verdict {
     const struct evaluation *evaluation;
     int outputs;
     const int *output;
-    const char *why;   /* it takes nothing; NULL: it has a schedule */
+    const char *why;         /* it takes nothing; NULL: it has a schedule, or `dearer` */
+    struct schedule *dearer; /* not planned, as it costs more than `cost`; NULL */
+    double cost;
     const char **path; /* [paths], where it has one: why not this path; or NULL */
 };
 

@@ -43,6 +43,16 @@ static void print_schedule(struct text *out, const struct schedule *s)
     report_text(out, 4, &r);
 }
 
+/* Why an evaluation takes nothing of outputs; NULL: it has a schedule. */
+static const char *why(struct arena *a, const struct verdict *v)
+{
+    if (!v->dearer)
+        return v->why;
+    struct schedule s = *v->dearer;
+    const char *refused = s.evaluation->plan(a, &s);
+    return refused ? refused : arena_printf(a, "would cost %.0f, not %.0f", s.cost, v->cost);
+}
+
 /* What an evaluation said of outputs: reasons, each with its paths. */
 static void print_verdict(struct text *out, const struct kernel_form *f, const struct verdict *v, int paths)
 {
@@ -52,7 +62,8 @@ static void print_verdict(struct text *out, const struct kernel_form *f, const s
     text_printf(out, "  %s, asked for", v->evaluation->name);
     for (int o = 0; o < v->outputs; o++)
         text_printf(out, "%s%s", o ? ", " : " ", f->output[v->output[o]].name);
-    text_printf(out, ": %s\n", v->why ? v->why : "takes it");
+    const char *reason = why(a, v);
+    text_printf(out, ": %s\n", reason ? reason : "takes it");
     for (int p = 0; v->path && p < paths; p++) {
         int n = 0;
         if (!v->path[p] || done[p])
@@ -82,7 +93,7 @@ void schedules_print(struct text *out, const struct schedules *all)
         const struct kernel_schedule *s = &all->kernel[k];
         kernel_schedule_print(out, s);
         for (int v = 0; v < s->verdicts; v++)
-            if (s->verdict[v].why || s->verdict[v].path)
+            if (s->verdict[v].why || s->verdict[v].dearer || s->verdict[v].path)
                 print_verdict(out, s->kernel->form, &s->verdict[v], all->plan->problem->paths);
     }
 }
@@ -135,7 +146,8 @@ static void json_verdict(struct text *out, const struct kernel_form *f, const st
     for (int o = 0; o < v->outputs; o++)
         text_printf(out, "%s\"%s\"", o ? ", " : "", f->output[v->output[o]].name);
     text_printf(out, "], \"reason\": ");
-    text_json(out, v->why ? v->why : "");
+    const char *reason = why(out->arena, v);
+    text_json(out, reason ? reason : "");
     text_printf(out, ", \"path_reasons\": {");
     for (int p = 0, n = 0; v->path && p < paths; p++)
         if (v->path[p]) {

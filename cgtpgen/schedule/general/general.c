@@ -37,6 +37,11 @@ static double cost_of(const struct demand *d, double flops)
     return inefficiency * flops / 2 / lanes + bytes / bytes_per_instruction + per_path * paths;
 }
 
+static double least(const struct demand *d)
+{
+    return cost_of(d, 0);
+}
+
 static const char *plan(struct arena *a, struct schedule *s)
 {
     const struct demand *d = s->demand;
@@ -142,6 +147,7 @@ const struct evaluation general_evaluation = {
     .writes_all_weights = true,
     .refuses = refuses,
     .refuses_path = refuses_path,
+    .least = least,
     .plan = plan,
     .check = check,
     .areas = areas,
