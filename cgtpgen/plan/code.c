@@ -12,7 +12,7 @@ static struct code *begin(struct arena *a, const struct recipe *recipe, int capa
     c->arena = a;
     c->recipe = recipe;
     c->capacity = capacity;
-    c->node = NEW_ARRAY(a, struct code_node, capacity);
+    c->node = arena_resize(a, NULL, 0, (size_t)capacity * sizeof *c->node);
     return c;
 }
 
@@ -60,16 +60,14 @@ static void list_nodes(struct code *c)
 static struct code_node *append(struct code *c, enum code_op op, bool item, int a, int b, int to)
 {
     if (c->nodes == c->capacity) {
-        c->node = arena_grow(c->arena, c->node, c->nodes, &c->capacity, sizeof *c->node);
+        size_t bytes = (size_t)c->capacity * sizeof *c->node;
+        c->node = arena_resize(c->arena, c->node, bytes, 2 * bytes);
+        c->capacity *= 2;
         if (c->table)
             list_nodes(c);
     }
     struct code_node *n = &c->node[c->nodes++];
-    n->op = op;
-    n->item = item;
-    n->a = a;
-    n->b = b;
-    n->c = to;
+    *n = (struct code_node){.op = op, .item = item, .a = a, .b = b, .c = to};
     return n;
 }
 
@@ -197,6 +195,8 @@ static void use(struct code *c, int value)
 
 static void find_uses(struct code *c)
 {
+    for (int i = 0; i < c->nodes; i++)
+        c->node[i].uses = 0;
     for (int i = 0; i < c->results; i++)
         use(c, c->result[i].value);
     for (int i = c->nodes - 1; i >= 0; i--) {
@@ -281,7 +281,8 @@ static int moved(const struct copy *m, const struct code_node *n)
 {
     bool leaf = n->op == CODE_LOAD || n->op == CODE_CONSTANT;
     int a = n->op == CODE_CONSTANT ? add_constant(m->to, m->from->constant[n->a]) : n->a;
-    append(m->to, n->op, n->item, leaf ? a : mapped(m, a), leaf ? n->b : mapped(m, n->b), mapped(m, n->c));
+    append(m->to, n->op, n->item, leaf ? a : mapped(m, a), leaf ? n->b : mapped(m, n->b), mapped(m, n->c))
+        ->uses = n->uses;
     return m->to->nodes;
 }
 
@@ -331,7 +332,8 @@ struct code *code_finish(struct arena *a, struct code *c)
             m.to->one = m.map[i];
         code_name(m.to, m.map[i], c->node[i].letter, c->node[i].number, c->node[i].component);
     }
-    find_uses(m.to);
+    if (m.to->table)
+        find_uses(m.to);
     count(m.to);
     return settle(a, m.to);
 }

@@ -196,11 +196,8 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
 {
     const struct problem *p = plan->problem;
     bool *taken = NEW_ARRAY(a, bool, p->paths + 1);
-    bool *shared = NEW_ARRAY(a, bool, p->paths + 1);
-    for (int i = 0; i < p->paths; i++) {
+    for (int i = 0; i < p->paths; i++)
         taken[i] = g->demand->variant_of[i] < 0;
-        shared[i] = shares_z(p, g->demand, i);
-    }
     g->set = NEW_ARRAY(a, struct path_set, p->paths + 1);
     g->sets = 0;
     for (;;) {
@@ -213,7 +210,7 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
             memcpy(larger.path, s.path, (size_t)s.paths * sizeof *s.path);
             for (int i = 0; i < p->paths; i++)
                 if (!taken[i] && p->path[i].x == x && (s.paths == 0 || p->path[i].mul_x == s.mul))
-                    add_paths(&larger, p, taken, shared[i], i);
+                    add_paths(&larger, p, taken, g->shares_z[i], i);
             if (larger.paths == s.paths)
                 continue;
             larger.channels = larger.mul % (g->device->lanes * channels) ? 1 : channels;
@@ -399,15 +396,16 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->device = s->target->device;
     g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
     g->code = NEW_ARRAY(a, const struct code *, p->paths + 1);
+    g->shares_z = NEW_ARRAY(a, bool, p->paths + 1);
     for (int i = 0; i < p->paths; i++) {
         if (d->variant_of[i] < 0)
             continue;
-        bool shared_z = shares_z(p, d, i);
+        g->shares_z[i] = shares_z(p, d, i);
         g->matrix[i] =
-            shared_z ? plan->path[i].matrix : matrix_scaled(&d->codes->scaled, &p->path[i], SLOT_Y);
-        g->code[i] = shared_z ? demand_code(d, i).product
-                              : codes_lower(d->codes, d->variant[d->variant_of[i]].product, g->matrix[i],
-                                            false, false);
+            g->shares_z[i] ? plan->path[i].matrix : matrix_scaled(&d->codes->scaled, &p->path[i], SLOT_Y);
+        g->code[i] = g->shares_z[i] ? demand_code(d, i).product
+                                    : codes_lower(d->codes, d->variant[d->variant_of[i]].product,
+                                                  g->matrix[i], false, false);
         g->flops += p->path[i].mul_x * code_flops(g->code[i]->channel) + code_flops(g->code[i]->item);
     }
     g->g_outputs = demand_outputs_of(d, SLOT_G) > 0;

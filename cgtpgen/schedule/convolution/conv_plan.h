@@ -53,6 +53,7 @@ struct convolution {
     double cost; /* an edge, in instructions; weighted by occupancy and division */
     int sets;
     struct path_set *set;
+    bool *shares_z;               /* [paths]: others go into the path's segment of z */
     const struct matrix **matrix; /* [paths]; scaled where the path has its segment of z for itself */
     const struct code **code;     /* [paths]: of the demand's recipe by that matrix */
     double flops;                 /* per item, of that code */
