@@ -27,8 +27,9 @@ struct tables {
     int64_t binomial[BINOMIAL_MAX + 1][BINOMIAL_MAX + 1]; /* zero above the diagonal */
 };
 
-static void tables_fill(struct tables *t)
+static struct tables *tables_new(struct arena *arena)
 {
+    struct tables *t = NEW(arena, struct tables);
     for (int p = 0; p < PRIMES; p++)
         t->factorial[0][p] = 0;
     for (int n = 1; n <= J_MAX + 1; n++) {
@@ -43,6 +44,7 @@ static void tables_fill(struct tables *t)
     for (int n = 0; n <= BINOMIAL_MAX; n++)
         for (int k = 0; k <= BINOMIAL_MAX; k++)
             t->binomial[n][k] = k == 0 ? 1 : n == 0 ? 0 : t->binomial[n - 1][k - 1] + t->binomial[n - 1][k];
+    return t;
 }
 
 static int64_t binomial(const struct tables *t, int n, int k)
@@ -144,8 +146,8 @@ const struct cg *wigner_3j(struct wigner *w, int l1, int l2, int l3)
     struct cg **cached = &w->table[l1][l2][l3];
     if (*cached)
         return *cached;
-    struct tables t;
-    tables_fill(&t);
+    if (!w->tables)
+        w->tables = tables_new(w->arena);
     struct cg *cg = NEW(w->arena, struct cg);
     *cg = (struct cg){.l1 = l1, .l2 = l2, .l3 = l3};
     const int l[3] = {l1, l2, l3};
@@ -154,7 +156,7 @@ const struct cg *wigner_3j(struct wigner *w, int l1, int l2, int l3)
         for (int j = 0; j <= 2 * l2; j++)
             for (int k = 0; k <= 2 * l3; k++) {
                 const int r[3] = {i - l1, j - l2, k - l3};
-                struct surd value = real_entry(w->arena, &t, l, r);
+                struct surd value = real_entry(w->arena, w->tables, l, r);
                 if (!value.sign)
                     continue;
                 cg->entry = arena_grow(w->arena, cg->entry, cg->n, &capacity, sizeof *cg->entry);

@@ -25,6 +25,7 @@ struct cg {
 /* A cache, so that each tensor is computed once; zero-initialise and set the arena. */
 struct wigner {
     struct arena *arena;
+    struct tables *tables; /* factorials and binomials; NULL: not yet made */
     struct cg *table[L_MAX + 1][L_MAX + 1][L_MAX + 1];
 };
 

@@ -5,9 +5,6 @@
 
 #include "schedule/source.h"
 
-/* The digest of the normalised spec: 16 hexadecimal digits. */
-const char *emit_digest(struct arena *, const struct plan *);
-
 /* The banner that opens every file: what it is, the digest, the spec as understood. */
 void emit_banner(struct text *, const struct plan *, const char *what);
 

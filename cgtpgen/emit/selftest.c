@@ -122,7 +122,7 @@ void emit_selftest(struct text *out, const struct plan *plan)
                 ".digest = \"%s\",\n"
                 "        .dim = {%lld, %lld, %lld, %lld},\n        .index = {%s, %s, %s, %s},\n"
                 "        .layout = {%s, %s, %s, %s},\n",
-                s->name, emit_digest(a, plan), (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y],
+                s->name, plan->digest, (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y],
                 (long long)p->dim[SLOT_W], (long long)p->dim[SLOT_G], index_words[s->index[SLOT_X]].constant,
                 index_words[s->index[SLOT_Y]].constant, index_words[s->index[SLOT_W]].constant,
                 index_words[s->index[SLOT_G]].constant, layout_constant[s->layout[SLOT_X]],

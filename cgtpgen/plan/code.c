@@ -195,8 +195,6 @@ static void use(struct code *c, int value)
 
 static void find_uses(struct code *c)
 {
-    for (int i = 0; i < c->nodes; i++)
-        c->node[i].uses = 0;
     for (int i = 0; i < c->results; i++)
         use(c, c->result[i].value);
     for (int i = c->nodes - 1; i >= 0; i--) {
@@ -281,8 +279,7 @@ static int moved(const struct copy *m, const struct code_node *n)
 {
     bool leaf = n->op == CODE_LOAD || n->op == CODE_CONSTANT;
     int a = n->op == CODE_CONSTANT ? add_constant(m->to, m->from->constant[n->a]) : n->a;
-    append(m->to, n->op, n->item, leaf ? a : mapped(m, a), leaf ? n->b : mapped(m, n->b), mapped(m, n->c))
-        ->uses = n->uses;
+    append(m->to, n->op, n->item, leaf ? a : mapped(m, a), leaf ? n->b : mapped(m, n->b), mapped(m, n->c));
     return m->to->nodes;
 }
 
@@ -332,8 +329,7 @@ struct code *code_finish(struct arena *a, struct code *c)
             m.to->one = m.map[i];
         code_name(m.to, m.map[i], c->node[i].letter, c->node[i].number, c->node[i].component);
     }
-    if (m.to->table)
-        find_uses(m.to);
+    find_uses(m.to);
     count(m.to);
     return settle(a, m.to);
 }

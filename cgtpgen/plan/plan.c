@@ -95,5 +95,6 @@ const struct plan *plan_build(struct arena *a, const struct problem *problem, co
         plan->kernel[k].operand = operands_build(a, problem, &form->kernel[k]);
         count_bytes(&plan->kernel[k]);
     }
+    plan->digest = plan_digest(a, plan);
     return plan;
 }

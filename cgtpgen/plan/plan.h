@@ -64,9 +64,13 @@ struct plan {
     struct path_group *group; /* by segment of x */
     int kernels;
     struct kernel_plan *kernel;
+    const char *digest; /* see plan_digest */
 };
 
 const struct plan *plan_build(struct arena *, const struct problem *, const struct form *);
+
+/* The digest of the spec as understood: 16 hexadecimal digits. */
+const char *plan_digest(struct arena *, const struct plan *);
 
 /* Paths and matrices as a table for people. */
 void plan_print(struct text *, const struct plan *);

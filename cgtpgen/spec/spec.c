@@ -265,6 +265,12 @@ bool spec_is_graph(const struct spec *spec)
     return false;
 }
 
+bool spec_has_e3nn_layout(const struct spec *s)
+{
+    return s->layout[SLOT_X] == LAYOUT_MUL_IR && s->layout[SLOT_Y] == LAYOUT_MUL_IR &&
+           s->layout[SLOT_G] == LAYOUT_MUL_IR;
+}
+
 /* What the form of the instructions needs, and what it leaves no use for. */
 static void check_instruction_keys(struct reader *r, const struct entry *const found[KEYS],
                                    const struct spec *spec)

@@ -113,4 +113,7 @@ void spec_print(struct text *, const struct spec *);
 /* Does any slot use sender or receiver, so that kernels take a graph? */
 bool spec_is_graph(const struct spec *);
 
+/* Are the rows of all slots as e3nn has them? */
+bool spec_has_e3nn_layout(const struct spec *);
+
 #endif

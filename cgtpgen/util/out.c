@@ -39,8 +39,10 @@ static size_t break_at(const char *s, size_t room, bool comment)
         quoted ^= s[i] == '"';
         if (quoted)
             continue;
-        depth += strchr("({[", s[i]) || (s[i] == '<' && s[i + 1] != ' ' && i && s[i - 1] != ' ');
-        depth -= strchr(")}]", s[i]) || (s[i] == '>' && i && s[i - 1] != ' ' && s[i - 1] != '-');
+        depth += s[i] == '(' || s[i] == '{' || s[i] == '[' ||
+                 (s[i] == '<' && s[i + 1] != ' ' && i && s[i - 1] != ' ');
+        depth -= s[i] == ')' || s[i] == '}' || s[i] == ']' ||
+                 (s[i] == '>' && i && s[i - 1] != ' ' && s[i - 1] != '-');
         if (s[i] != ' ' || i == 0)
             continue;
         int loose = comment ? 0 : looseness(s, i), rank = 4 * depth + loose;
