@@ -62,10 +62,12 @@ static void emit_head(const struct device_path *c, const char *function)
     text_printf(&words, ": ");
     code_print_counts(&words, c->code);
     for (int i = 0; i < r->inputs + r->outputs; i++)
-        if (is_passed(r, i))
-            text_printf(&list, "%s%s%s%s", list.n ? ", " : "",
-                        i < r->inputs && !is_number(c, r, i) ? "const " : "",
-                        is_number(c, r, i) ? "real " : "real *", name_of(r, i));
+        if (is_passed(r, i)) {
+            text_puts(&list, list.n ? ", " : "");
+            text_puts(&list, i < r->inputs && !is_number(c, r, i) ? "const " : "");
+            text_puts(&list, is_number(c, r, i) ? "real " : "real *");
+            text_puts(&list, name_of(r, i));
+        }
     line(c->o, "/* %s. */", text_string(&words));
     line(c->o, "CGTP_DEVICE void %s(%s)", function, text_string(&list));
 }
@@ -186,7 +188,9 @@ void device_path_call(const struct device_path *c)
     struct text list = {.arena = c->w->arena};
     emit_comment(c);
     for (int i = 0; i < r->inputs + r->outputs; i++)
-        if (is_passed(r, i))
-            text_printf(&list, "%s%s", list.n ? ", " : "", argument(c, r, i));
+        if (is_passed(r, i)) {
+            text_puts(&list, list.n ? ", " : "");
+            text_puts(&list, argument(c, r, i));
+        }
     line(c->o, "%s(%s);", function_of(c), text_string(&list));
 }
