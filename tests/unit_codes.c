@@ -1,4 +1,4 @@
-/* unit_codes.c - scratch memory (arena.h), and that equal recipes and codes are made once (codes.h). */
+/* unit_codes.c - memory that grows or is scratch (arena.h), and that equal recipes and codes are made once (codes.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,6 +38,44 @@ static void scratch_counts_and_goes(void **state)
     arena_empty(scratch);
 }
 
+/* A large array that grows is counted once, in the arena and in its scratch; a small one leaves its copies. */
+static void large_arrays_grow_in_place(void **state)
+{
+    (void)state;
+    struct arena *in[] = {&arena, arena_scratch(&arena)};
+    for (int i = 0; i < 2; i++) {
+        size_t before = arena.used;
+        char *small = arena_resize(in[i], NULL, 0, 32);
+        memcpy(small, "what stands there", 18);
+        small = arena_resize(in[i], small, 32, 64);
+        assert_int_equal(arena.used, before + 96);
+        char *large = arena_resize(in[i], small, 64, 100000);
+        char *other = arena_string(in[i], "another", 7);
+        size_t others = arena.used - 100000;
+        for (size_t size = 100000; size < 3000000; size *= 2) {
+            large[size - 1] = 'e';
+            large = arena_resize(in[i], large, size, 2 * size);
+            assert_int_equal(arena.used, others + 2 * size);
+            assert_string_equal(large, "what stands there");
+            assert_int_equal(large[size - 1], 'e');
+            assert_string_equal(other, "another");
+        }
+    }
+    arena_empty(in[1]);
+    struct arena limited = {.limit = 300000};
+    volatile int got = 0;
+    if (setjmp(limited.failure) == 0) {
+        void *p = arena_resize(&limited, NULL, 0, 100000);
+        got++;
+        p = arena_resize(&limited, p, 100000, 200000);
+        got++;
+        arena_resize(&limited, p, 200000, 400000);
+        got++;
+    }
+    assert_int_equal(got, 2);
+    arena_free(&limited);
+}
+
 static void scratch_fails_as_its_owner(void **state)
 {
     (void)state;
@@ -65,6 +103,7 @@ static void equal_codes_are_one(void **state)
     struct codes codes = {.arena = &arena, .scaled = {.arena = &arena}};
     const struct demand *all = demand_build(&codes, plan, &plan->kernel[0], 2, both, NULL);
     assert_int_equal(codes.recipes, 1);
+    assert_null(all->code[0].product); /* not asked for yet */
     assert_ptr_equal(demand_code(all, 0).product, demand_code(all, 2).product);
     assert_ptr_not_equal(demand_code(all, 0).product, demand_code(all, 1).product);
     const struct demand *some = demand_build(&codes, plan, &plan->kernel[0], 2, both, last);
@@ -88,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(scratch_counts_and_goes, teardown),
+        cmocka_unit_test_teardown(large_arrays_grow_in_place, teardown),
         cmocka_unit_test_teardown(scratch_fails_as_its_owner, teardown),
         cmocka_unit_test_teardown(equal_codes_are_one, teardown),
     };

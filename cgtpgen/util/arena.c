@@ -127,6 +127,8 @@ char *arena_string(struct arena *a, const char *s, size_t n)
 
 char *arena_vprintf(struct arena *a, const char *format, va_list args)
 {
+    if (!strchr(format, '%'))
+        return arena_string(a, format, strlen(format));
     va_list again;
     va_copy(again, args);
     char shortest[256]; /* as most are */

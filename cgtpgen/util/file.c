@@ -21,7 +21,7 @@ const char *file_read(struct arena *a, const char *path, size_t limit, size_t *s
     int descriptor = is_stdin ? STDIN_FILENO : open(path, O_RDONLY);
     struct text t = {.arena = a};
     ssize_t got = descriptor < 0 ? -1 : 1;
-    char *buffer = arena_alloc(a, READ_SIZE);
+    char *buffer = arena_resize(a, NULL, 0, READ_SIZE);
     while (got > 0 && t.n < limit) {
         size_t room = limit - t.n;
         got = read(descriptor, buffer, room < READ_SIZE ? room : READ_SIZE);

@@ -23,7 +23,7 @@ static int looseness(const char *s, size_t i)
     if (s[i - 1] == ',' || s[i - 1] == ';')
         return 0;
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-        if (strncmp(s + i + 1, known[k].before, strlen(known[k].before)) == 0)
+        if (s[i + 1] == *known[k].before && strncmp(s + i + 1, known[k].before, strlen(known[k].before)) == 0)
             return known[k].rank;
     return -1;
 }

@@ -37,6 +37,10 @@ void text_spaces(struct text *t, int n)
 
 void text_printf(struct text *t, const char *format, ...)
 {
+    if (!strchr(format, '%')) {
+        text_puts(t, format);
+        return;
+    }
     va_list ap, again;
     va_start(ap, format);
     va_copy(again, ap);
