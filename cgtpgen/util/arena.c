@@ -37,7 +37,7 @@ static struct arena_block *add_block(struct arena *a, size_t size)
 
 static size_t rounded(size_t size)
 {
-    const size_t align = sizeof(max_align_t);
+    const size_t align = _Alignof(max_align_t);
     return (size + align - 1) / align * align;
 }
 
