@@ -193,10 +193,8 @@ def declarations(found):
 
 def evaluations(reports):
     """Lists for the table, by product, from the generator's reports: which evaluations a kernel has."""
-    decoder, lists = json.JSONDecoder(), {}
-    while reports.strip():
-        report, end = decoder.raw_decode(reports.lstrip())
-        reports = reports.lstrip()[end:]
+    lists, decoded = {}, json.loads(reports)
+    for report in decoded if isinstance(decoded, list) else [decoded]:
         rows = []
         for kernel in report["kernels"]:
             names = [schedule["evaluation"] for schedule in kernel.get("schedules", [])]
