@@ -89,8 +89,11 @@ static void wrong_strings(void **state)
         {"-2x1o", "0+5", "negative"},
         {"2x-1o", "2+3", "expected an irrep"},
         {"hello", "0+5", "expected a term such as 16x1o or 1o"},
-        {"1.5x0e", "1+5", "expected a parity"},
-        {"16*0e", "2+3", "expected a parity"},
+        {"1.5x0e", "0+6", "multiplicities and l are whole numbers"},
+        {"2x1.0e", "0+6", "multiplicities and l are whole numbers"},
+        {"16*0e", "2+1", "a small x stands between multiplicity and irrep"},
+        {"16 X0e", "3+1", "a small x stands between multiplicity and irrep"},
+        {"16x0E", "4+1", "a parity is a small letter"},
     };
     assert_string_equal(strchr(read("1o+"), ' ') + 1, around);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -153,23 +156,27 @@ static void carets(void **state)
 {
     (void)state;
     /* Bytes are counted in the position, columns on the screen: a tab, a two-column character, an accent, a
-     * control. */
-    struct diag diag = begin("a\tb\n\xe6\xbc\xa2\xc3\xa9 x\x1b[1m!\n");
+     * control, a space without width. What is not visible is shown by its number. */
+    struct diag diag = begin("a\tb\n\xe6\xbc\xa2\xc3\xa9 x\x1b[1m!\na\xe2\x80\x8b" "b\n");
     diag_error(&diag, (struct pos){1, 3, 1}, "tab");
     diag_error(&diag, (struct pos){2, 7, 1}, "wide\x1b[1m");
     diag_error(&diag, (struct pos){2, 1, 5}, "two characters");
     diag_error(&diag, (struct pos){2, 12, 1}, "after controls");
+    diag_error(&diag, (struct pos){3, 5, 1}, "after \xe2\x80\x8b and \xff");
     assert_string_equal(text_string(&diag.out), "a.yaml:1:3: error: tab\n"
                                                 "a       b\n"
                                                 "        ^\n"
-                                                "a.yaml:2:7: error: wide\\x1b[1m\n"
-                                                "\xe6\xbc\xa2\xc3\xa9 x?[1m!\n"
+                                                "a.yaml:2:7: error: wide<U+001B>[1m\n"
+                                                "\xe6\xbc\xa2\xc3\xa9 x<U+001B>[1m!\n"
                                                 "    ^\n"
                                                 "a.yaml:2:1: error: two characters\n"
-                                                "\xe6\xbc\xa2\xc3\xa9 x?[1m!\n"
+                                                "\xe6\xbc\xa2\xc3\xa9 x<U+001B>[1m!\n"
                                                 "^~~\n"
                                                 "a.yaml:2:12: error: after controls\n"
-                                                "\xe6\xbc\xa2\xc3\xa9 x?[1m!\n"
+                                                "\xe6\xbc\xa2\xc3\xa9 x<U+001B>[1m!\n"
+                                                "                ^\n"
+                                                "a.yaml:3:5: error: after <U+200B> and \\xff\n"
+                                                "a<U+200B>b\n"
                                                 "         ^\n");
 }
 

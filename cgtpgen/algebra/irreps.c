@@ -102,6 +102,13 @@ static bool read_term(struct scan *scan, int *mul, struct irrep *ir)
     }
     const char *parity = scan->p;
     if (*parity != 'e' && *parity != 'o' && *parity != 'y') {
+        if (*parity && strchr("EOY", *parity))
+            return fail(scan, parity, 1, "a parity is a small letter, e (even) or o (odd)");
+        if (number == start && *parity && strchr("*X", *parity))
+            return fail(scan, parity, 1, "a small x stands between multiplicity and irrep, as in 16x1o");
+        if (*parity == '.' && is_digit(parity[1]))
+            return fail(scan, start, word_width(start),
+                        "multiplicities and l are whole numbers, as in 16x1o");
         if (!*parity || *parity == '+')
             return fail(scan, number, width,
                         arena_printf(arena, "expected a parity after l, as in %.*so (odd) or %.*se (even)",

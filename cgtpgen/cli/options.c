@@ -93,6 +93,20 @@ static void put_suggestion(struct text *error, const char *word, const char *con
     text_put(error, "\n", 1);
 }
 
+/* Ends the message about a word that is none of these: names them, each once (they may stand there in a row).
+ */
+static void put_words(struct text *error, const char *word, const char *const *words, int count)
+{
+    const char *nearest = diag_nearest(word, words, count);
+    if (nearest)
+        text_printf(error, "; did you mean %s?", nearest);
+    text_puts(error, nearest ? " There are " : "; there are ");
+    for (int i = 0; i < count; i++)
+        if (i == 0 || strcmp(words[i - 1], words[i]) != 0)
+            text_printf(error, "%s%s", i == 0 ? "" : i == count - 1 ? " and " : ", ", words[i]);
+    text_put(error, "\n", 1);
+}
+
 static void unknown_option(struct arena *a, const char *s, struct text *error)
 {
     const char *words[OPTION_COUNT];
@@ -137,7 +151,7 @@ static bool read_list(struct arena *a, const char *option, const char *list, con
             found |= strcmp(word, names[i]) ? 0 : 1u << i;
         if (!found) {
             text_printf(error, "cgtpgen: %s: unknown word '%s'", option, word);
-            put_suggestion(error, word, names, count);
+            put_words(error, word, names, count);
             return false;
         }
         *bits |= found;
@@ -155,7 +169,7 @@ static int read_word(const char *what, const char *value, const char *const *nam
         if (!strcmp(value, names[i]))
             return i;
     text_printf(error, "cgtpgen: unknown %s '%s'", what, value);
-    put_suggestion(error, value, names, count);
+    put_words(error, value, names, count);
     return -1;
 }
 

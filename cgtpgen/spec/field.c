@@ -4,6 +4,7 @@
 #include "spec/names.h"
 
 #include <string.h>
+#include <strings.h>
 
 void field_expected(struct reader *r, const struct node *node, const char *what)
 {
@@ -26,6 +27,88 @@ const char *field_alternatives(struct arena *arena, const char *const *words, in
     return joined(arena, words, count, " or ");
 }
 
+bool field_begins_with(const struct node *node, char c)
+{
+    return node->kind == NODE_SCALAR && !node->quoted && node->text[0] == c;
+}
+
+bool field_ends_with(const struct node *node, char c)
+{
+    size_t n = node->kind == NODE_SCALAR && !node->quoted ? strlen(node->text) : 0;
+    return n > 0 && node->text[n - 1] == c;
+}
+
+/* What other programs call things: said for what is meant here, where that is among the words. */
+static const struct synonym {
+    const char *said, *meant;
+} synonym_table[] = {
+    {"double", "float64"},
+    {"fp64", "float64"},
+    {"f64", "float64"},
+    {"single", "float32"},
+    {"fp32", "float32"},
+    {"f32", "float32"},
+    {"float", "float32"},
+    {"int", "int32"},
+    {"long", "int64"},
+    {"edge", "item"},
+    {"source", "sender"},
+    {"src", "sender"},
+    {"neighbor", "sender"},
+    {"neighbour", "sender"},
+    {"destination", "receiver"},
+    {"dst", "receiver"},
+    {"target", "receiver"},
+    {"center", "receiver"},
+    {"centre", "receiver"},
+    {"global", "shared"},
+    {"unsorted", "any"},
+    {"unordered", "any"},
+    {"nondeterministic", "atomic"},
+    {"kahan", "compensated"},
+    {"yes", "true"},
+    {"on", "true"},
+    {"1", "true"},
+    {"no", "false"},
+    {"off", "false"},
+    {"0", "false"},
+    {"fctp", "fully_connected"},
+};
+
+/* The word that is meant: what it is called elsewhere, or the nearest; NULL: none. */
+static const char *suggestion(const char *word, const char *const *words, int count)
+{
+    for (size_t s = 0; s < sizeof synonym_table / sizeof *synonym_table; s++)
+        for (int i = 0; i < count; i++)
+            if (strcasecmp(word, synonym_table[s].said) == 0 && strcmp(words[i], synonym_table[s].meant) == 0)
+                return words[i];
+    return diag_nearest(word, words, count);
+}
+
+/* The number of a word; count: it is none of them. */
+static int word_number(const char *word, const char *const *words, int count)
+{
+    int i = 0;
+    while (i < count && strcmp(word, words[i]) != 0)
+        i++;
+    return i;
+}
+
+/* A key that is none of those known. Returns the number of the one that is meant, count: not to be told. */
+static int unknown_key(struct reader *r, const struct node *key, const char *const *keys, int count)
+{
+    enum { FEW = 8 };
+    const char *near = suggestion(key->text, keys, count);
+    bool listed = !near || count <= FEW;
+    diag_error(r->diag, key->pos, "unknown key %s%s%s%s%s%s", node_shown(r->arena, key),
+               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "",
+               !listed ? ""
+               : near  ? " Known here: "
+                       : "; known here: ",
+               listed ? joined(r->arena, keys, count, ", ") : "");
+    return near ? word_number(near, keys, count) : count;
+}
+
 bool field_mapping(struct reader *r, const struct node *node, const char *what, const char *const *keys,
                    int count, const struct entry **found)
 {
@@ -37,22 +120,17 @@ bool field_mapping(struct reader *r, const struct node *node, const char *what, 
     }
     for (int i = 0; i < node->n; i++) {
         const struct entry *entry = &node->entry[i];
-        if (entry->key->kind == NODE_WRONG)
-            continue;
-        int k = 0;
-        while (k < count && strcmp(entry->key->text, keys[k]) != 0)
-            k++;
-        if (k < count) {
+        int k = entry->key->kind == NODE_WRONG ? count : word_number(entry->key->text, keys, count);
+        if (k < count)
             found[k] = entry;
+    }
+    for (int i = 0; i < node->n; i++) {
+        const struct entry *entry = &node->entry[i];
+        if (entry->key->kind == NODE_WRONG || word_number(entry->key->text, keys, count) < count)
             continue;
-        }
-        const char *shown = node_shown(r->arena, entry->key),
-                   *near = diag_nearest(entry->key->text, keys, count);
-        if (near)
-            diag_error(r->diag, entry->key->pos, "unknown key %s; did you mean '%s'?", shown, near);
-        else
-            diag_error(r->diag, entry->key->pos, "unknown key %s; known here: %s", shown,
-                       joined(r->arena, keys, count, ", "));
+        int meant = unknown_key(r, entry->key, keys, count);
+        if (meant < count && !found[meant])
+            found[meant] = entry;
     }
     return true;
 }
@@ -67,10 +145,10 @@ bool field_list(struct reader *r, const struct node *node, const char *what)
 int field_word(struct reader *r, const struct node *node, const char *const *words, int count, int fallback)
 {
     if (node->kind == NODE_SCALAR) {
-        for (int i = 0; i < count; i++)
-            if (strcmp(node->text, words[i]) == 0)
-                return i;
-        const char *near = diag_nearest(node->text, words, count);
+        int word = word_number(node->text, words, count);
+        if (word < count)
+            return word;
+        const char *near = suggestion(node->text, words, count);
         if (near) {
             diag_error(r->diag, node->pos, "expected %s, found %s; did you mean '%s'?",
                        field_alternatives(r->arena, words, count), node_shown(r->arena, node), near);

@@ -18,8 +18,8 @@ struct reader {
 /* Reports "expected <what>, found <the node>" at the node; silent where it is NODE_WRONG. */
 void field_expected(struct reader *, const struct node *, const char *what);
 
-/* A mapping: found[i] becomes its entry of key keys[i], or NULL; other keys are errors. what: "a mapping of
- * ...". */
+/* A mapping: found[i] becomes its entry of key keys[i], or NULL; other keys are errors, after which one that
+ * is nearly keys[i] stands for it. what: "a mapping of ...". */
 bool field_mapping(struct reader *, const struct node *, const char *what, const char *const *keys, int count,
                    const struct entry **found);
 
@@ -41,6 +41,10 @@ bool field_boolean(struct reader *, const struct node *, bool *out);
 /* A C identifier that does not begin with an underscore; what: "the name of a kernel". Keywords are as good
  * as others: in emitted code names only stand as parts of longer ones. */
 bool field_name(struct reader *, const struct node *, const char *what);
+
+/* An unquoted scalar whose text begins, or ends, with this character. */
+bool field_begins_with(const struct node *, char);
+bool field_ends_with(const struct node *, char);
 
 /* "a, b or c" */
 const char *field_alternatives(struct arena *, const char *const *words, int count);

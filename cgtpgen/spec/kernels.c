@@ -94,7 +94,9 @@ static bool read_term(struct reader *r, const struct node *node, struct spec_ter
     }
     if (*scan.p) {
         diag_error(r->diag, place(&scan, scan.p, 1),
-                   "expected the end of the term; terms are separated by commas");
+                   *scan.p == '+'
+                       ? "terms are separated by commas, and added: write [Q_g(x, y, w), Q_g(x, by, w)]"
+                       : "expected the end of the term; terms are separated by commas");
         return false;
     }
     return true;
@@ -113,10 +115,13 @@ static int term_end(const struct node *list, int i, bool *closed)
     *closed = true;
     if (!plain(first) || !strchr(first->text, '(') || strchr(first->text, ')'))
         return i;
-    for (int k = i + 1; k < list->n && plain(list->child[k]) && !strchr(list->child[k]->text, '('); k++) {
-        if (strchr(list->child[k]->text, ')'))
+    for (int k = i + 1; k < list->n && plain(list->child[k]); k++) {
+        const char *text = list->child[k]->text, *open = strchr(text, '('), *close = strchr(text, ')');
+        if (open && (!close || open < close)) /* the next term */
+            break;
+        if (close && !open)
             return k;
-        i = k;
+        i = k; /* "w) + Q_g(x" is in the middle of a sum, which is wrong as a whole */
     }
     *closed = false;
     return i;

@@ -1,6 +1,9 @@
 /* node.c - see node.h: libyaml's events become a tree. */
 #include "spec/node.h"
 
+#include "spec/slips.h"
+#include "util/unicode.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +31,19 @@ static struct pos pos_of_bytes(const struct builder *b, size_t line_begin, int l
     const char *newline = memchr(b->source + begin, '\n', end - begin);
     size_t width = newline ? (size_t)(newline - b->source) - begin : end - begin;
     return (struct pos){line, (int)(begin - line_begin) + 1, width ? (int)width : 1};
+}
+
+/* The place of bytes, wherever they are. */
+static struct pos pos_of_place(const struct builder *b, size_t begin, size_t end)
+{
+    size_t line_begin = b->text;
+    int line = 1;
+    for (size_t i = 0; i < begin; i++)
+        if (b->source[i] == '\n') {
+            line++;
+            line_begin = i + 1;
+        }
+    return pos_of_bytes(b, line_begin, line, begin, end);
 }
 
 /* The byte at which the mark's character begins. */
@@ -58,14 +74,7 @@ static struct pos pos_of_mark(struct builder *b, const yaml_mark_t *mark)
         return pos_of_bytes(b, b->line_begin, b->line, byte, byte);
     while (byte > 0 && strchr(" \t\r\n", b->source[byte - 1]))
         byte--;
-    int line = 1;
-    size_t line_begin = b->text;
-    for (size_t i = 0; i < byte; i++)
-        if (b->source[i] == '\n') {
-            line++;
-            line_begin = i + 1;
-        }
-    return pos_of_bytes(b, line_begin, line, byte, byte);
+    return pos_of_place(b, byte, byte);
 }
 
 static struct node *new_node(struct builder *b, enum node_kind kind)
@@ -105,22 +114,21 @@ static void report_libyaml(struct builder *b)
     if (p->error == YAML_MEMORY_ERROR)
         longjmp(b->arena->failure, 1);
     if (p->error == YAML_READER_ERROR) { /* its place is a byte */
-        size_t at = b->text + p->problem_offset, line_begin = b->text;
-        int line = 1;
+        size_t at = b->text + p->problem_offset;
         at = at < b->size ? at : b->size;
-        for (size_t i = 0; i < at; i++)
-            if (b->source[i] == '\n') {
-                line++;
-                line_begin = i + 1;
-            }
-        struct pos pos = pos_of_bytes(b, line_begin, line, at, at);
+        struct pos pos = pos_of_place(b, at, at);
         if (strstr(problem, "control characters"))
             diag_error(b->diag, pos, "a control character (code %d); a spec is text", p->problem_value);
         else
             diag_error(b->diag, pos, "not valid UTF-8: %s", problem);
         return;
     }
-    size_t at = seek(b, &p->problem_mark);
+    size_t context = p->context ? seek(b, &p->context_mark) : 0, at = seek(b, &p->problem_mark);
+    struct slip slip;
+    if (slips_in_yaml(b->arena, b->diag, problem, at, context, &slip)) {
+        diag_error(b->diag, pos_of_place(b, slip.at, slip.at + slip.width), "%s", slip.message);
+        return;
+    }
     if (p->error == YAML_SCANNER_ERROR && at < b->size && b->source[at] == '\t')
         problem = "a tab where only spaces can indent";
     diag_error(b->diag, pos_of_mark(b, &p->problem_mark), "not valid YAML: %s", problem);
@@ -160,9 +168,16 @@ static void check_decoration(struct builder *b, const yaml_char_t *anchor, const
     if (anchor)
         diag_error(b->diag, pos, "anchor %s: anchors and aliases are not part of a spec",
                    shortened(b->arena, "&", (const char *)anchor));
-    if (tag)
-        diag_error(b->diag, pos, "tag %s: tags are not part of a spec",
-                   shortened(b->arena, "", (const char *)tag));
+    if (tag) { /* as it is written: libyaml says what it stands for */
+        size_t begin = seek(b, &b->event.start_mark), end;
+        while (begin < b->size && b->source[begin] != '!')
+            begin++;
+        const char *ends = begin + 1 < b->size && b->source[begin + 1] == '<' ? " \r\n" : " \t\r\n,[]{}";
+        for (end = begin; end < b->size && !strchr(ends, b->source[end]);)
+            end++;
+        diag_error(b->diag, pos_of_place(b, begin, end), "tag %s: tags are not part of a spec",
+                   shortened(b->arena, "", arena_string(b->arena, b->source + begin, end - begin)));
+    }
 }
 
 static struct node *read_node(struct builder *b);
@@ -177,10 +192,11 @@ static struct node *read_scalar(struct builder *b)
     node->text = arena_string(b->arena, value, length);
     node->quoted = style != YAML_PLAIN_SCALAR_STYLE;
     end_node(b, node, style == YAML_LITERAL_SCALAR_STYLE || style == YAML_FOLDED_SCALAR_STYLE);
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)value[i];
-        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) { /* written as an escape such as "\0" */
-            diag_error(b->diag, node->pos, "a control character (code %d) in a text", c);
+    int bytes;
+    for (size_t i = 0; i < length; i += (size_t)bytes) {
+        int32_t c = unicode_decode(value + i, length - i, &bytes);
+        if (unicode_is_control(c) && c != '\n' && c != '\t') { /* written as an escape such as "\0" */
+            diag_error(b->diag, node->pos, "a control character (code %d) in a text", (int)c);
             node->kind = NODE_WRONG;
             break;
         }
@@ -296,8 +312,22 @@ static struct node *read_node(struct builder *b)
     return node;
 }
 
+/* YAML ends lines at a carriage return too; nothing else does any more. */
+static bool check_line_ends(struct builder *b)
+{
+    for (size_t i = 0; i < b->size; i++)
+        if (b->source[i] == '\r' && (i + 1 == b->size || b->source[i + 1] != '\n')) {
+            diag_error(b->diag, pos_of_place(b, i, i),
+                       "a carriage return without a line feed; lines of a spec end with LF, or CR and LF");
+            return false;
+        }
+    return true;
+}
+
 static struct node *read_document(struct builder *b)
 {
+    if (!check_line_ends(b))
+        return NULL;
     if (!next(b) || !next(b)) /* the stream's start, then the first document's */
         return NULL;
     if (b->event.type == YAML_STREAM_END_EVENT) {

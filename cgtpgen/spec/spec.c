@@ -5,6 +5,7 @@
 #include "spec/spec.h"
 #include "spec/field.h"
 #include "spec/kernels.h"
+#include "spec/mend.h"
 #include "spec/names.h"
 #include "spec/tune.h"
 
@@ -132,9 +133,39 @@ static void read_instruction(struct reader *r, const struct node *node, struct s
     out->path_weight_pos = pos[5];
 }
 
+/* Python writes an instruction as (0, 0, 0, "uvu", True), of which YAML makes scalars up to "True)": says how
+ * it is written here. One error is enough for a whole list of them. */
+static bool refuse_tuples(struct reader *r, const struct node *list)
+{
+    int first = 0, last;
+    while (first < list->n && !field_begins_with(list->child[first], '('))
+        first++;
+    if (first == list->n)
+        return false;
+    for (last = first; last < list->n && !field_ends_with(list->child[last], ')'); last++)
+        if (list->child[last]->kind != NODE_SCALAR)
+            break;
+    last -= last == list->n || list->child[last]->kind != NODE_SCALAR;
+    const struct node *tuple = node_join(r->arena, r->diag, list, first, last);
+    const char *inside = tuple->text + 1;
+    struct text meant = {.arena = r->arena};
+    for (size_t n; inside[n = strcspn(inside, "TF\n)")] && inside[n] != '\n' && inside[n] != ')';
+         inside += n + 1) {
+        text_put(&meant, inside, n);
+        text_put(&meant, inside[n] == 'T' ? "t" : "f", 1);
+    }
+    text_put(&meant, inside, strcspn(inside, "\n)"));
+    diag_error(r->diag, tuple->pos,
+               "an instruction stands in square brackets, with true and false in small letters: [%s]",
+               text_string(&meant));
+    return true;
+}
+
 static void read_instructions(struct reader *r, const struct node *node, struct spec *spec)
 {
     spec->instructions_pos = spec->sugar_pos = node->pos;
+    if (node->kind == NODE_LIST && refuse_tuples(r, node))
+        return;
     if (node->kind == NODE_LIST) {
         spec->instruction = NEW_ARRAY(r->arena, struct spec_instruction, node->n + 1);
         for (int i = 0; i < node->n; i++)
@@ -210,14 +241,14 @@ static bool read_index(struct reader *r, const struct node *node, struct spec *s
 static void read_precision(struct reader *r, const struct node *node, struct spec *spec)
 {
     const char *words[PRECISION_COUNT];
-    static const char *const planned[] = {"bfloat16", "float16"};
+    static const char *const planned[] = {"bfloat16", "bf16", "float16", "fp16", "half"};
     if (node->kind == NODE_MAPPING) {
         diag_error(r->diag, node->pos,
                    "a precision each for storage, compute and accumulate is planned, not supported "
                    "by this version; expected float32 or float64");
         return;
     }
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 5; i++)
         if (node->kind == NODE_SCALAR && strcmp(node->text, planned[i]) == 0) {
             diag_error(r->diag, node->pos,
                        "precision %s is planned, not supported by this version; expected float32 or float64",
@@ -375,8 +406,10 @@ struct spec *spec_read(struct arena *arena, struct diag *diag)
     int errors = diag->errors;
     spec->description = "";
     struct node *root = node_read(arena, diag);
-    if (root)
+    if (root) {
+        mend_tree(arena, diag, root, key_name[KEY_DESCRIPTION]);
         read_root(&r, root, spec);
+    }
     diag_sort(diag);
     return diag->errors == errors ? spec : NULL;
 }

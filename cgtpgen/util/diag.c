@@ -2,11 +2,11 @@
  * through. */
 #include "util/diag.h"
 
+#include "util/unicode.h"
+
 #include <ctype.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,48 +18,24 @@ enum {
     WORD_MAX = 64 /* longer words get no suggestion */
 };
 
-/* The code point at s, n bytes long at most; *length gets its bytes. Returns -1, length 1, where the UTF-8 is
- * broken. */
-static int32_t decode(const char *s, size_t n, int *length)
+/* What stands for a character that must not, or cannot, be shown as it is: <U+200B>; NULL: it shows itself.
+ */
+static const char *stand_in(int32_t c, char buffer[16])
 {
-    const unsigned char *p = (const unsigned char *)s;
-    static const int32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
-    int size = p[0] < 0x80 ? 1 : p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-    *length = 1;
-    if (size == 1)
-        return p[0];
-    if (p[0] < 0xc2 || p[0] > 0xf4 || (size_t)size > n)
-        return -1;
-    int32_t c = p[0] & (0x7f >> size);
-    for (int i = 1; i < size; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return -1;
-        c = c << 6 | (p[i] & 0x3f);
-    }
-    if (c < least[size] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-        return -1;
-    *length = size;
-    return c;
+    if (c < 0)
+        return "?";
+    if (!unicode_is_control(c) && !unicode_is_directional(c) && !unicode_is_invisible(c))
+        return NULL;
+    snprintf(buffer, 16, "<U+%04X>", (unsigned)c);
+    return buffer;
 }
 
-/* Anything a terminal might obey instead of show: controls, line separators, bidirectional overrides. */
-static bool is_control(int32_t c)
+/* The columns that a character of a source line takes where it begins in this one. */
+static int columns_at(int column, int32_t c)
 {
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200e && c <= 0x200f) ||
-           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-}
-
-/* Columns a character takes: the ranges that matter in practice, since wcwidth() depends on the locale. */
-static int columns_of(int32_t c)
-{
-    if ((c >= 0x300 && c <= 0x36f) || (c >= 0x200b && c <= 0x200d) || (c >= 0x20d0 && c <= 0x20ff) ||
-        (c >= 0xfe00 && c <= 0xfe0f) || c == 0xfeff)
-        return 0;
-    if ((c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) || (c >= 0xac00 && c <= 0xd7a3) ||
-        (c >= 0xf900 && c <= 0xfaff) || (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) ||
-        (c >= 0x1f300 && c <= 0x1faff) || (c >= 0x20000 && c <= 0x3fffd))
-        return 2;
-    return 1;
+    char buffer[16];
+    const char *shown = stand_in(c, buffer);
+    return c == '\t' ? TAB_STOP - column % TAB_STOP : shown ? (int)strlen(shown) : unicode_columns(c);
 }
 
 /* The columns that the first n bytes of a line take on the screen. */
@@ -67,25 +43,23 @@ static int columns_before(const char *line, size_t n)
 {
     int columns = 0, length;
     for (size_t i = 0; i < n; i += (size_t)length) {
-        int32_t c = decode(line + i, n - i, &length);
-        if (c == '\t')
-            columns += TAB_STOP - columns % TAB_STOP;
-        else
-            columns += c < 0 || is_control(c) ? 1 : columns_of(c);
+        int32_t c = unicode_decode(line + i, n - i, &length);
+        columns += columns_at(columns, c);
     }
     return columns;
 }
 
-/* The columns [first, last) of a line; tabs become spaces, and what cannot be shown becomes '?'. */
+/* The columns [first, last) of a line; tabs become spaces. */
 static void put_columns(struct text *out, const char *line, size_t n, int first, int last)
 {
     int column = 0, length;
     for (size_t i = 0; i < n && column < last; i += (size_t)length) {
-        int32_t c = decode(line + i, n - i, &length);
-        bool shown = c >= 0 && !is_control(c);
-        int width = c == '\t' ? TAB_STOP - column % TAB_STOP : shown ? columns_of(c) : 1;
+        int32_t c = unicode_decode(line + i, n - i, &length);
+        char buffer[16];
+        const char *shown = stand_in(c, buffer);
+        int width = columns_at(column, c);
         if (c != '\t' && column >= first && column + width <= last)
-            text_put(out, shown ? line + i : "?", shown ? (size_t)length : 1);
+            text_put(out, shown ? shown : line + i, shown ? (size_t)width : (size_t)length);
         else /* a tab, or a wide character cut in half */
             for (int k = column; k < column + width; k++)
                 if (k >= first && k < last)
@@ -106,8 +80,8 @@ static void put_source(struct diag *diag, struct pos pos)
     }
     const char *newline = memchr(s, '\n', (size_t)(end - s));
     size_t n = (size_t)((newline ? newline : end) - s);
-    if (n && s[n - 1] == '\r')
-        n--;
+    const char *carriage = memchr(s, '\r', n); /* of CR LF; one inside of a line is all that is wrong there */
+    n = carriage ? (size_t)(carriage - s) : n;
     if (pos.line == 1 && n >= 3 && !memcmp(s, "\xef\xbb\xbf", 3)) { /* a byte order mark shows as nothing */
         s += 3;
         n -= 3;
@@ -138,16 +112,18 @@ static void put_source(struct diag *diag, struct pos pos)
     text_put(&diag->out, "\n", 1);
 }
 
+/* A message or a file's name. */
 static void put_escaped(struct text *out, const char *s)
 {
     int length;
     for (size_t n = strlen(s); n; n -= (size_t)length, s += length) {
-        int32_t c = decode(s, n, &length);
-        if (c >= 0 && !is_control(c))
-            text_put(out, s, (size_t)length);
+        int32_t c = unicode_decode(s, n, &length);
+        char buffer[16];
+        const char *shown = stand_in(c, buffer);
+        if (c < 0)
+            text_printf(out, "\\x%02x", (unsigned char)*s);
         else
-            for (int i = 0; i < length; i++)
-                text_printf(out, "\\x%02x", (unsigned char)s[i]);
+            text_put(out, shown ? shown : s, shown ? strlen(shown) : (size_t)length);
     }
 }
 
