@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Wrong specs: tests/bad/NAME.yaml gives exactly the diagnostics in NAME.expected, exit status 1, and
-touches no file, whatever the backend.
+touches no file, whatever the backend. NAME.with.yaml, where it is there, is a second spec of the same call.
 
 With UPDATE=1 in the environment the expected texts are written anew, to be reviewed as a diff.
 """
@@ -13,13 +13,13 @@ GENERATOR = os.environ.get("CGTPGEN", "build/cgtpgen")
 FOLDER = "tests/bad"
 
 
-def generate(spec, arguments, folder):
+def generate(specs, arguments, folder):
     """Runs the generator into a folder that holds one file already; says what came back and what happened there."""
     kept = os.path.join(folder, "bad.h")
     with open(kept, "w") as f:
         f.write("kept\n")
     before = os.stat(kept).st_mtime_ns
-    run = subprocess.run([GENERATOR, *arguments, "-o", folder, spec], stdin=subprocess.DEVNULL,
+    run = subprocess.run([GENERATOR, *arguments, "-o", folder, *specs], stdin=subprocess.DEVNULL,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
     touched = sorted(os.listdir(folder)) != ["bad.h"] or os.stat(kept).st_mtime_ns != before
     return run, touched
@@ -33,14 +33,15 @@ def report(number, good, name, detail=""):
 
 
 def main():
-    names = sorted(f[:-5] for f in os.listdir(FOLDER) if f.endswith(".yaml"))
+    names = sorted(f[:-5] for f in os.listdir(FOLDER) if f.endswith(".yaml") and not f.endswith(".with.yaml"))
     print(f"1..{len(names) + 1}")
     good = True
     for number, name in enumerate(names, 1):
-        spec, golden = f"{FOLDER}/{name}.yaml", f"{FOLDER}/{name}.expected"
+        golden = f"{FOLDER}/{name}.expected"
+        specs = [path for path in (f"{FOLDER}/{name}.yaml", f"{FOLDER}/{name}.with.yaml") if os.path.exists(path)]
         with tempfile.TemporaryDirectory() as folder:
-            run, touched = generate(spec, ["--backend=cuda"], folder)
-            c, c_touched = generate(spec, ["--backend=c"], folder)
+            run, touched = generate(specs, ["--backend=cuda"], folder)
+            c, c_touched = generate(specs, ["--backend=c"], folder)
         if os.environ.get("UPDATE"):
             with open(golden, "wb") as f:
                 f.write(run.stderr)
@@ -63,9 +64,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile(suffix=".yaml") as large:
         large.write(b"#" * (1 << 20) + b"\n")
         large.flush()
-        run, touched = generate(large.name, [], folder)
+        run, touched = generate([large.name], [], folder)
     right = (run.returncode == 1 and not touched and not run.stdout and
-             run.stderr.decode() == f"{large.name}: error: the file is larger than 1 MiB\n")
+             run.stderr.decode() == f"{large.name}: error: the file is larger than 1 MiB [limit]\n")
     good &= report(len(names) + 1, right, "larger than 1 MiB", run.stderr.decode(errors="replace"))
     return 0 if good else 1
 

@@ -26,7 +26,7 @@ struct input {
 
 static _Noreturn void fail(const char *what, const struct diag *diag)
 {
-    fprintf(stderr, "fuzz_spec: %s\n%s", what, diag ? text_string(&diag->out) : "");
+    fprintf(stderr, "fuzz_spec: %s\n%s", what, diag ? diag_text(diag) : "");
     abort();
 }
 
@@ -34,16 +34,15 @@ static void check(const struct diag *diag, bool result)
 {
     if (result == (diag->errors > 0))
         fail("a result in spite of errors, or none without", diag);
-    const char *out = text_string(&diag->out);
+    const char *out = diag_text(diag);
     if (diag->errors == 0 && *out)
         fail("diagnostics without an error", diag);
     for (const unsigned char *p = (const unsigned char *)out; *p; p++)
         if ((*p < 0x20 && *p != '\n') || *p == 0x7f)
             fail("a control character among the diagnostics", diag);
-    for (int i = 0; i < diag->places; i++) {
-        struct pos pos = diag->place[i].pos;
-        if (pos.line == 0 ||
-            diag->place[i].begin >= diag->out.n) /* no place; or the line that ends a long list */
+    for (int i = 0; i < diag->messages; i++) {
+        struct pos pos = diag->message[i].pos;
+        if (pos.line == 0) /* no place */
             continue;
         const char *s = diag->source, *end = s + diag->source_size;
         for (int line = 1; line < pos.line && s; line++)
@@ -66,7 +65,7 @@ static bool compile(struct arena *arena, const char *source, size_t size, struct
             fail("out of memory", NULL);
         return false;
     }
-    struct diag diag = {.file = "fuzz.yaml", .source = source, .source_size = size, .out = {.arena = arena}};
+    struct diag diag = {.file = "fuzz.yaml", .source = source, .source_size = size, .arena = arena};
     const struct spec *spec = spec_read(arena, &diag);
     check(&diag, spec);
     const struct problem *problem = spec ? problem_build(arena, wigner, spec, &diag) : NULL;

@@ -25,7 +25,7 @@ static int setup(void **state)
 {
     (void)state;
     wigner = (struct wigner){.arena = &arena};
-    diag = (struct diag){.file = "spec", .source = "", .out = {.arena = &arena}};
+    diag = (struct diag){.file = "spec", .source = "", .arena = &arena};
     return 0;
 }
 
@@ -134,7 +134,7 @@ static struct problem *build(const struct spec *spec)
 {
     struct problem *problem = problem_build(&arena, &wigner, spec, &diag);
     if (!problem)
-        fail_msg("%s", text_string(&diag.out));
+        fail_msg("%s", diag_text(&diag));
     assert_int_equal(diag.errors, 0);
     return problem;
 }
@@ -426,18 +426,25 @@ static void channelwise(void **state)
 
 /* ---- errors ---- */
 
+static void put_report(struct text *t, struct pos pos, const char *kind, const char *message)
+{
+    if (pos.line > 0)
+        text_printf(t, "%d:%d:", pos.line, pos.column);
+    text_printf(t, " %s: %s\n", kind, message);
+}
+
 /* What was reported, without the source lines: `line:column: ...`, a line each. */
 static const char *reports(const struct spec *spec)
 {
-    diag = (struct diag){.file = "spec", .source = "", .out = {.arena = &arena}};
+    diag = (struct diag){.file = "spec", .source = "", .arena = &arena};
     struct problem *problem = problem_build(&arena, &wigner, spec, &diag);
     assert_true((problem == NULL) == (diag.errors > 0));
     struct text t = {.arena = &arena};
-    for (const char *s = text_string(&diag.out); *s;) {
-        size_t n = strcspn(s, "\n");
-        if (!strncmp(s, "spec:", 5))
-            text_put(&t, s + 5, n + 1 - 5);
-        s += n + (s[n] == '\n');
+    for (int i = 0; i < diag.messages; i++) {
+        const struct diag_message *m = &diag.message[i];
+        put_report(&t, m->pos, "error", m->text);
+        for (const struct diag_note *note = m->note; note; note = note->next)
+            put_report(&t, note->pos, "note", note->text);
     }
     return text_string(&t);
 }

@@ -10,14 +10,14 @@
 /* The form of the text's kernels, which fails the test where the text is wrong. *problem: of the text. */
 static inline struct form *unit_form(struct arena *a, const char *source, struct problem **problem)
 {
-    struct diag diag = {.file = "t", .source = source, .source_size = strlen(source), .out = {.arena = a}};
+    struct diag diag = {.file = "t", .source = source, .source_size = strlen(source), .arena = a};
     struct wigner *wigner = NEW(a, struct wigner);
     wigner->arena = a;
     struct spec *spec = spec_read(a, &diag);
     *problem = spec ? problem_build(a, wigner, spec, &diag) : NULL;
     struct form *form = *problem ? form_build(a, *problem, &diag) : NULL;
     if (!form)
-        fail_msg("%s", text_string(&diag.out));
+        fail_msg("%s", diag_text(&diag));
     return form;
 }
 

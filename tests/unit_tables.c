@@ -37,9 +37,9 @@ static struct spec *read(const char *lines, const char **messages)
 {
     const char *source = arena_printf(&arena, HEAD "%s", lines);
     struct diag diag = {
-        .file = "t", .source = source, .source_size = strlen(source), .out = {.arena = &arena}};
+        .file = "t", .source = source, .source_size = strlen(source), .arena = &arena};
     struct spec *spec = spec_read(&arena, &diag);
-    *messages = text_string(&diag.out);
+    *messages = diag_text(&diag);
     return spec;
 }
 

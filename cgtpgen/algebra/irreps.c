@@ -39,7 +39,17 @@ static int word_width(const char *p)
 
 static bool fail(struct scan *scan, const char *at, int width, const char *message)
 {
-    *scan->error = (struct irreps_error){(int)(at - scan->s), width, message};
+    *scan->error = (struct irreps_error){.at = (int)(at - scan->s), .width = width, .message = message};
+    return false;
+}
+
+/* A number above the largest that is supported. */
+static bool fail_limit(struct scan *scan, const char *at, int width, const char *what, int most)
+{
+    const char *digits = arena_string(scan->arena, at, (size_t)(width > 30 ? 30 : width));
+    fail(scan, at, width,
+         arena_printf(scan->arena, "%s%s is above the largest supported, %d", what, digits, most));
+    scan->error->too_large = true;
     return false;
 }
 
@@ -85,9 +95,7 @@ static bool read_term(struct scan *scan, int *mul, struct irrep *ir)
     *mul = 1;
     if (*scan->p == 'x') {
         if (value > MUL_MAX)
-            return fail(scan, number, width,
-                        arena_printf(arena, "multiplicity %.*s is above the largest supported, %d",
-                                     width > 30 ? 30 : width, number, MUL_MAX));
+            return fail_limit(scan, number, width, "multiplicity ", MUL_MAX);
         *mul = value;
         scan->p++;
         skip_spaces(scan);
@@ -117,9 +125,7 @@ static bool read_term(struct scan *scan, int *mul, struct irrep *ir)
                     arena_printf(arena, "expected a parity, e (even) or o (odd), after l"));
     }
     if (value > L_MAX)
-        return fail(scan, number, width,
-                    arena_printf(arena, "l = %.*s is above the largest supported, %d",
-                                 width > 30 ? 30 : width, number, L_MAX));
+        return fail_limit(scan, number, width, "l = ", L_MAX);
     ir->l = value;
     ir->parity = *parity == 'e' || (*parity == 'y' && value % 2 == 0) ? 1 : -1;
     scan->p++;

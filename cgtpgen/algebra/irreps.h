@@ -30,6 +30,7 @@ enum { MUL_MAX = 1 << 20, DIM_MAX = 1 << 30 };
 /* What is wrong with an irreps string, and where in it. */
 struct irreps_error {
     int at, width;       /* byte offset and length of the offending part */
+    bool too_large;      /* it means something, but is beyond a limit */
     const char *message; /* in the arena; NULL if nothing is wrong */
 };
 

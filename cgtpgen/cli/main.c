@@ -58,6 +58,12 @@ static void put_error(const struct text *t)
     file_put(STDERR_FILENO, text_string(t), t->n); /* where errors cannot be told, the exit status still is */
 }
 
+static void put_messages(const struct diag *diag)
+{
+    const char *text = diag_text(diag);
+    file_put(STDERR_FILENO, text, strlen(text));
+}
+
 /* `cgtpgen: path: reason` for what errno says. */
 static enum exit_status io_error(struct arena *a, const char *path)
 {
@@ -88,7 +94,7 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
     if (!source)
         return io_error(a, product->shown);
 
-    struct diag diag = {.file = product->shown, .source = source, .source_size = size, .out = {.arena = a}};
+    struct diag diag = {.file = product->shown, .source = source, .source_size = size, .arena = a};
     struct form *form = NULL;
     struct spec *spec = spec_read(a, &diag);
     if (spec && options->name && !name_product(a, spec, options->name, &diag))
@@ -101,7 +107,7 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
             print_problem(&dump, problem);
         form = form_build(a, problem, &diag);
     }
-    put_error(&diag.out);
+    put_messages(&diag);
     if (form) {
         if (has(options->dump, DUMP_FORM))
             print_form(&dump, form);
@@ -156,19 +162,20 @@ static enum exit_status check_collisions(struct arena *a, const struct product *
     for (int later = 1; later < count; later++)
         for (int first = 0; first < later; first++) {
             const struct product *p = &product[first], *q = &product[later];
-            struct diag diag = {.file = q->shown, .out = {.arena = a}};
+            struct diag diag = {.file = q->shown, .arena = a};
             if (!strcmp(p->schedules->plan->problem->spec->name, q->schedules->plan->problem->spec->name))
-                diag_error(&diag, (struct pos){0}, "the name '%s' is that of %s too",
-                           q->schedules->plan->problem->spec->name, p->shown);
+                diag_report(&diag, DIAG_COLLISION, (struct pos){0}, "the name '%s' is that of %s too",
+                            q->schedules->plan->problem->spec->name, p->shown);
             const char *symbol = diag.errors ? NULL : common_symbol(a, p, q);
             if (symbol)
-                diag_error(&diag, (struct pos){0}, "it defines %s, and so does %s", symbol, p->shown);
+                diag_report(&diag, DIAG_COLLISION, (struct pos){0}, "it defines %s, and so does %s", symbol,
+                            p->shown);
             for (int i = 0; i < p->files && !diag.errors; i++)
                 for (int j = 0; j < q->files && !diag.errors; j++)
                     if (!strcmp(p->output[i].path, q->output[j].path))
-                        diag_error(&diag, (struct pos){0}, "it generates %s, and so does %s",
-                                   q->output[j].path, p->shown);
-            put_error(&diag.out);
+                        diag_report(&diag, DIAG_COLLISION, (struct pos){0}, "it generates %s, and so does %s",
+                                    q->output[j].path, p->shown);
+            put_messages(&diag);
             if (diag.errors)
                 return EXIT_SPEC;
         }

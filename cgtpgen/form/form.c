@@ -220,10 +220,9 @@ static void choose_outputs(struct draft *d, const struct spec_kernel *k, struct 
             *add_output(d, all[o].name, all[o].slot, 0) = all[o];
             continue;
         }
-        const char *near = diag_nearest(k->output[s].name, names, count);
-        diag_error(diag, k->output[s].pos, "%s has no output '%s'%s%s%s; it has %s", k->of->name,
-                   k->output[s].name, near ? "; did you mean '" : "", near ? near : "", near ? "'" : "",
-                   text_string(&list));
+        diag_report(diag, DIAG_UNKNOWN_OUTPUT, k->output[s].pos, "%s has no output '%s'; it has %s",
+                    k->of->name, k->output[s].name, text_string(&list));
+        diag_suggest(diag, diag_nearest(k->output[s].name, names, count));
     }
 }
 
@@ -246,11 +245,12 @@ static void declare_inputs(struct draft *d, const struct spec_kernel *k, bool we
     for (int i = 0; i < k->arguments; i++) {
         const struct spec_argument *s = &k->argument[i];
         if (input_named(d, s->name) >= 0)
-            diag_error(diag, s->pos, "'%s' is already an argument; x, y, w and gz need no declaration",
-                       s->name);
+            diag_report(diag, DIAG_NAME_TAKEN, s->pos,
+                        "'%s' is already an argument; x, y, w and gz need no declaration", s->name);
         if (s->slot == SLOT_W && !weights)
-            diag_error(diag, s->pos, "'%s' is declared as %s of w, but no path of this product has weights",
-                       s->name, s->tangent ? "a (co)tangent" : "a value");
+            diag_report(diag, DIAG_NO_WEIGHTS, s->pos,
+                        "'%s' is declared as %s of w, but no path of this product has weights", s->name,
+                        s->tangent ? "a (co)tangent" : "a value");
         add_input(d, s->name, s->slot, s->tangent);
     }
 }
@@ -270,16 +270,18 @@ static bool resolve_argument(const struct draft *d, const struct spec_term *q, i
         for (int i = 0; i < d->inputs; i++)
             names[i] = d->input[i].name;
         const char *near = diag_nearest(name, names, d->inputs);
-        diag_error(diag, pos, "unknown argument '%s'%s%s%s", name, near ? "; did you mean '" : "",
-                   near ? near : "", near ? "'?" : "; declare it under `arguments`");
+        diag_report(diag, DIAG_UNKNOWN_ARGUMENT, pos, "unknown argument '%s'%s", name,
+                    near ? "" : "; declare it under `arguments`");
+        diag_suggest(diag, near);
         return false;
     }
     if (d->input[*input].slot == slot)
         return true;
-    diag_error(diag, pos, "'%s' is an argument of slot %s, but slot %s stands here: Q_%s takes (%s, %s, %s)",
-               name, slot_letter[d->input[*input].slot], slot_letter[slot], slot_letter[q->target],
-               q->target == SLOT_X ? "y" : "x", q->target <= SLOT_Y ? "w" : "y",
-               q->target == SLOT_G ? "w" : "g");
+    diag_report(diag, DIAG_WRONG_SLOT, pos,
+                "'%s' is an argument of slot %s, but slot %s stands here: Q_%s takes (%s, %s, %s)", name,
+                slot_letter[d->input[*input].slot], slot_letter[slot], slot_letter[q->target],
+                q->target == SLOT_X ? "y" : "x", q->target <= SLOT_Y ? "w" : "y",
+                q->target == SLOT_G ? "w" : "g");
     return false;
 }
 
@@ -289,13 +291,14 @@ static void add_term(const struct draft *d, struct form_output *out, const struc
 {
     struct form_term term = {.target = q->target, .argument = {-1, -1, -1, -1}};
     if (q->target != out->slot) {
-        diag_error(diag, q->pos,
-                   "'%s' adds derivatives by %s and by %s; all terms of an output must have one target",
-                   out->name, slot_letter[out->slot], slot_letter[q->target]);
+        diag_report(diag, DIAG_MIXED_TARGETS, q->pos,
+                    "'%s' adds derivatives by %s and by %s; all terms of an output must have one target",
+                    out->name, slot_letter[out->slot], slot_letter[q->target]);
         return;
     }
     if (q->target == SLOT_W && !weights) {
-        diag_error(diag, q->pos, "no path of this product has weights, so there is no derivative by w");
+        diag_report(diag, DIAG_NO_WEIGHTS, q->pos,
+                    "no path of this product has weights, so there is no derivative by w");
         return;
     }
     bool good = true;
@@ -304,7 +307,7 @@ static void add_term(const struct draft *d, struct form_output *out, const struc
             good &= resolve_argument(d, q, given++, (enum slot)slot, weights, diag, &term.argument[slot]);
     for (int before = 0; good && before < out->terms; before++)
         if (memcmp(&out->term[before], &term, sizeof term) == 0) {
-            diag_error(diag, q->pos, "the term is listed twice");
+            diag_report(diag, DIAG_LISTED_TWICE, q->pos, "the term is listed twice");
             return;
         }
     if (good)
@@ -319,7 +322,7 @@ static struct draft spelled(struct arena *a, const struct spec_kernel *k, bool w
     for (int o = 0; o < k->outputs; o++) {
         const struct spec_output *s = &k->output[o];
         if (input_named(&d, s->name) >= 0)
-            diag_error(diag, s->pos, "output '%s' has the name of an argument", s->name);
+            diag_report(diag, DIAG_NAME_TAKEN, s->pos, "output '%s' has the name of an argument", s->name);
         struct form_output *out = add_output(&d, s->name, s->terms ? s->term[0].target : SLOT_G, s->terms);
         for (int t = 0; t < s->terms; t++)
             add_term(&d, out, &s->term[t], weights, diag);

@@ -49,11 +49,13 @@ static bool check_segment(struct builder *b, char slot, const struct irreps *irr
     if (n >= 0 && n < irreps->n)
         return true;
     if (irreps->n == 0)
-        diag_error(b->diag, pos, "there is no segment %d in %c, which is empty", n, slot);
+        diag_report(b->diag, DIAG_NO_SEGMENT, pos, "there is no segment %d in %c, which is empty", n, slot);
     else if (irreps->n == 1)
-        diag_error(b->diag, pos, "there is no segment %d in %c: expected 0, its only one", n, slot);
+        diag_report(b->diag, DIAG_NO_SEGMENT, pos, "there is no segment %d in %c: expected 0, its only one",
+                    n, slot);
     else
-        diag_error(b->diag, pos, "there is no segment %d in %c: expected 0 to %d", n, slot, irreps->n - 1);
+        diag_report(b->diag, DIAG_NO_SEGMENT, pos, "there is no segment %d in %c: expected 0 to %d", n, slot,
+                    irreps->n - 1);
     diag_note(b->diag, irreps_pos, "the segments of %c", slot);
     return false;
 }
@@ -65,17 +67,18 @@ static void check_irrep(struct builder *b, const struct spec_instruction *ins, c
     int least = x->ir.l > y->ir.l ? x->ir.l - y->ir.l : y->ir.l - x->ir.l, most = x->ir.l + y->ir.l;
     const char *left = irrep_text(b, x->ir), *right = irrep_text(b, y->ir), *whole = segment_text(b, z);
     if (x->ir.parity * y->ir.parity != z->ir.parity)
-        diag_error(b->diag, ins->z_pos, "the parity of %s times %s is %s, but segment %d of z, %s, is %s",
-                   left, right, parity_text(-z->ir.parity), ins->z, whole, parity_text(z->ir.parity));
+        diag_report(b->diag, DIAG_PARITY, ins->z_pos,
+                    "the parity of %s times %s is %s, but segment %d of z, %s, is %s", left, right,
+                    parity_text(-z->ir.parity), ins->z, whole, parity_text(z->ir.parity));
     if (z->ir.l < least || z->ir.l > most) {
         if (least == most)
-            diag_error(b->diag, ins->z_pos,
-                       "%s times %s has l = %d only, but segment %d of z, %s, has l = %d", left, right, least,
-                       ins->z, whole, z->ir.l);
+            diag_report(b->diag, DIAG_TRIANGLE, ins->z_pos,
+                        "%s times %s has l = %d only, but segment %d of z, %s, has l = %d", left, right,
+                        least, ins->z, whole, z->ir.l);
         else
-            diag_error(b->diag, ins->z_pos,
-                       "%s times %s has l from %d to %d, but segment %d of z, %s, has l = %d", left, right,
-                       least, most, ins->z, whole, z->ir.l);
+            diag_report(b->diag, DIAG_TRIANGLE, ins->z_pos,
+                        "%s times %s has l from %d to %d, but segment %d of z, %s, has l = %d", left, right,
+                        least, most, ins->z, whole, z->ir.l);
     }
     if (!irrep_in_product(z->ir, x->ir, y->ir))
         diag_note(b->diag, b->spec->z_pos, "segment %d of z is %s", ins->z, whole);
@@ -92,27 +95,27 @@ static void check_mode(struct builder *b, const struct spec_instruction *ins, co
     struct pos pos = ins->mode_pos;
     bool x_wrong = false, y_wrong = false, z_wrong = false; /* which of them to show */
     if (mode_ties_inputs(m) && x->mul != y->mul) {
-        diag_error(b->diag, pos, equal, mode, 'x', 'y', x->mul, y->mul);
+        diag_report(b->diag, DIAG_MULTIPLICITY, pos, equal, mode, 'x', 'y', x->mul, y->mul);
         x_wrong = y_wrong = true;
     }
     if (m->z[0] == AXIS_U && m->z[1] == AXIS_NONE && x->mul != z->mul) {
-        diag_error(b->diag, pos, equal, mode, 'x', 'z', x->mul, z->mul);
+        diag_report(b->diag, DIAG_MULTIPLICITY, pos, equal, mode, 'x', 'z', x->mul, z->mul);
         x_wrong = z_wrong = true;
     }
     if (m->z[0] == AXIS_V && y->mul != z->mul) {
-        diag_error(b->diag, pos, equal, mode, 'y', 'z', y->mul, z->mul);
+        diag_report(b->diag, DIAG_MULTIPLICITY, pos, equal, mode, 'y', 'z', y->mul, z->mul);
         y_wrong = z_wrong = true;
     }
     if (m->z[1] == AXIS_V && product != z->mul) {
-        diag_error(b->diag, pos,
-                   "%s needs multiplicity %d * %d = %lld in z, that of x times that of y, but it is %d", mode,
-                   x->mul, y->mul, (long long)product, z->mul);
+        diag_report(b->diag, DIAG_MULTIPLICITY, pos,
+                    "%s needs multiplicity %d * %d = %lld in z, that of x times that of y, but it is %d",
+                    mode, x->mul, y->mul, (long long)product, z->mul);
         x_wrong = y_wrong = z_wrong = true;
     }
     if (m->z[0] == AXIS_PAIRS && pairs(x->mul) != z->mul) {
-        diag_error(b->diag, pos,
-                   "%s needs multiplicity %d * %d / 2 = %lld in z, the pairs u < v of x, but it is %d", mode,
-                   x->mul, x->mul - 1, (long long)pairs(x->mul), z->mul);
+        diag_report(b->diag, DIAG_MULTIPLICITY, pos,
+                    "%s needs multiplicity %d * %d / 2 = %lld in z, the pairs u < v of x, but it is %d", mode,
+                    x->mul, x->mul - 1, (long long)pairs(x->mul), z->mul);
         x_wrong = z_wrong = true;
     }
     if (x_wrong)
@@ -122,12 +125,13 @@ static void check_mode(struct builder *b, const struct spec_instruction *ins, co
     if (z_wrong)
         diag_note(b->diag, b->spec->z_pos, "segment %d of z is %s", ins->z, segment_text(b, z));
     if (m->needs_weights && !ins->weighted)
-        diag_error(b->diag, ins->weighted_pos, "%s needs weights: expected true", mode);
+        diag_report(b->diag, DIAG_NEEDS_WEIGHTS, ins->weighted_pos, "%s needs weights: expected true", mode);
     if (m->z[0] == AXIS_W && !m->needs_weights && !ins->weighted && z->mul != 1) {
-        diag_error(b->diag, ins->weighted_pos,
-                   "%s without weights sums into one channel, but the multiplicity of z is %d: expected true "
-                   "here, or 1 there",
-                   mode, z->mul);
+        diag_report(
+            b->diag, DIAG_NEEDS_WEIGHTS, ins->weighted_pos,
+            "%s without weights sums into one channel, but the multiplicity of z is %d: expected true "
+            "here, or 1 there",
+            mode, z->mul);
         diag_note(b->diag, b->spec->z_pos, "segment %d of z is %s", ins->z, segment_text(b, z));
     }
 }
@@ -135,8 +139,9 @@ static void check_mode(struct builder *b, const struct spec_instruction *ins, co
 static void check_dim(struct builder *b, struct pos pos, char slot, int64_t dim)
 {
     if (dim > DIM_MAX)
-        diag_error(b->diag, pos, "a row of %c has %lld elements, more than the largest number supported, %d",
-                   slot, (long long)dim, DIM_MAX);
+        diag_report(b->diag, DIAG_LIMIT, pos,
+                    "a row of %c has %lld elements, more than the largest number supported, %d", slot,
+                    (long long)dim, DIM_MAX);
 }
 
 /* ---- what a path is ---- */
@@ -210,9 +215,10 @@ static void place_weights(struct builder *b, const struct spec_instruction *ins,
     if (fits)
         b->problem->weight_numel += p->weight_numel;
     else
-        diag_error(b->diag, ins->mode_pos,
-                   "with this instruction a row of w has more than %d elements, the largest number supported",
-                   DIM_MAX);
+        diag_report(
+            b->diag, DIAG_LIMIT, ins->mode_pos,
+            "with this instruction a row of w has more than %d elements, the largest number supported",
+            DIM_MAX);
 }
 
 /* One instruction, if it can be. */
@@ -279,10 +285,10 @@ static void check_range(struct builder *b)
     for (int i = 0; i < b->problem->paths; i++) {
         struct surd a = b->problem->path[i].coefficient;
         if (a.sign && (rat_compare(a.square, largest) > 0 || rat_compare(a.square, least) < 0))
-            diag_error(b->diag, b->from.instruction[i].path_weight_pos,
-                       "variances and path weights make the coefficient of this instruction %.3g, outside "
-                       "1e-%d .. 1e%d: change them, or ask for precision: float64",
-                       surd_double(a), LARGEST_EXPONENT, LARGEST_EXPONENT);
+            diag_report(b->diag, DIAG_COEFFICIENT_RANGE, b->from.instruction[i].path_weight_pos,
+                        "variances and path weights make the coefficient of this instruction %.3g, outside "
+                        "1e-%d .. 1e%d: change them, or ask for precision: float64",
+                        surd_double(a), LARGEST_EXPONENT, LARGEST_EXPONENT);
     }
 }
 

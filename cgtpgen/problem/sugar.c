@@ -26,15 +26,15 @@ static struct rat *variance_of(struct maker *m, int slot)
     if (!variance->n)
         return NULL;
     if (slot == 2 && m->spec->sugar != SUGAR_NONE && m->spec->sugar != SUGAR_FULLY_CONNECTED) {
-        diag_error(m->diag, variance->pos,
-                   "z takes no list of variances here: its segments follow from x and y");
+        diag_report(m->diag, DIAG_VARIANCE_COUNT, variance->pos,
+                    "z takes no list of variances here: its segments follow from x and y");
         diag_note(m->diag, m->spec->sugar_pos, "with these instructions");
         return NULL;
     }
     if (variance->n != irreps[slot]->n) {
-        diag_error(m->diag, variance->pos,
-                   "expected one variance for each segment of %c, that is %d, but got %d", letter[slot],
-                   irreps[slot]->n, variance->n);
+        diag_report(m->diag, DIAG_VARIANCE_COUNT, variance->pos,
+                    "expected one variance for each segment of %c, that is %d, but got %d", letter[slot],
+                    irreps[slot]->n, variance->n);
         diag_note(m->diag, pos[slot], "the segments of %c", letter[slot]);
         return NULL;
     }
@@ -69,9 +69,9 @@ static void simplify(struct maker *m, int slot, const struct irreps *irreps, str
         }
     }
     if (!agree) {
-        diag_error(m->diag, m->spec->variance[slot].pos,
-                   "neighbours of equal irreps in %c are merged here, so their variances must be equal",
-                   "xy"[slot]);
+        diag_report(m->diag, DIAG_VARIANCE_MERGED, m->spec->variance[slot].pos,
+                    "neighbours of equal irreps in %c are merged here, so their variances must be equal",
+                    "xy"[slot]);
         diag_note(m->diag, slot ? m->spec->y_pos : m->spec->x_pos, "the segments of %c", "xy"[slot]);
     }
 }
@@ -93,9 +93,9 @@ static void report_l(struct maker *m, struct irrep ir, const struct segment *x, 
     struct text a = {.arena = m->arena}, b = {.arena = m->arena};
     irrep_print(&a, x->ir);
     irrep_print(&b, y->ir);
-    diag_error(m->diag, m->spec->sugar_pos,
-               "%s times %s has l = %d, above the largest supported, %d: give the irreps wanted as z",
-               text_string(&a), text_string(&b), ir.l, L_MAX);
+    diag_report(m->diag, DIAG_LIMIT, m->spec->sugar_pos,
+                "%s times %s has l = %d, above the largest supported, %d: give the irreps wanted as z",
+                text_string(&a), text_string(&b), ir.l, L_MAX);
     diag_note(m->diag, m->spec->x_pos, "%s in x", text_string(&a));
     diag_note(m->diag, m->spec->y_pos, "%s in y", text_string(&b));
     m->stopped = true;
@@ -108,8 +108,8 @@ static void add_instruction(struct maker *m, int x, int y, int z, enum mode mode
     struct expansion *out = m->out;
     struct pos pos = m->spec->sugar_pos;
     if (out->instructions == PATHS_MAX) {
-        diag_error(m->diag, pos, "this makes more than %d instructions, the largest number supported",
-                   PATHS_MAX);
+        diag_report(m->diag, DIAG_LIMIT, pos,
+                    "this makes more than %d instructions, the largest number supported", PATHS_MAX);
         m->stopped = true;
         return;
     }
@@ -137,9 +137,9 @@ static void add_outputs(struct maker *m, int i, int j, int64_t mul, enum mode mo
 {
     const struct segment *x = &m->out->x.segment[i], *y = &m->out->y.segment[j];
     if (mul > MUL_MAX) {
-        diag_error(m->diag, m->spec->sugar_pos,
-                   "this makes an output segment of multiplicity %lld, above the largest supported, %d",
-                   (long long)mul, MUL_MAX);
+        diag_report(m->diag, DIAG_LIMIT, m->spec->sugar_pos,
+                    "this makes an output segment of multiplicity %lld, above the largest supported, %d",
+                    (long long)mul, MUL_MAX);
         m->stopped = true;
         return;
     }
@@ -231,9 +231,9 @@ static void elementwise(struct maker *m)
     simplify(m, 0, &m->spec->x, &whole[0]);
     simplify(m, 1, &m->spec->y, &whole[1]);
     if (channels(&whole[0]) != channels(&whole[1])) {
-        diag_error(m->diag, m->spec->sugar_pos,
-                   "elementwise needs as many channels in x as in y, but x has %lld and y %lld",
-                   (long long)channels(&whole[0]), (long long)channels(&whole[1]));
+        diag_report(m->diag, DIAG_MULTIPLICITY, m->spec->sugar_pos,
+                    "elementwise needs as many channels in x as in y, but x has %lld and y %lld",
+                    (long long)channels(&whole[0]), (long long)channels(&whole[1]));
         diag_note(m->diag, m->spec->x_pos, "x");
         diag_note(m->diag, m->spec->y_pos, "y");
         return;

@@ -9,9 +9,9 @@
 void field_expected(struct reader *r, const struct node *node, const char *what)
 {
     if (node->kind != NODE_WRONG)
-        diag_error(r->diag, node->pos, "expected %s, found %s%s", what,
-                   node->kind == NODE_SCALAR && node->quoted ? "the quoted text " : "",
-                   node_shown(r->arena, node));
+        diag_report(r->diag, DIAG_UNEXPECTED_VALUE, node->pos, "expected %s, found %s%s", what,
+                    node->kind == NODE_SCALAR && node->quoted ? "the quoted text " : "",
+                    node_shown(r->arena, node));
 }
 
 static const char *joined(struct arena *arena, const char *const *words, int count, const char *last)
@@ -100,12 +100,9 @@ static int unknown_key(struct reader *r, const struct node *key, const char *con
     enum { FEW = 8 };
     const char *near = suggestion(key->text, keys, count);
     bool listed = !near || count <= FEW;
-    diag_error(r->diag, key->pos, "unknown key %s%s%s%s%s%s", node_shown(r->arena, key),
-               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "",
-               !listed ? ""
-               : near  ? " Known here: "
-                       : "; known here: ",
-               listed ? joined(r->arena, keys, count, ", ") : "");
+    diag_report(r->diag, DIAG_UNKNOWN_KEY, key->pos, "unknown key %s%s%s", node_shown(r->arena, key),
+                listed ? "; known here: " : "", listed ? joined(r->arena, keys, count, ", ") : "");
+    diag_suggest(r->diag, near);
     return near ? word_number(near, keys, count) : count;
 }
 
@@ -142,20 +139,28 @@ bool field_list(struct reader *r, const struct node *node, const char *what)
     return node->kind == NODE_LIST;
 }
 
+void field_unknown_word(struct reader *r, const struct node *node, const char *what, const char *const *words,
+                        int count)
+{
+    if (node->quoted || *node->text) {
+        diag_report(r->diag, DIAG_UNKNOWN_WORD, node->pos, "expected %s, found %s", what,
+                    node_shown(r->arena, node));
+        diag_suggest(r->diag, suggestion(node->text, words, count));
+    } else {
+        field_expected(r, node, what);
+    }
+}
+
 int field_word(struct reader *r, const struct node *node, const char *const *words, int count, int fallback)
 {
     if (node->kind == NODE_SCALAR) {
         int word = word_number(node->text, words, count);
         if (word < count)
             return word;
-        const char *near = suggestion(node->text, words, count);
-        if (near) {
-            diag_error(r->diag, node->pos, "expected %s, found %s; did you mean '%s'?",
-                       field_alternatives(r->arena, words, count), node_shown(r->arena, node), near);
-            return fallback;
-        }
+        field_unknown_word(r, node, field_alternatives(r->arena, words, count), words, count);
+    } else {
+        field_expected(r, node, field_alternatives(r->arena, words, count));
     }
-    field_expected(r, node, field_alternatives(r->arena, words, count));
     return fallback;
 }
 
@@ -183,13 +188,14 @@ bool field_integer(struct reader *r, const struct node *node, const char *what, 
     }
     int64_t number = negative ? (value ? -(int64_t)(value - 1) - 1 : 0) : (int64_t)value;
     if (large) {
-        diag_error(r->diag, node->pos, "expected %s, found %s: it does not fit 64 bits", what,
-                   node_shown(r->arena, node));
+        diag_report(r->diag, DIAG_NUMBER_RANGE, node->pos, "expected %s, found %s: it does not fit 64 bits",
+                    what, node_shown(r->arena, node));
         return false;
     }
     if (number < least || number > most) {
-        diag_error(r->diag, node->pos, "expected %s, found %s: out of the range %lld to %lld", what,
-                   node_shown(r->arena, node), (long long)least, (long long)most);
+        diag_report(r->diag, DIAG_NUMBER_RANGE, node->pos,
+                    "expected %s, found %s: out of the range %lld to %lld", what, node_shown(r->arena, node),
+                    (long long)least, (long long)most);
         return false;
     }
     *out = number;
@@ -223,13 +229,13 @@ bool field_number(struct reader *r, const struct node *node, const char *what, s
         return false;
     }
     if (negative) {
-        diag_error(r->diag, node->pos, "expected %s, found %s: it cannot be negative", what,
-                   node_shown(r->arena, node));
+        diag_report(r->diag, DIAG_NUMBER_RANGE, node->pos, "expected %s, found %s: it cannot be negative",
+                    what, node_shown(r->arena, node));
         return false;
     }
     if (!rat_parse(r->arena, s + (*s == '+'), out)) {
-        diag_error(
-            r->diag, node->pos,
+        diag_report(
+            r->diag, DIAG_NUMBER_RANGE, node->pos,
             "expected %s, found %s: at most 18 digits, and zero or between 1e-30 and 1e30, can be exact",
             what, node_shown(r->arena, node));
         return false;
@@ -254,6 +260,7 @@ bool field_name(struct reader *r, const struct node *node, const char *what)
     }
     const char *problem = name_problem(r->arena, node->text);
     if (problem)
-        diag_error(r->diag, node->pos, "%s cannot be %s: %s", node_shown(r->arena, node), what, problem);
+        diag_report(r->diag, DIAG_BAD_NAME, node->pos, "%s cannot be %s: %s", node_shown(r->arena, node),
+                    what, problem);
     return !problem;
 }

@@ -26,6 +26,10 @@ bool field_mapping(struct reader *, const struct node *, const char *what, const
 /* A list, or an error that it should have been. */
 bool field_list(struct reader *, const struct node *, const char *what);
 
+/* Reports a scalar that is none of the words; what: "a or b". */
+void field_unknown_word(struct reader *, const struct node *, const char *what, const char *const *words,
+                        int count);
+
 /* One of the words: its number, or fallback after an error. */
 int field_word(struct reader *, const struct node *, const char *const *words, int count, int fallback);
 

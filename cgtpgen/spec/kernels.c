@@ -59,8 +59,9 @@ static bool read_term(struct reader *r, const struct node *node, struct spec_ter
     }
     const char *letter = n == 3 ? strchr(slot_letters, start[2]) : NULL;
     if (!letter) {
-        diag_error(r->diag, place(&scan, start, n), "expected Q_x, Q_y, Q_w or Q_g, found '%.*s'%s",
-                   n > 40 ? 40 : n, start, n == 3 && start[2] == 'z' ? "; z is the derivative by g" : "");
+        diag_report(r->diag, DIAG_TERM_SYNTAX, place(&scan, start, n),
+                    "expected Q_x, Q_y, Q_w or Q_g, found '%.*s'%s", n > 40 ? 40 : n, start,
+                    n == 3 && start[2] == 'z' ? "; z is the derivative by g" : "");
         return false;
     }
     out->target = (enum slot)(letter - slot_letters);
@@ -70,10 +71,10 @@ static bool read_term(struct reader *r, const struct node *node, struct spec_ter
         char separator = i == 0 ? '(' : i == 3 ? ')' : ',';
         if (*scan.p != separator) {
             bool count = i > 0 && (*scan.p == ',' || *scan.p == ')');
-            diag_error(r->diag, place(&scan, scan.p, 1),
-                       "expected '%c'%s; Q_%c takes three arguments, of the slots %s", separator,
-                       count ? *scan.p == ',' ? " after the third argument" : " and another argument" : "",
-                       *letter, takes[out->target]);
+            diag_report(r->diag, DIAG_TERM_SYNTAX, place(&scan, scan.p, 1),
+                        "expected '%c'%s; Q_%c takes three arguments, of the slots %s", separator,
+                        count ? *scan.p == ',' ? " after the third argument" : " and another argument" : "",
+                        *letter, takes[out->target]);
             return false;
         }
         scan.p++;
@@ -82,9 +83,9 @@ static bool read_term(struct reader *r, const struct node *node, struct spec_ter
             break;
         n = identifier_length(scan.p);
         if (n == 0 || n > NAME_MAX_LENGTH) {
-            diag_error(r->diag, place(&scan, scan.p, n),
-                       "expected the name of an argument; Q_%c takes three, of the slots %s", *letter,
-                       takes[out->target]);
+            diag_report(r->diag, DIAG_TERM_SYNTAX, place(&scan, scan.p, n),
+                        "expected the name of an argument; Q_%c takes three, of the slots %s", *letter,
+                        takes[out->target]);
             return false;
         }
         out->argument[i] = arena_string(r->arena, scan.p, (size_t)n);
@@ -93,10 +94,10 @@ static bool read_term(struct reader *r, const struct node *node, struct spec_ter
         skip_spaces(&scan);
     }
     if (*scan.p) {
-        diag_error(r->diag, place(&scan, scan.p, 1),
-                   *scan.p == '+'
-                       ? "terms are separated by commas, and added: write [Q_g(x, y, w), Q_g(x, by, w)]"
-                       : "expected the end of the term; terms are separated by commas");
+        diag_report(r->diag, DIAG_TERM_SYNTAX, place(&scan, scan.p, 1),
+                    *scan.p == '+'
+                        ? "terms are separated by commas, and added: write [Q_g(x, y, w), Q_g(x, by, w)]"
+                        : "expected the end of the term; terms are separated by commas");
         return false;
     }
     return true;
@@ -132,8 +133,8 @@ static void read_terms(struct reader *r, const struct node *list, struct spec_ou
     if (!field_list(r, list, "a list of terms such as [Q_x(y, w, gz)]"))
         return;
     if (list->n == 0)
-        diag_error(r->diag, list->pos, "output '%s' has no terms; expected some such as Q_x(y, w, gz)",
-                   out->name);
+        diag_report(r->diag, DIAG_EMPTY_LIST, list->pos,
+                    "output '%s' has no terms; expected some such as Q_x(y, w, gz)", out->name);
     out->term = NEW_ARRAY(r->arena, struct spec_term, list->n + 1);
     for (int i = 0; i < list->n; i++) {
         bool closed;
@@ -143,13 +144,15 @@ static void read_terms(struct reader *r, const struct node *list, struct spec_ou
             node = node_join(r->arena, r->diag, list, i, last);
         i = last;
         if (out->terms == TERMS_MAX) {
-            diag_error(r->diag, node->pos, "output '%s' has more than %d terms", out->name, TERMS_MAX);
+            diag_report(r->diag, DIAG_LIMIT, node->pos, "output '%s' has more than %d terms", out->name,
+                        TERMS_MAX);
             return;
         }
         if (node->kind != NODE_SCALAR)
             field_expected(r, node, "a term such as Q_x(y, w, gz)");
         else if (!closed)
-            diag_error(r->diag, node->pos, "the term that begins here has no closing parenthesis");
+            diag_report(r->diag, DIAG_TERM_SYNTAX, node->pos,
+                        "the term that begins here has no closing parenthesis");
         else if (read_term(r, node, &out->term[out->terms]))
             out->terms++;
     }
@@ -158,7 +161,7 @@ static void read_terms(struct reader *r, const struct node *list, struct spec_ou
 static bool too_many_outputs(struct reader *r, const struct node *node, const struct spec_kernel *kernel)
 {
     if (kernel->outputs == OUTPUTS_MAX)
-        diag_error(r->diag, node->pos, "a kernel has at most %d outputs", OUTPUTS_MAX);
+        diag_report(r->diag, DIAG_LIMIT, node->pos, "a kernel has at most %d outputs", OUTPUTS_MAX);
     return kernel->outputs == OUTPUTS_MAX;
 }
 
@@ -168,7 +171,8 @@ static void read_subset(struct reader *r, const struct node *list, struct spec_k
     if (!field_list(r, list, "a list of outputs such as [gx, gy]"))
         return;
     if (list->n == 0)
-        diag_error(r->diag, list->pos, "the list of outputs is empty; leave the key out for all of them");
+        diag_report(r->diag, DIAG_EMPTY_LIST, list->pos,
+                    "the list of outputs is empty; leave the key out for all of them");
     kernel->subset = true;
     kernel->output = NEW_ARRAY(r->arena, struct spec_output, OUTPUTS_MAX);
     for (int i = 0; i < list->n && !too_many_outputs(r, list->child[i], kernel); i++) {
@@ -180,7 +184,7 @@ static void read_subset(struct reader *r, const struct node *list, struct spec_k
             if (strcmp(kernel->output[k].name, node->text) == 0)
                 first = &kernel->output[k];
         if (first) {
-            diag_error(r->diag, node->pos, "output '%s' is listed twice", node->text);
+            diag_report(r->diag, DIAG_LISTED_TWICE, node->pos, "output '%s' is listed twice", node->text);
             diag_note(r->diag, first->pos, "it is first listed here");
             continue;
         }
@@ -201,7 +205,7 @@ static void read_outputs(struct reader *r, const struct node *node, struct spec_
         return;
     }
     if (node->n == 0)
-        diag_error(r->diag, node->pos, "the kernel has no outputs");
+        diag_report(r->diag, DIAG_UNKNOWN_OUTPUT, node->pos, "the kernel has no outputs");
     kernel->output = NEW_ARRAY(r->arena, struct spec_output, OUTPUTS_MAX);
     for (int i = 0; i < node->n && !too_many_outputs(r, node->entry[i].key, kernel); i++) {
         const struct node *key = node->entry[i].key;
@@ -225,7 +229,8 @@ static void read_arguments(struct reader *r, const struct node *node, struct spe
     for (int i = 0; i < node->n; i++) {
         const struct node *key = node->entry[i].key, *value = node->entry[i].value;
         if (i == OUTPUTS_MAX) {
-            diag_error(r->diag, key->pos, "a kernel has at most %d arguments of its own", OUTPUTS_MAX);
+            diag_report(r->diag, DIAG_LIMIT, key->pos, "a kernel has at most %d arguments of its own",
+                        OUTPUTS_MAX);
             return;
         }
         if (key->kind == NODE_WRONG || !field_name(r, key, "the name of an argument"))
@@ -273,7 +278,7 @@ static void read_kernel(struct reader *r, const struct node *node, struct spec_k
         return;
     bool known_keys = r->diag->errors == errors; /* a misspelled one may be the one that is missing */
     if (!found[NAME] && known_keys)
-        diag_error(r->diag, node->pos, "the kernel's name is missing");
+        diag_report(r->diag, DIAG_MISSING_KEY, node->pos, "the kernel's name is missing");
     else if (found[NAME] && field_name(r, found[NAME]->value, "the name of a kernel"))
         out->name = found[NAME]->value->text;
     if (found[NAME])
@@ -282,7 +287,8 @@ static void read_kernel(struct reader *r, const struct node *node, struct spec_k
         out->of_pos = found[OF]->value->pos;
         out->of = read_known(r, found[OF]->value);
         if (found[ARGUMENTS]) {
-            diag_error(r->diag, found[ARGUMENTS]->key->pos, "arguments are for kernels spelled out as terms");
+            diag_report(r->diag, DIAG_USELESS_KEY, found[ARGUMENTS]->key->pos,
+                        "arguments are for kernels spelled out as terms");
             diag_note(r->diag, found[OF]->key->pos, "'of' makes this one a known kernel");
         }
         if (found[OUTPUTS])
@@ -294,8 +300,8 @@ static void read_kernel(struct reader *r, const struct node *node, struct spec_k
     if (found[OUTPUTS])
         read_outputs(r, found[OUTPUTS]->value, out);
     else if (known_keys)
-        diag_error(r->diag, node->pos,
-                   "expected the key 'of', a known kernel, or 'outputs' with their terms");
+        diag_report(r->diag, DIAG_MISSING_KEY, node->pos,
+                    "expected the key 'of', a known kernel, or 'outputs' with their terms");
 }
 
 /* Function names are NAME_kernel, NAME_kernel_workspace and, for the descriptor, NAME_product; files
@@ -304,17 +310,18 @@ static void check_clash(struct reader *r, const struct spec *spec, const struct 
 {
     static const char suffix[] = "_workspace";
     if (strcmp(kernel->name, "product") == 0)
-        diag_error(r->diag, kernel->pos, "a kernel cannot be named product: that is the descriptor's name");
+        diag_report(r->diag, DIAG_BAD_NAME, kernel->pos,
+                    "a kernel cannot be named product: that is the descriptor's name");
     if (strlen(kernel->name) == 5 && strncmp(kernel->name, "DIM_", 4) == 0 && strchr("XYWZ", kernel->name[4]))
-        diag_error(r->diag, kernel->pos, "a kernel cannot be named %s: that is the size of a row",
-                   kernel->name);
+        diag_report(r->diag, DIAG_BAD_NAME, kernel->pos,
+                    "a kernel cannot be named %s: that is the size of a row", kernel->name);
     if (strcmp(kernel->name, "selftest") == 0)
-        diag_error(r->diag, kernel->pos,
-                   "a kernel cannot be named selftest: that is the file of the self-test");
+        diag_report(r->diag, DIAG_BAD_NAME, kernel->pos,
+                    "a kernel cannot be named selftest: that is the file of the self-test");
     const char *symbol = spec->name ? arena_printf(r->arena, "%s_%s", spec->name, kernel->name) : "..";
     if (name_is_type(symbol))
-        diag_error(r->diag, kernel->pos, "the function of kernel %s would be %s, which is a type in C",
-                   kernel->name, symbol);
+        diag_report(r->diag, DIAG_BAD_NAME, kernel->pos,
+                    "the function of kernel %s would be %s, which is a type in C", kernel->name, symbol);
     for (int i = 0; i < spec->kernels; i++) {
         const struct spec_kernel *other = &spec->kernel[i];
         size_t n = strlen(kernel->name), m = strlen(other->name);
@@ -322,10 +329,11 @@ static void check_clash(struct reader *r, const struct spec *spec, const struct 
                    *longer = n < m ? other->name : kernel->name;
         size_t least = n < m ? n : m;
         if (strcmp(longer, shorter) == 0)
-            diag_error(r->diag, kernel->pos, "a second kernel is named %s", kernel->name);
+            diag_report(r->diag, DIAG_NAME_TAKEN, kernel->pos, "a second kernel is named %s", kernel->name);
         else if (strncmp(longer, shorter, least) == 0 && strcmp(longer + least, suffix) == 0)
-            diag_error(r->diag, kernel->pos, "kernel %s: %s is also the function of %s's workspace",
-                       kernel->name, longer, shorter);
+            diag_report(r->diag, DIAG_NAME_TAKEN, kernel->pos,
+                        "kernel %s: %s is also the function of %s's workspace", kernel->name, longer,
+                        shorter);
         else
             continue;
         diag_note(r->diag, other->pos, "the other kernel is here");
@@ -345,13 +353,15 @@ void kernels_read(struct reader *r, const struct node *node, struct spec *spec)
     if (!field_list(r, node, "a list of kernels such as [forward, backward]"))
         return;
     if (node->n == 0)
-        diag_error(r->diag, node->pos, "the list of kernels is empty; leave the key out for %s, %s and %s",
-                   known_table[0].name, known_table[1].name, known_table[2].name);
+        diag_report(r->diag, DIAG_EMPTY_LIST, node->pos,
+                    "the list of kernels is empty; leave the key out for %s, %s and %s", known_table[0].name,
+                    known_table[1].name, known_table[2].name);
     spec->kernel = NEW_ARRAY(r->arena, struct spec_kernel, KERNELS_MAX);
     for (int i = 0; i < node->n; i++) {
         struct spec_kernel kernel;
         if (spec->kernels == KERNELS_MAX) {
-            diag_error(r->diag, node->child[i]->pos, "a spec has at most %d kernels", KERNELS_MAX);
+            diag_report(r->diag, DIAG_LIMIT, node->child[i]->pos, "a spec has at most %d kernels",
+                        KERNELS_MAX);
             return;
         }
         read_kernel(r, node->child[i], &kernel);

@@ -20,8 +20,8 @@ static void check_characters(struct arena *arena, struct diag *diag, struct node
             continue;
         }
         if (!reported)
-            diag_error(diag, node_pos_at(diag, node, (int)i, length), "%s",
-                       slips_message(arena, s + i, length, c));
+            diag_report(diag, slips_id(c), node_pos_at(diag, node, (int)i, length), "%s",
+                        slips_message(arena, s + i, length, c));
         reported = true;
         char instead = slips_meant(c);
         text_put(&meant, &instead, instead != '\0');
@@ -39,7 +39,7 @@ static void check_entry(struct arena *arena, struct diag *diag, struct entry *en
     if (key->kind != NODE_SCALAR || key->quoted || !no_value || !key->text[strcspn(key->text, ":=")] ||
         !slips_in_key(arena, key->text, 0, &slip))
         return;
-    diag_error(diag, node_pos_at(diag, key, (int)slip.at, 1), "%s", slip.message);
+    diag_report(diag, slip.id, node_pos_at(diag, key, (int)slip.at, 1), "%s", slip.message);
     value->kind = NODE_WRONG;
     key->text = arena_string(arena, key->text, slips_word_length(key->text));
 }

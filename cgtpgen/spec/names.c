@@ -48,14 +48,14 @@ bool name_product(struct arena *a, struct spec *spec, const char *pattern, struc
     const char *problem = name_problem(a, spec->name);
     problem = problem ? problem : name_product_problem(spec->name);
     if (problem)
-        diag_error(diag, nowhere, "--name=%s: '%s' cannot be the name of a product: %s", pattern, spec->name,
-                   problem);
+        diag_report(diag, DIAG_BAD_NAME, nowhere, "--name=%s: '%s' cannot be the name of a product: %s",
+                    pattern, spec->name, problem);
     for (int k = 0; k < spec->kernels && !problem; k++) {
         const char *symbol = arena_printf(a, "%s_%s", spec->name, spec->kernel[k].name);
         if (name_is_type(symbol))
-            diag_error(diag, nowhere,
-                       "--name=%s: the function of kernel %s would be %s, which is a type in C", pattern,
-                       spec->kernel[k].name, symbol);
+            diag_report(diag, DIAG_BAD_NAME, nowhere,
+                        "--name=%s: the function of kernel %s would be %s, which is a type in C", pattern,
+                        spec->kernel[k].name, symbol);
     }
     return diag->errors == errors;
 }

@@ -118,20 +118,21 @@ static void report_libyaml(struct builder *b)
         at = at < b->size ? at : b->size;
         struct pos pos = pos_of_place(b, at, at);
         if (strstr(problem, "control characters"))
-            diag_error(b->diag, pos, "a control character (code %d); a spec is text", p->problem_value);
+            diag_report(b->diag, DIAG_NOT_TEXT, pos, "a control character (code %d); a spec is text",
+                        p->problem_value);
         else
-            diag_error(b->diag, pos, "not valid UTF-8: %s", problem);
+            diag_report(b->diag, DIAG_NOT_TEXT, pos, "not valid UTF-8: %s", problem);
         return;
     }
     size_t context = p->context ? seek(b, &p->context_mark) : 0, at = seek(b, &p->problem_mark);
     struct slip slip;
     if (slips_in_yaml(b->arena, b->diag, problem, at, context, &slip)) {
-        diag_error(b->diag, pos_of_place(b, slip.at, slip.at + slip.width), "%s", slip.message);
+        diag_report(b->diag, slip.id, pos_of_place(b, slip.at, slip.at + slip.width), "%s", slip.message);
         return;
     }
     if (p->error == YAML_SCANNER_ERROR && at < b->size && b->source[at] == '\t')
         problem = "a tab where only spaces can indent";
-    diag_error(b->diag, pos_of_mark(b, &p->problem_mark), "not valid YAML: %s", problem);
+    diag_report(b->diag, DIAG_YAML_SYNTAX, pos_of_mark(b, &p->problem_mark), "not valid YAML: %s", problem);
     /* A context at the same place, or none, has nothing to add. */
     if (p->context && p->context_mark.index != p->problem_mark.index)
         diag_note(b->diag, pos_of_mark(b, &p->context_mark), "%s that begins here", p->context);
@@ -166,8 +167,8 @@ static void check_decoration(struct builder *b, const yaml_char_t *anchor, const
 {
     struct pos pos = pos_of_mark(b, &b->event.start_mark);
     if (anchor)
-        diag_error(b->diag, pos, "anchor %s: anchors and aliases are not part of a spec",
-                   shortened(b->arena, "&", (const char *)anchor));
+        diag_report(b->diag, DIAG_YAML_FEATURE, pos, "anchor %s: anchors and aliases are not part of a spec",
+                    shortened(b->arena, "&", (const char *)anchor));
     if (tag) { /* as it is written: libyaml says what it stands for */
         size_t begin = seek(b, &b->event.start_mark), end;
         while (begin < b->size && b->source[begin] != '!')
@@ -175,8 +176,9 @@ static void check_decoration(struct builder *b, const yaml_char_t *anchor, const
         const char *ends = begin + 1 < b->size && b->source[begin + 1] == '<' ? " \r\n" : " \t\r\n,[]{}";
         for (end = begin; end < b->size && !strchr(ends, b->source[end]);)
             end++;
-        diag_error(b->diag, pos_of_place(b, begin, end), "tag %s: tags are not part of a spec",
-                   shortened(b->arena, "", arena_string(b->arena, b->source + begin, end - begin)));
+        diag_report(b->diag, DIAG_YAML_FEATURE, pos_of_place(b, begin, end),
+                    "tag %s: tags are not part of a spec",
+                    shortened(b->arena, "", arena_string(b->arena, b->source + begin, end - begin)));
     }
 }
 
@@ -196,7 +198,7 @@ static struct node *read_scalar(struct builder *b)
     for (size_t i = 0; i < length; i += (size_t)bytes) {
         int32_t c = unicode_decode(value + i, length - i, &bytes);
         if (unicode_is_control(c) && c != '\n' && c != '\t') { /* written as an escape such as "\0" */
-            diag_error(b->diag, node->pos, "a control character (code %d) in a text", (int)c);
+            diag_report(b->diag, DIAG_NOT_TEXT, node->pos, "a control character (code %d) in a text", (int)c);
             node->kind = NODE_WRONG;
             break;
         }
@@ -223,7 +225,8 @@ static void check_duplicates(struct builder *b, struct node *mapping)
     for (int i = 0; i < mapping->n; i++) {
         struct node *key = sorted[i]->key;
         if (first && strcmp(first->text, key->text) == 0) {
-            diag_error(b->diag, key->pos, "the key %s is given twice", node_shown(b->arena, key));
+            diag_report(b->diag, DIAG_DUPLICATE_KEY, key->pos, "the key %s is given twice",
+                        node_shown(b->arena, key));
             diag_note(b->diag, first->pos, "it is first given here");
             key->kind = NODE_WRONG;
         } else {
@@ -267,8 +270,8 @@ static struct node *read_mapping(struct builder *b)
             return NULL;
         if (entry.key->kind != NODE_SCALAR) {
             if (entry.key->kind != NODE_WRONG)
-                diag_error(b->diag, entry.key->pos, "expected a word as key, found %s",
-                           node_shown(b->arena, entry.key));
+                diag_report(b->diag, DIAG_UNEXPECTED_VALUE, entry.key->pos,
+                            "expected a word as key, found %s", node_shown(b->arena, entry.key));
             continue;
         }
         node->entry = arena_grow(b->arena, node->entry, node->n, &capacity, sizeof *node->entry);
@@ -284,8 +287,8 @@ static struct node *read_node(struct builder *b)
 {
     struct node *node = NULL;
     if (b->depth == DEPTH_MAX) {
-        diag_error(b->diag, pos_of_mark(b, &b->event.start_mark),
-                   "nested more than %d levels deep; no part of a spec is", DEPTH_MAX);
+        diag_report(b->diag, DIAG_LIMIT, pos_of_mark(b, &b->event.start_mark),
+                    "nested more than %d levels deep; no part of a spec is", DEPTH_MAX);
         return NULL;
     }
     b->depth++;
@@ -302,8 +305,9 @@ static struct node *read_node(struct builder *b)
     case YAML_ALIAS_EVENT:
         node = new_node(b, NODE_WRONG);
         end_node(b, node, false);
-        diag_error(b->diag, node->pos, "alias %s: anchors and aliases are not part of a spec",
-                   shortened(b->arena, "*", (const char *)b->event.data.alias.anchor));
+        diag_report(b->diag, DIAG_YAML_FEATURE, node->pos,
+                    "alias %s: anchors and aliases are not part of a spec",
+                    shortened(b->arena, "*", (const char *)b->event.data.alias.anchor));
         break;
     default: /* libyaml sends nothing else where a node must stand */
         break;
@@ -317,8 +321,8 @@ static bool check_line_ends(struct builder *b)
 {
     for (size_t i = 0; i < b->size; i++)
         if (b->source[i] == '\r' && (i + 1 == b->size || b->source[i + 1] != '\n')) {
-            diag_error(b->diag, pos_of_place(b, i, i),
-                       "a carriage return without a line feed; lines of a spec end with LF, or CR and LF");
+            diag_report(b->diag, DIAG_LINE_END, pos_of_place(b, i, i),
+                        "a carriage return without a line feed; lines of a spec end with LF, or CR and LF");
             return false;
         }
     return true;
@@ -331,21 +335,21 @@ static struct node *read_document(struct builder *b)
     if (!next(b) || !next(b)) /* the stream's start, then the first document's */
         return NULL;
     if (b->event.type == YAML_STREAM_END_EVENT) {
-        diag_error(b->diag, (struct pos){0},
-                   "the file is empty: expected a spec, which begins with 'cgtp: 1'");
+        diag_report(b->diag, DIAG_EMPTY_FILE, (struct pos){0},
+                    "the file is empty: expected a spec, which begins with 'cgtp: 1'");
         return NULL;
     }
     if (b->event.data.document_start.tag_directives.start != b->event.data.document_start.tag_directives.end)
-        diag_error(b->diag, pos_of_mark(b, &b->event.start_mark),
-                   "a %%TAG directive: tags are not part of a spec");
+        diag_report(b->diag, DIAG_YAML_FEATURE, pos_of_mark(b, &b->event.start_mark),
+                    "a %%TAG directive: tags are not part of a spec");
     if (!next(b))
         return NULL;
     struct node *root = read_node(b);
     if (!root || !next(b) || !next(b)) /* the document's end, then the stream's */
         return NULL;
     if (b->event.type != YAML_STREAM_END_EVENT) {
-        diag_error(b->diag, pos_of_mark(b, &b->event.start_mark),
-                   "a second document begins here; a file holds one spec");
+        diag_report(b->diag, DIAG_SECOND_DOCUMENT, pos_of_mark(b, &b->event.start_mark),
+                    "a second document begins here; a file holds one spec");
         diag_note(b->diag, root->pos, "the first one begins here");
     }
     return root;
@@ -354,7 +358,7 @@ static struct node *read_document(struct builder *b)
 struct node *node_read(struct arena *arena, struct diag *diag)
 {
     if (diag->source_size > SOURCE_MAX) {
-        diag_error(diag, (struct pos){0}, "the file is larger than 1 MiB");
+        diag_report(diag, DIAG_LIMIT, (struct pos){0}, "the file is larger than 1 MiB");
         return NULL;
     }
     /* In the arena, so that it keeps its value when an allocation that fails comes back here by longjmp. */

@@ -60,6 +60,11 @@ static const struct look_alikes *find(int32_t c)
     return NULL;
 }
 
+enum diag_id slips_id(int32_t c)
+{
+    return unicode_is_directional(c) ? DIAG_DIRECTION : find(c) ? DIAG_LOOK_ALIKE : DIAG_INVISIBLE;
+}
+
 const char *slips_message(struct arena *arena, const char *s, int length, int32_t c)
 {
     const struct look_alikes *like = find(c);
@@ -118,6 +123,7 @@ bool slips_in_key(struct arena *arena, const char *line, size_t at, struct slip 
                                      n > SHOWN ? "..." : "");
     if (colon && line[word + 1] == ' ')
         return false;
+    slip->id = DIAG_MISSING_COLON;
     slip->at = at + separator;
     slip->width = 1;
     slip->message = colon ? arena_printf(arena, "a space is missing after the colon: write %s", shown)
@@ -154,7 +160,7 @@ static bool slip_of_character(struct arena *arena, const char *line, size_t at, 
         int32_t c = unicode_decode(line + i, n - i, &length);
         if (!unicode_is_invisible(c) && !unicode_is_directional(c))
             continue;
-        *slip = (struct slip){at + i, (size_t)length, slips_message(arena, line + i, length, c)};
+        *slip = (struct slip){slips_id(c), at + i, (size_t)length, slips_message(arena, line + i, length, c)};
         return true;
     }
     return false;
@@ -166,7 +172,8 @@ static bool slip_of_colon(struct arena *arena, const struct diag *diag, size_t a
     size_t begin;
     const char *line = line_of(arena, diag, at, &begin), *first = strstr(line, ": ");
     if (first && (size_t)(first - line) < at - begin) {
-        *slip = (struct slip){at, 1, "a value that holds a colon and a space must stand in quotes"};
+        *slip = (struct slip){DIAG_MISSING_QUOTES, at, 1,
+                              "a value that holds a colon and a space must stand in quotes"};
         return true;
     }
     while (begin > 0) {
@@ -196,7 +203,8 @@ bool slips_in_yaml(struct arena *arena, const struct diag *diag, const char *pro
     if (strcmp(problem, "found character that cannot start any token") == 0 && at < diag->source_size &&
         diag->source[at] != '\t') {
         *slip = (struct slip){
-            at, 1, arena_printf(arena, "a text that begins with %c must stand in quotes", diag->source[at])};
+            DIAG_MISSING_QUOTES, at, 1,
+            arena_printf(arena, "a text that begins with %c must stand in quotes", diag->source[at])};
         return true;
     }
     return false;

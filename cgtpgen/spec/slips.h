@@ -16,10 +16,14 @@ bool slips_is_character(int32_t c, bool free_text);
 /* What is meant by such a character; 0: nothing. */
 char slips_meant(int32_t c);
 
+/* The kind of the message about such a character. */
+enum diag_id slips_id(int32_t c);
+
 /* What is wrong with such a character, which is written as `length` bytes at s. */
 const char *slips_message(struct arena *, const char *s, int length, int32_t c);
 
 struct slip {
+    enum diag_id id;
     size_t at, width; /* bytes */
     const char *message;
 };

@@ -48,8 +48,8 @@ static void read_version(struct reader *r, const struct node *node)
     if (!field_integer(r, node, "the schema version, 1", INT64_MIN, INT64_MAX, &version))
         return;
     if (version != 1)
-        diag_error(r->diag, node->pos, "schema version %lld is unknown; this version reads 1",
-                   (long long)version);
+        diag_report(r->diag, DIAG_VERSION, node->pos, "schema version %lld is unknown; this version reads 1",
+                    (long long)version);
 }
 
 static void read_description(struct reader *r, const struct node *node, struct spec *spec)
@@ -71,7 +71,8 @@ static void read_irreps(struct reader *r, const struct node *node, struct irreps
     if (node->kind != NODE_SCALAR || (!node->quoted && !*node->text))
         field_expected(r, node, "irreps such as 128x0e+64x1o (\"\" for none)");
     else if (!irreps_parse(r->arena, node->text, irreps, &error))
-        diag_error(r->diag, node_pos_at(r->diag, node, error.at, error.width), "%s", error.message);
+        diag_report(r->diag, error.too_large ? DIAG_LIMIT : DIAG_IRREPS_SYNTAX,
+                    node_pos_at(r->diag, node, error.at, error.width), "%s", error.message);
 }
 
 static void read_all_irreps(struct reader *r, const struct entry *entry, struct spec *spec)
@@ -82,7 +83,7 @@ static void read_all_irreps(struct reader *r, const struct entry *entry, struct 
         return;
     for (int i = 0; i < 2; i++)
         if (!found[i])
-            diag_error(r->diag, entry->key->pos, "the irreps of %s are missing", keys[i]);
+            diag_report(r->diag, DIAG_MISSING_KEY, entry->key->pos, "the irreps of %s are missing", keys[i]);
     if (found[0])
         read_irreps(r, found[0]->value, &spec->x, &spec->x_pos);
     if (found[1])
@@ -104,8 +105,8 @@ static void read_instruction(struct reader *r, const struct node *node, struct s
     if (!field_list(r, node, form))
         return;
     if (node->n < 4 || node->n > 6) {
-        diag_error(r->diag, node->n > 6 ? node->child[6]->pos : node->pos, "expected %s, found %d element%s",
-                   form, node->n, node->n == 1 ? "" : "s");
+        diag_report(r->diag, DIAG_INSTRUCTION_SYNTAX, node->n > 6 ? node->child[6]->pos : node->pos,
+                    "expected %s, found %d element%s", form, node->n, node->n == 1 ? "" : "s");
         return;
     }
     struct pos pos[6];
@@ -155,9 +156,9 @@ static bool refuse_tuples(struct reader *r, const struct node *list)
         text_put(&meant, inside[n] == 'T' ? "t" : "f", 1);
     }
     text_put(&meant, inside, strcspn(inside, "\n)"));
-    diag_error(r->diag, tuple->pos,
-               "an instruction stands in square brackets, with true and false in small letters: [%s]",
-               text_string(&meant));
+    diag_report(r->diag, DIAG_INSTRUCTION_SYNTAX, tuple->pos,
+                "an instruction stands in square brackets, with true and false in small letters: [%s]",
+                text_string(&meant));
     return true;
 }
 
@@ -178,13 +179,11 @@ static void read_instructions(struct reader *r, const struct node *node, struct 
         field_expected(r, node, what);
         return;
     }
-    const char *near = diag_nearest(node->text, sugar_name, SUGARS);
     for (int i = 0; i < SUGARS; i++)
         if (strcmp(node->text, sugar_name[i]) == 0)
             spec->sugar = (enum sugar)(SUGAR_CHANNELWISE + i);
     if (spec->sugar == SUGAR_NONE)
-        diag_error(r->diag, node->pos, "expected %s, found %s%s%s%s", what, node_shown(r->arena, node),
-                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        field_unknown_word(r, node, what, sugar_name, SUGARS);
 }
 
 static void read_normalization(struct reader *r, const struct node *node, struct spec *spec)
@@ -243,16 +242,16 @@ static void read_precision(struct reader *r, const struct node *node, struct spe
     const char *words[PRECISION_COUNT];
     static const char *const planned[] = {"bfloat16", "bf16", "float16", "fp16", "half"};
     if (node->kind == NODE_MAPPING) {
-        diag_error(r->diag, node->pos,
-                   "a precision each for storage, compute and accumulate is planned, not supported "
-                   "by this version; expected float32 or float64");
+        diag_report(r->diag, DIAG_PLANNED, node->pos,
+                    "a precision each for storage, compute and accumulate is planned, not supported "
+                    "by this version; expected float32 or float64");
         return;
     }
     for (int i = 0; i < 5; i++)
         if (node->kind == NODE_SCALAR && strcmp(node->text, planned[i]) == 0) {
-            diag_error(r->diag, node->pos,
-                       "precision %s is planned, not supported by this version; expected float32 or float64",
-                       planned[i]);
+            diag_report(r->diag, DIAG_PLANNED, node->pos,
+                        "precision %s is planned, not supported by this version; expected float32 or float64",
+                        planned[i]);
             return;
         }
     for (int i = 0; i < PRECISION_COUNT; i++)
@@ -310,12 +309,13 @@ static void check_instruction_keys(struct reader *r, const struct entry *const f
     bool listed = instructions && instructions->value->kind == NODE_LIST;
     if (irreps && irreps->value->kind == NODE_MAPPING && !spec->has_z &&
         (listed || spec->sugar == SUGAR_FULLY_CONNECTED)) {
-        diag_error(r->diag, irreps->key->pos, "the irreps of z are missing");
+        diag_report(r->diag, DIAG_MISSING_KEY, irreps->key->pos, "the irreps of z are missing");
         diag_note(r->diag, instructions->value->pos, "%s needs them",
                   listed ? "a list of instructions" : "fully_connected");
     }
     if (found[KEY_ORDER] && (listed || spec->sugar > SUGAR_CHANNELWISE)) {
-        diag_error(r->diag, found[KEY_ORDER]->key->pos, "order is for channelwise instructions");
+        diag_report(r->diag, DIAG_USELESS_KEY, found[KEY_ORDER]->key->pos,
+                    "order is for channelwise instructions");
         diag_note(r->diag, instructions->value->pos, "the instructions are %s",
                   listed ? "a list, which has its own order" : sugar_name[spec->sugar - SUGAR_CHANNELWISE]);
     }
@@ -332,14 +332,14 @@ static void check_graph_keys(struct reader *r, const struct entry *const found[K
         const struct entry *entry = found[graph_keys[i]];
         if (!entry || (graph_keys[i] == KEY_ACCUMULATE && shared))
             continue;
-        diag_error(r->diag, entry->key->pos, "%s is for graphs, but no index is sender or receiver",
-                   key_name[graph_keys[i]]);
+        diag_report(r->diag, DIAG_USELESS_KEY, entry->key->pos,
+                    "%s is for graphs, but no index is sender or receiver", key_name[graph_keys[i]]);
         if (found[KEY_INDEX])
             diag_note(r->diag, found[KEY_INDEX]->key->pos, "the index is given here");
     }
     if (graph && found[KEY_REDUCTION] && spec->deterministic && !spec->sorted) {
-        diag_error(r->diag, found[KEY_REDUCTION]->value->pos,
-                   "a deterministic reduction needs edges: sorted");
+        diag_report(r->diag, DIAG_CONTRADICTION, found[KEY_REDUCTION]->value->pos,
+                    "a deterministic reduction needs edges: sorted");
         diag_note(r->diag, found[KEY_EDGES]->value->pos, "the edges may come in any order");
     }
 }
@@ -353,8 +353,8 @@ static void read_name(struct reader *r, const struct node *node, struct spec *sp
     spec->name = spec->written_name = node->text;
     const char *problem = name_product_problem(spec->name);
     if (problem)
-        diag_error(r->diag, node->pos, "%s cannot be the name of a product: %s", node_shown(r->arena, node),
-                   problem);
+        diag_report(r->diag, DIAG_BAD_NAME, node->pos, "%s cannot be the name of a product: %s",
+                    node_shown(r->arena, node), problem);
 }
 
 static void read_root(struct reader *r, const struct node *root, struct spec *spec)
@@ -365,7 +365,8 @@ static void read_root(struct reader *r, const struct node *root, struct spec *sp
         return;
     for (int i = 0; i < 4; i++)
         if (!found[required[i]])
-            diag_error(r->diag, root->pos, "the key '%s' is missing", key_name[required[i]]);
+            diag_report(r->diag, DIAG_MISSING_KEY, root->pos, "the key '%s' is missing",
+                        key_name[required[i]]);
     if (found[KEY_CGTP])
         read_version(r, found[KEY_CGTP]->value);
     if (found[KEY_NAME])

@@ -26,14 +26,14 @@ static const struct knob_range *find_knob(struct reader *r, const struct device 
         if (strcmp(key->text, names[i]) == 0)
             return &d->knob[i];
     }
-    const char *near = diag_nearest(key->text, names, d->knobs);
-    if (!d->knobs)
-        diag_error(r->diag, key->pos, "%s has no knob '%s', nor any other", d->name, key->text);
-    else if (near)
-        diag_error(r->diag, key->pos, "unknown knob '%s'; did you mean '%s'?", key->text, near);
-    else
-        diag_error(r->diag, key->pos, "unknown knob '%s'; expected %s", key->text,
-                   field_alternatives(r->arena, names, d->knobs));
+    if (!d->knobs) {
+        diag_report(r->diag, DIAG_UNKNOWN_KNOB, key->pos, "%s has no knob '%s', nor any other", d->name,
+                    key->text);
+        return NULL;
+    }
+    diag_report(r->diag, DIAG_UNKNOWN_KNOB, key->pos, "unknown knob '%s'; expected %s", key->text,
+                field_alternatives(r->arena, names, d->knobs));
+    diag_suggest(r->diag, diag_nearest(key->text, names, d->knobs));
     return NULL;
 }
 
@@ -47,8 +47,8 @@ static bool read_knob(struct reader *r, const struct device *d, const struct ent
     if (!field_integer(r, entry->value, "a whole number", INT64_MIN, INT64_MAX, &value) || !range)
         return false;
     if (!knob_allows(range, value)) {
-        diag_error(r->diag, entry->value->pos, "%s is %lld; expected %s", entry->key->text, (long long)value,
-                   range_text(r->arena, range));
+        diag_report(r->diag, DIAG_KNOB_VALUE, entry->value->pos, "%s is %lld; expected %s", entry->key->text,
+                    (long long)value, range_text(r->arena, range));
         return false;
     }
     *out = (struct spec_knob){d, range->knob, (int)value};

@@ -1,217 +1,96 @@
-/* diag.c - see diag.h. What is printed is safe for a terminal: control characters and broken UTF-8 never get
- * through. */
+/* diag.c - see diag.h: collecting and sorting. Texts are made safe for a terminal here: controls, broken
+ * UTF-8 and what is not visible are kept as their numbers. */
 #include "util/diag.h"
 
 #include "util/unicode.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SHOWN_ERRORS = 100,  /* reported in full; the rest is only counted */
-    SHOWN_COLUMNS = 100, /* of a source line; longer ones are cut around the caret */
-    TAB_STOP = 8,
-    WORD_MAX = 64 /* longer words get no suggestion */
-};
+enum { WORD_MAX = 64 /* longer words get no suggestion */ };
 
-/* What stands for a character that must not, or cannot, be shown as it is: <U+200B>; NULL: it shows itself.
- */
-static const char *stand_in(int32_t c, char buffer[16])
+const char *diag_escaped(struct arena *arena, const char *s)
 {
-    if (c < 0)
-        return "?";
-    if (!unicode_is_control(c) && !unicode_is_directional(c) && !unicode_is_invisible(c))
-        return NULL;
-    snprintf(buffer, 16, "<U+%04X>", (unsigned)c);
-    return buffer;
-}
-
-/* The columns that a character of a source line takes where it begins in this one. */
-static int columns_at(int column, int32_t c)
-{
-    char buffer[16];
-    const char *shown = stand_in(c, buffer);
-    return c == '\t' ? TAB_STOP - column % TAB_STOP : shown ? (int)strlen(shown) : unicode_columns(c);
-}
-
-/* The columns that the first n bytes of a line take on the screen. */
-static int columns_before(const char *line, size_t n)
-{
-    int columns = 0, length;
-    for (size_t i = 0; i < n; i += (size_t)length) {
-        int32_t c = unicode_decode(line + i, n - i, &length);
-        columns += columns_at(columns, c);
-    }
-    return columns;
-}
-
-/* The columns [first, last) of a line; tabs become spaces. */
-static void put_columns(struct text *out, const char *line, size_t n, int first, int last)
-{
-    int column = 0, length;
-    for (size_t i = 0; i < n && column < last; i += (size_t)length) {
-        int32_t c = unicode_decode(line + i, n - i, &length);
-        char buffer[16];
-        const char *shown = stand_in(c, buffer);
-        int width = columns_at(column, c);
-        if (c != '\t' && column >= first && column + width <= last)
-            text_put(out, shown ? shown : line + i, shown ? (size_t)width : (size_t)length);
-        else /* a tab, or a wide character cut in half */
-            for (int k = column; k < column + width; k++)
-                if (k >= first && k < last)
-                    text_put(out, " ", 1);
-        column += width;
-    }
-}
-
-/* The source line at pos and the caret line below it. */
-static void put_source(struct diag *diag, struct pos pos)
-{
-    const char *s = diag->source, *end = s + diag->source_size;
-    for (int line = 1; line < pos.line; line++) {
-        const char *newline = memchr(s, '\n', (size_t)(end - s));
-        if (!newline)
-            return;
-        s = newline + 1;
-    }
-    const char *newline = memchr(s, '\n', (size_t)(end - s));
-    size_t n = (size_t)((newline ? newline : end) - s);
-    const char *carriage = memchr(s, '\r', n); /* of CR LF; one inside of a line is all that is wrong there */
-    n = carriage ? (size_t)(carriage - s) : n;
-    if (pos.line == 1 && n >= 3 && !memcmp(s, "\xef\xbb\xbf", 3)) { /* a byte order mark shows as nothing */
-        s += 3;
-        n -= 3;
-    }
-
-    size_t at = pos.column > 0 ? (size_t)pos.column - 1 : 0;
-    size_t width = pos.width > 0 ? (size_t)pos.width : 1;
-    at = at < n ? at : n;
-    width = width < n - at ? width : n - at;
-    int total = columns_before(s, n), caret = columns_before(s, at), stop = columns_before(s, at + width);
-    stop = stop > caret ? stop : caret + 1;
-
-    int first = 0, last = total;
-    if (total > SHOWN_COLUMNS) {
-        first = caret - SHOWN_COLUMNS / 3;
-        if (first > total - SHOWN_COLUMNS)
-            first = total - SHOWN_COLUMNS;
-        first = first > 3 ? first : 0;
-        last = first + SHOWN_COLUMNS < total ? first + SHOWN_COLUMNS : total;
-        last = total - last > 3 ? last : total;
-    }
-    text_printf(&diag->out, "%s", first ? "..." : "");
-    put_columns(&diag->out, s, n, first, last);
-    text_printf(&diag->out, "%s\n", last < total ? "..." : "");
-    text_printf(&diag->out, "%*s^", (first ? 3 : 0) + caret - first, "");
-    for (int k = caret + 1; k < stop && k < last; k++)
-        text_put(&diag->out, "~", 1);
-    text_put(&diag->out, "\n", 1);
-}
-
-/* A message or a file's name. */
-static void put_escaped(struct text *out, const char *s)
-{
+    struct text out = {.arena = arena};
     int length;
     for (size_t n = strlen(s); n; n -= (size_t)length, s += length) {
         int32_t c = unicode_decode(s, n, &length);
-        char buffer[16];
-        const char *shown = stand_in(c, buffer);
+        char buffer[UNICODE_STAND_IN];
+        const char *shown = unicode_stand_in(c, buffer);
         if (c < 0)
-            text_printf(out, "\\x%02x", (unsigned char)*s);
+            text_printf(&out, "\\x%02x", (unsigned char)*s);
         else
-            text_put(out, shown ? shown : s, shown ? strlen(shown) : (size_t)length);
+            text_put(&out, shown ? shown : s, shown ? strlen(shown) : (size_t)length);
     }
+    return text_string(&out);
 }
 
-static void report(struct diag *diag, struct pos pos, const char *kind, const char *format, va_list ap)
+static const char *formatted(struct arena *arena, const char *format, va_list ap)
 {
     va_list again;
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, format, ap);
-    char *message = arena_alloc(diag->out.arena, (size_t)n + 1);
-    vsnprintf(message, (size_t)n + 1, format, again);
+    char *text = arena_alloc(arena, (size_t)n + 1);
+    vsnprintf(text, (size_t)n + 1, format, again);
     va_end(again);
-
-    put_escaped(&diag->out, diag->file);
-    if (pos.line > 0)
-        text_printf(&diag->out, ":%d:%d", pos.line, pos.column);
-    text_printf(&diag->out, ": %s: ", kind);
-    put_escaped(&diag->out, message);
-    text_put(&diag->out, "\n", 1);
-    if (pos.line > 0 && diag->source)
-        put_source(diag, pos);
+    return diag_escaped(arena, text);
 }
 
-static void note_place(struct diag *diag, struct pos pos)
+void diag_report(struct diag *diag, enum diag_id id, struct pos pos, const char *format, ...)
 {
-    diag->place =
-        arena_grow(diag->out.arena, diag->place, diag->places, &diag->capacity, sizeof *diag->place);
-    diag->place[diag->places++] = (struct diag_place){pos, diag->out.n};
-}
-
-void diag_error(struct diag *diag, struct pos pos, const char *format, ...)
-{
-    if (++diag->errors > SHOWN_ERRORS) {
-        if (diag->errors == SHOWN_ERRORS + 1) {
-            note_place(diag, (struct pos){INT_MAX, 0, 0});
-            put_escaped(&diag->out, diag->file);
-            text_printf(&diag->out, ": error: more than %d errors; the rest is not shown\n", SHOWN_ERRORS);
-        }
+    if (++diag->errors > DIAG_SHOWN)
         return;
-    }
-    note_place(diag, pos);
     va_list ap;
     va_start(ap, format);
-    report(diag, pos, "error", format, ap);
+    diag->message =
+        arena_grow(diag->arena, diag->message, diag->messages, &diag->capacity, sizeof *diag->message);
+    diag->message[diag->messages] = (struct diag_message){.id = id,
+                                                          .severity = diag_table[id].severity,
+                                                          .number = diag->messages,
+                                                          .pos = pos,
+                                                          .text = formatted(diag->arena, format, ap)};
+    diag->messages++;
     va_end(ap);
 }
 
 void diag_note(struct diag *diag, struct pos pos, const char *format, ...)
 {
-    if (diag->errors > SHOWN_ERRORS)
+    if (diag->errors > DIAG_SHOWN)
         return;
     va_list ap;
     va_start(ap, format);
-    report(diag, pos, "note", format, ap);
+    struct diag_note *note = NEW(diag->arena, struct diag_note);
+    *note = (struct diag_note){.pos = pos, .text = formatted(diag->arena, format, ap)};
     va_end(ap);
+    struct diag_note **end = &diag->message[diag->messages - 1].note;
+    while (*end)
+        end = &(*end)->next;
+    *end = note;
+}
+
+void diag_suggest(struct diag *diag, const char *word)
+{
+    if (diag->errors <= DIAG_SHOWN)
+        diag->message[diag->messages - 1].suggestion = word;
 }
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct diag_place *p = a, *q = b;
+    const struct diag_message *p = a, *q = b;
     if (p->pos.line != q->pos.line)
         return p->pos.line < q->pos.line ? -1 : 1;
     if (p->pos.column != q->pos.column)
         return p->pos.column < q->pos.column ? -1 : 1;
-    return p->begin < q->begin ? -1 : p->begin > q->begin;
+    return p->number < q->number ? -1 : p->number > q->number;
 }
 
 void diag_sort(struct diag *diag)
 {
-    int n = diag->places;
-    if (n < 2)
-        return;
-    struct diag_place *sorted = NEW_ARRAY(diag->out.arena, struct diag_place, n);
-    for (int i = 0; i < n; i++)
-        sorted[i] = diag->place[i];
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_places);
-    struct text out = {.arena = diag->out.arena};
-    text_put(&out, diag->out.s, diag->place[0].begin);
-    for (int i = 0; i < n; i++) {
-        int k = 0; /* the place's number in the order of reporting */
-        while (diag->place[k].begin != sorted[i].begin)
-            k++;
-        size_t begin = sorted[i].begin, end = k + 1 < n ? diag->place[k + 1].begin : diag->out.n;
-        sorted[i].begin = out.n;
-        text_put(&out, diag->out.s + begin, end - begin);
-    }
-    diag->out = out;
-    diag->place = sorted;
-    diag->capacity = n;
+    if (diag->messages > 1)
+        qsort(diag->message, (size_t)diag->messages, sizeof *diag->message, compare_places);
 }
 
 /* Edits that turn a into b: insertions, deletions, substitutions and swaps of neighbours; letter case is

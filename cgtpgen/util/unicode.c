@@ -1,6 +1,8 @@
 /* unicode.c - see unicode.h. Ranges in tables; ends included. */
 #include "util/unicode.h"
 
+#include <stdio.h>
+
 struct range {
     int32_t first, last;
 };
@@ -57,6 +59,16 @@ bool unicode_is_invisible(int32_t c)
         {0x206a, 0x206f}, {0x3000, 0x3000},  {0x3164, 0x3164}, {0xfeff, 0xfeff}, {0xffa0, 0xffa0},
         {0xfff9, 0xfffb}, {0xe0000, 0xe0fff}};
     return IN(invisible, c);
+}
+
+const char *unicode_stand_in(int32_t c, char buffer[UNICODE_STAND_IN])
+{
+    if (c < 0)
+        return "?";
+    if (!unicode_is_control(c) && !unicode_is_directional(c) && !unicode_is_invisible(c))
+        return NULL;
+    snprintf(buffer, UNICODE_STAND_IN, "<U+%04X>", (unsigned)c);
+    return buffer;
 }
 
 int unicode_columns(int32_t c)

@@ -22,4 +22,10 @@ bool unicode_is_invisible(int32_t c);
 /* Columns a character takes: the ranges that matter in practice, since wcwidth() depends on the locale. */
 int unicode_columns(int32_t c);
 
+enum { UNICODE_STAND_IN = 16 };
+
+/* What stands for a character that must not, or cannot, be shown as it is: <U+200B>, or ? where the UTF-8 is
+ * broken; NULL: it shows itself. */
+const char *unicode_stand_in(int32_t c, char buffer[UNICODE_STAND_IN]);
+
 #endif

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""docs/diagnostics.md explains every kind of message that the sources have, and no other: the wrong spec of each
+gives a message of that kind and of no other, the right one none at all. tests/bad has every kind too."""
+import glob
+import re
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from examples import blocks, complete, generate  # noqa: E402
+from tap import done, equal, ok  # noqa: E402
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def kinds(text):
+    """Of the messages in a text."""
+    return re.findall(r'^\S+ (?:error|warning): .* \[([a-z-]+)\]$', text, re.M)
+
+
+table = re.findall(r'\[DIAG_(\w+)\] = \{"([a-z-]+)", SEVERITY_(\w+)\}', read('cgtpgen/util/diag_id.c'))
+names = [name for _, name, _ in table]
+ok(len(names) > 40, f'{len(names)} kinds in the table')
+equal([name for constant, name, _ in table if constant.lower().replace('_', '-') != name], [],
+      'constants are called like their kinds')
+sources = ''.join(read(path) for path in glob.glob('cgtpgen/**/*.c', recursive=True) if not path.endswith('diag_id.c'))
+equal([name for constant, name, _ in table if f'DIAG_{constant}' not in sources], [], 'every kind is reported somewhere')
+sections = re.split(r'^## ([a-z-]+)$', read('docs/diagnostics.md'), flags=re.M)[1:]
+equal(sections[::2], names, 'docs/diagnostics.md has the kinds, in the order of the table')
+for name, section in zip(sections[::2], sections[1::2]):
+    examples = {mark: [complete(text.replace('\u240d', '\r')) for found, text, _ in blocks(section) if found == mark]
+                for mark in ('yaml wrong', 'yaml')}
+    ok(all(examples.values()), f'{name}: a wrong and a right spec')
+    run, files = generate(*examples['yaml wrong'])
+    ok(run.returncode == 1 and set(kinds(run.stderr)) == {name} and not files, f'{name}: the wrong spec gives it',
+       run.stderr)
+    run, files = generate(*examples['yaml'])
+    ok(run.returncode == 0 and not run.stderr and files, f'{name}: the right spec gives nothing', run.stderr)
+expected = {kind for path in glob.glob('tests/bad/*.expected') for kind in kinds(read(path))}
+equal(sorted(set(names) - expected), [], 'tests/bad has every kind')
+done()

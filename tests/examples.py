@@ -1,0 +1,41 @@
+"""The examples in the documents: fenced blocks, and how those that show only some keys become whole specs."""
+import os
+import re
+import subprocess
+import tempfile
+
+GENERATOR = os.path.abspath(os.environ.get("CGTPGEN", "build/cgtpgen"))
+
+# What an example that shows only some keys is completed with.
+BASE = {
+    "cgtp": "cgtp: 1\n",
+    "name": "name: example\n",
+    "irreps": "irreps: {x: 4x0e+4x1o, y: 0e+1o}\n",
+    "instructions": "instructions: channelwise\n",
+}
+
+
+def complete(example):
+    keys = set(re.findall(r"^(\w+):", example, re.MULTILINE))
+    if not keys:
+        return example  # there is nothing in it
+    return "".join(text for key, text in BASE.items() if key not in keys) + example
+
+
+def blocks(text):
+    """(the word after the fence, the text in it, the number of its first line)"""
+    return [(m[1], m[2], text.count("\n", 0, m.start()) + 2)
+            for m in re.finditer(r"^```([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
+
+
+def generate(*specs, options=()):
+    """Runs the generator on them as layer.yaml, layer2.yaml ..; the process, and the names of what it wrote."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = [f"layer{number or ''}.yaml" for number in [0, *range(2, len(specs) + 1)]]
+        for name, spec in zip(names, specs):
+            with open(os.path.join(folder, name), "w", newline="") as f:
+                f.write(spec)
+        run = subprocess.run([GENERATOR, *options, "-o", "out", *names], cwd=folder, capture_output=True, text=True,
+                             timeout=60)
+        out = os.path.join(folder, "out")
+        return run, os.listdir(out) if os.path.isdir(out) else []
