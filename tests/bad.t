@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Wrong specs: tests/bad/NAME.yaml gives exactly the diagnostics in NAME.expected, exit status 1, and
-touches no file, whatever the backend. NAME.with.yaml, where it is there, is a second spec of the same call.
+touches no file, whatever the backend, warnings being errors. NAME.with.yaml, where it is there, is a second spec of the same call.
 
 With UPDATE=1 in the environment the expected texts are written anew, to be reviewed as a diff.
 """
@@ -19,7 +19,7 @@ def generate(specs, arguments, folder):
     with open(kept, "w") as f:
         f.write("kept\n")
     before = os.stat(kept).st_mtime_ns
-    run = subprocess.run([GENERATOR, *arguments, "-o", folder, *specs], stdin=subprocess.DEVNULL,
+    run = subprocess.run([GENERATOR, "-Werror", *arguments, "-o", folder, *specs], stdin=subprocess.DEVNULL,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
     touched = sorted(os.listdir(folder)) != ["bad.h"] or os.stat(kept).st_mtime_ns != before
     return run, touched

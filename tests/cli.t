@@ -109,6 +109,15 @@ def test_usage(folder):
             ('-o is given twice', '-o', 'b', '-o', 'c', a),
             ('--backend is given twice', '--backend=c', '--backend=c', a),
             ('standard input (-) can be read only once', '-', '-'),
+            ("-W: unknown warning 'dead-inptu'; did you mean dead-input? There are all, ", '-Wdead-inptu', a),
+            ("-W: unknown warning 'parity'; there are all, ", '-Wno-error=parity', a),
+            ("-W: unknown warning 'all'", '-Werror=all', a),
+            ('-W needs a value', a, '-W'),
+            ('--lint writes nothing', '--lint', '-o', 'out', a),
+            ('--lint writes nothing', '--lint', '--check', a),
+            ('--lint writes nothing', '--lint', '--list', a),
+            ('--lint writes nothing', '--lint', '--print=paths', a),
+            ('--lint writes nothing', '--lint', '-MD', a),
             ('--check and --list exclude each other', '--check', '--list', a),
             ('--check compares with a folder', '--check', '-o', '-', a),
             ('--print needs standard output for itself', '--print=paths', '-o', '-', a),
@@ -279,6 +288,60 @@ def test_wrong_specs(folder):
     equal(contents(out), before, 'still no file changed')
     fails(1, 'big.yaml', write(f'{folder}/big.yaml', SPEC + '#' * (1 << 20)))
     fails(1, '/dev/zero', '/dev/zero')
+
+
+def test_warnings(folder):
+    text = SPEC.replace('1x1o', '1o').replace('y: 0e + 1o', 'y: 0e + 1o + 2e').replace(
+        '[forward, backward]', '[{name: k, arguments: {by: d y}, outputs: {a: ["Q_g(x, y, w)"]}}]')
+    a, other, out = spec(folder, 'a', text), spec(folder, 'b'), f'{folder}/out'
+
+    def told(*options):
+        """The exit status, the kinds of errors and of warnings, whether files were written."""
+        result = run(*options, '-o', out, a, other)
+        written = os.path.isdir(out) and bool(os.listdir(out))
+        for name in os.listdir(out) if written else []:
+            os.remove(f'{out}/{name}')
+        return (result.status, re.findall(r': error: .* \[-Werror=(.*)\]', result.err),
+                re.findall(r': warning: .* \[-W(.*)\]', result.err), written)
+    dead, argument = 'dead-input', 'dead-argument'
+    for options, errors, warnings in [
+            ([], [], [dead, argument]),
+            (['-Wall'], [], [dead, argument]),
+            (['-Wno-dead-input'], [], [argument]),
+            (['-W', 'no-dead-input'], [], [argument]),
+            (['-Wno-all'], [], []),
+            (['-Wno-all', f'-W{dead}'], [], [dead]),
+            ([f'-W{dead}', '-Wno-all'], [], []),
+            (['-Wno-parity'], None, None),
+            (['-Werror'], [dead, argument], []),
+            (['-Werror', '-Wno-error'], [], [dead, argument]),
+            (['-Werror', f'-Wno-{dead}'], [argument], []),
+            (['-Werror', f'-Wno-error={dead}'], [argument], [dead]),
+            ([f'-Wno-error={dead}', '-Werror'], [argument], [dead]),
+            ([f'-Werror={dead}'], [dead], [argument]),
+            ([f'-Werror={dead}', '-Wno-all'], [], []),
+            ([f'-Werror={dead}', '-Wall'], [dead], [argument]),
+            ([f'-Werror={dead}', f'-Wno-error={dead}'], [], [dead, argument]),
+            (['-Wno-all', f'-Wno-error={dead}'], [], []),
+            (['-Wno-all', f'-Werror={dead}'], [dead], [])]:
+        if errors is None:
+            fails(2, "unknown warning 'parity'", *options, a)
+        else:
+            equal(told(*options), (1 if errors else 0, errors, warnings, not errors), f"warnings, {' '.join(options)}")
+    before = sorted(os.listdir(folder))
+    result = run('--lint', a, other, folder=folder)
+    ok(result.status == 0 and not result.out and result.err.count('warning') == 2, '--lint', result)
+    result = run('--lint', '-Werror', a, other, folder=folder)
+    ok(result.status == 1 and not result.out and result.err.count('error:') == 2, '--lint -Werror', result)
+    result = run('--lint', '-', stdin=BAD, folder=folder)
+    ok(result.status == 1 and '<stdin>:5:' in result.err, '--lint of a wrong spec', result)
+    result = run('--lint', other, other, folder=folder)
+    ok((result.status, result.out, result.err) == (0, '', ''), '--lint judges each spec by itself', result)
+    equal(sorted(os.listdir(folder)), before, '--lint writes nothing')
+    manual = set(re.findall(r'(?:no-paths|dead-\w+)', MANUAL))
+    told_of = run('-Wx', a).err
+    ok(all(name in told_of for name in manual) and len(manual) == told_of.count('-') - 1,
+       'the manual names the warnings that there are', manual, told_of)
 
 
 def test_input_output(folder):
@@ -486,7 +549,7 @@ def test_determinism(folder):
 
 test_help()
 for test in (test_usage, test_backends, test_many_outputs, test_writing, test_streams, test_reports, test_wrong_specs,
-             test_input_output, test_names, test_leftovers, test_memory, test_check, test_dependencies, test_determinism):
+             test_warnings, test_input_output, test_names, test_leftovers, test_memory, test_check, test_dependencies, test_determinism):
     with tempfile.TemporaryDirectory(prefix='cgtpgen-') as folder:
         test(folder)
 done()

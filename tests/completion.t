@@ -38,6 +38,7 @@ WORDS = {option: set(re.findall(r'\w+', words)) for option, words in
 WORDS['--backend'] = set(re.search(r'^  --backend=NAME +(\w+) \(default\) or (\w+)', HELP, re.M).groups())
 ARCHS = set(re.findall(r'\b(sm_\d+)\b', re.search(r'^\.It Fl Fl arch .*?^\.It', read('docs/cgtpgen.1'),
                                                   re.M | re.S).group())) | {'c'}
+WARNINGS = set(re.split(', | and ', output(GENERATOR, '-W?', 'x').strip().split('there are ')[1])) | {'error'}
 ok(len(OPTIONS) > 12 and len(WORDS) == 3 and len(ARCHS) > 5, 'what there is', HELP)
 
 with tempfile.TemporaryDirectory() as FOLDER:
@@ -51,9 +52,11 @@ with tempfile.TemporaryDirectory() as FOLDER:
         equal(completed(option, '=', folder=FOLDER), words, f'bash: {option}=')
     equal(completed('--emit', '=', 'header,so', folder=FOLDER), {'header,source'}, 'bash: the next word of a list')
     equal(completed('', folder=FOLDER), {'a.yaml', 'b.yml', 'specs'}, 'bash: specs and folders')
+    equal(completed('-W', '', folder=FOLDER), WARNINGS, 'bash: warnings')
     equal(completed('-MT', '', folder=FOLDER), set(), 'bash: nothing for a free text')
 
 text = read(ZSH)
+equal(set(re.search(r"\*-W\[[^]]*\]:warning:\(([^)]*)\)'", text)[1].split()), WARNINGS, 'zsh: warnings')
 equal(set(re.findall(r"^    '(?:\([^)]*\)|\*)?(--?[A-Za-z]+=?)\[", text, re.M)), OPTIONS, 'zsh: options')
 for option, words in [*WORDS.items(), ('--arch', ARCHS)]:
     found = re.search(rf'{option}=\[.*?:(?:\(([\w ]+)\)|_values -s , \w+ ([\w ]+))\'', text)

@@ -70,7 +70,7 @@ def run(*command):
 
 def plan_of(text):
     """The kernels of a spec, as planned."""
-    report = subprocess.run([GENERATOR, '--backend=cuda', '--print=json', '-o', f'{BUILD}/cuda/plan', '-'],
+    report = subprocess.run([GENERATOR, '--backend=cuda', '-Wno-all', '--print=json', '-o', f'{BUILD}/cuda/plan', '-'],
                             input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if not ok(report.returncode == 0, 'the spec is planned', report.stdout):
         return []
@@ -336,7 +336,7 @@ if not shutil.which(NVCC):
     done()
 known = set(run(NVCC, '--list-gpu-arch').stdout.replace('compute_', 'sm_').split())
 for arch, products in PRODUCTS.items():
-    written = run(GENERATOR, '--backend=cuda', f'--arch={arch}', '-o', f'{BUILD}/cuda/{arch}',
+    written = run(GENERATOR, '--backend=cuda', '-Wno-all', f'--arch={arch}', '-o', f'{BUILD}/cuda/{arch}',
                   *[next(path for path in (f'specs/{product}.yaml', f'tests/simt/specs/{product}.yaml')
                          if os.path.exists(path)) for product in products])
     if written.returncode or written.stdout:

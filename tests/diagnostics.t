@@ -18,7 +18,7 @@ def read(path):
 
 def kinds(text):
     """Of the messages in a text."""
-    return re.findall(r'^\S+ (?:error|warning): .* \[([a-z-]+)\]$', text, re.M)
+    return re.findall(r'^\S+ (?:error|warning): .* \[(?:-W(?:error=)?)?([a-z-]+)\]$', text, re.M)
 
 
 table = re.findall(r'\[DIAG_(\w+)\] = \{"([a-z-]+)", SEVERITY_(\w+)\}', read('cgtpgen/util/diag_id.c'))
@@ -30,12 +30,20 @@ sources = ''.join(read(path) for path in glob.glob('cgtpgen/**/*.c', recursive=T
 equal([name for constant, name, _ in table if f'DIAG_{constant}' not in sources], [], 'every kind is reported somewhere')
 sections = re.split(r'^## ([a-z-]+)$', read('docs/diagnostics.md'), flags=re.M)[1:]
 equal(sections[::2], names, 'docs/diagnostics.md has the kinds, in the order of the table')
+warnings = [name for _, name, severity in table if severity == 'WARNING']
 for name, section in zip(sections[::2], sections[1::2]):
     examples = {mark: [complete(text.replace('\u240d', '\r')) for found, text, _ in blocks(section) if found == mark]
                 for mark in ('yaml wrong', 'yaml')}
     ok(all(examples.values()), f'{name}: a wrong and a right spec')
-    run, files = generate(*examples['yaml wrong'])
-    ok(run.returncode == 1 and set(kinds(run.stderr)) == {name} and not files, f'{name}: the wrong spec gives it',
+    wrong = examples['yaml wrong']
+    if name in warnings:
+        run, files = generate(*wrong)
+        ok(run.returncode == 0 and set(kinds(run.stderr)) == {name} and f' [-W{name}]\n' in run.stderr and files,
+           f'{name}: the wrong spec gives it, and files', run.stderr)
+        run, files = generate(*wrong, options=[f'-Wno-{name}', '-Werror'])
+        ok(run.returncode == 0 and not run.stderr and files, f'-Wno-{name}', run.stderr)
+    run, files = generate(*wrong, options=['-Werror'])
+    ok(run.returncode == 1 and set(kinds(run.stderr)) == {name} and not files, f'{name}: the wrong spec is refused',
        run.stderr)
     run, files = generate(*examples['yaml'])
     ok(run.returncode == 0 and not run.stderr and files, f'{name}: the right spec gives nothing', run.stderr)

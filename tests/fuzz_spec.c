@@ -1,5 +1,5 @@
 /* fuzz_spec.c - feeds specs, right, wrong and mutated, to everything that reads them: spec_read,
- * problem_build, form_build.
+ * problem_build, form_build, lint.
  *
  *   fuzz_spec [FILE...]                       each file (or standard input) once
  *   fuzz_spec --mutate SEED COUNT FILE...     so many mutants of the files, the same ones for the same seed
@@ -9,7 +9,7 @@
  * obey. Every tenth mutant gets too little memory. The mutant that fails is left in the file named by
  * $FUZZ_KEEP.
  */
-#include "form/form.h"
+#include "form/lint.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,8 +35,8 @@ static void check(const struct diag *diag, bool result)
     if (result == (diag->errors > 0))
         fail("a result in spite of errors, or none without", diag);
     const char *out = diag_text(diag);
-    if (diag->errors == 0 && *out)
-        fail("diagnostics without an error", diag);
+    if (diag->errors == 0 && diag->warnings == 0 && *out)
+        fail("diagnostics without an error or a warning", diag);
     for (const unsigned char *p = (const unsigned char *)out; *p; p++)
         if ((*p < 0x20 && *p != '\n') || *p == 0x7f)
             fail("a control character among the diagnostics", diag);
@@ -72,6 +72,10 @@ static bool compile(struct arena *arena, const char *source, size_t size, struct
     check(&diag, problem);
     const struct form *form = problem ? form_build(arena, problem, &diag) : NULL;
     check(&diag, form);
+    if (form) {
+        lint(problem, form, &diag);
+        check(&diag, form);
+    }
     return form;
 }
 

@@ -88,7 +88,7 @@ class Product:
         spec = f'{self.folder}/{name}.yaml'
         with open(spec, 'w') as f:
             f.write(f'cgtp: 1\nname: {name}\n{text.lstrip()}')
-        self.options = ['--emit=header,source,selftest', '-o', self.folder, spec]
+        self.options = ['-Wno-all', '--emit=header,source,selftest', '-o', self.folder, spec]
         self.log = run(GENERATOR, f'--backend={backend}', *self.options)
         self.files = run(GENERATOR, f'--backend={backend}', '--list', *self.options).stdout.split()
 

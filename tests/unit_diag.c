@@ -26,7 +26,7 @@ static void rows(void **state)
     for (int i = 0; i < DIAG_COUNT; i++) {
         assert_non_null(diag_table[i].name);
         assert_int_equal(diag_table[i].name[strspn(diag_table[i].name, "abcdefghijklmnopqrstuvwxyz-")], 0);
-        assert_int_not_equal(diag_table[i].severity, SEVERITY_NOTE);
+        assert_int_not_equal(diag_table[i].severity, SEVERITY_IGNORED);
         for (int k = 0; k < i; k++)
             assert_string_not_equal(diag_table[i].name, diag_table[k].name);
     }
@@ -126,6 +126,34 @@ static void many_errors(void **state)
         strstr(diag_text(&diag), "a.yaml: note: more than 100 errors; the rest is not shown\n"));
 }
 
+/* Kinds as the caller wants them: what is ignored leaves nothing, not its notes either. */
+static void severities(void **state)
+{
+    (void)state;
+    struct diag diag = begin("x\n");
+    enum diag_severity severity[DIAG_COUNT] = {
+        [DIAG_DEAD_INPUT] = SEVERITY_ERROR, [DIAG_DEAD_INDEX] = SEVERITY_WARNING, [DIAG_PARITY] = SEVERITY_ERROR};
+    diag.severity = severity;
+    diag_report(&diag, DIAG_DEAD_INPUT, (struct pos){0}, "one");
+    diag_report(&diag, DIAG_DEAD_FILTER, (struct pos){0}, "two");
+    diag_note(&diag, (struct pos){0}, "of two");
+    diag_suggest(&diag, "of two");
+    diag_report(&diag, DIAG_DEAD_INDEX, (struct pos){0}, "three");
+    diag_report(&diag, DIAG_PARITY, (struct pos){0}, "four");
+    diag_note(&diag, (struct pos){0}, "of four");
+    assert_string_equal(diag_text(&diag), "a.yaml: error: one [-Werror=dead-input]\n"
+                                          "a.yaml: warning: three [-Wdead-index]\n"
+                                          "a.yaml: error: four [parity]\n"
+                                          "a.yaml: note: of four\n");
+    assert_int_equal(diag.errors, 2);
+    assert_int_equal(diag.warnings, 1);
+    for (int i = 0; i < 200; i++)
+        diag_report(&diag, DIAG_DEAD_INDEX, (struct pos){0}, "again");
+    assert_int_equal(diag.messages, 102);
+    assert_int_equal(diag.errors, 2);
+    assert_non_null(strstr(diag_text(&diag), "a.yaml: note: more than 100 warnings; the rest is not shown\n"));
+}
+
 static void suggestions(void **state)
 {
     (void)state;
@@ -152,6 +180,7 @@ int main(void)
         cmocka_unit_test_teardown(carets, teardown),
         cmocka_unit_test_teardown(long_lines, teardown),
         cmocka_unit_test_teardown(many_errors, teardown),
+        cmocka_unit_test_teardown(severities, teardown),
         cmocka_unit_test_teardown(suggestions, teardown),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -4,6 +4,7 @@
  *     spec_read       YAML text -> struct spec            what the file says
  *     problem_build   -> struct problem                   paths, exact coefficients, weight layout
  *     form_build      -> struct form                      every kernel as sums of derivatives of one number
+ *     lint                                                what was said in vain?
  *     plan_build      -> struct plan                      roles of paths, their matrices
  *     schedules_build -> struct schedules                 which evaluations compute a kernel, and how
  *     schedules_check                                     is that sound?
@@ -18,6 +19,7 @@
 #include "emit/emitter.h"
 #include "util/file.h"
 #include "form/form.h"
+#include "form/lint.h"
 #include "schedule/check.h"
 #include "schedule/cover.h"
 #include "schedule/print.h"
@@ -94,7 +96,11 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
     if (!source)
         return io_error(a, product->shown);
 
-    struct diag diag = {.file = product->shown, .source = source, .source_size = size, .arena = a};
+    struct diag diag = {.arena = a,
+                        .file = product->shown,
+                        .source = source,
+                        .source_size = size,
+                        .severity = options->messages.severity};
     struct form *form = NULL;
     struct spec *spec = spec_read(a, &diag);
     if (spec && options->name && !name_product(a, spec, options->name, &diag))
@@ -107,8 +113,12 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
             print_problem(&dump, problem);
         form = form_build(a, problem, &diag);
     }
+    if (form)
+        lint(problem, form, &diag);
     put_messages(&diag);
-    if (form) {
+    if (diag.errors) /* warnings may be errors */
+        form = NULL;
+    if (form && !options->lint) {
         if (has(options->dump, DUMP_FORM))
             print_form(&dump, form);
         const struct plan *plan = plan_build(a, problem, form);
@@ -390,6 +400,8 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
             compile(a, wigner, &options, options.mutate < 0 ? NULL : &mutation, &product[i]);
         status = status ? status : now; /* the first that happens */
     }
+    if (options.lint)
+        return status;
     if (!status)
         status = check_collisions(a, product, options.specs);
     status = status ? status : deliver(a, &options, product);

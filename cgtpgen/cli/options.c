@@ -20,6 +20,8 @@ const char options_help[] =
     "  --prune           remove files that were generated for a kernel that the spec no longer has\n"
     "  --check           write nothing; print a diff of every file that is missing, differs or is left over\n"
     "  --list            write nothing; print the names of the files\n"
+    "  --lint            write nothing; read the specs, and say what is wrong or in vain\n"
+    "  -W NAME           warn of NAME, or of all; no-NAME: do not; error, error=NAME: as an error\n"
     "  --print=LIST      of paths, nnz, weights, plan, cost, json: report on standard output\n"
     "                    (files are then written only if -o is given too)\n"
     "  -MD               write dependency files for make\n"
@@ -44,6 +46,8 @@ enum option {
     OPTION_PRUNE,
     OPTION_CHECK,
     OPTION_LIST,
+    OPTION_LINT,
+    OPTION_WARNING,
     OPTION_PRINT,
     OPTION_MD,
     OPTION_MF,
@@ -70,6 +74,8 @@ static const struct {
     [OPTION_PRUNE] = {"--prune", false, true},
     [OPTION_CHECK] = {"--check", false, true},
     [OPTION_LIST] = {"--list", false, true},
+    [OPTION_LINT] = {"--lint", false, true},
+    [OPTION_WARNING] = {"-W", true, true},
     [OPTION_PRINT] = {"--print", true, true},
     [OPTION_MD] = {"-MD", false, true},
     [OPTION_MF] = {"-MF", true, false},
@@ -267,6 +273,11 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
     case OPTION_LIST:
         o->list = true;
         return true;
+    case OPTION_LINT:
+        o->lint = true;
+        return true;
+    case OPTION_WARNING:
+        return messages_read_warning(a, &o->messages, value, error);
     case OPTION_PRINT:
         return read_print(a, value, &o->print, error);
     case OPTION_MD:
@@ -328,6 +339,8 @@ static bool check_together(struct options *o, struct text *error)
         wrong = "--name needs a % for the specs' names where there are several";
     else if (stdins > 1)
         wrong = "standard input (-) can be read only once";
+    else if (o->lint && (o->output || o->check || o->list || o->print || o->depend))
+        wrong = "--lint writes nothing: not with -o, --check, --list, --print or -MD";
     else if (o->check && o->list)
         wrong = "--check and --list exclude each other";
     else if (o->check && to_stdout)
@@ -356,6 +369,7 @@ bool options_read(struct arena *a, int argc, char *const *argv, struct options *
     int given[OPTION_COUNT] = {0};
     bool only_specs = false;
     *o = (struct options){.backend = backend_table[0], .mutate = -1};
+    messages_begin(&o->messages);
     o->spec = NEW_ARRAY(a, const char *, argc + 1);
     o->depend_target = NEW_ARRAY(a, const char *, argc + 1);
     for (int i = 1; i < argc; i++) {
@@ -398,5 +412,6 @@ bool options_read(struct arena *a, int argc, char *const *argv, struct options *
     for (int i = 0; i < emitter_count && !given[OPTION_EMIT]; i++)
         o->emit |= emitter_table[i].by_default ? 1u << i : 0;
     o->write = !o->print || o->output;
+    messages_end(&o->messages);
     return check_together(o, error);
 }

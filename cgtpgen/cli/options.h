@@ -2,6 +2,7 @@
 #ifndef CGTPGEN_OPTIONS_H
 #define CGTPGEN_OPTIONS_H
 
+#include "cli/messages.h"
 #include "emit/backend.h"
 
 #include <stdbool.h>
@@ -37,10 +38,12 @@ struct options {
     bool write;                    /* write the generated files: not where only reports are asked for */
     bool prune;                    /* remove generated files that stayed behind */
     bool check;                    /* compare with what is there instead of writing */
-    bool list;                     /* print the names of the files instead of writing them */
-    bool depend;                   /* -MD */
-    const char *depend_file;       /* -MF; NULL: FOLDER/NAME.spec.d for each spec */
-    int depend_targets;            /* -MT */
+    bool lint;                     /* read and judge the specs, nothing else */
+    struct message_options messages;
+    bool list;               /* print the names of the files instead of writing them */
+    bool depend;             /* -MD */
+    const char *depend_file; /* -MF; NULL: FOLDER/NAME.spec.d for each spec */
+    int depend_targets;      /* -MT */
     const char **depend_target;
     bool depend_phony; /* -MP */
     int mutate;        /* --mutate, for tests: the mutant to make, 0: only list them; -1: not given */

@@ -146,7 +146,7 @@ static const char *line_of(struct arena *arena, const struct diag *diag, size_t 
         at = end < 3 ? end : 3;
     while (end < diag->source_size && s[end] != '\n' && s[end] != '\r')
         end++;
-    while (at < end && (s[at] == ' ' || (s[at] == '-' && s[at + 1] == ' ')))
+    while (at < end && (s[at] == ' ' || (s[at] == '-' && at + 1 < end && s[at + 1] == ' ')))
         at++;
     *begin = at;
     return arena_string(arena, s + at, end - at);

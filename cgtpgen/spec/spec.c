@@ -78,12 +78,15 @@ static void read_irreps(struct reader *r, const struct node *node, struct irreps
 static void read_all_irreps(struct reader *r, const struct entry *entry, struct spec *spec)
 {
     static const char *const keys[] = {"x", "y", "z"};
+    static const enum slot slot[] = {SLOT_X, SLOT_Y, SLOT_G};
     const struct entry *found[3];
     if (!field_mapping(r, entry->value, "a mapping {x: ..., y: ..., z: ...}", keys, 3, found))
         return;
     for (int i = 0; i < 2; i++)
         if (!found[i])
             diag_report(r->diag, DIAG_MISSING_KEY, entry->key->pos, "the irreps of %s are missing", keys[i]);
+    for (int i = 0; i < 3; i++)
+        spec->irreps_node[slot[i]] = found[i] ? found[i]->value : NULL;
     if (found[0])
         read_irreps(r, found[0]->value, &spec->x, &spec->x_pos);
     if (found[1])
@@ -285,6 +288,21 @@ static bool read_choice(struct reader *r, const struct entry *entry, const char 
                         bool fallback)
 {
     return entry ? field_word(r, entry->value, words, 2, fallback) == 1 : fallback;
+}
+
+struct pos spec_segment_pos(const struct spec *spec, const struct diag *diag, enum slot slot, int segment)
+{
+    const struct node *node = spec->irreps_node[slot];
+    const char *s = node ? node->text : "";
+    for (int i = 0; i < segment && s; i++) /* terms have a plus sign between them and none inside */
+        s = (s = strchr(s, '+')) ? s + 1 : NULL;
+    if (!node || !s || segment < 0)
+        return slot == SLOT_X ? spec->x_pos : slot == SLOT_Y ? spec->y_pos : spec->z_pos;
+    s += strspn(s, " \t\r\n");
+    size_t width = strcspn(s, "+");
+    while (width > 0 && strchr(" \t\r\n", s[width - 1]))
+        width--;
+    return node_pos_at(diag, node, (int)(s - node->text), (int)width);
 }
 
 bool spec_is_graph(const struct spec *spec)

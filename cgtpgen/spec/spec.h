@@ -81,7 +81,8 @@ struct spec {
     const char *description;  /* "" when not given */
     struct irreps x, y, z;    /* as written; with sugar instructions z is a filter */
     bool has_z;
-    struct pos x_pos, y_pos, z_pos; /* of the irreps strings */
+    struct pos x_pos, y_pos, z_pos;             /* of the irreps strings */
+    const struct node *irreps_node[SLOT_COUNT]; /* where they stand, of x, y and z; NULL: not given */
     enum sugar sugar;
     struct pos sugar_pos, instructions_pos;
     bool order_output; /* channelwise: instructions sorted by output segment */
@@ -109,6 +110,9 @@ struct spec *spec_read(struct arena *, struct diag *diag);
 
 /* What was read, a line per fact. */
 void spec_print(struct text *, const struct spec *);
+
+/* The place of a segment of x, y or z, or of all of them (segment -1, and where it cannot be told). */
+struct pos spec_segment_pos(const struct spec *, const struct diag *, enum slot, int segment);
 
 /* Does any slot use sender or receiver, so that kernels take a graph? */
 bool spec_is_graph(const struct spec *);

@@ -41,14 +41,17 @@ static const char *formatted(struct arena *arena, const char *format, va_list ap
 
 void diag_report(struct diag *diag, enum diag_id id, struct pos pos, const char *format, ...)
 {
-    if (++diag->errors > DIAG_SHOWN)
+    enum diag_severity severity = diag->severity ? diag->severity[id] : diag_table[id].severity;
+    int *count = severity == SEVERITY_ERROR ? &diag->errors : &diag->warnings;
+    diag->dropped = severity == SEVERITY_IGNORED || ++*count > DIAG_SHOWN;
+    if (diag->dropped)
         return;
     va_list ap;
     va_start(ap, format);
     diag->message =
         arena_grow(diag->arena, diag->message, diag->messages, &diag->capacity, sizeof *diag->message);
     diag->message[diag->messages] = (struct diag_message){.id = id,
-                                                          .severity = diag_table[id].severity,
+                                                          .severity = severity,
                                                           .number = diag->messages,
                                                           .pos = pos,
                                                           .text = formatted(diag->arena, format, ap)};
@@ -58,7 +61,7 @@ void diag_report(struct diag *diag, enum diag_id id, struct pos pos, const char 
 
 void diag_note(struct diag *diag, struct pos pos, const char *format, ...)
 {
-    if (diag->errors > DIAG_SHOWN)
+    if (diag->dropped)
         return;
     va_list ap;
     va_start(ap, format);
@@ -73,7 +76,7 @@ void diag_note(struct diag *diag, struct pos pos, const char *format, ...)
 
 void diag_suggest(struct diag *diag, const char *word)
 {
-    if (diag->errors <= DIAG_SHOWN)
+    if (!diag->dropped)
         diag->message[diag->messages - 1].suggestion = word;
 }
 

@@ -34,14 +34,16 @@ struct diag_message {
     struct diag_note *note; /* in their order */
 };
 
-enum { DIAG_SHOWN = 100 }; /* errors that are kept; the rest is only counted */
+enum { DIAG_SHOWN = 100 }; /* errors, and warnings, that are kept; the rest is only counted */
 
 struct diag {
     struct arena *arena;
     const char *file;   /* name to print */
     const char *source; /* the whole file, for the source line */
     size_t source_size;
-    int errors; /* reported so far */
+    const enum diag_severity *severity; /* [DIAG_COUNT]; NULL: as in diag_table */
+    int errors, warnings;               /* reported so far */
+    bool dropped;                       /* the last message was not kept; its notes are not either */
     struct diag_message *message;
     int messages, capacity;
 };

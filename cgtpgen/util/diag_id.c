@@ -47,4 +47,10 @@ const struct diag_row diag_table[DIAG_COUNT] = {
     [DIAG_MIXED_TARGETS] = {"mixed-targets", SEVERITY_ERROR},
     [DIAG_NO_WEIGHTS] = {"no-weights", SEVERITY_ERROR},
     [DIAG_COLLISION] = {"collision", SEVERITY_ERROR},
+    [DIAG_NO_PATHS] = {"no-paths", SEVERITY_WARNING},
+    [DIAG_DEAD_INPUT] = {"dead-input", SEVERITY_WARNING},
+    [DIAG_DEAD_FILTER] = {"dead-filter", SEVERITY_WARNING},
+    [DIAG_DEAD_OUTPUT] = {"dead-output", SEVERITY_WARNING},
+    [DIAG_DEAD_ARGUMENT] = {"dead-argument", SEVERITY_WARNING},
+    [DIAG_DEAD_INDEX] = {"dead-index", SEVERITY_WARNING},
 };

@@ -56,14 +56,21 @@ enum diag_id {
     DIAG_MIXED_TARGETS,
     DIAG_NO_WEIGHTS,
     DIAG_COLLISION,
+    /* Warnings: what is said in vain. */
+    DIAG_NO_PATHS,
+    DIAG_DEAD_INPUT,
+    DIAG_DEAD_FILTER,
+    DIAG_DEAD_OUTPUT,
+    DIAG_DEAD_ARGUMENT,
+    DIAG_DEAD_INDEX,
     DIAG_COUNT
 };
 
-enum diag_severity { SEVERITY_NOTE, SEVERITY_WARNING, SEVERITY_ERROR };
+enum diag_severity { SEVERITY_IGNORED, SEVERITY_WARNING, SEVERITY_ERROR };
 
 struct diag_row {
-    const char *name; /* small letters and hyphens */
-    enum diag_severity severity;
+    const char *name;            /* small letters and hyphens */
+    enum diag_severity severity; /* unless the caller has others; what is not an error here can be ignored */
 };
 
 extern const struct diag_row diag_table[DIAG_COUNT];

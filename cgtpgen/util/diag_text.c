@@ -112,13 +112,16 @@ const char *diag_text(const struct diag *diag)
         text_puts(&line, m->text);
         if (m->suggestion)
             text_printf(&line, "; did you mean '%s'?", m->suggestion);
-        text_printf(&line, " [%s]", diag_table[m->id].name);
-        put_message(&out, diag, m->pos, "error", text_string(&line));
+        bool optional = diag_table[m->id].severity != SEVERITY_ERROR, error = m->severity == SEVERITY_ERROR;
+        text_printf(&line, " [%s%s]", !optional ? "" : error ? "-Werror=" : "-W", diag_table[m->id].name);
+        put_message(&out, diag, m->pos, error ? "error" : "warning", text_string(&line));
         for (const struct diag_note *note = m->note; note; note = note->next)
             put_message(&out, diag, note->pos, "note", note->text);
     }
-    if (diag->errors > DIAG_SHOWN)
-        put_message(&out, diag, (struct pos){0}, "note",
-                    arena_printf(diag->arena, "more than %d errors; the rest is not shown", DIAG_SHOWN));
+    for (int errors = 1; errors >= 0; errors--)
+        if ((errors ? diag->errors : diag->warnings) > DIAG_SHOWN)
+            put_message(&out, diag, (struct pos){0}, "note",
+                        arena_printf(diag->arena, "more than %d %s; the rest is not shown", DIAG_SHOWN,
+                                     errors ? "errors" : "warnings"));
     return text_string(&out);
 }

@@ -2,12 +2,13 @@
 
 _cgtpgen()
 {
-    local options='-o --name= --backend= --arch= --emit= --prune --check --list --print= -MD -MF -MT -MP -d
+    local options='-o --name= --backend= --arch= --emit= --prune --check --list --lint -W --print= -MD -MF -MT -MP -d
         -h --help -V --version'
     local backends='cuda c'
     local archs='sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 c'
     local emit='header hpp source unity selftest'
     local print='paths nnz weights plan cost json'
+    local warnings='all error no-paths dead-input dead-filter dead-output dead-argument dead-index'
     local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} list='' before=''
 
     # Words end at =, and it is one itself.
@@ -25,6 +26,7 @@ _cgtpgen()
         --arch) list=$archs ;;
         --emit) list=$emit ;;
         --print) list=$print ;;
+        -W) list=$warnings ;;
     esac
     if [[ $list ]]; then
         if [[ $option == --emit || $option == --print ]] && [[ $word == *,* ]]; then
