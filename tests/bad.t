@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Wrong specs: tests/bad/NAME.yaml gives exactly the diagnostics in NAME.expected, exit status 1, and
-touches no file, whatever the backend, warnings being errors. NAME.with.yaml, where it is there, is a second spec of the same call.
+touches no file, whatever the backend, warnings being errors, and the same as JSON. NAME.with.yaml, where it is there, is a second spec of the same call.
 
 With UPDATE=1 in the environment the expected texts are written anew, to be reviewed as a diff.
 """
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,28 @@ def generate(specs, arguments, folder):
     return run, touched
 
 
+KEYS = ["id", "severity", "file", "line", "column", "length", "message", "suggestion", "notes"]
+
+
+def from_json(text):
+    """The messages of --diagnostics=json as text has them, without the lines of the source."""
+    lines = []
+
+    def add(one, kind, end=""):
+        place = ":".join(str(part) for part in (one["file"], one["line"], one["column"]) if part is not None)
+        assert (one["line"] is None) == (one["column"] is None) == (one["length"] is None)
+        lines.append(f"{place}: {kind}: {one['message']}{end}")
+    for line in text.splitlines():
+        message = json.loads(line)
+        assert list(message) == KEYS, message
+        suggestion = f"; did you mean '{message['suggestion']}'?" if message["suggestion"] else ""
+        add(message, message["severity"], suggestion + (f" [{message['id']}]" if message["id"] else ""))
+        for note in message["notes"]:
+            assert list(note) == KEYS[2:7], note
+            add(note, "note")
+    return lines
+
+
 def report(number, good, name, detail=""):
     print(("ok" if good else "not ok"), number, "-", name)
     for line in detail.splitlines() if not good else []:
@@ -42,6 +66,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             run, touched = generate(specs, ["--backend=cuda"], folder)
             c, c_touched = generate(specs, ["--backend=c"], folder)
+            as_json, _ = generate(specs, ["--diagnostics=json"], folder)
         if os.environ.get("UPDATE"):
             with open(golden, "wb") as f:
                 f.write(run.stderr)
@@ -53,6 +78,10 @@ def main():
             problems.append("something on stdout")
         if (c.returncode, c.stdout, c.stderr) != (run.returncode, run.stdout, run.stderr):
             problems.append("not the same with --backend=c:\n" + c.stderr.decode(errors="replace"))
+        told = [line.replace("[-Werror=", "[") for line in expected.decode().splitlines()
+                if re.match(re.escape(FOLDER) + r"/\S+ (error|note): ", line)]
+        if (as_json.returncode, as_json.stdout, from_json(as_json.stderr.decode())) != (1, b"", told):
+            problems.append("not the same with --diagnostics=json:\n" + as_json.stderr.decode())
         if touched or c_touched:
             problems.append("output files were touched")
         if run.stderr != expected:

@@ -28,8 +28,20 @@ equal([name for constant, name, _ in table if constant.lower().replace('_', '-')
       'constants are called like their kinds')
 sources = ''.join(read(path) for path in glob.glob('cgtpgen/**/*.c', recursive=True) if not path.endswith('diag_id.c'))
 equal([name for constant, name, _ in table if f'DIAG_{constant}' not in sources], [], 'every kind is reported somewhere')
-sections = re.split(r'^## ([a-z-]+)$', read('docs/diagnostics.md'), flags=re.M)[1:]
-equal(sections[::2], names, 'docs/diagnostics.md has the kinds, in the order of the table')
+sections = re.split(r'^## ([a-z-]+)$', read('docs/diagnostics.md'), flags=re.M)
+equal(sections[1::2], names, 'docs/diagnostics.md has the kinds, in the order of the table')
+shown = [text for mark, text, _ in blocks(sections[0]) if mark == 'text']
+for text in shown:
+    place, line, _ = text.splitlines()
+    number = int(place.split(':')[1])
+    base = [part for part in complete(line + '\n').splitlines() if part != line]
+    lines = base[:number - 1] + ['#'] * (number - 1 - len(base)) + [line] + base[number - 1:]
+    run, _ = generate('\n'.join(lines) + '\n')
+    equal(run.stderr, text, f'what is shown as an example is said: {place}')
+    run, _ = generate('\n'.join(lines) + '\n', options=['--diagnostics=json'])
+    as_json = run.stderr
+equal([text for mark, text, _ in blocks(sections[0]) if mark == 'json'], [as_json], 'and the last one as JSON')
+sections = sections[1:]
 warnings = [name for _, name, severity in table if severity == 'WARNING']
 for name, section in zip(sections[::2], sections[1::2]):
     examples = {mark: [complete(text.replace('\u240d', '\r')) for found, text, _ in blocks(section) if found == mark]

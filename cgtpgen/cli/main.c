@@ -60,10 +60,11 @@ static void put_error(const struct text *t)
     file_put(STDERR_FILENO, text_string(t), t->n); /* where errors cannot be told, the exit status still is */
 }
 
-static void put_messages(const struct diag *diag)
+static void put_messages(const struct diag *diag, const struct options *options)
 {
-    const char *text = diag_text(diag);
-    file_put(STDERR_FILENO, text, strlen(text));
+    struct text t = {.arena = diag->arena};
+    diag_print(&t, diag, messages_format(&options->messages, isatty(STDERR_FILENO)));
+    put_error(&t);
 }
 
 /* `cgtpgen: path: reason` for what errno says. */
@@ -115,7 +116,7 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
     }
     if (form)
         lint(problem, form, &diag);
-    put_messages(&diag);
+    put_messages(&diag, options);
     if (diag.errors) /* warnings may be errors */
         form = NULL;
     if (form && !options->lint) {
@@ -167,9 +168,10 @@ static const char *common_symbol(struct arena *a, const struct product *p, const
 }
 
 /* Two specs must not define the same symbol or generate the same file. */
-static enum exit_status check_collisions(struct arena *a, const struct product *product, int count)
+static enum exit_status check_collisions(struct arena *a, const struct options *options,
+                                         const struct product *product)
 {
-    for (int later = 1; later < count; later++)
+    for (int later = 1; later < options->specs; later++)
         for (int first = 0; first < later; first++) {
             const struct product *p = &product[first], *q = &product[later];
             struct diag diag = {.file = q->shown, .arena = a};
@@ -185,7 +187,7 @@ static enum exit_status check_collisions(struct arena *a, const struct product *
                     if (!strcmp(p->output[i].path, q->output[j].path))
                         diag_report(&diag, DIAG_COLLISION, (struct pos){0}, "it generates %s, and so does %s",
                                     q->output[j].path, p->shown);
-            put_messages(&diag);
+            put_messages(&diag, options);
             if (diag.errors)
                 return EXIT_SPEC;
         }
@@ -403,7 +405,7 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
     if (options.lint)
         return status;
     if (!status)
-        status = check_collisions(a, product, options.specs);
+        status = check_collisions(a, &options, product);
     status = status ? status : deliver(a, &options, product);
     return status ? status : put_output(a, &mutation.list);
 }

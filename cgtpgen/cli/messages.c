@@ -1,6 +1,7 @@
 /* messages.c - see messages.h. */
 #include "cli/messages.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_warning(int id)
@@ -15,7 +16,8 @@ void messages_begin(struct message_options *o)
         o->severity[i] = diag_table[i].severity;
 }
 
-int messages_warnings(const char *names[DIAG_COUNT])
+/* The names of all warnings, in the order of diag_table; returns how many. */
+static int warning_names(const char *names[DIAG_COUNT])
 {
     int count = 0;
     for (int i = 0; i < DIAG_COUNT; i++)
@@ -60,7 +62,7 @@ bool messages_read_warning(struct arena *a, struct message_options *o, const cha
     if (found)
         return true;
     const char *names[DIAG_COUNT];
-    int count = messages_warnings(names);
+    int count = warning_names(names);
     const char *near = diag_nearest(name, names, count);
     text_printf(error, "cgtpgen: -W: unknown warning '%s'%s%s%s", diag_escaped(a, name),
                 near ? "; did you mean " : "", near ? near : "",
@@ -76,4 +78,28 @@ void messages_end(struct message_options *o)
     for (int i = 0; i < DIAG_COUNT; i++)
         if (o->all_errors && o->severity[i] == SEVERITY_WARNING && !o->no_error[i])
             o->severity[i] = SEVERITY_ERROR;
+}
+
+/* Is the variable there, with a value that is neither empty nor `off`? */
+static bool is_set(const char *variable, const char *off)
+{
+    const char *value = getenv(variable);
+    return value && *value && strcmp(value, off) != 0;
+}
+
+/* What terminals, and the conventions of NO_COLOR and CLICOLOR, say. */
+static bool wants_color(bool terminal)
+{
+    const char *term = getenv("TERM"), *color = getenv("CLICOLOR");
+    if (is_set("NO_COLOR", ""))
+        return false;
+    if (is_set("CLICOLOR_FORCE", "0"))
+        return true;
+    return terminal && term && strcmp(term, "dumb") != 0 && !(color && strcmp(color, "0") == 0);
+}
+
+enum diag_format messages_format(const struct message_options *o, bool terminal)
+{
+    bool color = o->color == WHEN_AUTO ? wants_color(terminal) : o->color == WHEN_ALWAYS;
+    return o->json ? DIAG_JSON : color ? DIAG_COLOR : DIAG_PLAIN;
 }

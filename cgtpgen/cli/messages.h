@@ -1,13 +1,18 @@
-/* messages.h - how messages about specs are told: which warnings, which of them as errors. */
+/* messages.h - how messages about specs are told: which warnings, which of them as errors; for people, in
+ * colours or not, or for programs. */
 #ifndef CGTPGEN_MESSAGES_H
 #define CGTPGEN_MESSAGES_H
 
 #include "util/diag.h"
 
+enum when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER, WHENS };
+
 struct message_options {
     enum diag_severity severity[DIAG_COUNT];
     bool all_errors;           /* -Werror: a warning is an error */
     bool no_error[DIAG_COUNT]; /* but for these: -Wno-error=NAME */
+    bool json;                 /* --diagnostics=json */
+    enum when color;           /* --color */
 };
 
 /* As it is without options. */
@@ -20,7 +25,7 @@ bool messages_read_warning(struct arena *, struct message_options *, const char 
 /* What the options mean together, once all are read. */
 void messages_end(struct message_options *);
 
-/* The names of all warnings, in the order of diag_table; returns how many. */
-int messages_warnings(const char *names[DIAG_COUNT]);
+/* How to print to a standard error that is, or is no, terminal. */
+enum diag_format messages_format(const struct message_options *, bool terminal);
 
 #endif

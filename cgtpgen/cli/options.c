@@ -22,6 +22,8 @@ const char options_help[] =
     "  --list            write nothing; print the names of the files\n"
     "  --lint            write nothing; read the specs, and say what is wrong or in vain\n"
     "  -W NAME           warn of NAME, or of all; no-NAME: do not; error, error=NAME: as an error\n"
+    "  --diagnostics=AS  messages as text (default) or json: for programs, an object a line\n"
+    "  --color=WHEN      always or never, not only where standard error is a terminal (auto)\n"
     "  --print=LIST      of paths, nnz, weights, plan, cost, json: report on standard output\n"
     "                    (files are then written only if -o is given too)\n"
     "  -MD               write dependency files for make\n"
@@ -48,6 +50,8 @@ enum option {
     OPTION_LIST,
     OPTION_LINT,
     OPTION_WARNING,
+    OPTION_DIAGNOSTICS,
+    OPTION_COLOR,
     OPTION_PRINT,
     OPTION_MD,
     OPTION_MF,
@@ -76,6 +80,8 @@ static const struct {
     [OPTION_LIST] = {"--list", false, true},
     [OPTION_LINT] = {"--lint", false, true},
     [OPTION_WARNING] = {"-W", true, true},
+    [OPTION_DIAGNOSTICS] = {"--diagnostics", true, false},
+    [OPTION_COLOR] = {"--color", true, true},
     [OPTION_PRINT] = {"--print", true, true},
     [OPTION_MD] = {"-MD", false, true},
     [OPTION_MF] = {"-MF", true, false},
@@ -213,6 +219,23 @@ static bool read_device(struct arena *a, const char *value, const struct device 
     return word >= 0;
 }
 
+static bool read_diagnostics(const char *value, bool *json, struct text *error)
+{
+    static const char *const words[] = {"text", "json"};
+    int word = read_word("form of diagnostics", value, words, 2, error);
+    *json = word == 1;
+    return word >= 0;
+}
+
+static bool read_color(const char *value, enum when *when, struct text *error)
+{
+    static const char *const words[WHENS] = {
+        [WHEN_AUTO] = "auto", [WHEN_ALWAYS] = "always", [WHEN_NEVER] = "never"};
+    int word = read_word("choice of --color", value, words, WHENS, error);
+    *when = word < 0 ? WHEN_AUTO : (enum when)word;
+    return word >= 0;
+}
+
 static bool read_letters(const char *letters, unsigned *bits, struct text *error)
 {
     for (; *letters; letters++) {
@@ -278,6 +301,10 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
         return true;
     case OPTION_WARNING:
         return messages_read_warning(a, &o->messages, value, error);
+    case OPTION_DIAGNOSTICS:
+        return read_diagnostics(value, &o->messages.json, error);
+    case OPTION_COLOR:
+        return read_color(value, &o->messages.color, error);
     case OPTION_PRINT:
         return read_print(a, value, &o->print, error);
     case OPTION_MD:
@@ -339,6 +366,8 @@ static bool check_together(struct options *o, struct text *error)
         wrong = "--name needs a % for the specs' names where there are several";
     else if (stdins > 1)
         wrong = "standard input (-) can be read only once";
+    else if (o->messages.json && o->messages.color == WHEN_ALWAYS)
+        wrong = "--color=always is for text, not for --diagnostics=json";
     else if (o->lint && (o->output || o->check || o->list || o->print || o->depend))
         wrong = "--lint writes nothing: not with -o, --check, --list, --print or -MD";
     else if (o->check && o->list)

@@ -96,6 +96,18 @@ void diag_sort(struct diag *diag)
         qsort(diag->message, (size_t)diag->messages, sizeof *diag->message, compare_places);
 }
 
+int diag_not_shown(const struct diag *diag, const char *text[2])
+{
+    const int count[2] = {diag->errors, diag->warnings};
+    static const char *const what[2] = {"errors", "warnings"};
+    int n = 0;
+    for (int i = 0; i < 2; i++)
+        if (count[i] > DIAG_SHOWN)
+            text[n++] =
+                arena_printf(diag->arena, "more than %d %s; the rest is not shown", DIAG_SHOWN, what[i]);
+    return n;
+}
+
 /* Edits that turn a into b: insertions, deletions, substitutions and swaps of neighbours; letter case is
  * free. */
 static int edit_distance(const char *a, const char *b)

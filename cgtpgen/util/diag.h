@@ -61,8 +61,16 @@ const char *diag_escaped(struct arena *, const char *);
 /* Puts the messages in the order of the file. */
 void diag_sort(struct diag *);
 
-/* The messages for people: `file:line:column: error: text [name]`, the line of the source and a caret. */
-const char *diag_text(const struct diag *);
+/* For people: `file:line:column: error: text [name]`, the line of the source and a caret, plain or in colours
+ * of a terminal. For programs: a JSON object a line. */
+enum diag_format { DIAG_PLAIN, DIAG_COLOR, DIAG_JSON };
+
+void diag_print(struct text *, const struct diag *, enum diag_format);
+void diag_json(struct text *, const struct diag *);
+const char *diag_text(const struct diag *); /* plain */
+
+/* What to say of messages that were only counted: a text for errors, for warnings. Returns how many texts. */
+int diag_not_shown(const struct diag *, const char *text[2]);
 
 /* The word of `words` (count of them) nearest to `word` by edit distance, or NULL when none is near enough to
  * suggest. */

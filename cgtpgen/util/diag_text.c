@@ -1,4 +1,4 @@
-/* diag_text.c - diagnostics for people: see diag_text in diag.h. */
+/* diag_text.c - diagnostics for people: see diag_print in diag.h. */
 #include "util/diag.h"
 #include "util/unicode.h"
 
@@ -8,6 +8,18 @@
 enum {
     SHOWN_COLUMNS = 100, /* of a source line; longer ones are cut around the caret */
     TAB_STOP = 8
+};
+
+enum kind { KIND_ERROR, KIND_WARNING, KIND_NOTE, KINDS };
+
+/* What a terminal is told before and after the parts of a message. */
+struct palette {
+    const char *place, *kind[KINDS], *caret, *end;
+};
+
+static const struct palette palettes[] = {
+    [DIAG_PLAIN] = {"", {"", "", ""}, "", ""},
+    [DIAG_COLOR] = {"\33[1m", {"\33[1;31m", "\33[1;35m", "\33[1;36m"}, "\33[1;32m", "\33[0m"},
 };
 
 /* The columns that a character of a source line takes where it begins in this one. */
@@ -49,7 +61,7 @@ static void put_columns(struct text *out, const char *line, size_t n, int first,
 }
 
 /* The source line at pos and the caret line below it. */
-static void put_source(struct text *out, const struct diag *diag, struct pos pos)
+static void put_source(struct text *out, const struct diag *diag, struct pos pos, const struct palette *p)
 {
     const char *s = diag->source, *end = s + diag->source_size;
     for (int line = 1; line < pos.line; line++) {
@@ -86,26 +98,31 @@ static void put_source(struct text *out, const struct diag *diag, struct pos pos
     text_printf(out, "%s", first ? "..." : "");
     put_columns(out, s, n, first, last);
     text_printf(out, "%s\n", last < total ? "..." : "");
-    text_printf(out, "%*s^", (first ? 3 : 0) + caret - first, "");
+    text_printf(out, "%*s%s^", (first ? 3 : 0) + caret - first, "", p->caret);
     for (int k = caret + 1; k < stop && k < last; k++)
         text_put(out, "~", 1);
-    text_put(out, "\n", 1);
+    text_printf(out, "%s\n", p->end);
 }
 
-static void put_message(struct text *out, const struct diag *diag, struct pos pos, const char *kind,
-                        const char *text)
+static void put_message(struct text *out, const struct diag *diag, struct pos pos, enum kind kind,
+                        const struct palette *p, const char *text)
 {
-    text_puts(out, diag_escaped(out->arena, diag->file));
+    static const char *const name[KINDS] = {"error", "warning", "note"};
+    text_printf(out, "%s%s", p->place, diag_escaped(out->arena, diag->file));
     if (pos.line > 0)
         text_printf(out, ":%d:%d", pos.line, pos.column);
-    text_printf(out, ": %s: %s\n", kind, text);
+    text_printf(out, ":%s %s%s:%s %s\n", p->end, p->kind[kind], name[kind], p->end, text);
     if (pos.line > 0 && diag->source)
-        put_source(out, diag, pos);
+        put_source(out, diag, pos, p);
 }
 
-const char *diag_text(const struct diag *diag)
+void diag_print(struct text *out, const struct diag *diag, enum diag_format format)
 {
-    struct text out = {.arena = diag->arena};
+    if (format == DIAG_JSON) {
+        diag_json(out, diag);
+        return;
+    }
+    const struct palette *p = &palettes[format];
     for (int i = 0; i < diag->messages; i++) {
         const struct diag_message *m = &diag->message[i];
         struct text line = {.arena = diag->arena};
@@ -114,14 +131,18 @@ const char *diag_text(const struct diag *diag)
             text_printf(&line, "; did you mean '%s'?", m->suggestion);
         bool optional = diag_table[m->id].severity != SEVERITY_ERROR, error = m->severity == SEVERITY_ERROR;
         text_printf(&line, " [%s%s]", !optional ? "" : error ? "-Werror=" : "-W", diag_table[m->id].name);
-        put_message(&out, diag, m->pos, error ? "error" : "warning", text_string(&line));
+        put_message(out, diag, m->pos, error ? KIND_ERROR : KIND_WARNING, p, text_string(&line));
         for (const struct diag_note *note = m->note; note; note = note->next)
-            put_message(&out, diag, note->pos, "note", note->text);
+            put_message(out, diag, note->pos, KIND_NOTE, p, note->text);
     }
-    for (int errors = 1; errors >= 0; errors--)
-        if ((errors ? diag->errors : diag->warnings) > DIAG_SHOWN)
-            put_message(&out, diag, (struct pos){0}, "note",
-                        arena_printf(diag->arena, "more than %d %s; the rest is not shown", DIAG_SHOWN,
-                                     errors ? "errors" : "warnings"));
+    const char *rest[2];
+    for (int n = diag_not_shown(diag, rest), i = 0; i < n; i++)
+        put_message(out, diag, (struct pos){0}, KIND_NOTE, p, rest[i]);
+}
+
+const char *diag_text(const struct diag *diag)
+{
+    struct text out = {.arena = diag->arena};
+    diag_print(&out, diag, DIAG_PLAIN);
     return text_string(&out);
 }

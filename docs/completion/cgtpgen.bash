@@ -2,8 +2,8 @@
 
 _cgtpgen()
 {
-    local options='-o --name= --backend= --arch= --emit= --prune --check --list --lint -W --print= -MD -MF -MT -MP -d
-        -h --help -V --version'
+    local options='-o --name= --backend= --arch= --emit= --prune --check --list --lint -W --diagnostics= --color=
+        --print= -MD -MF -MT -MP -d -h --help -V --version'
     local backends='cuda c'
     local archs='sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 c'
     local emit='header hpp source unity selftest'
@@ -27,6 +27,8 @@ _cgtpgen()
         --emit) list=$emit ;;
         --print) list=$print ;;
         -W) list=$warnings ;;
+        --diagnostics) list='text json' ;;
+        --color) list='auto always never' ;;
     esac
     if [[ $list ]]; then
         if [[ $option == --emit || $option == --print ]] && [[ $word == *,* ]]; then
