@@ -71,9 +71,7 @@ const char *slips_message(struct arena *arena, const char *s, int length, int32_
     const char *shown = arena_string(arena, s, (size_t)length);
     if (unicode_is_directional(c))
         return arena_printf(
-            arena,
-            "U+%04X breaks lines or turns the direction of text: what holds it is not what it "
-            "looks like",
+            arena, "U+%04X breaks lines or turns the direction of text, which then is not what it looks like",
             (unsigned)c);
     if (!like)
         return arena_printf(arena, "U+%04X is not visible; delete it, or write a plain space", (unsigned)c);
@@ -111,18 +109,18 @@ bool slips_in_key(struct arena *arena, const char *line, size_t at, struct slip 
 {
     enum { SHOWN = 30 };
     size_t word = slips_word_length(line), p = word + strspn(line + word, " ");
-    if (!word || !line[p])
-        return false;
     bool colon = line[word] == ':', sign = line[p] == '=';
+    if (!word || !line[p] || (colon && (!line[word + 1] || line[word + 1] == ' '))) /* no key, or no slip */
+        return false;
     size_t separator = colon ? word : sign ? p : word;
     const char *value = line + separator + (colon || sign);
     value += strspn(value, " ");
-    int n = (int)strlen(value);
+    size_t n = strlen(value);
+    bool cut = n > SHOWN;
+    for (n = cut ? SHOWN : n; cut && ((unsigned char)value[n] & 0xc0) == 0x80;)
+        n--; /* not inside of a character */
     const char *key = arena_string(arena, line, word),
-               *shown = arena_printf(arena, "'%s: %.*s%s'", key, n > SHOWN ? SHOWN : n, value,
-                                     n > SHOWN ? "..." : "");
-    if (colon && line[word + 1] == ' ')
-        return false;
+               *shown = arena_printf(arena, "'%s: %.*s%s'", key, (int)n, value, cut ? "..." : "");
     slip->id = DIAG_MISSING_COLON;
     slip->at = at + separator;
     slip->width = 1;
@@ -166,16 +164,21 @@ static bool slip_of_character(struct arena *arena, const char *line, size_t at, 
     return false;
 }
 
-/* A colon that cannot make a key: the second of its line, or the line before is no key and its value. */
+/* A colon that cannot make a key: the second of its line, or the line goes on with the one before, which is
+ * no key with its value, or is one and stands further to the left. */
 static bool slip_of_colon(struct arena *arena, const struct diag *diag, size_t at, struct slip *slip)
 {
     size_t begin;
     const char *line = line_of(arena, diag, at, &begin), *first = strstr(line, ": ");
+    bool is_key = slips_word_length(line) > 0;
     if (first && (size_t)(first - line) < at - begin) {
         *slip = (struct slip){DIAG_MISSING_QUOTES, at, 1,
                               "a value that holds a colon and a space must stand in quotes"};
         return true;
     }
+    *slip = (struct slip){
+        DIAG_YAML_SYNTAX, begin, at - begin,
+        "indented more than the line before, which has a value; keys of a mapping stand in one column"};
     while (begin > 0) {
         while (begin > 0 && diag->source[begin - 1] != '\n')
             begin--;
@@ -183,7 +186,8 @@ static bool slip_of_colon(struct arena *arena, const struct diag *diag, size_t a
             return false;
         line = line_of(arena, diag, begin - 1, &begin);
         if (*line && *line != '#')
-            return slip_of_character(arena, line, begin, slip) || slips_in_key(arena, line, begin, slip);
+            return slip_of_character(arena, line, begin, slip) || slips_in_key(arena, line, begin, slip) ||
+                   (is_key && strstr(line, ": "));
     }
     return false;
 }

@@ -141,6 +141,7 @@ static void read_instruction(struct reader *r, const struct node *node, struct s
  * it is written here. One error is enough for a whole list of them. */
 static bool refuse_tuples(struct reader *r, const struct node *list)
 {
+    enum { SHOWN = 60 };
     int first = 0, last;
     while (first < list->n && !field_begins_with(list->child[first], '('))
         first++;
@@ -159,9 +160,10 @@ static bool refuse_tuples(struct reader *r, const struct node *list)
         text_put(&meant, inside[n] == 'T' ? "t" : "f", 1);
     }
     text_put(&meant, inside, strcspn(inside, "\n)"));
+    bool cut = meant.n > SHOWN; /* its bracket is not closed */
     diag_report(r->diag, DIAG_INSTRUCTION_SYNTAX, tuple->pos,
-                "an instruction stands in square brackets, with true and false in small letters: [%s]",
-                text_string(&meant));
+                "an instruction stands in square brackets, with true and false in small letters: [%.*s%s]",
+                cut ? SHOWN : (int)meant.n, text_string(&meant), cut ? "..." : "");
     return true;
 }
 
