@@ -95,13 +95,13 @@ struct cgtp_set_cost {
 enum { CGTP_RECEIVER_WORK = 1600 };
 
 /* Short tiles: at most so many rounds of them, of one edge in so many; each costs as much as the receiver that
- * it shares with its neighbour, and its edges should take so many times that. Two path sets differ less than
- * more, so that helping each other pays less. Tests have smaller graphs. */
+ * it shares with its neighbour, and its edges should take so many times that, divided by the path sets: the more
+ * sets there are, the more they differ, and the more it pays that they help each other. Tests have smaller
+ * graphs. */
 enum { CGTP_SHORT_ROUNDS = 3 };
 #ifndef CGTP_SHORT_PART
 #define CGTP_SHORT_PART 4
-#define CGTP_SHORT_WORTH 3
-#define CGTP_SHORT_WORTH_FEW 6
+#define CGTP_SHORT_WORTH 12
 #endif
 
 /* Chooses the rounds of short tiles of path set s, where a warp has so many edges. */
@@ -109,8 +109,7 @@ template <int sets>
 static inline void cgtp_make_tiles(cgtp_partition<sets> &d, int s, int64_t items, const cgtp_set_cost &cost)
 {
     const int64_t tiles = d.warps[s] < items ? d.warps[s] : items, edges = tiles ? items / tiles : 0;
-    const int worth = sets > 2 ? CGTP_SHORT_WORTH : CGTP_SHORT_WORTH_FEW;
-    const int64_t least = worth * (CGTP_RECEIVER_WORK + cost.hand_over) / cost.edge + 1;
+    const int64_t least = CGTP_SHORT_WORTH * (CGTP_RECEIVER_WORK + cost.hand_over) / (sets * cost.edge) + 1;
     const int64_t shortest = least > edges / 32 ? least : edges / 32;
     int rounds = sets == 1 && cost.hand_over ? 0 : CGTP_SHORT_ROUNDS;
     while (rounds && rounds * (rounds + 1) / 2 * shortest > edges / CGTP_SHORT_PART)

@@ -33,7 +33,7 @@ for source in tests/simt/simt.cc tests/simt/simt_memory.cc tests/simt/simt_async
 done
 include='-Itests/simt -Iruntime -Itests'
 # rounds of short tiles for graphs as small as those here, too
-short='-DCGTP_SHORT_PART=2 -DCGTP_SHORT_WORTH=0 -DCGTP_SHORT_WORTH_FEW=0'
+short='-DCGTP_SHORT_PART=2 -DCGTP_SHORT_WORTH=0'
 header=$(ls -t tests/simt/*.h tests/simt/build.sh runtime/*.h tests/*.h | head -n 1)
 for source; do
     case $source in
