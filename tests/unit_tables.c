@@ -130,11 +130,12 @@ static void words(void **state)
     for (int i = 0; i < emitter_count + print_count; i++) {
         bool emit = i < emitter_count;
         const char *word = emit ? emitter_table[i].word : print_table[i - emitter_count].word;
-        char *argv[] = {"cgtpgen", "spec", arena_printf(&arena, "--%s=%s", emit ? "emit" : "print", word),
-                        NULL};
+        const char *backend = emit && emitter_table[i].backend ? emitter_table[i].backend : "cuda";
+        char *argv[] = {"cgtpgen", "spec", arena_printf(&arena, "--backend=%s", backend),
+                        arena_printf(&arena, "--%s=%s", emit ? "emit" : "print", word), NULL};
         struct text error = {.arena = &arena};
         struct options options;
-        if (!options_read(&arena, 3, argv, &options, &error))
+        if (!options_read(&arena, 4, argv, &options, &error))
             fail_msg("%s", text_string(&error));
         for (int e = 0; e < emitter_count; e++)
             assert_int_equal(options.emit >> e & 1,
