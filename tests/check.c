@@ -197,6 +197,7 @@ void check_reference(struct check *c, const struct ref_kernel *r, const char *na
     int o = reference_output(c, r, name);
     int64_t n = ref_rows(c->problem, g, r->output[o].slot) * c->problem->dim[r->output[o].slot];
     reference_inputs(c, r, &r->output[o], g, v, input);
+    c->problem->rounded = c->product->scalar_size < 8;
     if (value)
         *value = allocate(n, sizeof **value);
     *magnitude = allocate(n, sizeof **magnitude);

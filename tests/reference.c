@@ -80,6 +80,13 @@ void ref_problem_free(struct ref_problem *p)
     free(p);
 }
 
+static const struct ref_mode modes[] = {
+    {"uvw", REF_ALL_PAIRS, REF_ALL_CHANNELS},    {"uvu", REF_ALL_PAIRS, REF_CHANNEL_U},
+    {"uvv", REF_ALL_PAIRS, REF_CHANNEL_V},       {"uuw", REF_EQUAL_PAIRS, REF_ALL_CHANNELS},
+    {"uuu", REF_EQUAL_PAIRS, REF_CHANNEL_U},     {"uvuv", REF_ALL_PAIRS, REF_OWN_CHANNEL},
+    {"uvu<v", REF_UPPER_PAIRS, REF_OWN_CHANNEL}, {"u<vw", REF_UPPER_PAIRS, REF_ALL_CHANNELS},
+};
+
 void ref_add_path(struct ref_problem *p, int x, int y, int z, const char *mode, bool weighted,
                   long double path_weight)
 {
@@ -94,6 +101,11 @@ void ref_add_path(struct ref_problem *p, int x, int y, int z, const char *mode, 
     struct ref_path *q = &p->path[p->paths++];
     *q = (struct ref_path){.x = x, .y = y, .z = z, .weighted = weighted, .path_weight = path_weight};
     strcpy(q->mode, mode);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes && !q->meaning; i++)
+        if (strcmp(modes[i].name, mode) == 0)
+            q->meaning = &modes[i];
+    if (!q->meaning)
+        fail("unknown mode", mode);
 }
 
 static bool mode_is(const struct ref_path *p, const char *mode)
@@ -340,143 +352,48 @@ struct tie {
     int64_t u, v, first, count, w;
 };
 
-/* What is summed: the terms, their absolute values, or one for each that is not zero. */
-enum what { VALUE, MAGNITUDE, TERMS };
-
-static long double of(enum what what, long double v)
+static const double *moved(const double *row, int64_t offset) /* NULL: the target's, or there are none */
 {
-    return what == VALUE ? v : what == MAGNITUDE ? fabsl(v) : v != 0;
+    return row ? row + offset : NULL;
 }
 
-/* Adds the derivative of a path's Q by `target` to row[target], for one pair of channels, the other rows
- * given. */
-static void add_pair(const struct ref_path *p, int target, enum what what, const struct tie *t,
-                     long double *const *row)
-{
-    const struct ref_w3j *c = p->cg;
-    const int d3 = 2 * c->l3 + 1;
-    long double *x = row[REF_X] + t->u * (2 * c->l1 + 1), *y = row[REF_Y] + t->v * (2 * c->l2 + 1);
-    long double *g = row[REF_G] + t->first * d3, *w = p->weighted ? row[REF_W] + t->w : NULL;
-    const long double coefficient = of(what, p->coefficient);
-    long double sum[2 * REF_L_MAX + 1];
-    for (int k = 0; k < d3; k++)
-        sum[k] = 0;
-    if (target == REF_G || target == REF_W) { /* sum[k] = a C x y */
-        for (int e = 0; e < c->n; e++) {
-            const struct ref_entry *n = &c->entry[e];
-            sum[n->k] += coefficient * of(what, n->value) * x[n->i] * y[n->j];
-        }
-        for (int64_t q = 0; q < t->count; q++)
-            for (int k = 0; k < d3; k++)
-                if (target == REF_G)
-                    g[q * d3 + k] += w ? w[q] * sum[k] : sum[k];
-                else
-                    w[q] += sum[k] * g[q * d3 + k];
-        return;
-    }
-    for (int64_t q = 0; q < t->count; q++) /* sum[k] = a w g */
-        for (int k = 0; k < d3; k++)
-            sum[k] += coefficient * (w ? w[q] : 1) * g[q * d3 + k];
-    for (int e = 0; e < c->n; e++) {
-        const struct ref_entry *n = &c->entry[e];
-        long double value = of(what, n->value);
-        if (target == REF_X)
-            x[n->i] += value * y[n->j] * sum[n->k];
-        else
-            y[n->j] += value * x[n->i] * sum[n->k];
-    }
-}
+/* The terms themselves, in long double; and in double, which is enough for a product in single precision. */
+#define NUMBER long double
+#define NAMED(name) exact_##name
+#define TAKEN(number) ((long double)(number))
+#define ENTRY(entry) ((entry)->value)
+#include "reference_sums.h"
+#define NUMBER double
+#define NAMED(name) rounded_##name
+#define TAKEN(number) ((double)(number))
+#define ENTRY(entry) ((entry)->rounded)
+#include "reference_sums.h"
 
-/* The same for all channels of a path: which pairs there are and what they connect is the mode's meaning. */
-static void add_path(const struct ref_path *p, int mul_x, int mul_y, int mul_z, int target, enum what what,
-                     long double *const *row)
-{
-    bool all_pairs = mode_is(p, "uvw") || mode_is(p, "uvu") || mode_is(p, "uvv") || mode_is(p, "uvuv");
-    bool upper = mode_is(p, "uvu<v") || mode_is(p, "u<vw");
-    bool contracted = mode_is(p, "uvw") || mode_is(p, "uuw") || mode_is(p, "u<vw");
-    int64_t pair = 0;
-    for (int u = 0; u < mul_x; u++) {
-        int from = all_pairs ? 0 : upper ? u + 1 : u, to = all_pairs || upper ? mul_y : u + 1;
-        for (int v = from; v < to; v++, pair++) {
-            struct tie t = {u, v, 0, 1, pair};
-            if (contracted) {
-                t.count = mul_z; /* unweighted uuw has one channel */
-                t.w = pair * mul_z;
-            } else if (mode_is(p, "uvu") || mode_is(p, "uuu")) {
-                t.first = u;
-            } else if (mode_is(p, "uvv")) {
-                t.first = v;
-            } else { /* uvuv, uvu<v */
-                t.first = pair;
-            }
-            add_pair(p, target, what, &t, row);
-        }
-    }
-}
+/* Their absolute values: of one sign, so that double keeps at least 12 digits of each sum. */
+#define NUMBER double
+#define NAMED(name) magnitude_##name
+#define TAKEN(number) fabs((double)(number))
+#define ENTRY(entry) fabs((entry)->rounded)
+#include "reference_sums.h"
 
-static void sum_items(const struct ref_problem *p, const struct ref_graph *g, const struct ref_kernel *kernel,
-                      const struct ref_output *o, long double *const *input, int only, enum what what,
-                      long double *out)
-{
-    for (int64_t item = 0; item < g->items; item++)
-        for (int t = 0; t < o->terms; t++) {
-            const struct ref_term *term = &o->term[t];
-            bool weighted_only = o->slot == REF_W || kernel->argument[term->argument[REF_W]].tangent;
-            long double *row[REF_SLOTS];
-            for (int s = 0; s < REF_SLOTS; s++) {
-                row[s] = s == o->slot ? out : input[term->argument[s]];
-                if (row[s])
-                    row[s] += row_of(p, g, s, item) * p->dim[s];
-            }
-            for (int i = 0; i < p->paths; i++) {
-                const struct ref_path *q = &p->path[i];
-                const struct ref_segment *x = &p->irreps[REF_X].segment[q->x],
-                                         *y = &p->irreps[REF_Y].segment[q->y],
-                                         *z = &p->irreps[REF_G].segment[q->z];
-                if ((only >= 0 && i != only) || (weighted_only && !q->weighted))
-                    continue;
-                long double *segment[REF_SLOTS] = {row[REF_X] + x->offset, row[REF_Y] + y->offset,
-                                                   q->weighted ? row[REF_W] + q->weight_offset : NULL,
-                                                   row[REF_G] + z->offset};
-                add_path(q, x->mul, y->mul, z->mul, o->slot, what, segment);
-            }
-        }
-}
-
-/* Copies the inputs as `what` has them and sums. */
-static void evaluate(const struct ref_problem *p, const struct ref_graph *g, const struct ref_kernel *kernel,
-                     int output, const double *const *input, int only, enum what what, long double *out)
-{
-    const struct ref_output *o = &kernel->output[output];
-    long double *copy[REF_ARGUMENTS] = {NULL};
-    for (int a = 0; a < kernel->arguments; a++) {
-        int slot = kernel->argument[a].slot;
-        int64_t n = ref_rows(p, g, slot) * p->dim[slot];
-        if (!input[a])
-            continue;
-        copy[a] = allocate((size_t)n, sizeof **copy);
-        for (int64_t i = 0; i < n; i++)
-            copy[a][i] = of(what, input[a][i]);
-    }
-    int64_t n = ref_rows(p, g, o->slot) * p->dim[o->slot];
-    for (int64_t i = 0; i < n; i++)
-        out[i] = 0;
-    sum_items(p, g, kernel, o, copy, only, what, out);
-    for (int a = 0; a < kernel->arguments; a++)
-        free(copy[a]);
-}
+/* One for each that is not zero: exact. */
+#define NUMBER double
+#define NAMED(name) terms_##name
+#define TAKEN(number) ((number) != 0)
+#define ENTRY(entry) ((entry)->value != 0)
+#include "reference_sums.h"
 
 void ref_evaluate(const struct ref_problem *p, const struct ref_graph *g, const struct ref_kernel *kernel,
                   int output, const double *const *input, int only, long double *value,
                   long double *magnitude)
 {
     if (value)
-        evaluate(p, g, kernel, output, input, only, VALUE, value);
-    evaluate(p, g, kernel, output, input, only, MAGNITUDE, magnitude);
+        (p->rounded ? rounded_evaluate : exact_evaluate)(p, g, kernel, output, input, only, value);
+    magnitude_evaluate(p, g, kernel, output, input, only, magnitude);
 }
 
 void ref_count_terms(const struct ref_problem *p, const struct ref_graph *g, const struct ref_kernel *kernel,
                      int output, const double *const *input, int only, long double *terms)
 {
-    evaluate(p, g, kernel, output, input, only, TERMS, terms);
+    terms_evaluate(p, g, kernel, output, input, only, terms);
 }

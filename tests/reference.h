@@ -2,8 +2,8 @@
  *
  * Shares no code and no data with the generator. Coupling tensors come from ladder operators, coefficients
  * from e3nn's definitions, kernels from lists of derivatives written out by hand, and everything is summed
- * term by term in long double. Beside each value stands the sum of the absolute values of its terms, which
- * error bounds are made of.
+ * term by term in long double, or, for products in single precision, in double. Beside each value stands the
+ * sum of the absolute values of its terms, which error bounds are made of.
  *
  * For one item Q(x, y, w, g) = sum over paths and (i, j, k) of a C[i,j,k] x[u,i] y[v,j] w[..] g[..,k]; a term
  * Q_s(..) is its derivative by slot s at given arguments of the other three. A path without weights counts
@@ -30,6 +30,7 @@ enum { REF_L_MAX = 11, REF_NAME = 32, REF_ARGUMENTS = 24, REF_OUTPUTS = 8, REF_T
 struct ref_entry {
     int i, j, k;
     long double value; /* never zero */
+    double rounded;    /* the same */
 };
 
 /* The nonzero entries of a real coupling tensor of Frobenius norm one, e3nn's basis and signs. */
@@ -93,9 +94,18 @@ struct ref_irreps {
     int64_t dim;
 };
 
+/* What a mode of e3nn means: which pairs (u, v) of channels there are, and which channels of z a pair
+ * reaches. */
+struct ref_mode {
+    const char *name;
+    enum { REF_ALL_PAIRS, REF_UPPER_PAIRS, REF_EQUAL_PAIRS } pairs; /* all; u < v; u = v */
+    enum { REF_ALL_CHANNELS, REF_CHANNEL_U, REF_CHANNEL_V, REF_OWN_CHANNEL } to;
+};
+
 struct ref_path {
     int x, y, z;
     char mode[6];
+    const struct ref_mode *meaning; /* of the mode */
     bool weighted;
     long double path_weight;
     long double coefficient; /* a_p */
@@ -111,6 +121,7 @@ struct ref_problem {
     struct ref_path *path;
     int64_t dim[REF_SLOTS]; /* elements of a row */
     int index[REF_SLOTS];   /* REF_ITEM and so on */
+    bool rounded;           /* evaluated in double, for a product in single precision; else in long double */
     int kernels;            /* those that the problem brings with it */
     struct ref_kernel *kernel;
     struct ref_w3j *cg[REF_L_MAX + 1][REF_L_MAX + 1][REF_L_MAX + 1];

@@ -104,11 +104,13 @@ struct ref_w3j *ref_w3j(int l1, int l2, int l3)
             abort();
         if (fabsl(creall(t[a])) < 1e-14L)
             continue;
-        out->entry[out->n++] = (struct ref_entry){a / d3 / d2, a / d3 % d2, a % d3, creall(t[a])};
+        out->entry[out->n++] = (struct ref_entry){a / d3 / d2, a / d3 % d2, a % d3, creall(t[a]), 0};
         square += creall(t[a]) * creall(t[a]);
     }
-    for (int a = 0; a < out->n; a++)
+    for (int a = 0; a < out->n; a++) {
         out->entry[a].value /= sqrtl(square);
+        out->entry[a].rounded = (double)out->entry[a].value;
+    }
     free(t);
     free(c);
     return out;
