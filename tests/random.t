@@ -16,7 +16,8 @@ if [ "$TEST_ALL" ]; then
 else
     regress=$(ls tests/regress 2>/dev/null | grep yaml)
     specs=$(printf '%s\n' $specs $regress | sort -u)
-    flags=-O0
+    quick_compiler
+    flags=$quick
 fi
 specs=$(echo "$specs" | sed "s|^|$folder/|" | tr '\n' ' ')
 check_products random "$flags" cat "$specs" problems="$folder" $kinds

@@ -2,9 +2,11 @@
 # build.sh OUTPUT FILE... - compiles a program that runs kernels through the shim. .cu: kernels, every access
 # checked; .cc and .c: drivers and descriptors, as they are; .o: linked. Run from the repository root; CXX,
 # CC, BUILD as in make; SIMT_FLAGS adds options for all. Objects newer than source and headers are kept; those of
-# C sources of this repository are shared by all programs.
+# C sources of this repository are shared by all programs. Without CXX it is clang++ where there is it, which
+# takes less time for kernels than g++. Both compile simt.t, g++ also selftest.t.
 set -e
-CXX=${CXX:-g++} CC=${CC:-gcc} BUILD=${BUILD:-build}
+CC=${CC:-gcc} BUILD=${BUILD:-build}
+[ "$CXX" ] || CXX=$(command -v clang++ > /dev/null && echo clang++ || echo g++)
 output=$1
 shift
 case $("$CXX" --version) in
@@ -18,14 +20,24 @@ case $("$CXX" --version) in
            -fno-tree-vectorize -Wno-tsan'
     ;;
 esac
+# Is the first file there, and none of the others newer?
+fresh() {
+    made=$1
+    [ -e "$made" ] || return
+    shift
+    for file; do
+        [ ! "$file" -nt "$made" ] || return
+    done
+}
+
 shim=$BUILD/simt/$(basename "$CXX")${SIMT_FLAGS:+-$(echo "$SIMT_FLAGS" | tr -c 'A-Za-z0-9\n' _)}
 objects=$output.objects
 mkdir -p "$shim" "$objects"
 files=
 for source in tests/simt/simt.cc tests/simt/simt_memory.cc tests/simt/simt_async.cc; do
-    object=$shim/$(basename "$source" .cc).o
-    newest=$(ls -t "$source" tests/simt/*.h "$object" 2>/dev/null | head -n 1)
-    if [ "$newest" != "$object" ]; then
+    name=${source##*/}
+    object=$shim/${name%.cc}.o
+    if ! fresh "$object" "$source" tests/simt/*.h; then
         "$CXX" -std=c++17 -O2 -Wall -Wextra $SIMT_FLAGS -c -o "$object.$$" "$source"
         mv "$object.$$" "$object"
     fi
@@ -34,17 +46,16 @@ done
 include='-Itests/simt -Iruntime -Itests'
 # rounds of short tiles for graphs as small as those here, too
 short='-DCGTP_SHORT_PART=2 -DCGTP_SHORT_WORTH=0'
-header=$(ls -t tests/simt/*.h tests/simt/build.sh runtime/*.h tests/*.h | head -n 1)
+header=$(ls -t tests/simt/*.h tests/simt/build.sh runtime/*.h tests/*.h | head -n 1) # the newest
 for source; do
     case $source in
-    tests/*.c | runtime/*.c) object=$shim/$(basename "$source").o ;;
-    *) object=$objects/$(basename "$source").o ;;
+    tests/*.c | runtime/*.c) object=$shim/${source##*/}.o ;;
+    *) object=$objects/${source##*/}.o ;;
     esac
     case $source in
     *.o) ;;
     *)
-        newest=$(ls -t "$source" "$header" "$object" 2>/dev/null | head -n 1)
-        if [ "$newest" = "$object" ]; then
+        if fresh "$object" "$source" "$header"; then
             files="$files $object"
             continue
         fi

@@ -363,10 +363,9 @@ static inline bool check_word(Space *s, uintptr_t i, unsigned mask, access kind,
     return fine;
 }
 
-void check(const void *p, size_t bytes, access kind, const void *where)
+/* A place that is not on the thread's own stack. */
+static __attribute__((noinline)) void check_place(const void *p, size_t bytes, access kind, const void *where)
 {
-    if ((uintptr_t)p - stack_base < STACK)
-        return;
     if (!current) {
         if ((uintptr_t)p - device.base < device.bytes)
             report(SIMT_HOST_ACCESS, p, where, "device memory touched by the host");
@@ -386,6 +385,18 @@ void check(const void *p, size_t bytes, access kind, const void *where)
     for (uintptr_t i = from / 4; i * 4 < to; i++)
         if (!check_word(s, i, mask_of(i, from, to), kind, p, where))
             return;
+}
+
+/* Most accesses are to the stack: this much of it stands in each of the functions below. */
+static inline void check_here(const void *p, size_t bytes, access kind, const void *where)
+{
+    if ((uintptr_t)p - stack_base >= STACK)
+        check_place(p, bytes, kind, where);
+}
+
+void check(const void *p, size_t bytes, access kind, const void *where)
+{
+    check_here(p, bytes, kind, where);
 }
 
 } // namespace simt
@@ -557,7 +568,7 @@ unsigned simt_atomic_add(unsigned *p, unsigned value)
 /* ---- what compilers call ---- */
 
 #define HOOK(name, bytes, kind)                                                                              \
-    extern "C" void __tsan_##name(void *p) { check(p, bytes, kind, __builtin_return_address(0)); }
+    extern "C" void __tsan_##name(void *p) { check_here(p, bytes, kind, __builtin_return_address(0)); }
 #define HOOKS(bytes)                                                                                         \
     HOOK(read##bytes, bytes, READ)                                                                           \
     HOOK(write##bytes, bytes, WRITE)                                                                         \
@@ -572,8 +583,8 @@ HOOKS(8)
 HOOKS(16)
 
 extern "C" {
-void __tsan_read_range(void *p, size_t bytes) { check(p, bytes, READ, __builtin_return_address(0)); }
-void __tsan_write_range(void *p, size_t bytes) { check(p, bytes, WRITE, __builtin_return_address(0)); }
+void __tsan_read_range(void *p, size_t bytes) { check_here(p, bytes, READ, __builtin_return_address(0)); }
+void __tsan_write_range(void *p, size_t bytes) { check_here(p, bytes, WRITE, __builtin_return_address(0)); }
 void __tsan_vptr_update(void **, void *) {}
 void __tsan_vptr_read(void **) {}
 void __tsan_func_entry(void *) {}
