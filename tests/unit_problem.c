@@ -626,12 +626,12 @@ static void too_many(void **state)
 {
     (void)state;
     static const char error[] =
-        "7:1: error: this makes more than 65536 instructions, the largest number supported\n";
-    const char *many = repeated("1x0e", 41); /* 41^3 > 2^16 */
+        "7:1: error: this makes more than 4096 instructions, the largest number supported\n";
+    const char *many = repeated("1x0e", 17); /* 17^3 > 2^12 */
     assert_string_equal(reports(make_spec(many, many, many, SUGAR_FULLY_CONNECTED)), error);
-    many = repeated("1x0e", 257);
+    many = repeated("1x0e", 65);
     assert_string_equal(reports(make_spec(many, many, NULL, SUGAR_CHANNELWISE)), error);
-    many = repeated("1x0e", 256);
+    many = repeated("1x0e", 64);
     assert_string_equal(reports(make_spec(many, many, NULL, SUGAR_CHANNELWISE)), "");
 }
 

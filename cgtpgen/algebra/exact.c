@@ -5,6 +5,7 @@
  * below.
  */
 #include "algebra/exact.h"
+#include "util/hash.h"
 
 #include <assert.h>
 #include <string.h>
@@ -286,6 +287,13 @@ static bool nat_equal(struct nat a, struct nat b)
 bool surd_equal(struct surd a, struct surd b)
 {
     return a.sign == b.sign && nat_equal(a.square.num, b.square.num) && nat_equal(a.square.den, b.square.den);
+}
+
+uint32_t surd_hash(struct surd a)
+{
+    uint32_t key = hash_bytes(0, &a.sign, sizeof a.sign);
+    key = hash_bytes(key, a.square.num.limb, (size_t)a.square.num.n * sizeof *a.square.num.limb);
+    return hash_bytes(key, a.square.den.limb, (size_t)a.square.den.n * sizeof *a.square.den.limb);
 }
 
 bool surd_is_one(struct surd a)

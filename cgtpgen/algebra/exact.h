@@ -37,6 +37,7 @@ struct surd surd_mul(struct arena *, struct surd, struct surd);
 struct surd surd_div(struct arena *, struct surd, struct surd); /* divisor not zero */
 struct surd surd_negate(struct surd);
 bool surd_equal(struct surd, struct surd);
+uint32_t surd_hash(struct surd); /* equals have the same */
 bool surd_is_one(struct surd);
 int surd_compare(struct surd, struct surd); /* a total order by value: <0, 0, >0 */
 

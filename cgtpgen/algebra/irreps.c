@@ -184,6 +184,11 @@ int irrep_compare(struct irrep a, struct irrep b)
     return (a.parity > b.parity) - (a.parity < b.parity);
 }
 
+int irrep_number(struct irrep ir)
+{
+    return 2 * ir.l + (ir.parity > 0);
+}
+
 bool irrep_in_product(struct irrep c, struct irrep a, struct irrep b)
 {
     int least = a.l > b.l ? a.l - b.l : b.l - a.l;

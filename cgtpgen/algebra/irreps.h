@@ -25,7 +25,7 @@ struct irreps {
     int64_t dim; /* elements of a row */
 };
 
-enum { MUL_MAX = 1 << 20, DIM_MAX = 1 << 30 };
+enum { MUL_MAX = 1 << 20, DIM_MAX = 1 << 30, SEGMENTS_MAX = 1 << 12 };
 
 /* What is wrong with an irreps string, and where in it. */
 struct irreps_error {
@@ -47,6 +47,9 @@ void irrep_print(struct text *, struct irrep);
 
 /* Order by (l, parity), odd before even: 0o 0e 1o 1e ... : <0, 0, >0. */
 int irrep_compare(struct irrep, struct irrep);
+
+/* 0 .. IRREP_COUNT-1, in that order. */
+int irrep_number(struct irrep);
 
 /* Is c in the product of a and b: |la - lb| <= lc <= la + lb and parities multiply. */
 bool irrep_in_product(struct irrep c, struct irrep a, struct irrep b);

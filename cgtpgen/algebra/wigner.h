@@ -8,7 +8,7 @@
 
 #include "algebra/exact.h"
 
-enum { L_MAX = 11 }; /* e3nn's own limit */
+enum { L_MAX = 11, IRREP_COUNT = 2 * (L_MAX + 1) }; /* L_MAX: e3nn's own limit */
 
 struct cg_entry {
     int i, j, k;

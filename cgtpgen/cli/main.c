@@ -37,8 +37,10 @@
 #include <unistd.h>
 
 enum {
-    SPEC_LIMIT = (1 << 20) + 1
-}; /* bytes read: one more than spec_read takes, so that it sees when there are more */
+    SPEC_LIMIT =
+        (1 << 20) + 1, /* bytes read: one more than spec_read takes, so that it sees when there are more */
+    MEMORY_MOST = 900 << 20 /* bytes that a spec may take */
+};
 
 /* A spec file and what became of it. */
 struct product {
@@ -152,6 +154,34 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         text_printf(&dump, "%s: %zu bytes of memory at most so far\n", product->shown, a->most);
     put_error(&dump);
     return form ? EXIT_OK : EXIT_SPEC;
+}
+
+/* compile() in no more memory than a spec may take. What grows with a spec and with all that is made of it
+ * is memory, so that this bounds the time, too. */
+static enum exit_status compile_within(struct arena *a, struct wigner *wigner, const struct options *options,
+                                       struct mutation *mutation, struct product *product)
+{
+    jmp_buf outer;
+    memcpy(&outer, &a->failure, sizeof outer);
+    a->limit = a->used + MEMORY_MOST;
+    if (setjmp(a->failure)) {
+        memcpy(&a->failure, &outer, sizeof outer);
+        if (!a->limited)
+            longjmp(a->failure, 1);
+        a->limit = 0;
+        if (a->scratch)
+            arena_empty(a->scratch);
+        struct diag diag = {.file = product->shown, .arena = a};
+        diag_report(&diag, DIAG_LIMIT, (struct pos){0},
+                    "it takes more than 900 MiB of memory: it needs fewer paths, fewer kernels, or to be "
+                    "several specs");
+        put_messages(&diag, options);
+        return EXIT_SPEC;
+    }
+    enum exit_status status = compile(a, wigner, options, mutation, product);
+    memcpy(&a->failure, &outer, sizeof outer);
+    a->limit = 0;
+    return status;
 }
 
 /* A symbol that both products define; NULL: none. A name can begin with another: a + b_forward, a_b +
@@ -399,7 +429,7 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
         product[i].file = options.spec[i];
         product[i].shown = strcmp(options.spec[i], "-") ? options.spec[i] : "<stdin>";
         enum exit_status now =
-            compile(a, wigner, &options, options.mutate < 0 ? NULL : &mutation, &product[i]);
+            compile_within(a, wigner, &options, options.mutate < 0 ? NULL : &mutation, &product[i]);
         status = status ? status : now; /* the first that happens */
     }
     if (options.lint)

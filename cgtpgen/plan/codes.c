@@ -2,40 +2,35 @@
 #include "plan/codes.h"
 
 struct lowered {
+    const struct recipe *recipe;
     const struct matrix *matrix;
     bool tied, blind;
     const struct code *code;
 };
 
-struct recipe_codes {
-    const struct recipe *recipe;
-    int n, capacity;
-    struct lowered *lowered;
-};
-
 const struct recipe *codes_recipe(struct codes *all, const struct recipe *r)
 {
     for (int i = 0; i < all->recipes; i++)
-        if (recipe_equal(all->recipe[i].recipe, r))
-            return all->recipe[i].recipe;
-    all->recipe = arena_grow(all->arena, all->recipe, all->recipes, &all->capacity, sizeof *all->recipe);
-    all->recipe[all->recipes++] = (struct recipe_codes){.recipe = r};
-    return r;
+        if (recipe_equal(all->recipe[i], r))
+            return all->recipe[i];
+    all->recipe =
+        arena_grow(all->arena, all->recipe, all->recipes, &all->recipe_capacity, sizeof *all->recipe);
+    return all->recipe[all->recipes++] = r;
 }
 
 const struct code *codes_lower(struct codes *all, const struct recipe *r, const struct matrix *m, bool tied,
                                bool blind)
 {
-    struct recipe_codes *of = all->recipe;
-    while (of->recipe != r)
-        of++;
-    for (int i = 0; i < of->n; i++) {
-        const struct lowered *known = &of->lowered[i];
-        if (known->matrix == m && known->tied == tied && known->blind == blind)
+    uint32_t key = hash_bytes(hash_bytes(0, &r, sizeof r), &m, sizeof m);
+    for (int i = hash_first(&all->hash, key); i >= 0; i = hash_next(&all->hash, i)) {
+        const struct lowered *known = &all->lowered[i];
+        if (known->recipe == r && known->matrix == m && known->tied == tied && known->blind == blind)
             return known->code;
     }
-    of->lowered = arena_grow(all->arena, of->lowered, of->n, &of->capacity, sizeof *of->lowered);
+    all->hash.arena = all->arena;
+    hash_add(&all->hash, key);
+    all->lowered = arena_grow(all->arena, all->lowered, all->n, &all->capacity, sizeof *all->lowered);
     const struct code *code = code_lower(all->arena, r, m, tied, blind);
-    of->lowered[of->n++] = (struct lowered){m, tied, blind, code};
+    all->lowered[all->n++] = (struct lowered){r, m, tied, blind, code};
     return code;
 }

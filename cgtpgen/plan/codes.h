@@ -11,8 +11,11 @@
 struct codes {
     struct arena *arena;
     struct matrices scaled; /* what matrix_scaled makes */
-    int recipes, capacity;
-    struct recipe_codes *recipe;
+    int recipes, recipe_capacity;
+    const struct recipe **recipe;
+    struct hash hash; /* of lowered, by recipe and matrix */
+    int n, capacity;
+    struct lowered *lowered;
 };
 
 /* The recipe, or an equal one that was there before. */

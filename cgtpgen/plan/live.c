@@ -8,7 +8,7 @@ int live_values(struct live *l, int n, int words)
     int first = l->values;
     for (int i = 0; i < n; i++) {
         l->value = arena_grow(l->arena, l->value, l->values, &l->capacity, sizeof *l->value);
-        l->value[l->values++] = (struct live_value){-1, -1, words};
+        l->value[l->values++] = (struct live_value){.first = -1, .last = -1, .words = words};
     }
     return first;
 }
@@ -61,7 +61,6 @@ struct live_form {
     enum code_op op;
     struct form_part part[3];
     int value;
-    struct live_form *next;
 };
 
 static bool same_form(const struct live_form *f, const struct live_form *g)
@@ -78,14 +77,18 @@ static bool same_form(const struct live_form *f, const struct live_form *g)
 /* The value of an equal form; -1: there was none, and the next value is its. */
 static int known_form(struct live *l, struct live_form f)
 {
-    unsigned hash = (unsigned)(f.part[0].value * 7 + f.part[1].value * 31 + f.part[2].value * 3 + f.op);
-    struct live_form **list = &l->form[hash % LIVE_LISTS];
-    for (const struct live_form *g = *list; g; g = g->next)
-        if (same_form(g, &f))
-            return g->value;
+    const int parts[] = {(int)f.op, f.part[0].value, f.part[1].value, f.part[2].value};
+    uint32_t key = hash_bytes(0, parts, sizeof parts);
+    for (int i = 0; i < 3; i++)
+        key = f.part[i].value < 0 && f.part[i].sign ? key ^ surd_hash(f.part[i].constant) : key;
+    for (int i = hash_first(&l->hash, key); i >= 0; i = hash_next(&l->hash, i))
+        if (same_form(&l->form[i], &f))
+            return l->form[i].value;
     f.value = l->values;
-    f.next = *list;
-    *list = arena_copy(l->arena, &f, sizeof f);
+    l->hash.arena = l->arena;
+    hash_add(&l->hash, key);
+    l->form = arena_grow(l->arena, l->form, l->forms, &l->form_capacity, sizeof f);
+    l->form[l->forms++] = f;
     return -1;
 }
 
@@ -109,7 +112,6 @@ struct trace {
     int n, uses;
     struct instruction *instruction;
     struct use *use;  /* three of each instruction, at most */
-    int *maker;       /* [values]: number of the instruction that made it last, plus 1; 0: none */
     int looks, *look; /* while it is executed: instructions of whose uses some may be next */
 };
 
@@ -119,7 +121,6 @@ static struct trace new_trace(struct live *l, int most)
     return (struct trace){.live = l,
                           .instruction = NEW_ARRAY(l->arena, struct instruction, most + 1),
                           .use = NEW_ARRAY(l->arena, struct use, 3 * most + 1),
-                          .maker = NEW_ARRAY(l->arena, int, l->values + most + 1),
                           .look = NEW_ARRAY(l->arena, int, 4 * most + 1)};
 }
 
@@ -135,17 +136,25 @@ static void add_use(struct trace *t, int maker, int user)
     m->left++;
 }
 
+/* The instruction of this code that made the value; -1: none did. */
+static int maker_of(const struct trace *t, int value)
+{
+    const struct live_value *v = value < 0 ? NULL : &t->live->value[value];
+    return v && v->code == t->live->codes ? v->maker : -1;
+}
+
 static void add_instruction(struct trace *t, const int used[3], int made)
 {
     struct instruction *i = &t->instruction[t->n];
     *i = (struct instruction){.made = made, .first_use = -1};
     for (int k = 0; k < 3; k++) {
         i->used[k] = used[k];
-        i->from[k] = used[k] < 0 ? -1 : t->maker[used[k]] - 1;
+        i->from[k] = maker_of(t, used[k]);
         if (i->from[k] >= 0)
             add_use(t, i->from[k], t->n);
     }
-    t->maker[made] = ++t->n;
+    t->live->value[made].code = t->live->codes;
+    t->live->value[made].maker = t->n++;
 }
 
 static bool is_ready(const struct trace *t, const struct instruction *i)
@@ -317,6 +326,7 @@ void live_code(struct live *l, const struct code *c, int channels, int words, co
                         .words = words,
                         .named = code_named(l->arena, c),
                         .value = NEW_ARRAY(l->arena, int, c->nodes + 1)};
+    l->codes++;
     for (int i = 0; i < c->nodes; i++)
         r.value[i] = -1;
     load(&r, false);

@@ -10,13 +10,14 @@
 #define CGTPGEN_LIVE_H
 
 #include "plan/code.h"
+#include "util/hash.h"
 
 struct live_value {
     int first, last; /* steps; -1: not touched */
     int words;       /* of 32 bits */
+    int code, maker; /* the last code that made it, and its instruction that did; code 0: none */
 };
 
-enum { LIVE_LISTS = 128 };
 struct live_form;
 
 /* Zero-initialise and set the arena. */
@@ -25,7 +26,10 @@ struct live {
     int step;
     int values, capacity;
     struct live_value *value;
-    struct live_form *form[LIVE_LISTS]; /* lists of those with equal hashes */
+    int codes; /* executed, with the one that is */
+    struct hash hash;
+    int forms, form_capacity;
+    struct live_form *form;
 };
 
 /* `n` new values of so many words each; returns the number of the first. */

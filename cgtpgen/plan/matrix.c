@@ -223,12 +223,16 @@ static struct matrix *build(struct matrices *all, const struct path *p, enum slo
 
 static const struct matrix *find(struct matrices *all, const struct path *p, enum slot a, bool scaled)
 {
-    for (int i = 0; i < all->n; i++) {
+    const int kind[] = {p->l1, p->l2, p->l3, (int)a, scaled};
+    uint32_t key = hash_bytes(surd_hash(p->coefficient), kind, sizeof kind);
+    for (int i = hash_first(&all->hash, key); i >= 0; i = hash_next(&all->hash, i)) {
         const struct matrix *m = all->matrix[i];
         if (m->l1 == p->l1 && m->l2 == p->l2 && m->l3 == p->l3 && m->a == a &&
             (m->column != NULL) == scaled && surd_equal(m->scale, p->coefficient))
             return m;
     }
+    all->hash.arena = all->arena;
+    hash_add(&all->hash, key);
     all->matrix = arena_grow(all->arena, all->matrix, all->n, &all->capacity, sizeof(struct matrix *));
     return all->matrix[all->n++] = build(all, p, a, scaled);
 }

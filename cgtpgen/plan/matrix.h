@@ -9,6 +9,7 @@
 #define CGTPGEN_MATRIX_H
 
 #include "problem/problem.h"
+#include "util/hash.h"
 
 /* sum over terms of coefficient * A[index]; the first coefficient is positive. In a scaled matrix a form is
  * mostly a bare component of A. */
@@ -35,6 +36,7 @@ struct matrix {
  */
 struct matrices {
     struct arena *arena;
+    struct hash hash; /* by l's, role and scale */
     int n, capacity;
     struct matrix **matrix;
     struct root *root; /* values of coefficients that were met; NULL: none */

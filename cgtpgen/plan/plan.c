@@ -67,15 +67,18 @@ static void count_bytes(struct kernel_plan *kernel)
 static void group_paths(struct arena *a, struct plan *plan)
 {
     const struct problem *problem = plan->problem;
-    plan->group = NEW_ARRAY(a, struct path_group, problem->x.n + 1);
-    for (int x = 0; x < problem->x.n; x++) {
-        struct path_group g = {x, 0, NEW_ARRAY(a, int, problem->paths + 1)};
-        for (int p = 0; p < problem->paths; p++)
-            if (problem->path[p].x == x)
-                g.path[g.paths++] = p;
-        if (g.paths)
-            plan->group[plan->groups++] = g;
+    int *number = NEW_ARRAY(a, int, problem->paths), *next = NEW_ARRAY(a, int, problem->x.n);
+    for (int p = 0; p < problem->paths; p++)
+        next[problem->path[p].x]++;
+    plan->group = NEW_ARRAY(a, struct path_group, problem->x.n);
+    for (int x = 0, begin = 0; x < problem->x.n; x++) {
+        if (next[x])
+            plan->group[plan->groups++] = (struct path_group){x, next[x], &number[begin]};
+        begin += next[x];
+        next[x] = begin - next[x]; /* where its next path goes */
     }
+    for (int p = 0; p < problem->paths; p++)
+        number[next[problem->path[p].x]++] = p;
 }
 
 const struct plan *plan_build(struct arena *a, const struct problem *problem, const struct form *form)

@@ -144,6 +144,14 @@ static void check_dim(struct builder *b, struct pos pos, char slot, int64_t dim)
                     (long long)dim, DIM_MAX);
 }
 
+static void check_segments(struct builder *b, struct pos pos, char slot, const struct irreps *irreps)
+{
+    if (irreps->n > SEGMENTS_MAX)
+        diag_report(b->diag, DIAG_LIMIT, pos,
+                    "%c has %d segments, more than the largest number supported, %d", slot, irreps->n,
+                    SEGMENTS_MAX);
+}
+
 /* ---- what a path is ---- */
 
 /* The length of an axis. */
@@ -334,6 +342,9 @@ struct problem *problem_build(struct arena *arena, struct wigner *wigner, const 
     struct builder b = {.arena = arena, .spec = spec, .diag = diag};
     int before = diag->errors;
     bool z_follows = spec->sugar != SUGAR_NONE && spec->sugar != SUGAR_FULLY_CONNECTED;
+    check_segments(&b, spec->x_pos, 'x', &spec->x);
+    check_segments(&b, spec->y_pos, 'y', &spec->y);
+    check_segments(&b, spec->z_pos, 'z', &spec->z);
     check_dim(&b, spec->x_pos, 'x', spec->x.dim); /* first: sums of multiplicities are then below 2^31 */
     check_dim(&b, spec->y_pos, 'y', spec->y.dim);
     if (!z_follows)
@@ -345,6 +356,12 @@ struct problem *problem_build(struct arena *arena, struct wigner *wigner, const 
     sugar_expand(arena, spec, diag, &b.from);
     if (z_follows && diag->errors == before)
         check_dim(&b, spec->sugar_pos, 'z', b.from.z.dim);
+
+    int64_t of_kernels = (int64_t)b.from.instructions * spec->kernels;
+    if (of_kernels > PATHS_OF_KERNELS_MAX)
+        diag_report(diag, DIAG_LIMIT, spec->instructions_pos,
+                    "%d instructions in %d kernels are %lld, more than the largest number supported, %d",
+                    b.from.instructions, spec->kernels, (long long)of_kernels, PATHS_OF_KERNELS_MAX);
 
     struct problem *problem = b.problem = NEW(arena, struct problem);
     *problem = (struct problem){.spec = spec, .x = b.from.x, .y = b.from.y, .z = b.from.z};

@@ -4,14 +4,20 @@
 
 #include <stdlib.h>
 
+/* Numbers of segments, ascending. */
+struct list {
+    int n, capacity, *segment;
+};
+
 /* The expansion being made. */
 struct maker {
     struct arena *arena;
     const struct spec *spec;
     struct diag *diag;
     struct expansion *out;
-    int z_capacity, capacity; /* of out->z, out->instruction */
-    bool stopped;             /* something was too large, and reported: the rest would be too */
+    int z_capacity, capacity;        /* of out->z, out->instruction */
+    bool stopped;                    /* something was too large, and reported: the rest would be too */
+    struct list wanted[IRREP_COUNT]; /* segments of the spec's z, by irrep; without z nothing is unwanted */
 };
 
 /* ---- variances ---- */
@@ -76,13 +82,23 @@ static void simplify(struct maker *m, int slot, const struct irreps *irreps, str
     }
 }
 
+static void list_append(struct maker *m, struct list *list, int segment)
+{
+    list->segment = arena_grow(m->arena, list->segment, list->n, &list->capacity, sizeof *list->segment);
+    list->segment[list->n++] = segment;
+}
+
 /* Is the irrep wanted in the output? */
 static bool is_wanted(const struct maker *m, struct irrep ir)
 {
-    if (!m->spec->has_z)
-        return true;
-    for (int i = 0; i < m->spec->z.n; i++)
-        if (irrep_compare(m->spec->z.segment[i].ir, ir) == 0)
+    return !m->spec->has_z || (ir.l <= L_MAX && m->wanted[irrep_number(ir)].n);
+}
+
+/* Does the product of a and b hold an irrep that is wanted? */
+static bool makes_wanted(const struct maker *m, struct irrep a, struct irrep b)
+{
+    for (int l = abs(a.l - b.l); l <= a.l + b.l; l++)
+        if (is_wanted(m, (struct irrep){l, a.parity * b.parity}))
             return true;
     return false;
 }
@@ -182,37 +198,80 @@ static int compare_outputs(const void *a, const void *b)
     return (p->z > q->z) - (p->z < q->z);
 }
 
+/* By x, y, z. */
+static int compare_segments(const void *a, const void *b)
+{
+    const struct spec_instruction *p = a, *q = b;
+    if (p->x != q->x)
+        return p->x < q->x ? -1 : 1;
+    if (p->y != q->y)
+        return p->y < q->y ? -1 : 1;
+    return compare_outputs(a, b);
+}
+
+/* Calls make for each segment i of x with each j of y whose product holds something wanted, in order. Which j
+ * these are is found once for each irrep of x, so that pairs that make nothing take no time. */
+static void for_each_pair(struct maker *m, void (*make)(struct maker *, int i, int j))
+{
+    const struct irreps *x = &m->out->x, *y = &m->out->y;
+    struct list partners[IRREP_COUNT] = {{0}};
+    bool known[IRREP_COUNT] = {false};
+    for (int i = 0; i < x->n && !m->stopped; i++) {
+        int number = irrep_number(x->segment[i].ir);
+        struct list *with = &partners[number];
+        for (int j = 0; j < y->n && !known[number]; j++)
+            if (makes_wanted(m, x->segment[i].ir, y->segment[j].ir))
+                list_append(m, with, j);
+        known[number] = true;
+        for (int n = 0; n < with->n && !m->stopped; n++)
+            make(m, i, with->segment[n]);
+    }
+}
+
+static void channelwise_pair(struct maker *m, int i, int j)
+{
+    add_outputs(m, i, j, m->out->x.segment[i].mul, MODE_UVU, true);
+}
+
 static void channelwise(struct maker *m)
 {
     struct expansion *out = m->out;
-    for (int i = 0; i < m->out->x.n; i++)
-        for (int j = 0; j < m->out->y.n && !m->stopped; j++)
-            add_outputs(m, i, j, m->out->x.segment[i].mul, MODE_UVU, true);
+    for_each_pair(m, channelwise_pair);
     sort_output(m);
     if (m->spec->order_output && out->instructions)
         qsort(out->instruction, (size_t)out->instructions, sizeof *out->instruction, compare_outputs);
 }
 
+static void fully_connected_pair(struct maker *m, int i, int j)
+{
+    struct irrep x = m->out->x.segment[i].ir, y = m->out->y.segment[j].ir;
+    for (int l = abs(x.l - y.l); l <= x.l + y.l && l <= L_MAX; l++) {
+        const struct list *z = &m->wanted[irrep_number((struct irrep){l, x.parity * y.parity})];
+        for (int n = 0; n < z->n && !m->stopped; n++)
+            add_instruction(m, i, j, z->segment[n], MODE_UVW, true);
+    }
+}
+
 static void fully_connected(struct maker *m)
 {
-    const struct irreps *x = &m->out->x, *y = &m->out->y, *z = &m->spec->z;
-    m->out->z = *z;
-    for (int i = 0; i < x->n; i++)
-        for (int j = 0; j < y->n; j++)
-            for (int k = 0; k < z->n && !m->stopped; k++)
-                if (irrep_in_product(z->segment[k].ir, x->segment[i].ir, y->segment[j].ir))
-                    add_instruction(m, i, j, k, MODE_UVW, true);
+    struct expansion *out = m->out;
+    out->z = m->spec->z;
+    for_each_pair(m, fully_connected_pair);
+    if (out->instructions)
+        qsort(out->instruction, (size_t)out->instructions, sizeof *out->instruction, compare_segments);
+}
+
+static void full_pair(struct maker *m, int i, int j)
+{
+    int64_t mul = (int64_t)m->out->x.segment[i].mul * m->out->y.segment[j].mul;
+    add_outputs(m, i, j, mul, MODE_UVUV, false);
 }
 
 static void full(struct maker *m)
 {
     simplify(m, 0, &m->spec->x, &m->out->x);
     simplify(m, 1, &m->spec->y, &m->out->y);
-    for (int i = 0; i < m->out->x.n; i++)
-        for (int j = 0; j < m->out->y.n && !m->stopped; j++) {
-            int64_t mul = (int64_t)m->out->x.segment[i].mul * m->out->y.segment[j].mul;
-            add_outputs(m, i, j, mul, MODE_UVUV, false);
-        }
+    for_each_pair(m, full_pair);
     sort_output(m);
 }
 
@@ -275,8 +334,15 @@ void sugar_expand(struct arena *arena, const struct spec *spec, struct diag *dia
     *out = (struct expansion){.x = spec->x, .y = spec->y};
     for (int slot = 0; slot < 3; slot++)
         out->variance[slot] = variance_of(&m, slot);
+    for (int i = 0; i < spec->z.n && spec->sugar != SUGAR_NONE; i++)
+        list_append(&m, &m.wanted[irrep_number(spec->z.segment[i].ir)], i);
     switch (spec->sugar) {
     case SUGAR_NONE:
+        if (spec->instructions > PATHS_MAX) {
+            diag_report(diag, DIAG_LIMIT, spec->instruction[PATHS_MAX].pos,
+                        "these are more than %d instructions, the largest number supported", PATHS_MAX);
+            break;
+        }
         out->z = spec->z;
         out->instructions = spec->instructions;
         out->instruction = spec->instruction;

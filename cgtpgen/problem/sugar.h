@@ -6,7 +6,7 @@
 
 #include "spec/spec.h"
 
-enum { PATHS_MAX = 1 << 16 };
+enum { PATHS_MAX = 1 << 12, PATHS_OF_KERNELS_MAX = 1 << 14 /* paths times kernels */ };
 
 /* A product with every instruction spelled out. */
 struct expansion {

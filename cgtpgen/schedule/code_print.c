@@ -10,7 +10,8 @@ enum { WIDTH = 110 };
 
 const char *constant_name(struct constants *all, struct surd s)
 {
-    for (int i = 0; i < all->n; i++)
+    uint32_t key = surd_hash(s);
+    for (int i = hash_first(&all->hash, key); i >= 0; i = hash_next(&all->hash, i))
         if (surd_equal(all->constant[i].value, s))
             return all->constant[i].name;
     struct text name = {.arena = all->arena};
@@ -18,6 +19,8 @@ const char *constant_name(struct constants *all, struct surd s)
     rat_print(&name, (struct rat){s.square.num, nat_one});
     text_printf(&name, "_");
     rat_print(&name, (struct rat){s.square.den, nat_one});
+    all->hash.arena = all->arena;
+    hash_add(&all->hash, key);
     all->constant = arena_grow(all->arena, all->constant, all->n, &all->capacity, sizeof *all->constant);
     all->constant[all->n++] = (struct constant){s, text_string(&name)};
     return text_string(&name);

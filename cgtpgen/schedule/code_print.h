@@ -8,10 +8,12 @@
 #define CGTPGEN_CODE_PRINT_H
 
 #include "plan/demand.h"
+#include "util/hash.h"
 
 /* The constants that a file's code uses: K3_10 is sqrt(3/10). Zero-initialise and set the arena. */
 struct constants {
     struct arena *arena;
+    struct hash hash; /* by value */
     int n, capacity;
     struct constant {
         struct surd value;

@@ -126,7 +126,9 @@ const struct product_function *product_function_for(struct product_functions *al
                                                     int channels, const bool apart[ROLE_COUNT])
 {
     bool weight_strided = e->weight_strided && e->path->weighted;
-    for (int i = all->first; i < all->n; i++) {
+    uint32_t key = hash_bytes(hash_bytes(0, &r, sizeof r), &m, sizeof m);
+    int i = hash_first(&all->by_matrix, key);
+    for (; i >= all->first; i = hash_next(&all->by_matrix, i)) {
         const struct product_function *f = &all->function[i];
         if (f->recipe == r && f->matrix == m && f->channels == channels && f->strided == e->strided &&
             f->elementwise == e->elementwise && f->weight_strided == weight_strided &&
@@ -135,13 +137,19 @@ const struct product_function *product_function_for(struct product_functions *al
     }
     char *base = arena_printf(all->arena, "%s_%d_%d_%d", mode_table[e->path->mode].c_name, e->path->l1,
                               e->path->l2, e->path->l3);
-    int same = 1;
-    for (int i = 0; i < all->n; i++)
-        same += strcmp(all->function[i].base, base) == 0;
+    uint32_t name_key = hash_bytes(0, base, strlen(base));
+    i = hash_first(&all->by_base, name_key);
+    while (i >= 0 && strcmp(all->function[i].base, base) != 0)
+        i = hash_next(&all->by_base, i);
+    int same = i < 0 ? 1 : all->function[i].same + 1;
+    all->by_matrix.arena = all->by_base.arena = all->arena;
+    hash_add(&all->by_matrix, key);
+    hash_add(&all->by_base, name_key);
     all->function = arena_grow(all->arena, all->function, all->n, &all->capacity, sizeof *all->function);
     struct product_function *f = &all->function[all->n++];
     *f = (struct product_function){.base = base,
                                    .name = same > 1 ? arena_printf(all->arena, "%s_%d", base, same) : base,
+                                   .same = same,
                                    .recipe = r,
                                    .matrix = m,
                                    .channels = channels,

@@ -3,6 +3,7 @@
 #define CGTPGEN_PATH_H
 
 #include "plan/demand.h"
+#include "util/hash.h"
 
 /* Address, in the row `name`, of the path's operand in a role, for channel `a` of A (a C variable where there
  * are several). block: the operand's, or the same in the order of that row. */
@@ -31,6 +32,7 @@ void emit_call(struct text *, int indent, const char *function, int n, const cha
 /* A function emitted once and called for every path with the same recipe and matrix. */
 struct product_function {
     const char *base, *name; /* uvu_0_1_1; where several functions share it, the others uvu_0_1_1_2, .. */
+    int same;                /* functions with that base, up to this one */
     const struct recipe *recipe;
     const struct matrix *matrix;
     int channels; /* a call is for so many; 0: the parameter n says for how many */
@@ -42,6 +44,7 @@ struct product_function {
  * schedule's. */
 struct product_functions {
     struct arena *arena;
+    struct hash by_matrix, by_base; /* recipe and matrix; base */
     int first, n, capacity;
     struct product_function *function;
 };

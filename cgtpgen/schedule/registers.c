@@ -45,9 +45,12 @@ static bool next_part(const struct registers *r, struct register_rows rows, int 
         const struct operand *at = &r->demand->kernel->operand[*o];
         if (at->slot != rows.slot || at->output != rows.output || !takes_part(r->demand, *o))
             continue;
-        for (++*b; *b < at->blocks; ++*b)
-            if (rows.segment < 0 || rows.segment == *b)
-                return true;
+        if (rows.segment >= 0 && *b < 0) {
+            *b = rows.segment;
+            return true;
+        }
+        if (rows.segment < 0 && ++*b < at->blocks)
+            return true;
     }
     return false;
 }

@@ -45,7 +45,8 @@ static size_t rounded(size_t size)
 static void count(struct arena *a, size_t size)
 {
     struct arena *owner = owner_of(a);
-    if (owner->limit && size > owner->limit - owner->used)
+    owner->limited = owner->limit && size > owner->limit - owner->used;
+    if (owner->limited)
         longjmp(owner->failure, 1);
     owner->used += size;
     owner->most = owner->used > owner->most ? owner->used : owner->most;
@@ -94,7 +95,7 @@ void *arena_resize(struct arena *a, void *p, size_t old, size_t size)
 void *arena_array(struct arena *a, size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / size)
-        longjmp(a->failure, 1);
+        longjmp(owner_of(a)->failure, 1);
     return arena_alloc(a, count * size);
 }
 

@@ -9,6 +9,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena_block;
@@ -17,6 +18,7 @@ struct arena {
     struct arena_block *block; /* newest block; older ones are linked behind it */
     size_t used, most;         /* bytes handed out, scratch included: now, and the most so far */
     size_t limit;              /* bytes after which allocation fails; 0: no limit */
+    bool limited;              /* it failed for the limit */
     struct arena *scratch;     /* see arena_scratch */
     struct arena *owner;       /* of a scratch arena; NULL */
     jmp_buf failure;           /* where an allocation that fails goes; set before the first use */

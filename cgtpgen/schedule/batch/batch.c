@@ -26,13 +26,13 @@ static void device(struct source *w, const struct schedule *s)
 }
 
 /* All paths into a segment of z are in one set, one after the other. */
-static void check_z(struct checker *c, const struct schedule *s, const struct batch_set *q, int number)
+static void check_z(struct checker *c, const struct schedule *s, const struct batch_set *q, int number,
+                    const int *paths_into)
 {
     const struct path *path = s->demand->plan->problem->path;
     int into = 0;
-    for (int p = 0; p < s->demand->plan->problem->paths; p++)
-        for (int i = 0; i < q->zs; i++)
-            into += s->demand->variant_of[p] >= 0 && path[p].z == path[q->z[i]].z;
+    for (int i = 0; i < q->zs; i++)
+        into += paths_into[path[q->z[i]].z];
     check_that(c, into == q->paths, "path set %d: %d paths, and %d into their segments of z", number,
                q->paths, into);
     int changes = 0;
@@ -42,8 +42,9 @@ static void check_z(struct checker *c, const struct schedule *s, const struct ba
                number);
 }
 
-/* The phases follow each other, and no later one reads a segment of x of this one. */
-static void check_phase(struct checker *c, const struct schedule *s, int number)
+/* The phases follow each other, and none reads a segment of x of one before. phase_of: of each segment, the
+ * first that reads it, plus 1. */
+static void check_phase(struct checker *c, const struct schedule *s, int number, int *phase_of)
 {
     const struct batch *g = s->own;
     const struct batch_phase *q = &g->phase[number];
@@ -52,12 +53,13 @@ static void check_phase(struct checker *c, const struct schedule *s, int number)
                number, q->first, q->first + q->sets - 1, next);
     check_that(c, (g->buffers - 1) * q->sets >= g->stages - 1,
                "%d buffers of rows for %d path sets, %d turns ahead", g->buffers, q->sets, g->stages - 1);
-    for (int i = next; i < g->sets; i++)
-        for (int k = q->first; k < next; k++)
-            for (int x = 0; x < g->set[k].xs; x++)
-                for (int y = 0; y < g->set[i].xs; y++)
-                    check_that(c, g->set[k].x[x] != g->set[i].x[y],
-                               "phase %d: segment %d of x is in another one, too", number, g->set[k].x[x]);
+    for (int k = q->first; k < next; k++)
+        for (int x = 0; x < g->set[k].xs; x++) {
+            int *first = &phase_of[g->set[k].x[x]];
+            *first = *first ? *first : number + 1;
+            check_that(c, *first == number + 1, "phase %d: segment %d of x is in another one, too",
+                       *first - 1, g->set[k].x[x]);
+        }
     for (int k = q->first; k < next; k++)
         check_that(c, q->sets == g->sets || g->x_by_set, "phase %d: x does not come with its path sets",
                    number);
@@ -67,23 +69,27 @@ static void check(struct checker *c, const struct schedule *s)
 {
     const struct batch *g = s->own;
     const struct problem *p = s->demand->plan->problem;
+    struct arena *a = c->out->arena;
+    int *times = NEW_ARRAY(a, int, p->paths), *paths_into = NEW_ARRAY(a, int, p->z.n);
+    int *phase_of = NEW_ARRAY(a, int, p->x.n);
+    for (int k = 0; k < g->sets; k++)
+        for (int j = 0; j < g->set[k].paths; j++)
+            times[g->set[k].path[j]]++;
     for (int i = 0; i < p->paths; i++) {
-        int times = 0;
-        for (int k = 0; k < g->sets; k++)
-            for (int j = 0; j < g->set[k].paths; j++)
-                times += g->set[k].path[j] == i;
-        check_that(c, times == (s->demand->variant_of[i] >= 0), "path %d is in %d path sets", i, times);
+        bool takes_part = s->demand->variant_of[i] >= 0;
+        check_that(c, times[i] == takes_part, "path %d is in %d path sets", i, times[i]);
+        paths_into[p->path[i].z] += takes_part;
     }
     for (int k = 0; k < g->sets; k++) {
-        check_z(c, s, &g->set[k], k);
+        check_z(c, s, &g->set[k], k, paths_into);
         for (int j = 0; j < g->set[k].paths; j++)
             check_that(c, p->path[g->set[k].path[j]].mul_x == g->part[g->set[k].part].mul,
                        "path set %d: path %d has another number of channels", k, g->set[k].path[j]);
     }
     check_that(c, g->stages >= 2, "a ring of %d stages", g->stages);
     for (int i = 0; i < g->phases; i++)
-        check_phase(c, s, i);
-    const char *wrong = layout_check(c->out->arena, g->block);
+        check_phase(c, s, i, phase_of);
+    const char *wrong = layout_check(a, g->block);
     check_that(c, !wrong, "shared memory: %s", wrong);
     check_that(c, g->block->bytes <= g->device->shared_bytes, "a block of %d bytes of %d that there are",
                g->block->bytes, g->device->shared_bytes);

@@ -2,6 +2,8 @@
 #include "schedule/batch/batch_plan.h"
 #include "schedule/path.h"
 
+#include <string.h>
+
 enum {
     OWN_REGISTERS = 40,  /* addresses, counters; with the next fitted to what ptxas reports */
     FORMS = 16,          /* forms and temporaries, of one operand A; half as many of each further one */
@@ -87,26 +89,37 @@ static bool stands_before(const struct problem *p, const int *first, int i, int 
     return q->number != r->number ? q->number < r->number : i < j;
 }
 
-static int sorted_paths(struct arena *a, const struct batch *g, int *order)
+/* Merges order[begin .. middle-1] and order[middle .. end-1], each sorted. There is no qsort with a context
+ * in C11. */
+static void merge(const struct problem *p, const int *first, int *order, int *spare, int begin, int middle,
+                  int end)
+{
+    for (int i = begin, left = begin, right = middle; i < end; i++)
+        spare[i] = left == middle || (right < end && stands_before(p, first, order[right], order[left]))
+                       ? order[right++]
+                       : order[left++];
+    memcpy(order + begin, spare + begin, (size_t)(end - begin) * sizeof *order);
+}
+
+static void sort_paths(struct arena *a, struct batch *g)
 {
     const struct problem *p = g->demand->plan->problem;
-    int *first = NEW_ARRAY(a, int, p->paths + 1), n = 0;
+    int *first = NEW_ARRAY(a, int, p->paths), *of_z = NEW_ARRAY(a, int, p->z.n);
+    int *spare = NEW_ARRAY(a, int, p->paths), n = 0;
+    g->order = NEW_ARRAY(a, int, p->paths);
     for (int i = 0; i < p->paths; i++) {
         if (g->demand->variant_of[i] < 0)
             continue;
-        first[i] = i;
-        for (int j = 0; j < n; j++)
-            if (p->path[order[j]].z == p->path[i].z && order[j] < first[i])
-                first[i] = order[j];
-        order[n++] = i;
+        int *first_of_z = &of_z[p->path[i].z];
+        *first_of_z = *first_of_z ? *first_of_z : i + 1;
+        first[i] = *first_of_z - 1;
+        g->order[n++] = i;
     }
-    for (int i = 1; i < n; i++)
-        for (int j = i; j > 0 && stands_before(p, first, order[j], order[j - 1]); j--) {
-            int t = order[j];
-            order[j] = order[j - 1];
-            order[j - 1] = t;
-        }
-    return n;
+    for (int width = 1; width < n; width *= 2)
+        for (int begin = 0; begin + width < n; begin += 2 * width)
+            merge(p, first, g->order, spare, begin, begin + width,
+                  begin + 2 * width < n ? begin + 2 * width : n);
+    g->paths = n;
 }
 
 /* Bytes of a channel block that a path brings in and sends out, beside x and y; new_z: with its segment of z.
@@ -145,44 +158,56 @@ static void add_path(struct batch *g, struct batch_set *s, int number)
     s->work += path_work(g, q);
 }
 
-/* Do the paths from order[i] on read no segment of x that those before do, nor share one of z? */
-static bool stand_alone(const struct problem *p, int n, const int *order, int i)
-{
-    for (int k = 0; k < i; k++)
-        for (int j = i; j < n; j++)
-            if (p->path[order[k]].x == p->path[order[j]].x || p->path[order[k]].z == p->path[order[j]].z)
-                return false;
-    return true;
-}
-
-/* Where phases begin, so that each has about as many instructions: of each path in order, is it a first? */
-static bool *divide_phases(struct arena *a, const struct batch *g, int n, const int *order)
+/* Of each path in order, and of the end: do the paths from it on read no segment of x that those before do,
+ * nor share one of z? */
+static bool *find_alone(struct arena *a, const struct batch *g)
 {
     const struct problem *p = g->demand->plan->problem;
-    bool *first = NEW_ARRAY(a, bool, n + 1);
+    int *last_x = NEW_ARRAY(a, int, p->x.n), *last_z = NEW_ARRAY(a, int, p->z.n), last = -1;
+    bool *alone = NEW_ARRAY(a, bool, g->paths + 1);
+    for (int i = 0; i < g->paths; i++) {
+        last_x[p->path[g->order[i]].x] = i;
+        last_z[p->path[g->order[i]].z] = i;
+    }
+    alone[g->paths] = true;
+    for (int i = 0; i < g->paths; i++) {
+        const struct path *q = &p->path[g->order[i]];
+        alone[i] = last < i; /* the last that shares a segment with one before */
+        last = last > last_x[q->x] ? last : last_x[q->x];
+        last = last > last_z[q->z] ? last : last_z[q->z];
+    }
+    return alone;
+}
+
+/* Where phases begin, so that each has about as many instructions. */
+static void divide_phases(struct arena *a, struct batch *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    const bool *alone = find_alone(a, g);
     int64_t before = 0, all = 0;
     int phases = 0;
-    for (int i = 0; i < n; i++)
-        all += path_work(g, &p->path[order[i]]);
-    for (int i = 0, end; i < n; i = end) { /* paths that must be in one phase */
+    g->begins = NEW_ARRAY(a, bool, g->paths + 1);
+    for (int i = 0; i < g->paths; i++)
+        all += path_work(g, &p->path[g->order[i]]);
+    for (int i = 0, end; i < g->paths; i = end) { /* paths that must be in one phase */
         int64_t own = 0;
-        for (end = i; end == i || (end < n && !stand_alone(p, n, order, end)); end++)
-            own += path_work(g, &p->path[order[end]]);
-        first[i] = i == 0 || (2 * before + own) * g->most_phases >= 2 * phases * all;
-        phases += first[i];
+        for (end = i; end == i || !alone[end]; end++)
+            own += path_work(g, &p->path[g->order[end]]);
+        g->begins[i] = i == 0 || (2 * before + own) * g->most_phases >= 2 * phases * all;
+        phases += g->begins[i];
         before += own;
     }
-    return first;
 }
 
 /* Divides the paths into sets of at most `limit` bytes per channel block, where that can be. */
 static void divide(struct arena *a, struct batch *g, int limit, int most_paths)
 {
     const struct problem *p = g->demand->plan->problem;
-    int *order = NEW_ARRAY(a, int, p->paths + 1), n = sorted_paths(a, g, order);
-    const bool *first = divide_phases(a, g, n, order);
-    g->set = NEW_ARRAY(a, struct batch_set, n + 1);
-    g->phase = NEW_ARRAY(a, struct batch_phase, n + 1);
+    const int *order = g->order, n = g->paths;
+    int capacity = 0, phase_capacity = 0;
+    int *path = NEW_ARRAY(a, int, n), *x = NEW_ARRAY(a, int, n), *z = NEW_ARRAY(a, int, n);
+    g->set = NULL;
+    g->phase = NULL;
     g->sets = g->phases = 0;
     for (int i = 0, end; i < n; i = end) { /* those into one segment of z */
         const struct path *q = &p->path[order[i]];
@@ -191,17 +216,17 @@ static void divide(struct arena *a, struct batch *g, int limit, int most_paths)
             bytes += path_bytes(g, &p->path[order[end]], end == i);
         while (g->part[part].mul != q->mul_x)
             part++;
-        struct batch_set *s = &g->set[g->sets - (g->sets > 0)];
-        if (first[i])
+        struct batch_set *s = g->sets ? &g->set[g->sets - 1] : NULL;
+        if (g->begins[i]) {
+            g->phase = arena_grow(a, g->phase, g->phases, &phase_capacity, sizeof *g->phase);
             g->phase[g->phases++] = (struct batch_phase){g->sets, 0};
-        if (first[i] || s->part != part || s->bytes + bytes > limit ||
+        }
+        if (g->begins[i] || s->part != part || s->bytes + bytes > limit ||
             (most_paths && s->paths + end - i > most_paths)) {
+            g->set = arena_grow(a, g->set, g->sets, &capacity, sizeof *g->set);
             s = &g->set[g->sets++];
             g->phase[g->phases - 1].sets++;
-            *s = (struct batch_set){.part = part,
-                                    .path = NEW_ARRAY(a, int, n),
-                                    .x = NEW_ARRAY(a, int, n),
-                                    .z = NEW_ARRAY(a, int, n)};
+            *s = (struct batch_set){.part = part, .path = path + i, .x = x + i, .z = z + i};
         }
         for (int k = i; k < end; k++)
             add_path(g, s, order[k]);
@@ -211,32 +236,36 @@ static void divide(struct arena *a, struct batch *g, int limit, int most_paths)
 /* Segments of x that no later set reads. */
 static void find_ends(struct arena *a, struct batch *g)
 {
+    int *last = NEW_ARRAY(a, int, g->demand->plan->problem->x.n); /* the last set that reads it */
+    for (int s = 0; s < g->sets; s++)
+        for (int i = 0; i < g->set[s].xs; i++)
+            last[g->set[s].x[i]] = s;
     for (int s = 0; s < g->sets; s++) {
         struct batch_set *q = &g->set[s];
-        q->end = NEW_ARRAY(a, int, q->xs + 1);
-        for (int i = 0; i < q->xs; i++) {
-            bool later = false;
-            for (int t = s + 1; t < g->sets; t++)
-                later |= has(g->set[t].xs, g->set[t].x, q->x[i]);
-            if (!later)
+        q->end = NEW_ARRAY(a, int, q->xs);
+        for (int i = 0; i < q->xs; i++)
+            if (last[q->x[i]] == s)
                 q->end[q->ends++] = q->x[i];
-        }
     }
 }
 
 /* ---- registers, shared memory ---- */
 
-/* Components of the segments of x that paths read both up to number i and from there on. */
-static int carried(const struct problem *p, int n, const int *order, int i)
+/* Of each path, in order: components of the segments of x that paths read both up to that one and from it on.
+ */
+static int *carried(struct arena *a, const struct batch *g)
 {
-    int components = 0;
-    for (int x = 0; x < p->x.n; x++) {
-        bool before = false, after = false;
-        for (int k = 0; k < n; k++) {
-            before |= k <= i && p->path[order[k]].x == x;
-            after |= k >= i && p->path[order[k]].x == x;
-        }
-        components += before && after ? 2 * p->x.segment[x].ir.l + 1 : 0;
+    const struct problem *p = g->demand->plan->problem;
+    int *components = NEW_ARRAY(a, int, g->paths), *last = NEW_ARRAY(a, int, p->x.n), now = 0;
+    bool *begun = NEW_ARRAY(a, bool, p->x.n);
+    for (int i = 0; i < g->paths; i++)
+        last[p->path[g->order[i]].x] = i;
+    for (int i = 0; i < g->paths; i++) {
+        const struct path *q = &p->path[g->order[i]];
+        now += begun[q->x] ? 0 : 2 * q->l1 + 1;
+        begun[q->x] = true;
+        components[i] = now;
+        now -= last[q->x] == i ? 2 * q->l1 + 1 : 0;
     }
     return components;
 }
@@ -245,11 +274,11 @@ static int registers_held(struct arena *a, const struct batch *g)
 {
     const struct demand *d = g->demand;
     const struct problem *p = d->plan->problem;
-    int *order = NEW_ARRAY(a, int, p->paths + 1), n = sorted_paths(a, g, order), most = 0;
-    for (int i = 0; i < n; i++) {
-        const struct path *q = &p->path[order[i]];
-        int x = (2 * q->l1 + 1) * demand_inputs_of(d, SLOT_X) +
-                carried(p, n, order, i) * demand_outputs_of(d, SLOT_X);
+    const int *components = carried(a, g);
+    int most = 0;
+    for (int i = 0; i < g->paths; i++) {
+        const struct path *q = &p->path[g->order[i]];
+        int x = (2 * q->l1 + 1) * demand_inputs_of(d, SLOT_X) + components[i] * demand_outputs_of(d, SLOT_X);
         int z = (2 * q->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G));
         int y = (2 * q->l2 + 1) * (demand_inputs_of(d, SLOT_Y) + demand_outputs_of(d, SLOT_Y));
         int all = g->channels * (x + z) + y;
@@ -260,17 +289,22 @@ static int registers_held(struct arena *a, const struct batch *g)
     return kernel_size(d->kernel) / 4 * (sums + most + forms) + OWN_REGISTERS;
 }
 
-/* Divides and lays out for sets of so many bytes and rings of so many stages; does it fit? */
-static bool try_layout(struct arena *a, struct batch *g, int limit, int stages, int most_paths)
+/* Sets of at most so many bytes, and what lies where for each. */
+static void lay_out_sets(struct arena *a, struct batch *g, int limit, int most_paths)
 {
     divide(a, g, limit, most_paths);
     find_ends(a, g);
+    batch_layout_slices(a, g);
+}
+
+/* A block's memory, with rings of so many stages; does it fit? */
+static bool lay_out_block(struct arena *a, struct batch *g, int stages)
+{
     g->stages = stages;
     int sets = g->sets; /* the fewest of a phase */
     for (int i = 0; i < g->phases; i++)
         sets = sets < g->phase[i].sets ? sets : g->phase[i].sets;
     g->buffers = 1 + (stages - 1 + sets - 1) / sets;
-    batch_layout_slices(a, g);
     batch_layout_block(a, g);
     return (g->block->bytes + RESERVED) * g->blocks <= g->device->shared_bytes + RESERVED;
 }
@@ -297,14 +331,23 @@ struct demanded {
 static bool choose_sets(struct arena *a, struct batch *g, const struct choice *c, const struct demanded *q)
 {
     static const int limit[] = {8192, 6144, 4096, 3072, 2048, 1536, 1024, 0}, stages[] = {4, 3, 2};
+    struct arena *scratch = arena_scratch(a);
     g->x_by_set = q->x_by_set;
-    for (size_t i = 0; i < sizeof limit / sizeof *limit && limit[i] >= q->least * g->channels; i++)
-        for (size_t s = 0; s < sizeof stages / sizeof *stages; s++) {
+    for (size_t i = 0; i < sizeof limit / sizeof *limit && limit[i] >= q->least * g->channels; i++) {
+        int chosen = 0;
+        lay_out_sets(scratch, g, limit[i], c->paths);
+        for (size_t s = 0; s < sizeof stages / sizeof *stages && !chosen; s++) {
             int n = c->stages ? c->stages : stages[s];
-            if (try_layout(a, g, limit[i], n, c->paths) &&
-                (!q->enough || ((c->stages || n > 2) && enough_under_way(g))))
-                return true;
+            bool good =
+                lay_out_block(scratch, g, n) && (!q->enough || ((c->stages || n > 2) && enough_under_way(g)));
+            chosen = good ? n : 0;
         }
+        arena_empty(scratch);
+        if (chosen) {
+            lay_out_sets(a, g, limit[i], c->paths);
+            return lay_out_block(a, g, chosen);
+        }
+    }
     return false;
 }
 
@@ -374,6 +417,8 @@ static struct batch *with_channels(struct arena *a, const struct schedule *s, co
     g->channels = channels;
     g->most_phases = most_phases;
     find_parts(a, g);
+    sort_paths(a, g);
+    divide_phases(a, g);
     g->held = registers_held(a, g);
     return choose(a, g, c) ? g : NULL;
 }

@@ -54,6 +54,8 @@ struct batch {
     const struct device *device;
     int parts;
     struct batch_part *part;
+    int paths, *order; /* that it computes: numbers, in the order in which the sets take them */
+    bool *begins;      /* [paths]: in that order, the first of a phase */
     int sets;
     struct batch_set *set;
     int phases, most_phases; /* of the latter no more */

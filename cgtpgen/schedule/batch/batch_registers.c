@@ -14,11 +14,12 @@ enum {
  */
 static void execute(struct registers *r, const struct batch *g, const struct batch_set *s)
 {
-    static const struct register_rows x_in = {SLOT_X, false, -1}, y_in = {SLOT_Y, false, -1};
     const struct path *path = g->demand->plan->problem->path;
     int begin = r->live.step, begin_z = begin;
-    registers_renew(r, x_in);
-    registers_renew(r, y_in);
+    for (int i = 0; i < s->xs; i++)
+        registers_renew(r, (struct register_rows){SLOT_X, false, s->x[i]});
+    for (int i = 0; i < s->paths; i++)
+        registers_renew(r, (struct register_rows){SLOT_Y, false, path[s->path[i]].y});
     for (int i = 0; i < s->paths; i++) {
         const struct path *q = &path[s->path[i]];
         const struct register_rows z_in = {SLOT_G, false, q->z}, z_out = {SLOT_G, true, q->z};
@@ -32,7 +33,8 @@ static void execute(struct registers *r, const struct batch *g, const struct bat
         }
     }
     r->live.step++;
-    registers_since(r, x_in, begin);
+    for (int i = 0; i < s->xs; i++)
+        registers_since(r, (struct register_rows){SLOT_X, false, s->x[i]}, begin);
     for (int i = 0; i < s->ends; i++)
         registers_until(r, (struct register_rows){SLOT_X, true, s->end[i]});
 }

@@ -9,6 +9,7 @@ enum {
     ADDED_PARTS = 4,     /* from so many parts on atomics are faster than a buffer and a second kernel */
     TILE_BYTES = 256,    /* struct cgtp_tile of the runtime and the padding of a warp's memory to 128 bytes */
     BUFFER_BYTES = 4096, /* most of a buffer through which rows of z leave */
+    PATHS_MOST = 512,    /* their sets are found by trying, and each is a loop of its own */
     OWN_REGISTERS = 44   /* addresses, counters, temporaries; fitted to what ptxas reports */
 };
 
@@ -49,6 +50,8 @@ const char *conv_refuses(const struct target *target, const struct demand *d)
         return "not a convolution (x sender, y item, z receiver)";
     if (!s->sorted)
         return "edges in any order";
+    if (p->paths > PATHS_MOST)
+        return "more than 512 paths";
     for (int o = 0; o < d->outputs; o++) {
         enum route_kind offered[2];
         struct route route;
@@ -72,40 +75,43 @@ const char *conv_refuses_path(const struct target *target, const struct demand *
 
 /* ---- path sets ---- */
 
-static void find_zs(struct path_set *s, const struct problem *p)
+/* Which segments of x and z a set has been seen to have: those marked `now`. */
+struct seen {
+    int now, *x, *z;
+};
+
+static void find_zs(struct path_set *s, const struct problem *p, struct seen *seen)
 {
     s->zs = 0;
+    seen->now++;
     for (int i = 0; i < s->paths; i++) {
-        int at = 0;
-        while (at < s->zs && p->path[s->z[at]].z != p->path[s->path[i]].z)
-            at++;
-        if (at == s->zs)
+        int z = p->path[s->path[i]].z;
+        if (seen->z[z] != seen->now)
             s->z[s->zs++] = s->path[i];
+        seen->z[z] = seen->now;
     }
 }
 
 /* Registers of a thread, and the other figures, for a set with its paths and channels set. */
-static void measure(const struct plan *plan, const struct convolution *g, struct path_set *s)
+static void measure(const struct convolution *g, struct seen *seen, struct path_set *s)
 {
-    const struct problem *p = plan->problem;
     const struct demand *pass = g->demand;
+    const struct problem *p = pass->plan->problem;
     int size = kernel_size(pass->kernel), words = size / 4, v = s->channels, x = 0, z = 0, longest = 0;
     double arithmetic = 0, form_terms = 0;
+    find_zs(s, p, seen);
     s->xs = 0;
     for (int i = 0; i < s->paths; i++) {
         const struct path *q = &p->path[s->path[i]];
         const struct matrix *m = g->matrix[s->path[i]];
-        int at = 0;
-        while (at < s->xs && s->x[at] != q->x)
-            at++;
-        if (at == s->xs) {
+        if (seen->x[q->x] != seen->now) {
             s->x[s->xs++] = q->x;
             x += 2 * q->l1 + 1;
         }
+        seen->x[q->x] = seen->now;
         arithmetic += code_instructions(g->code[s->path[i]]->channel) * v;
         form_terms += m->form_terms - m->forms;
     }
-    find_zs(s, p);
     for (int i = 0; i < s->zs; i++) {
         int components = 2 * p->path[s->z[i]].l3 + 1;
         z += components;
@@ -154,29 +160,37 @@ static void sort_paths(struct path_set *s, const struct problem *p)
         }
 }
 
-/* Has the path's segment of z other paths of the pass? */
-static bool shares_z(const struct problem *p, const struct demand *pass, int number)
+/* The paths of a pass into each segment of z. */
+struct into_z {
+    int paths, *path; /* ascending */
+};
+
+static struct into_z *find_into_z(struct arena *a, const struct problem *p, const struct demand *pass)
 {
+    struct into_z *into = NEW_ARRAY(a, struct into_z, p->z.n);
+    int *path = NEW_ARRAY(a, int, p->paths), used = 0;
     for (int i = 0; i < p->paths; i++)
-        if (i != number && pass->variant_of[i] >= 0 && p->path[i].z == p->path[number].z)
-            return true;
-    return false;
+        into[p->path[i].z].paths += pass->variant_of[i] >= 0;
+    for (int z = 0; z < p->z.n; z++) {
+        into[z].path = &path[used];
+        used += into[z].paths;
+        into[z].paths = 0;
+    }
+    for (int i = 0; i < p->paths; i++)
+        if (pass->variant_of[i] >= 0)
+            into[p->path[i].z].path[into[p->path[i].z].paths++] = i;
+    return into;
 }
 
 /* Adds a path and all others into its segment of z, which are computed together. */
-static void add_paths(struct path_set *s, const struct problem *p, const bool *taken, bool shared, int number)
+static void add_paths(struct path_set *s, const struct problem *p, const struct into_z *into, int number)
 {
     s->mul = p->path[number].mul_x;
-    if (!shared) {
-        s->path[s->paths++] = number;
-        return;
-    }
-    for (int i = 0; i < s->paths; i++)
+    for (int i = 0; i < s->paths && into->paths > 1; i++)
         if (p->path[s->path[i]].z == p->path[number].z)
             return;
-    for (int i = 0; i < p->paths; i++)
-        if (!taken[i] && p->path[i].z == p->path[number].z)
-            s->path[s->paths++] = i;
+    memcpy(s->path + s->paths, into->path, (size_t)into->paths * sizeof *s->path);
+    s->paths += into->paths;
 }
 
 /* Takes out those last added, unless nothing would be left. */
@@ -190,49 +204,96 @@ static bool drop_paths(struct path_set *s, const struct problem *p)
     return true;
 }
 
+/* What a set is divided off with: limits, and memory for one that is tried. */
+struct division {
+    struct convolution *g;
+    const struct problem *problem;
+    const struct into_z *into;
+    int channels, limit, most_paths;
+    bool *taken; /* [paths] */
+    struct seen seen;
+    struct path_set other;
+};
+
+static bool fits(const struct division *d, const struct path_set *s)
+{
+    return s->held <= d->limit && s->paths <= d->most_paths;
+}
+
+/* Adds the paths that read a segment of x and are not taken, if then the set still fits; or, to a set that is
+ * empty, as many as fit. */
+static void add_segment(struct division *d, struct path_set *s, const struct path_group *of_x)
+{
+    const struct problem *p = d->problem;
+    struct path_set larger = d->other;
+    larger.paths = s->paths;
+    larger.mul = s->mul;
+    memcpy(larger.path, s->path, (size_t)s->paths * sizeof *s->path);
+    for (int i = 0; i < of_x->paths; i++) {
+        int number = of_x->path[i];
+        if (!d->taken[number] && (s->paths == 0 || p->path[number].mul_x == s->mul))
+            add_paths(&larger, p, &d->into[p->path[number].z], number);
+    }
+    if (larger.paths == s->paths)
+        return;
+    larger.channels = larger.mul % (d->g->device->lanes * d->channels) ? 1 : d->channels;
+    measure(d->g, &d->seen, &larger);
+    if (!fits(d, &larger) && s->paths)
+        return;
+    while (!fits(d, &larger) && drop_paths(&larger, p))
+        measure(d->g, &d->seen, &larger);
+    d->other = *s;
+    *s = larger;
+    for (int i = 0; i < s->paths; i++)
+        d->taken[s->path[i]] = true;
+}
+
+static struct path_set empty_set(struct arena *a, const struct problem *p)
+{
+    return (struct path_set){
+        .path = NEW_ARRAY(a, int, p->paths), .x = NEW_ARRAY(a, int, p->x.n), .z = NEW_ARRAY(a, int, p->z.n)};
+}
+
+/* Copies the set's lists, which then take no more room than they need. */
+static void settle(struct arena *a, struct path_set *s)
+{
+    s->path = arena_copy(a, s->path, (size_t)s->paths * sizeof *s->path);
+    s->x = arena_copy(a, s->x, (size_t)s->xs * sizeof *s->x);
+    s->z = arena_copy(a, s->z, (size_t)s->zs * sizeof *s->z);
+}
+
 /* Divides the paths into sets of at most `limit` registers. */
 static void divide(struct arena *a, const struct plan *plan, struct convolution *g, int channels, int limit,
                    int most_paths)
 {
     const struct problem *p = plan->problem;
-    bool *taken = NEW_ARRAY(a, bool, p->paths + 1);
+    struct division d = {.g = g,
+                         .problem = p,
+                         .into = find_into_z(a, p, g->demand),
+                         .channels = channels,
+                         .limit = limit,
+                         .most_paths = most_paths,
+                         .taken = NEW_ARRAY(a, bool, p->paths),
+                         .seen = {0, NEW_ARRAY(a, int, p->x.n), NEW_ARRAY(a, int, p->z.n)},
+                         .other = empty_set(a, p)};
+    struct path_set s = empty_set(a, p);
+    int capacity = 0;
     for (int i = 0; i < p->paths; i++)
-        taken[i] = g->demand->variant_of[i] < 0;
-    g->set = NEW_ARRAY(a, struct path_set, p->paths + 1);
-    g->sets = 0;
-    for (;;) {
-        struct path_set s = {.path = NEW_ARRAY(a, int, p->paths + 1), .x = NEW_ARRAY(a, int, p->x.n + 1)};
+        d.taken[i] = g->demand->variant_of[i] < 0;
+    g->set = NULL;
+    for (g->sets = 0;; g->sets++) {
+        s.paths = 0;
         /* whole segments of x first, so that the gradient of an x row is summed in one place; then single
          * paths */
-        for (int x = 0; x < p->x.n; x++) {
-            struct path_set larger = s;
-            larger.path = NEW_ARRAY(a, int, p->paths + 1);
-            memcpy(larger.path, s.path, (size_t)s.paths * sizeof *s.path);
-            for (int i = 0; i < p->paths; i++)
-                if (!taken[i] && p->path[i].x == x && (s.paths == 0 || p->path[i].mul_x == s.mul))
-                    add_paths(&larger, p, taken, g->shares_z[i], i);
-            if (larger.paths == s.paths)
-                continue;
-            larger.channels = larger.mul % (g->device->lanes * channels) ? 1 : channels;
-            larger.x = NEW_ARRAY(a, int, p->x.n + 1);
-            larger.z = NEW_ARRAY(a, int, p->z.n + 1);
-            measure(plan, g, &larger);
-            bool fits = larger.held <= limit && larger.paths <= most_paths;
-            if (!fits && s.paths)
-                continue;
-            while (!fits && drop_paths(&larger, p)) {
-                measure(plan, g, &larger);
-                fits = larger.held <= limit && larger.paths <= most_paths;
-            }
-            s = larger;
-            for (int i = 0; i < s.paths; i++)
-                taken[s.path[i]] = true;
-        }
+        for (int x = 0; x < plan->groups; x++)
+            add_segment(&d, &s, &plan->group[x]);
         if (s.paths == 0)
-            break;
-        sort_paths(&s, p);
-        find_zs(&s, p);
-        g->set[g->sets++] = s;
+            return;
+        g->set = arena_grow(a, g->set, g->sets, &capacity, sizeof *g->set);
+        g->set[g->sets] = s;
+        sort_paths(&g->set[g->sets], p);
+        find_zs(&g->set[g->sets], p, &d.seen);
+        settle(a, &g->set[g->sets]);
     }
 }
 
@@ -300,12 +361,8 @@ static int choose(struct arena *a, const struct plan *plan, struct convolution *
     g->cost = least;
     divide(scratch, plan, g, c->channels ? c->channels : best_v, point_registers(g, best), most_paths);
     g->set = arena_copy(a, g->set, (size_t)g->sets * sizeof *g->set);
-    for (int i = 0; i < g->sets; i++) {
-        struct path_set *s = &g->set[i];
-        s->path = arena_copy(a, s->path, (size_t)s->paths * sizeof *s->path);
-        s->x = arena_copy(a, s->x, (size_t)s->xs * sizeof *s->x);
-        s->z = arena_copy(a, s->z, (size_t)s->zs * sizeof *s->z);
-    }
+    for (int i = 0; i < g->sets; i++)
+        settle(a, &g->set[i]);
     arena_empty(scratch);
     return best;
 }
@@ -397,10 +454,11 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
     g->code = NEW_ARRAY(a, const struct code *, p->paths + 1);
     g->shares_z = NEW_ARRAY(a, bool, p->paths + 1);
+    const struct into_z *into = find_into_z(a, p, d);
     for (int i = 0; i < p->paths; i++) {
         if (d->variant_of[i] < 0)
             continue;
-        g->shares_z[i] = shares_z(p, d, i);
+        g->shares_z[i] = into[p->path[i].z].paths > 1;
         g->matrix[i] =
             g->shares_z[i] ? plan->path[i].matrix : matrix_scaled(&d->codes->scaled, &p->path[i], SLOT_Y);
         g->code[i] = g->shares_z[i] ? demand_code(d, i).product

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""What the generator does grows as a spec and its result do, up to sorting, and has limits that docs/spec.md names.
+
+Work is counted, not timed: calls of functions, by a generator that is compiled to count them, and bytes of memory.
+Four times as much of a spec must take no more than about four times as much of both.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from tap import done, equal, ok  # noqa: E402
+
+GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
+CC = os.environ.get('CC', 'gcc').split()
+SEGMENTS = PATHS = 4096
+OF_KERNELS = 16384
+MORE = 1.35  # than four times: sorting, arrays that double, numbers of more digits
+COUNTER = '''
+#include <stdio.h>
+#include <stdlib.h>
+#define UNCOUNTED __attribute__((no_instrument_function))
+static unsigned long long calls;
+void UNCOUNTED __cyg_profile_func_enter(void *f, void *from) { (void)f, (void)from, calls++; }
+void UNCOUNTED __cyg_profile_func_exit(void *f, void *from) { (void)f, (void)from; }
+static void UNCOUNTED tell(void) { fprintf(stderr, "%llu calls\\n", calls); }
+static void UNCOUNTED __attribute__((constructor)) begin(void) { atexit(tell); }
+'''
+
+
+def repeated(term, n):
+    return '+'.join([term] * n)
+
+
+def spec(x, y, z=None, instructions='channelwise', kernels='[forward]', more=''):
+    z = '' if z is None else f', z: "{z}"'
+    if not isinstance(instructions, str):
+        instructions = ''.join(f'\n  - {entry}' for entry in instructions)
+    return (f'cgtp: 1\nname: large\nirreps: {{x: "{x}", y: "{y}"{z}}}\ninstructions: {instructions}\n'
+            f'kernels: {kernels}\n{more}')
+
+
+def pairs_of_nothing(n, instructions):
+    return spec(repeated('0e+1o', n // 2), repeated('0e+1o', n // 2), '11o', instructions)
+
+
+CONVOLUTION = 'index: {x: sender, z: receiver}\n'
+GROWING = {
+    'channelwise pairs that make nothing': lambda n: pairs_of_nothing(n, 'channelwise'),
+    'full pairs that make nothing': lambda n: pairs_of_nothing(n, 'full'),
+    'fully connected triples that make nothing':
+        lambda n: spec(repeated('0e', n), repeated('0e', n), repeated('11o', n), 'fully_connected'),
+    'segments of x': lambda n: spec(repeated('32x0e', n), '0e'),
+    'segments of x, a graph': lambda n: spec(repeated('32x0e', n), '0e', more=CONVOLUTION),
+    'pairs of elementwise': lambda n: spec(repeated('0e+0o', n // 2), repeated('0e', n), instructions='elementwise'),
+    'instructions':
+        lambda n: spec(repeated('32x0e', n), '0e', repeated('32x0e', n), [f'[{i}, 0, {i}, uvu]' for i in range(n)]),
+    'instructions into one segment, each with a weight of its own':
+        lambda n: spec('32x1o', '1o', '32x1e', [f'[0, 0, 0, uvu, true, {i + 1}]' for i in range(n)]),
+    'a graph, each instruction with a weight of its own':
+        lambda n: spec('32x1o', '1o', '32x1e', [f'[0, 0, 0, uvu, true, {i + 1}]' for i in range(n)],
+                       more=CONVOLUTION),
+}
+
+
+def build_counter(folder):
+    """The generator, compiled to count calls."""
+    with open(f'{folder}/counter.c', 'w') as file:
+        file.write(COUNTER)
+    sources = glob.glob('cgtpgen/*/*.c') + glob.glob('cgtpgen/*/*/*.c')
+    run = subprocess.run([*CC, '-std=c11', '-D_POSIX_C_SOURCE=200809L', '-O1', '-finstrument-functions', '-Icgtpgen',
+                          '-o', f'{folder}/cgtpgen', f'{folder}/counter.c', *sources, '-lyaml'],
+                         capture_output=True, text=True)
+    return ok(run.returncode == 0, 'the generator compiles with its calls counted', run.stderr)
+
+
+def work(folder, text, backend):
+    """(calls, bytes) that a spec takes, or what went wrong."""
+    run = subprocess.run([f'{folder}/cgtpgen', f'--backend={backend}', '--list', '-d', 'm', '-'], input=text, text=True,
+                         capture_output=True)
+    counted = re.search(r'^<stdin>: (\d+) bytes of memory at most so far\n(\d+) calls\n\Z', run.stderr, flags=re.M)
+    return (int(counted.group(2)), int(counted.group(1))) if run.returncode == 0 and counted else run.stderr[:500]
+
+
+def check_growth(folder):
+    n = PATHS
+    for name, make in GROWING.items():
+        for backend in 'c', 'cuda':
+            less, more = work(folder, make(n // 4), backend), work(folder, make(n), backend)
+            if not ok(isinstance(less, tuple) and isinstance(more, tuple), f'{name}, {backend}: generates', less, more):
+                continue
+            for what, one, four in zip(('calls', 'bytes'), less, more):
+                ok(four <= 4 * MORE * one, f'{name}, {backend}: {four} {what} for {n}, {one} for {n // 4}')
+
+
+def check_error(text, place, message):
+    """The spec has just this one error."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run([GENERATOR, '--backend=c', '-o', folder, '-'], input=text, text=True, capture_output=True)
+        lines = re.findall('^.*: (?:error|note): .*$', run.stderr, flags=re.M)
+        equal((run.returncode, lines, os.listdir(folder)), (1, [f'<stdin>:{place}error: {message} [limit]'], []), message)
+
+
+def check_limits():
+    most, one_more = repeated('0e', SEGMENTS), repeated('0e', SEGMENTS + 1)
+    for slot, irreps in {'x': (one_more, '0e', '0e'), 'y': ('0e', one_more, '0e'), 'z': ('0e', '0e', one_more)}.items():
+        column = 9 + sum(len(f'{name}: "{value}", ') for name, value in zip('xyz', irreps) if name < slot) + 4
+        for instructions in 'channelwise', 'fully_connected':
+            check_error(spec(*irreps, instructions=instructions), f'3:{column}: ',
+                        f'{slot} has {SEGMENTS + 1} segments, more than the largest number supported, {SEGMENTS}')
+    check_error(spec(most, '0e+0o'), '4:15: ',
+                f'this makes more than {PATHS} instructions, the largest number supported')
+    check_error(spec('0e', '0e', '0e', ['[0, 0, 0, uvu]'] * (PATHS + 1)), f'{PATHS + 5}:5: ',
+                f'these are more than {PATHS} instructions, the largest number supported')
+    kernels = OF_KERNELS // PATHS
+    names = [f'{{name: k{i}k, of: forward}}' for i in range(kernels + 1)]
+    check_error(spec(most, '0e', kernels=f'[{", ".join(names)}]'), '4:15: ',
+                f'{PATHS} instructions in {kernels + 1} kernels are {PATHS * (kernels + 1)}, more than the largest number '
+                f'supported, {OF_KERNELS}')
+    entries = [f'[0, 0, 0, uvu, true, {i + 1}]' for i in range(PATHS)]
+    check_error(spec('32x11o', '11o', '32x11e', entries), ' ',
+                'it takes more than 900 MiB of memory: it needs fewer paths, fewer kernels, or to be several specs')
+
+
+with tempfile.TemporaryDirectory() as own:
+    if build_counter(own):
+        check_growth(own)
+check_limits()
+done()
