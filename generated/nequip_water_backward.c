@@ -213,24 +213,24 @@ static void pass_0(const struct launch *l, int64_t begin, int64_t end, real *scr
     }
 }
 
-/* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
+/* Lays out the workspace for `parts` parts; returns its bytes. With a base, sets l's pointers. */
 static size_t layout(const cgtp_graph *graph, int64_t parts, struct launch *l, char *base)
 {
     size_t at = 0;
-    if (l)
+    if (base)
         l->x_turned = (real *)(base + at);
-    at += cgtp_round_up((size_t)graph->senders
-                        * 256 * sizeof(real));
-    if (l)
+    at = cgtp_area_end(at, graph->senders, 256 * sizeof(real), 64);
+    if (base)
         l->scratch_loops = (real *)(base + at);
-    at += cgtp_round_up((size_t)parts
-                        * 928 * sizeof(real));
+    at = cgtp_area_end(at, parts, 928 * sizeof(real), 64);
     return at;
 }
 
 size_t nequip_water_backward_workspace(const cgtp_graph *graph)
 {
-    return graph ? layout(graph, cgtp_threads(), NULL, NULL) : 0;
+    if (!graph || graph->items < 0 || graph->senders < 0 || graph->receivers < 0)
+        return CGTP_NO_WORKSPACE;
+    return graph->items ? layout(graph, cgtp_threads(), NULL, NULL) : 0;
 }
 
 cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x_, const float *y_, const float *w_,
@@ -250,26 +250,28 @@ cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x_, cons
         return CGTP_NULL_POINTER;
     if (graph->items && !graph->receivers)
         return CGTP_BAD_SIZE;
-    if ((status = cgtp_check_array(x_, graph->senders, 256)))
+    if ((status = cgtp_check_array(x_, graph->senders, 256, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(y_, graph->items, 4)))
+    if ((status = cgtp_check_array(y_, graph->items, 4, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(w_, graph->items, 320)))
+    if ((status = cgtp_check_array(w_, graph->items, 320, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gz_, graph->receivers, 704)))
+    if ((status = cgtp_check_array(gz_, graph->receivers, 704, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gx_, graph->senders, 256)))
+    if ((status = cgtp_check_array(gx_, graph->senders, 256, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gy_, graph->items, 4)))
+    if ((status = cgtp_check_array(gy_, graph->items, 4, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gw_, graph->items, 320)))
+    if ((status = cgtp_check_array(gw_, graph->items, 320, sizeof(real))))
         return status;
+    if (!graph->items) {
+        cgtp_zero_rows(graph->senders, 256, gx_);
+        return CGTP_OK;
+    }
     struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .gx_ = gx_, .gy_ = gy_,
         .gw_ = gw_};
-    if ((uintptr_t)workspace % 16)
-        return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < layout(graph, 1, NULL, NULL))
-        return CGTP_WORKSPACE;
+    if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(graph, 1, NULL, NULL))))
+        return status;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
     while (parts > 1 && workspace_bytes < layout(graph, parts, NULL, NULL))
         parts--;

@@ -22,7 +22,9 @@ static const cgtp_argument outputs_0[] = {
 
 static size_t workspace_0(const void *graph)
 {
-    return graph ? tetris_poly_2_forward_workspace(((const cgtp_graph *)graph)->items) : 0;
+    if (!graph)
+        return CGTP_NO_WORKSPACE;
+    return tetris_poly_2_forward_workspace(((const cgtp_graph *)graph)->items);
 }
 
 static cgtp_status run_0(const void *graph, const void *const *input, void *const *output, void *ws,
@@ -53,7 +55,9 @@ static const cgtp_argument outputs_1[] = {
 
 static size_t workspace_1(const void *graph)
 {
-    return graph ? tetris_poly_2_backward_workspace(((const cgtp_graph *)graph)->items) : 0;
+    if (!graph)
+        return CGTP_NO_WORKSPACE;
+    return tetris_poly_2_backward_workspace(((const cgtp_graph *)graph)->items);
 }
 
 static cgtp_status run_1(const void *graph, const void *const *input, void *const *output, void *ws,
@@ -91,7 +95,9 @@ static const cgtp_argument outputs_2[] = {
 
 static size_t workspace_2(const void *graph)
 {
-    return graph ? tetris_poly_2_double_backward_workspace(((const cgtp_graph *)graph)->items) : 0;
+    if (!graph)
+        return CGTP_NO_WORKSPACE;
+    return tetris_poly_2_double_backward_workspace(((const cgtp_graph *)graph)->items);
 }
 
 static cgtp_status run_2(const void *graph, const void *const *input, void *const *output, void *ws,

@@ -13,8 +13,8 @@
 
 #include "cgtp.h"
 
-#if CGTP_ABI != 2
-#error "tetris_poly_2 was generated for cgtp runtime ABI 2; regenerate it, or use that runtime"
+#if CGTP_ABI != 3
+#error "tetris_poly_2 was generated for cgtp runtime ABI 3; regenerate it, or use that runtime"
 #endif
 
 #ifdef __cplusplus
@@ -30,7 +30,8 @@ extern "C" {
  * at the arguments named. Functions overwrite every element of their outputs, allocate nothing,
  * and return a status. Base pointers must be multiples of 16 bytes; outputs must not overlap
  * inputs or one another; an array may be NULL only if it has no elements. NAME_workspace() bytes
- * of scratch memory go to one call at a time. */
+ * of scratch memory go to one call at a time: none where there are no items, over which sums are
+ * zero; CGTP_NO_WORKSPACE where the function would refuse the call. */
 
 /* Paths: number: x segment * y segment -> z segment, mode, coefficient; [place in a row of w], shape.
  *

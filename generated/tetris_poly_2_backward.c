@@ -255,25 +255,25 @@ static void pass_0(const struct launch *l, int64_t begin, int64_t end, int64_t p
     }
 }
 
-/* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. */
+/* Lays out the workspace for `parts` parts; returns its bytes. With a base, sets l's pointers. */
 static size_t layout(int64_t items, int64_t parts, struct launch *l, char *base)
 {
     (void)items;
     size_t at = 0;
-    if (l)
+    if (base)
         l->gw_parts = (real *)(base + at);
-    at += cgtp_round_up((size_t)CGTP_SHARED_PARTS
-                        * 664 * sizeof(real));
-    if (l)
+    at = cgtp_area_end(at, CGTP_SHARED_PARTS, 664 * sizeof(real), 64);
+    if (base)
         l->scratch_loops = (real *)(base + at);
-    at += cgtp_round_up((size_t)(parts < CGTP_SHARED_PARTS ? CGTP_SHARED_PARTS : parts)
-                        * 800 * sizeof(real));
+    at = cgtp_area_end(at, parts < CGTP_SHARED_PARTS ? CGTP_SHARED_PARTS : parts, 800 * sizeof(real), 64);
     return at;
 }
 
 size_t tetris_poly_2_backward_workspace(int64_t items)
 {
-    return layout(items, cgtp_threads(), NULL, NULL);
+    if (items < 0)
+        return CGTP_NO_WORKSPACE;
+    return items ? layout(items, cgtp_threads(), NULL, NULL) : 0;
 }
 
 cgtp_status tetris_poly_2_backward(int64_t items, const float *x_, const float *y_, const float *w_,
@@ -283,26 +283,28 @@ cgtp_status tetris_poly_2_backward(int64_t items, const float *x_, const float *
     cgtp_status status;
     if (items < 0)
         return CGTP_BAD_SIZE;
-    if ((status = cgtp_check_array(x_, items, 368)))
+    if ((status = cgtp_check_array(x_, items, 368, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(y_, items, 9)))
+    if ((status = cgtp_check_array(y_, items, 9, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(w_, 1, 664)))
+    if ((status = cgtp_check_array(w_, 1, 664, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gz_, items, 7)))
+    if ((status = cgtp_check_array(gz_, items, 7, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gx_, items, 368)))
+    if ((status = cgtp_check_array(gx_, items, 368, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gy_, items, 9)))
+    if ((status = cgtp_check_array(gy_, items, 9, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gw_, 1, 664)))
+    if ((status = cgtp_check_array(gw_, 1, 664, sizeof(real))))
         return status;
+    if (!items) {
+        cgtp_zero_rows(1, 664, gw_);
+        return CGTP_OK;
+    }
     struct launch l = {.items = items, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .gx_ = gx_, .gy_ = gy_,
         .gw_ = gw_};
-    if ((uintptr_t)workspace % 16)
-        return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < layout(items, 1, NULL, NULL))
-        return CGTP_WORKSPACE;
+    if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(items, 1, NULL, NULL))))
+        return status;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */
     while (parts > 1 && workspace_bytes < layout(items, parts, NULL, NULL))
         parts--;

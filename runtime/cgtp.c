@@ -23,6 +23,8 @@ const char *cgtp_status_text(cgtp_status status)
         return "the workspace is missing or smaller than the kernel's workspace function says";
     case CGTP_LAUNCH_FAILED:
         return "the device refused the launch";
+    case CGTP_NOT_INDEXED:
+        return "the graph has no receiver_row, by_sender or sender_row: call cgtp_graph_index first";
     case CGTP_STATUS_COUNT:
         break;
     }

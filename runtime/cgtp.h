@@ -23,7 +23,7 @@ extern "C" {
 #endif
 #endif
 
-#define CGTP_ABI 2 /* generated code refuses to compile with another */
+#define CGTP_ABI 3 /* generated code refuses to compile with another */
 
 typedef enum cgtp_status {
     CGTP_OK = 0,
@@ -33,11 +33,16 @@ typedef enum cgtp_status {
     CGTP_BAD_GRAPH,     /* index out of range, edges not sorted, row pointers or permutation inconsistent */
     CGTP_WORKSPACE,     /* workspace missing or smaller than the size function says */
     CGTP_LAUNCH_FAILED, /* the device refused the launch */
+    CGTP_NOT_INDEXED,   /* receiver_row, by_sender or sender_row is NULL: cgtp_graph_index fills them */
     CGTP_STATUS_COUNT
 } cgtp_status;
 
 /* One line of English, never NULL. */
 CGTP_API const char *cgtp_status_text(cgtp_status status);
+
+/* What NAME_kernel_workspace says where NAME_kernel would refuse the call: the graph is NULL, a number of items
+ * or rows is negative, or more bytes would be needed than can be addressed. An allocation of so many fails. */
+#define CGTP_NO_WORKSPACE SIZE_MAX
 
 /* cudaStream_t on a GPU; ignored by the C backend. */
 typedef void *cgtp_stream;

@@ -11,7 +11,7 @@
 #ifndef CGTP_C_H
 #define CGTP_C_H
 
-#include "cgtp.h"
+#include "cgtp_call.h"
 
 #include <string.h>
 #ifdef __cplusplus
@@ -38,12 +38,6 @@ static inline int64_t cgtp_threads(void)
 #endif
 }
 
-/* Bytes of an area of the workspace: whole cache lines. */
-static inline size_t cgtp_round_up(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
 /* The first of the elements that part `part` of `parts` gets out of n. */
 static inline int64_t cgtp_part(int64_t n, int64_t part, int64_t parts)
 {
@@ -54,9 +48,9 @@ static inline int64_t cgtp_part(int64_t n, int64_t part, int64_t parts)
  * first[0 .. rows]. */
 static inline int64_t cgtp_part_by_edges(const int64_t *first, int64_t rows, int64_t part, int64_t parts)
 {
-    int64_t edge = cgtp_part(first[rows], part, parts), low = 0, high = rows;
     if (part == 0 || part == parts)
         return part ? rows : 0;
+    int64_t edge = cgtp_part(first[rows], part, parts), low = 0, high = rows;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         if (first[middle] < edge)
@@ -79,19 +73,16 @@ struct cgtp_segment {
 #ifndef CGTP_C_REAL_H
 #define CGTP_C_REAL_H
 
-/* One array of rows x dim elements: present, aligned to 16 bytes, addressable. */
-static inline cgtp_status cgtp_check_array(const void *array, int64_t rows, int64_t dim)
-{
-    if (rows < 0 || (dim > 0 && rows > PTRDIFF_MAX / (int64_t)sizeof(real) / dim))
-        return CGTP_BAD_SIZE;
-    if (!array)
-        return rows && dim ? CGTP_NULL_POINTER : CGTP_OK;
-    return (uintptr_t)array % 16 ? CGTP_MISALIGNED : CGTP_OK;
-}
-
 static inline void cgtp_zero(int64_t n, real *restrict a)
 {
     memset(a, 0, (size_t)n * sizeof *a);
+}
+
+/* An output that sums over no items. */
+static inline void cgtp_zero_rows(int64_t rows, int64_t dim, real *a)
+{
+    if (rows && dim)
+        memset(a, 0, (size_t)rows * (size_t)dim * sizeof *a);
 }
 
 /* One segment of a row from mul_ir order to components. */

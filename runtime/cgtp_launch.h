@@ -5,6 +5,8 @@
 #ifndef CGTP_LAUNCH_H
 #define CGTP_LAUNCH_H
 
+#include "cgtp_call.h"
+
 namespace
 {
 
@@ -32,11 +34,10 @@ template <typename Graph> static inline cgtp_status cgtp_check_graph(const Graph
         return CGTP_NULL_POINTER;
     if (graph->items && needed & CGTP_NEEDS_RECEIVER && !graph->receivers)
         return CGTP_BAD_SIZE;
-    if (graph->receivers && needed & CGTP_NEEDS_RECEIVER_ROW && !graph->receiver_row)
-        return CGTP_NULL_POINTER;
-    if (graph->senders && needed & CGTP_NEEDS_BY_SENDER &&
-        (!graph->sender_row || (graph->items && !graph->by_sender)))
-        return CGTP_NULL_POINTER;
+    if (graph->items && needed & CGTP_NEEDS_RECEIVER_ROW && !graph->receiver_row)
+        return CGTP_NOT_INDEXED;
+    if (graph->items && needed & CGTP_NEEDS_BY_SENDER && (!graph->sender_row || !graph->by_sender))
+        return CGTP_NOT_INDEXED;
     return CGTP_OK;
 }
 
@@ -46,19 +47,11 @@ struct cgtp_array {
     int64_t rows, elements;
 };
 
-static inline cgtp_status cgtp_check_array(const cgtp_array &a)
-{
-    if (a.rows < 0 || (a.elements > 0 && a.rows > PTRDIFF_MAX / (int64_t)sizeof(real) / a.elements))
-        return CGTP_BAD_SIZE;
-    if (!a.array)
-        return a.rows && a.elements ? CGTP_NULL_POINTER : CGTP_OK;
-    return (uintptr_t)a.array % 16 ? CGTP_MISALIGNED : CGTP_OK;
-}
 template <int n> static inline cgtp_status cgtp_check_arrays(const cgtp_array (&arrays)[n])
 {
     cgtp_status status = CGTP_OK;
     for (int i = 0; i < n && !status; i++)
-        status = cgtp_check_array(arrays[i]);
+        status = cgtp_check_array(arrays[i].array, arrays[i].rows, arrays[i].elements, sizeof(real));
     return status;
 }
 
@@ -117,26 +110,54 @@ template <int n> static inline cgtp_status cgtp_clear(const cgtp_areas<n> &areas
                                    stream, areas);
 }
 
+/* Zeros in the arrays from number `first` on: outputs that sum over no items. */
+template <int first, int n>
+static inline cgtp_status cgtp_clear_outputs(const cgtp_array (&arrays)[n], cgtp_stream stream)
+{
+    cgtp_areas<n - first> areas = {};
+    for (int i = first; i < n; i++) {
+        areas.at[i - first] = (void *)arrays[i].array;
+        areas.bytes[i - first] = (size_t)(arrays[i].rows * arrays[i].elements) * sizeof(real);
+    }
+    return cgtp_clear(areas, stream);
+}
+
 /* Areas of the workspace, one after the other, in whole cache lines. */
 struct cgtp_workspace {
     char *base; /* NULL: only the bytes are asked for */
-    size_t end;
+    size_t end; /* CGTP_NO_WORKSPACE: more than there can be */
 
     cgtp_workspace(void *base_) : base((char *)base_), end(0)
     {
     }
-    template <typename T> T *area(int64_t rows, int64_t elements = 1)
+    template <typename T> T *area(int64_t rows, size_t elements = 1)
     {
-        T *const here = base ? (T *)(base + end) : NULL;
-        end += ((size_t)rows * (size_t)elements * sizeof(T) + 127) / 128 * 128;
+        T *const here = base && end != CGTP_NO_WORKSPACE ? (T *)(base + end) : NULL;
+        end = cgtp_area_end(end, rows, elements * sizeof(T), 128);
         return here;
     }
-    /* At least 16: callers allocate it, whatever it is. */
     size_t bytes(void) const
     {
-        return end ? end : 16;
+        return end;
     }
 };
+
+/* What NAME_kernel_workspace returns, of a graph and of a number of items. */
+template <typename Graph, typename Launch>
+static inline size_t cgtp_workspace_bytes(const Graph *graph,
+                                          size_t (*layout)(const Graph *, Launch &, void *))
+{
+    Launch l;
+    if (!graph || graph->items < 0 || graph->senders < 0 || graph->receivers < 0)
+        return CGTP_NO_WORKSPACE;
+    return graph->items ? layout(graph, l, NULL) : 0;
+}
+template <typename Launch>
+static inline size_t cgtp_workspace_bytes(int64_t items, size_t (*layout)(int64_t, Launch &, void *))
+{
+    Launch l;
+    return items > 0 ? layout(items, l, NULL) : items ? CGTP_NO_WORKSPACE : 0;
+}
 
 } // namespace
 

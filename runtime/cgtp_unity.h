@@ -21,8 +21,8 @@
 #define CGTP_UNITY_PASTE(name, file) name##_##file
 
 /* The functions of cgtp_c.h that depend on `real`. */
-#define cgtp_check_array CGTP_UNITY(cgtp_check_array)
 #define cgtp_zero CGTP_UNITY(cgtp_zero)
+#define cgtp_zero_rows CGTP_UNITY(cgtp_zero_rows)
 #define cgtp_to_components CGTP_UNITY(cgtp_to_components)
 #define cgtp_from_components CGTP_UNITY(cgtp_from_components)
 #define cgtp_row_to_components CGTP_UNITY(cgtp_row_to_components)

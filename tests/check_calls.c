@@ -168,6 +168,93 @@ static void spoil_sizes(struct call *call)
     }
 }
 
+/* Graphs of which kernels read row pointers, without any. */
+static void spoil_index(struct call *call)
+{
+    const cgtp_product *p = call->check->product;
+    cgtp_graph narrow = call->graph.narrow;
+    cgtp_graph64 wide = call->graph.wide;
+    narrow.receiver_row = narrow.sender_row = wide.receiver_row = wide.sender_row = NULL;
+    narrow.by_sender = NULL;
+    wide.by_sender = NULL;
+    for (int o = 0; o < call->kernel->outputs && p->sorted; o++)
+        if (p->index[call->kernel->output[o].slot] == CGTP_RECEIVER) {
+            expect(call, p->index_size == 8 ? (void *)&wide : (void *)&narrow, CGTP_NOT_INDEXED, "no",
+                   "row pointers");
+            return;
+        }
+}
+
+/* Numbers of bytes that are errors. */
+static void check_workspace(struct check *c, const cgtp_kernel *k)
+{
+    const int64_t spoilt[] = {-1, INT64_MIN, INT64_MAX, INT64_MAX / 2, INT64_MAX / 1000};
+    if (k->workspace(NULL) != CGTP_NO_WORKSPACE)
+        check_failure(c, "%s: a workspace for no graph", k->name);
+    for (int i = 0; i < (c->product->graph ? 3 : 1); i++)
+        for (size_t s = 0; s < sizeof spoilt / sizeof *spoilt; s++) {
+            cgtp_graph narrow = {.items = 1, .senders = 1, .receivers = 1};
+            cgtp_graph64 wide = {.items = 1, .senders = 1, .receivers = 1};
+            *(i == 0 ? &narrow.items : i == 1 ? &narrow.senders : &narrow.receivers) = spoilt[s];
+            *(i == 0 ? &wide.items : i == 1 ? &wide.senders : &wide.receivers) = spoilt[s];
+            size_t bytes = k->workspace(c->product->index_size == 8 ? (void *)&wide : (void *)&narrow);
+            c->compared++;
+            if (bytes != CGTP_NO_WORKSPACE && (spoilt[s] < 0 || bytes > PTRDIFF_MAX))
+                check_failure(c, "%s: count %d is %lld: a workspace of %zu bytes", k->name, i,
+                              (long long)spoilt[s], bytes);
+        }
+}
+
+/* Without items nothing is needed but arrays that have rows, and sums over items are zero. */
+static void call_nothing(struct check *c, const cgtp_kernel *k, int64_t nodes)
+{
+    const bool wide = c->product->index_size == 8;
+    const struct ref_graph none = {.senders = nodes, .receivers = nodes};
+    cgtp_graph narrow = {.senders = nodes, .receivers = nodes};
+    cgtp_graph64 graph64 = {.senders = nodes, .receivers = nodes};
+    const void *in[ARRAYS], *graph = wide ? (void *)&graph64 : (void *)&narrow;
+    void *out[ARRAYS];
+    struct call call = {.check = c};
+    for (int i = 0; i < k->inputs; i++) {
+        const size_t bytes = bytes_of(&call, &none, k->input[i].slot);
+        in[i] = bytes ? zeros(bytes) : NULL;
+    }
+    for (int o = 0; o < k->outputs; o++) {
+        const size_t bytes = bytes_of(&call, &none, k->output[o].slot);
+        unsigned char *image = calloc(bytes + 1, 1);
+        if (!image)
+            abort();
+        out[o] = bytes ? memory_new(bytes) : NULL;
+        memset(image, 0xff, bytes);
+        if (bytes)
+            memory_write(out[o], image, bytes);
+        free(image);
+    }
+    const size_t needed = k->workspace(graph);
+    cgtp_status status = k->run(graph, in, out, NULL, 0, NULL);
+    c->compared++;
+    if (needed || status != CGTP_OK)
+        check_failure(c, "%s: nothing, %lld nodes: %zu bytes, %s", k->name, (long long)nodes, needed,
+                      cgtp_status_text(status));
+    for (int i = 0; i < k->inputs; i++)
+        memory_free((void *)in[i]);
+    for (int o = 0; o < k->outputs; o++) {
+        const size_t bytes = bytes_of(&call, &none, k->output[o].slot);
+        unsigned char *image = calloc(bytes + 1, 1), wrong = 0;
+        if (!image)
+            abort();
+        if (bytes)
+            memory_read(image, out[o], bytes);
+        for (size_t i = 0; i < bytes; i++)
+            wrong |= image[i];
+        if (wrong)
+            check_failure(c, "%s: nothing, %lld nodes: %s is not zero", k->name, (long long)nodes,
+                          k->output[o].name);
+        free(image);
+        memory_free(out[o]);
+    }
+}
+
 void check_calls(struct check *c)
 {
     struct ref_graph some = check_graph(c, 3, 2, 2), none = check_graph(c, 0, 2, 2);
@@ -177,6 +264,7 @@ void check_calls(struct check *c)
         call_make(&call, c, k, &some);
         expect(&call, call.graph.graph, CGTP_OK, "a right", "call");
         spoil_sizes(&call);
+        spoil_index(&call);
         spoil_pointers(&call);
         call_free(&call);
 
@@ -193,6 +281,10 @@ void check_calls(struct check *c)
             }
         expect(&call, call.graph.graph, CGTP_OK, "no items and null", "arrays");
         call_free(&call);
+
+        check_workspace(c, k);
+        call_nothing(c, k, 0);
+        call_nothing(c, k, c->product->graph ? 2 : 0);
     }
     check_graph_free(&some);
     check_graph_free(&none);

@@ -39,7 +39,7 @@ $(DIR)/check: $(DIR)/compiled $(LINKED)
 	@$(CC) $(FLAGS) $(LDFLAGS) -o $@ $(SOURCES:.c=.o) $(DIR)/products.o $(LINKED) -lm
 
 # All that changed since the last time, at once.
-$(DIR)/compiled: $(SOURCES) $(DIR)/products.c $(DIR)/flags runtime/cgtp.h runtime/cgtp_c.h tests/products.mk \
+$(DIR)/compiled: $(SOURCES) $(DIR)/products.c $(DIR)/flags runtime/cgtp.h runtime/cgtp_c.h runtime/cgtp_call.h tests/products.mk \
     tests/compile.sh
 	@tests/compile.sh $(COMPILE) -- $(filter %.c,$(if $(filter-out %.c,$?),$^,$?))
 	@touch $@

@@ -168,21 +168,19 @@ void emit_checks(struct text *out, const struct plan *plan, const struct kernel_
                             name, name);
         }
         if (receiver_row)
-            text_printf(
-                out,
-                "    if (graph->receivers && !graph->receiver_row)\n        return CGTP_NULL_POINTER;\n");
+            text_printf(out,
+                        "    if (graph->items && !graph->receiver_row)\n        return CGTP_NOT_INDEXED;\n");
         if (by_sender)
-            text_printf(
-                out,
-                "    if (graph->senders && (!graph->sender_row || (graph->items && !graph->by_sender)))\n"
-                "        return CGTP_NULL_POINTER;\n");
+            text_printf(out, "    if (graph->items && (!graph->sender_row || !graph->by_sender))\n"
+                             "        return CGTP_NOT_INDEXED;\n");
     } else {
         text_printf(out, "    if (items < 0)\n        return CGTP_BAD_SIZE;\n");
     }
     for (int i = 0; i < f->inputs + f->outputs; i++) {
         const struct operand *o = &kernel->kernel->operand[i];
-        text_printf(out, "    if ((status = cgtp_check_array(%s, %s, %lld)))\n        return status;\n",
-                    o->symbol, source_rows(plan, o->index), source_dim(o));
+        text_printf(
+            out, "    if ((status = cgtp_check_array(%s, %s, %lld, sizeof(real))))\n        return status;\n",
+            o->symbol, source_rows(plan, o->index), source_dim(o));
     }
 }
 
@@ -309,7 +307,7 @@ void emit_header(struct text *out, const struct plan *plan)
     header_guard(out, name);
     text_printf(out,
                 "#include \"cgtp.h\"\n\n"
-                "#if CGTP_ABI != 2\n#error \"%s was generated for cgtp runtime ABI 2; regenerate it, or use "
+                "#if CGTP_ABI != 3\n#error \"%s was generated for cgtp runtime ABI 3; regenerate it, or use "
                 "that runtime\"\n#endif\n\n"
                 "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
                 name);
@@ -325,7 +323,8 @@ void emit_header(struct text *out, const struct plan *plan)
         " * at the arguments named. Functions overwrite every element of their outputs, allocate nothing,\n"
         " * and return a status. Base pointers must be multiples of 16 bytes; outputs must not overlap\n"
         " * inputs or one another; an array may be NULL only if it has no elements. NAME_workspace() bytes\n"
-        " * of scratch memory go to one call at a time.%s */\n\n",
+        " * of scratch memory go to one call at a time: none where there are no items, over which sums are\n"
+        " * zero; CGTP_NO_WORKSPACE where the function would refuse the call.%s */\n\n",
         source_real(plan), layout_words(out->arena, p->spec),
         spec_is_graph(p->spec) ? p->spec->sorted
                                      ? "\n * The graph's edges are sorted by receiver (see cgtp.h)."
@@ -368,9 +367,10 @@ static void wrappers(struct text *out, const struct plan *plan, const struct ker
     const char *argument = plain        ? "((const cgtp_graph *)graph)->items"
                            : s->index64 ? "(const cgtp_graph64 *)graph"
                                         : "(const cgtp_graph *)graph";
-    text_printf(
-        out, "static size_t workspace_%d(const void *graph)\n{\n    return %s%s_%s_workspace(%s)%s;\n}\n\n",
-        number, plain ? "graph ? " : "", s->name, f->name, argument, plain ? " : 0" : "");
+    text_printf(out,
+                "static size_t workspace_%d(const void *graph)\n{\n%s    return %s_%s_workspace(%s);\n}\n\n",
+                number, plain ? "    if (!graph)\n        return CGTP_NO_WORKSPACE;\n" : "", s->name, f->name,
+                argument);
     text_printf(out,
                 "static cgtp_status run_%d(const void *graph, const void *const *input, void *const *output, "
                 "void *ws,\n"

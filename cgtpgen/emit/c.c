@@ -25,7 +25,7 @@ static void emit_workspace(struct source *w)
     const char *items = w->graph ? "graph" : "items";
     text_printf(
         w->out,
-        "/* Lays out the workspace for `parts` parts; returns its bytes. With l, sets l's pointers into it. "
+        "/* Lays out the workspace for `parts` parts; returns its bytes. With a base, sets l's pointers. "
         "*/\nstatic size_t layout(%s, int64_t parts, struct launch *l, char *base)\n{\n",
         emit_items_parameter(w->plan));
     if (!emit_sized(w))
@@ -33,9 +33,25 @@ static void emit_workspace(struct source *w)
     emit_lay_out(w);
     text_printf(w->out, "}\n\n");
     emit_workspace_prototype(w->out, w->plan, w->form);
-    text_printf(w->out, w->graph
-                            ? "\n{\n    return graph ? layout(graph, cgtp_threads(), NULL, NULL) : 0;\n}\n\n"
-                            : "\n{\n    return layout(items, cgtp_threads(), NULL, NULL);\n}\n\n");
+    text_printf(w->out,
+                "\n{\n    if (%s)\n        return CGTP_NO_WORKSPACE;\n"
+                "    return %s ? layout(%s, cgtp_threads(), NULL, NULL) : 0;\n}\n\n",
+                w->graph ? "!graph || graph->items < 0 || graph->senders < 0 || graph->receivers < 0"
+                         : "items < 0",
+                w->graph ? "graph->items" : "items", items);
+}
+
+/* Without items: sums over none of them. */
+static void emit_nothing(struct source *w)
+{
+    text_printf(w->out, "    if (!%s) {\n", w->graph ? "graph->items" : "items");
+    for (int o = 0; o < w->form->outputs; o++) {
+        const struct operand *q = kernel_output(w->kernel->kernel, o);
+        if (q->index != INDEX_ITEM)
+            text_printf(w->out, "        cgtp_zero_rows(%s, %lld, %s);\n", source_rows(w->plan, q->index),
+                        source_dim(q), q->symbol);
+    }
+    text_printf(w->out, "        return CGTP_OK;\n    }\n");
 }
 
 static void emit_launcher(struct source *w)
@@ -51,16 +67,17 @@ static void emit_launcher(struct source *w)
             i < w->form->inputs ? w->form->input[i].symbol : w->form->output[i - w->form->inputs].symbol;
         text_printf(&list, ", .%s = %s", name, name);
     }
+    emit_nothing(w);
     line(&out, "struct launch l = {.%s = %s%s};", items, items, text_string(&list));
-    text_printf(w->out,
-                "    if ((uintptr_t)workspace %% 16)\n        return CGTP_MISALIGNED;\n"
-                "    if (!workspace || workspace_bytes < layout(%s, 1, NULL, NULL))\n"
-                "        return CGTP_WORKSPACE;\n"
-                "    int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */\n"
-                "    while (parts > 1 && workspace_bytes < layout(%s, parts, NULL, NULL))\n        parts--;\n"
-                "    layout(%s, parts, &l, (char *)workspace);\n"
-                "    (void)stream;\n",
-                items, items, items);
+    text_printf(
+        w->out,
+        "    if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(%s, 1, NULL, NULL))))\n"
+        "        return status;\n"
+        "    int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */\n"
+        "    while (parts > 1 && workspace_bytes < layout(%s, parts, NULL, NULL))\n        parts--;\n"
+        "    layout(%s, parts, &l, (char *)workspace);\n"
+        "    (void)stream;\n",
+        items, items, items);
     emit_launches(w);
     text_printf(w->out, "    return CGTP_OK;\n}\n");
 }

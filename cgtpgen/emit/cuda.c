@@ -70,8 +70,7 @@ static void emit_workspace(struct source *w)
     emit_workspace_prototype(w->out, w->plan, w->form);
     text_printf(w->out, "\n");
     line(o, "{");
-    line(o, "launch l;");
-    line(o, "return %s ? layout(%s, l, NULL) : 0;", w->graph ? "graph" : "items >= 0", items);
+    line(o, "return cgtp_workspace_bytes(%s, layout);", items);
     line(o, "}");
     blank(o);
 }
@@ -121,11 +120,12 @@ static void emit_launcher(struct source *w)
                     i < w->form->inputs ? w->form->input[i].symbol
                                         : w->form->output[i - w->form->inputs].symbol);
     struct out out = {.text = w->out, .depth = 1}, *o = &out;
+    line(o, "if (!%s)", w->graph ? "graph->items" : "items");
+    line(o, "return cgtp_clear_outputs<%d>(arrays, stream);", w->form->inputs);
     line(o, "launch l = {%s%s};", w->graph ? "*graph" : "items", text_string(&list));
-    line(o, "if ((uintptr_t)workspace %% 16)");
-    line(o, "return CGTP_MISALIGNED;");
-    line(o, "if (!workspace || workspace_bytes < layout(%s, l, workspace))", items);
-    line(o, "return CGTP_WORKSPACE;");
+    line(o, "if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(%s, l, workspace))))",
+         items);
+    line(o, "return status;");
     emit_launches(w);
     text_printf(w->out, "    return CGTP_OK;\n}\n");
 }
@@ -169,7 +169,7 @@ static void emit_includes(struct source *w)
     }
     text_printf(w->out,
                 "#include \"cgtp_launch.h\"\n\n"
-                "static_assert(CGTP_DEVICE_ABI == 4 && CGTP_LANES == %d, \"made for other headers of the "
+                "static_assert(CGTP_DEVICE_ABI == 5 && CGTP_LANES == %d, \"made for other headers of the "
                 "runtime\");\n\nnamespace\n{\n\n",
                 w->kernel->schedule[0].target->device->lanes);
 }

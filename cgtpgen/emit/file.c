@@ -37,8 +37,8 @@ void emit_lay_out(struct source *w)
     for (int i = 0; i < all.n; i++) {
         const struct area *area = &all.area[i];
         text_printf(w->out,
-                    "    if (l)\n        l->%s = (%s *)(base + at);\n"
-                    "    at += cgtp_round_up((size_t)%s\n                        * %lld * sizeof(%s));\n",
+                    "    if (base)\n        l->%s = (%s *)(base + at);\n"
+                    "    at = cgtp_area_end(at, %s, %lld * sizeof(%s), 64);\n",
                     area->name, area->type, area->count ? area->count : source_rows(w->plan, area->rows),
                     (long long)area->each, area->type);
     }

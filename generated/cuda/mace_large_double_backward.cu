@@ -37,7 +37,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 4 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 5 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -997,8 +997,7 @@ static size_t layout(const cgtp_graph *graph, launch &l, void *base)
 
 extern "C" size_t mace_large_double_backward_workspace(const cgtp_graph *graph)
 {
-    launch l;
-    return graph ? layout(graph, l, NULL) : 0;
+    return cgtp_workspace_bytes(graph, layout);
 }
 
 extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,
@@ -1017,18 +1016,17 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
         {d_y_, graph->items, 16}, {d_w_, graph->items, 2176}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
+    if (!graph->items)
+        return cgtp_clear_outputs<7>(arrays, stream);
     launch l = {*graph, x_, y_, w_, gz_, ax_, by_, cw_, d_gz_, d_x_, d_y_, d_w_};
-    if ((uintptr_t)workspace % 16)
-        return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < layout(graph, l, workspace))
-        return CGTP_WORKSPACE;
-    if ((status = cgtp_clear(cgtp_areas<3>{{d_gz_, l.counters_double_backward_convolution,
-        l.flag_double_backward_convolution}, {(size_t)(graph->items ? 0
-        : graph->receivers) * 9088 * sizeof(real), (size_t)(cgtp_counters(2, 8,
+    if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(graph, l, workspace))))
+        return status;
+    if ((status = cgtp_clear(cgtp_areas<2>{{l.counters_double_backward_convolution,
+        l.flag_double_backward_convolution}, {(size_t)(cgtp_counters(2, 8,
         cgtp_multiprocessors())) * sizeof(unsigned), (size_t)(cgtp_partial_rows(2, 4,
         2)) * sizeof(unsigned)}}, stream)))
         return status;
-    if (graph->items) {
+    {
         /* by path set, in instructions: an edge; a partial row; and channel blocks */
         static const cgtp_set_cost cost[] = {{987, 4096, 4}, {1284, 3174, 4}};
         const auto partition = cgtp_make_partition<2>(cgtp_multiprocessors(), 2, 4, graph->items,

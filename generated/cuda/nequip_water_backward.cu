@@ -31,7 +31,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 4 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 5 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -279,8 +279,7 @@ static size_t layout(const cgtp_graph *graph, launch &l, void *base)
 
 extern "C" size_t nequip_water_backward_workspace(const cgtp_graph *graph)
 {
-    launch l;
-    return graph ? layout(graph, l, NULL) : 0;
+    return cgtp_workspace_bytes(graph, layout);
 }
 
 extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x_, const float *y_,
@@ -297,15 +296,15 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
         {gw_, graph->items, 320}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
+    if (!graph->items)
+        return cgtp_clear_outputs<4>(arrays, stream);
     launch l = {*graph, x_, y_, w_, gz_, gx_, gy_, gw_};
-    if ((uintptr_t)workspace % 16)
-        return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < layout(graph, l, workspace))
-        return CGTP_WORKSPACE;
+    if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(graph, l, workspace))))
+        return status;
     if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_backward_convolution},
         {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned)}}, stream)))
         return status;
-    if (graph->items) {
+    {
         /* by path set, in instructions: an edge; a partial row; and channel blocks */
         static const cgtp_set_cost cost[] = {{440, 0, 1}};
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items,

@@ -29,7 +29,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 4 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 5 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -242,8 +242,7 @@ static size_t layout(const cgtp_graph *, launch &l, void *base)
 
 extern "C" size_t nequip_water_forward_workspace(const cgtp_graph *graph)
 {
-    launch l;
-    return graph ? layout(graph, l, NULL) : 0;
+    return cgtp_workspace_bytes(graph, layout);
 }
 
 extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x_, const float *y_,
@@ -258,17 +257,16 @@ extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float
         {z_, graph->receivers, 704}};
     if ((status = cgtp_check_arrays(arrays)))
         return status;
+    if (!graph->items)
+        return cgtp_clear_outputs<3>(arrays, stream);
     launch l = {*graph, x_, y_, w_, z_};
-    if ((uintptr_t)workspace % 16)
-        return CGTP_MISALIGNED;
-    if (!workspace || workspace_bytes < layout(graph, l, workspace))
-        return CGTP_WORKSPACE;
-    if ((status = cgtp_clear(cgtp_areas<3>{{z_, l.counters_forward_convolution, l.flag_forward_convolution},
-        {(size_t)(graph->items ? 0 : graph->receivers) * 704 * sizeof(real),
-        (size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned),
+    if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(graph, l, workspace))))
+        return status;
+    if ((status = cgtp_clear(cgtp_areas<2>{{l.counters_forward_convolution, l.flag_forward_convolution},
+        {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned),
         (size_t)(cgtp_partial_rows(4, 4, 1)) * sizeof(unsigned)}}, stream)))
         return status;
-    if (graph->items) {
+    {
         /* by path set, in instructions: an edge; a partial row; and channel blocks */
         static const cgtp_set_cost cost[] = {{260, 2252, 1}};
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items,

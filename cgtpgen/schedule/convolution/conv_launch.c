@@ -51,9 +51,8 @@ static void emit_clear(struct source *w, struct out *o)
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = &w->form->output[w->demand->output[i]];
         long long dim = (long long)w->problem->dim[f->slot];
-        if (f->slot == SLOT_G)
-            clear(&c, f->symbol, covers_z(w, g) ? "graph->items ? 0 : graph->receivers" : "graph->receivers",
-                  dim, "real");
+        if (f->slot == SLOT_G && !covers_z(w, g))
+            clear(&c, f->symbol, "graph->receivers", dim, "real");
         if (f->slot == SLOT_X && !g->edge_buffer)
             clear(&c, f->symbol, "graph->senders", dim, "real");
         if (f->slot == SLOT_Y && g->parts > 1 && !g->part_buffer)
@@ -81,7 +80,7 @@ static void emit_main_launch(struct source *w, struct out *o)
     for (int s = 0; s < g->sets; s++)
         text_printf(&cost, "%s{%d, %d, %d}", s ? ", " : "", g->set[s].share, g->set[s].hand_over,
                     g->set[s].channel_blocks);
-    line(o, "if (graph->items) {");
+    line(o, "{");
     line(o, "/* by path set, in instructions: an edge; a partial row; and channel blocks */");
     line(o, "static const cgtp_set_cost cost[] = {%s};", text_string(&cost));
     line(o,

@@ -67,8 +67,7 @@ static void areas(struct areas *all, const struct schedule *s)
             areas_add(all, "real", error, problem->spec->index[f->slot], problem->dim[f->slot]);
     }
     areas_add_counted(all, "real", arena_printf(all->arena, "scratch_%s", s->name),
-                      shared ? "(parts < CGTP_SHARED_PARTS ? CGTP_SHARED_PARTS : parts)" : "parts",
-                      l->scratch);
+                      shared ? "parts < CGTP_SHARED_PARTS ? CGTP_SHARED_PARTS : parts" : "parts", l->scratch);
 }
 
 static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
@@ -178,9 +177,10 @@ static void launch(struct source *w, const struct schedule *s)
     text_printf(w->out,
                 "    CGTP_PARALLEL\n    for (int64_t part = 0; part < %s; part++)\n"
                 "        pass_%d(&l, %s%s, part, %s),\n               %s%s, part + 1, %s),\n"
-                "        %*s %sl.scratch_%s + part * %lld);\n",
+                "        %*s %sl.scratch_%s%s);\n",
                 parts, loops_number(w), part, n, parts, part, n, parts, 6, "", shared ? "part, " : "",
-                s->name, (long long)own(w)->scratch);
+                s->name,
+                own(w)->scratch ? arena_printf(w->arena, " + part * %lld", (long long)own(w)->scratch) : "");
     for (int o = 0; o < w->demand->outputs; o++)
         if (s->route[o].kind == ROUTE_PARTS)
             launch_sum(w, o);
