@@ -2,9 +2,12 @@
 /* cgtp.c - the host side of the runtime: status texts, indexing and checking of graphs.
  *
  * Nothing here allocates, prints or keeps state. The two widths of node index share one body, which reads
- * both through struct view.
+ * both through struct cgtp_graph_view (cgtp_fault.h, which also says what makes a graph bad).
  */
-#include "cgtp.h"
+#include "cgtp_fault.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 const char *cgtp_status_text(cgtp_status status)
 {
@@ -31,116 +34,122 @@ const char *cgtp_status_text(cgtp_status status)
     return "unknown status";
 }
 
-/* A cgtp_graph or, with wide, a cgtp_graph64. */
-struct view {
-    int64_t items, senders, receivers;
-    const void *sender, *receiver, *by_sender;
-    const int64_t *receiver_row, *sender_row;
-    int wide;
-};
-
-static struct view view32(const cgtp_graph *g)
+static struct cgtp_graph_view view32(const cgtp_graph *g)
 {
-    const struct view view = {g->items,     g->senders,      g->receivers,  g->sender, g->receiver,
-                         g->by_sender, g->receiver_row, g->sender_row, 0};
+    const struct cgtp_graph_view view = {g->items,     g->senders,      g->receivers,  g->sender, g->receiver,
+                                         g->by_sender, g->receiver_row, g->sender_row, 0};
     return view;
 }
 
-static struct view view64(const cgtp_graph64 *g)
+static struct cgtp_graph_view view64(const cgtp_graph64 *g)
 {
-    const struct view view = {g->items,     g->senders,      g->receivers,  g->sender, g->receiver,
-                         g->by_sender, g->receiver_row, g->sender_row, 1};
+    const struct cgtp_graph_view view = {g->items,     g->senders,      g->receivers,  g->sender, g->receiver,
+                                         g->by_sender, g->receiver_row, g->sender_row, 1};
     return view;
 }
 
-static inline int64_t at(const struct view *g, const void *index, int64_t i)
-{
-    return g->wide ? ((const int64_t *)index)[i] : ((const int32_t *)index)[i];
-}
-
-/* The edge list itself: sizes, pointers, ranges, and order where sorted. */
-static cgtp_status check_edges(const struct view *g, int sorted)
+/* Sizes and pointers. */
+static cgtp_status check_arrays(const struct cgtp_graph_view *g, int sorted)
 {
     const int64_t rows = PTRDIFF_MAX / 8 - 1; /* row pointers of more rows cannot be addressed */
     const int64_t edges = sorted && !g->wide ? INT32_MAX : rows; /* by_sender holds edge numbers */
     if (g->items < 0 || g->senders < 0 || g->receivers < 0 || g->items > edges || g->senders > rows ||
         g->receivers > rows)
         return CGTP_BAD_SIZE;
-    if (g->items && (!g->sender || !g->receiver))
-        return CGTP_NULL_POINTER;
-    int64_t before = 0;
-    for (int64_t e = 0; e < g->items; e++) {
-        int64_t sender = at(g, g->sender, e), receiver = at(g, g->receiver, e);
-        if (sender < 0 || sender >= g->senders || receiver < 0 || receiver >= g->receivers)
-            return CGTP_BAD_GRAPH;
-        if (sorted && receiver < before)
-            return CGTP_BAD_GRAPH;
-        before = receiver;
-    }
-    return CGTP_OK;
+    return g->items && (!g->sender || !g->receiver) ? CGTP_NULL_POINTER : CGTP_OK;
 }
 
-/* Row pointers must be 0, ascending, items, with every edge in its receiver's row. The permutation is right
- * if the rows of sender_row hold `items` entries together and in each the edges ascend and come from that
- * sender: then they are distinct within a row, and between rows by their sender. */
-static cgtp_status check_graph(const struct view *g, int sorted)
+/* The edge list itself: ranges, and order. */
+static cgtp_status check_edges(const struct cgtp_graph_view *g)
 {
-    cgtp_status status = check_edges(g, sorted);
-    if (status || !sorted)
+    cgtp_status status = check_arrays(g, 1);
+    int64_t before = 0;
+    for (int64_t e = 0; e < g->items && !status; e++) {
+        int64_t sender = cgtp_view_get(g, g->sender, e), receiver = cgtp_view_get(g, g->receiver, e);
+        if (!cgtp_is_below(sender, g->senders) || !cgtp_is_below(receiver, g->receivers) || receiver < before)
+            status = CGTP_BAD_GRAPH;
+        before = receiver;
+    }
+    return status;
+}
+
+static const cgtp_fault no_fault = {NULL, NULL, 0, 0};
+
+const void *cgtp_fault_place(const struct cgtp_graph_view *g, uint64_t fault, cgtp_fault *out, int *bytes)
+{
+    static const char *const words[CGTP_FAULT_KINDS] = {
+        "is the number of no sender",
+        "is the number of no receiver",
+        "is below the one before, but edges must ascend by receiver",
+        "is not the number of edges to the receivers before",
+        "is the number of no edge",
+        "does not come after the one before, by sender and number",
+        "is not the number of edges from the senders before",
+    };
+    static const char *const name[CGTP_FAULT_KINDS] = {
+        "sender", "receiver", "receiver", "receiver_row", "by_sender", "by_sender", "sender_row",
+    };
+    const void *const array[CGTP_FAULT_KINDS] = {
+        g->sender, g->receiver, g->receiver, g->receiver_row, g->by_sender, g->by_sender, g->sender_row,
+    };
+    const int kind = (int)(fault >> CGTP_FAULT_SHIFT);
+    const int row = kind == CGTP_FAULT_RECEIVER_ROW || kind == CGTP_FAULT_SENDER_ROW;
+    *out = no_fault;
+    *bytes = g->wide || row ? 8 : 4;
+    if (fault == CGTP_FAULT_NONE)
+        return NULL;
+    out->array = name[kind];
+    out->words = words[kind];
+    out->at = (int64_t)(fault & (((uint64_t)1 << CGTP_FAULT_SHIFT) - 1));
+    return (const char *)array[kind] + out->at * *bytes;
+}
+
+static cgtp_status check_graph(const struct cgtp_graph_view *g, int sorted, cgtp_fault *fault)
+{
+    uint64_t first = CGTP_FAULT_NONE;
+    *fault = no_fault;
+    cgtp_status status = check_arrays(g, sorted);
+    if (status)
         return status;
-    if (!g->receiver_row || !g->sender_row || (g->items && !g->by_sender))
-        return CGTP_NULL_POINTER;
-    if (g->receiver_row[0] != 0 || g->receiver_row[g->receivers] != g->items || g->sender_row[0] != 0 ||
-        g->sender_row[g->senders] != g->items)
-        return CGTP_BAD_GRAPH;
-    for (int64_t r = 0; r < g->receivers; r++) {
-        int64_t begin = g->receiver_row[r], end = g->receiver_row[r + 1];
-        if (begin > end || end > g->items)
-            return CGTP_BAD_GRAPH;
-        for (int64_t e = begin; e < end; e++)
-            if (at(g, g->receiver, e) != r)
-                return CGTP_BAD_GRAPH;
+    if (sorted && (!g->receiver_row || !g->sender_row || (g->items && !g->by_sender)))
+        return CGTP_NOT_INDEXED;
+    for (int64_t i = 0, places = cgtp_fault_places(g, sorted); i < places; i++) {
+        const uint64_t found = cgtp_fault_of_place(g, sorted, i);
+        first = found < first ? found : first;
     }
-    for (int64_t s = 0; s < g->senders; s++) {
-        int64_t begin = g->sender_row[s], end = g->sender_row[s + 1], before = -1;
-        if (begin > end || end > g->items)
-            return CGTP_BAD_GRAPH;
-        for (int64_t i = begin; i < end; i++) {
-            int64_t e = at(g, g->by_sender, i);
-            if (e <= before || e >= g->items || at(g, g->sender, e) != s)
-                return CGTP_BAD_GRAPH;
-            before = e;
-        }
-    }
-    return CGTP_OK;
+    int bytes;
+    const void *place = cgtp_fault_place(g, first, fault, &bytes);
+    if (place)
+        fault->value = bytes == 8 ? *(const int64_t *)place : *(const int32_t *)place;
+    return place ? CGTP_BAD_GRAPH : CGTP_OK;
 }
 
 /* Counting sorts. By receiver the edges are in order already; by sender, sender_row itself counts: after the
  * sums entry s holds where the edges from s begin, filling advances it to where they end, which is where
  * those from s + 1 begin, so at the end the entries move up by one. Edges are met in order, so they ascend
  * within a sender. */
-static cgtp_status index_graph(const struct view *g, int64_t *receiver_row, void *by_sender,
+static cgtp_status index_graph(const struct cgtp_graph_view *g, int64_t *receiver_row, void *by_sender,
                                int64_t *sender_row)
 {
-    cgtp_status status = check_edges(g, 1);
+    cgtp_status status = check_edges(g);
     if (status)
         return status;
     if (!receiver_row || !sender_row || (g->items && !by_sender))
         return CGTP_NULL_POINTER;
     int64_t e = 0;
     for (int64_t r = 0; r <= g->receivers; r++) {
-        while (e < g->items && at(g, g->receiver, e) < r)
+        while (e < g->items && cgtp_view_get(g, g->receiver, e) < r)
             e++;
         receiver_row[r] = e;
     }
     for (int64_t s = 0; s <= g->senders; s++)
         sender_row[s] = 0;
     for (e = 0; e < g->items; e++)
-        sender_row[at(g, g->sender, e) + 1]++;
+        sender_row[cgtp_view_get(g, g->sender, e) + 1]++;
     for (int64_t s = 0; s < g->senders; s++)
         sender_row[s + 1] += sender_row[s];
     for (e = 0; e < g->items; e++) {
-        int64_t i = sender_row[at(g, g->sender, e)]++;
+        int64_t i = sender_row[cgtp_view_get(g, g->sender, e)]++;
         if (g->wide)
             ((int64_t *)by_sender)[i] = e;
         else
@@ -157,7 +166,7 @@ cgtp_status cgtp_graph_index(cgtp_graph *graph, int64_t *receiver_row, int32_t *
 {
     if (!graph)
         return CGTP_NULL_POINTER;
-    struct view view = view32(graph);
+    struct cgtp_graph_view view = view32(graph);
     cgtp_status status = index_graph(&view, receiver_row, by_sender, sender_row);
     if (status == CGTP_OK) {
         graph->receiver_row = receiver_row;
@@ -172,7 +181,7 @@ cgtp_status cgtp_graph64_index(cgtp_graph64 *graph, int64_t *receiver_row, int64
 {
     if (!graph)
         return CGTP_NULL_POINTER;
-    struct view view = view64(graph);
+    struct cgtp_graph_view view = view64(graph);
     cgtp_status status = index_graph(&view, receiver_row, by_sender, sender_row);
     if (status == CGTP_OK) {
         graph->receiver_row = receiver_row;
@@ -182,18 +191,40 @@ cgtp_status cgtp_graph64_index(cgtp_graph64 *graph, int64_t *receiver_row, int64
     return status;
 }
 
-cgtp_status cgtp_graph_check(const cgtp_graph *graph, int sorted)
+cgtp_status cgtp_graph_find_fault(const cgtp_graph *graph, int sorted, cgtp_fault *fault)
 {
+    *fault = no_fault;
     if (!graph)
         return CGTP_NULL_POINTER;
-    struct view view = view32(graph);
-    return check_graph(&view, sorted);
+    struct cgtp_graph_view view = view32(graph);
+    return check_graph(&view, sorted, fault);
+}
+
+cgtp_status cgtp_graph64_find_fault(const cgtp_graph64 *graph, int sorted, cgtp_fault *fault)
+{
+    *fault = no_fault;
+    if (!graph)
+        return CGTP_NULL_POINTER;
+    struct cgtp_graph_view view = view64(graph);
+    return check_graph(&view, sorted, fault);
+}
+
+cgtp_status cgtp_graph_check(const cgtp_graph *graph, int sorted)
+{
+    cgtp_fault fault;
+    return cgtp_graph_find_fault(graph, sorted, &fault);
 }
 
 cgtp_status cgtp_graph64_check(const cgtp_graph64 *graph, int sorted)
 {
-    if (!graph)
-        return CGTP_NULL_POINTER;
-    struct view view = view64(graph);
-    return check_graph(&view, sorted);
+    cgtp_fault fault;
+    return cgtp_graph64_find_fault(graph, sorted, &fault);
+}
+
+int cgtp_fault_text(const cgtp_fault *fault, char *text, size_t size)
+{
+    if (!fault->array)
+        return snprintf(text, size, "%s", "");
+    return snprintf(text, size, "%s[%" PRId64 "] is %" PRId64 ": it %s", fault->array, fault->at,
+                    fault->value, fault->words);
 }

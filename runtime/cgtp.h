@@ -40,8 +40,9 @@ typedef enum cgtp_status {
 /* One line of English, never NULL. */
 CGTP_API const char *cgtp_status_text(cgtp_status status);
 
-/* What NAME_kernel_workspace says where NAME_kernel would refuse the call: the graph is NULL, a number of items
- * or rows is negative, or more bytes would be needed than can be addressed. An allocation of so many fails. */
+/* What NAME_kernel_workspace says where NAME_kernel would refuse the call: the graph is NULL, a number of
+ * items or rows is negative, or more bytes would be needed than can be addressed. An allocation of so many
+ * fails. */
 #define CGTP_NO_WORKSPACE SIZE_MAX
 
 /* cudaStream_t on a GPU; ignored by the C backend. */
@@ -77,9 +78,26 @@ CGTP_API cgtp_status cgtp_graph_index(cgtp_graph *graph, int64_t *receiver_row, 
 CGTP_API cgtp_status cgtp_graph64_index(cgtp_graph64 *graph, int64_t *receiver_row, int64_t *by_sender,
                                         int64_t *sender_row);
 
-/* Check everything a kernel relies on (host memory). sorted: as in the spec. O(items + nodes). */
+/* Check everything a kernel relies on (host memory; for a device's see cgtp_device.h). Kernels do not: an
+ * index out of range is read or written there, and wrong order or row pointers give wrong sums. sorted: as in
+ * the spec. CGTP_NOT_INDEXED where that needs arrays that are missing. O(items + nodes). */
 CGTP_API cgtp_status cgtp_graph_check(const cgtp_graph *graph, int sorted);
 CGTP_API cgtp_status cgtp_graph64_check(const cgtp_graph64 *graph, int sorted);
+
+/* What makes a graph CGTP_BAD_GRAPH: array[at], which is `value`. */
+typedef struct cgtp_fault {
+    const char *array; /* sender, receiver, receiver_row, by_sender or sender_row; NULL: nothing is wrong */
+    const char *words; /* what is wrong with it: "is the number of no sender" */
+    int64_t at, value;
+} cgtp_fault;
+
+/* The same check, and the first fault: an index out of range before wrong order, and that before what
+ * follows. */
+CGTP_API cgtp_status cgtp_graph_find_fault(const cgtp_graph *graph, int sorted, cgtp_fault *fault);
+CGTP_API cgtp_status cgtp_graph64_find_fault(const cgtp_graph64 *graph, int sorted, cgtp_fault *fault);
+
+/* "sender[7] is 12: it is the number of no sender", as by snprintf; "" where nothing is wrong. */
+CGTP_API int cgtp_fault_text(const cgtp_fault *fault, char *text, size_t size);
 
 /* ---- descriptors: everything a generic caller (a test, a binding) needs to know about a generated product
  * ---- */

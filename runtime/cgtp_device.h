@@ -5,7 +5,7 @@
  * The functions of cgtp_graph.cu, for C and C++. What they fill equals what cgtp_graph_index (cgtp.h) fills
  * on the host, element for element. All arrays are device memory of the caller; graph structures are the
  * host's. Like kernels the functions allocate nothing, never wait, can be captured in a CUDA graph, and
- * return what can be told at once; what only the device can tell (an index out of range) is a status word in
+ * return what can be told at once; what only the device can tell (an index out of range) is a number in
  * device memory. One workspace serves one call at a time; it must be a multiple of 256 bytes.
  */
 #ifndef CGTP_DEVICE_H
@@ -44,16 +44,21 @@ CGTP_API cgtp_status cgtp_device_graph64_index(cgtp_graph64 *graph, int64_t *rec
                                                int64_t *sender_row, void *workspace, size_t workspace_bytes,
                                                cgtp_stream stream);
 
-/* Checks everything that a kernel relies on, as cgtp_graph_check does: *result (device memory) becomes
- * CGTP_OK or CGTP_BAD_GRAPH. sorted: as in the spec. What is returned is known at once: wrong sizes, null
- * pointers, a launch that was refused; *result is then not written. */
-CGTP_API cgtp_status cgtp_device_graph_check(const cgtp_graph *graph, int sorted, int32_t *result,
+/* Checks everything that a kernel relies on, as cgtp_graph_find_fault does: *result (device memory, at a
+ * multiple of 8 bytes) becomes what is read by the functions below. sorted: as in the spec. What is returned
+ * is known at once: wrong sizes, null pointers, a launch that was refused; *result is then not written. */
+CGTP_API cgtp_status cgtp_device_graph_check(const cgtp_graph *graph, int sorted, uint64_t *result,
                                              cgtp_stream stream);
-CGTP_API cgtp_status cgtp_device_graph64_check(const cgtp_graph64 *graph, int sorted, int32_t *result,
+CGTP_API cgtp_status cgtp_device_graph64_check(const cgtp_graph64 *graph, int sorted, uint64_t *result,
                                                cgtp_stream stream);
 
-/* Waits for the stream and reads a status word. CGTP_LAUNCH_FAILED if anything on the stream failed. */
-CGTP_API cgtp_status cgtp_device_status_read(const int32_t *result, cgtp_stream stream);
+/* Wait for the stream and read the result of a check, and what is wrong with the graph: CGTP_OK or
+ * CGTP_BAD_GRAPH. CGTP_LAUNCH_FAILED if anything on the stream failed. */
+CGTP_API cgtp_status cgtp_device_status_read(const uint64_t *result, cgtp_stream stream);
+CGTP_API cgtp_status cgtp_device_fault_read(const cgtp_graph *graph, const uint64_t *result,
+                                            cgtp_fault *fault, cgtp_stream stream);
+CGTP_API cgtp_status cgtp_device_fault64_read(const cgtp_graph64 *graph, const uint64_t *result,
+                                              cgtp_fault *fault, cgtp_stream stream);
 
 #ifdef __cplusplus
 }

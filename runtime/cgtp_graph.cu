@@ -4,6 +4,9 @@
  */
 #include "cgtp_device.h"
 
+typedef float real; /* cgtp_cuda.h asks for it; nothing here depends on it */
+#include "cgtp_graph_check.h"
+
 #include <cub/device/device_radix_sort.cuh>
 #include <cuda_runtime.h>
 
@@ -63,54 +66,6 @@ __global__ void __launch_bounds__(THREADS) find_rows(const index *end, int64_t n
         }
         row[r] = low;
     }
-}
-
-/* The array's own row pointers ascend from 0 to n. */
-__device__ bool row_is_right(const int64_t *row, int64_t rows, int64_t n, int64_t r)
-{
-    return r < rows ? row[r] <= row[r + 1] && (r > 0 || row[0] == 0) : row[r] == n && (r > 0 || n == 0);
-}
-
-/* Edge numbers: in the rows of their receivers. Places of the permutation: in the row of their edge's sender,
- * edges ascending within it, so that none is there twice. The conditions of check_graph in cgtp.c, but for
- * each edge and row by itself. */
-template <typename index, typename graph>
-__global__ void __launch_bounds__(THREADS) check(graph g, int sorted, int32_t *result)
-{
-    int64_t most = g.items;
-    if (sorted) {
-        most = most > g.senders + 1 ? most : g.senders + 1;
-        most = most > g.receivers + 1 ? most : g.receivers + 1;
-    }
-    bool right = true;
-    FOR_EACH(i, most)
-    {
-        if (i < g.items) {
-            index sender = g.sender[i], receiver = g.receiver[i];
-            bool inside = sender >= 0 && sender < g.senders && receiver >= 0 && receiver < g.receivers;
-            right &= inside;
-            if (sorted) {
-                index edge = g.by_sender[i];
-                right &= i == 0 || g.receiver[i - 1] <= receiver;
-                right &= inside && g.receiver_row[receiver] <= i && i < g.receiver_row[receiver + 1];
-                right &= edge >= 0 && edge < g.items;
-                index from = edge >= 0 && edge < g.items ? g.sender[edge] : (index)-1;
-                if (from >= 0 && from < g.senders) {
-                    int64_t begin = g.sender_row[from];
-                    right &= begin <= i && i < g.sender_row[from + 1];
-                    right &= i == 0 || i <= begin || g.by_sender[i - 1] < edge;
-                } else {
-                    right = false;
-                }
-            }
-        }
-        if (sorted && i <= g.receivers)
-            right &= row_is_right(g.receiver_row, g.receivers, g.items, i);
-        if (sorted && i <= g.senders)
-            right &= row_is_right(g.sender_row, g.senders, g.items, i);
-    }
-    if (!right)
-        atomicExch(result, (int)CGTP_BAD_GRAPH);
 }
 
 /* ---- host ---- */
@@ -239,8 +194,14 @@ cgtp_status fill_index(graph *g, int64_t *receiver_row, index *by_sender, int64_
     return CGTP_OK;
 }
 
+template <typename graph> cgtp_graph_view view_of(const graph &g)
+{
+    return {g.items,        g.senders,    g.receivers,          g.sender, g.receiver, g.by_sender,
+            g.receiver_row, g.sender_row, sizeof *g.sender == 8};
+}
+
 template <typename index, typename graph>
-cgtp_status start_check(const graph *g, int sorted, int32_t *result, cgtp_stream stream)
+cgtp_status start_check(const graph *g, int sorted, uint64_t *result, cgtp_stream stream)
 {
     if (!g || !result)
         return CGTP_NULL_POINTER;
@@ -251,15 +212,40 @@ cgtp_status start_check(const graph *g, int sorted, int32_t *result, cgtp_stream
     if (g->items && (!g->sender || !g->receiver))
         return CGTP_NULL_POINTER;
     if (sorted && (!g->receiver_row || !g->sender_row || (g->items && !g->by_sender)))
-        return CGTP_NULL_POINTER;
-    if (cudaMemsetAsync(result, 0, sizeof *result, (cudaStream_t)stream) != cudaSuccess)
+        return CGTP_NOT_INDEXED;
+    if (cudaMemsetAsync(result, 0xff, sizeof *result, (cudaStream_t)stream) != cudaSuccess)
         return CGTP_LAUNCH_FAILED;
-    int64_t most = g->items;
-    if (sorted) {
-        most = most > g->senders + 1 ? most : g->senders + 1;
-        most = most > g->receivers + 1 ? most : g->receivers + 1;
-    }
-    return launch(check<index, graph>, most, stream, *g, sorted, result);
+    static_assert((int)CGTP_CHECK_THREADS == (int)THREADS, "launch() is for blocks of THREADS");
+    const cgtp_graph_view view = view_of(*g);
+    return launch(cgtp_check_kernel, cgtp_fault_places(&view, sorted), stream, view, sorted,
+                  (unsigned long long *)result);
+}
+
+/* Waits, and copies from the device. */
+bool read_back(void *to, const void *from, size_t bytes, cgtp_stream stream)
+{
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, (cudaStream_t)stream) == cudaSuccess &&
+           cudaStreamSynchronize((cudaStream_t)stream) == cudaSuccess;
+}
+
+template <typename graph>
+cgtp_status read_fault(const graph *g, const uint64_t *result, cgtp_fault *fault, cgtp_stream stream)
+{
+    uint64_t first;
+    int bytes;
+    if (!g || !result || !fault)
+        return CGTP_NULL_POINTER;
+    if (!read_back(&first, result, sizeof first, stream))
+        return CGTP_LAUNCH_FAILED;
+    const cgtp_graph_view view = view_of(*g);
+    const void *const place = cgtp_fault_place(&view, first, fault, &bytes);
+    int32_t narrow = 0;
+    if (place &&
+        !(bytes == 8 ? read_back(&fault->value, place, 8, stream) : read_back(&narrow, place, 4, stream)))
+        return CGTP_LAUNCH_FAILED;
+    if (place && bytes == 4)
+        fault->value = narrow;
+    return place ? CGTP_BAD_GRAPH : CGTP_OK;
 }
 
 } // namespace
@@ -308,27 +294,37 @@ cgtp_status cgtp_device_graph64_index(cgtp_graph64 *graph, int64_t *receiver_row
     return fill_index(graph, receiver_row, by_sender, sender_row, workspace, workspace_bytes, stream);
 }
 
-cgtp_status cgtp_device_graph_check(const cgtp_graph *graph, int sorted, int32_t *result, cgtp_stream stream)
+cgtp_status cgtp_device_graph_check(const cgtp_graph *graph, int sorted, uint64_t *result, cgtp_stream stream)
 {
     return start_check<int32_t>(graph, sorted, result, stream);
 }
 
-cgtp_status cgtp_device_graph64_check(const cgtp_graph64 *graph, int sorted, int32_t *result,
+cgtp_status cgtp_device_graph64_check(const cgtp_graph64 *graph, int sorted, uint64_t *result,
                                       cgtp_stream stream)
 {
     return start_check<int64_t>(graph, sorted, result, stream);
 }
 
-cgtp_status cgtp_device_status_read(const int32_t *result, cgtp_stream stream)
+cgtp_status cgtp_device_status_read(const uint64_t *result, cgtp_stream stream)
 {
-    int32_t status = 0;
+    uint64_t first;
     if (!result)
         return CGTP_NULL_POINTER;
-    if (cudaMemcpyAsync(&status, result, sizeof status, cudaMemcpyDeviceToHost, (cudaStream_t)stream) !=
-            cudaSuccess ||
-        cudaStreamSynchronize((cudaStream_t)stream) != cudaSuccess)
+    if (!read_back(&first, result, sizeof first, stream))
         return CGTP_LAUNCH_FAILED;
-    return status >= 0 && status < CGTP_STATUS_COUNT ? (cgtp_status)status : CGTP_LAUNCH_FAILED;
+    return first == CGTP_FAULT_NONE ? CGTP_OK : CGTP_BAD_GRAPH;
+}
+
+cgtp_status cgtp_device_fault_read(const cgtp_graph *graph, const uint64_t *result, cgtp_fault *fault,
+                                   cgtp_stream stream)
+{
+    return read_fault(graph, result, fault, stream);
+}
+
+cgtp_status cgtp_device_fault64_read(const cgtp_graph64 *graph, const uint64_t *result, cgtp_fault *fault,
+                                     cgtp_stream stream)
+{
+    return read_fault(graph, result, fault, stream);
 }
 
 } // extern "C"

@@ -74,9 +74,10 @@ def test_shared(folder):
     result = run(*build)
     ok(result.returncode == 0, 'a shared library', result.stdout)
     exported = set(re.findall(r' [TRDB] (\w+)', run('nm', '-D', '--defined-only', library).stdout))
-    declared = set(re.findall(r'\b(cgtp_(?:status_text|graph(?:64)?_(?:index|check)))\(', open('runtime/cgtp.h').read()))
+    headers = open('runtime/cgtp.h').read() + open('runtime/cgtp_fault.h').read()
+    declared = set(re.findall(r'^CGTP_API [^(]*\b(cgtp_\w+)\(', headers, flags=re.M))
     equal(exported, {'batch_forward', 'batch_forward_workspace', 'batch_product'} | declared,
-          'it exports the functions and the descriptor, and those of cgtp.h')
+          'it exports the functions and the descriptor, and those of cgtp.h and cgtp_fault.h')
     loaded = ctypes.CDLL(library)
     loaded.batch_forward.argtypes = [ctypes.c_int64] + [ctypes.c_void_p] * 5 + [ctypes.c_size_t, ctypes.c_void_p]
     equal(loaded.batch_forward(-1, None, None, None, None, None, 0, None), BATCH_BAD_SIZE, 'loaded and called')

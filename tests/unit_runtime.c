@@ -173,6 +173,80 @@ static void every_damage_to_the_index_is_found(void **state)
     assert_check(&s, 1, CGTP_OK);
 }
 
+/* Edges 0>0 2>0 1>1 2>1 0>3, of senders 0 .. 2 and receivers 0 .. 3. */
+static void small(struct graphs *s)
+{
+    static const int ends[5][2] = {{0, 0}, {2, 0}, {1, 1}, {2, 1}, {0, 3}};
+    make(s, 5, 3, 4);
+    for (int e = 0; e < 5; e++)
+        s->sender[e] = ends[e][0], s->receiver[e] = ends[e][1];
+    widen(s);
+    index_both(s);
+}
+
+static void assert_fault(struct graphs *s, int sorted, const char *text)
+{
+    cgtp_fault fault[2];
+    const cgtp_status status = *text ? CGTP_BAD_GRAPH : CGTP_OK;
+    assert_int_equal(cgtp_graph_find_fault(&s->g, sorted, &fault[0]), status);
+    assert_int_equal(cgtp_graph64_find_fault(&s->g64, sorted, &fault[1]), status);
+    for (int wide = 0; wide < 2; wide++) {
+        char found[120];
+        assert_int_equal(cgtp_fault_text(&fault[wide], found, sizeof found), strlen(text));
+        assert_string_equal(found, text);
+    }
+}
+
+static void a_fault_is_told_with_its_place(void **state)
+{
+    (void)state;
+    enum array { SENDER, RECEIVER, RECEIVER_ROW, BY_SENDER, SENDER_ROW };
+    static const struct {
+        enum array array;
+        int at, value;
+        const char *sorted, *any; /* what is told where edges are sorted, and where they may be in any order */
+    } damage[] = {
+#define NO_SENDER ": it is the number of no sender"
+#define NO_RECEIVER ": it is the number of no receiver"
+        {SENDER, 3, 3, "sender[3] is 3" NO_SENDER, "sender[3] is 3" NO_SENDER},
+        {SENDER, 0, -1, "sender[0] is -1" NO_SENDER, "sender[0] is -1" NO_SENDER},
+        {RECEIVER, 4, 4, "receiver[4] is 4" NO_RECEIVER, "receiver[4] is 4" NO_RECEIVER},
+        {RECEIVER, 1, -7, "receiver[1] is -7" NO_RECEIVER, "receiver[1] is -7" NO_RECEIVER},
+        {RECEIVER, 1, 2, "receiver[2] is 1: it is below the one before, but edges must ascend by receiver", ""},
+        {RECEIVER_ROW, 0, 1, "receiver_row[0] is 1: it is not the number of edges to the receivers before", ""},
+        {RECEIVER_ROW, 2, 5, "receiver_row[2] is 5: it is not the number of edges to the receivers before", ""},
+        {RECEIVER_ROW, 4, 4, "receiver_row[4] is 4: it is not the number of edges to the receivers before", ""},
+        {RECEIVER_ROW, 3, -9, "receiver_row[3] is -9: it is not the number of edges to the receivers before", ""},
+        {BY_SENDER, 2, 5, "by_sender[2] is 5: it is the number of no edge", ""},
+        {BY_SENDER, 4, -1, "by_sender[4] is -1: it is the number of no edge", ""},
+        {BY_SENDER, 1, 0, "by_sender[1] is 0: it does not come after the one before, by sender and number", ""},
+        {SENDER_ROW, 1, 3, "sender_row[1] is 3: it is not the number of edges from the senders before", ""},
+        {SENDER_ROW, 3, 6, "sender_row[3] is 6: it is not the number of edges from the senders before", ""},
+        {SENDER, 2, 0, "by_sender[2] is 2: it does not come after the one before, by sender and number", ""},
+    };
+    struct graphs s;
+    small(&s);
+    assert_fault(&s, 1, "");
+    assert_fault(&s, 0, "");
+    for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
+        small(&s);
+        int32_t *narrow[] = {s.sender, s.receiver, NULL, s.by_sender, NULL};
+        int64_t *row[] = {NULL, NULL, s.receiver_row, NULL, s.sender_row};
+        int64_t *wide[] = {s.sender64, s.receiver64, s.receiver_row64, s.by_sender64, s.sender_row64};
+        if (narrow[damage[i].array])
+            narrow[damage[i].array][damage[i].at] = damage[i].value;
+        else
+            row[damage[i].array][damage[i].at] = damage[i].value;
+        wide[damage[i].array][damage[i].at] = damage[i].value;
+        assert_fault(&s, 1, damage[i].sorted);
+        assert_fault(&s, 0, damage[i].any);
+    }
+    cgtp_fault fault;
+    assert_int_equal(cgtp_graph_find_fault(NULL, 1, &fault), CGTP_NULL_POINTER);
+    assert_int_equal(cgtp_graph64_find_fault(NULL, 1, &fault), CGTP_NULL_POINTER);
+    assert_null(fault.array);
+}
+
 static void pointers_and_sizes_are_checked(void **state)
 {
     (void)state;
@@ -183,7 +257,7 @@ static void pointers_and_sizes_are_checked(void **state)
     assert_int_equal(cgtp_graph64_index(NULL, NULL, NULL, NULL), CGTP_NULL_POINTER);
 
     make(&s, 20, 5, 6);
-    assert_check(&s, 1, CGTP_NULL_POINTER); /* not indexed */
+    assert_check(&s, 1, CGTP_NOT_INDEXED);
     assert_check(&s, 0, CGTP_OK);
     assert_int_equal(cgtp_graph_index(&s.g, NULL, s.by_sender, s.sender_row), CGTP_NULL_POINTER);
     assert_int_equal(cgtp_graph_index(&s.g, s.receiver_row, NULL, s.sender_row), CGTP_NULL_POINTER);
@@ -231,6 +305,7 @@ int main(void)
         cmocka_unit_test(index_agrees_with_a_direct_search),
         cmocka_unit_test(a_bad_edge_list_is_refused),
         cmocka_unit_test(every_damage_to_the_index_is_found),
+        cmocka_unit_test(a_fault_is_told_with_its_place),
         cmocka_unit_test(pointers_and_sizes_are_checked),
         cmocka_unit_test(every_status_has_a_text_of_its_own),
     };

@@ -270,6 +270,20 @@ static const char *layout_words(struct arena *a, const struct spec *s)
     return text_string(&words);
 }
 
+/* What the caller's graph must be, and what checks it. */
+static const char *graph_words(const struct spec *s)
+{
+    if (!spec_is_graph(s))
+        return "";
+    return s->sorted
+               ? "\n * The graph's edges ascend by receiver, and cgtp_graph_index has made its row pointers. "
+                 "Kernels do\n * not look whether that is so and whether indices are in range: "
+                 "cgtp_graph_find_fault (cgtp.h) does,\n * or cgtp_device_graph_check (cgtp_device.h)."
+               : "\n * The graph's edges may be in any order. Kernels do not look whether indices are in "
+                 "range:\n"
+                 " * cgtp_graph_find_fault (cgtp.h) does, or cgtp_device_graph_check (cgtp_device.h).";
+}
+
 /* Headers without a folder that C, POSIX, glibc, C++ and CUDA have for <..>. */
 static const char system_headers[] =
     " aio alloca argp assert byteswap complex cpio crypt ctype cublas_v2 cuda cuda_bf16 cuda_fp16 "
@@ -325,11 +339,7 @@ void emit_header(struct text *out, const struct plan *plan)
         " * inputs or one another; an array may be NULL only if it has no elements. NAME_workspace() bytes\n"
         " * of scratch memory go to one call at a time: none where there are no items, over which sums are\n"
         " * zero; CGTP_NO_WORKSPACE where the function would refuse the call.%s */\n\n",
-        source_real(plan), layout_words(out->arena, p->spec),
-        spec_is_graph(p->spec) ? p->spec->sorted
-                                     ? "\n * The graph's edges are sorted by receiver (see cgtp.h)."
-                                     : "\n * The graph's edges may be in any order."
-                               : "");
+        source_real(plan), layout_words(out->arena, p->spec), graph_words(p->spec));
     header_paths(out, plan);
     text_printf(out, "/* Elements of a row. */\n");
     for (int s = 0; s < SLOT_COUNT; s++)

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* cgtp_fault.h - what can be wrong with a graph, found at each place by itself: for the host's check (cgtp.c)
+ * and the device's (cgtp_graph.cu). C11 and C++.
+ */
+#ifndef CGTP_FAULT_H
+#define CGTP_FAULT_H
+
+#include "cgtp.h"
+
+#ifndef CGTP_FAULT
+#define CGTP_FAULT static inline
+#endif
+
+/* In the order in which they are told: what causes others comes first. */
+enum cgtp_fault_kind {
+    CGTP_FAULT_SENDER,
+    CGTP_FAULT_RECEIVER,
+    CGTP_FAULT_ORDER,
+    CGTP_FAULT_RECEIVER_ROW,
+    CGTP_FAULT_EDGE,
+    CGTP_FAULT_BY_SENDER,
+    CGTP_FAULT_SENDER_ROW,
+    CGTP_FAULT_KINDS
+};
+
+/* A fault as one number, smaller the earlier it is told; that of none. */
+enum { CGTP_FAULT_SHIFT = 60 };
+#define CGTP_FAULT_NONE UINT64_MAX
+
+/* A cgtp_graph or, with wide, a cgtp_graph64. */
+struct cgtp_graph_view {
+    int64_t items, senders, receivers;
+    const void *sender, *receiver, *by_sender;
+    const int64_t *receiver_row, *sender_row;
+    int wide;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Tells all of a fault but the value, and returns where that is, in the memory in which the graph is; NULL:
+ * there is none. bytes: of the value. In cgtp.c. */
+CGTP_API const void *cgtp_fault_place(const struct cgtp_graph_view *, uint64_t fault, cgtp_fault *out, int *bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+CGTP_FAULT int64_t cgtp_view_get(const struct cgtp_graph_view *g, const void *index, int64_t i)
+{
+    return g->wide ? ((const int64_t *)index)[i] : ((const int32_t *)index)[i];
+}
+
+CGTP_FAULT int cgtp_is_below(int64_t i, int64_t n)
+{
+    return i >= 0 && i < n;
+}
+
+/* The sender of the edge that stands at place i of the permutation; -1 where that is none. */
+CGTP_FAULT int64_t cgtp_sender_of_place(const struct cgtp_graph_view *g, int64_t i)
+{
+    const int64_t edge = cgtp_view_get(g, g->by_sender, i);
+    return cgtp_is_below(edge, g->items) ? cgtp_view_get(g, g->sender, edge) : -1;
+}
+
+/* Row pointer number r of receivers says how many edges end before receiver r: is that wrong? */
+CGTP_FAULT int cgtp_receiver_row_is_wrong(const struct cgtp_graph_view *g, int64_t r)
+{
+    const int64_t edges = g->receiver_row[r];
+    return edges < 0 || edges > g->items || (edges > 0 && cgtp_view_get(g, g->receiver, edges - 1) >= r) ||
+           (edges < g->items && cgtp_view_get(g, g->receiver, edges) < r);
+}
+
+CGTP_FAULT int cgtp_sender_row_is_wrong(const struct cgtp_graph_view *g, int64_t s)
+{
+    const int64_t edges = g->sender_row[s];
+    return edges < 0 || edges > g->items || (edges > 0 && cgtp_sender_of_place(g, edges - 1) >= s) ||
+           (edges < g->items && cgtp_sender_of_place(g, edges) < s);
+}
+
+/* Edges stand in the permutation by sender, then number, so that each is there once. */
+CGTP_FAULT int cgtp_by_sender_is_wrong(const struct cgtp_graph_view *g, int64_t i)
+{
+    const int64_t before = i ? cgtp_sender_of_place(g, i - 1) : -1, here = cgtp_sender_of_place(g, i);
+    return before > here || (i && before == here &&
+                             cgtp_view_get(g, g->by_sender, i - 1) >= cgtp_view_get(g, g->by_sender, i));
+}
+
+/* Places to look at. */
+CGTP_FAULT int64_t cgtp_fault_places(const struct cgtp_graph_view *g, int sorted)
+{
+    int64_t most = g->items;
+    if (sorted && most <= g->senders)
+        most = g->senders + 1;
+    if (sorted && most <= g->receivers)
+        most = g->receivers + 1;
+    return most;
+}
+
+/* The first fault at place i of all arrays. */
+CGTP_FAULT uint64_t cgtp_fault_of_place(const struct cgtp_graph_view *g, int sorted, int64_t i)
+{
+    int kind = CGTP_FAULT_KINDS;
+    if (sorted && i <= g->senders && cgtp_sender_row_is_wrong(g, i))
+        kind = CGTP_FAULT_SENDER_ROW;
+    if (sorted && i < g->items && cgtp_by_sender_is_wrong(g, i))
+        kind = CGTP_FAULT_BY_SENDER;
+    if (sorted && i < g->items && !cgtp_is_below(cgtp_view_get(g, g->by_sender, i), g->items))
+        kind = CGTP_FAULT_EDGE;
+    if (sorted && i <= g->receivers && cgtp_receiver_row_is_wrong(g, i))
+        kind = CGTP_FAULT_RECEIVER_ROW;
+    if (sorted && i > 0 && i < g->items &&
+        cgtp_view_get(g, g->receiver, i) < cgtp_view_get(g, g->receiver, i - 1))
+        kind = CGTP_FAULT_ORDER;
+    if (i < g->items && !cgtp_is_below(cgtp_view_get(g, g->receiver, i), g->receivers))
+        kind = CGTP_FAULT_RECEIVER;
+    if (i < g->items && !cgtp_is_below(cgtp_view_get(g, g->sender, i), g->senders))
+        kind = CGTP_FAULT_SENDER;
+    return kind == CGTP_FAULT_KINDS ? CGTP_FAULT_NONE : (uint64_t)kind << CGTP_FAULT_SHIFT | (uint64_t)i;
+}
+
+#endif
