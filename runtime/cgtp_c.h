@@ -164,11 +164,20 @@ static inline real cgtp_sum(int64_t n, const real *restrict a)
     return lane[0];
 }
 
+/* Compilers that are told to reassociate sums find that rounding errors are zero. Clang can be told not to, here;
+ * GCC cannot, and files with compensated sums refuse to be compiled so. */
+#if !defined __clang__ && (defined __ASSOCIATIVE_MATH__ || (defined __FAST_MATH__ && __GNUC__ < 12))
+#define CGTP_REASSOCIATES
+#endif
+
 /* sum += term, with the rounding errors gathered in `error` (Neumaier's variant of Kahan's summation); the
  * total is sum + error. */
 static inline void cgtp_add_compensated(int64_t n, const real *restrict term, real *restrict sum,
                                         real *restrict error)
 {
+#ifdef __clang__
+#pragma clang fp reassociate(off)
+#endif
     for (int64_t i = 0; i < n; i++) {
         real s = sum[i], t = term[i], total = s + t;
         real larger = (s < 0 ? -s : s) >= (t < 0 ? -t : t) ? s : t, smaller = larger == s ? t : s;

@@ -8,6 +8,20 @@
 #include "schedule/evaluations.h"
 #include "util/out.h"
 
+/* What compensated sums ask of the compiler. */
+static void emit_sums(struct source *w)
+{
+    bool compensated = false;
+    for (int i = 0; i < w->kernel->schedules; i++)
+        for (int o = 0; o < w->kernel->schedule[i].demand->outputs; o++)
+            compensated |= w->kernel->schedule[i].route[o].compensated;
+    if (compensated)
+        text_printf(w->out,
+                    "#ifdef CGTP_REASSOCIATES\n"
+                    "#error \"accumulate: compensated is lost with -ffast-math: compile this file without "
+                    "it, or with -fno-associative-math\"\n#endif\n\n");
+}
+
 static void emit_launch_struct(struct source *w)
 {
     text_printf(w->out,
@@ -100,6 +114,7 @@ static void emit_kernel(struct text *out, const struct schedules *all, const str
     emit_banner(out, plan, arena_printf(a, "%s, portable C", form->name));
     text_printf(out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_c.h\"\n\n", spec->name,
                 source_real(plan));
+    emit_sums(&w);
     emit_launch_struct(&w);
     emit_schedules(&w, "static const");
     emit_workspace(&w);
