@@ -352,8 +352,10 @@ static void check_graph_keys(struct reader *r, const struct entry *const found[K
         const struct entry *entry = found[graph_keys[i]];
         if (!entry || (graph_keys[i] == KEY_ACCUMULATE && shared))
             continue;
+        bool sums = graph_keys[i] == KEY_ACCUMULATE;
         diag_report(r->diag, DIAG_USELESS_KEY, entry->key->pos,
-                    "%s is for graphs, but no index is sender or receiver", key_name[graph_keys[i]]);
+                    "%s is for %s, but no index is sender%s receiver%s", key_name[graph_keys[i]],
+                    sums ? "sums over items" : "graphs", sums ? "," : " or", sums ? " or shared" : "");
         if (found[KEY_INDEX])
             diag_note(r->diag, found[KEY_INDEX]->key->pos, "the index is given here");
     }
