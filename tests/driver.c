@@ -192,8 +192,7 @@ static int64_t *places_of(const cgtp_product *p, cgtp_slot slot)
     return place;
 }
 
-/* n elements of rows of the slot, from layout mul_ir to the product's; or back. */
-static void change_layout(const cgtp_product *p, cgtp_slot slot, bool back, double *to, const double *from,
+void driver_change_layout(const cgtp_product *p, cgtp_slot slot, bool back, double *to, const double *from,
                           int64_t n)
 {
     int64_t *place = places_of(p, slot);
@@ -226,7 +225,7 @@ cgtp_status driver_run(const cgtp_product *p, const cgtp_kernel *k, const struct
         int64_t n = driver_rows(p, g, k->input[i].slot) * p->dim[k->input[i].slot];
         fenced_new(&in[i], (size_t)n * (size_t)size);
         double *rows = host((size_t)n * sizeof *rows);
-        change_layout(p, k->input[i].slot, false, rows, input[i], n);
+        driver_change_layout(p, k->input[i].slot, false, rows, input[i], n);
         to_real(size, in[i].image + FENCE, rows, n);
         free(rows);
         fenced_write(&in[i]);
@@ -256,7 +255,7 @@ cgtp_status driver_run(const cgtp_product *p, const cgtp_kernel *k, const struct
         const int64_t n = (int64_t)(out[o].bytes / (size_t)size);
         double *rows = host((size_t)n * sizeof *rows);
         from_real(size, rows, now + FENCE, n);
-        change_layout(p, k->output[o].slot, true, output[o], rows, n);
+        driver_change_layout(p, k->output[o].slot, true, output[o], rows, n);
         free(rows);
         free(now);
         fenced_free(&out[o]);

@@ -23,6 +23,9 @@ void driver_graph_free(struct driver_graph *);
 /* Rows of an array of the slot. */
 int64_t driver_rows(const cgtp_product *, const struct ref_graph *, cgtp_slot);
 
+/* n elements of whole rows of the slot, from layout mul_ir to the product's; or back. */
+void driver_change_layout(const cgtp_product *, cgtp_slot, bool back, double *to, const double *from, int64_t n);
+
 /* What a launch does to memory that it must not touch. */
 struct driver_damage {
     const char *what; /* NULL: nothing; else "workspace", "fence of", "input" */

@@ -82,6 +82,28 @@ static void merge(struct sample_result *result, const char *output, double ratio
     }
 }
 
+/* A row of the device's memory, in layout mul_ir. */
+static void read_row(const cgtp_product *p, cgtp_slot slot, const void *row, double *to)
+{
+    const int64_t n = p->dim[slot];
+    const size_t size = (size_t)p->scalar_size;
+    unsigned char *bytes = allocate(n, size);
+    double *stored = allocate(n, sizeof *stored);
+    memory_read(bytes, row, (size_t)n * size);
+    for (int64_t j = 0; j < n; j++) {
+        float narrow;
+        if (size == 8) {
+            memcpy(&stored[j], bytes + 8 * j, 8);
+        } else {
+            memcpy(&narrow, bytes + 4 * j, 4);
+            stored[j] = narrow;
+        }
+    }
+    driver_change_layout(p, slot, true, to, stored, n);
+    free(stored);
+    free(bytes);
+}
+
 static void compare(const struct model *m, const struct launch *l, const struct ref_kernel *ref, int o,
                     int64_t row, struct sample_result *result)
 {
@@ -116,6 +138,7 @@ static void compare(const struct model *m, const struct launch *l, const struct 
         const cgtp_slot slot = k->input[i].slot;
         const uint64_t seed = launch_seed(k->input[i].name);
         int64_t rows = driver_rows(p, &sample, slot), n = p->dim[slot];
+        double *stored = allocate(rows * n, sizeof *stored);
         input[i] = allocate(rows * n, sizeof(double));
         for (int64_t r = 0; r < rows; r++) {
             /* A sampled row without items has inputs that are not read. */
@@ -123,8 +146,10 @@ static void compare(const struct model *m, const struct launch *l, const struct 
                          : r < items                                   ? end_of(g, p->index[slot], item[r])
                                                                        : 0;
             for (int64_t j = 0; j < n; j++)
-                input[i][r * n + j] = random_at(seed, (uint64_t)(at * n + j));
+                stored[r * n + j] = random_at(seed, (uint64_t)(at * n + j));
         }
+        driver_change_layout(p, slot, true, input[i], stored, rows * n);
+        free(stored);
     }
     model_inputs(k, ref, (const double *const *)input, argument);
     long double *value = allocate(dim, sizeof *value), *magnitude = allocate(dim, sizeof *magnitude);
@@ -134,19 +159,11 @@ static void compare(const struct model *m, const struct launch *l, const struct 
         for (int64_t j = 0; j < dim; j++)
             value[j] = magnitude[j] = 0;
 
-    unsigned char *found = allocate(dim, (size_t)p->scalar_size);
-    memory_read(found, (const char *)l->out[o] + row * dim * p->scalar_size, (size_t)(dim * p->scalar_size));
+    double *found = allocate(dim, sizeof *found);
+    read_row(p, k->output[o].slot, (const char *)l->out[o] + row * dim * p->scalar_size, found);
     double bound = model_bound(m->problem, ref, output, (double)items), largest = 0;
     for (int64_t j = 0; j < dim; j++) {
-        float narrow;
-        double x;
-        if (p->scalar_size == 8) {
-            memcpy(&x, found + 8 * j, 8);
-        } else {
-            memcpy(&narrow, found + 4 * j, 4);
-            x = narrow;
-        }
-        double error = (double)fabsl(x - value[j]), unit = model_unit(p) * (double)magnitude[j];
+        double error = (double)fabsl(found[j] - value[j]), unit = model_unit(p) * (double)magnitude[j];
         double units = error == 0 ? 0 : unit > 0 && isfinite(error) ? error / unit : INFINITY;
         largest = fmax(largest, units);
     }
