@@ -117,15 +117,16 @@ def test_changes(folder, root):
     equal(os.path.exists(f'{folder}/cgtpgen-out/layer_backward.c'), False, 'one less: its source is removed')
 
     # A generator that writes other text, and whose file is older than what was made.
-    generator = f'{root}/usr/bin/cgtpgen'
+    generator, header = f'{root}/usr/bin/cgtpgen', f'{root}/usr/share/cgtpgen/cgtp.h'
+    before = read(header)
+    abi = int(re.search(r'#define CGTP_ABI (\d+)', before)[1])
     os.rename(generator, f'{generator}.real')
     write(generator, '#!/bin/sh\n"$0.real" "$@" || exit\nfor last in "$@"; do :; done\n'
-          'case $* in *--list*) exit;; esac\nsed -i "s/CGTP_ABI != 2/CGTP_ABI != 3/" cgtpgen-out/layer.h\n')
+          'case $* in *--list*) exit;; esac\nsed -i "s/CGTP_ABI != '
+          f'{abi}/CGTP_ABI != {abi + 1}/" cgtpgen-out/layer.h\n')
     os.chmod(generator, 0o755)
     os.utime(generator, (1, 1))
-    header = f'{root}/usr/share/cgtpgen/cgtp.h'
-    before = read(header)
-    write(header, before.replace('CGTP_ABI 2', 'CGTP_ABI 3'))
+    write(header, before.replace(f'CGTP_ABI {abi}', f'CGTP_ABI {abi + 1}'))
     os.utime(header, (1, 1))
     equal(build(folder), ['cgtp.c.o', 'cgtpgen-out', 'layer.c.o', 'layer_forward.c.o', 'program', 'program.o'],
           'another generator and runtime, of another ABI: all')
