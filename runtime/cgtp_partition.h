@@ -61,7 +61,7 @@ CGTP_DEVICE int cgtp_block_slot(const cgtp_partition<sets> &p, unsigned *counter
     return (int)(both >> 32);
 }
 
-/* The path set that a block helps whose own has no tiles left: the one with most edges in tiles that nobody
+/* The path set that a block helps whose own has no tiles left: the one with most work in tiles that nobody
  * has taken; -1: none has any. All threads call. */
 template <int sets>
 CGTP_DEVICE int cgtp_set_to_help(const cgtp_partition<sets> &p, unsigned *counters)
@@ -104,14 +104,17 @@ enum { CGTP_SHORT_ROUNDS = 3 };
 #define CGTP_SHORT_WORTH 12
 #endif
 
-/* Chooses the rounds of short tiles of path set s, where a warp has so many edges. */
+/* Chooses the rounds of short tiles of path set s, where a warp has so many edges. None where a block has not a
+ * warp for each channel block: the last to start, or one that helps, would leave some of them undone. */
 template <int sets>
-static inline void cgtp_make_tiles(cgtp_partition<sets> &d, int s, int64_t items, const cgtp_set_cost &cost)
+static inline void cgtp_make_tiles(cgtp_partition<sets> &d, int s, int warps, int64_t items,
+                                   const cgtp_set_cost &cost)
 {
     const int64_t tiles = d.warps[s] < items ? d.warps[s] : items, edges = tiles ? items / tiles : 0;
     const int64_t least = CGTP_SHORT_WORTH * (CGTP_RECEIVER_WORK + cost.hand_over) / (sets * cost.edge) + 1;
     const int64_t shortest = least > edges / 32 ? least : edges / 32;
-    int rounds = sets == 1 && cost.hand_over ? 0 : CGTP_SHORT_ROUNDS;
+    const bool none = cost.channel_blocks > warps || (sets == 1 && cost.hand_over);
+    int rounds = none ? 0 : CGTP_SHORT_ROUNDS;
     while (rounds && rounds * (rounds + 1) / 2 * shortest > edges / CGTP_SHORT_PART)
         rounds--;
     d.tiles[s] = (int)tiles;
@@ -220,7 +223,7 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
     for (int s = 0; s < sets; s++) {
         d.first[s + 1] = d.first[s] + blocks[s];
         d.warps[s] = blocks[s] * warps / cost[s].channel_blocks;
-        cgtp_make_tiles<sets>(d, s, items, cost[s]);
+        cgtp_make_tiles<sets>(d, s, warps, items, cost[s]);
         d.work[s] = (float)((double)d.short_length[s] * all[s]);
         const int before = s ? s - 1 : 0;
         const int64_t rows = s ? (int64_t)d.tiles[before] * (1 + d.rounds[before]) : 0;

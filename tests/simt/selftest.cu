@@ -395,7 +395,7 @@ static bool shares(void)
 
 /* ---- tiles: each edge of each channel block is in one tile that one warp takes, whoever helps ---- */
 
-enum { TILE_ITEMS = 600, TILE_BLOCKS = 2 };
+enum { TILE_ITEMS = 600, TILE_BLOCKS = 8 };
 
 template <bool waits, int own_set>
 CGTP_DEVICE void take_tiles(const cgtp_partition<SETS> &partition, unsigned *counters, int *taken, int own,
@@ -413,13 +413,13 @@ CGTP_DEVICE void take_tiles(const cgtp_partition<SETS> &partition, unsigned *cou
     }
 }
 
-template <bool waits>
+template <bool waits, int blocks>
 CGTP_KERNEL(128, 1) tiles_kernel(const cgtp_partition<SETS> partition, unsigned *counters, int *taken)
 {
     CGTP_SHARED(shared);
     cgtp_tile *const tile = (cgtp_tile *)shared + cgtp_warp();
     int order;
-    int set = cgtp_block_slot(partition, counters, 5, order);
+    int set = cgtp_block_slot(partition, counters, 3 + blocks, order);
     const int warp = order * 4 + cgtp_warp();
     bool helps = false;
     do {
@@ -428,7 +428,7 @@ CGTP_KERNEL(128, 1) tiles_kernel(const cgtp_partition<SETS> partition, unsigned 
         else if (set == 1)
             take_tiles<waits, 1>(partition, counters, taken, helps ? -1 : warp, 0, tile);
         else if (set == 2)
-            take_tiles<waits, 2>(partition, counters, taken, helps ? -1 : warp / 2, warp % 2, tile);
+            take_tiles<waits, 2>(partition, counters, taken, helps ? -1 : warp / blocks, warp % blocks, tile);
         else
             take_tiles<waits, 3>(partition, counters, taken, helps ? -1 : warp, 0, tile);
         helps = true;
@@ -436,27 +436,33 @@ CGTP_KERNEL(128, 1) tiles_kernel(const cgtp_partition<SETS> partition, unsigned 
     } while (set >= 0);
 }
 
+/* blocks: channel blocks of one of the sets, more or fewer than a block has warps. */
+template <bool waits, int blocks> static bool tiles_of(int multiprocessors)
+{
+    const cgtp_set_cost cost[SETS] = {{1, 0, 1}, {7, 0, 1}, {2, 0, blocks}, {3, 0, 1}};
+    const auto d = cgtp_make_partition<SETS>(multiprocessors, 2, 4, TILE_ITEMS, 0, cost);
+    device_array<int> taken("taken", std::vector<int>(SETS * TILE_BLOCKS * TILE_ITEMS, 0));
+    device_array<unsigned> counters("counters", (size_t)cgtp_counters(SETS, 3 + blocks, multiprocessors));
+    clear(counters);
+    if (cgtp_launch(tiles_kernel<waits, blocks>, cgtp_partition_blocks(d), 128, 4 * sizeof(cgtp_tile), NULL, d,
+                    counters.p, taken.p) != CGTP_OK)
+        return false;
+    bool right = d.rounds[1] > 0 && d.rounds[3] > 0 && (d.rounds[2] > 0) == (blocks <= 4);
+    std::vector<int> t = taken.get();
+    for (int s = 0; s < SETS; s++)
+        for (int b = 0; b < cost[s].channel_blocks; b++)
+            for (int i = 0; i < TILE_ITEMS; i++)
+                right &= t[(size_t)((s * TILE_BLOCKS + b) * TILE_ITEMS + i)] == 1;
+    return right;
+}
+
 static bool tiles(void)
 {
-    const cgtp_set_cost cost[SETS] = {{1, 0, 1}, {7, 0, 1}, {2, 0, 2}, {3, 0, 1}};
     bool right = true;
-    for (int multiprocessors : {1, 2, 5})
-        for (bool waits : {false, true}) {
-            const auto d = cgtp_make_partition<SETS>(multiprocessors, 2, 4, TILE_ITEMS, 0, cost);
-            device_array<int> taken("taken", std::vector<int>(SETS * TILE_BLOCKS * TILE_ITEMS, 0));
-            device_array<unsigned> counters("counters", (size_t)cgtp_counters(SETS, 5, multiprocessors));
-            clear(counters);
-            const auto kernel = waits ? tiles_kernel<true> : tiles_kernel<false>;
-            if (cgtp_launch(kernel, cgtp_partition_blocks(d), 128, 4 * sizeof(cgtp_tile), NULL, d, counters.p,
-                            taken.p) != CGTP_OK)
-                return false;
-            right &= d.rounds[1] > 0 && d.rounds[2] > 0;
-            std::vector<int> t = taken.get();
-            for (int s = 0; s < SETS; s++)
-                for (int b = 0; b < cost[s].channel_blocks; b++)
-                    for (int i = 0; i < TILE_ITEMS; i++)
-                        right &= t[(size_t)((s * TILE_BLOCKS + b) * TILE_ITEMS + i)] == 1;
-        }
+    for (int multiprocessors : {1, 2, 5}) {
+        right &= tiles_of<false, 2>(multiprocessors) && tiles_of<true, 2>(multiprocessors);
+        right &= tiles_of<false, 8>(multiprocessors) && tiles_of<true, 8>(multiprocessors);
+    }
     return right;
 }
 
@@ -569,6 +575,7 @@ int main(int argc, char **argv)
     right("tiles, long and short", tiles);
     simt_resident(1);
     right("chain of blocks, one at a time", chain<NONE>);
+    right("tiles, long and short, one block at a time", tiles);
     simt_resident(0);
 
     wrong("ring: no cgtp_sync_warp", ring<NO_SYNC_WARP>, 1 << SIMT_IN_FLIGHT, "shared");
