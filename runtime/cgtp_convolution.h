@@ -307,14 +307,14 @@ CGTP_DEVICE void cgtp_store_lanes(int lane, real (&slice)[m], const real (&r)[n]
 
 /* Room for gradients of weights, of the lane's v channels: what the function of a path is given as an array.
  * They go to `to` once it has ended. */
-template <int v> struct cgtp_streamed {
+template <int v> struct cgtp_outgoing {
     real *const to;
     real value[v];
 
-    CGTP_MEMBER explicit cgtp_streamed(real *row) : to(row)
+    CGTP_MEMBER explicit cgtp_outgoing(real *row) : to(row)
     {
     }
-    CGTP_MEMBER ~cgtp_streamed()
+    CGTP_MEMBER ~cgtp_outgoing()
     {
         cgtp_store_stream<v>(to, value);
     }

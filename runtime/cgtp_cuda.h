@@ -39,9 +39,11 @@ enum { CGTP_LANES = 32 };
 /* The dynamic shared memory of a block, under a name. */
 #define CGTP_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
 
-/* Loops: unroll fully, or not at all. */
-#define CGTP_UNROLL _Pragma("unroll")
-#define CGTP_LOOP _Pragma("unroll 1")
+/* Loops: unroll fully, by n turns, or not at all. */
+#define CGTP_PRAGMA(text) _Pragma(#text)
+#define CGTP_UNROLL CGTP_PRAGMA(unroll)
+#define CGTP_UNROLL_BY(n) CGTP_PRAGMA(unroll n)
+#define CGTP_LOOP CGTP_UNROLL_BY(1)
 
 CGTP_DEVICE int cgtp_lane(void)
 {

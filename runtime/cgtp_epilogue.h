@@ -183,6 +183,22 @@ CGTP_DEVICE void cgtp_gather_rows(real *sum, const real *rows, int64_t length, c
     }
 }
 
+/* The same for the edges of a receiver, whose rows follow each other. */
+template <typename Graph>
+CGTP_DEVICE void cgtp_gather_received_rows(real *sum, const real *rows, int64_t length, const Graph &graph,
+                                           int64_t receiver)
+{
+    const int64_t end = graph.receiver_row[receiver + 1];
+    _Pragma("unroll 8") for (int64_t e = graph.receiver_row[receiver]; e < end; e++)
+    {
+        real row[CGTP_WIDE];
+        cgtp_read16_stream(row, rows + e * length);
+        CGTP_UNROLL
+        for (int j = 0; j < CGTP_WIDE; j++)
+            sum[j] += row[j];
+    }
+}
+
 /* The sum of an element's parts, in order: element `at` of rows of `dim`, of which `parts` follow each other.
  */
 template <int parts, int dim> CGTP_DEVICE real cgtp_sum_parts(const real *row, int64_t at)

@@ -17,7 +17,7 @@ DRIVERS = ["tests/%s.c" % name for name in """check_main check check_golden chec
     driver reference reference_kernels reference_wigner golden_case""".split()]
 
 # The headers of the runtime that are changed like the kernels.
-HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h", "cgtp_batch.h"]
+HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h", "cgtp_batch.h", "cgtp_streamed.h"]
 
 # A mutant ends with its first finding: what it would do after that may take for ever.
 STOP = dict(os.environ, SIMT_STOP="1")
@@ -28,6 +28,7 @@ MUTATIONS = [
     (r"cgtp_sync_group<\d+>\(\);", ";", "no cgtp_sync_group"),
     (r"cgtp_launch_wait\(\);", "", "no cgtp_launch_wait"),
     (r"cgtp_copies_wait<stages - 2>", "cgtp_copies_wait<stages - 1>", "waits for one group less"),
+    (r"cgtp_copies_wait<(\d)>", r"cgtp_copies_wait<1\1>", "waits for ten groups less"),
     (r"cgtp_copies_commit\(\);", "", "no cgtp_copies_commit"),
     (r"cgtp_signal\([^;]*\);", "", "no signal"),
     (r"cgtp_wait\([^;]*\);", ";", "no wait for a signal"),
@@ -70,11 +71,13 @@ def batches(kernel):
 
 
 def needless(file, text, match, kernel):
-    """In the headers: what this kernel does not use, like the handing over of partial rows. Rows leave through two buffers in turn, with a cgtp_sync_warp()
+    """In the headers: what this kernel does not use, like the ring or the handing over of partial rows. Rows leave through two buffers in turn, with a cgtp_sync_warp()
     after each store and one at the end: that keeps the next row off the last buffer, and nothing needs it where
     an even number of stores ends with the other buffer."""
     if file == "cgtp_epilogue.h" and re.match("cgtp_(signal|wait)", match.group()):
         return "cgtp_hand_over<" not in kernel
+    if file == "cgtp_convolution.h" and "cgtp_ring<" not in kernel:
+        return True
     if file != "cgtp_epilogue.h" or "sync_warp" not in match.group():
         return False
     if "cgtp_store_segments<" not in kernel:
@@ -128,6 +131,7 @@ mutants("conv_64", "forward")
 mutants("conv_32", "backward")
 mutants("conv_128", "backward")
 mutants("batch_128", "backward")
+mutants("streamed_graph", "double_backward")
 if os.environ.get("TEST_ALL"):
     mutants("batch_128", "forward")
     mutants("conv_64", "double_backward")

@@ -14,6 +14,7 @@
 #include "schedule/convolution/conv_plan.h"
 #include "schedule/cover.h"
 #include "schedule/loops/loops.h"
+#include "schedule/streamed/streamed_plan.h"
 #include "util/file.h"
 #include "unit_source.h"
 
@@ -47,6 +48,11 @@ static const char batch[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e, y: 1x0e + 1x1o
 static const char phases[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e + 32x1o, y: 1x0e, z: 32x0e + 32x1o}\n"
                              "instructions: [[0, 0, 0, uvu], [1, 0, 1, uvu]]\n"
                              "kernels: [forward]\ntune: {sm_90: {phases: 2}}\n";
+
+/* Weights that connect channels, of items. */
+static const char streamed[] =
+    "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 1x0e + 1x1o, z: 32x0e + 4x1o}\n"
+    "instructions: fully_connected\nkernels: [forward, backward, double_backward, triple_backward]\n";
 
 /* Schedules that a test may change; kernel: its number. */
 static struct kernel_schedule *plan_for(const struct backend *backend, const char *source, int kernel,
@@ -304,6 +310,44 @@ static void phases_of_the_batch(void **state)
     expect(all, "batch: phase 1: x does not come with its path sets");
 }
 
+static struct streamed *new_streamed(int kernel, const struct schedules **all)
+{
+    return own_plan("streamed", &backend_cuda, streamed, kernel, all);
+}
+
+static void rules_of_streamed_weights(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct streamed *g = new_streamed(1, &all);
+    g->row[1].first++;
+    expect(all, "streamed: rows of segment 0: channel 33 comes after 32");
+    g = new_streamed(1, &all);
+    g->row[0].warp = g->warps;
+    expect(all, arena_printf(&arena, "streamed: rows of segment 0: lane 32 of warp %d", g->warps));
+    g = new_streamed(0, &all);
+    g->column[0].lanes--;
+    expect(all, "streamed: columns of segment 0: 31 channels of 32");
+    g = new_streamed(0, &all);
+    g->stages = 0;
+    expect(all, "streamed: a ring of 0 stages");
+    g = new_streamed(0, &all);
+    g->block->field[0].at = 8;
+    expect(all, "streamed: shared memory: ");
+    g = new_streamed(0, &all);
+    g->block->bytes = g->device->shared_bytes + 1;
+    expect(all, arena_printf(&arena, "streamed: a block of %d bytes of %d that there are", g->block->bytes,
+                             g->device->shared_bytes));
+    g = new_streamed(3, &all); /* gradients of both inputs of weights */
+    int w[2], n = 0;
+    for (int o = 0; o < g->demand->outputs; o++)
+        if (g->in_place[o] >= 0)
+            w[n++] = o;
+    assert_int_equal(n, 2);
+    g->in_place[w[1]] = g->in_place[w[0]];
+    expect(all, "streamed: t_w and t_cw take the place of the same weights");
+}
+
 /* ---- every rule ---- */
 
 /* The string that stands at p, of several literals. */
@@ -377,12 +421,12 @@ static void every_rule_is_broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path_once),          cmocka_unit_test(outputs_written_once),
-        cmocka_unit_test(weights_written_once),     cmocka_unit_test(areas_named_once),
-        cmocka_unit_test(rows_have_an_owner),       cmocka_unit_test(scratch_of_loops),
-        cmocka_unit_test(rules_of_the_convolution), cmocka_unit_test(path_sets_of_the_batch),
-        cmocka_unit_test(rules_of_the_batch),       cmocka_unit_test(phases_of_the_batch),
-        cmocka_unit_test(every_rule_is_broken), /* last */
+        cmocka_unit_test(every_path_once),           cmocka_unit_test(outputs_written_once),
+        cmocka_unit_test(weights_written_once),      cmocka_unit_test(areas_named_once),
+        cmocka_unit_test(rows_have_an_owner),        cmocka_unit_test(scratch_of_loops),
+        cmocka_unit_test(rules_of_the_convolution),  cmocka_unit_test(path_sets_of_the_batch),
+        cmocka_unit_test(rules_of_the_batch),        cmocka_unit_test(phases_of_the_batch),
+        cmocka_unit_test(rules_of_streamed_weights), cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, teardown);

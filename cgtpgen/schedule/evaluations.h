@@ -5,7 +5,8 @@
 #include "schedule/schedule.h"
 
 /* of GPUs */
-extern const struct evaluation convolution_evaluation, batch_evaluation, general_evaluation;
+extern const struct evaluation convolution_evaluation, batch_evaluation, streamed_evaluation,
+    general_evaluation;
 extern const struct evaluation loops_evaluation; /* of the host */
 
 /* Those of a target, in the order in which they are asked; at the end NULL. */

@@ -118,16 +118,16 @@ void device_path_function(const struct device_path *c)
 
 void device_path_note(struct out *o)
 {
-    line(o, "/* uvu_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each "
-            "operand of an "
-            "item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */");
+    line(o,
+         "/* MODE_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each "
+         "operand of an "
+         "item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */");
     blank(o);
 }
 
 /* ---- calls ---- */
 
-/* The path, and what its function computes of the coefficient. */
-static void emit_comment(const struct device_path *c)
+void device_path_comment(const struct device_path *c)
 {
     struct source *w = c->w;
     struct text words = {.arena = w->arena};
@@ -176,7 +176,7 @@ static const char *argument(const struct device_path *c, const struct recipe *r,
     if (role == ROLE_G)
         return part_of_z(c, name);
     if (!input)
-        return arena_printf(a, "cgtp_streamed<%d>(%s)", c->channels,
+        return arena_printf(a, "cgtp_outgoing<%d>(%s)", c->channels,
                             plus_offset(a, arena_printf(a, "%sout", name), c->path->weight_offset));
     return c->channels == 1 ? arena_printf(a, "at.%sp%d[lane]", name, c->path->number)
                             : arena_printf(a, "at.%sp%d + lane * %d", name, c->path->number, c->channels);
@@ -186,7 +186,6 @@ void device_path_call(const struct device_path *c)
 {
     const struct recipe *r = c->code->recipe;
     struct text list = {.arena = c->w->arena};
-    emit_comment(c);
     for (int i = 0; i < r->inputs + r->outputs; i++)
         if (is_passed(r, i)) {
             text_puts(&list, list.n ? ", " : "");

@@ -26,7 +26,10 @@ void device_path_note(struct out *);
 /* The path's function, unless it is there. */
 void device_path_function(const struct device_path *);
 
-/* The path, as a comment and a call. */
+/* The path, and what its function computes of the coefficient, as a comment. */
+void device_path_comment(const struct device_path *);
+
+/* Its call. */
 void device_path_call(const struct device_path *);
 
 #endif

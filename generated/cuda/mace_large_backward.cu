@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 5 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 6 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -111,7 +111,7 @@ static_assert(sizeof(backward_convolution_block) == 95760
     && offsetof(backward_convolution_block, reduce) == 91648
     && offsetof(backward_convolution_block, broadcast) == 95744, "as planned");
 
-/* uvu_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
+/* MODE_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
  * item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */
 
 /* (l1, l2, l3) = (0, 0, 0): 2 fma, 3 mul per channel. */
@@ -570,57 +570,57 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             cgtp_load_row<16>(y_, at.y_);
             real gx_s0[2] = {0}, gx_s1[6] = {0}, gx_s2[10] = {0}, gy_[cgtp_sums_length(16)] = {0};
             /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form */
-            uvu_0_0_0(x_s0, y_, at.w_p0 + lane * 2, gz_, gx_s0, gy_, cgtp_streamed<2>(gw_out));
+            uvu_0_0_0(x_s0, y_, at.w_p0 + lane * 2, gz_, gx_s0, gy_, cgtp_outgoing<2>(gw_out));
             /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C = form */
-            uvu_1_0_1(x_s1, y_, at.w_p4 + lane * 2, gz_ + 2, gx_s1, gy_, cgtp_streamed<2>(gw_out + 512));
+            uvu_1_0_1(x_s1, y_, at.w_p4 + lane * 2, gz_ + 2, gx_s1, gy_, cgtp_outgoing<2>(gw_out + 512));
             /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C = form */
-            uvu_2_0_2(x_s2, y_, at.w_p11 + lane * 2, gz_ + 8, gx_s2, gy_, cgtp_streamed<2>(gw_out + 1408));
+            uvu_2_0_2(x_s2, y_, at.w_p11 + lane * 2, gz_ + 8, gx_s2, gy_, cgtp_outgoing<2>(gw_out + 1408));
             /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form */
             uvu_0_1_1(x_s0, y_ + 1, at.w_p3 + lane * 2, gz_ + 18, gx_s0, gy_ + 1,
-                cgtp_streamed<2>(gw_out + 384));
+                cgtp_outgoing<2>(gw_out + 384));
             /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C = form * {K1_3} */
             uvu_1_1_0(x_s1, y_ + 1, at.w_p1 + lane * 2, gz_ + 24, gx_s1, gy_ + 1,
-                cgtp_streamed<2>(gw_out + 128));
+                cgtp_outgoing<2>(gw_out + 128));
             /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_2 x2, K1_6, K1_2 x2} */
             uvu_1_1_2(x_s1, y_ + 1, at.w_p9 + lane * 2, gz_ + 26, gx_s1, gy_ + 1,
-                cgtp_streamed<2>(gw_out + 1152));
+                cgtp_outgoing<2>(gw_out + 1152));
             /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
             uvu_2_1_1(x_s2, y_ + 1, at.w_p6 + lane * 2, gz_ + 36, gx_s2, gy_ + 1,
-                cgtp_streamed<2>(gw_out + 768));
+                cgtp_outgoing<2>(gw_out + 768));
             /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C = form *
              * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
             uvu_2_1_3(x_s2, y_ + 1, at.w_p15 + lane * 2, gz_ + 42, gx_s2, gy_ + 1,
-                cgtp_streamed<2>(gw_out + 1920));
+                cgtp_outgoing<2>(gw_out + 1920));
             /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form */
             uvu_0_2_2(x_s0, y_ + 4, at.w_p8 + lane * 2, gz_ + 56, gx_s0, gy_ + 4,
-                cgtp_streamed<2>(gw_out + 1024));
+                cgtp_outgoing<2>(gw_out + 1024));
             /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
             uvu_1_2_1(x_s1, y_ + 4, at.w_p5 + lane * 2, gz_ + 66, gx_s1, gy_ + 4,
-                cgtp_streamed<2>(gw_out + 640));
+                cgtp_outgoing<2>(gw_out + 640));
             /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form *
              * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
             uvu_1_2_3(x_s1, y_ + 4, at.w_p14 + lane * 2, gz_ + 72, gx_s1, gy_ + 4,
-                cgtp_streamed<2>(gw_out + 1792));
+                cgtp_outgoing<2>(gw_out + 1792));
             /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5} */
             uvu_2_2_0(x_s2, y_ + 4, at.w_p2 + lane * 2, gz_ + 86, gx_s2, gy_ + 4,
-                cgtp_streamed<2>(gw_out + 256));
+                cgtp_outgoing<2>(gw_out + 256));
             /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14, K2_7} */
             uvu_2_2_2(x_s2, y_ + 4, at.w_p12 + lane * 2, gz_ + 88, gx_s2, gy_ + 4,
-                cgtp_streamed<2>(gw_out + 1536));
+                cgtp_outgoing<2>(gw_out + 1536));
             /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form */
             uvu_0_3_3(x_s0, y_ + 9, at.w_p13 + lane * 2, gz_ + 98, gx_s0, gy_ + 9,
-                cgtp_streamed<2>(gw_out + 1664));
+                cgtp_outgoing<2>(gw_out + 1664));
             /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C = form *
              * {K1_42, K5_21, K2_7, K5_21, K5_14} */
             uvu_1_3_2(x_s1, y_ + 9, at.w_p10 + lane * 2, gz_ + 112, gx_s1, gy_ + 9,
-                cgtp_streamed<2>(gw_out + 1280));
+                cgtp_outgoing<2>(gw_out + 1280));
             /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C = form * {K1_70, K1_7, K1_70} */
             uvu_2_3_1(x_s2, y_ + 9, at.w_p7 + lane * 2, gz_ + 122, gx_s2, gy_ + 9,
-                cgtp_streamed<2>(gw_out + 896));
+                cgtp_outgoing<2>(gw_out + 896));
             /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form *
              * {K1_12, K1_8, K1_5, K1_3, K1_5, K1_8, K1_12} */
             uvu_2_3_3(x_s2, y_ + 9, at.w_p16 + lane * 2, gz_ + 128, gx_s2, gy_ + 9,
-                cgtp_streamed<2>(gw_out + 2048));
+                cgtp_outgoing<2>(gw_out + 2048));
             cgtp_reduce_lanes<16, CGTP_STORE>(sums.gy_[done % 16][channel_block], gy_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);

@@ -37,7 +37,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 5 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 6 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -162,7 +162,7 @@ static_assert(sizeof(double_backward_convolution_block) == 97296
 /* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */
 enum { PARTIAL_double_backward_convolution = 1280 };
 
-/* uvu_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
+/* MODE_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
  * item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */
 
 /* (l1, l2, l3) = (0, 0, 0): 8 fma, 6 mul per channel. */
@@ -466,36 +466,36 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             real d_x_s0[1] = {0}, d_x_s1[3] = {0}, d_y_[cgtp_sums_length(16)] = {0};
             /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form */
             uvu_0_0_0(x_s0, y_, at.w_p0[lane], gz_, ax_s0, by_, at.cw_p0[lane], d_gz_, d_x_s0, d_y_,
-                cgtp_streamed<1>(d_w_out));
+                cgtp_outgoing<1>(d_w_out));
             /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C = form */
             uvu_1_0_1(x_s1, y_, at.w_p4[lane], gz_ + 1, ax_s1, by_, at.cw_p4[lane], d_gz_ + 1, d_x_s1, d_y_,
-                cgtp_streamed<1>(d_w_out + 512));
+                cgtp_outgoing<1>(d_w_out + 512));
             /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form */
             uvu_0_1_1(x_s0, y_ + 1, at.w_p3[lane], gz_ + 4, ax_s0, by_ + 1, at.cw_p3[lane], d_gz_ + 4, d_x_s0,
-                d_y_ + 1, cgtp_streamed<1>(d_w_out + 384));
+                d_y_ + 1, cgtp_outgoing<1>(d_w_out + 384));
             /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C = form * {K1_3} */
             uvu_1_1_0(x_s1, y_ + 1, at.w_p1[lane], gz_ + 7, ax_s1, by_ + 1, at.cw_p1[lane], d_gz_ + 7, d_x_s1,
-                d_y_ + 1, cgtp_streamed<1>(d_w_out + 128));
+                d_y_ + 1, cgtp_outgoing<1>(d_w_out + 128));
             /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_2 x2, K1_6, K1_2 x2} */
             uvu_1_1_2(x_s1, y_ + 1, at.w_p9[lane], gz_ + 8, ax_s1, by_ + 1, at.cw_p9[lane], d_gz_ + 8, d_x_s1,
-                d_y_ + 1, cgtp_streamed<1>(d_w_out + 1152));
+                d_y_ + 1, cgtp_outgoing<1>(d_w_out + 1152));
             /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form */
             uvu_0_2_2(x_s0, y_ + 4, at.w_p8[lane], gz_ + 13, ax_s0, by_ + 4, at.cw_p8[lane], d_gz_ + 13,
-                d_x_s0, d_y_ + 4, cgtp_streamed<1>(d_w_out + 1024));
+                d_x_s0, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 1024));
             /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
             uvu_1_2_1(x_s1, y_ + 4, at.w_p5[lane], gz_ + 18, ax_s1, by_ + 4, at.cw_p5[lane], d_gz_ + 18,
-                d_x_s1, d_y_ + 4, cgtp_streamed<1>(d_w_out + 640));
+                d_x_s1, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 640));
             /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form *
              * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
             uvu_1_2_3(x_s1, y_ + 4, at.w_p14[lane], gz_ + 21, ax_s1, by_ + 4, at.cw_p14[lane], d_gz_ + 21,
-                d_x_s1, d_y_ + 4, cgtp_streamed<1>(d_w_out + 1792));
+                d_x_s1, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 1792));
             /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form */
             uvu_0_3_3(x_s0, y_ + 9, at.w_p13[lane], gz_ + 28, ax_s0, by_ + 9, at.cw_p13[lane], d_gz_ + 28,
-                d_x_s0, d_y_ + 9, cgtp_streamed<1>(d_w_out + 1664));
+                d_x_s0, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 1664));
             /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C = form *
              * {K1_42, K5_21, K2_7, K5_21, K5_14} */
             uvu_1_3_2(x_s1, y_ + 9, at.w_p10[lane], gz_ + 35, ax_s1, by_ + 9, at.cw_p10[lane], d_gz_ + 35,
-                d_x_s1, d_y_ + 9, cgtp_streamed<1>(d_w_out + 1280));
+                d_x_s1, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 1280));
             cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[done % 16][channel_block], d_y_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);
@@ -867,27 +867,27 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             real d_x_s2[5] = {0}, d_y_[cgtp_sums_length(16)] = {0};
             /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C = form */
             uvu_2_0_2(x_s2, y_, at.w_p11[lane], gz_, ax_s2, by_, at.cw_p11[lane], d_gz_, d_x_s2, d_y_,
-                cgtp_streamed<1>(d_w_out + 1408));
+                cgtp_outgoing<1>(d_w_out + 1408));
             /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
             uvu_2_1_1(x_s2, y_ + 1, at.w_p6[lane], gz_ + 5, ax_s2, by_ + 1, at.cw_p6[lane], d_gz_ + 5, d_x_s2,
-                d_y_ + 1, cgtp_streamed<1>(d_w_out + 768));
+                d_y_ + 1, cgtp_outgoing<1>(d_w_out + 768));
             /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C = form *
              * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
             uvu_2_1_3(x_s2, y_ + 1, at.w_p15[lane], gz_ + 8, ax_s2, by_ + 1, at.cw_p15[lane], d_gz_ + 8,
-                d_x_s2, d_y_ + 1, cgtp_streamed<1>(d_w_out + 1920));
+                d_x_s2, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 1920));
             /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5} */
             uvu_2_2_0(x_s2, y_ + 4, at.w_p2[lane], gz_ + 15, ax_s2, by_ + 4, at.cw_p2[lane], d_gz_ + 15,
-                d_x_s2, d_y_ + 4, cgtp_streamed<1>(d_w_out + 256));
+                d_x_s2, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 256));
             /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14, K2_7} */
             uvu_2_2_2(x_s2, y_ + 4, at.w_p12[lane], gz_ + 16, ax_s2, by_ + 4, at.cw_p12[lane], d_gz_ + 16,
-                d_x_s2, d_y_ + 4, cgtp_streamed<1>(d_w_out + 1536));
+                d_x_s2, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 1536));
             /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C = form * {K1_70, K1_7, K1_70} */
             uvu_2_3_1(x_s2, y_ + 9, at.w_p7[lane], gz_ + 21, ax_s2, by_ + 9, at.cw_p7[lane], d_gz_ + 21,
-                d_x_s2, d_y_ + 9, cgtp_streamed<1>(d_w_out + 896));
+                d_x_s2, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 896));
             /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form *
              * {K1_12, K1_8, K1_5, K1_3, K1_5, K1_8, K1_12} */
             uvu_2_3_3(x_s2, y_ + 9, at.w_p16[lane], gz_ + 24, ax_s2, by_ + 9, at.cw_p16[lane], d_gz_ + 24,
-                d_x_s2, d_y_ + 9, cgtp_streamed<1>(d_w_out + 2048));
+                d_x_s2, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 2048));
             cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[done % 16][channel_block], d_y_);
             if (done % 8 == 7)
                 reduce(done - 7, 8);
@@ -1037,8 +1037,7 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
             sizeof(code::double_backward_convolution_block), stream, l, partition)))
             return status;
     }
-    if ((status = cgtp_launch_early(code::double_backward_gather_d_x_, graph->senders * 3, 128, 0, stream,
-        l)))
+    if ((status = cgtp_launch_early(code::double_backward_gather_d_x_, graph->senders * 3, 128, 0, stream, l)))
         return status;
     if ((status = cgtp_launch_early(code::double_backward_sum_d_y_, (graph->items * 16 + 255) / 256, 256, 0,
         stream, l)))

@@ -31,7 +31,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 5 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 6 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -81,7 +81,7 @@ struct alignas(16) backward_convolution_block {
 };
 static_assert(sizeof(backward_convolution_block) == 44032, "as planned");
 
-/* uvu_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
+/* MODE_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
  * item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */
 
 /* (l1, l2, l3) = (0, 0, 0): 2 fma, 3 mul per channel. */
@@ -200,25 +200,25 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             real gx_s0[1] = {0}, gx_s1[1] = {0}, gx_s2[3] = {0}, gx_s3[3] = {0},
                 gy_[cgtp_sums_length(4)] = {0};
             /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C = form */
-            uvu_0_0_0(x_s0, y_, at.w_p0[lane], gz_, gx_s0, gy_, cgtp_streamed<1>(gw_out));
+            uvu_0_0_0(x_s0, y_, at.w_p0[lane], gz_, gx_s0, gy_, cgtp_outgoing<1>(gw_out));
             /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C = form */
-            uvu_0_0_0(x_s1, y_, at.w_p2[lane], gz_ + 1, gx_s1, gy_, cgtp_streamed<1>(gw_out + 64));
+            uvu_0_0_0(x_s1, y_, at.w_p2[lane], gz_ + 1, gx_s1, gy_, cgtp_outgoing<1>(gw_out + 64));
             /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C = form */
-            uvu_1_0_1(x_s2, y_, at.w_p4[lane], gz_ + 2, gx_s2, gy_, cgtp_streamed<1>(gw_out + 128));
+            uvu_1_0_1(x_s2, y_, at.w_p4[lane], gz_ + 2, gx_s2, gy_, cgtp_outgoing<1>(gw_out + 128));
             /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C = form */
-            uvu_1_0_1(x_s3, y_, at.w_p7[lane], gz_ + 5, gx_s3, gy_, cgtp_streamed<1>(gw_out + 224));
+            uvu_1_0_1(x_s3, y_, at.w_p7[lane], gz_ + 5, gx_s3, gy_, cgtp_outgoing<1>(gw_out + 224));
             /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form */
-            uvu_0_1_1(x_s0, y_ + 1, at.w_p1[lane], gz_ + 8, gx_s0, gy_ + 1, cgtp_streamed<1>(gw_out + 32));
+            uvu_0_1_1(x_s0, y_ + 1, at.w_p1[lane], gz_ + 8, gx_s0, gy_ + 1, cgtp_outgoing<1>(gw_out + 32));
             /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form */
-            uvu_0_1_1(x_s1, y_ + 1, at.w_p3[lane], gz_ + 11, gx_s1, gy_ + 1, cgtp_streamed<1>(gw_out + 96));
+            uvu_0_1_1(x_s1, y_ + 1, at.w_p3[lane], gz_ + 11, gx_s1, gy_ + 1, cgtp_outgoing<1>(gw_out + 96));
             /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3} */
-            uvu_1_1_0(x_s2, y_ + 1, at.w_p5[lane], gz_ + 14, gx_s2, gy_ + 1, cgtp_streamed<1>(gw_out + 160));
+            uvu_1_1_0(x_s2, y_ + 1, at.w_p5[lane], gz_ + 14, gx_s2, gy_ + 1, cgtp_outgoing<1>(gw_out + 160));
             /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
-            uvu_1_1_1(x_s2, y_ + 1, at.w_p6[lane], gz_ + 15, gx_s2, gy_ + 1, cgtp_streamed<1>(gw_out + 192));
+            uvu_1_1_1(x_s2, y_ + 1, at.w_p6[lane], gz_ + 15, gx_s2, gy_ + 1, cgtp_outgoing<1>(gw_out + 192));
             /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C = form * {K1_3} */
-            uvu_1_1_0(x_s3, y_ + 1, at.w_p8[lane], gz_ + 18, gx_s3, gy_ + 1, cgtp_streamed<1>(gw_out + 256));
+            uvu_1_1_0(x_s3, y_ + 1, at.w_p8[lane], gz_ + 18, gx_s3, gy_ + 1, cgtp_outgoing<1>(gw_out + 256));
             /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
-            uvu_1_1_1(x_s3, y_ + 1, at.w_p9[lane], gz_ + 19, gx_s3, gy_ + 1, cgtp_streamed<1>(gw_out + 288));
+            uvu_1_1_1(x_s3, y_ + 1, at.w_p9[lane], gz_ + 19, gx_s3, gy_ + 1, cgtp_outgoing<1>(gw_out + 288));
             cgtp_reduce_lanes<4, CGTP_STORE>(l.gy_ + edge * 4, gy_);
             cgtp_store_lanes(lane, own.staging.edge.gx_s0, gx_s0, own.staging.edge.gx_s1, gx_s1,
                 own.staging.edge.gx_s2, gx_s2, own.staging.edge.gx_s3, gx_s3);

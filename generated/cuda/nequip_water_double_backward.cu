@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 5 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 6 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -93,7 +93,7 @@ static_assert(sizeof(double_backward_convolution_block) == 76288, "as planned");
 /* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */
 enum { PARTIAL_double_backward_convolution = 704 };
 
-/* uvu_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
+/* MODE_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
  * item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */
 
 /* (l1, l2, l3) = (0, 0, 0): 8 fma, 6 mul per channel. */
@@ -239,34 +239,34 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 d_y_[cgtp_sums_length(4)] = {0};
             /* 0: 32x0o * 1x0e -> 32x0o, uvu, a = 1; a C = form */
             uvu_0_0_0(x_s0, y_, at.w_p0[lane], gz_, ax_s0, by_, at.cw_p0[lane], d_gz_, d_x_s0, d_y_,
-                cgtp_streamed<1>(d_w_out));
+                cgtp_outgoing<1>(d_w_out));
             /* 2: 32x0e * 1x0e -> 32x0e, uvu, a = 1; a C = form */
             uvu_0_0_0(x_s1, y_, at.w_p2[lane], gz_ + 1, ax_s1, by_, at.cw_p2[lane], d_gz_ + 1, d_x_s1, d_y_,
-                cgtp_streamed<1>(d_w_out + 64));
+                cgtp_outgoing<1>(d_w_out + 64));
             /* 4: 32x1o * 1x0e -> 32x1o, uvu, a = sqrt(3); a C = form */
             uvu_1_0_1(x_s2, y_, at.w_p4[lane], gz_ + 2, ax_s2, by_, at.cw_p4[lane], d_gz_ + 2, d_x_s2, d_y_,
-                cgtp_streamed<1>(d_w_out + 128));
+                cgtp_outgoing<1>(d_w_out + 128));
             /* 7: 32x1e * 1x0e -> 32x1e, uvu, a = sqrt(3); a C = form */
             uvu_1_0_1(x_s3, y_, at.w_p7[lane], gz_ + 5, ax_s3, by_, at.cw_p7[lane], d_gz_ + 5, d_x_s3, d_y_,
-                cgtp_streamed<1>(d_w_out + 224));
+                cgtp_outgoing<1>(d_w_out + 224));
             /* 1: 32x0o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form */
             uvu_0_1_1(x_s0, y_ + 1, at.w_p1[lane], gz_ + 8, ax_s0, by_ + 1, at.cw_p1[lane], d_gz_ + 8, d_x_s0,
-                d_y_ + 1, cgtp_streamed<1>(d_w_out + 32));
+                d_y_ + 1, cgtp_outgoing<1>(d_w_out + 32));
             /* 3: 32x0e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form */
             uvu_0_1_1(x_s1, y_ + 1, at.w_p3[lane], gz_ + 11, ax_s1, by_ + 1, at.cw_p3[lane], d_gz_ + 11,
-                d_x_s1, d_y_ + 1, cgtp_streamed<1>(d_w_out + 96));
+                d_x_s1, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 96));
             /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3} */
             uvu_1_1_0(x_s2, y_ + 1, at.w_p5[lane], gz_ + 14, ax_s2, by_ + 1, at.cw_p5[lane], d_gz_ + 14,
-                d_x_s2, d_y_ + 1, cgtp_streamed<1>(d_w_out + 160));
+                d_x_s2, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 160));
             /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
             uvu_1_1_1(x_s2, y_ + 1, at.w_p6[lane], gz_ + 15, ax_s2, by_ + 1, at.cw_p6[lane], d_gz_ + 15,
-                d_x_s2, d_y_ + 1, cgtp_streamed<1>(d_w_out + 192));
+                d_x_s2, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 192));
             /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C = form * {K1_3} */
             uvu_1_1_0(x_s3, y_ + 1, at.w_p8[lane], gz_ + 18, ax_s3, by_ + 1, at.cw_p8[lane], d_gz_ + 18,
-                d_x_s3, d_y_ + 1, cgtp_streamed<1>(d_w_out + 256));
+                d_x_s3, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 256));
             /* 9: 32x1e * 1x1o -> 32x1o, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
             uvu_1_1_1(x_s3, y_ + 1, at.w_p9[lane], gz_ + 19, ax_s3, by_ + 1, at.cw_p9[lane], d_gz_ + 19,
-                d_x_s3, d_y_ + 1, cgtp_streamed<1>(d_w_out + 288));
+                d_x_s3, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 288));
             cgtp_reduce_lanes<4, CGTP_STORE>(l.d_y_ + edge * 4, d_y_);
             cgtp_store_lanes(lane, own.staging.edge.d_x_s0, d_x_s0, own.staging.edge.d_x_s1, d_x_s1,
                 own.staging.edge.d_x_s2, d_x_s2, own.staging.edge.d_x_s3, d_x_s3);

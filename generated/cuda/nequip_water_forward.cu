@@ -29,7 +29,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 5 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 6 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -81,7 +81,7 @@ static_assert(sizeof(forward_convolution_block) == 56320, "as planned");
 /* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */
 enum { PARTIAL_forward_convolution = 704 };
 
-/* uvu_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
+/* MODE_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
  * item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */
 
 /* (l1, l2, l3) = (0, 0, 0): 1 fma, 1 mul per channel. */

@@ -15,6 +15,7 @@ enum { COLUMNS = 32 };
 #define HARMONICS_3 HARMONICS_2 "+1x3o"
 #define HARMONICS_4 HARMONICS_3 "+1x4e"
 #define HARMONICS_5 HARMONICS_4 "+1x5o"
+#define DIFFDOCK "10x1o+10x1e+48x0e+48x0o"
 
 static const struct problem problems[] = {
     {"mace-large", "128x0e+128x1o+128x2e", HARMONICS_3, 2176, 9088, ATOMS},
@@ -33,6 +34,9 @@ static const struct problem problems[] = {
      "table5"},
     {"table5-lmax5", "32x0e+32x0o+32x1e+32x2e+32x3e+32x4e+32x5e+32x1o+32x2o+32x3o+32x4o+32x5o", HARMONICS_5,
      7104, 49344, "table5"},
+    {"DiffDock-L=1", DIFFDOCK, HARMONICS_1, 6928, 156, "table5"},
+    {"DiffDock-L=2", DIFFDOCK, HARMONICS_2, 7128, 156, ""},
+    {"e3tools-conv", "64x0e+16x1o", HARMONICS_1, 7680, 128, ""},
 };
 
 const struct problem *problem_of(const cgtp_product *p)

@@ -68,7 +68,11 @@ NARROW = [
     ("table5_32", "flashtp_table5_lmax3", "32", {}, ""),
     ("table5_4", "flashtp_table5_lmax2", "=4", {"reduction": "atomic"}, "sanitize"),
     ("diffdock8", "diffdock_l1", "8", {}, "quick sanitize"),
-    ("diffdock8_graph", "diffdock_l1", "8", GRAPH, ""),
+    ("diffdock8_graph", "diffdock_l1", "8", GRAPH, "quick sanitize"),
+    ("diffdock48_f64", "diffdock_l1", "48", {"precision": "float64"}, "quick"),
+    ("streamed_mixed", "../tests/simt/specs/streamed_mixed", "64", {"kernels": THREE}, "quick"),
+    ("streamed_graph_atomic", "../tests/simt/specs/streamed_graph", "64",
+     {"kernels": THREE, "reduction": "atomic", "layout": "ir_mul"}, "quick"),
     ("allegro8", "allegro_lmax1", "8", {}, ""),
     ("tetris1", "tetris_poly_1", "64", {}, "quick"),
     ("tetris2_shared", "tetris_poly_2", "16", {"index": "{w: shared}"}, "quick sanitize"),
@@ -77,7 +81,8 @@ NARROW = [
 # Offsets past 2^31 elements.
 LARGE = {"mace32_atomic", "mace32", "mace32_batch"}
 
-# What is timed: spec, how, precisions, set. conv: on graphs, by each reduction; batch: rows without a graph.
+# What is timed: spec, how, precisions, set. conv: on graphs, by each reduction; edges: the same for specs of batches;
+# batch: rows without a graph.
 # quick is a part of main; large is what compiles for minutes.
 BENCH = [
     ("mace_large", "conv", "f32", "quick main"),
@@ -98,9 +103,14 @@ BENCH = [
     ("nequip_revmd17_toluene", "batch", "f32 f64", "main"),
     ("nequip_revmd17_benzene", "batch", "f32 f64", "main"),
     ("nequip_water", "batch", "f32 f64", "main"),
+    ("diffdock_l1", "batch", "f32 f64", "quick main"),
+    ("diffdock_l2", "batch", "f32 f64", "main"),
+    ("e3tools_conv", "batch", "f32", "main"),
+    ("diffdock_l1", "edges", "f32", "main"),
 ]
 # Keys that the second and third column set.
 HOW = {"conv": {"atomic": {"reduction": "atomic"}, "deterministic": {"reduction": "deterministic"}},
+       "edges": {how: {**GRAPH, "reduction": how} for how in ("atomic", "deterministic")},
        "batch": {"batch": {"index": "{}"}}}
 PRECISIONS = {"f32": "float32", "f64": "float64"}
 

@@ -120,6 +120,7 @@ void batch_turn(struct batch_writer *c)
         if (at_end_of_z(c, i, -1))
             begin_z(c, p);
         const struct device_path call = batch_path(c, p->number);
+        device_path_comment(&call);
         device_path_call(&call);
         if (at_end_of_z(c, i, 1))
             end_z(c, p);

@@ -256,6 +256,7 @@ void conv_edges(struct conv *c)
     emit_edge_sums(c);
     for (int i = 0; i < c->s->paths; i++) {
         const struct device_path path = conv_path(c, i);
+        device_path_comment(&path);
         device_path_call(&path);
     }
     emit_y_outputs(c);

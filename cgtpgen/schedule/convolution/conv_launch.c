@@ -2,6 +2,7 @@
  * among path sets, the launches.
  */
 #include "schedule/convolution/conv_emit.h"
+#include "schedule/gather.h"
 
 const char *conv_partial_rows(struct arena *a, const struct convolution *g)
 {
@@ -106,19 +107,10 @@ void conv_launch(struct source *w, const struct schedule *schedule)
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = &w->form->output[w->demand->output[i]];
         const struct operand *q = demand_operand(w->demand, i);
-        long long dim = (long long)q->dim, chunks = dim * operand_size(q) / 16;
+        long long dim = (long long)q->dim;
         const char *kernel = w->form->name;
-        if (f->slot == SLOT_X && g->edge_buffer && chunks > 128)
-            emit_step(o,
-                      arena_printf(
-                          w->arena,
-                          "cgtp_launch_early(code::%s_gather_%s, graph->senders * %lld, 128, 0, stream, l)",
-                          kernel, f->symbol, (chunks + 127) / 128));
-        else if (f->slot == SLOT_X && g->edge_buffer)
-            emit_step(o,
-                      arena_printf(w->arena,
-                                   "cgtp_launch_early(code::%s_gather_%s, graph->senders, 128, 0, stream, l)",
-                                   kernel, f->symbol));
+        if (f->slot == SLOT_X && g->edge_buffer)
+            gather_launch(w, f);
         if (f->slot == SLOT_Y && g->part_buffer)
             emit_step(o, arena_printf(w->arena,
                                       "cgtp_launch_early(code::%s_sum_%s, (graph->items * %lld + 255) / 256, "

@@ -2,6 +2,7 @@
  * of what its warps left in buffers.
  */
 #include "schedule/convolution/conv_emit.h"
+#include "schedule/gather.h"
 #include "util/out.h"
 
 #include <string.h>
@@ -63,28 +64,10 @@ static void emit_calls(struct out *o, const char *calls)
 void conv_gather(struct source *w, const struct form_output *f)
 {
     struct out out = {.text = w->out}, *o = &out;
-    int per = 16 / operand_size(conv_output(w, f));
-    long long dim = (long long)conv_output(w, f)->dim, chunks = dim / per, blocks = (chunks + 127) / 128;
+    long long dim = (long long)conv_output(w, f)->dim;
     struct moved *part = NEW_ARRAY(w->arena, struct moved, w->problem->x.n + 1);
     int parts = divide_row(w, f, part);
-    line(o,
-         "/* %s: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */",
-         f->name);
-    line(o, "CGTP_KERNEL(128, 8) %s_gather_%s(const launch l)", w->form->name, f->symbol);
-    line(o, "{");
-    if (blocks == 1) {
-        line(o, "const int64_t node = cgtp_block();");
-        line(o, "const int at = cgtp_thread() * %d;", per);
-    } else {
-        line(o, "const int64_t node = cgtp_block() / %lld;", blocks);
-        line(o, "const int at = ((int)(cgtp_block() %% %lld) * 128 + cgtp_thread()) * %d;", blocks, per);
-    }
-    line(o, "cgtp_launch_wait();");
-    if (chunks % 128) {
-        line(o, "if (at >= %lld)", dim);
-        line(o, "return;");
-    }
-    line(o, "real sum[%d] = {0};", per);
+    gather_begin(w, o, f);
     for (int i = 0; i < parts; i++) {
         if (!*part[i].add)
             continue;
@@ -98,9 +81,7 @@ void conv_gather(struct source *w, const struct form_output *f)
         emit_calls(o, part[i].add);
         line(o, "}");
     }
-    line(o, "cgtp_store<%d>(l.%s + node * %lld + at, sum);", per, f->symbol, dim);
-    line(o, "}");
-    blank(o);
+    gather_end(o, w, f);
 }
 
 void conv_parts_sum(struct source *w, const struct form_output *f)

@@ -1,0 +1,62 @@
+/* gather.c - see gather.h. */
+#include "schedule/gather.h"
+
+#include "schedule/index_words.h"
+
+enum { THREADS = 128 };
+
+static const struct operand *output_of(const struct source *w, const struct form_output *f)
+{
+    return kernel_output(w->kernel->kernel, (int)(f - w->form->output));
+}
+
+/* 16 bytes of a row. */
+static long long chunks_of(const struct operand *q)
+{
+    return (long long)q->dim * operand_size(q) / 16;
+}
+
+void gather_begin(struct source *w, struct out *o, const struct form_output *f)
+{
+    const struct operand *q = output_of(w, f);
+    const bool sender = q->index == INDEX_SENDER;
+    const int per = 16 / operand_size(q);
+    const long long dim = (long long)q->dim, chunks = chunks_of(q), blocks = (chunks + THREADS - 1) / THREADS;
+    line(o, "/* %s: the rows of each %s's edges, added in %s; 16 bytes per thread. */", f->name,
+         sender ? "sender" : "receiver", sender ? "the order of by_sender" : "their order");
+    line(o, "CGTP_KERNEL(%d, 8) %s_gather_%s(const launch l)", THREADS, w->form->name, f->symbol);
+    line(o, "{");
+    if (blocks == 1) {
+        line(o, "const int64_t node = cgtp_block();");
+        line(o, "const int at = cgtp_thread() * %d;", per);
+    } else {
+        line(o, "const int64_t node = cgtp_block() / %lld;", blocks);
+        line(o, "const int at = ((int)(cgtp_block() %% %lld) * %d + cgtp_thread()) * %d;", blocks, THREADS,
+             per);
+    }
+    line(o, "cgtp_launch_wait();");
+    if (chunks % THREADS) {
+        line(o, "if (at >= %lld)", dim);
+        line(o, "return;");
+    }
+    line(o, "real sum[%d] = {0};", per);
+}
+
+void gather_end(struct out *o, const struct source *w, const struct form_output *f)
+{
+    const struct operand *q = output_of(w, f);
+    line(o, "cgtp_store<%d>(l.%s + node * %lld + at, sum);", 16 / operand_size(q), f->symbol,
+         (long long)q->dim);
+    line(o, "}");
+    blank(o);
+}
+
+void gather_launch(struct source *w, const struct form_output *f)
+{
+    const struct operand *q = output_of(w, f);
+    const long long blocks = (chunks_of(q) + THREADS - 1) / THREADS;
+    const char *nodes = source_rows(w->plan, q->index);
+    source_step(w, arena_printf(w->arena, "cgtp_launch_early(code::%s_gather_%s, %s%s, %d, 0, stream, l)",
+                                w->form->name, f->symbol, nodes,
+                                blocks > 1 ? arena_printf(w->arena, " * %lld", blocks) : "", THREADS));
+}

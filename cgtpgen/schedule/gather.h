@@ -1,0 +1,19 @@
+/* gather.h - kernels that add up, for each node, the rows of its edges in a buffer of the workspace: in a
+ * fixed order, 16 bytes of a node's row per thread.
+ */
+#ifndef CGTPGEN_GATHER_H
+#define CGTPGEN_GATHER_H
+
+#include "schedule/source.h"
+#include "util/out.h"
+
+/* The kernel up to where `sum` is to get element `at` and those after of the rows of node `node`; and from
+ * there on.
+ */
+void gather_begin(struct source *, struct out *, const struct form_output *);
+void gather_end(struct out *, const struct source *, const struct form_output *);
+
+/* Its launch. */
+void gather_launch(struct source *, const struct form_output *);
+
+#endif

@@ -1,0 +1,198 @@
+/* streamed_kernel.c - streamed weights: the kernel, and its launch. */
+#include "schedule/gather.h"
+#include "schedule/index_words.h"
+#include "schedule/path.h"
+#include "schedule/streamed/streamed_emit.h"
+
+#include <string.h>
+
+/* The item's row of an operand in the array `name`. */
+static const char *item_row(const struct source *w, const char *name, const struct operand *q)
+{
+    const char *row = source_item_row(w->arena, "l.graph.", q->index);
+    return arena_printf(w->arena, "l.%s + (int64_t)%s * %lld", name, row, source_dim(q));
+}
+
+static int threads_of(const struct streamed *g)
+{
+    return g->warps * STREAMED_LANES;
+}
+
+/* What a copy of the input says of lines in L2. Rows of nodes are used again. Weights go first only where no
+ * gradients of them leave: it was measured that these leave faster where their lines have not gone. */
+static const char *policy_of(const struct streamed_writer *c, const struct operand *q)
+{
+    bool leaves = q->slot == SLOT_W && demand_outputs_of(c->w->demand, SLOT_W);
+    return q->index == INDEX_ITEM && !leaves ? "stream" : "keep";
+}
+
+static bool uses_policy(const struct streamed_writer *c, const char *policy)
+{
+    for (int i = 0; i < c->w->form->inputs; i++)
+        if (demand_reads(c->w->demand, i) && strcmp(policy_of(c, source_input(c->w, i)), policy) == 0)
+            return true;
+    return false;
+}
+
+static void emit_load(struct streamed_writer *c)
+{
+    static const char *const policies[] = {"stream", "keep"};
+    for (int i = 0; i < 2; i++)
+        if (uses_policy(c, policies[i]))
+            line(c->o, "const cgtp_policy %s = cgtp_policy_%s();", policies[i], policies[i]);
+    line(c->o, "auto load = [&](int64_t e, %s &to) {", c->g->stage.name);
+    for (int i = 0; i < c->w->form->inputs; i++) {
+        const struct operand *q = source_input(c->w, i);
+        if (demand_reads(c->w->demand, i))
+            line(c->o, "cgtp_copy_row_by<%d>(to.%s, %s, thread, %s);", threads_of(c->g), q->symbol,
+                 item_row(c->w, q->symbol, q), policy_of(c, q));
+    }
+    line(c->o, "};");
+}
+
+/* Results on their way from shared memory. */
+static void emit_stores(struct streamed_writer *c)
+{
+    struct source *w = c->w;
+    for (int o = 0; o < w->demand->outputs; o++) {
+        const struct operand *q = demand_operand(w->demand, o);
+        const bool buffer = w->schedule->route[o].kind == ROUTE_EDGE_BUFFER;
+        const char *from = c->g->in_place[o] < 0
+                               ? arena_printf(w->arena, "own.out.%s", q->symbol)
+                               : arena_printf(w->arena, "at.%s", w->form->input[c->g->in_place[o]].symbol);
+        const char *to = buffer ? arena_printf(w->arena, "l.%sedges + e * %lld", q->symbol, source_dim(q))
+                                : item_row(w, q->symbol, q);
+        const char *call = q->slot == SLOT_Y                            ? "put_sums"
+                           : w->schedule->route[o].kind == ROUTE_ATOMIC ? "add_row"
+                                                                        : "put_row";
+        line(c->o, "cgtp_%s_by<%d>(%s, %s, thread);", call, threads_of(c->g), to, from);
+    }
+}
+
+static void emit_item(struct streamed_writer *c)
+{
+    const struct streamed *g = c->g;
+    const struct demand *d = c->w->demand;
+    if (g->stages > 1) {
+        line(c->o, "%s &at = own.ring[next];", g->stage.name);
+        line(c->o, "next = next == %d ? 0 : next + 1;", g->stages - 1);
+    } else {
+        line(c->o, "%s &at = own.ring[0];", g->stage.name);
+    }
+    for (int o = 0; o < d->outputs; o++)
+        if (demand_output(d, o)->slot == SLOT_Y)
+            line(c->o, "real %s[cgtp_sums_length(%lld)] = {0};", demand_output(d, o)->symbol,
+                 source_dim(demand_operand(d, o)));
+    line(c->o, "cgtp_copies_wait<%d>();", g->stages - 1);
+    line(c->o, "cgtp_sync_group<%d>();", g->warps);
+    streamed_work(c);
+    for (int o = 0; o < d->outputs; o++)
+        if (demand_output(d, o)->slot == SLOT_Y)
+            line(c->o, "cgtp_reduce_lanes<%lld, CGTP_STORE>(own.out.%s[warp], %s);",
+                 source_dim(demand_operand(d, o)), demand_output(d, o)->symbol, demand_output(d, o)->symbol);
+    line(c->o, "cgtp_sync_group<%d>();", g->warps);
+    emit_stores(c);
+    if (demand_outputs_of(d, SLOT_W))
+        line(c->o,
+             "/* gradients that left from the stage were read by the thread that copies to their place */");
+    line(c->o, "if (ahead < %s)", c->w->graph ? "l.graph.items" : "l.items");
+    line(c->o, "load(ahead, at);");
+    line(c->o, "ahead += step;");
+    line(c->o, "cgtp_copies_commit();");
+}
+
+static void emit_kernel(struct streamed_writer *c)
+{
+    const struct streamed *g = c->g;
+    struct out *o = c->o;
+    const char *items = c->w->graph ? "l.graph.items" : "l.items";
+    line(o,
+         "/* %s: a block of %d threads per multiprocessor, with %d bytes of dynamic shared memory: %d teams "
+         "of %d "
+         "warps, each with items of its own at equal distances. */",
+         g->name, g->teams * threads_of(g), g->block->bytes, g->teams, g->warps);
+    line(o, "CGTP_KERNEL(%d, 1) %s(const launch l)", g->teams * threads_of(g), g->name);
+    line(o, "{");
+    line(o, "CGTP_SHARED(shared);");
+    line(o, "const int team = cgtp_warp() / %d, warp = cgtp_warp() %% %d, lane = cgtp_lane();", g->warps,
+         g->warps);
+    line(o, "const int thread = warp * CGTP_LANES + lane;");
+    line(o, "%s &own = ((%s *)shared)->team[team];", g->team.name, g->block->name);
+    emit_load(c);
+    line(o, "const int64_t step = (int64_t)cgtp_blocks() * %d;", g->teams);
+    line(o, "int64_t ahead = (int64_t)cgtp_block() * %d + team;", g->teams);
+    line(o, "cgtp_launch_wait();");
+    if (g->stages > 1) {
+        line(o, "int next = 0;");
+        line(o, "CGTP_LOOP");
+        line(o, "for (int i = 0; i < %d; i++, ahead += step) {", g->stages);
+        line(o, "if (ahead < %s)", items);
+        line(o, "load(ahead, own.ring[i]);");
+        line(o, "cgtp_copies_commit();");
+        line(o, "}");
+    } else {
+        line(o, "if (ahead < %s)", items);
+        line(o, "load(ahead, own.ring[0]);");
+        line(o, "ahead += step;");
+        line(o, "cgtp_copies_commit();");
+    }
+    if (g->out.bytes)
+        line(o, "cgtp_zero_by<%d>(own.out, thread); /* segments without paths stay so */", threads_of(g));
+    line(o, "CGTP_LOOP");
+    line(o, "for (int64_t e = ahead - %d * step; e < %s; e += step) {", g->stages, items);
+    emit_item(c);
+    line(o, "}");
+    line(o, "}");
+    blank(o);
+}
+
+void streamed_kernel(struct source *w)
+{
+    const struct streamed *g = w->schedule->own;
+    struct out o = {.text = w->out};
+    struct streamed_writer c = {.w = w, .o = &o, .g = g};
+    layout_print(&o, &g->stage);
+    layout_print(&o, &g->team);
+    layout_print(&o, g->block);
+    product_functions_begin(w->arena, &w->functions);
+    device_path_note(&o);
+    streamed_functions(&c);
+    emit_kernel(&c);
+    for (int i = 0; i < w->demand->outputs; i++) {
+        const struct form_output *f = demand_output(w->demand, i);
+        const struct operand *q = demand_operand(w->demand, i);
+        if (w->schedule->route[i].kind != ROUTE_EDGE_BUFFER)
+            continue;
+        gather_begin(w, &o, f);
+        line(&o, "cgtp_gather_%s(sum, l.%sedges + at, %lld, l.graph, node);",
+             q->index == INDEX_SENDER ? "rows" : "received_rows", f->symbol, source_dim(q));
+        gather_end(&o, w, f);
+    }
+}
+
+void streamed_launch(struct source *w, const struct schedule *schedule)
+{
+    source_set(w, schedule);
+    const struct streamed *g = schedule->own;
+    struct text at = {.arena = w->arena}, bytes = {.arena = w->arena};
+    int cleared = 0;
+    for (int o = 0; o < w->demand->outputs; o++) {
+        const struct operand *q = demand_operand(w->demand, o);
+        if (schedule->route[o].kind != ROUTE_ATOMIC)
+            continue;
+        text_printf(&at, "%s%s", cleared ? ", " : "", q->symbol);
+        text_printf(&bytes, "%s(size_t)%s * %lld * sizeof(real)", cleared++ ? ", " : "",
+                    source_rows(w->plan, q->index), source_dim(q));
+    }
+    if (cleared)
+        source_step(w, arena_printf(w->arena, "cgtp_clear(cgtp_areas<%d>{{%s}, {%s}}, stream)", cleared,
+                                    text_string(&at), text_string(&bytes)));
+    source_step(w, arena_printf(w->arena,
+                                "cgtp_launch_early(code::%s, cgtp_streamed_grid(%s, %d), %d,\n"
+                                "                                    sizeof(code::%s), stream, l)",
+                                g->name, source_rows(w->plan, INDEX_ITEM), g->teams, g->teams * threads_of(g),
+                                g->block->name));
+    for (int o = 0; o < w->demand->outputs; o++)
+        if (schedule->route[o].kind == ROUTE_EDGE_BUFFER)
+            gather_launch(w, demand_output(w->demand, o));
+}

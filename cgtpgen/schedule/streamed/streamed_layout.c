@@ -1,0 +1,82 @@
+/* streamed_layout.c - streamed weights: where an item's rows, its results and T are in shared memory. */
+#include "schedule/streamed/streamed_plan.h"
+
+enum {
+    LINE = 128, /* copies are fastest to multiples of it */
+    CHUNK = 16  /* what a thread copies at a time */
+};
+
+const char *streamed_tensor(struct arena *a, const struct path *p, int t)
+{
+    return arena_printf(a, "t%dp%d", t, p->number);
+}
+
+bool streamed_keeps(const struct variant *v, int t)
+{
+    for (int i = 0; i < v->zs; i++)
+        if (v->z[i].t == t)
+            return true;
+    return false;
+}
+
+const struct variant *streamed_variant(const struct demand *d, int path)
+{
+    return d->variant_of[path] < 0 ? NULL : &d->variant[d->variant_of[path]];
+}
+
+static void add_row(struct arena *a, const struct streamed *g, struct layout *l, const struct operand *o)
+{
+    layout_add(a, l, o->symbol, "real", kernel_size(g->demand->kernel), CHUNK, (int)o->dim, NULL);
+}
+
+static void lay_out_rows(struct arena *a, struct streamed *g)
+{
+    const struct demand *d = g->demand;
+    g->stage = (struct layout){.note = "The rows that an item reads.", .align = LINE};
+    for (int i = 0; i < d->kernel->form->inputs; i++)
+        if (demand_reads(d, i))
+            add_row(a, g, &g->stage, kernel_input(d->kernel, i));
+    layout_pad(a, &g->stage, LINE);
+    g->out = (struct layout){.note = "What an item's rows become, and T.", .align = CHUNK};
+    for (int o = 0; o < d->outputs; o++) {
+        const struct operand *q = demand_operand(d, o);
+        if (q->slot == SLOT_W && g->in_place[o] >= 0)
+            continue;
+        add_row(a, g, &g->out, q);
+        if (q->slot == SLOT_Y)
+            layout_repeat(&g->out, g->warps);
+    }
+    for (int p = 0; p < d->plan->problem->paths; p++) {
+        const struct variant *v = streamed_variant(d, p);
+        const struct path *q = &d->plan->problem->path[p];
+        for (int t = 0; v && t < v->ts; t++)
+            if (streamed_keeps(v, t))
+                layout_add(a, &g->out, streamed_tensor(a, q, t), "real", kernel_size(d->kernel), CHUNK,
+                           q->mul_x * (2 * q->l3 + 1), "T, by path");
+    }
+    layout_pad(a, &g->out, CHUNK);
+}
+
+void streamed_layout(struct arena *a, struct streamed *g, int stages, int teams)
+{
+    g->stages = stages;
+    g->teams = teams;
+    lay_out_rows(a, g);
+    g->team = (struct layout){.note = "The shared memory of a team.", .align = LINE};
+    layout_nest(a, &g->team, "ring", &g->stage, stages, NULL);
+    if (g->out.bytes)
+        layout_nest(a, &g->team, "out", &g->out, 0, NULL);
+    layout_pad(a, &g->team, LINE);
+    g->block = NEW(a, struct layout);
+    *g->block = (struct layout){.note = "The shared memory of a block.", .align = LINE};
+    layout_nest(a, g->block, "team", &g->team, teams, NULL);
+}
+
+void streamed_layout_name(struct arena *a, const struct schedule *schedule)
+{
+    struct streamed *g = schedule->own;
+    g->name = arena_printf(a, "%s_%s", schedule->demand->kernel->form->name, schedule->name);
+    g->stage.name = arena_printf(a, "%s_stage", g->name);
+    g->team.name = arena_printf(a, "%s_team", g->name);
+    g->block->name = arena_printf(a, "%s_block", g->name);
+}
