@@ -150,6 +150,14 @@ CGTP_DEVICE unsigned char *cgtp_opaque_shared(unsigned char *shared)
     return cgtp_pointer(at);
 }
 
+/* The same address in shared memory, of which ptxas does not know that lanes have a part of it alike: where it does, and
+ * adds that part in copies that have a policy, ptxas 13.0 encodes what the device calls an illegal instruction. All
+ * lanes call. */
+CGTP_DEVICE unsigned char *cgtp_pinned_shared(unsigned char *shared)
+{
+    return cgtp_pointer((cgtp_address)cgtp_shuffle((int)cgtp_address_of(shared), cgtp_lane()));
+}
+
 /* The same address in global memory, hidden from the compiler: it adds offsets to it in loads, stores and
  * copies, instead of computing each address from what this one was made of. */
 template <typename T> CGTP_DEVICE T *cgtp_opaque_global(T *global)

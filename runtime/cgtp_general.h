@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp_general.h - the general evaluation: a warp does the work of an item, its lanes share the channels.
- * Included after cgtp_cuda.h.
+/* cgtp_general.h - the general evaluation: which warps there are. Included after cgtp_cuda.h.
  */
 #ifndef CGTP_GENERAL_H
 #define CGTP_GENERAL_H
 
-#include "cgtp_vector.h"
+#include "cgtp_item.h"
 
 namespace
 {
@@ -17,135 +16,6 @@ enum { CGTP_GENERAL_WARPS = 1024, CGTP_GENERAL_BLOCK = 128 };
 CGTP_DEVICE int cgtp_general_warp(void)
 {
     return cgtp_block() * (CGTP_GENERAL_BLOCK / CGTP_LANES) + cgtp_warp();
-}
-
-/* Where a kernel adds up an output with compensation: sums and their rounding errors (Neumaier's summation).
- * It stands for a pointer: (p + n)[i] += value. */
-struct cgtp_compensated {
-    real *sum, *error;
-    struct element {
-        real *sum, *error;
-        CGTP_MEMBER void operator+=(real term) const
-        {
-            const real s = *sum, total = s + term;
-            const bool larger = (s < 0 ? -s : s) >= (term < 0 ? -term : term);
-            *error += larger ? (s - total) + term : (term - total) + s;
-            *sum = total;
-        }
-        CGTP_MEMBER void operator=(real value) const
-        {
-            *sum = value;
-            *error = 0;
-        }
-    };
-    CGTP_MEMBER cgtp_compensated operator+(int64_t n) const
-    {
-        return {sum + n, error + n};
-    }
-    CGTP_MEMBER element operator[](int64_t i) const
-    {
-        return {sum + i, error + i};
-    }
-};
-
-/* Zeros in a row of n elements. */
-template <typename Row> CGTP_DEVICE void cgtp_zero_row(Row row, int64_t n)
-{
-    for (int64_t i = cgtp_lane(); i < n; i += CGTP_LANES)
-        row[i] = 0;
-    cgtp_sync_warp();
-}
-
-/* The row is complete: adds the errors to the sums. */
-CGTP_DEVICE void cgtp_finish_row(real *, int64_t)
-{
-}
-CGTP_DEVICE void cgtp_finish_row(cgtp_compensated row, int64_t n)
-{
-    cgtp_sync_warp();
-    for (int64_t i = cgtp_lane(); i < n; i += CGTP_LANES)
-        row.sum[i] += row.error[i];
-}
-
-/* Products with a block of weights W: n rows (channel b), m columns (channel c), ld elements a row, d
- * components. Rows z and g of the caller's arrays have element (c, k) at c * channel + k * component; where
- * these are left out, at c * d + k. */
-
-/* z[c,k] += sum_b t[b,k] W[b,c]; lanes share c and k */
-template <typename Row>
-CGTP_DEVICE_CALL void cgtp_weights_z(int d, int n, int m, int64_t ld, const real *w, const real *t, Row z,
-                                     int channel, int component)
-{
-    for (int at = cgtp_lane(); at < m * d; at += CGTP_LANES) {
-        const int c = at / d, k = at % d;
-        real sum = 0;
-        for (int b = 0; b < n; b++)
-            sum += t[b * d + k] * w[b * ld + c];
-        z[c * channel + k * component] += sum;
-    }
-    cgtp_sync_warp();
-}
-template <typename Row>
-CGTP_DEVICE void cgtp_weights_z(int d, int n, int m, int64_t ld, const real *w, const real *t, Row z)
-{
-    cgtp_weights_z(d, n, m, ld, w, t, z, d, 1);
-}
-
-/* p[b,k] = sum_c W[b,c] g[c,k]; lanes share b and k */
-CGTP_DEVICE_CALL void cgtp_weights_p(int d, int n, int m, int64_t ld, const real *w, const real *g, real *p,
-                                     int channel, int component)
-{
-    for (int at = cgtp_lane(); at < n * d; at += CGTP_LANES) {
-        const int b = at / d, k = at % d;
-        real sum = 0;
-        for (int c = 0; c < m; c++)
-            sum += w[b * ld + c] * g[c * channel + k * component];
-        p[at] = sum;
-    }
-    cgtp_sync_warp();
-}
-CGTP_DEVICE void cgtp_weights_p(int d, int n, int m, int64_t ld, const real *w, const real *g, real *p)
-{
-    cgtp_weights_p(d, n, m, ld, w, g, p, d, 1);
-}
-
-/* gW[b,c] += sum_k t[b,k] g[c,k]; lanes share c */
-template <typename Row>
-CGTP_DEVICE_CALL void cgtp_weights_w(int d, int n, int m, int64_t ld, const real *t, const real *g, Row gw,
-                                     int channel, int component)
-{
-    for (int b = 0; b < n; b++)
-        for (int c = cgtp_lane(); c < m; c += CGTP_LANES) {
-            real sum = 0;
-            for (int k = 0; k < d; k++)
-                sum += t[b * d + k] * g[c * channel + k * component];
-            gw[b * ld + c] += sum;
-        }
-    cgtp_sync_warp();
-}
-template <typename Row>
-CGTP_DEVICE void cgtp_weights_w(int d, int n, int m, int64_t ld, const real *t, const real *g, Row gw)
-{
-    cgtp_weights_w(d, n, m, ld, t, g, gw, d, 1);
-}
-
-/* Contraction without weights: z[k] += sum_b t[b,k], and back: p[b,k] = g[k] */
-template <typename Row> CGTP_DEVICE_CALL void cgtp_ones_z(int d, int n, const real *t, Row z)
-{
-    for (int k = cgtp_lane(); k < d; k += CGTP_LANES) {
-        real sum = 0;
-        for (int b = 0; b < n; b++)
-            sum += t[b * d + k];
-        z[k] += sum;
-    }
-    cgtp_sync_warp();
-}
-
-CGTP_DEVICE_CALL void cgtp_ones_p(int d, int n, const real *g, real *p)
-{
-    for (int at = cgtp_lane(); at < n * d; at += CGTP_LANES)
-        p[at] = g[at % d];
-    cgtp_sync_warp();
 }
 
 } // namespace

@@ -70,7 +70,7 @@ mixed=tests/simt/specs/conv_mixed.yaml
 layouts='g_mace_large_c32_graph g_mace_large_c32 g_mode_uvu_0 g_mode_uvuv_0 g_mode_uvw_shared g_mixed_modes'
 batches=
 for name in 128 double mixed phases plain; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
-streamed='tests/simt/specs/streamed_graph.yaml tests/simt/specs/streamed_mixed.yaml'
+staged='tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_mixed.yaml'
 
 if [ "$TEST_ALL" ]; then
     cases=$(echo $(ls tests/golden/*.yaml | grep -v sugar))
@@ -79,9 +79,9 @@ if [ "$TEST_ALL" ]; then
     check_kernels pipelined_double cat tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden sizes
     check_kernels convolutions cat "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
     check_kernels batches cat "$batches" sizes paths calls
-    check_kernels streamed cat "$streamed" sizes paths calls
-    check_kernels streamed_double_atomic "sed $double $atomic" tests/simt/specs/streamed_graph.yaml sizes paths
-    check_kernels streamed_layouts "$irmul" "$streamed" sizes paths
+    check_kernels staged cat "$staged" sizes paths calls
+    check_kernels staged_double_atomic "sed $double $atomic" tests/simt/specs/staged_graph.yaml sizes paths
+    check_kernels staged_layouts "$irmul" "$staged" sizes paths
     check_kernels mixed_atomic "sed $atomic" $mixed sizes paths
     check_kernels mixed_double "sed $double" $mixed sizes paths
     check_kernels mixed_double_atomic "sed $double $atomic" $mixed sizes paths
@@ -111,9 +111,9 @@ else
     done
     check_kernels sample_convolutions "sed $three" "$cases" sizes calls
     check_kernels sample_batches "sed $three" "$batches" sizes paths
-    check_kernels sample_streamed "sed $three" "$streamed" sizes paths calls
-    check_kernels sample_streamed_double_atomic "$irmul $three $double $atomic" \
-        tests/simt/specs/streamed_graph.yaml sizes paths
+    check_kernels sample_staged "sed $three" "$staged" sizes paths calls
+    check_kernels sample_staged_double_atomic "$irmul $three $double $atomic" \
+        tests/simt/specs/staged_graph.yaml sizes paths
     check_kernels sample_mixed "sed $three" $mixed sizes paths calls
     check_kernels sample_mixed_double_atomic "sed $three $double $atomic" $mixed sizes paths
     cases=

@@ -14,7 +14,7 @@
 #include "schedule/convolution/conv_plan.h"
 #include "schedule/cover.h"
 #include "schedule/loops/loops.h"
-#include "schedule/streamed/streamed_plan.h"
+#include "schedule/staged/staged_plan.h"
 #include "util/file.h"
 #include "unit_source.h"
 
@@ -50,7 +50,7 @@ static const char phases[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e + 32x1o, y: 1x
                              "kernels: [forward]\ntune: {sm_90: {phases: 2}}\n";
 
 /* Weights that connect channels, of items. */
-static const char streamed[] =
+static const char staged[] =
     "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 1x0e + 1x1o, z: 32x0e + 4x1o}\n"
     "instructions: fully_connected\nkernels: [forward, backward, double_backward, triple_backward]\n";
 
@@ -310,42 +310,42 @@ static void phases_of_the_batch(void **state)
     expect(all, "batch: phase 1: x does not come with its path sets");
 }
 
-static struct streamed *new_streamed(int kernel, const struct schedules **all)
+static struct staged *new_staged(int kernel, const struct schedules **all)
 {
-    return own_plan("streamed", &backend_cuda, streamed, kernel, all);
+    return own_plan("staged", &backend_cuda, staged, kernel, all);
 }
 
-static void rules_of_streamed_weights(void **state)
+static void rules_of_staged_weights(void **state)
 {
     (void)state;
     const struct schedules *all;
-    struct streamed *g = new_streamed(1, &all);
+    struct staged *g = new_staged(1, &all);
     g->row[1].first++;
-    expect(all, "streamed: rows of segment 0: channel 33 comes after 32");
-    g = new_streamed(1, &all);
+    expect(all, "staged: rows of segment 0: channel 33 comes after 32");
+    g = new_staged(1, &all);
     g->row[0].warp = g->warps;
-    expect(all, arena_printf(&arena, "streamed: rows of segment 0: lane 32 of warp %d", g->warps));
-    g = new_streamed(0, &all);
+    expect(all, arena_printf(&arena, "staged: rows of segment 0: lane 32 of warp %d", g->warps));
+    g = new_staged(0, &all);
     g->column[0].lanes--;
-    expect(all, "streamed: columns of segment 0: 31 channels of 32");
-    g = new_streamed(0, &all);
+    expect(all, "staged: columns of segment 0: 31 channels of 32");
+    g = new_staged(0, &all);
     g->stages = 0;
-    expect(all, "streamed: a ring of 0 stages");
-    g = new_streamed(0, &all);
+    expect(all, "staged: a ring of 0 stages");
+    g = new_staged(0, &all);
     g->block->field[0].at = 8;
-    expect(all, "streamed: shared memory: ");
-    g = new_streamed(0, &all);
+    expect(all, "staged: shared memory: ");
+    g = new_staged(0, &all);
     g->block->bytes = g->device->shared_bytes + 1;
-    expect(all, arena_printf(&arena, "streamed: a block of %d bytes of %d that there are", g->block->bytes,
+    expect(all, arena_printf(&arena, "staged: a block of %d bytes of %d that there are", g->block->bytes,
                              g->device->shared_bytes));
-    g = new_streamed(3, &all); /* gradients of both inputs of weights */
+    g = new_staged(3, &all); /* gradients of both inputs of weights */
     int w[2], n = 0;
     for (int o = 0; o < g->demand->outputs; o++)
         if (g->in_place[o] >= 0)
             w[n++] = o;
     assert_int_equal(n, 2);
     g->in_place[w[1]] = g->in_place[w[0]];
-    expect(all, "streamed: t_w and t_cw take the place of the same weights");
+    expect(all, "staged: t_w and t_cw take the place of the same weights");
 }
 
 /* ---- every rule ---- */
@@ -426,7 +426,7 @@ int main(void)
         cmocka_unit_test(rows_have_an_owner),        cmocka_unit_test(scratch_of_loops),
         cmocka_unit_test(rules_of_the_convolution),  cmocka_unit_test(path_sets_of_the_batch),
         cmocka_unit_test(rules_of_the_batch),        cmocka_unit_test(phases_of_the_batch),
-        cmocka_unit_test(rules_of_streamed_weights), cmocka_unit_test(every_rule_is_broken), /* last */
+        cmocka_unit_test(rules_of_staged_weights), cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, teardown);

@@ -2,5 +2,5 @@
 #include "schedule/evaluations.h"
 
 const struct evaluation *const cuda_evaluations[] = {&convolution_evaluation, &batch_evaluation,
-                                                     &streamed_evaluation, &general_evaluation, NULL};
+                                                     &staged_evaluation, &general_evaluation, NULL};
 const struct evaluation *const c_evaluations[] = {&loops_evaluation, NULL};

@@ -2,6 +2,7 @@
 #include "schedule/source.h"
 
 #include "schedule/index_words.h"
+#include "util/out.h"
 
 #include <string.h>
 
@@ -64,5 +65,7 @@ long long source_dim(const struct operand *o)
 
 void source_step(struct source *s, const char *call)
 {
-    text_printf(s->out, "    if ((status = %s))\n        return status;\n", call);
+    struct out o = {.text = s->out, .depth = 1};
+    line(&o, "if ((status = %s))", call);
+    line(&o, "return status;");
 }

@@ -1037,7 +1037,8 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
             sizeof(code::double_backward_convolution_block), stream, l, partition)))
             return status;
     }
-    if ((status = cgtp_launch_early(code::double_backward_gather_d_x_, graph->senders * 3, 128, 0, stream, l)))
+    if ((status = cgtp_launch_early(code::double_backward_gather_d_x_, graph->senders * 3, 128, 0, stream,
+        l)))
         return status;
     if ((status = cgtp_launch_early(code::double_backward_sum_d_y_, (graph->items * 16 + 255) / 256, 256, 0,
         stream, l)))

@@ -15,6 +15,9 @@ enum { COLUMNS = 32 };
 #define HARMONICS_3 HARMONICS_2 "+1x3o"
 #define HARMONICS_4 HARMONICS_3 "+1x4e"
 #define HARMONICS_5 HARMONICS_4 "+1x5o"
+#define ALLEGRO_1 "64x0e+64x0o+64x1e+64x1o"
+#define ALLEGRO_2 ALLEGRO_1 "+64x2e+64x2o"
+#define ALLEGRO_3 ALLEGRO_2 "+64x3e+64x3o"
 #define DIFFDOCK "10x1o+10x1e+48x0e+48x0o"
 
 static const struct problem problems[] = {
@@ -36,6 +39,11 @@ static const struct problem problems[] = {
      7104, 49344, "table5"},
     {"DiffDock-L=1", DIFFDOCK, HARMONICS_1, 6928, 156, "table5"},
     {"DiffDock-L=2", DIFFDOCK, HARMONICS_2, 7128, 156, ""},
+    {"allegro-lmax1", ALLEGRO_1, ALLEGRO_1, 1280, 512, "dhfr"},
+    {"allegro-lmax2", ALLEGRO_2, ALLEGRO_2, 3840, 1152, "dhfr"},
+    {"allegro-lmax3", ALLEGRO_3, ALLEGRO_3, 8704, 2048, "dhfr"},
+    {"tetris-poly-1", HARMONICS_3, HARMONICS_3, 648, 368, ""},
+    {"tetris-poly-2", "64x0e+24x1e+24x1o+16x2e+16x2o", "1x0e+1x1o+1x2e", 664, 7, ""},
     {"e3tools-conv", "64x0e+16x1o", HARMONICS_1, 7680, 128, ""},
 };
 

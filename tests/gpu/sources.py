@@ -70,8 +70,8 @@ NARROW = [
     ("diffdock8", "diffdock_l1", "8", {}, "quick sanitize"),
     ("diffdock8_graph", "diffdock_l1", "8", GRAPH, "quick sanitize"),
     ("diffdock48_f64", "diffdock_l1", "48", {"precision": "float64"}, "quick"),
-    ("streamed_mixed", "../tests/simt/specs/streamed_mixed", "64", {"kernels": THREE}, "quick"),
-    ("streamed_graph_atomic", "../tests/simt/specs/streamed_graph", "64",
+    ("staged_mixed", "../tests/simt/specs/staged_mixed", "64", {"kernels": THREE}, "quick"),
+    ("staged_graph_atomic", "../tests/simt/specs/staged_graph", "64",
      {"kernels": THREE, "reduction": "atomic", "layout": "ir_mul"}, "quick"),
     ("allegro8", "allegro_lmax1", "8", {}, ""),
     ("tetris1", "tetris_poly_1", "64", {}, "quick"),
@@ -82,7 +82,7 @@ NARROW = [
 LARGE = {"mace32_atomic", "mace32", "mace32_batch"}
 
 # What is timed: spec, how, precisions, set. conv: on graphs, by each reduction; edges: the same for specs of batches;
-# batch: rows without a graph.
+# batch: rows without a graph; shared: the same with weights of all; pairs: edges with a row of their sender's.
 # quick is a part of main; large is what compiles for minutes.
 BENCH = [
     ("mace_large", "conv", "f32", "quick main"),
@@ -106,12 +106,19 @@ BENCH = [
     ("diffdock_l1", "batch", "f32 f64", "quick main"),
     ("diffdock_l2", "batch", "f32 f64", "main"),
     ("e3tools_conv", "batch", "f32", "main"),
+    ("tetris_poly_1", "shared", "f32 f64", "main"),
+    ("tetris_poly_2", "shared", "f32 f64", "main"),
+    ("allegro_lmax1", "pairs", "f32", "main"),
+    ("allegro_lmax2", "pairs", "f32", "main"),
+    ("allegro_lmax3", "pairs", "f32", "main"),
     ("diffdock_l1", "edges", "f32", "main"),
 ]
 # Keys that the second and third column set.
 HOW = {"conv": {"atomic": {"reduction": "atomic"}, "deterministic": {"reduction": "deterministic"}},
        "edges": {how: {**GRAPH, "reduction": how} for how in ("atomic", "deterministic")},
-       "batch": {"batch": {"index": "{}"}}}
+       "batch": {"batch": {"index": "{}"}},
+       "shared": {"shared": {"index": "{w: shared}"}},
+       "pairs": {"pairs": {"index": "{x: item, y: sender, w: shared, z: item}"}}}
 PRECISIONS = {"f32": "float32", "f64": "float64"}
 
 

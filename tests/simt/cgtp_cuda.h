@@ -72,6 +72,7 @@ struct cgtp_policy {
 typedef uintptr_t cgtp_address;
 CGTP_DEVICE cgtp_address cgtp_address_of(const void *shared) { return (cgtp_address)shared; }
 CGTP_DEVICE unsigned char *cgtp_pointer(cgtp_address address) { return (unsigned char *)address; }
+CGTP_DEVICE unsigned char *cgtp_pinned_shared(unsigned char *shared) { return shared; }
 CGTP_DEVICE unsigned char *cgtp_opaque_shared(unsigned char *shared) { return shared; }
 template <typename T> CGTP_DEVICE T *cgtp_opaque_global(T *global) { return global; }
 CGTP_DEVICE cgtp_policy cgtp_policy_stream(void) { return {0}; }

@@ -154,7 +154,7 @@ void batch_launch(struct source *w, const struct schedule *schedule)
         source_step(w, arena_printf(w->arena, "cgtp_clear(cgtp_areas<%d>{{%s}, {%s}}, stream)", cleared,
                                     text_string(&at), text_string(&bytes)));
     source_step(w, arena_printf(w->arena,
-                                "cgtp_launch_early(code::%s, cgtp_batch_grid(items, %d, %d), %d,\n"
-                                "                                    sizeof(code::%s), stream, l)",
+                                "cgtp_launch_early(code::%s, cgtp_batch_grid(items, %d, %d), %d, "
+                                "sizeof(code::%s), stream, l)",
                                 g->name, g->warps, g->blocks, g->warps * BATCH_LANES, g->block->name));
 }

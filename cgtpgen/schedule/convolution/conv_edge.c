@@ -221,7 +221,7 @@ static void emit_edge_inputs(struct conv *c)
     for (int i = 0; i < w->form->inputs; i++) {
         const struct form_argument *in = &w->form->input[i];
         if (demand_reads(w->demand, i) && in->slot == SLOT_Y)
-            line(c->o, "cgtp_load_row<%lld>(%s, %s);", dim_y, in->symbol, conv_staged(c, i, 0));
+            line(c->o, "cgtp_load_row<%lld>(%s, %s);", dim_y, in->symbol, conv_in_stage(c, i, 0));
         if (demand_reads(w->demand, i) && in->slot == SLOT_X)
             lanes(c, source_input(w, i), "at", false);
     }

@@ -74,7 +74,7 @@ void conv_reduce(struct conv *);
 
 /* The numbers of a kernel input in the current edge's stage, as a C expression: a path's weights, a segment
  * of x, or (number 0) y. */
-const char *conv_staged(const struct conv *, int input, int number);
+const char *conv_in_stage(const struct conv *, int input, int number);
 
 /* The set's path number i, for its function and its call. */
 struct device_path conv_path(const struct conv *, int i);

@@ -37,7 +37,7 @@ int conv_components_x(const struct source *w, int x)
     return 2 * w->problem->x.segment[x].ir.l + 1;
 }
 
-const char *conv_staged(const struct conv *c, int input, int number)
+const char *conv_in_stage(const struct conv *c, int input, int number)
 {
     const struct form_argument *in = &c->w->form->input[input];
     return arena_printf(c->w->arena, "at.%s", conv_field(c->w->arena, in->symbol, in->slot, number));

@@ -3,6 +3,8 @@
 
 #include "schedule/check.h"
 #include "schedule/evaluations.h"
+#include "schedule/item_device.h"
+#include "schedule/path.h"
 #include "schedule/report.h"
 
 static const char *refuses(const struct target *target, const struct demand *d)
@@ -47,14 +49,7 @@ static const char *plan(struct arena *a, struct schedule *s)
     const struct demand *d = s->demand;
     const struct spec *spec = d->plan->problem->spec;
     struct general *own = NEW(a, struct general);
-    for (int i = 0; i < d->plan->problem->paths; i++) {
-        if (d->variant_of[i] < 0)
-            continue;
-        const struct variant *v = &d->variant[d->variant_of[i]];
-        const struct path_plan *e = &d->plan->path[i];
-        int64_t need = (int64_t)(v->ts + v->ps) * e->matrix->columns * path_channels_b(e);
-        own->scratch = own->scratch > need ? own->scratch : need;
-    }
+    own->scratch = item_scratch(d, NULL);
     static const enum route_kind offered[INDEX_COUNT] = {
         [INDEX_ITEM] = ROUTE_ITEM,
         [INDEX_SENDER] = ROUTE_OWNED_ROW,
@@ -115,18 +110,19 @@ static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_s
 static void device(struct source *w, const struct schedule *s)
 {
     source_set(w, s);
-    general_item(w);
+    product_functions_begin(w->arena, &w->functions);
+    item_device(w, &(struct item_code){NULL, false});
     general_kernels(w);
 }
 
 static void launch(struct source *w, const struct schedule *s)
 {
     source_set(w, s);
-    source_step(
-        w, arena_printf(w->arena,
-                        "cgtp_launch(code::%s_%s, CGTP_GENERAL_WARPS * CGTP_LANES / CGTP_GENERAL_BLOCK,\n"
-                        "                              CGTP_GENERAL_BLOCK, 0, stream, l)",
-                        w->form->name, s->name));
+    source_step(w,
+                arena_printf(w->arena,
+                             "cgtp_launch(code::%s_%s, CGTP_GENERAL_WARPS * CGTP_LANES / CGTP_GENERAL_BLOCK, "
+                             "CGTP_GENERAL_BLOCK, 0, stream, l)",
+                             w->form->name, s->name));
     for (int o = 0; o < s->demand->outputs; o++)
         if (s->route[o].kind == ROUTE_PARTS)
             source_step(w, arena_printf(w->arena, "cgtp_launch(code::%s_sum_%s, %lld, 128, 0, stream, l)",

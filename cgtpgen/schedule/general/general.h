@@ -10,9 +10,6 @@ struct general {
     int64_t scratch; /* elements that a warp needs for the vectors of contracted paths */
 };
 
-/* Writes the functions that compute what one item adds to its rows (general_device.c). */
-void general_item(struct source *);
-
 /* Writes the kernels that visit items, and finish sums over all items (general_kernel.c). */
 void general_kernels(struct source *);
 

@@ -35,7 +35,7 @@ static void check(struct checker *c, const struct schedule *s)
     for (int i = 0; i < s->demand->kernel->form->inputs; i++)
         check_that(c,
                    l->staging[i] != STAGE_ROW ||
-                       l->staged_at[i] +
+                       l->brought_at[i] +
                                s->demand->plan->problem->dim[s->demand->kernel->form->input[i].slot] <=
                            l->temporary_at,
                    "the copy of %s goes beyond the scratch", s->demand->kernel->form->input[i].name);

@@ -31,9 +31,9 @@ struct loops {
     int sums;
     struct channel_sum *sum;
     int64_t sums_length, sum_at, t_at, p_at, temporary_at;
-    int64_t *staged_at; /* [kernel inputs] */
-    int64_t *term_at;   /* [demand's outputs]: compensated outputs' contributions of one item */
-    int64_t scratch;    /* elements that a part needs */
+    int64_t *brought_at; /* [kernel inputs] */
+    int64_t *term_at;    /* [demand's outputs]: compensated outputs' contributions of one item */
+    int64_t scratch;     /* elements that a part needs */
 };
 
 /* The plan of the current schedule. */

@@ -97,7 +97,7 @@ static void emit_stage(struct source *w, int indent, int i)
     text_printf(w->out, "%*scgtp_row_to_components(%d, %s, l->%s + %s * (int64_t)%lld, %s);\n",
                 each ? indent : indent + 4, "", slot_irreps(w->problem, in->slot)->n,
                 loops_segments(in->slot), in->symbol, each ? "e" : arena_printf(w->arena, "%sat", in->symbol),
-                source_dim(source_input(w, i)), plus_offset(w->arena, "scratch", own(w)->staged_at[i]));
+                source_dim(source_input(w, i)), plus_offset(w->arena, "scratch", own(w)->brought_at[i]));
     if (!each)
         text_printf(w->out, "%*s}\n", indent, "");
 }
@@ -117,7 +117,7 @@ static void emit_work(struct source *w, int indent)
         if (d->raw[i] || (d->vector[i] && own(w)->staging[i] == STAGE_NONE))
             argument[n++] = arena_printf(w->arena, "l->%s%s", in->symbol, at);
         if (own(w)->staging[i] == STAGE_ROW)
-            argument[n++] = plus_offset(w->arena, "scratch", own(w)->staged_at[i]);
+            argument[n++] = plus_offset(w->arena, "scratch", own(w)->brought_at[i]);
         else if (own(w)->staging[i] == STAGE_ALL)
             argument[n++] = arena_printf(w->arena, "l->%sturned%s", in->symbol, at);
     }

@@ -193,10 +193,10 @@ static void lay_out_scratch(struct arena *a, const struct schedule *s, struct lo
     l->sum_at = take(&at, loops_padded(own) * d->outputs);
     l->t_at = take(&at, loops_padded(t));
     l->p_at = take(&at, loops_padded(p));
-    l->staged_at = NEW_ARRAY(a, int64_t, form->inputs + 1);
+    l->brought_at = NEW_ARRAY(a, int64_t, form->inputs + 1);
     for (int i = 0; i < form->inputs; i++)
         if (l->staging[i] == STAGE_ROW)
-            l->staged_at[i] = take(&at, loops_padded(kernel_input(d->kernel, i)->dim));
+            l->brought_at[i] = take(&at, loops_padded(kernel_input(d->kernel, i)->dim));
     l->term_at = NEW_ARRAY(a, int64_t, d->outputs + 1);
     for (int o = 0; o < d->outputs; o++)
         if (s->route[o].compensated)

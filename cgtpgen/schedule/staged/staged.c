@@ -1,5 +1,5 @@
-/* streamed.c - streamed weights' row in the table of a GPU: see streamed_plan.h. */
-#include "schedule/streamed/streamed_emit.h"
+/* staged.c - staged items' row in the table of a GPU: see staged_plan.h. */
+#include "schedule/staged/staged_emit.h"
 
 #include "schedule/check.h"
 #include "schedule/evaluations.h"
@@ -7,10 +7,14 @@
 
 static void areas(struct areas *all, const struct schedule *s)
 {
-    for (int o = 0; o < s->demand->outputs; o++)
+    for (int o = 0; o < s->demand->outputs; o++) {
+        const struct operand *q = demand_operand(s->demand, o);
         if (s->route[o].kind == ROUTE_EDGE_BUFFER)
-            areas_add(all, "real", arena_printf(all->arena, "%sedges", demand_output(s->demand, o)->symbol),
-                      INDEX_ITEM, demand_operand(s->demand, o)->dim);
+            areas_add(all, "real", arena_printf(all->arena, "%sedges", q->symbol), INDEX_ITEM, q->dim);
+        if (s->route[o].kind == ROUTE_PARTS)
+            areas_add_counted(all, "real", arena_printf(all->arena, "%sparts", q->symbol),
+                              "cgtp_multiprocessors()", q->dim);
+    }
 }
 
 static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
@@ -24,13 +28,13 @@ static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_s
 
 static void device(struct source *w, const struct schedule *s)
 {
-    streamed_layout_name(w->arena, s);
+    staged_layout_name(w->arena, s);
     source_set(w, s);
-    streamed_kernel(w);
+    staged_kernel(w);
 }
 
 /* Is each channel of the segment in one pass, and no lane without a whole access? */
-static void check_passes(struct checker *c, const char *kind, int n, const struct streamed_pass *pass,
+static void check_passes(struct checker *c, const char *kind, int n, const struct staged_pass *pass,
                          int segment, int channels, int warps)
 {
     int next = 0;
@@ -39,7 +43,7 @@ static void check_passes(struct checker *c, const char *kind, int n, const struc
             continue;
         check_that(c, pass[i].first == next, "%s of segment %d: channel %d comes after %d", kind, segment,
                    pass[i].first, next);
-        check_that(c, pass[i].lanes <= STREAMED_LANES && pass[i].warp < warps,
+        check_that(c, pass[i].lanes <= STAGED_LANES && pass[i].warp < warps,
                    "%s of segment %d: lane %d of warp %d", kind, segment, pass[i].lanes, pass[i].warp);
         next = pass[i].first + pass[i].lanes * pass[i].channels;
     }
@@ -48,11 +52,11 @@ static void check_passes(struct checker *c, const char *kind, int n, const struc
 
 static void check(struct checker *c, const struct schedule *s)
 {
-    const struct streamed *g = s->own;
+    const struct staged *g = s->own;
     const struct demand *d = s->demand;
     const struct problem *p = d->plan->problem;
     for (int i = 0; i < p->paths; i++) {
-        const struct variant *v = streamed_variant(d, i);
+        const struct variant *v = staged_variant(g, i);
         if (!v)
             continue;
         check_passes(c, "rows", g->rows, g->row, p->path[i].x, p->path[i].mul_x, g->warps);
@@ -73,7 +77,7 @@ static void check(struct checker *c, const struct schedule *s)
 
 static void report(struct report *r, const struct schedule *s)
 {
-    const struct streamed *g = s->own;
+    const struct staged *g = s->own;
     report_number(r, "stages", g->stages);
     report_number(r, "teams_per_block", g->teams);
     report_number(r, "warps_per_team", g->warps);
@@ -84,17 +88,17 @@ static void report(struct report *r, const struct schedule *s)
     report_number(r, "instructions_per_item", g->work);
 }
 
-const struct evaluation streamed_evaluation = {
-    .name = "streamed",
-    .words = "streamed weights",
-    .header = "cgtp_streamed.h",
-    .refuses = streamed_refuses,
-    .refuses_path = streamed_refuses_path,
-    .plan = streamed_plan,
+const struct evaluation staged_evaluation = {
+    .name = "staged",
+    .words = "staged items",
+    .header = "cgtp_staged.h",
+    .refuses = staged_refuses,
+    .refuses_path = staged_refuses_path,
+    .plan = staged_plan,
     .check = check,
     .areas = areas,
     .reads_graph = reads_graph,
     .device = device,
-    .launch = streamed_launch,
+    .launch = staged_launch,
     .report = report,
 };

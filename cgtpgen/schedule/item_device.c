@@ -1,18 +1,29 @@
-/* general_device.c - the general evaluation, one item: a function for every recipe and matrix, called path by
- * path with the lanes of a warp sharing the channels. Everything is read where it stands.
- */
-#include "schedule/general/general.h"
+/* item_device.c - see item_device.h. */
+#include "schedule/item_device.h"
 
 #include "schedule/code_print.h"
 #include "schedule/path.h"
+#include "util/out.h"
 
 #include <string.h>
 
 struct writer {
     struct source *w;
+    const struct item_code *code;
     struct text *out;                 /* the work of an item; functions are found while it is written */
     const struct product_function *f; /* the one that is written */
 };
+
+/* Are functions put in the place of their calls? */
+static const char *qualifier(const struct writer *c)
+{
+    return c->code->inlined ? "CGTP_DEVICE" : "CGTP_DEVICE_CALL";
+}
+
+static bool takes(const struct source *w, const struct item_code *code, int path)
+{
+    return w->demand->variant_of[path] >= 0 && (!code->takes || code->takes[path]);
+}
 
 /* The type of the row of a kernel output. */
 static const char *row_type(const struct source *w, int output)
@@ -95,11 +106,11 @@ static void emit_function(struct writer *c, const struct product_function *f)
     text_printf(out, ", M from %s:\n * ", slot_name[m->a]);
     code_print_counts(out, p.code);
     text_printf(out, ". */\n");
-    text_printf(&line, "CGTP_DEVICE_CALL void %s(int n%s", f->name, f->weight_strided ? ", int ldw" : "");
+    text_printf(&line, "%s void %s(int n%s", qualifier(c), f->name, f->weight_strided ? ", int ldw" : "");
     for (int role = 0; role < ROLE_COUNT; role++)
         if (f->apart[role])
             text_printf(&line, ", int %s", step_name[role]);
-    size_t open = strlen("CGTP_DEVICE_CALL void (") + strlen(f->name);
+    size_t open = strlen(qualifier(c)) + strlen(" void (") + strlen(f->name);
     for (int i = 0; i < r->inputs + r->outputs; i++) {
         if (i < r->inputs && !recipe_reads(r, i))
             continue;
@@ -271,31 +282,44 @@ static void emit_item(struct writer *c)
     struct source *w = c->w;
     struct text *out = c->out;
     const struct demand *d = w->demand;
-    text_printf(out, "/* What one item adds to its rows, pass over %s. */\nCGTP_DEVICE_CALL void item_%s(",
-                w->schedule->name, w->schedule->name);
+    struct text list = {.arena = w->arena};
+    struct out o = {.text = out};
     for (int i = 0; i < w->form->inputs; i++)
         if (d->raw[i] || d->vector[i])
-            text_printf(out, "const real *%s, ", w->form->input[i].symbol);
-    for (int o = 0; o < d->outputs; o++)
-        text_printf(out, "%s%s, ", row_type(w, w->demand->output[o]), demand_output(w->demand, o)->symbol);
-    text_printf(out, "real *scratch)\n{\n");
+            text_printf(&list, "const real *%s, ", w->form->input[i].symbol);
+    for (int i = 0; i < d->outputs; i++)
+        text_printf(&list, "%s%s, ", row_type(w, d->output[i]), demand_output(d, i)->symbol);
+    line(&o, "/* What one item adds to its rows, pass over %s. */", w->schedule->name);
+    line(&o, "%s void item_%s(%sreal *scratch)", qualifier(c), w->schedule->name, text_string(&list));
+    text_printf(out, "{\n");
     for (int g = 0; g < w->plan->groups; g++)
         for (int i = 0; i < w->plan->group[g].paths; i++)
-            if (d->variant_of[w->plan->group[g].path[i]] >= 0)
+            if (takes(w, c->code, w->plan->group[g].path[i]))
                 emit_path(c, w->plan->group[g].path[i]);
     text_printf(out, "}\n\n");
 }
 
-void general_item(struct source *w)
+int64_t item_scratch(const struct demand *d, const bool *takes)
+{
+    int64_t most = 0;
+    for (int i = 0; i < d->plan->problem->paths; i++) {
+        if (d->variant_of[i] < 0 || (takes && !takes[i]))
+            continue;
+        const struct variant *v = &d->variant[d->variant_of[i]];
+        const struct path_plan *e = &d->plan->path[i];
+        int64_t need = (int64_t)(v->ts + v->ps) * e->matrix->columns * path_channels_b(e);
+        most = most > need ? most : need;
+    }
+    return most;
+}
+
+void item_device(struct source *w, const struct item_code *code)
 {
     struct text item = {.arena = w->arena};
-    product_functions_begin(w->arena, &w->functions);
-    struct writer c = {
-        .w = w,
-        .out = &item,
-    };
+    struct writer c = {.w = w, .code = code, .out = &item};
+    int known = w->functions->n;
     emit_item(&c);
-    for (int i = w->functions->first; i < w->functions->n; i++)
+    for (int i = known; i < w->functions->n; i++)
         emit_function(&c, &w->functions->function[i]);
     text_put(w->out, text_string(&item), item.n);
 }

@@ -1,10 +1,13 @@
-/* streamed_kernel.c - streamed weights: the kernel, and its launch. */
+/* staged_kernel.c - staged items: the kernel, and its launch. */
 #include "schedule/gather.h"
 #include "schedule/index_words.h"
+#include "schedule/item_device.h"
 #include "schedule/path.h"
-#include "schedule/streamed/streamed_emit.h"
+#include "schedule/staged/staged_emit.h"
 
 #include <string.h>
+
+enum { SUM_THREADS = 128 };
 
 /* The item's row of an operand in the array `name`. */
 static const char *item_row(const struct source *w, const char *name, const struct operand *q)
@@ -13,28 +16,34 @@ static const char *item_row(const struct source *w, const char *name, const stru
     return arena_printf(w->arena, "l.%s + (int64_t)%s * %lld", name, row, source_dim(q));
 }
 
-static int threads_of(const struct streamed *g)
+static int threads_of(const struct staged *g)
 {
-    return g->warps * STREAMED_LANES;
+    return g->warps * STAGED_LANES;
+}
+
+/* Does the input have a row of each item? */
+static bool is_copied(const struct source *w, int input)
+{
+    return demand_reads(w->demand, input) && source_input(w, input)->index != INDEX_SHARED;
 }
 
 /* What a copy of the input says of lines in L2. Rows of nodes are used again. Weights go first only where no
  * gradients of them leave: it was measured that these leave faster where their lines have not gone. */
-static const char *policy_of(const struct streamed_writer *c, const struct operand *q)
+static const char *policy_of(const struct staged_writer *c, const struct operand *q)
 {
     bool leaves = q->slot == SLOT_W && demand_outputs_of(c->w->demand, SLOT_W);
     return q->index == INDEX_ITEM && !leaves ? "stream" : "keep";
 }
 
-static bool uses_policy(const struct streamed_writer *c, const char *policy)
+static bool uses_policy(const struct staged_writer *c, const char *policy)
 {
     for (int i = 0; i < c->w->form->inputs; i++)
-        if (demand_reads(c->w->demand, i) && strcmp(policy_of(c, source_input(c->w, i)), policy) == 0)
+        if (is_copied(c->w, i) && strcmp(policy_of(c, source_input(c->w, i)), policy) == 0)
             return true;
     return false;
 }
 
-static void emit_load(struct streamed_writer *c)
+static void emit_load(struct staged_writer *c)
 {
     static const char *const policies[] = {"stream", "keep"};
     for (int i = 0; i < 2; i++)
@@ -43,35 +52,61 @@ static void emit_load(struct streamed_writer *c)
     line(c->o, "auto load = [&](int64_t e, %s &to) {", c->g->stage.name);
     for (int i = 0; i < c->w->form->inputs; i++) {
         const struct operand *q = source_input(c->w, i);
-        if (demand_reads(c->w->demand, i))
+        if (is_copied(c->w, i))
             line(c->o, "cgtp_copy_row_by<%d>(to.%s, %s, thread, %s);", threads_of(c->g), q->symbol,
                  item_row(c->w, q->symbol, q), policy_of(c, q));
     }
     line(c->o, "};");
 }
 
-/* Results on their way from shared memory. */
-static void emit_stores(struct streamed_writer *c)
+/* Results on their way from shared memory, or zeros in their place, by the same threads. */
+static void emit_rows(struct staged_writer *c, bool zeros)
 {
     struct source *w = c->w;
     for (int o = 0; o < w->demand->outputs; o++) {
         const struct operand *q = demand_operand(w->demand, o);
         const bool buffer = w->schedule->route[o].kind == ROUTE_EDGE_BUFFER;
-        const char *from = c->g->in_place[o] < 0
-                               ? arena_printf(w->arena, "own.out.%s", q->symbol)
-                               : arena_printf(w->arena, "at.%s", w->form->input[c->g->in_place[o]].symbol);
         const char *to = buffer ? arena_printf(w->arena, "l.%sedges + e * %lld", q->symbol, source_dim(q))
                                 : item_row(w, q->symbol, q);
         const char *call = q->slot == SLOT_Y                            ? "put_sums"
                            : w->schedule->route[o].kind == ROUTE_ATOMIC ? "add_row"
                                                                         : "put_row";
-        line(c->o, "cgtp_%s_by<%d>(%s, %s, thread);", call, threads_of(c->g), to, from);
+        if (q->index == INDEX_SHARED)
+            continue;
+        if (zeros && q->slot == SLOT_Y)
+            line(c->o, "cgtp_clear_sums_by<%d>(%s, thread);", threads_of(c->g), staged_output(c, o));
+        else if (zeros)
+            line(c->o, "cgtp_clear_row_by<%d>(%s, thread);", threads_of(c->g), staged_output(c, o));
+        else
+            line(c->o, "cgtp_%s_by<%d>(%s, %s, thread);", call, threads_of(c->g), to, staged_output(c, o));
     }
 }
 
-static void emit_item(struct streamed_writer *c)
+/* The paths that have no passes, by the team's first warp. */
+static void emit_others(struct staged_writer *c)
 {
-    const struct streamed *g = c->g;
+    struct source *w = c->w;
+    struct arena *a = w->arena;
+    struct text list = {.arena = a};
+    for (int i = 0; i < w->form->inputs; i++)
+        if (demand_reads(w->demand, i))
+            text_printf(&list, "%s, ", staged_input(c, i));
+    for (int o = 0; o < w->demand->outputs; o++) {
+        const struct operand *q = demand_operand(w->demand, o);
+        const bool by_warp = q->slot == SLOT_Y && q->index != INDEX_SHARED;
+        text_printf(&list, "%s%s, ", staged_output(c, o), by_warp ? "[0]" : "");
+    }
+    if (c->g->rows)
+        line(c->o, "cgtp_sync_group<%d>();", c->g->warps);
+    if (c->g->warps > 1)
+        line(c->o, "if (warp == 0)");
+    line(c->o, "item_%s(%s%s);", w->schedule->name, text_string(&list),
+         c->g->scratch ? "own.out.scratch" : "NULL");
+}
+
+static void emit_item(struct staged_writer *c)
+{
+    const struct staged *g = c->g;
     const struct demand *d = c->w->demand;
     if (g->stages > 1) {
         line(c->o, "%s &at = own.ring[next];", g->stage.name);
@@ -79,19 +114,23 @@ static void emit_item(struct streamed_writer *c)
     } else {
         line(c->o, "%s &at = own.ring[0];", g->stage.name);
     }
-    for (int o = 0; o < d->outputs; o++)
+    if (g->any_others)
+        emit_rows(c, true);
+    for (int o = 0; o < d->outputs && g->rows; o++)
         if (demand_output(d, o)->slot == SLOT_Y)
             line(c->o, "real %s[cgtp_sums_length(%lld)] = {0};", demand_output(d, o)->symbol,
                  source_dim(demand_operand(d, o)));
     line(c->o, "cgtp_copies_wait<%d>();", g->stages - 1);
     line(c->o, "cgtp_sync_group<%d>();", g->warps);
-    streamed_work(c);
-    for (int o = 0; o < d->outputs; o++)
+    staged_work(c);
+    for (int o = 0; o < d->outputs && g->rows; o++)
         if (demand_output(d, o)->slot == SLOT_Y)
             line(c->o, "cgtp_reduce_lanes<%lld, CGTP_STORE>(own.out.%s[warp], %s);",
                  source_dim(demand_operand(d, o)), demand_output(d, o)->symbol, demand_output(d, o)->symbol);
+    if (g->any_others)
+        emit_others(c);
     line(c->o, "cgtp_sync_group<%d>();", g->warps);
-    emit_stores(c);
+    emit_rows(c, false);
     if (demand_outputs_of(d, SLOT_W))
         line(c->o,
              "/* gradients that left from the stage were read by the thread that copies to their place */");
@@ -101,9 +140,29 @@ static void emit_item(struct streamed_writer *c)
     line(c->o, "cgtp_copies_commit();");
 }
 
-static void emit_kernel(struct streamed_writer *c)
+/* What the block's teams have summed, in the order of the teams, to the block's row. */
+static void emit_parts(struct staged_writer *c)
 {
-    const struct streamed *g = c->g;
+    const struct staged *g = c->g;
+    line(c->o, "cgtp_sync_group<%d>();", g->teams * g->warps);
+    for (int o = 0; o < c->w->demand->outputs; o++) {
+        const struct operand *q = demand_operand(c->w->demand, o);
+        if (q->index != INDEX_SHARED)
+            continue;
+        line(c->o, "for (int i = cgtp_thread(); i < %lld; i += %d) {", source_dim(q),
+             g->teams * threads_of(g));
+        line(c->o, "real sum = 0;");
+        line(c->o, "CGTP_UNROLL");
+        line(c->o, "for (int k = 0; k < %d; k++)", g->teams);
+        line(c->o, "sum += ((%s *)shared)->team[k].sums.%s[i];", g->block->name, q->symbol);
+        line(c->o, "l.%sparts[cgtp_block() * (int64_t)%lld + i] = sum;", q->symbol, source_dim(q));
+        line(c->o, "}");
+    }
+}
+
+static void emit_kernel(struct staged_writer *c)
+{
+    const struct staged *g = c->g;
     struct out *o = c->o;
     const char *items = c->w->graph ? "l.graph.items" : "l.items";
     line(o,
@@ -136,31 +195,55 @@ static void emit_kernel(struct streamed_writer *c)
         line(o, "ahead += step;");
         line(o, "cgtp_copies_commit();");
     }
-    if (g->out.bytes)
+    if (g->out.bytes && !g->any_others)
         line(o, "cgtp_zero_by<%d>(own.out, thread); /* segments without paths stay so */", threads_of(g));
+    if (g->sums.bytes)
+        line(o, "cgtp_zero_by<%d>(own.sums, thread);", threads_of(g));
     line(o, "CGTP_LOOP");
     line(o, "for (int64_t e = ahead - %d * step; e < %s; e += step) {", g->stages, items);
     emit_item(c);
     line(o, "}");
+    if (g->sums.bytes)
+        emit_parts(c);
     line(o, "}");
     blank(o);
 }
 
-void streamed_kernel(struct source *w)
+/* Adds up the rows of all blocks for output o. */
+static void emit_sum(struct staged_writer *c, const struct operand *q)
 {
-    const struct streamed *g = w->schedule->own;
+    line(c->o, "/* %s: the sums of all blocks, added in order; an element per thread. */", q->name);
+    line(c->o, "CGTP_KERNEL(%d, 1) %s_sum_%s(const launch l, const int64_t blocks)", SUM_THREADS,
+         c->w->form->name, q->symbol);
+    line(c->o, "{");
+    line(c->o, "const int at = cgtp_block() * %d + cgtp_thread();", SUM_THREADS);
+    line(c->o, "cgtp_launch_wait();");
+    line(c->o, "if (at < %lld)", source_dim(q));
+    line(c->o, "l.%s[at] = cgtp_sum_rows(l.%sparts + at, blocks, %lld);", q->symbol, q->symbol,
+         source_dim(q));
+    line(c->o, "}");
+    blank(c->o);
+}
+
+void staged_kernel(struct source *w)
+{
+    const struct staged *g = w->schedule->own;
     struct out o = {.text = w->out};
-    struct streamed_writer c = {.w = w, .o = &o, .g = g};
+    struct staged_writer c = {.w = w, .o = &o, .g = g};
     layout_print(&o, &g->stage);
     layout_print(&o, &g->team);
     layout_print(&o, g->block);
     product_functions_begin(w->arena, &w->functions);
     device_path_note(&o);
-    streamed_functions(&c);
+    staged_functions(&c);
+    if (g->any_others)
+        item_device(w, &(struct item_code){g->others, true});
     emit_kernel(&c);
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = demand_output(w->demand, i);
         const struct operand *q = demand_operand(w->demand, i);
+        if (w->schedule->route[i].kind == ROUTE_PARTS)
+            emit_sum(&c, q);
         if (w->schedule->route[i].kind != ROUTE_EDGE_BUFFER)
             continue;
         gather_begin(w, &o, f);
@@ -170,10 +253,10 @@ void streamed_kernel(struct source *w)
     }
 }
 
-void streamed_launch(struct source *w, const struct schedule *schedule)
+void staged_launch(struct source *w, const struct schedule *schedule)
 {
     source_set(w, schedule);
-    const struct streamed *g = schedule->own;
+    const struct staged *g = schedule->own;
     struct text at = {.arena = w->arena}, bytes = {.arena = w->arena};
     int cleared = 0;
     for (int o = 0; o < w->demand->outputs; o++) {
@@ -187,12 +270,21 @@ void streamed_launch(struct source *w, const struct schedule *schedule)
     if (cleared)
         source_step(w, arena_printf(w->arena, "cgtp_clear(cgtp_areas<%d>{{%s}, {%s}}, stream)", cleared,
                                     text_string(&at), text_string(&bytes)));
+    const char *grid =
+        arena_printf(w->arena, "cgtp_staged_grid(%s, %d)", source_rows(w->plan, INDEX_ITEM), g->teams);
     source_step(w, arena_printf(w->arena,
-                                "cgtp_launch_early(code::%s, cgtp_streamed_grid(%s, %d), %d,\n"
-                                "                                    sizeof(code::%s), stream, l)",
-                                g->name, source_rows(w->plan, INDEX_ITEM), g->teams, g->teams * threads_of(g),
-                                g->block->name));
-    for (int o = 0; o < w->demand->outputs; o++)
+                                "cgtp_launch_early(code::%s, %s, %d, "
+                                "sizeof(code::%s), stream, l)",
+                                g->name, grid, g->teams * threads_of(g), g->block->name));
+    for (int o = 0; o < w->demand->outputs; o++) {
+        const struct form_output *f = demand_output(w->demand, o);
         if (schedule->route[o].kind == ROUTE_EDGE_BUFFER)
-            gather_launch(w, demand_output(w->demand, o));
+            gather_launch(w, f);
+        if (schedule->route[o].kind == ROUTE_PARTS)
+            source_step(
+                w, arena_printf(w->arena, "cgtp_launch_early(code::%s_sum_%s, %lld, %d, 0, stream, l, %s)",
+                                w->form->name, f->symbol,
+                                (source_dim(demand_operand(w->demand, o)) + SUM_THREADS - 1) / SUM_THREADS,
+                                SUM_THREADS, grid));
+    }
 }

@@ -1,28 +1,28 @@
-/* streamed_pass.c - streamed weights: the work of passes, by columns and by rows (see streamed_plan.h). */
-#include "schedule/streamed/streamed_emit.h"
+/* staged_pass.c - staged items: the work of passes, by columns and by rows (see staged_plan.h). */
+#include "schedule/staged/staged_emit.h"
 
 #include "schedule/path.h"
 
 /* A path while its part of a pass is written. */
-struct streamed_path {
-    struct streamed_writer *c;
+struct staged_path {
+    struct staged_writer *c;
     const struct path *path;
     const struct variant *v;
     int d, m; /* components and channels of z */
 };
 
-bool streamed_by_rows(const struct demand *d)
+bool staged_by_rows(const struct demand *d)
 {
     return demand_outputs_of(d, SLOT_X) + demand_outputs_of(d, SLOT_Y) + demand_outputs_of(d, SLOT_W) > 0;
 }
 
-bool streamed_by_columns(const struct demand *d)
+bool staged_by_columns(const struct demand *d)
 {
     return demand_outputs_of(d, SLOT_G) > 0;
 }
 
 /* The path's function: of T, or of what comes from P. */
-static struct device_path function_of(const struct streamed_path *q, bool tensor)
+static struct device_path function_of(const struct staged_path *q, bool tensor)
 {
     const struct source *w = q->c->w;
     const struct path_code code = demand_code(w->demand, q->path->number);
@@ -32,19 +32,19 @@ static struct device_path function_of(const struct streamed_path *q, bool tensor
                                 .code = tensor ? code.tensor : code.product,
                                 .matrix = w->plan->path[q->path->number].matrix,
                                 .channels = 1,
-                                .rows = "at"};
+                                .rows = w->spec->index[SLOT_Y] == INDEX_SHARED ? "l" : "at"};
 }
 
-static struct streamed_path path_of(struct streamed_writer *c, int number)
+static struct staged_path path_of(struct staged_writer *c, int number)
 {
     const struct path *p = &c->w->problem->path[number];
-    return (struct streamed_path){c, p, streamed_variant(c->w->demand, number), 2 * p->l3 + 1, p->mul_z};
+    return (struct staged_path){c, p, staged_variant(c->g, number), 2 * p->l3 + 1, p->mul_z};
 }
 
-void streamed_functions(struct streamed_writer *c)
+void staged_functions(struct staged_writer *c)
 {
     for (int i = 0; i < c->w->problem->paths; i++) {
-        const struct streamed_path q = path_of(c, i);
+        const struct staged_path q = path_of(c, i);
         for (int tensor = 1; q.v && tensor >= 0; tensor--) {
             const struct device_path f = function_of(&q, tensor);
             if (f.code)
@@ -56,7 +56,7 @@ void streamed_functions(struct streamed_writer *c)
 /* ---- addresses ---- */
 
 /* Where channel `channel` (a C expression) of the block is in a row. */
-static const char *channel_at(const struct streamed_writer *c, const char *row, const struct operand_block *b,
+static const char *channel_at(const struct staged_writer *c, const char *row, const struct operand_block *b,
                               const char *channel)
 {
     const char *step = b->channel > 1 ? arena_printf(c->w->arena, " * %lld", (long long)b->channel) : "";
@@ -65,7 +65,7 @@ static const char *channel_at(const struct streamed_writer *c, const char *row, 
 
 /* "_components<V, D>", or "<V * D>" where a channel's components are neighbours; the step between them is
  * then the last argument. */
-static void copy_channels(const struct streamed_writer *c, const char *call, int v, int d, const char *first,
+static void copy_channels(const struct staged_writer *c, const char *call, int v, int d, const char *first,
                           const char *second, const struct operand_block *b, bool load)
 {
     if (!block_is_apart(b))
@@ -78,47 +78,49 @@ static void copy_channels(const struct streamed_writer *c, const char *call, int
              second);
 }
 
-static void load_channels(const struct streamed_writer *c, int v, int d, const char *registers,
-                          const char *row, const struct operand_block *b, const char *channel)
+static void load_channels(const struct staged_writer *c, int v, int d, const char *registers, const char *row,
+                          const struct operand_block *b, const char *channel)
 {
     copy_channels(c, "cgtp_load", v, d, registers, channel_at(c, row, b, channel), b, true);
 }
 
-static void store_channels(const struct streamed_writer *c, int v, int d, const char *row,
+static void store_channels(const struct staged_writer *c, int v, int d, const char *row,
                            const struct operand_block *b, const char *channel, const char *registers)
 {
     copy_channels(c, "cgtp_store", v, d, channel_at(c, row, b, channel), registers, b, false);
 }
 
-static const char *input_row(const struct streamed_writer *c, int input)
+const char *staged_input(const struct staged_writer *c, int input)
 {
-    return arena_printf(c->w->arena, "at.%s", c->w->form->input[input].symbol);
+    const struct operand *q = source_input(c->w, input);
+    return arena_printf(c->w->arena, "%s.%s", q->index == INDEX_SHARED ? "l" : "at", q->symbol);
 }
 
-/* Output number o of the demand. */
-static const char *output_row(const struct streamed_writer *c, int o)
+const char *staged_output(const struct staged_writer *c, int o)
 {
+    const struct operand *q = demand_operand(c->w->demand, o);
     int place = c->g->in_place[o];
-    return place >= 0 ? input_row(c, place)
-                      : arena_printf(c->w->arena, "own.out.%s", demand_output(c->w->demand, o)->symbol);
+    return place >= 0
+               ? staged_input(c, place)
+               : arena_printf(c->w->arena, "own.%s.%s", q->index == INDEX_SHARED ? "sums" : "out", q->symbol);
 }
 
 /* "own.out.t0p3" */
-static const char *tensor_row(const struct streamed_path *q, int t)
+static const char *tensor_row(const struct staged_path *q, int t)
 {
-    return arena_printf(q->c->w->arena, "own.out.%s", streamed_tensor(q->c->w->arena, q->path, t));
+    return arena_printf(q->c->w->arena, "own.out.%s", staged_tensor(q->c->w->arena, q->path, t));
 }
 
 /* ---- what a path is, and a lane's part of rows ---- */
 
-static void path_comment(const struct streamed_path *q)
+static void path_comment(const struct staged_path *q)
 {
     const struct device_path f = function_of(q, q->v->tensor != NULL);
     device_path_comment(&f);
 }
 
 /* The lane's channel of all inputs of slot x. */
-static void load_x(struct streamed_writer *c, int segment)
+static void load_x(struct staged_writer *c, int segment)
 {
     const struct demand *d = c->w->demand;
     for (int i = 0; i < c->w->form->inputs; i++) {
@@ -128,18 +130,18 @@ static void load_x(struct streamed_writer *c, int segment)
         const char *name = arena_printf(c->w->arena, "%ss%d", q->symbol, segment);
         int components = q->block[segment].components;
         line(c->o, "real %s[%d];", name, components);
-        load_channels(c, 1, components, name, input_row(c, i), &q->block[segment], "u");
+        load_channels(c, 1, components, name, staged_input(c, i), &q->block[segment], "u");
     }
 }
 
-static void declare(const struct streamed_path *q, const char *kind, int n, bool zero)
+static void declare(const struct staged_path *q, const char *kind, int n, bool zero)
 {
     for (int i = 0; i < n; i++)
         line(q->c->o, "real %s%ds%d[%d]%s;", kind, i, q->path->z, q->d, zero ? " = {0}" : "");
 }
 
 /* T of the lane's channel. */
-static void make_tensors(const struct streamed_path *q)
+static void make_tensors(const struct staged_path *q)
 {
     const struct device_path f = function_of(q, true);
     declare(q, "t", q->v->ts, false);
@@ -147,16 +149,16 @@ static void make_tensors(const struct streamed_path *q)
 }
 
 /* Begins what only some lanes do. */
-static void open_lanes(struct streamed_writer *c, const struct streamed_pass *p)
+static void open_lanes(struct staged_writer *c, const struct staged_pass *p)
 {
-    if (p->lanes < STREAMED_LANES)
+    if (p->lanes < STAGED_LANES)
         line(c->o, "if (lane < %d) {", p->lanes);
     else
         line(c->o, "{");
 }
 
 /* "const int u = lane + 32;" */
-static void name_channel(struct streamed_writer *c, const struct streamed_pass *p, const char *name)
+static void name_channel(struct staged_writer *c, const struct staged_pass *p, const char *name)
 {
     const char *times = p->channels > 1 ? arena_printf(c->w->arena, " * %d", p->channels) : "";
     line(c->o, "const int %s = %s;", name,
@@ -165,20 +167,20 @@ static void name_channel(struct streamed_writer *c, const struct streamed_pass *
 
 /* ---- T ---- */
 
-static void emit_tensors(struct streamed_writer *c, const struct streamed_pass *pass)
+static void emit_tensors(struct staged_writer *c, const struct staged_pass *pass)
 {
     open_lanes(c, pass);
     name_channel(c, pass, "u");
     load_x(c, pass->segment);
     for (int i = 0; i < c->w->problem->paths; i++) {
-        const struct streamed_path q = path_of(c, i);
+        const struct staged_path q = path_of(c, i);
         if (!q.v || q.path->x != pass->segment || !q.v->zs)
             continue;
         path_comment(&q);
         line(c->o, "{");
         make_tensors(&q);
         for (int t = 0; t < q.v->ts; t++)
-            if (streamed_keeps(q.v, t))
+            if (staged_keeps(q.v, t))
                 line(c->o, "cgtp_store<%d>(%s + u * %d, t%ds%d);", q.d, tensor_row(&q, t), q.d, t, q.path->z);
         line(c->o, "}");
     }
@@ -187,7 +189,7 @@ static void emit_tensors(struct streamed_writer *c, const struct streamed_pass *
 
 /* ---- columns ---- */
 
-static void emit_column(struct streamed_writer *c, const struct streamed_pass *pass)
+static void emit_column(struct staged_writer *c, const struct staged_pass *pass)
 {
     const struct source *w = c->w;
     const struct demand *d = w->demand;
@@ -199,20 +201,20 @@ static void emit_column(struct streamed_writer *c, const struct streamed_pass *p
         if (demand_output(d, o)->slot == SLOT_G)
             line(c->o, "real %ss%d[%d] = {0};", demand_output(d, o)->symbol, pass->segment, v * components);
     for (int i = 0; i < w->problem->paths; i++) {
-        const struct streamed_path q = path_of(c, i);
+        const struct staged_path q = path_of(c, i);
         if (!q.v || q.path->z != pass->segment || !q.v->zs)
             continue;
         path_comment(&q);
         for (int k = 0; k < q.v->zs; k++) {
             const struct contract_z *z = &q.v->z[k];
-            const char *weights = plus_offset(a, input_row(c, z->w), q.path->weight_offset);
+            const char *weights = plus_offset(a, staged_input(c, z->w), q.path->weight_offset);
             line(c->o, "cgtp_add_columns<%d, %d, %d, %d>(%ss%d, %s, %s + c);", v, q.d, q.path->mul_x, q.m,
                  w->form->output[z->output].symbol, pass->segment, tensor_row(&q, z->t), weights);
         }
     }
     for (int o = 0; o < d->outputs; o++)
         if (demand_output(d, o)->slot == SLOT_G)
-            store_channels(c, v, components, output_row(c, o), &demand_operand(d, o)->block[pass->segment],
+            store_channels(c, v, components, staged_output(c, o), &demand_operand(d, o)->block[pass->segment],
                            "c", arena_printf(a, "%ss%d", demand_output(d, o)->symbol, pass->segment));
     line(c->o, "}");
 }
@@ -232,9 +234,9 @@ static bool loop_reads(const struct variant *v, int input)
 }
 
 /* One turn of the loop: the products of some neighbouring weights, or gradients of theirs. */
-static void emit_turn(const struct streamed_path *q, int v)
+static void emit_turn(const struct staged_path *q, int v)
 {
-    struct streamed_writer *c = q->c;
+    struct staged_writer *c = q->c;
     const struct source *w = c->w;
     const struct demand *d = w->demand;
     struct arena *a = w->arena;
@@ -248,9 +250,9 @@ static void emit_turn(const struct streamed_path *q, int v)
         line(c->o, "real %s[%d];", name, in->slot == SLOT_W ? v : v * q->d);
         if (in->slot == SLOT_W)
             line(c->o, "cgtp_load<%d>(%s, %s + %s);", v, name,
-                 plus_offset(a, input_row(c, i), q->path->weight_offset), weight);
+                 plus_offset(a, staged_input(c, i), q->path->weight_offset), weight);
         else
-            load_channels(c, v, q->d, name, input_row(c, i), &in->block[z], "c");
+            load_channels(c, v, q->d, name, staged_input(c, i), &in->block[z], "c");
     }
     for (int i = 0; i < q->v->ps; i++)
         line(c->o, "cgtp_add_products<%d, %d>(p%ds%d, %sf, %sf);", v, q->d, i, z,
@@ -261,20 +263,26 @@ static void emit_turn(const struct streamed_path *q, int v)
         int o = 0;
         while (d->output[o] != g->output)
             o++;
-        line(c->o, "real %s[%d] = {0};", name, v);
+        const char *to =
+            arena_printf(a, "%s + %s", plus_offset(a, staged_output(c, o), q->path->weight_offset), weight);
+        if (demand_operand(d, o)->index == INDEX_SHARED) {
+            line(c->o, "real %s[%d];", name, v);
+            line(c->o, "cgtp_load<%d>(%s, %s);", v, name, to);
+        } else {
+            line(c->o, "real %s[%d] = {0};", name, v);
+        }
         for (int k = 0; k < g->parts; k++)
             line(c->o, "cgtp_add_dots<%d, %d>(%s, t%ds%d, %sf);", v, q->d, name, g->part[k].t, z,
                  w->form->input[g->part[k].g].symbol);
-        line(c->o, "cgtp_store<%d>(%s + %s, %s);", v,
-             plus_offset(a, output_row(c, o), q->path->weight_offset), weight, name);
+        line(c->o, "cgtp_store<%d>(%s, %s);", v, to, name);
     }
 }
 
 /* What the lane's row of weights of the path is for. */
-static void emit_row_path(const struct streamed_path *q)
+static void emit_row_path(const struct staged_path *q)
 {
-    struct streamed_writer *c = q->c;
-    const int v = streamed_together(c->w->demand, q->path), turns = q->m / v;
+    struct staged_writer *c = q->c;
+    const int v = staged_together(c->w->demand, q->path), turns = q->m / v;
     path_comment(q);
     line(c->o, "{");
     if (q->v->ws)
@@ -302,7 +310,7 @@ static void emit_row_path(const struct streamed_path *q)
     line(c->o, "}");
 }
 
-static void emit_row(struct streamed_writer *c, const struct streamed_pass *pass)
+static void emit_row(struct staged_writer *c, const struct staged_pass *pass)
 {
     const struct demand *d = c->w->demand;
     struct arena *a = c->w->arena;
@@ -314,13 +322,13 @@ static void emit_row(struct streamed_writer *c, const struct streamed_pass *pass
             line(c->o, "real %ss%d[%d] = {0};", demand_output(d, o)->symbol, pass->segment,
                  demand_operand(d, o)->block[pass->segment].components);
     for (int i = 0; i < c->w->problem->paths; i++) {
-        const struct streamed_path q = path_of(c, i);
+        const struct staged_path q = path_of(c, i);
         if (q.v && q.path->x == pass->segment && q.v->ps + q.v->ws)
             emit_row_path(&q);
     }
     for (int o = 0; o < d->outputs; o++)
         if (demand_output(d, o)->slot == SLOT_X)
-            store_channels(c, 1, demand_operand(d, o)->block[pass->segment].components, output_row(c, o),
+            store_channels(c, 1, demand_operand(d, o)->block[pass->segment].components, staged_output(c, o),
                            &demand_operand(d, o)->block[pass->segment], "u",
                            arena_printf(a, "%ss%d", demand_output(d, o)->symbol, pass->segment));
     line(c->o, "}");
@@ -329,8 +337,8 @@ static void emit_row(struct streamed_writer *c, const struct streamed_pass *pass
 /* ---- all passes ---- */
 
 /* Each warp's passes. */
-static void emit_passes(struct streamed_writer *c, int n, const struct streamed_pass *pass,
-                        void (*emit)(struct streamed_writer *, const struct streamed_pass *))
+static void emit_passes(struct staged_writer *c, int n, const struct staged_pass *pass,
+                        void (*emit)(struct staged_writer *, const struct staged_pass *))
 {
     for (int warp = 0; warp < c->g->warps; warp++) {
         bool any = false;
@@ -347,18 +355,20 @@ static void emit_passes(struct streamed_writer *c, int n, const struct streamed_
     }
 }
 
-void streamed_work(struct streamed_writer *c)
+void staged_work(struct staged_writer *c)
 {
-    const struct streamed *g = c->g;
-    if (streamed_by_columns(c->w->demand)) {
+    const struct staged *g = c->g;
+    if (g->rows == 0)
+        return;
+    if (staged_by_columns(c->w->demand)) {
         line(c->o, "/* T, by channels of x */");
         emit_passes(c, g->rows, g->row, emit_tensors);
         line(c->o, "cgtp_sync_group<%d>();", g->warps);
         line(c->o, "/* by columns of weights, channels of z */");
         emit_passes(c, g->columns, g->column, emit_column);
     }
-    if (streamed_by_rows(c->w->demand)) {
-        if (streamed_by_columns(c->w->demand))
+    if (staged_by_rows(c->w->demand)) {
+        if (staged_by_columns(c->w->demand))
             line(c->o, "cgtp_sync_group<%d>(); /* nobody reads weights by columns any more */", g->warps);
         line(c->o, "/* by rows of weights, channels of x */");
         emit_passes(c, g->rows, g->row, emit_row);

@@ -1,17 +1,17 @@
-/* streamed_layout.c - streamed weights: where an item's rows, its results and T are in shared memory. */
-#include "schedule/streamed/streamed_plan.h"
+/* staged_layout.c - staged items: where an item's rows, its results and T are in shared memory. */
+#include "schedule/staged/staged_plan.h"
 
 enum {
     LINE = 128, /* copies are fastest to multiples of it */
     CHUNK = 16  /* what a thread copies at a time */
 };
 
-const char *streamed_tensor(struct arena *a, const struct path *p, int t)
+const char *staged_tensor(struct arena *a, const struct path *p, int t)
 {
     return arena_printf(a, "t%dp%d", t, p->number);
 }
 
-bool streamed_keeps(const struct variant *v, int t)
+bool staged_keeps(const struct variant *v, int t)
 {
     for (int i = 0; i < v->zs; i++)
         if (v->z[i].t == t)
@@ -19,45 +19,51 @@ bool streamed_keeps(const struct variant *v, int t)
     return false;
 }
 
-const struct variant *streamed_variant(const struct demand *d, int path)
+const struct variant *staged_variant(const struct staged *g, int path)
 {
-    return d->variant_of[path] < 0 ? NULL : &d->variant[d->variant_of[path]];
+    return g->passes[path] ? &g->demand->variant[g->demand->variant_of[path]] : NULL;
 }
 
-static void add_row(struct arena *a, const struct streamed *g, struct layout *l, const struct operand *o)
+static void add_row(struct arena *a, const struct staged *g, struct layout *l, const struct operand *o)
 {
     layout_add(a, l, o->symbol, "real", kernel_size(g->demand->kernel), CHUNK, (int)o->dim, NULL);
 }
 
-static void lay_out_rows(struct arena *a, struct streamed *g)
+static void lay_out_rows(struct arena *a, struct staged *g)
 {
     const struct demand *d = g->demand;
     g->stage = (struct layout){.note = "The rows that an item reads.", .align = LINE};
     for (int i = 0; i < d->kernel->form->inputs; i++)
-        if (demand_reads(d, i))
+        if (demand_reads(d, i) && kernel_input(d->kernel, i)->index != INDEX_SHARED)
             add_row(a, g, &g->stage, kernel_input(d->kernel, i));
+    if (!g->stage.bytes)
+        layout_add(a, &g->stage, "nothing", "unsigned char", 1, CHUNK, CHUNK, NULL);
     layout_pad(a, &g->stage, LINE);
-    g->out = (struct layout){.note = "What an item's rows become, and T.", .align = CHUNK};
+    g->sums = (struct layout){.note = "Sums over the team's items.", .align = CHUNK};
+    g->out = (struct layout){.note = "What an item's rows become.", .align = CHUNK};
     for (int o = 0; o < d->outputs; o++) {
         const struct operand *q = demand_operand(d, o);
         if (q->slot == SLOT_W && g->in_place[o] >= 0)
             continue;
-        add_row(a, g, &g->out, q);
-        if (q->slot == SLOT_Y)
+        add_row(a, g, q->index == INDEX_SHARED ? &g->sums : &g->out, q);
+        if (q->slot == SLOT_Y && q->index != INDEX_SHARED)
             layout_repeat(&g->out, g->warps);
     }
     for (int p = 0; p < d->plan->problem->paths; p++) {
-        const struct variant *v = streamed_variant(d, p);
+        const struct variant *v = staged_variant(g, p);
         const struct path *q = &d->plan->problem->path[p];
         for (int t = 0; v && t < v->ts; t++)
-            if (streamed_keeps(v, t))
-                layout_add(a, &g->out, streamed_tensor(a, q, t), "real", kernel_size(d->kernel), CHUNK,
+            if (staged_keeps(v, t))
+                layout_add(a, &g->out, staged_tensor(a, q, t), "real", kernel_size(d->kernel), CHUNK,
                            q->mul_x * (2 * q->l3 + 1), "T, by path");
     }
+    if (g->scratch)
+        layout_add(a, &g->out, "scratch", "real", kernel_size(d->kernel), CHUNK, (int)g->scratch, NULL);
     layout_pad(a, &g->out, CHUNK);
+    layout_pad(a, &g->sums, CHUNK);
 }
 
-void streamed_layout(struct arena *a, struct streamed *g, int stages, int teams)
+void staged_layout(struct arena *a, struct staged *g, int stages, int teams)
 {
     g->stages = stages;
     g->teams = teams;
@@ -66,15 +72,17 @@ void streamed_layout(struct arena *a, struct streamed *g, int stages, int teams)
     layout_nest(a, &g->team, "ring", &g->stage, stages, NULL);
     if (g->out.bytes)
         layout_nest(a, &g->team, "out", &g->out, 0, NULL);
+    if (g->sums.bytes)
+        layout_nest(a, &g->team, "sums", &g->sums, 0, NULL);
     layout_pad(a, &g->team, LINE);
     g->block = NEW(a, struct layout);
     *g->block = (struct layout){.note = "The shared memory of a block.", .align = LINE};
     layout_nest(a, g->block, "team", &g->team, teams, NULL);
 }
 
-void streamed_layout_name(struct arena *a, const struct schedule *schedule)
+void staged_layout_name(struct arena *a, const struct schedule *schedule)
 {
-    struct streamed *g = schedule->own;
+    struct staged *g = schedule->own;
     g->name = arena_printf(a, "%s_%s", schedule->demand->kernel->form->name, schedule->name);
     g->stage.name = arena_printf(a, "%s_stage", g->name);
     g->team.name = arena_printf(a, "%s_team", g->name);

@@ -1,0 +1,36 @@
+/* staged_emit.h - staged items: what the files that write them share. staged_kernel.c writes the
+ * kernel and its launch, staged_pass.c the work of passes.
+ */
+#ifndef CGTPGEN_STAGED_EMIT_H
+#define CGTPGEN_STAGED_EMIT_H
+
+#include "schedule/path_device.h"
+#include "schedule/staged/staged_plan.h"
+#include "util/out.h"
+
+struct staged_writer {
+    struct source *w;
+    struct out *o;
+    const struct staged *g;
+};
+
+/* The item's row of a kernel's input; where its row of output number o of the demand is made. */
+const char *staged_input(const struct staged_writer *, int input);
+const char *staged_output(const struct staged_writer *, int o);
+
+/* The functions of the paths. */
+void staged_functions(struct staged_writer *);
+
+/* What the team does with the item in `at`, whose results are to be in `own.out`: T, then z by columns, then
+ * all else by rows. The team has arrived before each. */
+void staged_work(struct staged_writer *);
+
+/* Does the demand need what is made by rows; what is made by columns? */
+bool staged_by_rows(const struct demand *);
+bool staged_by_columns(const struct demand *);
+
+/* Writes the kernels and their launches. */
+void staged_kernel(struct source *);
+void staged_launch(struct source *, const struct schedule *);
+
+#endif
