@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp.c - the host side of the runtime: status texts, indexing and checking of graphs.
+/* cgtp.c - the host side of the runtime: status texts, sorting, indexing and checking of graphs.
  *
  * Nothing here allocates, prints or keeps state. The two widths of node index share one body, which reads
  * both through struct cgtp_graph_view (cgtp_fault.h, which also says what makes a graph bad).
@@ -59,14 +59,15 @@ static cgtp_status check_arrays(const struct cgtp_graph_view *g, int sorted)
     return g->items && (!g->sender || !g->receiver) ? CGTP_NULL_POINTER : CGTP_OK;
 }
 
-/* The edge list itself: ranges, and order. */
-static cgtp_status check_edges(const struct cgtp_graph_view *g)
+/* The edge list itself: ranges and, where it is to be sorted, order. */
+static cgtp_status check_edges(const struct cgtp_graph_view *g, int sorted)
 {
     cgtp_status status = check_arrays(g, 1);
     int64_t before = 0;
     for (int64_t e = 0; e < g->items && !status; e++) {
         int64_t sender = cgtp_view_get(g, g->sender, e), receiver = cgtp_view_get(g, g->receiver, e);
-        if (!cgtp_is_below(sender, g->senders) || !cgtp_is_below(receiver, g->receivers) || receiver < before)
+        if (!cgtp_is_below(sender, g->senders) || !cgtp_is_below(receiver, g->receivers) ||
+            (sorted && receiver < before))
             status = CGTP_BAD_GRAPH;
         before = receiver;
     }
@@ -124,14 +125,55 @@ static cgtp_status check_graph(const struct cgtp_graph_view *g, int sorted, cgtp
     return place ? CGTP_BAD_GRAPH : CGTP_OK;
 }
 
-/* Counting sorts. By receiver the edges are in order already; by sender, sender_row itself counts: after the
- * sums entry s holds where the edges from s begin, filling advances it to where they end, which is where
- * those from s + 1 begin, so at the end the entries move up by one. Edges are met in order, so they ascend
- * within a sender. */
+static void put(const struct cgtp_graph_view *g, void *index, int64_t i, int64_t value)
+{
+    if (g->wide)
+        ((int64_t *)index)[i] = value;
+    else
+        ((int32_t *)index)[i] = (int32_t)value;
+}
+
+/* Counting sort of edge numbers by a node of theirs, then number; row[n] is how many have a node before n.
+ * The row pointers count themselves: after the sums entry n holds where the edges of n begin, filling
+ * advances it to where they end, which is where those of n + 1 begin, so at the end the entries move up by
+ * one. */
+static void sort_edges(const struct cgtp_graph_view *g, const void *node, int64_t nodes, void *order,
+                       int64_t *row)
+{
+    for (int64_t n = 0; n <= nodes; n++)
+        row[n] = 0;
+    for (int64_t e = 0; e < g->items; e++)
+        row[cgtp_view_get(g, node, e) + 1]++;
+    for (int64_t n = 0; n < nodes; n++)
+        row[n + 1] += row[n];
+    for (int64_t e = 0; e < g->items; e++)
+        put(g, order, row[cgtp_view_get(g, node, e)]++, e);
+    for (int64_t n = nodes; n > 0; n--)
+        row[n] = row[n - 1];
+    row[0] = 0;
+}
+
+static cgtp_status sort_graph(const struct cgtp_graph_view *g, void *sender, void *receiver, void *order,
+                              int64_t *receiver_row)
+{
+    cgtp_status status = check_edges(g, 0);
+    if (status || (!g->items && !receiver_row))
+        return status;
+    if (!receiver_row || (g->items && (!sender || !receiver || !order)))
+        return CGTP_NULL_POINTER;
+    sort_edges(g, g->receiver, g->receivers, order, receiver_row);
+    for (int64_t i = 0; i < g->items; i++) {
+        const int64_t e = cgtp_view_get(g, order, i);
+        put(g, sender, i, cgtp_view_get(g, g->sender, e));
+        put(g, receiver, i, cgtp_view_get(g, g->receiver, e));
+    }
+    return CGTP_OK;
+}
+
 static cgtp_status index_graph(const struct cgtp_graph_view *g, int64_t *receiver_row, void *by_sender,
                                int64_t *sender_row)
 {
-    cgtp_status status = check_edges(g);
+    cgtp_status status = check_edges(g, 1);
     if (status)
         return status;
     if (!receiver_row || !sender_row || (g->items && !by_sender))
@@ -142,23 +184,38 @@ static cgtp_status index_graph(const struct cgtp_graph_view *g, int64_t *receive
             e++;
         receiver_row[r] = e;
     }
-    for (int64_t s = 0; s <= g->senders; s++)
-        sender_row[s] = 0;
-    for (e = 0; e < g->items; e++)
-        sender_row[cgtp_view_get(g, g->sender, e) + 1]++;
-    for (int64_t s = 0; s < g->senders; s++)
-        sender_row[s + 1] += sender_row[s];
-    for (e = 0; e < g->items; e++) {
-        int64_t i = sender_row[cgtp_view_get(g, g->sender, e)]++;
-        if (g->wide)
-            ((int64_t *)by_sender)[i] = e;
-        else
-            ((int32_t *)by_sender)[i] = (int32_t)e;
-    }
-    for (int64_t s = g->senders; s > 0; s--)
-        sender_row[s] = sender_row[s - 1];
-    sender_row[0] = 0;
+    sort_edges(g, g->sender, g->senders, by_sender, sender_row);
     return CGTP_OK;
+}
+
+cgtp_status cgtp_graph_sort(cgtp_graph *graph, int32_t *sender, int32_t *receiver, int32_t *order,
+                            int64_t *receiver_row)
+{
+    if (!graph)
+        return CGTP_NULL_POINTER;
+    struct cgtp_graph_view view = view32(graph);
+    cgtp_status status = sort_graph(&view, sender, receiver, order, receiver_row);
+    if (status == CGTP_OK) {
+        const cgtp_graph sorted = {
+            graph->items, graph->senders, graph->receivers, sender, receiver, NULL, NULL, NULL};
+        *graph = sorted;
+    }
+    return status;
+}
+
+cgtp_status cgtp_graph64_sort(cgtp_graph64 *graph, int64_t *sender, int64_t *receiver, int64_t *order,
+                              int64_t *receiver_row)
+{
+    if (!graph)
+        return CGTP_NULL_POINTER;
+    struct cgtp_graph_view view = view64(graph);
+    cgtp_status status = sort_graph(&view, sender, receiver, order, receiver_row);
+    if (status == CGTP_OK) {
+        const cgtp_graph64 sorted = {
+            graph->items, graph->senders, graph->receivers, sender, receiver, NULL, NULL, NULL};
+        *graph = sorted;
+    }
+    return status;
 }
 
 cgtp_status cgtp_graph_index(cgtp_graph *graph, int64_t *receiver_row, int32_t *by_sender,

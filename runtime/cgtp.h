@@ -70,6 +70,16 @@ typedef struct cgtp_graph64 {
     const int64_t *sender_row;
 } cgtp_graph64;
 
+/* Sort the edge list by receiver, those of one receiver in the order that they have, into sender, receiver and
+ * order [items], none of them the graph's own (host memory), and point the graph at the first two: edge i is then
+ * what edge order[i] was, and rows of y and w are to be put in that order by the caller. receiver_row
+ * [receivers+1] is room to count in. The graph is to be indexed next. CGTP_BAD_GRAPH if an index is out of range:
+ * then nothing changed. O(items + receivers). */
+CGTP_API cgtp_status cgtp_graph_sort(cgtp_graph *graph, int32_t *sender, int32_t *receiver, int32_t *order,
+                                     int64_t *receiver_row);
+CGTP_API cgtp_status cgtp_graph64_sort(cgtp_graph64 *graph, int64_t *sender, int64_t *receiver, int64_t *order,
+                                       int64_t *receiver_row);
+
 /* Fill receiver_row [receivers+1], by_sender [items], sender_row [senders+1] (host memory) from the edge list
  * and point the graph at them. CGTP_BAD_GRAPH if an index is out of range or receivers do not ascend. O(items
  * + nodes). */

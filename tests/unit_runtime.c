@@ -1,5 +1,5 @@
-/* unit_runtime.c - runtime/cgtp.c: graphs are indexed as a direct search says, and checked for all that
- * kernels rely on, in both widths of node index. */
+/* unit_runtime.c - runtime/cgtp.c: graphs are sorted as by insertion, indexed as a direct search says, and
+ * checked for all that kernels rely on, in both widths of node index. */
 #include "cgtp.h"
 
 #include <stdarg.h>
@@ -105,6 +105,81 @@ static void index_agrees_with_a_direct_search(void **state)
         assert_check(&s, 1, CGTP_OK);
         assert_check(&s, 0, CGTP_OK);
     }
+}
+
+/* Any edges in any order, sorted: what was sorted before by insertion, with all edges of a receiver as they
+ * stood. */
+static void sorting_is_stable_insertion(void **state)
+{
+    (void)state;
+    static const int sizes[][3] = {{0, 0, 0}, {0, 5, 3}, {1, 1, 1}, {31, 4, 7}, {200, 9, 40}, {200, 40, 1}};
+    for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++) {
+        struct graphs s;
+        int32_t sender[EDGES_MAX], receiver[EDGES_MAX], order[EDGES_MAX], wanted[EDGES_MAX];
+        int64_t sender64[EDGES_MAX], receiver64[EDGES_MAX], order64[EDGES_MAX];
+        make(&s, sizes[c][0], sizes[c][1], sizes[c][2]);
+        for (int e = 0; e < s.g.items; e++)
+            s.receiver[e] = random_below(sizes[c][2]);
+        widen(&s);
+        for (int e = 0; e < s.g.items; e++) {
+            int i = e;
+            for (; i > 0 && s.receiver[wanted[i - 1]] > s.receiver[e]; i--)
+                wanted[i] = wanted[i - 1];
+            wanted[i] = e;
+        }
+        s.g.by_sender = s.by_sender;
+        s.g64.sender_row = s.sender_row64;
+        assert_int_equal(cgtp_graph_sort(&s.g, sender, receiver, order, s.receiver_row), CGTP_OK);
+        assert_int_equal(cgtp_graph64_sort(&s.g64, sender64, receiver64, order64, s.receiver_row64), CGTP_OK);
+        for (int i = 0; i < s.g.items; i++) {
+            assert_int_equal(order[i], wanted[i]);
+            assert_int_equal(order64[i], wanted[i]);
+            assert_int_equal(sender[i], s.sender[wanted[i]]);
+            assert_int_equal(sender64[i], s.sender[wanted[i]]);
+            assert_int_equal(receiver[i], s.receiver[wanted[i]]);
+            assert_int_equal(receiver64[i], s.receiver[wanted[i]]);
+        }
+        assert_ptr_equal(s.g.sender, sender);
+        assert_ptr_equal(s.g64.receiver, receiver64);
+        assert_null(s.g.by_sender); /* an index of the list before */
+        assert_null(s.g64.sender_row);
+        index_both(&s);
+        assert_check(&s, 1, CGTP_OK);
+    }
+}
+
+static void what_cannot_be_sorted_is_left_alone(void **state)
+{
+    (void)state;
+    struct graphs s;
+    int32_t a[3][EDGES_MAX];
+    int64_t a64[3][EDGES_MAX], row[NODES_MAX + 1];
+    for (int which = 0; which < 4; which++) {
+        make(&s, 50, 12, 11);
+        (which < 2 ? s.sender : s.receiver)[17] = which % 2 ? -1 : which ? 11 : 12;
+        widen(&s);
+        assert_int_equal(cgtp_graph_sort(&s.g, a[0], a[1], a[2], row), CGTP_BAD_GRAPH);
+        assert_int_equal(cgtp_graph64_sort(&s.g64, a64[0], a64[1], a64[2], row), CGTP_BAD_GRAPH);
+        assert_ptr_equal(s.g.sender, s.sender);
+        assert_ptr_equal(s.g64.receiver, s.receiver64);
+    }
+    make(&s, 50, 12, 11);
+    for (int which = 0; which < 4; which++) {
+        int32_t *to[3] = {which == 0 ? NULL : a[0], which == 1 ? NULL : a[1], which == 2 ? NULL : a[2]};
+        assert_int_equal(cgtp_graph_sort(&s.g, to[0], to[1], to[2], which == 3 ? NULL : row), CGTP_NULL_POINTER);
+    }
+    s.g.items = (int64_t)INT32_MAX + 1; /* of numbers that order cannot hold */
+    assert_int_equal(cgtp_graph_sort(&s.g, a[0], a[1], a[2], row), CGTP_BAD_SIZE);
+    s.g.items = -1;
+    assert_int_equal(cgtp_graph_sort(&s.g, a[0], a[1], a[2], row), CGTP_BAD_SIZE);
+    assert_int_equal(cgtp_graph_sort(NULL, a[0], a[1], a[2], row), CGTP_NULL_POINTER);
+    assert_int_equal(cgtp_graph64_sort(NULL, a64[0], a64[1], a64[2], row), CGTP_NULL_POINTER);
+
+    cgtp_graph none = {.senders = 5, .receivers = 3};
+    assert_int_equal(cgtp_graph_sort(&none, NULL, NULL, NULL, NULL), CGTP_OK);
+    cgtp_graph64 nothing = {0};
+    assert_int_equal(cgtp_graph64_sort(&nothing, NULL, NULL, NULL, row), CGTP_OK);
+    assert_int_equal(row[0], 0);
 }
 
 static void a_bad_edge_list_is_refused(void **state)
@@ -303,6 +378,8 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(index_agrees_with_a_direct_search),
+        cmocka_unit_test(sorting_is_stable_insertion),
+        cmocka_unit_test(what_cannot_be_sorted_is_left_alone),
         cmocka_unit_test(a_bad_edge_list_is_refused),
         cmocka_unit_test(every_damage_to_the_index_is_found),
         cmocka_unit_test(a_fault_is_told_with_its_place),

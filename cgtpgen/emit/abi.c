@@ -276,9 +276,10 @@ static const char *graph_words(const struct spec *s)
     if (!spec_is_graph(s))
         return "";
     return s->sorted
-               ? "\n * The graph's edges ascend by receiver, and cgtp_graph_index has made its row pointers. "
-                 "Kernels do\n * not look whether that is so and whether indices are in range: "
-                 "cgtp_graph_find_fault (cgtp.h) does,\n * or cgtp_device_graph_check (cgtp_device.h)."
+               ? "\n * The graph's edges ascend by receiver, as cgtp_graph_sort (cgtp.h) puts them, and "
+                 "cgtp_graph_index\n * has made its row pointers; on a device cgtp_device_graph_sort and "
+                 "_index (cgtp_device.h) do. Kernels\n * do not look whether that is so and whether indices "
+                 "are in range: cgtp_graph_find_fault does, or\n * cgtp_device_graph_check."
                : "\n * The graph's edges may be in any order. Kernels do not look whether indices are in "
                  "range:\n"
                  " * cgtp_graph_find_fault (cgtp.h) does, or cgtp_device_graph_check (cgtp_device.h).";

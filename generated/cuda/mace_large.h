@@ -33,9 +33,10 @@ extern "C" {
  * inputs or one another; an array may be NULL only if it has no elements. NAME_workspace() bytes
  * of scratch memory go to one call at a time: none where there are no items, over which sums are
  * zero; CGTP_NO_WORKSPACE where the function would refuse the call.
- * The graph's edges ascend by receiver, and cgtp_graph_index has made its row pointers. Kernels do
- * not look whether that is so and whether indices are in range: cgtp_graph_find_fault (cgtp.h) does,
- * or cgtp_device_graph_check (cgtp_device.h). */
+ * The graph's edges ascend by receiver, as cgtp_graph_sort (cgtp.h) puts them, and cgtp_graph_index
+ * has made its row pointers; on a device cgtp_device_graph_sort and _index (cgtp_device.h) do. Kernels
+ * do not look whether that is so and whether indices are in range: cgtp_graph_find_fault does, or
+ * cgtp_device_graph_check. */
 
 /* Paths: number: x segment * y segment -> z segment, mode, coefficient; [place in a row of w], shape.
  *
