@@ -393,6 +393,36 @@ def test_input_output(folder):
     ok(result.status == 0 and reader.communicate()[0].startswith('/* a: C interface'), 'a pipe that is read', result)
 
 
+def test_argument_files(folder):
+    """@FILE: its words stand in its place."""
+    a, words = spec(folder), f'{folder}/words'
+    listed = run('--backend=c', '--list', a).out
+
+    def given(text, *arguments, **more):
+        write(words, text)
+        return run(*arguments, f'@{words}', folder=folder, **more)
+    for text in f'--backend=c\n--list\n{a}\n', f' --backend=c\t--list\r\n\f\v{a}', f'"--backend"=\'c\' "--list" {a}':
+        equal(given(text).out, listed, f'words of {text.replace(folder, "")!r}')
+    for text, name in (r"'a \b\"c'", r'a \b\"c'), (r'"a \\b\"c\'d"', r"""a \b"c'd"""), (r'a\ b\"c\'d\@', r"""a b"c'd@"""), \
+            ('a"b c"d', 'ab cd'), ("''", None), ('a\\', 'a\\'):
+        result = given(f'-MD -MF- -o {folder}/out {a} -MT {text}')
+        ok(result.out.startswith(f'{name}: ') if name else 'cgtpgen: -MT needs a value\n' == result.err,
+           f'the word {text} is {name}', result)
+    write(f'{folder}/inner', '--list')
+    equal(given(f'@{folder}/inner {a}', '--backend=c').out, listed, 'a file that names another')
+    equal(given('c', '--list', a, '--backend').err, run('--backend', 'c', a, '--list').err, 'the value of an option')
+    equal(given('', '--backend=c', '--list', a).out, listed, 'an empty file')
+    equal(run('--backend=c', '--list', '@-', stdin=a).out, listed, 'standard input')
+    os.rename(a, f'{folder}/@a.yaml')
+    equal(run('--backend=c', '--list', './@a.yaml', folder=folder).out, listed, 'a spec with such a name')
+    fails(4, '@none: No such file or directory', '@none', '--help')
+    for text, message in (f'@{words}', 'more than 100 files of arguments; does one name itself?'), \
+            ('a "b c', "a quotation mark is missing at the end of 'b c'"), ("'a", "at the end of 'a'"), \
+            ('a\0b', 'it is no text: it holds a zero byte'), ('--chek', 'unknown option --chek'):
+        result = given(text)
+        ok(result.status == 2 and message in result.err and not result.out, f'{text.replace(folder, "")!r}: {message}', result)
+
+
 def test_names(folder):
     """--name: other files and functions, the same product."""
     a, b, out = spec(folder), spec(folder, 'b'), f'{folder}/out'
@@ -552,7 +582,7 @@ def test_determinism(folder):
 
 test_help()
 for test in (test_usage, test_backends, test_many_outputs, test_writing, test_streams, test_reports, test_wrong_specs,
-             test_warnings, test_input_output, test_names, test_leftovers, test_memory, test_check, test_dependencies, test_determinism):
+             test_warnings, test_input_output, test_argument_files, test_names, test_leftovers, test_memory, test_check, test_dependencies, test_determinism):
     with tempfile.TemporaryDirectory(prefix='cgtpgen-') as folder:
         test(folder)
 done()

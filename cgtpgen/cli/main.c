@@ -1,6 +1,7 @@
 /* main.c - the order of the passes, and what becomes of their results.
  *
- *     options_read    the command line
+ *     arguments_read  the command line, with words that stand in files
+ *     options_read    -> struct options
  *     spec_read       YAML text -> struct spec            what the file says
  *     problem_build   -> struct problem                   paths, exact coefficients, weight layout
  *     form_build      -> struct form                      every kernel as sums of derivatives of one number
@@ -13,6 +14,7 @@
  *
  * All specs of a call are compiled before anything is written: when one is wrong, no file changes.
  */
+#include "cli/arguments.h"
 #include "cli/depend.h"
 #include "cli/leftover.h"
 #include "cli/options.h"
@@ -409,9 +411,13 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
 {
     struct options options;
     struct text text = {.arena = a};
-    if (!options_read(a, argc, argv, &options, &text)) {
+    char **words;
+    enum exit_status status = arguments_read(a, argc, argv, &argc, &words, &text);
+    if (!status && !options_read(a, argc, words, &options, &text))
+        status = EXIT_USAGE;
+    if (status) {
         put_error(&text);
-        return EXIT_USAGE;
+        return status;
     }
     if (options.action == ACTION_HELP)
         text_printf(&text, "%s", options_help);
@@ -420,7 +426,6 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
     if (options.action != ACTION_GENERATE)
         return put_output(a, &text);
 
-    enum exit_status status = EXIT_OK;
     struct wigner *wigner = NEW(a, struct wigner);
     wigner->arena = a;
     struct product *product = NEW_ARRAY(a, struct product, options.specs);

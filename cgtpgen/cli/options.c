@@ -34,6 +34,7 @@ const char options_help[] =
     "                    e schedules, c code of paths, m memory\n"
     "  -h, --help        print this\n"
     "  -V, --version     print the version\n"
+    "  @FILE             the arguments that stand in FILE, between spaces or line ends, or in quotes\n"
     "\n"
     "Exit status: 0 all right, 1 a spec is wrong, 2 the command line is wrong, 3 --check found differences,\n"
     "4 reading, writing or memory failed, 5 a plan is wrong: a defect of cgtpgen. The manual is "
