@@ -78,11 +78,11 @@ def build_counter(folder):
     return ok(run.returncode == 0, 'the generator compiles with its calls counted', run.stderr)
 
 
-def work(folder, text, backend):
-    """(calls, bytes) that a spec takes, or what went wrong."""
-    run = subprocess.run([f'{folder}/cgtpgen', f'--backend={backend}', '--list', '-d', 'm', '-'], input=text, text=True,
+def work(folder, text, backend, specs='-'):
+    """(calls, bytes) that a spec takes, or what went wrong; or specs, the words for which are `text`."""
+    run = subprocess.run([f'{folder}/cgtpgen', f'--backend={backend}', '--list', '-d', 'm', specs], input=text, text=True,
                          capture_output=True)
-    counted = re.search(r'^<stdin>: (\d+) bytes of memory at most so far\n(\d+) calls\n\Z', run.stderr, flags=re.M)
+    counted = re.search(r': (\d+) bytes of memory at most so far\n(\d+) calls\n\Z', run.stderr, flags=re.M)
     return (int(counted.group(2)), int(counted.group(1))) if run.returncode == 0 and counted else run.stderr[:500]
 
 
@@ -95,6 +95,18 @@ def check_growth(folder):
                 continue
             for what, one, four in zip(('calls', 'bytes'), less, more):
                 ok(four <= 4 * MORE * one, f'{name}, {backend}: {four} {what} for {n}, {one} for {n // 4}')
+
+
+def check_specs(folder):
+    """Whether they collide is found without comparing each with each other."""
+    n, names = 1024, []
+    for i in range(n):
+        names.append(f'{folder}/n{i}.yaml')
+        with open(names[-1], 'w') as file:
+            file.write(spec('0e', '0e').replace('large', f'n{i}', 1))
+    less, more = (work(folder, '\n'.join(names[:count]), 'c', '@-') for count in (n // 4, n))
+    ok(isinstance(less, tuple) and isinstance(more, tuple) and more[0] <= 4 * MORE * less[0],
+       f'specs of a call: {more} calls and bytes for {n}, {less} for {n // 4}')
 
 
 def check_error(text, place, message):
@@ -128,6 +140,7 @@ def check_limits():
 
 with tempfile.TemporaryDirectory() as own:
     if build_counter(own):
+        check_specs(own)
         check_growth(own)
 check_limits()
 done()

@@ -20,6 +20,7 @@
 #include "cli/options.h"
 #include "emit/emitter.h"
 #include "util/file.h"
+#include "util/hash.h"
 #include "form/form.h"
 #include "form/lint.h"
 #include "schedule/check.h"
@@ -186,44 +187,52 @@ static enum exit_status compile_within(struct arena *a, struct wigner *wigner, c
     return status;
 }
 
-/* A symbol that both products define; NULL: none. A name can begin with another: a + b_forward, a_b +
- * forward. */
-static const char *common_symbol(struct arena *a, const struct product *p, const struct product *q)
+/* What a product has for itself in a program and in its folder: a name, symbols, files. */
+struct claims {
+    struct arena *arena;
+    int n, capacity;
+    struct claim {
+        const char *message, *name;
+        const struct product *by;
+    } * claim;
+};
+
+static void add_claim(struct claims *all, const char *message, const char *name, const struct product *by)
 {
-    const char **one, **other;
-    int n = emit_symbols(a, p->schedules->plan, &one), m = emit_symbols(a, q->schedules->plan, &other);
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < m; j++)
-            if (!strcmp(one[i], other[j]))
-                return one[i];
-    return NULL;
+    all->claim = arena_grow(all->arena, all->claim, all->n, &all->capacity, sizeof *all->claim);
+    all->claim[all->n++] = (struct claim){message, name, by};
 }
 
-/* Two specs must not define the same symbol or generate the same file. */
+static void add_claims_of(struct claims *all, const struct product *p)
+{
+    const char **symbol;
+    int symbols = emit_symbols(all->arena, p->schedules->plan, &symbol);
+    add_claim(all, "the name '%s' is that of %s too", p->schedules->plan->problem->spec->name, p);
+    for (int i = 0; i < symbols; i++)
+        add_claim(all, "it defines %s, and so does %s", symbol[i], p);
+    for (int i = 0; i < p->files; i++)
+        add_claim(all, "it generates %s, and so does %s", p->output[i].path, p);
+}
+
+/* Two specs must not define the same symbol or generate the same file: a name can begin with another, a +
+ * b_forward, a_b + forward. */
 static enum exit_status check_collisions(struct arena *a, const struct options *options,
                                          const struct product *product)
 {
-    for (int later = 1; later < options->specs; later++)
-        for (int first = 0; first < later; first++) {
-            const struct product *p = &product[first], *q = &product[later];
-            struct diag diag = {.file = q->shown, .arena = a};
-            if (!strcmp(p->schedules->plan->problem->spec->name, q->schedules->plan->problem->spec->name))
-                diag_report(&diag, DIAG_COLLISION, (struct pos){0}, "the name '%s' is that of %s too",
-                            q->schedules->plan->problem->spec->name, p->shown);
-            const char *symbol = diag.errors ? NULL : common_symbol(a, p, q);
-            if (symbol)
-                diag_report(&diag, DIAG_COLLISION, (struct pos){0}, "it defines %s, and so does %s", symbol,
-                            p->shown);
-            for (int i = 0; i < p->files && !diag.errors; i++)
-                for (int j = 0; j < q->files && !diag.errors; j++)
-                    if (!strcmp(p->output[i].path, q->output[j].path))
-                        diag_report(&diag, DIAG_COLLISION, (struct pos){0}, "it generates %s, and so does %s",
-                                    q->output[j].path, p->shown);
-            put_messages(&diag, options);
-            if (diag.errors)
-                return EXIT_SPEC;
-        }
-    return EXIT_OK;
+    struct claims all = {.arena = a};
+    for (int i = 0; i < options->specs; i++)
+        add_claims_of(&all, &product[i]);
+    const char **name = NEW_ARRAY(a, const char *, all.n);
+    for (int i = 0; i < all.n; i++) /* the same name in another role is no collision */
+        name[i] = arena_printf(a, "%s %s", all.claim[i].message, all.claim[i].name);
+    int first, later = hash_repeated(a, name, all.n, &first);
+    if (later < 0)
+        return EXIT_OK;
+    const struct claim *c = &all.claim[later];
+    struct diag diag = {.file = c->by->shown, .arena = a};
+    diag_report(&diag, DIAG_COLLISION, (struct pos){0}, c->message, c->name, all.claim[first].by->shown);
+    put_messages(&diag, options);
+    return EXIT_SPEC;
 }
 
 static enum exit_status put_output(struct arena *a, const struct text *t)
@@ -326,11 +335,10 @@ static bool check_distinct(struct arena *a, const struct options *options, const
     const char **place = NEW_ARRAY(a, const char *, files + options->specs + 1);
     for (int i = 0; i < files + options->specs; i++)
         place[i] = file_place(a, i < files ? file[i].path : options->spec[i - files]);
-    for (int i = 0; i < files && !wrong.n; i++)
-        for (int k = i + 1; k < files + options->specs && !wrong.n; k++)
-            if (!strcmp(place[i], place[k]))
-                text_printf(&wrong, "cgtpgen: %s would be overwritten: it is %s\n", file[i].path,
-                            k < files ? "the dependency file and generated too" : "a spec");
+    int first, later = hash_repeated(a, place, files + options->specs, &first);
+    if (later >= 0 && first < files) /* not two specs: standard input has the name that a file may have */
+        text_printf(&wrong, "cgtpgen: %s would be overwritten: it is %s\n", file[first].path,
+                    later < files ? "the dependency file and generated too" : "a spec");
     put_error(&wrong);
     return !wrong.n;
 }

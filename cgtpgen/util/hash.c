@@ -1,6 +1,8 @@
 /* hash.c - see hash.h: chains of numbers, and as many chains as there may be numbers. */
 #include "util/hash.h"
 
+#include <string.h>
+
 enum { FEWEST = 64 };
 
 static int *slot_of(const struct hash *h, uint32_t key)
@@ -57,4 +59,19 @@ uint32_t hash_bytes(uint32_t key, const void *bytes, size_t n)
     for (size_t i = 0; i < n; i++)
         key = (key ^ p[i]) * prime;
     return key;
+}
+
+int hash_repeated(struct arena *a, const char *const *s, int n, int *first)
+{
+    struct hash h = {.arena = a};
+    for (int i = 0; i < n; i++) {
+        uint32_t key = hash_bytes(0, s[i], strlen(s[i]));
+        for (int k = hash_first(&h, key); k >= 0; k = hash_next(&h, k))
+            if (!strcmp(s[k], s[i])) {
+                *first = k;
+                return i;
+            }
+        hash_add(&h, key);
+    }
+    return -1;
 }

@@ -35,4 +35,7 @@ void hash_add(struct hash *, uint32_t key);
 /* Bytes mixed into a key (FNV-1a); to begin with: 0. */
 uint32_t hash_bytes(uint32_t key, const void *bytes, size_t n);
 
+/* The number of the first of n strings that is equal to one before it, which gets into *first; -1: none. */
+int hash_repeated(struct arena *, const char *const *s, int n, int *first);
+
 #endif
