@@ -13,6 +13,7 @@
  * large where long double is no wider than the type.
  */
 #include "cgtp_selftest.h"
+#include "cgtp_selftest_dense.h"
 #include "cgtp_selftest_memory.h"
 
 #include <float.h>
@@ -23,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN = 3, COMPONENTS = 2 * 11 + 1, SIZES = 4 };
+enum { SHOWN = 3, SIZES = 4, WIDE = 1 << 18 };
 
 /* ---- items and how they refer to rows ---- */
 
@@ -184,158 +185,25 @@ static void kernel_graph_free(struct kernel_graph *k)
 
 /* ---- the dense loop ---- */
 
-/* A sum with the sum of the absolute values of its terms and their number. Terms with a factor zero are none.
- */
-struct sum {
-    long double value, magnitude;
-    double terms;
-};
-
-static struct sum sum_of(double value)
+/* Row number `row` of the output. input[i]: the kernel's inputs as they were rounded to its type. */
+static void dense(const cgtp_selftest *t, const struct graph *g, const cgtp_selftest_kernel *k,
+                  const cgtp_selftest_output *o, double *const *input, int64_t row, struct sum *result)
 {
-    return (struct sum){value, fabs(value), value != 0};
-}
-
-/* *to += a b factor */
-static void add(struct sum *to, const struct sum *a, const struct sum *b, long double factor)
-{
-    to->value += a->value * b->value * factor;
-    to->magnitude += a->magnitude * b->magnitude * fabsl(factor);
-    to->terms += a->terms * b->terms;
-}
-
-/* What one pair of channels (u, v) is connected with: channels z .. z + n - 1 of z, by weights w .. w + n
- * - 1. */
-struct tie {
-    int64_t u, v, z, n, w;
-};
-
-static const struct sum one = {1, 1, 1};
-
-/* A channel of a segment: component i is at[i * step]. */
-struct channel {
-    struct sum *at;
-    int64_t step;
-};
-
-static struct channel channel_of(const cgtp_selftest *t, cgtp_slot slot, struct sum *row,
-                                 const cgtp_selftest_segment *s, int components, int64_t channel)
-{
-    if (t->layout[slot] == CGTP_IR_MUL)
-        return (struct channel){row + s->offset + channel, s->mul};
-    return (struct channel){row + s->offset + channel * components, 1};
-}
-
-static struct sum *component(struct channel c, int i)
-{
-    return c.at + i * c.step;
-}
-
-/* Adds to row[target] what the pair contributes to the derivative of Q by the target, at the other three
- * rows. */
-static void add_pair(const cgtp_selftest *test, const cgtp_selftest_path *p, cgtp_slot target,
-                     const struct tie *t, struct sum *const *row)
-{
-    const cgtp_selftest_cg *c = p->cg;
-    const int d3 = 2 * c->l3 + 1;
-    const struct channel x = channel_of(test, CGTP_X, row[CGTP_X], &p->x, 2 * c->l1 + 1, t->u);
-    const struct channel y = channel_of(test, CGTP_Y, row[CGTP_Y], &p->y, 2 * c->l2 + 1, t->v);
-    struct sum *w = p->weighted ? row[CGTP_W] + p->weight_offset + t->w : NULL;
-    struct sum part[COMPONENTS];
-    const bool from_z = target == CGTP_X || target == CGTP_Y;
-    for (int k = 0; k < d3; k++)
-        part[k] = (struct sum){0, 0, 0};
-    for (int e = 0; e < c->entries && !from_z; e++) /* part[k] = a C x y */
-        add(&part[c->entry[e].k], component(x, c->entry[e].i), component(y, c->entry[e].j),
-            (long double)p->coefficient * c->entry[e].value);
-    for (int64_t q = 0; q < t->n; q++) {
-        const struct channel z = channel_of(test, CGTP_Z, row[CGTP_Z], &p->z, d3, t->z + q);
-        for (int k = 0; k < d3; k++)
-            if (from_z) /* part[k] = sum of w z */
-                add(&part[k], w ? &w[q] : &one, component(z, k), 1);
-            else if (target == CGTP_Z)
-                add(component(z, k), w ? &w[q] : &one, &part[k], 1);
-            else
-                add(&w[q], component(z, k), &part[k], 1);
-    }
-    for (int e = 0; e < c->entries && from_z; e++) {
-        const cgtp_selftest_entry *n = &c->entry[e];
-        long double factor = (long double)p->coefficient * n->value;
-        if (target == CGTP_X)
-            add(component(x, n->i), component(y, n->j), &part[n->k], factor);
-        else
-            add(component(y, n->j), component(x, n->i), &part[n->k], factor);
-    }
-}
-
-/* The same for all pairs of a path: which there are, and what they are tied to, is the mode. */
-static void add_path(const cgtp_selftest *test, const cgtp_selftest_path *p, cgtp_slot target,
-                     struct sum *const *row)
-{
-    int64_t pair = 0;
-    for (int64_t u = 0; u < p->x.mul; u++)
-        for (int64_t v = 0; v < p->y.mul; v++) {
-            struct tie t = {u, v, 0, 1, pair};
-            switch (p->mode) {
-            case CGTP_UVU:
-                t.z = u;
-                break;
-            case CGTP_UVV:
-                t.z = v;
-                break;
-            case CGTP_UVUV:
-                t.z = pair;
-                break;
-            case CGTP_UVULTV:
-                if (u >= v)
-                    continue;
-                t.z = pair;
-                break;
-            case CGTP_UUU:
-                if (u != v)
-                    continue;
-                t.z = u;
-                break;
-            case CGTP_ULTVW:
-            case CGTP_UUW:
-            case CGTP_UVW:
-                if (p->mode == CGTP_UUW ? u != v : p->mode == CGTP_ULTVW && u >= v)
-                    continue;
-                t.n = p->z.mul;
-                t.w = pair * p->z.mul;
-                break;
-            }
-            add_pair(test, p, target, &t, row);
-            pair++;
-        }
-}
-
-/* The output's rows. input[i]: the kernel's inputs as they were rounded to its type. */
-static struct sum *dense(const cgtp_selftest *t, const struct graph *g, const cgtp_selftest_kernel *k,
-                         const cgtp_selftest_output *o, double *const *input)
-{
-    struct sum *result = host_new(elements_of(t, g, o->slot), sizeof *result), *room[CGTP_SLOTS];
-    for (int s = 0; s < CGTP_SLOTS; s++)
-        room[s] = host_new(t->dim[s], sizeof *room[s]);
+    for (int64_t e = 0; e < t->dim[o->slot]; e++)
+        result[e] = (struct sum){0, 0, 0};
     for (int64_t item = 0; item < g->items; item++)
-        for (int i = 0; i < o->terms; i++) {
+        for (int i = 0; i < o->terms && row_of(t, g, o->slot, item) == row; i++) {
             const cgtp_selftest_term *term = &o->term[i];
-            struct sum *row[CGTP_SLOTS];
-            for (int s = 0; s < CGTP_SLOTS; s++) {
-                const int64_t at = row_of(t, g, (cgtp_slot)s, item) * t->dim[s];
-                row[s] = s == (int)o->slot ? result + at : room[s];
-                for (int64_t e = 0; e < t->dim[s] && term->argument[s] >= 0; e++)
-                    row[s][e] = sum_of(input[term->argument[s]][at + e]);
-            }
+            struct rows rows = {term->target, result, {NULL}};
+            for (int s = 0; s < CGTP_SLOTS; s++)
+                if (term->argument[s] >= 0)
+                    rows.input[s] = input[term->argument[s]] + row_of(t, g, (cgtp_slot)s, item) * t->dim[s];
             int w = term->argument[CGTP_W];
             bool weighted_only = term->target == CGTP_W || (w >= 0 && k->input[w].tangent);
             for (int p = 0; p < t->paths; p++)
                 if (t->path[p].weighted || !weighted_only)
-                    add_path(t, &t->path[p], term->target, row);
+                    add_path(t, &t->path[p], &rows);
         }
-    for (int s = 0; s < CGTP_SLOTS; s++)
-        free(room[s]);
-    return result;
 }
 
 /* ---- one run of a kernel ---- */
@@ -377,19 +245,21 @@ static void verdict(struct tap *tap, const char *format, ...)
     tap->worst = tap->allowed = 0;
 }
 
+/* Row number `row` of an output. */
 static void compare(struct tap *tap, const cgtp_selftest *t, const cgtp_selftest_kernel *k,
-                    const cgtp_selftest_output *o, int64_t n, const struct sum *wanted, const void *found)
+                    const cgtp_selftest_output *o, int64_t row, const struct sum *wanted, const void *found)
 {
     const double u = t->scalar_size == 8 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
     const double twice = t->scalar_size == 8 && LDBL_MANT_DIG <= DBL_MANT_DIG ? 2 : 1;
+    const int64_t n = t->dim[o->slot];
     for (int64_t i = 0; i < n; i++) {
-        const double got = t->scalar_size == 8 ? ((const double *)found)[i] : ((const float *)found)[i];
+        const int64_t at = row * n + i;
+        const double got = t->scalar_size == 8 ? ((const double *)found)[at] : ((const float *)found)[at];
         const double c = twice * (12 + 4 * sqrt(wanted[i].terms));
         const long double error = fabsl(got - wanted[i].value), unit = u * wanted[i].magnitude;
         if (!(error <= c * unit)) /* NaN too */
             complain(tap, "%s: %s[%lld][%lld] is %.17g, expected %.17Lg; off by %.3Lg u S, allowed %.3g",
-                     k->name, o->name, (long long)(i / t->dim[o->slot]), (long long)(i % t->dim[o->slot]),
-                     got, wanted[i].value, error / unit, c);
+                     k->name, o->name, (long long)row, (long long)i, got, wanted[i].value, error / unit, c);
         else if (unit > 0 && error / unit * tap->allowed >= tap->worst * c) {
             tap->worst = (double)(error / unit);
             tap->allowed = c;
@@ -426,9 +296,11 @@ static void run_kernel(struct tap *tap, const cgtp_selftest *t, int number, cons
         int64_t n = elements_of(t, g, k->output[o].slot);
         void *found = host_new(n, size);
         device_read(found, out[o], (size_t)n * size);
-        struct sum *wanted = dense(t, g, k, &k->output[o], input);
-        if (status == CGTP_OK)
-            compare(tap, t, k, &k->output[o], n, wanted, found);
+        struct sum *wanted = host_new(t->dim[k->output[o].slot], sizeof *wanted); /* of a row */
+        for (int64_t row = 0; row < rows_of(t, g, k->output[o].slot) && status == CGTP_OK; row++) {
+            dense(t, g, k, &k->output[o], input, row, wanted);
+            compare(tap, t, k, &k->output[o], row, wanted, found);
+        }
         free(wanted);
         free(found);
         device_free(out[o]);
@@ -551,10 +423,20 @@ static void test_descriptor(struct tap *tap, const cgtp_selftest *t)
         give_up("the kernels are those of another product");
 }
 
+/* Items, senders and receivers: of the runs with all paths together, and of one path alone. Where an item has
+ * many elements few items are as many terms. */
+static const struct {
+    int64_t together[SIZES][3], alone[3];
+} size_table[2][2] = {
+    {{{{0, 0, 0}, {1, 0, 0}, {33, 0, 0}}, {3, 0, 0}}, {{{0, 0, 0}, {1, 0, 0}, {3, 0, 0}}, {1, 0, 0}}},
+    {{{{0, 0, 0}, {0, 3, 2}, {1, 1, 1}, {33, 6, 11}}, {3, 2, 2}},
+     {{{0, 0, 0}, {0, 3, 2}, {1, 1, 1}, {3, 2, 2}}, {1, 1, 1}}},
+}; /* [a graph][wide] */
+
 int cgtp_selftest_run(const cgtp_selftest *t)
 {
-    static const int64_t graph_size[SIZES][3] = {{0, 0, 0}, {0, 3, 2}, {1, 1, 1}, {33, 6, 11}};
-    static const int64_t batch_size[SIZES - 1][3] = {{0, 0, 0}, {1, 0, 0}, {33, 0, 0}};
+    const bool wide = t->dim[CGTP_X] + t->dim[CGTP_Y] + t->dim[CGTP_W] + t->dim[CGTP_Z] > WIDE;
+    const int64_t(*size)[3] = size_table[t->graph][wide].together, *alone = size_table[t->graph][wide].alone;
     const int sizes = t->graph ? SIZES : SIZES - 1;
     struct tap tap = {0, 0, 0, 0, 0};
     uint64_t seed = 20161127;
@@ -565,7 +447,7 @@ int cgtp_selftest_run(const cgtp_selftest *t)
     test_descriptor(&tap, t);
     for (int k = 0; k < t->kernels; k++) {
         for (int i = 0; i < sizes; i++) {
-            const int64_t *n = t->graph ? graph_size[i] : batch_size[i];
+            const int64_t *n = size[i];
             struct graph g = graph_new(t, &seed, n[0], n[1], n[2]);
             run_random(&tap, t, k, &g, NULL, &seed);
             if (t->graph)
@@ -575,7 +457,7 @@ int cgtp_selftest_run(const cgtp_selftest *t)
                 verdict(&tap, "%s, %lld items", t->kernel[k].name, (long long)n[0]);
             graph_free(&g);
         }
-        struct graph g = graph_new(t, &seed, 3, 2, 2);
+        struct graph g = graph_new(t, &seed, alone[0], alone[1], alone[2]);
         for (int p = 0; p < t->paths; p++) {
             run_random(&tap, t, k, &g, &t->path[p], &seed);
             verdict(&tap, "%s, path %d alone", t->kernel[k].name, p);
