@@ -31,7 +31,8 @@ extern "C" {
  * and return a status. Base pointers must be multiples of 16 bytes; outputs must not overlap
  * inputs or one another; an array may be NULL only if it has no elements. NAME_workspace() bytes
  * of scratch memory go to one call at a time: none where there are no items, over which sums are
- * zero; CGTP_NO_WORKSPACE where the function would refuse the call. */
+ * zero; CGTP_NO_WORKSPACE where the function would refuse the call. NAME_with() is the same function, and
+ * takes its arrays by their names. */
 
 /* Paths: number: x segment * y segment -> z segment, mode, coefficient; [place in a row of w], shape.
  *
@@ -56,6 +57,19 @@ CGTP_API cgtp_status tetris_poly_2_forward(int64_t items, const float *x_, const
                                            float *z_, void *workspace, size_t workspace_bytes,
                                            cgtp_stream stream);
 CGTP_API size_t tetris_poly_2_forward_workspace(int64_t items);
+typedef struct tetris_poly_2_forward_arrays {
+    const float *x_, *y_, *w_;
+    float *z_;
+} tetris_poly_2_forward_arrays;
+static inline cgtp_status
+tetris_poly_2_forward_with(int64_t items, const tetris_poly_2_forward_arrays *arrays, void *workspace,
+                           size_t workspace_bytes, cgtp_stream stream)
+{
+    if (!arrays)
+        return CGTP_NULL_POINTER;
+    return tetris_poly_2_forward(items, arrays->x_, arrays->y_, arrays->w_, arrays->z_, workspace,
+                                 workspace_bytes, stream);
+}
 
 /* backward:
  *   gx = Q_x(y, w, gz)
@@ -68,6 +82,19 @@ CGTP_API cgtp_status tetris_poly_2_backward(int64_t items, const float *x_, cons
                                             const float *gz_, float *gx_, float *gy_, float *gw_,
                                             void *workspace, size_t workspace_bytes, cgtp_stream stream);
 CGTP_API size_t tetris_poly_2_backward_workspace(int64_t items);
+typedef struct tetris_poly_2_backward_arrays {
+    const float *x_, *y_, *w_, *gz_;
+    float *gx_, *gy_, *gw_;
+} tetris_poly_2_backward_arrays;
+static inline cgtp_status
+tetris_poly_2_backward_with(int64_t items, const tetris_poly_2_backward_arrays *arrays, void *workspace,
+                            size_t workspace_bytes, cgtp_stream stream)
+{
+    if (!arrays)
+        return CGTP_NULL_POINTER;
+    return tetris_poly_2_backward(items, arrays->x_, arrays->y_, arrays->w_, arrays->gz_, arrays->gx_,
+                                  arrays->gy_, arrays->gw_, workspace, workspace_bytes, stream);
+}
 
 /* double_backward:
  *   d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw)
@@ -84,6 +111,20 @@ CGTP_API cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x
                                                    float *d_x_, float *d_y_, float *d_w_, void *workspace,
                                                    size_t workspace_bytes, cgtp_stream stream);
 CGTP_API size_t tetris_poly_2_double_backward_workspace(int64_t items);
+typedef struct tetris_poly_2_double_backward_arrays {
+    const float *x_, *y_, *w_, *gz_, *ax_, *by_, *cw_;
+    float *d_gz_, *d_x_, *d_y_, *d_w_;
+} tetris_poly_2_double_backward_arrays;
+static inline cgtp_status
+tetris_poly_2_double_backward_with(int64_t items, const tetris_poly_2_double_backward_arrays *arrays,
+                                   void *workspace, size_t workspace_bytes, cgtp_stream stream)
+{
+    if (!arrays)
+        return CGTP_NULL_POINTER;
+    return tetris_poly_2_double_backward(items, arrays->x_, arrays->y_, arrays->w_, arrays->gz_, arrays->ax_,
+                                         arrays->by_, arrays->cw_, arrays->d_gz_, arrays->d_x_, arrays->d_y_,
+                                         arrays->d_w_, workspace, workspace_bytes, stream);
+}
 
 /* What the product is, for generic callers. */
 extern CGTP_API const cgtp_product tetris_poly_2_product;

@@ -20,7 +20,7 @@ BATCH = '''cgtp: 1
 name: batch
 irreps: {x: 2x0e + 1x1o, y: 0e + 1o, z: 2x0e + 1o}
 instructions: fully_connected
-kernels: [forward]
+kernels: [forward, backward]
 '''
 GRAPH = '''cgtp: 1
 name: graph
@@ -49,11 +49,37 @@ int main()
     std::printf("%d %d", cgtp::batch::forward(1, x, y, w, z, workspace, sizeof workspace),
                 cgtp::batch::forward_workspace(1) <= sizeof workspace);
     std::printf(" %.3f %s", z[0], cgtp::batch::product().name);
+    alignas(64) float same[batch_DIM_Z];
+    const cgtp::batch::forward_arrays arrays = {x, y, w, same};
+    std::printf(" %d", cgtp::batch::forward(1, arrays, workspace, sizeof workspace));
+    std::printf(" %.3f", same[0]);
+    std::printf(" %d", cgtp::graph::class_(none, cgtp::graph::class_arrays{}, nullptr, 0));
     std::printf(" %d", cgtp::graph::forward({-1, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0));
     std::printf(" %d", cgtp::graph::class_({-1, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0));
     std::printf(" %d", cgtp::graph::dim_x_({-1, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0));
     std::printf(" %d", cgtp::graph::WIDE_({-1, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0));
     std::printf(" %d\\n", cgtp::graph::class_workspace(none) == graph_class_workspace(&none));
+}
+'''
+# Arrays by name, in another order than arguments have; one that is left out is NULL.
+PROGRAM_C = '''#include "batch.h"
+
+#include <stdalign.h>
+#include <stdio.h>
+
+int main(void)
+{
+    alignas(64) float x[batch_DIM_X] = {1}, y[batch_DIM_Y] = {2}, w[batch_DIM_W] = {3}, z[batch_DIM_Z], gz[batch_DIM_Z] = {1};
+    alignas(64) float gx[batch_DIM_X], gy[batch_DIM_Y], gw[batch_DIM_W];
+    alignas(64) static char workspace[1 << 16];
+    const batch_forward_arrays forward = {.z_ = z, .w_ = w, .y_ = y, .x_ = x};
+    printf("%d", batch_forward_with(1, &forward, workspace, sizeof workspace, NULL));
+    const batch_backward_arrays backward = {.gw_ = gw, .gy_ = gy, .gx_ = gx, .gz_ = gz, .w_ = w, .y_ = y, .x_ = x};
+    printf(" %d", batch_backward_with(1, &backward, workspace, sizeof workspace, NULL));
+    printf(" %.3f %.3f %.3f %.3f", z[0], gx[0], gy[0], gw[0]);
+    printf(" %d", batch_forward_with(1, &(batch_forward_arrays){.z_ = z}, workspace, sizeof workspace, NULL));
+    printf(" %d\\n", batch_forward_with(1, NULL, workspace, sizeof workspace, NULL));
+    return 0;
 }
 '''
 
@@ -76,7 +102,8 @@ def test_shared(folder):
     exported = set(re.findall(r' [TRDB] (\w+)', run('nm', '-D', '--defined-only', library).stdout))
     headers = open('runtime/cgtp.h').read() + open('runtime/cgtp_fault.h').read()
     declared = set(re.findall(r'^CGTP_API [^(]*\b(cgtp_\w+)\(', headers, flags=re.M))
-    equal(exported, {'batch_forward', 'batch_forward_workspace', 'batch_product'} | declared,
+    equal(exported, {'batch_forward', 'batch_forward_workspace', 'batch_backward', 'batch_backward_workspace',
+                     'batch_product'} | declared,
           'it exports the functions and the descriptor, and those of cgtp.h and cgtp_fault.h')
     loaded = ctypes.CDLL(library)
     loaded.batch_forward.argtypes = [ctypes.c_int64] + [ctypes.c_void_p] * 5 + [ctypes.c_size_t, ctypes.c_void_p]
@@ -108,7 +135,21 @@ def test_cpp(folder):
         result = run(compiler, '-o', f'{folder}/program', f'{folder}/program.o', '-Iruntime', '-x', 'c++',
                      'runtime/cgtp.c', *sources(folder))
         ok(result.returncode == 0, f'{compiler}: linked with products compiled as C++', result.stdout[:4000])
-        equal(run(f'{folder}/program').stdout, '0 1 0.577 batch 3 3 3 3 1\n', f'{compiler}: called')
+        equal(run(f'{folder}/program').stdout, '0 1 0.577 batch 0 0.577 0 3 3 3 3 1\n', f'{compiler}: called')
+
+
+def test_by_name(folder):
+    program = f'{folder}/by_name'
+    with open(f'{program}.c', 'w') as file:
+        file.write(PROGRAM_C)
+    for compiler in 'gcc', 'clang':
+        if not shutil.which(compiler):
+            skip(f'{compiler}: arrays by name', f'no {compiler}')
+            continue
+        result = run(compiler, '-std=c11', '-Wall', '-Wextra', '-Wpedantic', '-Werror', '-Iruntime', f'-I{folder}', '-o',
+                     program, f'{program}.c', *sources(folder, 'batch'), 'runtime/cgtp.c')
+        ok(result.returncode == 0, f'{compiler}: arrays by name', result.stdout[:4000])
+        equal(run(program).stdout, '0 0 3.464 3.464 1.732 1.155 1 1\n', f'{compiler}: the same derivatives')
 
 
 def test_unity(folder):
@@ -157,6 +198,7 @@ with tempfile.TemporaryDirectory() as FOLDER:
     ok(made.returncode == 0, 'two products', made.stdout)
     test_shared(FOLDER)
     test_cpp(FOLDER)
+    test_by_name(FOLDER)
     test_unity(FOLDER)
 test_old_gpu()
 done()

@@ -2,6 +2,7 @@
 #include "emit/emit.h"
 #include "emit/emitter.h"
 #include "schedule/index_words.h"
+#include "spec/kernels.h"
 #include "util/version.h"
 
 #include <string.h>
@@ -80,35 +81,47 @@ const char *emit_items_parameter(const struct plan *plan)
                              : "const cgtp_graph *graph";
 }
 
-static void parameter(struct text *out, struct text *line, size_t indent, const char *p, const char *end)
+struct emit_list emit_list_open(struct text *out, const char *head)
 {
-    if (line->n + strlen(p) + strlen(end) > 108) {
-        text_printf(out, "%s\n", line->s);
-        line->n = 0;
-        text_printf(line, "%*s", (int)indent, "");
-    } else if (line->s[line->n - 1] != '(') {
-        text_printf(line, " ");
+    text_puts(out, head);
+    return (struct emit_list){out, strlen(head), strlen(head)};
+}
+
+void emit_list_add(struct emit_list *l, const char *word, const char *end)
+{
+    enum { COLUMNS = 108 };
+    size_t n = strlen(word) + strlen(end);
+    bool first = l->column == l->indent;
+    if (!first && l->column + n > COLUMNS) {
+        text_printf(l->out, "\n%*s", (int)l->indent, "");
+        l->column = l->indent;
+    } else if (!first) {
+        text_put(l->out, " ", 1);
+        l->column++;
     }
-    text_printf(line, "%s%s", p, end);
+    text_printf(l->out, "%s%s", word, end);
+    l->column += n;
+}
+
+static void add_workspace(struct emit_list *l)
+{
+    emit_list_add(l, "void *workspace", ",");
+    emit_list_add(l, "size_t workspace_bytes", ",");
+    emit_list_add(l, "cgtp_stream stream", ")");
 }
 
 void emit_prototype(struct text *out, const struct plan *plan, const struct kernel_form *f,
                     const char *linkage)
 {
     const char *real = source_real(plan);
-    struct text line = {.arena = out->arena};
-    text_printf(&line, "%scgtp_status %s_%s(", linkage, plan->problem->spec->name, f->name);
-    size_t indent = line.n;
-    parameter(out, &line, indent, emit_items_parameter(plan), ",");
+    struct emit_list l = emit_list_open(
+        out, arena_printf(out->arena, "%scgtp_status %s_%s(", linkage, plan->problem->spec->name, f->name));
+    emit_list_add(&l, emit_items_parameter(plan), ",");
     for (int i = 0; i < f->inputs; i++)
-        parameter(out, &line, indent, arena_printf(out->arena, "const %s *%s", real, f->input[i].symbol),
-                  ",");
+        emit_list_add(&l, arena_printf(out->arena, "const %s *%s", real, f->input[i].symbol), ",");
     for (int o = 0; o < f->outputs; o++)
-        parameter(out, &line, indent, arena_printf(out->arena, "%s *%s", real, f->output[o].symbol), ",");
-    parameter(out, &line, indent, "void *workspace", ",");
-    parameter(out, &line, indent, "size_t workspace_bytes", ",");
-    parameter(out, &line, indent, "cgtp_stream stream", ")");
-    text_printf(out, "%s", line.s);
+        emit_list_add(&l, arena_printf(out->arena, "%s *%s", real, f->output[o].symbol), ",");
+    add_workspace(&l);
 }
 
 void emit_workspace_prototype(struct text *out, const struct plan *plan, const struct kernel_form *f)
@@ -122,14 +135,17 @@ static const char dim_letter[SLOT_COUNT + 1] = "XYWZ"; /* of macros NAME_DIM_X *
 int emit_symbols(struct arena *a, const struct plan *plan, const char ***symbols)
 {
     const char *name = plan->problem->spec->name;
-    const char **symbol = *symbols = NEW_ARRAY(a, const char *, 2 * plan->kernels + 1 + SLOT_COUNT);
+    const char **symbol = *symbols =
+        NEW_ARRAY(a, const char *, (1 + KERNEL_SUFFIXES) * plan->kernels + 1 + SLOT_COUNT);
     int n = 0;
     symbol[n++] = arena_printf(a, "%s_product", name);
     for (int s = 0; s < SLOT_COUNT; s++)
         symbol[n++] = arena_printf(a, "%s_DIM_%c", name, dim_letter[s]);
     for (int k = 0; k < plan->kernels; k++) {
         symbol[n++] = arena_printf(a, "%s_%s", name, plan->kernel[k].form->name);
-        symbol[n++] = arena_printf(a, "%s_%s_workspace", name, plan->kernel[k].form->name);
+        for (int i = 0; i < KERNEL_SUFFIXES; i++)
+            symbol[n++] =
+                arena_printf(a, "%s_%s%s", name, plan->kernel[k].form->name, kernel_suffix[i].suffix);
     }
     return n;
 }
@@ -214,6 +230,42 @@ static void header_paths(struct text *out, const struct plan *plan)
     text_printf(out, " */\n\n");
 }
 
+/* Fields "    TYPE *a, *b;" of a struct. */
+static void fields(struct text *out, const char *type, int n, const char *const *symbol)
+{
+    struct emit_list l = emit_list_open(out, arena_printf(out->arena, "    %s ", type));
+    for (int i = 0; i < n; i++)
+        emit_list_add(&l, arena_printf(out->arena, "*%s", symbol[i]), i + 1 < n ? "," : ";\n");
+}
+
+/* The kernel with a struct of its arrays, which cannot be mixed up as arguments can. */
+static void header_by_name(struct text *out, const struct plan *plan, const struct kernel_form *f)
+{
+    struct arena *a = out->arena;
+    const char *real = source_real(plan), *items = spec_is_graph(plan->problem->spec) ? "graph" : "items";
+    const char *name = arena_printf(a, "%s_%s", plan->problem->spec->name, f->name);
+    const char **symbol = NEW_ARRAY(a, const char *, f->inputs + f->outputs);
+    for (int i = 0; i < f->inputs + f->outputs; i++)
+        symbol[i] = i < f->inputs ? f->input[i].symbol : f->output[i - f->inputs].symbol;
+    text_printf(out, "typedef struct %s_arrays {\n", name);
+    fields(out, arena_printf(a, "const %s", real), f->inputs, symbol);
+    fields(out, real, f->outputs, symbol + f->inputs);
+    text_printf(out, "} %s_arrays;\n", name);
+    text_puts(out, "static inline cgtp_status\n");
+    struct emit_list head = emit_list_open(out, arena_printf(a, "%s_with(", name));
+    emit_list_add(&head, emit_items_parameter(plan), ",");
+    emit_list_add(&head, arena_printf(a, "const %s_arrays *arrays", name), ",");
+    add_workspace(&head);
+    text_puts(out, "\n{\n    if (!arrays)\n        return CGTP_NULL_POINTER;\n");
+    struct emit_list call = emit_list_open(out, arena_printf(a, "    return %s(", name));
+    emit_list_add(&call, items, ",");
+    for (int i = 0; i < f->inputs + f->outputs; i++)
+        emit_list_add(&call, arena_printf(a, "arrays->%s", symbol[i]), ",");
+    emit_list_add(&call, "workspace", ",");
+    emit_list_add(&call, "workspace_bytes", ",");
+    emit_list_add(&call, "stream", ");\n}\n\n");
+}
+
 static void header_kernel(struct text *out, const struct plan *plan, const struct kernel_plan *k)
 {
     const struct kernel_form *f = k->form;
@@ -245,7 +297,8 @@ static void header_kernel(struct text *out, const struct plan *plan, const struc
     emit_prototype(out, plan, f, "CGTP_API ");
     text_printf(out, ";\nCGTP_API ");
     emit_workspace_prototype(out, plan, f);
-    text_printf(out, ";\n\n");
+    text_printf(out, ";\n");
+    header_by_name(out, plan, f);
 }
 
 /* What a segment of a row holds, in the layouts that rows have. */
@@ -339,7 +392,9 @@ void emit_header(struct text *out, const struct plan *plan)
         " * and return a status. Base pointers must be multiples of 16 bytes; outputs must not overlap\n"
         " * inputs or one another; an array may be NULL only if it has no elements. NAME_workspace() bytes\n"
         " * of scratch memory go to one call at a time: none where there are no items, over which sums are\n"
-        " * zero; CGTP_NO_WORKSPACE where the function would refuse the call.%s */\n\n",
+        " * zero; CGTP_NO_WORKSPACE where the function would refuse the call. NAME_with() is the same "
+        "function, and\n"
+        " * takes its arrays by their names.%s */\n\n",
         source_real(plan), layout_words(out->arena, p->spec), graph_words(p->spec));
     header_paths(out, plan);
     text_printf(out, "/* Elements of a row. */\n");

@@ -30,34 +30,12 @@ static const char *plain(struct arena *a, const char *name)
     return marked ? arena_printf(a, "%s_", name) : name;
 }
 
-/* A call or a declaration that is being written: what stands in its parentheses is aligned with their begin.
- */
-struct list {
-    struct text *out;
-    size_t indent, column;
-};
-
-static struct list list_open(struct text *out, const char *head)
+/* What is passed besides arrays ends so. */
+static void add_workspace(struct emit_list *head)
 {
-    text_puts(out, head);
-    return (struct list){out, strlen(head), strlen(head)};
-}
-
-/* Adds "word," or "word" and the end. */
-static void list_add(struct list *l, const char *word, const char *end)
-{
-    enum { COLUMNS = 110 };
-    size_t n = strlen(word) + strlen(end);
-    bool first = l->column == l->indent;
-    if (!first && l->column + 1 + n > COLUMNS) {
-        text_printf(l->out, "\n%*s", (int)l->indent, "");
-        l->column = l->indent;
-    } else if (!first) {
-        text_put(l->out, " ", 1);
-        l->column++;
-    }
-    text_printf(l->out, "%s%s", word, end);
-    l->column += n;
+    emit_list_add(head, "void *workspace", ",");
+    emit_list_add(head, "::std::size_t workspace_bytes", ",");
+    emit_list_add(head, "::cgtp_stream stream = nullptr", ")\n{\n");
 }
 
 static void function(struct text *out, const struct plan *plan, const struct kernel_form *f)
@@ -69,23 +47,29 @@ static void function(struct text *out, const struct plan *plan, const struct ker
                         : s->index64      ? "const ::cgtp_graph64 &graph"
                                           : "const ::cgtp_graph &graph";
     const char *passed = arena_printf(a, "%s%s", spec_is_graph(s) ? "&" : "", items);
-    struct list head = list_open(out, arena_printf(a, "inline ::cgtp_status %s(", plain(a, f->name)));
-    list_add(&head, first, ",");
+    const char *name = plain(a, f->name), *arrays = plain(a, arena_printf(a, "%s_arrays", f->name));
+    struct emit_list head = emit_list_open(out, arena_printf(a, "inline ::cgtp_status %s(", name));
+    emit_list_add(&head, first, ",");
     for (int i = 0; i < f->inputs; i++)
-        list_add(&head, arena_printf(a, "const %s *%s", real, f->input[i].symbol), ",");
+        emit_list_add(&head, arena_printf(a, "const %s *%s", real, f->input[i].symbol), ",");
     for (int o = 0; o < f->outputs; o++)
-        list_add(&head, arena_printf(a, "%s *%s", real, f->output[o].symbol), ",");
-    list_add(&head, "void *workspace", ",");
-    list_add(&head, "::std::size_t workspace_bytes", ",");
-    list_add(&head, "::cgtp_stream stream = nullptr", ")\n{\n");
-    struct list call = list_open(out, arena_printf(a, "    return ::%s_%s(", s->name, f->name));
-    list_add(&call, passed, ",");
+        emit_list_add(&head, arena_printf(a, "%s *%s", real, f->output[o].symbol), ",");
+    add_workspace(&head);
+    struct emit_list call = emit_list_open(out, arena_printf(a, "    return ::%s_%s(", s->name, f->name));
+    emit_list_add(&call, passed, ",");
     for (int i = 0; i < f->inputs + f->outputs; i++)
-        list_add(&call, i < f->inputs ? f->input[i].symbol : f->output[i - f->inputs].symbol, ",");
-    list_add(&call, "workspace", ",");
-    list_add(&call, "workspace_bytes", ",");
-    list_add(&call, "stream", ");");
-    text_printf(out, "\n}\n\ninline ::std::size_t %s(%s)\n{\n    return ::%s_%s_workspace(%s);\n}\n\n",
+        emit_list_add(&call, i < f->inputs ? f->input[i].symbol : f->output[i - f->inputs].symbol, ",");
+    emit_list_add(&call, "workspace", ",");
+    emit_list_add(&call, "workspace_bytes", ",");
+    emit_list_add(&call, "stream", ");\n}\n\n");
+    text_printf(out, "using %s = ::%s_%s_arrays;\n", arrays, s->name, f->name);
+    head = emit_list_open(out, arena_printf(a, "inline ::cgtp_status %s(", name));
+    emit_list_add(&head, first, ",");
+    emit_list_add(&head, arena_printf(a, "const %s &arrays", arrays), ",");
+    add_workspace(&head);
+    text_printf(out, "    return ::%s_%s_with(%s, &arrays, workspace, workspace_bytes, stream);\n}\n\n",
+                s->name, f->name, passed);
+    text_printf(out, "inline ::std::size_t %s(%s)\n{\n    return ::%s_%s_workspace(%s);\n}\n\n",
                 plain(a, arena_printf(a, "%s_workspace", f->name)), first, s->name, f->name, passed);
 }
 

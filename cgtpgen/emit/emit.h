@@ -18,6 +18,17 @@ void emit_workspace_prototype(struct text *, const struct plan *, const struct k
 /* "const cgtp_graph *graph" or "int64_t items" */
 const char *emit_items_parameter(const struct plan *);
 
+/* A call or a declaration that is being written: what stands in its parentheses is aligned with their begin.
+ */
+struct emit_list {
+    struct text *out;
+    size_t indent, column;
+};
+struct emit_list emit_list_open(struct text *, const char *head);
+
+/* Adds "word" and what follows it, on the next line where this one is full. */
+void emit_list_add(struct emit_list *, const char *word, const char *end);
+
 /* Does the kernel have an operand with this index? */
 bool emit_uses(const struct spec *, const struct kernel_form *, enum index_kind);
 

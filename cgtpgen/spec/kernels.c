@@ -304,11 +304,24 @@ static void read_kernel(struct reader *r, const struct node *node, struct spec_k
                     "expected the key 'of', a known kernel, or 'outputs' with their terms");
 }
 
-/* Function names are NAME_kernel, NAME_kernel_workspace and, for the descriptor, NAME_product; files
- * NAME_kernel.c and NAME_selftest.c. */
+const struct kernel_suffix kernel_suffix[KERNEL_SUFFIXES] = {
+    {"_workspace", "the function of ", "'s workspace"},
+    {"_arrays", "the struct of ", "'s arrays"},
+    {"_with", "", " with its arrays by name"},
+};
+
+static const struct kernel_suffix *suffix_of(const char *s)
+{
+    for (int i = 0; i < KERNEL_SUFFIXES; i++)
+        if (strcmp(s, kernel_suffix[i].suffix) == 0)
+            return &kernel_suffix[i];
+    return NULL;
+}
+
+/* Names are NAME_kernel, that and a suffix and, for the descriptor, NAME_product; files NAME_kernel.c and
+ * NAME_selftest.c. */
 static void check_clash(struct reader *r, const struct spec *spec, const struct spec_kernel *kernel)
 {
-    static const char suffix[] = "_workspace";
     if (strcmp(kernel->name, "product") == 0)
         diag_report(r->diag, DIAG_BAD_NAME, kernel->pos,
                     "a kernel cannot be named product: that is the descriptor's name");
@@ -328,12 +341,12 @@ static void check_clash(struct reader *r, const struct spec *spec, const struct 
         const char *shorter = n < m ? kernel->name : other->name,
                    *longer = n < m ? other->name : kernel->name;
         size_t least = n < m ? n : m;
+        const struct kernel_suffix *suffix;
         if (strcmp(longer, shorter) == 0)
             diag_report(r->diag, DIAG_NAME_TAKEN, kernel->pos, "a second kernel is named %s", kernel->name);
-        else if (strncmp(longer, shorter, least) == 0 && strcmp(longer + least, suffix) == 0)
-            diag_report(r->diag, DIAG_NAME_TAKEN, kernel->pos,
-                        "kernel %s: %s is also the function of %s's workspace", kernel->name, longer,
-                        shorter);
+        else if (strncmp(longer, shorter, least) == 0 && (suffix = suffix_of(longer + least)))
+            diag_report(r->diag, DIAG_NAME_TAKEN, kernel->pos, "kernel %s: %s is also %s%s%s", kernel->name,
+                        longer, suffix->before, shorter, suffix->after);
         else
             continue;
         diag_note(r->diag, other->pos, "the other kernel is here");

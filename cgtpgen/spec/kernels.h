@@ -9,4 +9,11 @@
  */
 void kernels_read(struct reader *, const struct node *, struct spec *);
 
+/* What besides the kernel's function itself is named like it: NAME_kernel and a suffix. */
+enum { KERNEL_SUFFIXES = 3 };
+extern const struct kernel_suffix {
+    const char *suffix;
+    const char *before, *after; /* what that is, around the kernel's name */
+} kernel_suffix[KERNEL_SUFFIXES];
+
 #endif

@@ -31,7 +31,8 @@ extern "C" {
  * and return a status. Base pointers must be multiples of 16 bytes; outputs must not overlap
  * inputs or one another; an array may be NULL only if it has no elements. NAME_workspace() bytes
  * of scratch memory go to one call at a time: none where there are no items, over which sums are
- * zero; CGTP_NO_WORKSPACE where the function would refuse the call.
+ * zero; CGTP_NO_WORKSPACE where the function would refuse the call. NAME_with() is the same function, and
+ * takes its arrays by their names.
  * The graph's edges ascend by receiver, as cgtp_graph_sort (cgtp.h) puts them, and cgtp_graph_index
  * has made its row pointers; on a device cgtp_device_graph_sort and _index (cgtp_device.h) do. Kernels
  * do not look whether that is so and whether indices are in range: cgtp_graph_find_fault does, or
@@ -65,6 +66,19 @@ CGTP_API cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *
                                           const float *w_, float *z_, void *workspace,
                                           size_t workspace_bytes, cgtp_stream stream);
 CGTP_API size_t nequip_water_forward_workspace(const cgtp_graph *graph);
+typedef struct nequip_water_forward_arrays {
+    const float *x_, *y_, *w_;
+    float *z_;
+} nequip_water_forward_arrays;
+static inline cgtp_status
+nequip_water_forward_with(const cgtp_graph *graph, const nequip_water_forward_arrays *arrays,
+                          void *workspace, size_t workspace_bytes, cgtp_stream stream)
+{
+    if (!arrays)
+        return CGTP_NULL_POINTER;
+    return nequip_water_forward(graph, arrays->x_, arrays->y_, arrays->w_, arrays->z_, workspace,
+                                workspace_bytes, stream);
+}
 
 /* backward:
  *   gx = Q_x(y, w, gz), summed over the items of a sender
@@ -78,6 +92,19 @@ CGTP_API cgtp_status nequip_water_backward(const cgtp_graph *graph, const float 
                                            float *gw_, void *workspace, size_t workspace_bytes,
                                            cgtp_stream stream);
 CGTP_API size_t nequip_water_backward_workspace(const cgtp_graph *graph);
+typedef struct nequip_water_backward_arrays {
+    const float *x_, *y_, *w_, *gz_;
+    float *gx_, *gy_, *gw_;
+} nequip_water_backward_arrays;
+static inline cgtp_status
+nequip_water_backward_with(const cgtp_graph *graph, const nequip_water_backward_arrays *arrays,
+                           void *workspace, size_t workspace_bytes, cgtp_stream stream)
+{
+    if (!arrays)
+        return CGTP_NULL_POINTER;
+    return nequip_water_backward(graph, arrays->x_, arrays->y_, arrays->w_, arrays->gz_, arrays->gx_,
+                                 arrays->gy_, arrays->gw_, workspace, workspace_bytes, stream);
+}
 
 /* double_backward:
  *   d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw), summed over the items of a receiver
@@ -94,6 +121,20 @@ CGTP_API cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const
                                                   float *d_x_, float *d_y_, float *d_w_, void *workspace,
                                                   size_t workspace_bytes, cgtp_stream stream);
 CGTP_API size_t nequip_water_double_backward_workspace(const cgtp_graph *graph);
+typedef struct nequip_water_double_backward_arrays {
+    const float *x_, *y_, *w_, *gz_, *ax_, *by_, *cw_;
+    float *d_gz_, *d_x_, *d_y_, *d_w_;
+} nequip_water_double_backward_arrays;
+static inline cgtp_status
+nequip_water_double_backward_with(const cgtp_graph *graph, const nequip_water_double_backward_arrays *arrays,
+                                  void *workspace, size_t workspace_bytes, cgtp_stream stream)
+{
+    if (!arrays)
+        return CGTP_NULL_POINTER;
+    return nequip_water_double_backward(graph, arrays->x_, arrays->y_, arrays->w_, arrays->gz_, arrays->ax_,
+                                        arrays->by_, arrays->cw_, arrays->d_gz_, arrays->d_x_, arrays->d_y_,
+                                        arrays->d_w_, workspace, workspace_bytes, stream);
+}
 
 /* What the product is, for generic callers. */
 extern CGTP_API const cgtp_product nequip_water_product;
