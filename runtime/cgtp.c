@@ -28,6 +28,10 @@ const char *cgtp_status_text(cgtp_status status)
         return "the device refused the launch";
     case CGTP_NOT_INDEXED:
         return "the graph has no receiver_row, by_sender or sender_row: call cgtp_graph_index first";
+    case CGTP_NO_DEVICE:
+        return "there is no GPU, or no driver for it that is as new as the CUDA version used";
+    case CGTP_NO_CODE:
+        return "there is no code for this GPU: compile for its architecture (nvcc -arch=sm_90 and the like)";
     case CGTP_STATUS_COUNT:
         break;
     }

@@ -34,6 +34,8 @@ typedef enum cgtp_status {
     CGTP_WORKSPACE,     /* workspace missing or smaller than the size function says */
     CGTP_LAUNCH_FAILED, /* the device refused the launch */
     CGTP_NOT_INDEXED,   /* receiver_row, by_sender or sender_row is NULL: cgtp_graph_index fills them */
+    CGTP_NO_DEVICE,     /* CUDA finds no GPU, or no driver that is new enough */
+    CGTP_NO_CODE,       /* the kernels were compiled for other GPUs than this */
     CGTP_STATUS_COUNT
 } cgtp_status;
 

@@ -347,6 +347,25 @@ CGTP_DEVICE void cgtp_launch_wait(void)
 
 /* ---- launches, on the host ---- */
 
+/* What CUDA says, as a status. */
+static inline cgtp_status cgtp_status_of(cudaError_t error)
+{
+    switch (error) {
+    case cudaSuccess:
+        return CGTP_OK;
+    case cudaErrorNoDevice:
+    case cudaErrorInsufficientDriver:
+        return CGTP_NO_DEVICE;
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorInvalidKernelImage:
+    case cudaErrorUnsupportedPtxVersion:
+        return CGTP_NO_CODE;
+    default:
+        return CGTP_LAUNCH_FAILED;
+    }
+}
+
 template <typename... Parameters, typename... Arguments>
 static inline cgtp_status cgtp_launch_as(bool early, void (*kernel)(Parameters...), int64_t blocks,
                                          int threads, size_t shared, cgtp_stream stream,
@@ -354,10 +373,10 @@ static inline cgtp_status cgtp_launch_as(bool early, void (*kernel)(Parameters..
 {
     if (blocks <= 0)
         return CGTP_OK;
-    if (shared > 48 * 1024 &&
-        cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             (int)shared) != cudaSuccess)
-        return CGTP_LAUNCH_FAILED;
+    cudaError_t error = cudaSuccess;
+    if (shared > 48 * 1024)
+        error = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     (int)shared);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)blocks);
     config.blockDim = dim3((unsigned)threads);
@@ -366,16 +385,17 @@ static inline cgtp_status cgtp_launch_as(bool early, void (*kernel)(Parameters..
     cudaLaunchAttribute overlap = {};
     cudaFuncAttributes compiled = {};
     /* code for an older architecture does not wait, on whatever device it runs */
-    if (early && cudaFuncGetAttributes(&compiled, (const void *)kernel) != cudaSuccess)
-        return CGTP_LAUNCH_FAILED;
+    if (early && error == cudaSuccess)
+        error = cudaFuncGetAttributes(&compiled, (const void *)kernel);
     if (compiled.ptxVersion >= 90) {
         overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         overlap.val.programmaticStreamSerializationAllowed = 1;
         config.attrs = &overlap;
         config.numAttrs = 1;
     }
-    return cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...) == cudaSuccess ? CGTP_OK
-                                                                                        : CGTP_LAUNCH_FAILED;
+    if (error == cudaSuccess)
+        error = cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...);
+    return cgtp_status_of(error);
 }
 
 /* Starts a kernel with `shared` bytes of dynamic shared memory. */

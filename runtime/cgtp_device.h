@@ -53,7 +53,7 @@ CGTP_API cgtp_status cgtp_device_graph64_check(const cgtp_graph64 *graph, int so
                                                cgtp_stream stream);
 
 /* Wait for the stream and read the result of a check, and what is wrong with the graph: CGTP_OK or
- * CGTP_BAD_GRAPH. CGTP_LAUNCH_FAILED if anything on the stream failed. */
+ * CGTP_BAD_GRAPH. CGTP_LAUNCH_FAILED if anything on the stream failed, CGTP_NO_DEVICE, CGTP_NO_CODE. */
 CGTP_API cgtp_status cgtp_device_status_read(const uint64_t *result, cgtp_stream stream);
 CGTP_API cgtp_status cgtp_device_fault_read(const cgtp_graph *graph, const uint64_t *result,
                                             cgtp_fault *fault, cgtp_stream stream);

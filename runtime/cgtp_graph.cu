@@ -31,8 +31,7 @@ cgtp_status launch(void (*kernel)(Parameters...), int64_t n, cgtp_stream stream,
     config.gridDim = dim3((unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS));
     config.blockDim = dim3(THREADS);
     config.stream = (cudaStream_t)stream;
-    return cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...) == cudaSuccess ? CGTP_OK
-                                                                                        : CGTP_LAUNCH_FAILED;
+    return cgtp_status_of(cudaLaunchKernelEx(&config, kernel, (Parameters)arguments...));
 }
 
 template <typename index> __global__ void __launch_bounds__(THREADS) count_up(index *out, int64_t n)
@@ -115,8 +114,9 @@ template <typename index> size_t workspace_for(int64_t items, int64_t senders, i
 
 template <typename index> cgtp_status check_workspace(const void *workspace, size_t bytes, size_t needed)
 {
-    if (needed == 0) /* there are edges, so there is no device */
-        return CGTP_LAUNCH_FAILED;
+    int devices;
+    if (needed == 0) /* there are edges, so the device cannot be asked */
+        return cudaGetDeviceCount(&devices) == cudaSuccess ? CGTP_NO_CODE : CGTP_NO_DEVICE;
     if (!workspace || bytes < needed)
         return CGTP_WORKSPACE;
     return (uintptr_t)workspace % ALIGNMENT ? CGTP_MISALIGNED : CGTP_OK;
@@ -136,10 +136,8 @@ cgtp_status order_by(const index *end, int64_t items, int64_t rows, index **sort
     cgtp_status status = launch(count_up<index>, items, stream, number, items);
     if (status != CGTP_OK)
         return status;
-    return sort_pairs(temporary, temporary_bytes, end, *sorted, number, order, items, rows, stream) ==
-                   cudaSuccess
-               ? CGTP_OK
-               : CGTP_LAUNCH_FAILED;
+    return cgtp_status_of(
+        sort_pairs(temporary, temporary_bytes, end, *sorted, number, order, items, rows, stream));
 }
 
 template <typename index>
@@ -213,8 +211,9 @@ cgtp_status start_check(const graph *g, int sorted, uint64_t *result, cgtp_strea
         return CGTP_NULL_POINTER;
     if (sorted && (!g->receiver_row || !g->sender_row || (g->items && !g->by_sender)))
         return CGTP_NOT_INDEXED;
-    if (cudaMemsetAsync(result, 0xff, sizeof *result, (cudaStream_t)stream) != cudaSuccess)
-        return CGTP_LAUNCH_FAILED;
+    const cudaError_t error = cudaMemsetAsync(result, 0xff, sizeof *result, (cudaStream_t)stream);
+    if (error != cudaSuccess)
+        return cgtp_status_of(error);
     static_assert((int)CGTP_CHECK_THREADS == (int)THREADS, "launch() is for blocks of THREADS");
     const cgtp_graph_view view = view_of(*g);
     return launch(cgtp_check_kernel, cgtp_fault_places(&view, sorted), stream, view, sorted,
@@ -222,10 +221,10 @@ cgtp_status start_check(const graph *g, int sorted, uint64_t *result, cgtp_strea
 }
 
 /* Waits, and copies from the device. */
-bool read_back(void *to, const void *from, size_t bytes, cgtp_stream stream)
+cgtp_status read_back(void *to, const void *from, size_t bytes, cgtp_stream stream)
 {
-    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, (cudaStream_t)stream) == cudaSuccess &&
-           cudaStreamSynchronize((cudaStream_t)stream) == cudaSuccess;
+    cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, (cudaStream_t)stream);
+    return cgtp_status_of(error == cudaSuccess ? cudaStreamSynchronize((cudaStream_t)stream) : error);
 }
 
 template <typename graph>
@@ -235,14 +234,17 @@ cgtp_status read_fault(const graph *g, const uint64_t *result, cgtp_fault *fault
     int bytes;
     if (!g || !result || !fault)
         return CGTP_NULL_POINTER;
-    if (!read_back(&first, result, sizeof first, stream))
-        return CGTP_LAUNCH_FAILED;
+    cgtp_status status = read_back(&first, result, sizeof first, stream);
+    if (status != CGTP_OK)
+        return status;
     const cgtp_graph_view view = view_of(*g);
     const void *const place = cgtp_fault_place(&view, first, fault, &bytes);
     int32_t narrow = 0;
-    if (place &&
-        !(bytes == 8 ? read_back(&fault->value, place, 8, stream) : read_back(&narrow, place, 4, stream)))
-        return CGTP_LAUNCH_FAILED;
+    if (place)
+        status = bytes == 8 ? read_back(&fault->value, place, 8, stream)
+                            : read_back(&narrow, place, 4, stream);
+    if (status != CGTP_OK)
+        return status;
     if (place && bytes == 4)
         fault->value = narrow;
     return place ? CGTP_BAD_GRAPH : CGTP_OK;
@@ -310,8 +312,9 @@ cgtp_status cgtp_device_status_read(const uint64_t *result, cgtp_stream stream)
     uint64_t first;
     if (!result)
         return CGTP_NULL_POINTER;
-    if (!read_back(&first, result, sizeof first, stream))
-        return CGTP_LAUNCH_FAILED;
+    const cgtp_status status = read_back(&first, result, sizeof first, stream);
+    if (status != CGTP_OK)
+        return status;
     return first == CGTP_FAULT_NONE ? CGTP_OK : CGTP_BAD_GRAPH;
 }
 
