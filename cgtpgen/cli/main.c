@@ -92,6 +92,36 @@ static const char *join(struct arena *a, const char *folder, const char *name)
     return file_join(a, folder && strcmp(folder, "-") ? folder : NULL, name);
 }
 
+/* Sources that take a compiler long. */
+static void lint_code(const struct spec *spec, const struct output_file *file, int files, struct diag *diag)
+{
+    enum { LARGE = 2000000 }; /* bytes */
+    for (int i = 0; i < files; i++)
+        if (file[i].kernel >= 0 && file[i].size > LARGE) {
+            const struct spec_kernel *k = &spec->kernel[file[i].kernel];
+            diag_report(diag, DIAG_LARGE_CODE, k->pos,
+                        "the source of kernel %s has more than %d MB: compilers take about a minute for it",
+                        k->name, LARGE / 1000000);
+        }
+}
+
+/* Makes the files that are asked for. */
+static enum exit_status emit(struct arena *a, const struct options *options, struct product *product,
+                             struct diag *diag)
+{
+    struct output_file *file;
+    product->files = emit_files(a, options->backend, product->schedules, options->emit, &file);
+    product->output = NEW_ARRAY(a, struct file_content, product->files);
+    for (int i = 0; i < product->files; i++)
+        product->output[i] =
+            (struct file_content){join(a, options->output, file[i].name), file[i].text, file[i].size};
+    diag->messages = diag->errors = diag->warnings = 0; /* those until here are told */
+    if (!options->list)
+        lint_code(product->schedules->plan->problem->spec, file, product->files, diag);
+    put_messages(diag, options);
+    return diag->errors ? EXIT_SPEC : EXIT_OK;
+}
+
 /* Runs the passes on one spec. */
 static enum exit_status compile(struct arena *a, struct wigner *wigner, const struct options *options,
                                 struct mutation *mutation, struct product *product)
@@ -124,6 +154,7 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
     put_messages(&diag, options);
     if (diag.errors) /* warnings may be errors */
         form = NULL;
+    enum exit_status status = form ? EXIT_OK : EXIT_SPEC;
     if (form && !options->lint) {
         if (has(options->dump, DUMP_FORM))
             print_form(&dump, form);
@@ -145,18 +176,13 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
             put_error(&dump);
             return EXIT_INTERNAL;
         }
-        struct output_file *file = NULL;
         if (options->write)
-            product->files = emit_files(a, options->backend, all, options->emit, &file);
-        product->output = NEW_ARRAY(a, struct file_content, product->files);
-        for (int i = 0; i < product->files; i++)
-            product->output[i] =
-                (struct file_content){join(a, options->output, file[i].name), file[i].text, file[i].size};
+            status = emit(a, options, product, &diag);
     }
     if (has(options->dump, DUMP_MEMORY))
         text_printf(&dump, "%s: %zu bytes of memory at most so far\n", product->shown, a->most);
     put_error(&dump);
-    return form ? EXIT_OK : EXIT_SPEC;
+    return status;
 }
 
 /* compile() in no more memory than a spec may take. What grows with a spec and with all that is made of it

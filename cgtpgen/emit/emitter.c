@@ -86,7 +86,7 @@ int emit_files(struct arena *a, const struct backend *b, const struct schedules 
             struct text out = {.arena = a};
             e->emit(&out, b, all, e->suffix ? NULL : &all->kernel[k]);
             const char *path = file_name(a, e, b, all->plan, all->plan->kernel[k].form);
-            file[n++] = (struct output_file){path, text_string(&out), out.n};
+            file[n++] = (struct output_file){path, text_string(&out), out.n, e->suffix ? -1 : k};
         }
     }
     *files = file;

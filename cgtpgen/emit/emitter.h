@@ -10,6 +10,7 @@ struct output_file {
     const char *name; /* without a folder: NAME_forward.c */
     const char *text;
     size_t size;
+    int kernel; /* the number of the one that it is the source of; -1: of none alone */
 };
 
 struct emitter {

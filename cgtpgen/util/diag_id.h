@@ -63,6 +63,8 @@ enum diag_id {
     DIAG_DEAD_OUTPUT,
     DIAG_DEAD_ARGUMENT,
     DIAG_DEAD_INDEX,
+    /* And what it costs. */
+    DIAG_LARGE_CODE,
     DIAG_COUNT
 };
 
