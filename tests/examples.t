@@ -50,7 +50,28 @@ def test_fallback(folder):
        'fallback: and has both products', symbols)
 
 
-TESTS = {'fallback': test_fallback}
+def test_graph(folder):
+    made = make(folder)
+    ok(made.returncode == 0, 'graph: builds', made.stdout)
+    told = subprocess.run([f'{folder}/graph'], stdout=subprocess.PIPE, text=True).stdout
+    wanted = ''.join(f'z[{r}] = {z}\n' for r, z in enumerate([10 * 3 + 100 * 4, 100 * 1 + 1 * 5, 1 * 2 + 10 * 6]))
+    equal(told, wanted, 'graph: sums over edges that came in another order')
+
+
+def test_ctypes(folder):
+    made = make(folder)
+    ok(made.returncode == 0, 'ctypes: builds', made.stdout)
+    told = subprocess.run([sys.executable, '-B', f'{folder}/layer.py'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True).stdout.splitlines()
+    if not ok(len(told) == 6 and re.fullmatch('edges in the order( \\d+){12}', told[0]), 'ctypes: sorts', *told):
+        return
+    ok(sorted(told[0].split()[4:], key=int) != told[0].split()[4:], 'ctypes: what was not sorted', told[0])
+    numbers = [float(re.fullmatch(r'\w+ \. \w+ = (\S+)', line)[1]) for line in told[1:5]]
+    ok(abs(numbers[0]) > 0.1 and max(numbers) - min(numbers) < 1e-4, 'ctypes: all derivatives give the same', *told)
+    ok(told[5].startswith('the graph has an index out of range'), 'ctypes: statuses have their texts', told[5])
+
+
+TESTS = {'ctypes': test_ctypes, 'fallback': test_fallback, 'graph': test_graph}
 equal(sorted(os.listdir('docs/examples')), sorted(TESTS), 'every example is tested')
 with tempfile.TemporaryDirectory() as ROOT:
     for name, test in TESTS.items():
