@@ -102,7 +102,8 @@ DOC := $(ROOT)/share/doc/cgtpgen
 COMPLETION := share/bash-completion/completions/cgtpgen share/zsh/site-functions/_cgtpgen
 install: $(INSTALL_PROGRAM)
 	$(Q)install -D $(INSTALL_PROGRAM) $(ROOT)/bin/cgtpgen
-	$(Q)install -m 644 -Dt $(DATA) $(wildcard runtime/*) docs/spec.md docs/diagnostics.md docs/spec.schema.json
+	$(Q)install -m 644 -Dt $(DATA) $(wildcard runtime/*) \
+	    $(addprefix docs/,spec.md diagnostics.md c_interface.md spec.schema.json)
 	$(Q)install -m 644 -Dt $(ROOT)/share/man/man1 docs/cgtpgen.1
 	$(Q)install -m 644 -Dt $(DOC) LICENSE
 	$(Q)$(foreach example,$(wildcard docs/examples/*), \
