@@ -1,9 +1,9 @@
-/* bracket.h - is a floating-point number the one nearest to sqrt(p/q) or p/q, ties to even?
+/* bracket.h - is a floating-point number the one nearest to sqrt(p/q), ties to even?
  *
  * Asks the definition, in integers of its own (it shares no code with algebra/exact.c): with the number
- * written as m * 2^e, m of full width, the value must lie between (m - 1/2) 2^e and (m + 1/2) 2^e, the ends
- * belonging to even m only. For a root all three are squared. The lower end is half as far away where m is
- * a power of two.
+ * written as m * 2^e, m of full width, the root must lie between (m - 1/2) 2^e and (m + 1/2) 2^e, the ends
+ * belonging to even m only; all three are squared. The lower end is half as far away where m is a power of
+ * two.
  */
 #ifndef BRACKET_H
 #define BRACKET_H
@@ -82,11 +82,11 @@ static inline int big_compare(const struct big *a, const struct big *b)
     return 0;
 }
 
-/* Compares n * 2^e, squared where root, with the value: <0, 0, >0. */
-static inline int bracket_compare(uint64_t n, int e, struct rat value, bool root)
+/* Compares (n * 2^e)^2 with the value: <0, 0, >0. */
+static inline int bracket_compare(uint64_t n, int e, struct rat value)
 {
     struct big left = big_of(value.den), right = big_of(value.num);
-    for (int i = 0; i < (root ? 2 : 1); i++) {
+    for (int i = 0; i < 2; i++) {
         left = big_mul64(&left, n);
         if (e >= 0)
             left = big_double(left, e);
@@ -96,8 +96,8 @@ static inline int bracket_compare(uint64_t n, int e, struct rat value, bool root
     return big_compare(&left, &right);
 }
 
-/* Is x > 0, of `bits` binary digits, the correctly rounded value (or its root)? */
-static inline bool bracket_nearest(double x, int bits, struct rat value, bool root)
+/* Is x > 0, of `bits` binary digits, the correctly rounded root of the value? */
+static inline bool bracket_nearest(double x, int bits, struct rat value)
 {
     int e;
     double fraction = frexp(x, &e);
@@ -107,8 +107,8 @@ static inline bool bracket_nearest(double x, int bits, struct rat value, bool ro
         return false;
     int tie_allowed = m % 2 == 0;
     bool power = m == (uint64_t)1 << (bits - 1);
-    int low = bracket_compare(power ? 4 * m - 1 : 2 * m - 1, power ? e - 2 : e - 1, value, root);
-    int high = bracket_compare(2 * m + 1, e - 1, value, root);
+    int low = bracket_compare(power ? 4 * m - 1 : 2 * m - 1, power ? e - 2 : e - 1, value);
+    int high = bracket_compare(2 * m + 1, e - 1, value);
     return (low < 0 || (low == 0 && tie_allowed)) && (high > 0 || (high == 0 && tie_allowed));
 }
 

@@ -25,11 +25,18 @@ FORMATTER = '14'  # the version of clang-format; others lay some things out diff
 KNOWN_FILES = {}
 KNOWN_FUNCTIONS = {}
 KNOWN_CIRCLES = []
+FOR_TESTS = {'diag_text'}
 
 
 def lines_of(path):
     with open(path) as file:
         return file.read().splitlines()
+
+
+def code_of(path):
+    """Without comments."""
+    with open(path) as file:
+        return re.sub(r'/\*.*?\*/', '', file.read(), flags=re.S)
 
 
 def layer_of(name):
@@ -71,6 +78,9 @@ def check_calls():
             arrows[name].add(defined[symbol])
     ok(len(arrows) == len(objects) and sum(map(len, arrows.values())) > 100,
        f'{len(arrows)} sources use one another in {sum(map(len, arrows.values()))} pairs')
+    alone = {symbol: name for symbol, name in defined.items() if symbol not in {s for _, kind, s in entries if kind == 'U'}}
+    unused = {symbol for symbol, name in alone.items() if len(re.findall(rf'\b{symbol}\b', code_of(f'cgtpgen/{name}.c'))) < 2}
+    equal(sorted(unused), sorted(FOR_TESTS | {'main'}), 'no source has functions that nothing uses, or tests alone')
     upward = [f'{name} -> {to}' for name, used in arrows.items() for to in used if layer_of(to) > layer_of(name)]
     equal(upward, [], 'no source uses what is above it')
     found = circles(arrows)
@@ -121,9 +131,7 @@ def check_evaluations(sources):
         ok(any(path.startswith(own) for path in sources), f'{name}: its files are in {own}')
         for path in sources:
             if not path.startswith(own) and not path.startswith(table):
-                with open(path) as file:
-                    code = re.sub(r'/\*.*?\*/', '', file.read(), flags=re.S)
-                found = [line.strip() for line in code.split('\n') if re.search(rf'(?<![a-z]){name}(?![a-z])', line)]
+                found = [line.strip() for line in code_of(path).split('\n') if re.search(rf'(?<![a-z]){name}(?![a-z])', line)]
                 if found:
                     ok(False, f'{path} does not know of {name}', *found)
 

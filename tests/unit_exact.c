@@ -162,8 +162,8 @@ static void division_corrects_its_guess(void **state)
             dividend = rat_add(&arena, rat_mul(&arena, dividend, base), whole(digits[n][i]));
         for (int i = 6; i >= 4; i--)
             divisor = rat_add(&arena, rat_mul(&arena, divisor, base), whole(digits[n][i]));
-        double x = rat_double(rat_div(&arena, dividend, divisor));
-        assert_true(bracket_nearest(x, 53, rat_div(&arena, dividend, divisor), false));
+        struct rat value = rat_div(&arena, dividend, divisor);
+        assert_true(bracket_nearest(surd_double(surd_make(1, value)), 53, value));
         for (uint64_t k = 3; k < 2000; k += 97) {
             struct rat quotient =
                 rat_div(&arena, rat_mul(&arena, dividend, whole(k)), rat_mul(&arena, divisor, whole(k)));
@@ -174,9 +174,8 @@ static void division_corrects_its_guess(void **state)
 
 static void check_rounding(struct rat value)
 {
-    assert_true(bracket_nearest(rat_double(value), 53, value, false));
-    assert_true(bracket_nearest(surd_double(surd_make(1, value)), 53, value, true));
-    assert_true(bracket_nearest((double)surd_float(surd_make(1, value)), 24, value, true));
+    assert_true(bracket_nearest(surd_double(surd_make(1, value)), 53, value));
+    assert_true(bracket_nearest((double)surd_float(surd_make(1, value)), 24, value));
     assert_true(surd_double(surd_make(-1, value)) == -surd_double(surd_make(1, value)));
     assert_true(surd_float(surd_make(-1, value)) == -surd_float(surd_make(1, value)));
 }
@@ -199,7 +198,6 @@ static void rounds_to_nearest(void **state)
         arena_free(&arena);
     }
     assert_true(surd_double(surd_make(0, whole(0))) == 0.0 && surd_float(surd_make(0, whole(0))) == 0.0f);
-    assert_true(rat_double(whole(0)) == 0.0);
 }
 
 /* Halfway cases and their neighbours, squared so that the root meets them exactly; and values that would
@@ -224,16 +222,15 @@ static void ties_go_to_even(void **state)
                 assert_true((double)surd_float(root[1]) == up);
                 assert_true((double)surd_float(root[2]) == down);
             } else {
-                assert_true(surd_double(root[0]) == even && rat_double(tie) == even);
-                assert_true(surd_double(root[1]) == up && rat_double(above) == up);
-                assert_true(surd_double(root[2]) == down && rat_double(below) == down);
+                assert_true(surd_double(root[0]) == even);
+                assert_true(surd_double(root[1]) == up);
+                assert_true(surd_double(root[2]) == down);
             }
         }
         arena_free(&arena);
     }
     /* 1.11..1 rounds up to the next power of two. */
     struct rat almost = rat_make(&arena, ((uint64_t)1 << 55) - 1, (uint64_t)1 << 55);
-    assert_true(rat_double(almost) == 1.0);
     assert_true(surd_double(surd_make(1, rat_mul(&arena, almost, almost))) == 1.0);
     assert_true(surd_float(surd_make(1, rat_mul(&arena, almost, almost))) == 1.0f);
 }
@@ -248,18 +245,12 @@ static void surds(void **state)
         assert_true(surd_equal(surd_div(&arena, surd_mul(&arena, a, b), b), a));
         assert_int_equal(surd_mul(&arena, a, b).sign, a.sign * b.sign);
         assert_true(surd_equal(surd_negate(surd_negate(a)), a) && !surd_equal(surd_negate(a), a));
-        assert_int_equal(surd_compare(a, b), -surd_compare(b, a));
-        assert_int_equal(surd_compare(a, b), -surd_compare(surd_negate(a), surd_negate(b)));
-        if (surd_double(a) < surd_double(b))
-            assert_true(surd_compare(a, b) < 0);
         arena_free(&arena);
     }
     struct surd zero = surd_make(1, whole(0)), one = surd_make(1, whole(1));
     assert_int_equal(zero.sign, 0);
     assert_int_equal(surd_make(0, whole(3)).sign, 0);
     assert_true(surd_equal(surd_make(0, whole(3)), zero));
-    assert_true(surd_compare(zero, one) < 0 && surd_compare(surd_negate(one), zero) < 0);
-    assert_int_equal(surd_compare(zero, surd_negate(zero)), 0);
     assert_int_equal(surd_mul(&arena, zero, one).sign, 0);
 }
 

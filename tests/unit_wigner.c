@@ -316,10 +316,10 @@ static void check_form(const struct cg *cg)
         double wide = surd_double(e->value);
         float narrow = surd_float(e->value);
         assert_true((wide < 0) == (e->value.sign < 0) && (narrow < 0) == (e->value.sign < 0));
-        if (!bracket_nearest(fabs(wide), 53, e->value.square, true))
+        if (!bracket_nearest(fabs(wide), 53, e->value.square))
             fail_msg("sqrt(%llu/%llu) is not %.17g", (unsigned long long)p, (unsigned long long)q,
                      fabs(wide));
-        if (!bracket_nearest((double)fabsf(narrow), 24, e->value.square, true))
+        if (!bracket_nearest((double)fabsf(narrow), 24, e->value.square))
             fail_msg("sqrt(%llu/%llu) is not %.9gf", (unsigned long long)p, (unsigned long long)q,
                      (double)fabsf(narrow));
     }

@@ -161,15 +161,12 @@ struct truncated {
     bool sticky;
 };
 
-/* The value, or its square root, to `bits` (at most 56), bits + 1 or bits + 2 binary digits; value > 0. */
-static struct truncated truncate_rat(struct rat value, int bits, bool root)
+/* The square root of a value > 0 to `bits` (at most 56), bits + 1 or bits + 2 binary digits. */
+static struct truncated truncate_root(struct rat value, int bits)
 {
-    /* Scale by 2^shift, so that the quotient has `wanted` to wanted + 2 bits; for a root shift must be
-     * even. */
-    int wanted = root ? 2 * bits : bits;
-    int shift = wanted - nat_bit_length(value.num) + nat_bit_length(value.den);
-    if (root && shift % 2 != 0)
-        shift++;
+    /* Scale by 2^shift, shift even, so that the quotient has 2 * bits to 2 * bits + 2 digits. */
+    int shift = 2 * bits - nat_bit_length(value.num) + nat_bit_length(value.den);
+    shift += shift % 2 != 0;
     /* limbs_divide() wants the divisor's top bit set. */
     int normalize = 32 * value.den.n - nat_bit_length(value.den);
     while (shift + normalize < 0)
@@ -182,11 +179,6 @@ static struct truncated truncate_rat(struct rat value, int bits, bool root)
     limbs_divide(q, a, an, b, bn);
 
     struct truncated t = {0, -shift, nat_trim(a, bn).n != 0};
-    if (!root) {
-        for (int i = an - bn; i >= 0; i--)
-            t.significand = t.significand << 32 | q[i];
-        return t;
-    }
     /* Digit by digit: remainder <= 2 * root throughout, so 64 bits are enough. */
     uint64_t remainder = 0;
     for (int i = 16 * (an - bn + 1) - 1; i >= 0; i--) {
@@ -220,11 +212,11 @@ static void round_truncated(struct truncated t, int bits, uint64_t *significand,
     *exponent = t.exponent + drop;
 }
 
-static double to_double(struct rat value, bool root)
+static double root_double(struct rat value)
 {
     uint64_t significand;
     int exponent;
-    round_truncated(truncate_rat(value, 53 + 2, root), 53, &significand, &exponent);
+    round_truncated(truncate_root(value, 53 + 2), 53, &significand, &exponent);
     int biased = exponent + 52 + 1023;
     assert(biased > 0 && biased < 2047);
     uint64_t bits = (uint64_t)biased << 52 | (significand & (((uint64_t)1 << 52) - 1));
@@ -233,22 +225,17 @@ static double to_double(struct rat value, bool root)
     return result;
 }
 
-static float to_float(struct rat value, bool root)
+static float root_float(struct rat value)
 {
     uint64_t significand;
     int exponent;
-    round_truncated(truncate_rat(value, 24 + 2, root), 24, &significand, &exponent);
+    round_truncated(truncate_root(value, 24 + 2), 24, &significand, &exponent);
     int biased = exponent + 23 + 127;
     assert(biased > 0 && biased < 255);
     uint32_t bits = (uint32_t)biased << 23 | ((uint32_t)significand & ((1u << 23) - 1));
     float result;
     memcpy(&result, &bits, sizeof result);
     return result;
-}
-
-double rat_double(struct rat a)
-{
-    return rat_is_zero(a) ? 0.0 : to_double(a, false);
 }
 
 /* ---- surds ---- */
@@ -301,21 +288,14 @@ bool surd_is_one(struct surd a)
     return a.sign > 0 && nat_equal(a.square.num, a.square.den);
 }
 
-int surd_compare(struct surd a, struct surd b)
-{
-    if (a.sign != b.sign)
-        return a.sign < b.sign ? -1 : 1;
-    return a.sign * rat_compare(a.square, b.square);
-}
-
 double surd_double(struct surd a)
 {
-    return a.sign ? a.sign * to_double(a.square, true) : 0.0;
+    return a.sign ? a.sign * root_double(a.square) : 0.0;
 }
 
 float surd_float(struct surd a)
 {
-    return a.sign ? (float)a.sign * to_float(a.square, true) : 0.0f;
+    return a.sign ? (float)a.sign * root_float(a.square) : 0.0f;
 }
 
 void surd_print(struct text *t, struct surd a)

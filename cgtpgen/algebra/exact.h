@@ -30,7 +30,6 @@ bool rat_is_zero(struct rat);
  * diagnose.) */
 bool rat_parse(struct arena *, const char *s, struct rat *out);
 void rat_print(struct text *, struct rat); /* 3/10, or 3 where the denominator is one */
-double rat_double(struct rat);             /* correctly rounded */
 
 struct surd surd_make(int sign, struct rat square);
 struct surd surd_mul(struct arena *, struct surd, struct surd);
@@ -39,7 +38,6 @@ struct surd surd_negate(struct surd);
 bool surd_equal(struct surd, struct surd);
 uint32_t surd_hash(struct surd); /* equals have the same */
 bool surd_is_one(struct surd);
-int surd_compare(struct surd, struct surd); /* a total order by value: <0, 0, >0 */
 
 /* Correctly rounded to nearest even; magnitudes are always in the normal range of the type for the numbers
  * met here. */
