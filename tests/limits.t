@@ -138,9 +138,23 @@ def check_limits():
                 'it takes more than 900 MiB of memory: it needs fewer paths, fewer kernels, or to be several specs')
 
 
+def check_longest_rows():
+    """Their scratch has more elements than an enumerator of C can say."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = spec(repeated('1048576x11e', 44), '0e', kernels='[backward]')
+        subprocess.run([GENERATOR, '--backend=c', '-o', folder, '-'], input=text, text=True)
+        path = f'{folder}/large_backward.c'
+        with open(path) as file:
+            numbers = [int(number) for number in re.findall(r'\d+', file.read()) if len(number) < 19]
+        run = subprocess.run([*CC, '-std=c11', '-Wall', '-Wextra', '-Wpedantic', '-Werror', '-fsyntax-only', '-Iruntime', path],
+                             capture_output=True, text=True)
+        ok(max(numbers) >= 2**31 and run.returncode == 0, 'rows of 2^30 elements compile without a warning', run.stderr)
+
+
 with tempfile.TemporaryDirectory() as own:
     if build_counter(own):
         check_specs(own)
         check_growth(own)
 check_limits()
+check_longest_rows()
 done()
