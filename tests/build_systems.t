@@ -9,12 +9,13 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
+from examples import blocks  # noqa: E402
 from installed import ENVIRONMENT, NEGATIVE, PROGRAM, SPEC, install, project, read, run, write  # noqa: E402
 from tap import done, equal, ok, skip  # noqa: E402
 
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
 GENERATES = r'Generating layer'
-SHOWN = {kind: text for kind, text in re.findall(r'^```(\w+)\n(.*?)^```$', read('docs/building.md'), re.M | re.S)}
+SHOWN = {words: text for words, text, _ in blocks(read('docs/building.md'))}
 BUILT = ['cgtp.c.o', 'layer.c.o', 'layer_forward.c.o', 'program.c.o']
 
 

@@ -1,8 +1,9 @@
-"""The examples in the documents: fenced blocks, and how those that show only some keys become whole specs."""
+"""The examples in the documents: blocks of code, and how those that show only some keys become whole specs."""
 import os
 import re
 import subprocess
 import tempfile
+import textwrap
 
 GENERATOR = os.path.abspath(os.environ.get("CGTPGEN", "build/cgtpgen"))
 
@@ -22,10 +23,13 @@ def complete(example):
     return "".join(text for key, text in BASE.items() if key not in keys) + example
 
 
+BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$|(?:(?<=\n\n)|\A)((?: {4}[^\n]*\n|\n(?= {4}))+)", re.MULTILINE | re.DOTALL)
+
+
 def blocks(text):
-    """(the word after the fence, the text in it, the number of its first line)"""
-    return [(m[1], m[2], text.count("\n", 0, m.start()) + 2)
-            for m in re.finditer(r"^```([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
+    """(the words after the fence, the text in it, the number of its first line); of indented text: "indented", .."""
+    return [("indented", textwrap.dedent(m[3]), text.count("\n", 0, m.start()) + 1) if m[3] else
+            (m[1], m[2], text.count("\n", 0, m.start()) + 2) for m in BLOCK.finditer(text)]
 
 
 def generate(*specs, options=()):

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""README.md and docs/*.md are true: every block of every page is run, read or compiled, and what is shown as its
+result is compared with the real one.
+
+The blocks of a page are taken in their order, in a folder of the page's own which looks like a checkout (specs,
+runtime, generated, build/cgtpgen), with an installed cgtpgen in PATH. The words after a fence say what a block is:
+
+    yaml             a spec, completed by examples.py where keys are left out; it generates without a message
+    yaml wrong       a whole spec with errors; the text block below it is what is said
+    sh, or indented  commands
+    console          commands, each after "$ ", and what they print; a line "..." stands for any lines
+    c, cpp, cuda     the inside of a function; it compiles, with docs_fragment.h
+    make             a file
+    python           a program; it is parsed
+
+    file=NAME        the block is that file of the page's folder, as it is, for commands further down
+    from=PATH        the block is an excerpt of that file of this repository
+    wrong            of commands: the last one fails
+    needs=WORDS      the block is skipped without these: nvcc, gpu, e3nn
+
+With UPDATE=1 what commands print is written into the pages, for `git diff` to show; "..." stays.
+
+Nothing is optimised (gcc and g++ have -O0 for -O3): other tests compile the same code as it is meant.
+"""
+import ast
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+import tap  # noqa: E402
+from examples import blocks, complete, generate  # noqa: E402
+from installed import ENVIRONMENT, install, read, write  # noqa: E402
+from tap import done, equal, ok, skip  # noqa: E402
+
+PAGES = ['README.md', *sorted(glob.glob('docs/*.md'))]
+NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
+PYTHON = os.environ.get('PYTHON') or sys.executable
+UPDATE = os.environ.get('UPDATE')
+COMPILE = {'c': ['gcc', '-Werror', '-fsyntax-only'], 'cpp': ['g++', '-Werror', '-std=c++17', '-fsyntax-only'],
+           'cuda': ['nvcc', '-std=c++17', '-c', '-o', '/dev/null', '-x', 'c++']}  # what runs on the host
+CHECKOUT = ('specs', 'runtime', 'generated')
+# Blocks that are not run here, by page and beginning: why.
+UNRUN = {
+    ('README.md', 'apt-get'): 'sets up a machine: .ci/run does, with this command',
+    ('docs/building.md', 'cmake_minimum_required'): 'tests/build_systems.t builds with it',
+    ('docs/building.md', 'project('): 'tests/build_systems.t builds with it',
+    ('docs/contributing.md', 'make '): 'builds everything, and passes the tests',
+    ('docs/design.md', 'Q(x, y, w, g) = '): 'a formula',
+    ('docs/design.md', 'forward '): 'a formula',
+    ('docs/design.md', 'constexpr real'): 'an excerpt with parts left out',
+    ('docs/diagnostics.md', ''): 'tests/diagnostics.t reads all specs of this page',
+    ('docs/precision.md', '|error| <= '): 'a formula',
+    ('docs/spec.md', 'Q(x, y, w, g) = '): 'a formula',
+    ('docs/spec.md', '# yaml-language-server'): 'a comment for editors',
+    ('docs/verification.md', '|error| <= '): 'a formula',
+    ('docs/verification.md', 'make gpu-'): 'needs minutes on a GPU',
+}
+
+
+# What needs= may name: is it on this machine?
+THERE = {'nvcc': shutil.which(NVCC) is not None,
+         'gpu': shutil.which(NVCC) is not None and os.path.exists('/dev/nvidia0'),
+         'e3nn': subprocess.run([PYTHON, '-c', 'import e3nn'], stderr=subprocess.DEVNULL).returncode == 0}
+
+
+class Block:
+    def __init__(self, page, words, text, line):
+        self.kind, *self.words = words.split() or ['']
+        self.options = dict(word.split('=', 1) for word in self.words if '=' in word)
+        self.wrong = 'wrong' in self.words
+        self.text, self.folder, self.name = text, page.folder, f'{page.path}:{line}'
+        self.unrun = next((key for key in UNRUN if key[0] == page.path and text.startswith(key[1])), None)
+        self.before = self.after = None  # blocks beside it
+        self.later = ''                  # the text of all that follow
+        self.real = text                 # with what commands really print
+
+    def check(self):
+        if self.unrun:
+            return skip(f'{self.name}: {self.kind}', UNRUN[self.unrun])
+        needs = self.options.get('needs', 'nvcc').split(',')
+        unknown = [word for word in self.words if not re.match('(file|from|needs)=.|wrong$', word)]
+        if self.kind not in self.CHECKS or unknown or not set(needs) <= set(THERE):
+            return ok(False, f'{self.name}: a block of a known kind', self.kind, *self.words)
+        if 'file' in self.options:
+            path = f"{self.folder}/{self.options['file']}"
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            write(path, self.text)
+        missing = [word for word in needs if 'needs' in self.options and not THERE[word]]
+        if missing:
+            return skip(f'{self.name}: {self.kind}', f'no {", ".join(missing)}')
+        if 'from' in self.options:
+            return ok(self.text in read(self.options['from']), f"{self.name}: is in {self.options['from']}")
+        return self.CHECKS[self.kind](self)
+
+    def yaml(self):
+        if self.wrong:
+            run, files = generate(self.text)
+            return ok(self.after.kind == 'text' and run.stderr == self.after.text and run.returncode == 1 and not files,
+                      f'{self.name}: the wrong spec is told what stands below it', run.stderr)
+        for backend in ('cuda', 'c'):
+            run, files = generate(self.text if 'file' in self.options else complete(self.text),
+                                  options=[f'--backend={backend}'])
+            ok(run.returncode == 0 and not run.stderr and files, f'{self.name}: the spec generates, {backend}',
+               run.stderr)
+
+    def told(self):
+        ok(self.before and self.before.kind == 'yaml' and self.before.wrong,
+           f'{self.name}: stands below the wrong spec that is told so')
+
+    def run(self, script, shown, wrong):
+        run = subprocess.run(['bash', '-c', script], cwd=self.folder, env=ENVIRONMENT, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, timeout=300)
+        name = f"{self.name}: {script.splitlines()[-1]}".replace('#', '')
+        ok((run.returncode != 0) == wrong, f"{name} {'fails' if wrong else 'works'}", run.returncode, run.stdout)
+        if shown is not None:
+            lines = [r'(?:.*\n)*' if line == '...\n' else re.escape(line) for line in shown.splitlines(True)]
+            ok(re.fullmatch(''.join(lines), run.stdout), f'{name} prints what is shown', run.stdout)
+        return run.stdout
+
+    def commands(self):
+        self.run('set -e\n' + self.text, None, self.wrong)
+
+    def console(self):
+        pairs = re.findall(r'^\$ ((?:.*\\\n)*.*\n)((?:(?!\$ ).*\n)*)', self.text, re.M)
+        equal(''.join(f'$ {command}{shown}' for command, shown in pairs), self.text, f'{self.name}: console')
+        self.real = ''
+        for number, (command, shown) in enumerate(pairs, 1):
+            printed = self.run(command, None if UPDATE else shown, self.wrong and number == len(pairs))
+            self.real += f'$ {command}' + (shown if '...\n' in shown else printed)
+
+    def file(self):
+        path = self.options.get('file', '?').replace('Makefile', 'make ')
+        ok(any(part in self.later for part in path.split('/')), f'{self.name}: is used further down')
+
+    def source(self):
+        if 'file' in self.options:
+            return self.file()
+        if self.kind == 'cuda' and not THERE['nvcc']:
+            return skip(f'{self.name}: compiles', 'no nvcc')
+        includes = ''.join(re.findall(r'^#include.*\n', self.text, re.M)) + \
+            '#include <cuda_runtime.h>\n' * (self.kind == 'cuda')
+        rest = re.sub(r'^#include.*\n', '', self.text, flags=re.M)
+        path = f'{self.folder}/fragment.{self.kind}'
+        write(path, f'#include "docs_fragment.h"\n{includes}void fragment(void)\n{{\n{rest}}}\n')
+        folders = [f'-I{os.path.abspath(folder)}' for folder in ('tests', 'runtime', PRODUCTS)]
+        run = subprocess.run([*COMPILE[self.kind], *folders, path], env=ENVIRONMENT, capture_output=True,
+                             text=True)
+        return ok(run.returncode == 0, f'{self.name}: compiles', run.stderr)
+
+    def python(self):
+        try:
+            ok(ast.parse(self.text).body, f'{self.name}: is Python')
+        except SyntaxError as error:
+            ok(False, f'{self.name}: is Python', error)
+
+    CHECKS = {'yaml': yaml, 'text': told, 'sh': commands, 'indented': commands, 'console': console, 'c': source,
+              'cpp': source, 'cuda': source, 'make': file, 'python': python}
+
+
+class Page:
+    def __init__(self, path):
+        self.path, self.text, self.folder = path, read(path), f'{ROOT}/{path}.folder'
+        os.makedirs(f'{self.folder}/build')
+        for name in CHECKOUT:
+            os.symlink(os.path.abspath(name), f'{self.folder}/{name}')
+        os.symlink(f'{ROOT}/usr/bin/cgtpgen', f'{self.folder}/build/cgtpgen')
+        self.blocks = [Block(self, *block) for block in blocks(self.text)]
+        for number, block in enumerate(self.blocks):
+            block.before = self.blocks[number - 1] if number else None
+            block.after = self.blocks[number + 1] if number + 1 < len(self.blocks) else None
+            block.later = ''.join(later.text for later in self.blocks[number + 1:])
+
+    def check(self):
+        indented = [block for block in self.blocks if block.kind == 'indented']
+        outside = re.sub(r'^```.*?^```$', '', self.text, flags=re.M | re.S)
+        equal([len(re.findall(r'^```', self.text, re.M)), len(re.findall(r'^    ', outside, re.M))],
+              [2 * (len(self.blocks) - len(indented)), sum(len(re.findall('.+', block.text)) for block in indented)],
+              f'{self.path}: all that looks like code is in its {len(self.blocks)} blocks')
+        if (self.path, '') in UNRUN:
+            skip(f'{self.path}: {len(self.blocks)} blocks', UNRUN[self.path, ''])
+        for block in self.blocks:
+            before = tap.count
+            if block.unrun != (self.path, ''):
+                block.check()
+                ok(tap.count > before, f'{block.name}: is run, or skipped with a reason')
+        links = re.findall(r'\]\(([^)\s]+)\)', outside)
+        wrong = [link for link in links if '://' not in link and not self.leads(link)]
+        equal(wrong, [], f'{self.path}: {len(links)} links lead somewhere')
+
+    def update(self):
+        text = self.text
+        for block in self.blocks:
+            text = text.replace(f'\n{block.text}```', f'\n{block.real}```', 1)
+        write(self.path, text)
+
+    def leads(self, link):
+        path, _, anchor = link.partition('#')
+        path = os.path.join(os.path.dirname(self.path), path) if path else self.path
+        if not anchor or not os.path.exists(path):
+            return os.path.exists(path)
+        titles = re.findall(r'^#+ (.*)$', re.sub(r'^```.*?^```$', '', read(path), flags=re.M | re.S), re.M)
+        return anchor in [re.sub(r'[^\w -]', '', title.lower()).replace(' ', '-') for title in titles]
+
+
+def tools():
+    """Programs by the names that pages call them by: not optimising, and those that this test was given."""
+    folder = f'{ROOT}/tools'
+    os.mkdir(folder)
+    for name, program, level in (('gcc', 'gcc', 0), ('g++', 'g++', 0), ('nvcc', NVCC, 3), ('python3', PYTHON, 3)):
+        if shutil.which(program):
+            write(f'{folder}/{name}', f'#!/bin/bash\nexec {shutil.which(program)} "${{@/#-O3/-O{level}}}"\n')
+            os.chmod(f'{folder}/{name}', 0o755)
+    ENVIRONMENT['PATH'] = f"{folder}:{ENVIRONMENT['PATH']}"
+
+
+with tempfile.TemporaryDirectory() as ROOT:
+    result, _ = install(ROOT)
+    ok(result.returncode == 0, 'make install', result.stdout)
+    os.symlink('usr', f'{ROOT}/cgtpgen')  # where the tutorial installs it
+    ENVIRONMENT |= {'HOME': ROOT, 'LC_ALL': 'C'}
+    tools()
+    PRODUCTS = f'{ROOT}/products'
+    subprocess.run(['cgtpgen', '--backend=c', '--emit=header,hpp,source,unity', '-o', PRODUCTS, 'specs/mace_large.yaml',
+                    'specs/nequip_water.yaml'], env=ENVIRONMENT, check=True)
+    pages = [Page(path) for path in PAGES]
+    for page in pages:
+        page.check()
+        if UPDATE:
+            page.update()
+    taken = {block.unrun for page in pages for block in page.blocks}
+    equal([key for key in UNRUN if key not in taken], [], 'what is not run is there')
+done()
