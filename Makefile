@@ -102,10 +102,9 @@ DOC := $(ROOT)/share/doc/cgtpgen
 COMPLETION := share/bash-completion/completions/cgtpgen share/zsh/site-functions/_cgtpgen
 install: $(INSTALL_PROGRAM)
 	$(Q)install -D $(INSTALL_PROGRAM) $(ROOT)/bin/cgtpgen
-	$(Q)install -m 644 -Dt $(DATA) $(wildcard runtime/*) \
-	    $(addprefix docs/,spec.md diagnostics.md c_interface.md spec.schema.json)
+	$(Q)install -m 644 -Dt $(DATA) $(wildcard runtime/*) docs/spec.schema.json
 	$(Q)install -m 644 -Dt $(ROOT)/share/man/man1 docs/cgtpgen.1
-	$(Q)install -m 644 -Dt $(DOC) LICENSE
+	$(Q)install -m 644 -Dt $(DOC) LICENSE $(wildcard docs/*.md)
 	$(Q)$(foreach example,$(wildcard docs/examples/*), \
 	    install -m 644 -Dt $(DOC)/examples/$(notdir $(example)) $(wildcard $(example)/*);)
 	$(Q)install -m 644 -D docs/completion/cgtpgen.bash $(ROOT)/$(word 1,$(COMPLETION))

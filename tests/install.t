@@ -56,7 +56,7 @@ def test_installed(root):
                 for folder, _, names in os.walk('docs/examples') for name in names]
     equal(found, sorted(['bin/cgtpgen', 'share/cgtpgen/cgtpgen-config-version.cmake',
                          'share/bash-completion/completions/cgtpgen', 'share/zsh/site-functions/_cgtpgen',
-                         'share/cgtpgen/spec.md', 'share/cgtpgen/diagnostics.md', 'share/cgtpgen/c_interface.md',
+                         *(f'share/doc/cgtpgen/{name}' for name in os.listdir('docs') if name.endswith('.md')),
                          'share/doc/cgtpgen/LICENSE',
                          'share/cgtpgen/spec.schema.json', 'share/man/man1/cgtpgen.1',
                          'share/pkgconfig/cgtpgen.pc', *headers, *examples]), 'what is installed')
