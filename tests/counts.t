@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Printed numbers of operations are those of the code: multiply-adds, multiplications, additions and negations in
-the text of every function of paths, of all layers of specs/, batches and both backends; and the flops of an item, which
-are those of all calls: in the descriptor, and in the plans of pipelined kernels.
+the text of every function of paths, of all layers of specs/, batches and both backends; and the operations of an item,
+which are those of all calls: in --print=json, their flops in the descriptor and in the plans of pipelined kernels.
 
 A sum of products is a chain of multiply-adds: in a * b + c * d the second product and the addition are one.
 TEST_ALL adds the products of tests/golden and tests/simt/specs.
 """
 import glob
+import json
 import os
 import re
 import subprocess
@@ -85,41 +86,48 @@ def check_block(where, comment, text, loop, wrong):
         found, expected = count_text(text), add(channel, item)
     if found != expected:
         wrong.append('%s: printed %s, in the text %s' % (where, expected, found))
-    return flops(channel), flops(item)
+    return channel[:3], item[:3]
 
 
-def item_flops(text, functions):
-    """Flops of all calls in the functions that do an item's work."""
-    total = 0
+def times(count, n):
+    return [n * part for part in count]
+
+
+def item_operations(text, functions):
+    """fma, mul, add of all calls in the functions that do an item's work."""
+    total = [0, 0, 0]
     for body in re.findall(r'^static void item_\w+\([^{;]*\)\n\{\n(.*?)^\}\n', text, re.M | re.S):
-        times = 1
+        calls = 1
         for line in re.findall(r'^    for \(int64_t a[^\n]*|^    (?:    )?\w[^;{]*;|^    \}', body, re.M):
             line = ' '.join(line.split())
             loop = re.match(r'for \(int64_t a = 0; a < (\d+); a\+\+\)', line)
             call = re.match(r'(\w+)\((.*)\);', line)
             if loop or line == '}':
-                times = int(loop.group(1)) if loop else 1
+                calls = int(loop.group(1)) if loop else 1
             if not call:
                 continue
             name, arguments = call.group(1), call.group(2).split(', ')
-            for a in range(times):
+            for a in range(calls):
                 numbers = [eval(n, {'a': a}) for n in arguments if re.fullmatch(r'[\d a-]+', n)]
                 if name in functions:
-                    total += functions[name][0] * numbers[0] + functions[name][1]
+                    total = add(total, add(times(functions[name][0], numbers[0]), functions[name][1]))
                 elif name.startswith('cgtp_weights'):
-                    total += 2 * numbers[0] * numbers[1] * numbers[2]
+                    total[0] += numbers[0] * numbers[1] * numbers[2]
                 elif name == 'cgtp_ones_z':
-                    total += numbers[0] * numbers[1]
+                    total[2] += numbers[0] * numbers[1]
     return total
 
 
 def check(spec):
-    wrong, blocks = [], 0
+    wrong, blocks, report = [], 0, {}
     with tempfile.TemporaryDirectory() as folder:
         for backend in ('c', 'cuda'):
-            made = subprocess.run([GENERATOR, '--backend=' + backend, '-o', folder, spec], stderr=subprocess.PIPE)
+            made = subprocess.run([GENERATOR, '--backend=' + backend, '--print=json', '-o', folder, spec],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             if made.returncode:
                 return ok(False, '%s is generated' % spec, made.stderr.decode())
+            for kernel in json.loads(made.stdout)['kernels']:
+                report[kernel['name'], backend] = kernel
             if backend == 'c':
                 with open(glob.glob(folder + '/*.h')[0][:-1] + 'c') as file:
                     descriptor = file.read()
@@ -134,15 +142,24 @@ def check(spec):
             blocks += len(functions)
             planned = [int(n) for n in re.findall(r'pipelined \w+, [^;]*; (\d+) flops per item', text)]
             called = [(int(channels), functions[name]) for channels, name in CALLED.findall(text)]
-            if sum(planned) != sum(channels * channel + item for channels, (channel, item) in called):
+            total = [0, 0, 0]
+            for channels, (channel, item) in called:
+                total = add(total, add(times(channel, channels), item))
+            if sum(planned) != flops(total):
                 wrong.append('%s: %s flops are planned, other calls are there' % (os.path.basename(path), planned))
+            kernel = report.get((re.search(r'^/\* \w+: (\w+)', text).group(1), 'cuda'))
+            if planned and len(planned) == len(kernel['schedules']) and \
+                    list(kernel['operations_per_item'].values()) != total:
+                wrong.append('%s: %s are reported, not %s' % (os.path.basename(path), kernel['operations_per_item'], total))
             kernel = re.search(r'^/\* (\w+): (\w+), portable C', text)
             if kernel:
                 said = re.search(r'\{"%s", \d+, \d+, \w+, \w+, \d+, (\d+),' % kernel.group(2), descriptor)
-                total = item_flops(text, functions)
-                if not said or int(said.group(1)) != total:
+                total = item_operations(text, functions)
+                if not said or int(said.group(1)) != flops(total):
                     wrong.append('%s: the descriptor says %s flops, the calls make %d' %
-                                 (os.path.basename(path), said and said.group(1), total))
+                                 (os.path.basename(path), said and said.group(1), flops(total)))
+                if list(report[kernel.group(2), 'c']['operations_per_item'].values()) != total:
+                    wrong.append('%s: --print=json has other operations than %s' % (os.path.basename(path), total))
     return ok(blocks and not wrong, '%s: %d functions' % (spec, blocks), *wrong)
 
 

@@ -145,9 +145,9 @@ static void print_cost(struct text *out, const struct schedules *all)
     text_printf(out, "\n");
     for (int i = 0; i < plan->kernels; i++) {
         const struct kernel_plan *k = &plan->kernel[i];
-        text_printf(out, "%-24s %14.0f %14.0f %14.0f %14.2f", k->form->name, all->kernel[i].flops,
-                    k->bytes_least, all->kernel[i].bytes_planned,
-                    k->bytes_least > 0 ? all->kernel[i].flops / k->bytes_least : 0.0);
+        text_printf(out, "%-24s %14.0f %14.0f %14.0f %14.2f", k->form->name,
+                    operations_flops(all->kernel[i].operations), k->bytes_least, all->kernel[i].bytes_planned,
+                    k->bytes_least > 0 ? operations_flops(all->kernel[i].operations) / k->bytes_least : 0.0);
         for (int index = INDEX_SENDER; index < INDEX_COUNT; index++)
             text_printf(out, " %14.0f", k->bytes_row[index]);
         text_printf(out, "\n");
@@ -193,8 +193,10 @@ static void json_kernel(struct text *out, const struct plan *plan, const struct 
     }
     text_printf(out, "],\n     ");
     kernel_schedule_json(out, plan, s);
-    text_printf(out, ",\n     \"flops_per_item\": %.17g, \"bytes_per_item\": %.17g, ", s->flops,
-                k->bytes_least);
+    text_printf(out, ",\n     \"flops_per_item\": %.17g, \"bytes_per_item\": %.17g, ",
+                operations_flops(s->operations), k->bytes_least);
+    text_printf(out, "\"operations_per_item\": {\"fma\": %.17g, \"mul\": %.17g, \"add\": %.17g}, ",
+                s->operations.fma, s->operations.mul, s->operations.add);
     text_printf(out, "\"bytes_per_item_planned\": %.17g, ", s->bytes_planned);
     text_printf(out, "\"bytes_per_row\": {\"sender\": %.17g, \"receiver\": %.17g, \"shared\": %.17g}}",
                 k->bytes_row[INDEX_SENDER], k->bytes_row[INDEX_RECEIVER], k->bytes_row[INDEX_SHARED]);

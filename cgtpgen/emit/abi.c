@@ -482,7 +482,7 @@ void emit_descriptor(struct text *out, const struct schedules *all, const char *
         const struct kernel_plan *q = &plan->kernel[k];
         text_printf(out, "    {\"%s\", %d, %d, inputs_%d, outputs_%d, %.0f, %.0f, workspace_%d, run_%d},\n",
                     q->form->name, q->form->inputs, q->form->outputs, k, k, q->bytes_least,
-                    all->kernel[k].flops, k, k);
+                    operations_flops(all->kernel[k].operations), k, k);
     }
     text_printf(out, "};\n\n");
     if (p->paths) {

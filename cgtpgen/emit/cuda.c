@@ -135,8 +135,9 @@ static void emit_plan(struct source *w)
 {
     struct text table = {.arena = w->arena};
     const struct kernel_plan *k = w->kernel->kernel;
-    text_printf(&table, "%.0f flops and at least %.0f bytes per item (%.1f flops per byte)", w->kernel->flops,
-                k->bytes_least, k->bytes_least > 0 ? w->kernel->flops / k->bytes_least : 0);
+    text_printf(&table, "%.0f flops and at least %.0f bytes per item (%.1f flops per byte)",
+                operations_flops(w->kernel->operations), k->bytes_least,
+                k->bytes_least > 0 ? operations_flops(w->kernel->operations) / k->bytes_least : 0);
     for (int i = 0; i < INDEX_COUNT; i++)
         if (k->bytes_row[i] > 0)
             text_printf(&table, ", %.0f per row of %s", k->bytes_row[i], index_name[i]);

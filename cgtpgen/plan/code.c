@@ -379,6 +379,18 @@ double code_flops(struct code_count n)
     return 2.0 * n.fma + n.mul + n.add;
 }
 
+void operations_add(struct operations *o, struct code_count n, double times)
+{
+    o->fma += times * n.fma;
+    o->mul += times * n.mul;
+    o->add += times * n.add;
+}
+
+double operations_flops(struct operations o)
+{
+    return 2 * o.fma + o.mul + o.add;
+}
+
 int code_instructions(struct code_count n)
 {
     return n.fma + n.mul + n.add;

@@ -40,6 +40,11 @@ struct code_count {
     int fma, mul, add, neg;
 };
 
+/* Of many codes, each as often as an item needs it; negations cost nothing. */
+struct operations {
+    double fma, mul, add;
+};
+
 struct code {
     struct arena *arena; /* which it is in: a scratch arena while it is built */
     const struct recipe *recipe;
@@ -88,6 +93,8 @@ static inline int code_number(int value)
 bool *code_named(struct arena *, const struct code *);
 
 double code_flops(struct code_count);
+void operations_add(struct operations *, struct code_count, double times);
+double operations_flops(struct operations);
 int code_instructions(struct code_count);
 
 /* A node per line. */

@@ -187,26 +187,26 @@ static int variant_of(struct arena *a, const struct problem *problem, const stru
     return d->variants++;
 }
 
-/* Flops of a path for an item: of its code for each channel of A, with all channels of B; of the products
+/* Adds what a path takes for an item: its code for each channel of A, with all channels of B; the products
  * with rows of weights, a multiply-add for each weight, or an addition where there are none. */
-static double work(const struct variant *v, const struct path_plan *e, struct path_code code)
+static void add_work(struct operations *sum, const struct variant *v, const struct path_plan *e,
+                     struct path_code code)
 {
     const struct code *both[] = {code.product, code.tensor};
-    double contractions = 0, channel = 0, item = 0;
+    double a = path_channels_a(e), b = path_channels_b(e);
+    double items = e->pairs ? a - 1 : a, channels = items * (e->pairs ? b / 2 : b); /* pairs: of a < b */
+    double component = channels * e->matrix->columns;
     for (int i = 0; i < v->ws; i++)
-        contractions += 2.0 * e->path->mul_z * v->w[i].parts;
+        sum->fma += component * e->path->mul_z * v->w[i].parts;
     for (int i = 0; i < v->zs; i++)
-        contractions += v->z[i].w < 0 ? 1 : 2.0 * e->path->mul_z;
+        *(v->z[i].w < 0 ? &sum->add : &sum->fma) += component * (v->z[i].w < 0 ? 1 : e->path->mul_z);
     for (int i = 0; i < v->ps; i++)
-        contractions += v->p[i].w < 0 ? 0 : 2.0 * e->path->mul_z;
-    channel = contractions * e->matrix->columns;
+        sum->fma += v->p[i].w < 0 ? 0 : component * e->path->mul_z;
     for (int i = 0; i < 2; i++)
         if (both[i]) {
-            channel += code_flops(both[i]->channel);
-            item += code_flops(both[i]->item);
+            operations_add(sum, both[i]->channel, channels);
+            operations_add(sum, both[i]->item, items);
         }
-    double a = path_channels_a(e), b = path_channels_b(e); /* pairs: of a < b, b (b - 1) / 2 in all */
-    return e->pairs ? (channel * b / 2 + item) * (a - 1) : (channel * b + item) * a;
 }
 
 static const struct code *code_of(const struct demand *d, const struct recipe *r, const struct path_plan *e)
@@ -225,13 +225,18 @@ struct path_code demand_code(const struct demand *d, int path)
     return *code;
 }
 
-double demand_flops(const struct demand *d)
+struct operations demand_operations(const struct demand *d)
 {
-    double flops = 0;
+    struct operations sum = {0};
     for (int p = 0; p < d->plan->problem->paths; p++)
         if (d->variant_of[p] >= 0)
-            flops += work(&d->variant[d->variant_of[p]], &d->plan->path[p], demand_code(d, p));
-    return flops;
+            add_work(&sum, &d->variant[d->variant_of[p]], &d->plan->path[p], demand_code(d, p));
+    return sum;
+}
+
+double demand_flops(const struct demand *d)
+{
+    return operations_flops(demand_operations(d));
 }
 
 /* Which inputs are read, and in which form. */

@@ -66,6 +66,7 @@ const struct demand *demand_build(struct codes *, const struct plan *, const str
 struct path_code demand_code(const struct demand *, int path);
 
 /* Per item, by its codes. */
+struct operations demand_operations(const struct demand *);
 double demand_flops(const struct demand *);
 
 /* The code of each of its paths. */

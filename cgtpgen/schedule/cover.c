@@ -253,8 +253,12 @@ static void name_schedules(struct cover *c)
 static void count(struct kernel_schedule *k)
 {
     const struct kernel_form *f = k->kernel->form;
-    for (int s = 0; s < k->schedules; s++)
-        k->flops += k->schedule[s].flops;
+    for (int s = 0; s < k->schedules; s++) {
+        const struct operations *of = &k->schedule[s].operations;
+        k->operations.fma += of->fma;
+        k->operations.mul += of->mul;
+        k->operations.add += of->add;
+    }
     for (int i = 0; i < f->inputs + f->outputs; i++) {
         const struct operand *q = &k->kernel->operand[i];
         int times = i >= f->inputs;

@@ -54,9 +54,9 @@ struct schedule {
         *before;         /* of a schedule that has written the outputs, to which this one adds; or NULL */
     struct route *route; /* [demand->outputs]: how each leaves */
     bool spills;         /* needs more registers than there are */
-    double flops;        /* per item, of its code */
-    double cost;         /* per item; comparable among the evaluations of one target */
-    void *own;           /* the evaluation's */
+    struct operations operations; /* per item, of its code */
+    double cost;                  /* per item; comparable among the evaluations of one target */
+    void *own;                    /* the evaluation's */
 };
 
 struct evaluation {
@@ -105,7 +105,7 @@ struct kernel_schedule {
     struct schedule *schedule;
     int verdicts;
     struct verdict *verdict;
-    double flops;         /* per item */
+    struct operations operations; /* per item */
     double bytes_planned; /* per item: inputs once per schedule that reads them, summed rows in cache */
 };
 

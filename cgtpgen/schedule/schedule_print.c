@@ -27,7 +27,8 @@ static void print_schedule(struct text *out, const struct schedule *s)
     int paths = s->demand->plan->problem->paths, *list = NEW_ARRAY(a, int, paths + 1);
     int n = paths_of(s->demand, list);
     text_printf(out, "  %s: %s, %s; %.0f flops per item%s\n", s->name, s->evaluation->words,
-                paths_text(a, n, list, paths), s->flops, s->before ? "; adds to what is there" : "");
+                paths_text(a, n, list, paths), operations_flops(s->operations),
+                s->before ? "; adds to what is there" : "");
     for (int o = 0; o < s->demand->outputs; o++) {
         const struct form_output *f = demand_output(s->demand, o);
         text_printf(out, "    %s =", f->name);
@@ -80,8 +81,8 @@ static void print_verdict(struct text *out, const struct kernel_form *f, const s
 void kernel_schedule_print(struct text *out, const struct kernel_schedule *k)
 {
     text_printf(out, "kernel %s: %d schedule%s, %.0f flops and at least %.0f bytes per item\n",
-                k->kernel->form->name, k->schedules, k->schedules == 1 ? "" : "s", k->flops,
-                k->kernel->bytes_least);
+                k->kernel->form->name, k->schedules, k->schedules == 1 ? "" : "s",
+                operations_flops(k->operations), k->kernel->bytes_least);
     for (int s = 0; s < k->schedules; s++)
         print_schedule(out, &k->schedule[s]);
 }
@@ -121,7 +122,7 @@ static void json_schedule(struct text *out, const struct schedule *s)
     report_list(&r, "paths", n, list);
     report_flag(&r, "adds", s->before != NULL);
     report_number(&r, "cost", s->cost);
-    report_number(&r, "flops_per_item", s->flops);
+    report_number(&r, "flops_per_item", operations_flops(s->operations));
     const char **name = NEW_ARRAY(a, const char *, s->demand->outputs + 1);
     const char **route = NEW_ARRAY(a, const char *, s->demand->outputs + 1);
     for (int o = 0; o < s->demand->outputs; o++) {

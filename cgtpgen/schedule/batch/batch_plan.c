@@ -463,14 +463,14 @@ const char *batch_plan(struct arena *a, struct schedule *s)
     if (!g)
         return "a stage larger than shared memory";
     for (int i = 0; i < p->paths; i++)
-        if (d->variant_of[i] >= 0)
-            g->flops += p->path[i].mul_x * code_flops(demand_code(d, i).product->channel) +
-                        code_flops(demand_code(d, i).product->item);
+        if (d->variant_of[i] >= 0) {
+            operations_add(&s->operations, demand_code(d, i).product->channel, p->path[i].mul_x);
+            operations_add(&s->operations, demand_code(d, i).product->item, 1);
+        }
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
     for (int o = 0; o < d->outputs; o++)
         route_choose(p->spec, 1, own_row, &s->route[o]);
     s->own = g;
-    s->flops = g->flops;
     s->cost = cost_of(g);
     int registers = device_registers(g->device, g->warps * g->blocks);
     batch_registers(a, g, registers);

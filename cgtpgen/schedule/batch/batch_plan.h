@@ -69,7 +69,7 @@ struct batch {
     int alive;                 /* words of values that are alive at once */
     int registers_least;       /* that a thread needs, if nothing is to spill */
     int registers;             /* that ptxas is predicted to take */
-    double flops, bytes, work; /* per item: of its code; moved; instructions of a warp */
+    double bytes, work;        /* per item: moved; instructions of a warp */
     struct layout rows;        /* slices of x and y, of a channel block */
     struct layout stage, out;  /* those of the sets: unions */
 

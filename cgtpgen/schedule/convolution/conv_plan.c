@@ -464,7 +464,8 @@ const char *conv_plan(struct arena *a, struct schedule *s)
         g->code[i] = g->shares_z[i] ? demand_code(d, i).product
                                     : codes_lower(d->codes, d->variant[d->variant_of[i]].product,
                                                   g->matrix[i], false, false);
-        g->flops += p->path[i].mul_x * code_flops(g->code[i]->channel) + code_flops(g->code[i]->item);
+        operations_add(&g->operations, g->code[i]->channel, p->path[i].mul_x);
+        operations_add(&g->operations, g->code[i]->item, 1);
     }
     g->g_outputs = demand_outputs_of(d, SLOT_G) > 0;
     g->a_outputs = demand_outputs_of(d, SLOT_Y) > 0;
@@ -491,7 +492,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
     choose_routes(s, g);
     s->own = g;
-    s->flops = g->flops;
+    s->operations = g->operations;
     s->cost = g->cost;
     return NULL;
 }

@@ -56,7 +56,7 @@ struct convolution {
     bool *shares_z;               /* [paths]: others go into the path's segment of z */
     const struct matrix **matrix; /* [paths]; scaled where the path has its segment of z for itself */
     const struct code **code;     /* [paths]: of the demand's recipe by that matrix */
-    double flops;                 /* per item, of that code */
+    struct operations operations; /* per item, of that code */
     int stages, warps;            /* of a ring; of a block */
     int blocks;                   /* a multiprocessor must hold */
     int buffers, buffer_bytes;    /* of a warp, through which rows of z leave */

@@ -61,8 +61,8 @@ static const char *plan(struct arena *a, struct schedule *s)
         if (!route_choose(spec, 1, &offered[spec->index[demand_output(d, o)->slot]], &s->route[o]))
             return "no way to sum as the spec asks";
     s->own = own;
-    s->flops = demand_flops(d);
-    s->cost = cost_of(d, s->flops);
+    s->operations = demand_operations(d);
+    s->cost = cost_of(d, operations_flops(s->operations));
     return NULL;
 }
 

@@ -224,6 +224,7 @@ const char *loops_plan(struct arena *a, struct schedule *s)
     find_staging(a, d, l);
     lay_out_scratch(a, s, l);
     s->own = l;
-    s->cost = s->flops = demand_flops(d);
+    s->operations = demand_operations(d);
+    s->cost = operations_flops(s->operations);
     return NULL;
 }

@@ -308,7 +308,7 @@ const char *staged_plan(struct arena *a, struct schedule *s)
     deal(a, g->columns, g->column, g->warps);
     deal(a, g->rows, g->row, g->warps);
     s->own = g;
-    s->flops = demand_flops(s->demand);
+    s->operations = demand_operations(s->demand);
     s->cost = cost_of(g);
     return NULL;
 }
