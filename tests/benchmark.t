@@ -59,6 +59,9 @@ def check_rows(folder):
     least = min(float(ms) for name, ms in peer.items() if name.endswith('_ms') and name != 'floor_ms' and ms)
     equal(float(found['peer_ms']), least, 'the best peer is the best of all columns')
     ok(found['evaluation'] != '-', 'the row says which evaluation ran', found)
+    equal([found[key] for key in ('items', 'senders', 'receivers', 'x', 'y', 'w', 'z')],
+          ['50000', '0', '0', '32x0o+32x0e+32x1o+32x1e', '1x0e+1x1o', '320', '704'],
+          'how many items there were, and of which product')
 
 
 def check_compare(folder):

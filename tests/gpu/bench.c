@@ -57,6 +57,7 @@ struct result {
     const struct table_entry *entry;
     const cgtp_kernel *kernel;
     struct peer_key key;
+    const struct ref_graph *place;
     const char *reduction; /* "-" where nothing is added up */
     double ms, least, floor;
     const struct peer *peer; /* NULL: none */
@@ -300,7 +301,7 @@ static void print_result(const struct result *r)
 static void write_head(FILE *file)
 {
     fputs("op\tproblem\tgraph\tdtype\tkernel\treduction\tms\tleast\tfloor\txfloor\tbest_peer\tpeer_ms\tgain\t"
-          "evaluation\n",
+          "evaluation\titems\tsenders\treceivers\tx\ty\tw\tz\n",
           file);
 }
 
@@ -311,9 +312,13 @@ static void write_result(FILE *file, const struct result *r)
     for (const struct table_kernel *k = r->entry->kernel; k->name; k++)
         if (strcmp(k->name, r->kernel->name) == 0)
             evaluation = k->evaluation;
-    fprintf(file, "%s\t%s\t%s\t%s\t%s\t%s\t%.5f\t%.5f\t%.5f\t%.3f\t%s\t%s\t%s\t%s\n", r->key.op,
+    const cgtp_product *p = r->entry->product;
+    fprintf(file, "%s\t%s\t%s\t%s\t%s\t%s\t%.5f\t%.5f\t%.5f\t%.3f\t%s\t%s\t%s\t%s", r->key.op,
             r->key.problem, r->key.place, r->key.type, r->key.kernel, r->reduction, r->ms, r->least, r->floor,
             r->ms / r->floor, r->peer ? r->peer->name : "-", peer.ms, peer.gain, evaluation);
+    fprintf(file, "\t%lld\t%lld\t%lld\t%s\t%s\t%lld\t%lld\n", (long long)r->place->items,
+            (long long)r->place->senders, (long long)r->place->receivers, p->irreps[CGTP_X],
+            p->irreps[CGTP_Y], (long long)p->dim[CGTP_W], (long long)p->dim[CGTP_Z]);
     fflush(file);
 }
 
@@ -367,6 +372,7 @@ static void time_product(struct bench *b, const struct table_entry *t, const str
             continue;
         struct result r = {.entry = t,
                            .kernel = k,
+                           .place = &b->place[place],
                            .key = {p->graph ? "conv" : "batch", q->name, place_info[place].name,
                                    p->scalar_size == 8 ? "fp64" : "fp32", k->name},
                            .reduction = !p->graph          ? "-"
