@@ -59,6 +59,9 @@ static void rows(void **state)
         for (int p = 0; p < PRECISION_COUNT; p++)
             assert_true(d->fma[p] > 0);
         assert_true(d->fma[PRECISION_FLOAT32] >= d->fma[PRECISION_FLOAT64]);
+        assert_non_null(d->machine.name);
+        assert_true(d->machine.bytes > 5e11 && d->machine.bytes < 1e13);
+        assert_true(device_fma_rate(d, PRECISION_FLOAT32) > 5e12);
         for (int o = 0; o < d->occupancies; o++) {
             const struct occupancy *q = &d->occupancy[o];
             int registers = device_registers(d, q->warps);
@@ -68,6 +71,8 @@ static void rows(void **state)
         }
     }
     assert_null(device_named("sm_9"));
+    assert_true(device_fma_rate(device_named("sm_90"), PRECISION_FLOAT32) == 128 * 132 * 1980e6);
+    assert_true(device_fma_rate(device_named("c"), PRECISION_FLOAT32) == 0);
 }
 
 /* What launch bounds give a thread on all NVIDIA GPUs so far: 64 Ki registers in eights, at most 255. */

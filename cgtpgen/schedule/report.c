@@ -1,20 +1,11 @@
 /* report.c - see report.h. */
 #include "schedule/report.h"
 
+#include "schedule/layout.h"
+
 #include <string.h>
 
-struct figure {
-    enum { NUMBER, WORD, FLAG, LIST, WORDS, RECORDS } kind;
-    const char *name;
-    double number;    /* NUMBER, FLAG */
-    const char *word; /* WORD; of RECORDS: what one is called */
-    int n, capacity;  /* of a list */
-    const int *list;
-    const char *const *words;
-    struct report **record;
-};
-
-static struct figure *add(struct report *r, int kind, const char *name)
+static struct figure *add(struct report *r, enum figure_kind kind, const char *name)
 {
     r->figure = arena_grow(r->arena, r->figure, r->n, &r->capacity, sizeof *r->figure);
     struct figure *f = &r->figure[r->n++];
@@ -24,29 +15,67 @@ static struct figure *add(struct report *r, int kind, const char *name)
 
 void report_number(struct report *r, const char *name, double value)
 {
-    add(r, NUMBER, name)->number = value;
+    add(r, FIGURE_NUMBER, name)->number = value;
+}
+
+void report_part(struct report *r, const char *name, double value, double most)
+{
+    struct figure *f = add(r, FIGURE_NUMBER, name);
+    f->number = value;
+    f->of = OF_LIMIT;
+    f->most = most;
+}
+
+void report_share(struct report *r, const char *name, double value)
+{
+    struct figure *f = add(r, FIGURE_NUMBER, name);
+    f->number = value;
+    f->of = OF_RECORDS;
+}
+
+void report_ring(struct report *r, const char *name, int slots, const char *owner, const char *turn)
+{
+    struct figure *f = add(r, FIGURE_NUMBER, name);
+    f->number = slots;
+    f->of = OF_RING;
+    f->owner = owner;
+    f->word = turn;
+}
+
+void report_channels(struct report *r, const char *name, int parts, int channels, const char *owner)
+{
+    struct figure *f = add(r, FIGURE_NUMBER, name);
+    f->number = parts;
+    f->of = OF_CHANNELS;
+    f->most = channels;
+    f->word = owner;
+}
+
+void report_layout(struct report *r, const char *name, const struct layout *layout)
+{
+    add(r, FIGURE_LAYOUT, name)->layout = layout;
 }
 
 void report_word(struct report *r, const char *name, const char *word)
 {
-    add(r, WORD, name)->word = word;
+    add(r, FIGURE_WORD, name)->word = word;
 }
 
 void report_flag(struct report *r, const char *name, bool value)
 {
-    add(r, FLAG, name)->number = value;
+    add(r, FIGURE_FLAG, name)->number = value;
 }
 
 void report_list(struct report *r, const char *name, int n, const int *list)
 {
-    struct figure *f = add(r, LIST, name);
+    struct figure *f = add(r, FIGURE_LIST, name);
     f->n = n;
     f->list = list;
 }
 
 void report_words(struct report *r, const char *name, int n, const char *const *words)
 {
-    struct figure *f = add(r, WORDS, name);
+    struct figure *f = add(r, FIGURE_WORDS, name);
     f->n = n;
     f->words = words;
 }
@@ -55,10 +84,10 @@ struct report *report_record(struct report *r, const char *name, const char *one
 {
     struct figure *f = NULL;
     for (int i = 0; i < r->n && !f; i++)
-        if (r->figure[i].kind == RECORDS && strcmp(r->figure[i].name, name) == 0)
+        if (r->figure[i].kind == FIGURE_RECORDS && strcmp(r->figure[i].name, name) == 0)
             f = &r->figure[i];
     if (!f) {
-        f = add(r, RECORDS, name);
+        f = add(r, FIGURE_RECORDS, name);
         f->word = one;
     }
     f->record = arena_grow(r->arena, f->record, f->n, &f->capacity, sizeof *f->record);
@@ -83,9 +112,9 @@ const char *report_ranges(struct arena *a, int n, const int *list)
 
 /* ---- text ---- */
 
-static const char *spaced(struct arena *a, const char *name)
+const char *figure_name(struct arena *a, const struct figure *f)
 {
-    char *s = arena_printf(a, "%s", name);
+    char *s = arena_printf(a, "%s", f->name);
     for (char *p = s; *p; p++)
         if (*p == '_')
             *p = ' ';
@@ -94,15 +123,15 @@ static const char *spaced(struct arena *a, const char *name)
 
 static const char *figure_text(struct arena *a, const struct figure *f)
 {
-    const char *name = spaced(a, f->name);
+    const char *name = figure_name(a, f);
     switch (f->kind) {
-    case NUMBER:
+    case FIGURE_NUMBER:
         return arena_printf(a, "%s %.17g", name, f->number);
-    case WORD:
+    case FIGURE_WORD:
         return arena_printf(a, "%s %s", name, f->word);
-    case FLAG:
+    case FIGURE_FLAG:
         return f->number != 0 ? name : NULL;
-    case LIST:
+    case FIGURE_LIST:
         return f->n ? arena_printf(a, "%s %s", name, report_ranges(a, f->n, f->list)) : NULL;
     default:
         return NULL;
@@ -130,7 +159,7 @@ void report_text(struct text *out, int indent, const struct report *r)
     if (shown)
         text_printf(out, "\n");
     for (int i = 0; i < r->n; i++)
-        for (int k = 0; r->figure[i].kind == RECORDS && k < r->figure[i].n; k++) {
+        for (int k = 0; r->figure[i].kind == FIGURE_RECORDS && k < r->figure[i].n; k++) {
             text_printf(out, "%*s%s %d:\n", indent, "", r->figure[i].word, k);
             report_text(out, indent + 2, r->figure[i].record[k]);
         }
@@ -138,31 +167,55 @@ void report_text(struct text *out, int indent, const struct report *r)
 
 /* ---- JSON ---- */
 
+static void layout_json(struct text *out, const struct layout *l)
+{
+    text_printf(out, "{\"bytes\": %d, \"union\": %s, \"fields\": [", l->bytes,
+                l->alternatives ? "true" : "false");
+    for (int i = 0; i < l->fields; i++) {
+        const struct layout_field *f = &l->field[i];
+        text_printf(out, "%s{\"name\": \"%s\", \"at\": %d, \"bytes\": %d, \"count\": [", i ? ", " : "",
+                    f->name, f->at, f->bytes);
+        for (int k = 0; k < 3 && f->count[k]; k++)
+            text_printf(out, "%s%d", k ? ", " : "", f->count[k]);
+        text_printf(out, "], ");
+        if (f->of) {
+            text_printf(out, "\"of\": ");
+            layout_json(out, f->of);
+        } else {
+            text_printf(out, "\"type\": \"%s\"", f->type);
+        }
+        text_printf(out, "}");
+    }
+    text_printf(out, "]}");
+}
+
 void report_json(struct text *out, int indent, const struct report *r)
 {
     for (int i = 0; i < r->n; i++) {
         const struct figure *f = &r->figure[i];
         text_printf(out, "%s\"%s\": ", i ? ", " : "", f->name);
-        if (f->kind == NUMBER)
+        if (f->kind == FIGURE_NUMBER)
             text_printf(out, "%.17g", f->number);
-        else if (f->kind == FLAG)
+        else if (f->kind == FIGURE_FLAG)
             text_printf(out, f->number != 0 ? "true" : "false");
-        else if (f->kind == WORD)
+        else if (f->kind == FIGURE_WORD)
             text_json(out, f->word);
+        else if (f->kind == FIGURE_LAYOUT)
+            layout_json(out, f->layout);
         else
             text_printf(out, "[");
-        for (int k = 0; f->kind == LIST && k < f->n; k++)
+        for (int k = 0; f->kind == FIGURE_LIST && k < f->n; k++)
             text_printf(out, "%s%d", k ? ", " : "", f->list[k]);
-        for (int k = 0; f->kind == WORDS && k < f->n; k++) {
+        for (int k = 0; f->kind == FIGURE_WORDS && k < f->n; k++) {
             text_printf(out, k ? ", " : "");
             text_json(out, f->words[k]);
         }
-        for (int k = 0; f->kind == RECORDS && k < f->n; k++) {
+        for (int k = 0; f->kind == FIGURE_RECORDS && k < f->n; k++) {
             text_printf(out, "%s\n%*s{", k ? "," : "", indent, "");
             report_json(out, indent + 2, f->record[k]);
             text_printf(out, "}");
         }
-        if (f->kind == LIST || f->kind == WORDS || f->kind == RECORDS)
+        if (f->kind == FIGURE_LIST || f->kind == FIGURE_WORDS || f->kind == FIGURE_RECORDS)
             text_printf(out, "]");
     }
 }

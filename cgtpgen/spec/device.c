@@ -27,17 +27,27 @@ static const struct occupancy cuda_occupancy[] = {{16, 1.22}, {12, 1.22}, {8, 1.
 #define SINCE_HOPPER (FEATURE_BULK_COPY | FEATURE_EARLY_LAUNCH | FEATURE_VECTOR_ATOMICS)
 
 /* Sources: the CUDA C++ programming guide's tables of compute capabilities (shared memory, registers) and of
- * arithmetic throughput (multiply-adds), PTX ISA (features). */
+ * arithmetic throughput (multiply-adds), PTX ISA (features); the makers' data sheets (machines). */
 const struct device device_table[] = {
-    {"sm_80", .shared_bytes = KIB(163), .fma = {64, 32}, CUDA_OF_ALL},
-    {"sm_86", .shared_bytes = KIB(99), .fma = {128, 2}, CUDA_OF_ALL},
-    {"sm_89", .shared_bytes = KIB(99), .fma = {128, 2}, CUDA_OF_ALL},
-    {"sm_90", .shared_bytes = KIB(227), .fma = {128, 64}, .features = SINCE_HOPPER, CUDA_OF_ALL},
-    {"sm_100", .shared_bytes = KIB(227), .fma = {128, 64}, .features = SINCE_HOPPER, CUDA_OF_ALL},
-    {"sm_120", .shared_bytes = KIB(99), .fma = {128, 2}, .features = SINCE_HOPPER, CUDA_OF_ALL},
+    {"sm_80", .shared_bytes = KIB(163), .fma = {64, 32}, .machine = {"A100 SXM", 108, 1410, 2.039e12},
+     CUDA_OF_ALL},
+    {"sm_86", .shared_bytes = KIB(99), .fma = {128, 2}, .machine = {"A40", 84, 1740, 0.696e12}, CUDA_OF_ALL},
+    {"sm_89", .shared_bytes = KIB(99), .fma = {128, 2}, .machine = {"L40S", 142, 2520, 0.864e12},
+     CUDA_OF_ALL},
+    {"sm_90", .shared_bytes = KIB(227), .fma = {128, 64}, .machine = {"H200 SXM", 132, 1980, 4.8e12},
+     .features = SINCE_HOPPER, CUDA_OF_ALL},
+    {"sm_100", .shared_bytes = KIB(227), .fma = {128, 64}, .machine = {"B200", 148, 1965, 8e12},
+     .features = SINCE_HOPPER, CUDA_OF_ALL},
+    {"sm_120", .shared_bytes = KIB(99), .fma = {128, 2}, .machine = {"RTX PRO 6000", 188, 2617, 1.792e12},
+     .features = SINCE_HOPPER, CUDA_OF_ALL},
     {"c", .backend = "c", .lanes = 1},
 };
 const int device_count = LENGTH(device_table);
+
+double device_fma_rate(const struct device *d, enum precision p)
+{
+    return 1e6 * d->machine.mhz * d->machine.multiprocessors * d->fma[p];
+}
 
 const struct device *device_named(const char *name)
 {

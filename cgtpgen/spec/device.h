@@ -29,6 +29,13 @@ struct occupancy {
     double issue;
 };
 
+/* A product of the architecture and its rates, for reports: nothing is planned by them. */
+struct machine {
+    const char *name; /* NULL: none */
+    int multiprocessors, mhz;
+    double bytes; /* of its memory, a second */
+};
+
 /* What only some architectures can do; bits of device.features. */
 enum {
     FEATURE_BULK_COPY = 1,     /* copies of any length by one thread, counted by barriers in shared memory */
@@ -47,7 +54,8 @@ struct device {
     int code_bytes; /* of a loop whose instructions are not waited for; beyond, they come from L2 each time */
     unsigned features;
     int fma[PRECISION_COUNT]; /* multiply-adds per clock and multiprocessor */
-    int occupancies;          /* most warps first */
+    struct machine machine;
+    int occupancies; /* most warps first */
     const struct occupancy *occupancy;
     int knobs;
     const struct knob_range *knob;
@@ -55,6 +63,9 @@ struct device {
 
 extern const struct device device_table[];
 extern const int device_count;
+
+/* Its machine's multiply-adds a second; 0 where there is none. */
+double device_fma_rate(const struct device *, enum precision);
 
 /* The device of this name, or NULL. */
 const struct device *device_named(const char *name);

@@ -101,16 +101,17 @@ static void check(struct checker *c, const struct schedule *s)
 static void report(struct report *r, const struct schedule *s)
 {
     const struct batch *g = s->own;
-    report_number(r, "stages", g->stages);
+    const int most = device_registers(g->device, g->blocks * g->warps);
+    report_ring(r, "stages", g->stages, "warp", "turn");
     report_number(r, "warps_per_block", g->warps);
     report_number(r, "blocks_per_multiprocessor", g->blocks);
-    report_number(r, "shared_bytes_per_block", g->block->bytes);
-    report_number(r, "registers_most", device_registers(g->device, g->blocks * g->warps));
-    report_number(r, "values_alive", g->alive);
-    report_number(r, "registers_least", g->registers_least);
-    report_number(r, "registers", g->registers);
+    report_part(r, "shared_bytes_per_block", g->block->bytes, g->device->shared_bytes);
+    report_number(r, "registers_most", most);
+    report_part(r, "values_alive", g->alive, most);
+    report_part(r, "registers_least", g->registers_least, most);
+    report_part(r, "registers", g->registers, most);
     report_number(r, "channels_per_lane", g->channels);
-    report_number(r, "channel_blocks", g->channel_blocks);
+    report_channels(r, "channel_blocks", g->channel_blocks, BATCH_LANES * g->channels, "turn of a warp");
     report_flag(r, "x_by_set", g->x_by_set);
     report_number(r, "phases", g->phases);
     report_number(r, "instructions_per_item", g->work);
@@ -120,8 +121,9 @@ static void report(struct report *r, const struct schedule *s)
         report_list(record, "paths", q->paths, q->path);
         report_number(record, "channels", g->part[q->part].mul);
         report_number(record, "stage_bytes", q->stage.bytes);
-        report_number(record, "instructions_per_channel_block", q->work);
+        report_share(record, "instructions_per_channel_block", q->work);
     }
+    report_layout(r, "shared_memory", g->block);
 }
 
 const struct evaluation batch_evaluation = {

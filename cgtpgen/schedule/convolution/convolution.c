@@ -74,11 +74,12 @@ static void check(struct checker *c, const struct schedule *s)
 static void report(struct report *r, const struct schedule *s)
 {
     const struct convolution *g = s->own;
-    report_number(r, "stages", g->stages);
+    const int most = device_registers(g->device, g->blocks * g->warps);
+    report_ring(r, "stages", g->stages, "warp", "edge");
     report_number(r, "warps_per_block", g->warps);
     report_number(r, "blocks_per_multiprocessor", g->blocks);
-    report_number(r, "shared_bytes_per_block", g->block->bytes);
-    report_number(r, "registers_most", device_registers(g->device, g->blocks * g->warps));
+    report_part(r, "shared_bytes_per_block", g->block->bytes, g->device->shared_bytes);
+    report_number(r, "registers_most", most);
     report_flag(r, "edge_buffer", g->edge_buffer);
     for (int i = 0; i < g->sets; i++) {
         const struct path_set *q = &g->set[i];
@@ -86,15 +87,16 @@ static void report(struct report *r, const struct schedule *s)
         report_list(record, "paths", q->paths, q->path);
         report_number(record, "channels", q->mul);
         report_number(record, "channels_per_lane", q->channels);
-        report_number(record, "channel_blocks", q->channel_blocks);
-        report_number(record, "values_alive", q->alive);
-        report_number(record, "registers_least", q->registers_least);
-        report_number(record, "registers", q->registers);
+        report_channels(record, "channel_blocks", q->channel_blocks, LANES * q->channels, "warp");
+        report_part(record, "values_alive", q->alive, most);
+        report_part(record, "registers_least", q->registers_least, most);
+        report_part(record, "registers", q->registers, most);
         report_number(record, "stage_bytes", q->stage.bytes);
         report_number(record, "instructions_per_edge", q->work);
         report_number(record, "bytes_per_edge", q->bytes);
-        report_number(record, "time_per_edge", q->share);
+        report_share(record, "time_per_edge", q->share);
     }
+    report_layout(r, "shared_memory", g->block);
 }
 
 const struct evaluation convolution_evaluation = {

@@ -78,14 +78,15 @@ static void check(struct checker *c, const struct schedule *s)
 static void report(struct report *r, const struct schedule *s)
 {
     const struct staged *g = s->own;
-    report_number(r, "stages", g->stages);
+    report_ring(r, "stages", g->stages, "team", "item");
     report_number(r, "teams_per_block", g->teams);
     report_number(r, "warps_per_team", g->warps);
-    report_number(r, "shared_bytes_per_block", g->block->bytes);
+    report_part(r, "shared_bytes_per_block", g->block->bytes, g->device->shared_bytes);
     report_number(r, "registers_most", device_registers(g->device, g->teams * g->warps));
     report_number(r, "passes_by_columns", g->columns);
     report_number(r, "passes_by_rows", g->rows);
     report_number(r, "instructions_per_item", g->work);
+    report_layout(r, "shared_memory", g->block);
 }
 
 const struct evaluation staged_evaluation = {
