@@ -194,3 +194,22 @@ bool irrep_in_product(struct irrep c, struct irrep a, struct irrep b)
     int least = a.l > b.l ? a.l - b.l : b.l - a.l;
     return c.parity == a.parity * b.parity && c.l >= least && c.l <= a.l + b.l;
 }
+
+const char *irreps_text(struct arena *a, const struct irreps *irreps)
+{
+    struct text t = {.arena = a};
+    irreps_print(&t, irreps);
+    return text_string(&t);
+}
+
+const char *irrep_text(struct arena *a, struct irrep ir)
+{
+    struct text t = {.arena = a};
+    irrep_print(&t, ir);
+    return text_string(&t);
+}
+
+const char *segment_text(struct arena *a, int mul, struct irrep ir)
+{
+    return arena_printf(a, "%dx%s", mul, irrep_text(a, ir));
+}

@@ -44,6 +44,9 @@ void irreps_append(struct arena *, struct irreps *, int *capacity, int mul, stru
 /* 128x0e+64x1o; an empty sum prints as "". */
 void irreps_print(struct text *, const struct irreps *);
 void irrep_print(struct text *, struct irrep);
+const char *irreps_text(struct arena *, const struct irreps *);
+const char *irrep_text(struct arena *, struct irrep);
+const char *segment_text(struct arena *, int mul, struct irrep); /* 128x0e */
 
 /* Order by (l, parity), odd before even: 0o 0e 1o 1e ... : <0, 0, >0. */
 int irrep_compare(struct irrep, struct irrep);

@@ -164,3 +164,8 @@ const struct cg *wigner_3j(struct wigner *w, int l1, int l2, int l3)
             }
     return *cached = cg;
 }
+
+int cg_dense(const struct cg *c)
+{
+    return (2 * c->l1 + 1) * (2 * c->l2 + 1) * (2 * c->l3 + 1);
+}

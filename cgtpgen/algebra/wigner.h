@@ -22,6 +22,9 @@ struct cg {
     struct cg_entry *entry;
 };
 
+/* Entries with zeros. */
+int cg_dense(const struct cg *);
+
 /* A cache, so that each tensor is computed once; zero-initialise and set the arena. */
 struct wigner {
     struct arena *arena;

@@ -7,19 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *segment_text(struct arena *a, const struct irreps *irreps, int i)
+static const char *numbered_segment(struct arena *a, const struct irreps *irreps, int i)
 {
-    struct text t = {.arena = a};
-    text_printf(&t, "%d: %dx", i, irreps->segment[i].mul);
-    irrep_print(&t, irreps->segment[i].ir);
-    return text_string(&t);
-}
-
-static const char *irreps_text(struct arena *a, const struct irreps *irreps)
-{
-    struct text t = {.arena = a};
-    irreps_print(&t, irreps);
-    return text_string(&t);
+    const struct segment *s = &irreps->segment[i];
+    return arena_printf(a, "%d: %s", i, segment_text(a, s->mul, s->ir));
 }
 
 static const char *surd_text(struct arena *a, struct surd s)
@@ -74,9 +65,9 @@ static void print_paths(struct text *out, const struct problem *problem)
     for (int i = 0; i < problem->paths; i++) {
         const struct path *p = &problem->path[i];
         text_printf(out, "%6d  %-12s %-12s %-12s %-6s %-12s %-22.17g %s%s\n", p->number,
-                    segment_text(a, &problem->x, p->x), segment_text(a, &problem->y, p->y),
-                    segment_text(a, &problem->z, p->z), mode_table[p->mode].name, rat_text(a, p->path_weight),
-                    surd_double(p->coefficient), surd_text(a, p->coefficient),
+                    numbered_segment(a, &problem->x, p->x), numbered_segment(a, &problem->y, p->y),
+                    numbered_segment(a, &problem->z, p->z), mode_table[p->mode].name,
+                    rat_text(a, p->path_weight), surd_double(p->coefficient), surd_text(a, p->coefficient),
                     p->weighted ? "" : "  unweighted");
     }
     text_printf(out, "%6d  paths\n", problem->paths);
@@ -85,32 +76,19 @@ static void print_paths(struct text *out, const struct problem *problem)
 /* Clebsch-Gordan tensors in use, by (l1, l2, l3). */
 static void print_nnz(struct text *out, const struct problem *problem)
 {
-    int paths[L_MAX + 1][L_MAX + 1][L_MAX + 1] = {0};
-    const struct cg *cg[L_MAX + 1][L_MAX + 1][L_MAX + 1] = {0};
+    struct coupling *coupling;
     long long nonzeros = 0, dense = 0;
-    int l_max = 0;
-    for (int i = 0; i < problem->paths; i++) {
-        const struct path *p = &problem->path[i];
-        paths[p->l1][p->l2][p->l3]++;
-        cg[p->l1][p->l2][p->l3] = p->cg;
-        l_max = p->l1 > l_max ? p->l1 : l_max;
-        l_max = p->l2 > l_max ? p->l2 : l_max;
-        l_max = p->l3 > l_max ? p->l3 : l_max;
-    }
+    const int n = problem_couplings(out->arena, problem, &coupling);
     text_printf(out, "%s: nonzero Clebsch-Gordan entries\n", problem->spec->name);
     text_printf(out, "%10s %8s %8s %8s %10s\n", "l1 l2 l3", "nonzero", "dense", "paths", "together");
-    for (int l1 = 0; l1 <= l_max; l1++)
-        for (int l2 = 0; l2 <= l_max; l2++)
-            for (int l3 = 0; l3 <= l_max; l3++) {
-                int count = paths[l1][l2][l3], size = (2 * l1 + 1) * (2 * l2 + 1) * (2 * l3 + 1);
-                if (!count)
-                    continue;
-                int n = cg[l1][l2][l3]->n;
-                text_printf(out, "%4d %2d %2d %8d %8d %8d %10lld\n", l1, l2, l3, n, size, count,
-                            (long long)n * count);
-                nonzeros += (long long)n * count;
-                dense += (long long)size * count;
-            }
+    for (int i = 0; i < n; i++) {
+        const struct cg *c = coupling[i].cg;
+        const int paths = coupling[i].paths;
+        text_printf(out, "%4d %2d %2d %8d %8d %8d %10lld\n", c->l1, c->l2, c->l3, c->n, cg_dense(c), paths,
+                    (long long)c->n * paths);
+        nonzeros += (long long)c->n * paths;
+        dense += (long long)cg_dense(c) * paths;
+    }
     text_printf(out, "%lld nonzero of %lld in %d paths\n", nonzeros, dense, problem->paths);
 }
 

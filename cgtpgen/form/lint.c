@@ -73,21 +73,6 @@ static void find_paths(struct linter *l)
     }
 }
 
-static const char *segment_text(struct linter *l, int mul, struct irrep ir)
-{
-    struct text t = {.arena = l->arena};
-    text_printf(&t, "%dx", mul);
-    irrep_print(&t, ir);
-    return text_string(&t);
-}
-
-static const char *irrep_text(struct linter *l, struct irrep ir)
-{
-    struct text t = {.arena = l->arena};
-    irrep_print(&t, ir);
-    return text_string(&t);
-}
-
 /* Segments are looked for from the start of the text, so only as many as can be shown. */
 static struct pos place_of(struct linter *l, enum slot slot, int segment)
 {
@@ -107,9 +92,10 @@ static void check_inputs(struct linter *l, enum slot slot)
         if (l->used[slot][i] || !s->mul)
             continue;
         diag_report(l->diag, DIAG_DEAD_INPUT, place_of(l, slot, as_written ? i : -1),
-                    "no path reads %s, segment %d of %s", segment_text(l, s->mul, s->ir), i, slot_name[slot]);
+                    "no path reads %s, segment %d of %s", segment_text(l->arena, s->mul, s->ir), i,
+                    slot_name[slot]);
         if (as_written && spec->has_z && spec->sugar != SUGAR_NONE && l->useful[slot][type_of(other)])
-            diag_suggest(l->diag, segment_text(l, s->mul, other));
+            diag_suggest(l->diag, segment_text(l->arena, s->mul, other));
     }
 }
 
@@ -121,7 +107,7 @@ static void check_segments_of_z(struct linter *l)
         if (!l->used[SLOT_G][i] && spec->z.segment[i].mul)
             diag_report(l->diag, DIAG_DEAD_OUTPUT, place_of(l, SLOT_G, i),
                         "no path writes %s, segment %d of z: it is always zero",
-                        segment_text(l, spec->z.segment[i].mul, spec->z.segment[i].ir), i);
+                        segment_text(l->arena, spec->z.segment[i].mul, spec->z.segment[i].ir), i);
 }
 
 /* Irreps that a filter lets pass and that are not there. */
@@ -137,9 +123,10 @@ static void check_filter(struct linter *l)
             continue;
         seen[type_of(ir)] = true;
         diag_report(l->diag, DIAG_DEAD_FILTER, place_of(l, SLOT_G, i),
-                    "nothing passes %s in the filter z: no product of x and y has it", irrep_text(l, ir));
+                    "nothing passes %s in the filter z: no product of x and y has it",
+                    irrep_text(l->arena, ir));
         if (l->made[type_of(other)] && !seen[type_of(other)])
-            diag_suggest(l->diag, irrep_text(l, other));
+            diag_suggest(l->diag, irrep_text(l->arena, other));
     }
 }
 

@@ -21,21 +21,6 @@ static int64_t pairs(int64_t mul)
     return mul * (mul - 1) / 2;
 }
 
-static const char *segment_text(struct builder *b, const struct segment *s)
-{
-    struct text t = {.arena = b->arena};
-    text_printf(&t, "%dx", s->mul);
-    irrep_print(&t, s->ir);
-    return text_string(&t);
-}
-
-static const char *irrep_text(struct builder *b, struct irrep ir)
-{
-    struct text t = {.arena = b->arena};
-    irrep_print(&t, ir);
-    return text_string(&t);
-}
-
 static const char *parity_text(int parity)
 {
     return parity > 0 ? "even" : "odd";
@@ -65,7 +50,8 @@ static void check_irrep(struct builder *b, const struct spec_instruction *ins, c
                         const struct segment *y, const struct segment *z)
 {
     int least = x->ir.l > y->ir.l ? x->ir.l - y->ir.l : y->ir.l - x->ir.l, most = x->ir.l + y->ir.l;
-    const char *left = irrep_text(b, x->ir), *right = irrep_text(b, y->ir), *whole = segment_text(b, z);
+    const char *left = irrep_text(b->arena, x->ir), *right = irrep_text(b->arena, y->ir),
+               *whole = segment_text(b->arena, z->mul, z->ir);
     if (x->ir.parity * y->ir.parity != z->ir.parity)
         diag_report(b->diag, DIAG_PARITY, ins->z_pos,
                     "the parity of %s times %s is %s, but segment %d of z, %s, is %s", left, right,
@@ -119,11 +105,14 @@ static void check_mode(struct builder *b, const struct spec_instruction *ins, co
         x_wrong = z_wrong = true;
     }
     if (x_wrong)
-        diag_note(b->diag, b->spec->x_pos, "segment %d of x is %s", ins->x, segment_text(b, x));
+        diag_note(b->diag, b->spec->x_pos, "segment %d of x is %s", ins->x,
+                  segment_text(b->arena, x->mul, x->ir));
     if (y_wrong)
-        diag_note(b->diag, b->spec->y_pos, "segment %d of y is %s", ins->y, segment_text(b, y));
+        diag_note(b->diag, b->spec->y_pos, "segment %d of y is %s", ins->y,
+                  segment_text(b->arena, y->mul, y->ir));
     if (z_wrong)
-        diag_note(b->diag, b->spec->z_pos, "segment %d of z is %s", ins->z, segment_text(b, z));
+        diag_note(b->diag, b->spec->z_pos, "segment %d of z is %s", ins->z,
+                  segment_text(b->arena, z->mul, z->ir));
     if (m->needs_weights && !ins->weighted)
         diag_report(b->diag, DIAG_NEEDS_WEIGHTS, ins->weighted_pos, "%s needs weights: expected true", mode);
     if (m->z[0] == AXIS_W && !m->needs_weights && !ins->weighted && z->mul != 1) {
@@ -132,7 +121,8 @@ static void check_mode(struct builder *b, const struct spec_instruction *ins, co
             "%s without weights sums into one channel, but the multiplicity of z is %d: expected true "
             "here, or 1 there",
             mode, z->mul);
-        diag_note(b->diag, b->spec->z_pos, "segment %d of z is %s", ins->z, segment_text(b, z));
+        diag_note(b->diag, b->spec->z_pos, "segment %d of z is %s", ins->z,
+                  segment_text(b->arena, z->mul, z->ir));
     }
 }
 
@@ -391,4 +381,23 @@ struct problem *problem_build(struct arena *arena, struct wigner *wigner, const 
 const struct irreps *slot_irreps(const struct problem *p, enum slot s)
 {
     return s == SLOT_X ? &p->x : s == SLOT_Y ? &p->y : &p->z;
+}
+
+int problem_couplings(struct arena *a, const struct problem *problem, struct coupling **couplings)
+{
+    struct coupling by_l[L_MAX + 1][L_MAX + 1][L_MAX + 1] = {0};
+    struct coupling *list = *couplings = NEW_ARRAY(a, struct coupling, problem->paths + 1);
+    int n = 0;
+    for (int i = 0; i < problem->paths; i++) {
+        const struct path *p = &problem->path[i];
+        struct coupling *c = &by_l[p->l1][p->l2][p->l3];
+        c->cg = p->cg;
+        c->paths++;
+    }
+    for (int l1 = 0; l1 <= L_MAX; l1++)
+        for (int l2 = 0; l2 <= L_MAX; l2++)
+            for (int l3 = 0; l3 <= L_MAX; l3++)
+                if (by_l[l1][l2][l3].paths)
+                    list[n++] = by_l[l1][l2][l3];
+    return n;
 }

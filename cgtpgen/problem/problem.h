@@ -38,6 +38,15 @@ struct problem {
  * Returns NULL when anything was wrong. */
 struct problem *problem_build(struct arena *, struct wigner *, const struct spec *, struct diag *);
 
+/* A tensor, and how many paths have it. */
+struct coupling {
+    const struct cg *cg;
+    int paths;
+};
+
+/* Those in use, by (l1, l2, l3). Returns their number. */
+int problem_couplings(struct arena *, const struct problem *, struct coupling **);
+
 /* The irreps of slot x, y or g. */
 const struct irreps *slot_irreps(const struct problem *, enum slot);
 

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-/* Numbers of the paths that a schedule computes; how many. */
-static int paths_of(const struct demand *d, int *list)
+int schedule_paths(const struct schedule *s, int *list)
 {
+    const struct demand *d = s->demand;
     int n = 0;
     for (int p = 0; p < d->plan->problem->paths; p++)
         if (d->variant_of[p] >= 0)
@@ -14,7 +14,7 @@ static int paths_of(const struct demand *d, int *list)
     return n;
 }
 
-static const char *paths_text(struct arena *a, int n, const int *list, int all)
+const char *paths_text(struct arena *a, int n, const int *list, int all)
 {
     return n == all ? "all paths"
            : n == 0 ? "no path"
@@ -25,7 +25,7 @@ static void print_schedule(struct text *out, const struct schedule *s)
 {
     struct arena *a = out->arena;
     int paths = s->demand->plan->problem->paths, *list = NEW_ARRAY(a, int, paths + 1);
-    int n = paths_of(s->demand, list);
+    int n = schedule_paths(s, list);
     text_printf(out, "  %s: %s, %s; %.0f flops per item%s\n", s->name, s->evaluation->words,
                 paths_text(a, n, list, paths), operations_flops(s->operations),
                 s->before ? "; adds to what is there" : "");
@@ -44,8 +44,7 @@ static void print_schedule(struct text *out, const struct schedule *s)
     report_text(out, 4, &r);
 }
 
-/* Why an evaluation takes nothing of outputs; NULL: it has a schedule. */
-static const char *why(struct arena *a, const struct verdict *v)
+const char *verdict_reason(struct arena *a, const struct verdict *v)
 {
     if (!v->dearer)
         return v->why;
@@ -63,7 +62,7 @@ static void print_verdict(struct text *out, const struct kernel_form *f, const s
     text_printf(out, "  %s, asked for", v->evaluation->name);
     for (int o = 0; o < v->outputs; o++)
         text_printf(out, "%s%s", o ? ", " : " ", f->output[v->output[o]].name);
-    const char *reason = why(a, v);
+    const char *reason = verdict_reason(a, v);
     text_printf(out, ": %s\n", reason ? reason : "takes it");
     for (int p = 0; v->path && p < paths; p++) {
         int n = 0;
@@ -118,7 +117,7 @@ static void json_schedule(struct text *out, const struct schedule *s)
     struct report r = {.arena = a}, figures = {.arena = a};
     report_word(&r, "name", s->name);
     report_word(&r, "evaluation", s->evaluation->name);
-    int n = paths_of(s->demand, list);
+    int n = schedule_paths(s, list);
     report_list(&r, "paths", n, list);
     report_flag(&r, "adds", s->before != NULL);
     report_number(&r, "cost", s->cost);
@@ -147,7 +146,7 @@ static void json_verdict(struct text *out, const struct kernel_form *f, const st
     for (int o = 0; o < v->outputs; o++)
         text_printf(out, "%s\"%s\"", o ? ", " : "", f->output[v->output[o]].name);
     text_printf(out, "], \"reason\": ");
-    const char *reason = why(out->arena, v);
+    const char *reason = verdict_reason(out->arena, v);
     text_json(out, reason ? reason : "");
     text_printf(out, ", \"path_reasons\": {");
     for (int p = 0, n = 0; v->path && p < paths; p++)
