@@ -6,7 +6,7 @@
 #                       on the GPU where nvidia-smi and nvcc work, else in C (DEMO_BACKEND=c, =cuda: as told)
 # make bench            the same timed against a dense loop, and against e3nn where PYTHON=... can import it
 # make bench-generation how long the generator takes for every layer of specs/
-# make generated        brings generated/ up to date; make check-generated shows what differs
+# make generated        brings generated/ and docs/examples/report up to date; make check-generated shows what differs
 # make install          PREFIX=/usr/local DESTDIR=; make uninstall removes it
 # make dist             a static generator and all that belongs to it, as an archive to unpack anywhere; make static
 #                       is the generator alone
@@ -246,11 +246,15 @@ GENERATED := nequip_water tetris_poly_2 mace_large
 GENERATED_CUDA := nequip_water mace_large
 GENERATE_C = $< $(1) --backend=c -o generated $(GENERATED:%=specs/%.yaml)
 GENERATE_CUDA = $< $(1) --backend=cuda -o generated/cuda $(GENERATED_CUDA:%=specs/%.yaml)
+GENERATE_REPORT = $< $(1) --emit=report --measured=docs/examples/report/mace_large.tsv -o docs/examples/report \
+    specs/mace_large.yaml
 generated: $(BUILD)/cgtpgen
 	$(Q)$(call GENERATE_C)
 	$(Q)$(call GENERATE_CUDA)
+	$(Q)$(call GENERATE_REPORT)
 check-generated: $(BUILD)/cgtpgen
-	$(Q)$(call GENERATE_C,--check); c=$$?; $(call GENERATE_CUDA,--check) && exit $$c
+	$(Q)$(call GENERATE_C,--check); c=$$?; $(call GENERATE_CUDA,--check) || c=$$?; \
+	    $(call GENERATE_REPORT,--check) && exit $$c
 
 clean:
 	$(Q)rm -rf build

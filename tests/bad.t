@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Wrong specs: tests/bad/NAME.yaml gives exactly the diagnostics in NAME.expected, exit status 1, and
-touches no file, whatever the backend, warnings being errors, and the same as JSON. NAME.with.yaml, where it is there, is a second spec of the same call.
+touches no file, whatever the backend, warnings being errors, and the same as JSON. NAME.with.yaml, where it is there, is a second spec of the same call; NAME.log.tsv a log of
+times for its report.
 
 With UPDATE=1 in the environment the expected texts are written anew, to be reviewed as a diff.
 """
@@ -63,10 +64,12 @@ def main():
     for number, name in enumerate(names, 1):
         golden = f"{FOLDER}/{name}.expected"
         specs = [path for path in (f"{FOLDER}/{name}.yaml", f"{FOLDER}/{name}.with.yaml") if os.path.exists(path)]
+        log = f"{FOLDER}/{name}.log.tsv"
+        page = ["--emit=report", f"--measured={log}"] if os.path.exists(log) else []
         with tempfile.TemporaryDirectory() as folder:
-            run, touched = generate(specs, ["--backend=cuda"], folder)
-            c, c_touched = generate(specs, ["--backend=c"], folder)
-            as_json, _ = generate(specs, ["--diagnostics=json"], folder)
+            run, touched = generate(specs, ["--backend=cuda", *page], folder)
+            c, c_touched = generate(specs, ["--backend=c", *page], folder)
+            as_json, _ = generate(specs, ["--diagnostics=json", *page], folder)
         if os.environ.get("UPDATE"):
             with open(golden, "wb") as f:
                 f.write(run.stderr)

@@ -32,9 +32,14 @@ def blocks(text):
             (m[1], m[2], text.count("\n", 0, m.start()) + 2) for m in BLOCK.finditer(text)]
 
 
-def generate(*specs, options=()):
-    """Runs the generator on them as layer.yaml, layer2.yaml ..; the process, and the names of what it wrote."""
+def generate(*specs, options=(), log=None):
+    """Runs the generator on them as layer.yaml, layer2.yaml ..; the process, and the names of what it wrote. log: the
+    text of a log for the report."""
     with tempfile.TemporaryDirectory() as folder:
+        if log is not None:
+            with open(os.path.join(folder, "log.tsv"), "w", newline="") as f:
+                f.write(log)
+            options = [*options, "--emit=report", "--measured=log.tsv"]
         names = [f"layer{number or ''}.yaml" for number in [0, *range(2, len(specs) + 1)]]
         for name, spec in zip(names, specs):
             with open(os.path.join(folder, name), "w", newline="") as f:

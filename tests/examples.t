@@ -71,7 +71,15 @@ def test_ctypes(folder):
     ok(told[5].startswith('the graph has an index out of range'), 'ctypes: statuses have their texts', told[5])
 
 
-TESTS = {'ctypes': test_ctypes, 'fallback': test_fallback, 'graph': test_graph}
+def test_report(folder):
+    """The page of the layer that the log is of is what the generator writes today."""
+    generator = VARIABLES[0].split('=', 1)[1]
+    fresh = subprocess.run([generator, '--check', '--emit=report', f'--measured={folder}/mace_large.tsv', '-o', folder,
+                            'specs/mace_large.yaml'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    ok(fresh.returncode == 0, 'report: is fresh (make generated brings it up to date)', fresh.stdout)
+
+
+TESTS = {'ctypes': test_ctypes, 'fallback': test_fallback, 'graph': test_graph, 'report': test_report}
 equal(sorted(os.listdir('docs/examples')), sorted(TESTS), 'every example is tested')
 with tempfile.TemporaryDirectory() as ROOT:
     for name, test in TESTS.items():

@@ -27,6 +27,7 @@ UNSEEN = {
         instruction_index_fraction key_duplicate path_weight_digits yaml_carriage_return yaml_carriage_return_one
         yaml_tag_directive yaml_tag_verbatim''',
     'another spec of the call': 'collision collision_symbol',
+    'a log of times': 'log_cells log_no_column log_not_one log_number log_other',
     'names that belong together': '''
         form_no_weight_output form_no_weights form_term_twice form_two_targets form_unknown_argument form_wrong_slot
         kernel_name_twice kernel_type''',

@@ -25,8 +25,8 @@ static const char *escape(struct arena *a, const char *s)
     return text_string(&t);
 }
 
-void depend_rule(struct text *out, const char *const *target, int targets, bool verbatim, const char *source,
-                 bool phony)
+void depend_rule(struct text *out, const char *const *target, int targets, bool verbatim,
+                 const char *const *source, int sources, bool phony)
 {
     size_t column = 0;
     for (int i = 0; i < targets; i++) {
@@ -40,8 +40,10 @@ void depend_rule(struct text *out, const char *const *target, int targets, bool 
         text_printf(out, "%s", s);
         column += strlen(s) + 1;
     }
-    const char *prerequisite = source ? escape(out->arena, source) : "";
-    text_printf(out, ":%s%s\n", source ? " " : "", prerequisite);
-    if (source && phony)
-        text_printf(out, "\n%s:\n", prerequisite);
+    text_printf(out, ":");
+    for (int i = 0; i < sources; i++)
+        text_printf(out, " %s", escape(out->arena, source[i]));
+    text_printf(out, "\n");
+    for (int i = 0; i < sources && phony; i++)
+        text_printf(out, "\n%s:\n", escape(out->arena, source[i]));
 }

@@ -6,10 +6,9 @@
 
 #include <stdbool.h>
 
-/* `targets: source`; with phony also an empty rule for the source, so that make goes on when it is deleted.
- * source NULL (standard input): no prerequisite. Names are escaped as make wants them; verbatim: the targets
- * are not. */
-void depend_rule(struct text *, const char *const *target, int targets, bool verbatim, const char *source,
-                 bool phony);
+/* `targets: sources`; with phony also an empty rule for each source, so that make goes on when it is deleted.
+ * Names are escaped as make wants them; verbatim: the targets are not. */
+void depend_rule(struct text *, const char *const *target, int targets, bool verbatim,
+                 const char *const *source, int sources, bool phony);
 
 #endif

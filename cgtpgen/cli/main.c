@@ -105,12 +105,34 @@ static void lint_code(const struct spec *spec, const struct output_file *file, i
         }
 }
 
+/* The log's rows of a product. */
+static enum exit_status read_measured(struct arena *a, const struct options *options,
+                                      const struct schedules *all, const struct measured **measured)
+{
+    struct diag diag = {.arena = a, .file = options->measured};
+    diag.source = file_read_regular(a, options->measured, &diag.source_size);
+    if (!diag.source)
+        return io_error(a, options->measured);
+    if (diag.source_size >= SPEC_LIMIT)
+        diag_report(&diag, DIAG_LIMIT, (struct pos){0}, "the file is larger than 1 MiB");
+    else
+        *measured = measured_read(a, all, &diag);
+    put_messages(&diag, options);
+    return diag.errors ? EXIT_SPEC : EXIT_OK;
+}
+
 /* Makes the files that are asked for. */
 static enum exit_status emit(struct arena *a, const struct options *options, struct product *product,
                              struct diag *diag)
 {
     struct output_file *file;
-    product->files = emit_files(a, options->backend, product->schedules, options->emit, &file);
+    struct emission from = {.backend = options->backend, .schedules = product->schedules};
+    if (options->measured) {
+        enum exit_status read = read_measured(a, options, product->schedules, &from.measured);
+        if (read)
+            return read;
+    }
+    product->files = emit_files(a, &from, options->emit, &file);
     product->output = NEW_ARRAY(a, struct file_content, product->files);
     for (int i = 0; i < product->files; i++)
         product->output[i] =
@@ -340,8 +362,14 @@ static int add_dependencies(struct arena *a, const struct options *options, cons
         for (int k = 0; k < p->files; k++)
             target[k] = p->output[k].path;
         bool named = options->depend_targets;
+        const char *source[2];
+        int sources = 0;
+        if (strcmp(p->file, "-"))
+            source[sources++] = p->file;
+        if (options->measured)
+            source[sources++] = options->measured;
         depend_rule(rules, named ? options->depend_target : target,
-                    named ? options->depend_targets : p->files, named, strcmp(p->file, "-") ? p->file : NULL,
+                    named ? options->depend_targets : p->files, named, source, sources,
                     options->depend_phony);
         if (!options->depend_file) {
             const char *name = arena_printf(a, "%s.spec.d", p->schedules->plan->problem->spec->name);
@@ -353,18 +381,23 @@ static int add_dependencies(struct arena *a, const struct options *options, cons
     return files;
 }
 
-/* A file that is written must be no spec, nor another that is written, under whatever name. */
+/* A file that is written must be no spec, not the log, nor another that is written, under whatever name. */
 static bool check_distinct(struct arena *a, const struct options *options, const struct file_content *file,
                            int files)
 {
     struct text wrong = {.arena = a};
-    const char **place = NEW_ARRAY(a, const char *, files + options->specs + 1);
-    for (int i = 0; i < files + options->specs; i++)
-        place[i] = file_place(a, i < files ? file[i].path : options->spec[i - files]);
-    int first, later = hash_repeated(a, place, files + options->specs, &first);
+    const int specs = files + options->specs, all = specs + (options->measured != NULL);
+    const char **place = NEW_ARRAY(a, const char *, all + 1);
+    for (int i = 0; i < all; i++)
+        place[i] = file_place(a, i < files   ? file[i].path
+                                 : i < specs ? options->spec[i - files]
+                                             : options->measured);
+    int first, later = hash_repeated(a, place, all, &first);
     if (later >= 0 && first < files) /* not two specs: standard input has the name that a file may have */
         text_printf(&wrong, "cgtpgen: %s would be overwritten: it is %s\n", file[first].path,
-                    later < files ? "the dependency file and generated too" : "a spec");
+                    later < files   ? "the dependency file and generated too"
+                    : later < specs ? "a spec"
+                                    : "the log that is read");
     put_error(&wrong);
     return !wrong.n;
 }

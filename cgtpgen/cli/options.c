@@ -16,7 +16,8 @@ const char options_help[] =
     "%_gpu\n"
     "  --backend=NAME    cuda (default) or c\n"
     "  --arch=NAME       the GPU to plan for, sm_80 to sm_120 (default sm_90); not with --backend=c\n"
-    "  --emit=LIST       of header, hpp, source, unity, selftest (default: header,source)\n"
+    "  --emit=LIST       of header, hpp, source, unity, selftest, report (default: header,source)\n"
+    "  --measured=FILE   show in the report what ran: FILE has the rows of a gpu-bench\n"
     "  --prune           remove files that were generated for a kernel that the spec no longer has\n"
     "  --check           write nothing; print a diff of every file that is missing, differs or is left over\n"
     "  --list            write nothing; print the names of the files\n"
@@ -46,6 +47,7 @@ enum option {
     OPTION_BACKEND,
     OPTION_ARCH,
     OPTION_EMIT,
+    OPTION_MEASURED,
     OPTION_PRUNE,
     OPTION_CHECK,
     OPTION_LIST,
@@ -76,6 +78,7 @@ static const struct {
     [OPTION_BACKEND] = {"--backend", true, false},
     [OPTION_ARCH] = {"--arch", true, false},
     [OPTION_EMIT] = {"--emit", true, true},
+    [OPTION_MEASURED] = {"--measured", true, false},
     [OPTION_PRUNE] = {"--prune", false, true},
     [OPTION_CHECK] = {"--check", false, true},
     [OPTION_LIST] = {"--list", false, true},
@@ -288,6 +291,9 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
         return read_device(a, value, &o->device, error);
     case OPTION_EMIT:
         return read_emit(a, value, &o->emit, error);
+    case OPTION_MEASURED:
+        o->measured = value;
+        return true;
     case OPTION_PRUNE:
         o->prune = true;
         return true;
@@ -349,6 +355,15 @@ static const char *emit_of_other_backend(struct arena *a, const struct options *
     return NULL;
 }
 
+/* Is anything to be written that shows what ran? */
+static bool shows_measured(const struct options *o)
+{
+    bool shows = false;
+    for (int i = 0; i < emitter_count; i++)
+        shows |= o->emit & 1u << i && emitter_table[i].reads_measured;
+    return shows && o->write;
+}
+
 /* Options that contradict each other, or that would do nothing: none is ignored silently. */
 static bool check_together(struct options *o, struct text *error)
 {
@@ -365,12 +380,14 @@ static bool check_together(struct options *o, struct text *error)
             arena_printf(error->arena, "--arch=%s is for --backend=%s", o->device->name, o->device->backend);
     else if (o->name && o->specs > 1 && !strchr(o->name, '%'))
         wrong = "--name needs a % for the specs' names where there are several";
+    else if (o->measured && !shows_measured(o))
+        wrong = "--measured is for the report: it needs --emit=report and files to be written";
     else if (stdins > 1)
         wrong = "standard input (-) can be read only once";
     else if (o->messages.json && o->messages.color == WHEN_ALWAYS)
         wrong = "--color=always is for text, not for --diagnostics=json";
-    else if (o->lint && (o->output || o->check || o->list || o->print || o->depend))
-        wrong = "--lint writes nothing: not with -o, --check, --list, --print or -MD";
+    else if (o->lint && (o->output || o->measured || o->check || o->list || o->print || o->depend))
+        wrong = "--lint writes nothing: not with -o, --measured, --check, --list, --print or -MD";
     else if (o->check && o->list)
         wrong = "--check and --list exclude each other";
     else if (o->check && to_stdout)

@@ -32,6 +32,7 @@ struct options {
     const char *name;   /* --name: the names of products, with % for what a spec says; NULL: as it says */
     const struct backend *backend; /* --backend */
     const struct device *device;   /* --arch: what to plan for, one of the backend's */
+    const char *measured;          /* --measured: a log of times, for the report; NULL: none */
     unsigned emit;                 /* bits 1 << row of emitter_table */
     unsigned print;                /* bits 1 << row of print_table; 0: none */
     unsigned dump;                 /* bits of dump_kind */

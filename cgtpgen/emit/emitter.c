@@ -1,56 +1,58 @@
 /* emitter.c - see emitter.h. */
 #include "emit/emitter.h"
 #include "emit/emit.h"
+#include "emit/report.h"
 #include "emit/unity.h"
 
-static void header(struct text *out, const struct backend *b, const struct schedules *all,
-                   const struct kernel_schedule *kernel)
-{
-    (void)b;
-    (void)kernel;
-    emit_header(out, all->plan);
-}
-
-static void descriptor(struct text *out, const struct backend *b, const struct schedules *all,
-                       const struct kernel_schedule *kernel)
+static void header(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
 {
     (void)kernel;
-    emit_descriptor(out, all, b->name);
+    emit_header(out, e->schedules->plan);
 }
 
-static void kernel_source(struct text *out, const struct backend *b, const struct schedules *all,
-                          const struct kernel_schedule *kernel)
-{
-    b->kernel(out, all, kernel);
-}
-
-static void selftest(struct text *out, const struct backend *b, const struct schedules *all,
-                     const struct kernel_schedule *kernel)
-{
-    (void)b;
-    (void)kernel;
-    emit_selftest(out, all->plan);
-}
-
-static void cpp_header(struct text *out, const struct backend *b, const struct schedules *all,
-                       const struct kernel_schedule *kernel)
-{
-    (void)b;
-    (void)kernel;
-    emit_cpp(out, all->plan);
-}
-
-static void unity(struct text *out, const struct backend *b, const struct schedules *all,
-                  const struct kernel_schedule *kernel)
+static void descriptor(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
 {
     (void)kernel;
-    emit_unity(out, b, all);
+    emit_descriptor(out, e->schedules, e->backend->name);
+}
+
+static void kernel_source(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+{
+    e->backend->kernel(out, e->schedules, kernel);
+}
+
+static void selftest(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+{
+    (void)kernel;
+    emit_selftest(out, e->schedules->plan);
+}
+
+static void cpp_header(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+{
+    (void)kernel;
+    emit_cpp(out, e->schedules->plan);
+}
+
+static void unity(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+{
+    (void)kernel;
+    emit_unity(out, e->backend, e->schedules);
+}
+
+static void report(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+{
+    (void)kernel;
+    emit_report(out, e);
 }
 
 const struct emitter emitter_table[] = {
-    {"header", NULL, true, ".h", header},     {"hpp", NULL, false, ".hpp", cpp_header},
-    {"source", NULL, true, ".c", descriptor}, {"source", NULL, true, NULL, kernel_source},
-    {"unity", "c", false, ".unity.c", unity}, {"selftest", NULL, false, "_selftest.c", selftest},
+    {"header", NULL, true, false, ".h", header},
+    {"hpp", NULL, false, false, ".hpp", cpp_header},
+    {"source", NULL, true, false, ".c", descriptor},
+    {"source", NULL, true, false, NULL, kernel_source},
+    {"unity", "c", false, false, ".unity.c", unity},
+    {"selftest", NULL, false, false, "_selftest.c", selftest},
+    {"report", NULL, false, true, ".html", report},
 };
 const int emitter_count = sizeof emitter_table / sizeof *emitter_table;
 
@@ -74,9 +76,9 @@ int emit_names(struct arena *a, const struct backend *b, const struct plan *plan
     return n;
 }
 
-int emit_files(struct arena *a, const struct backend *b, const struct schedules *all, unsigned rows,
-               struct output_file **files)
+int emit_files(struct arena *a, const struct emission *from, unsigned rows, struct output_file **files)
 {
+    const struct schedules *all = from->schedules;
     struct output_file *file = NEW_ARRAY(a, struct output_file, emitter_count + all->plan->kernels);
     int n = 0;
     for (int i = 0; i < emitter_count; i++) {
@@ -84,8 +86,8 @@ int emit_files(struct arena *a, const struct backend *b, const struct schedules 
         int count = e->suffix ? 1 : all->plan->kernels;
         for (int k = 0; k < count && (rows & 1u << i); k++) {
             struct text out = {.arena = a};
-            e->emit(&out, b, all, e->suffix ? NULL : &all->kernel[k]);
-            const char *path = file_name(a, e, b, all->plan, all->plan->kernel[k].form);
+            e->emit(&out, from, e->suffix ? NULL : &all->kernel[k]);
+            const char *path = file_name(a, e, from->backend, all->plan, all->plan->kernel[k].form);
             file[n++] = (struct output_file){path, text_string(&out), out.n, e->suffix ? -1 : k};
         }
     }

@@ -3,6 +3,7 @@
 #define CGTPGEN_EMITTER_H
 
 #include "emit/backend.h"
+#include "emit/measured.h"
 
 #include <stdbool.h>
 
@@ -13,15 +14,22 @@ struct output_file {
     int kernel; /* the number of the one that it is the source of; -1: of none alone */
 };
 
+/* What a product's files are written from. */
+struct emission {
+    const struct backend *backend;
+    const struct schedules *schedules;
+    const struct measured *measured; /* what ran; NULL: not known */
+};
+
 struct emitter {
     const char *word;    /* in --emit; rows with the same word are asked for together */
     const char *backend; /* the only one that it is for; NULL: all */
     bool by_default;     /* also where there is no --emit */
+    bool reads_measured; /* shows what ran, where that is known */
     const char *suffix;  /* of its file, after the product's name; NULL: a file per kernel, NAME_kernel with
                             the backend's suffix */
     /* kernel: NULL in a file for all */
-    void (*emit)(struct text *, const struct backend *, const struct schedules *,
-                 const struct kernel_schedule *kernel);
+    void (*emit)(struct text *, const struct emission *, const struct kernel_schedule *kernel);
 };
 
 extern const struct emitter emitter_table[];
@@ -37,7 +45,6 @@ int emit_names(struct arena *, const struct backend *, const struct plan *, cons
 
 /* Writes what is asked for, a set of bits 1 << row, to files in memory, in the table's order. Returns their
  * number. */
-int emit_files(struct arena *, const struct backend *, const struct schedules *, unsigned rows,
-               struct output_file **files);
+int emit_files(struct arena *, const struct emission *, unsigned rows, struct output_file **files);
 
 #endif

@@ -56,6 +56,9 @@ enum diag_id {
     DIAG_MIXED_TARGETS,
     DIAG_NO_WEIGHTS,
     DIAG_COLLISION,
+    /* A log of times (--measured). */
+    DIAG_LOG_FORM,
+    DIAG_LOG_OTHER,
     /* Warnings: what is said in vain. */
     DIAG_NO_PATHS,
     DIAG_DEAD_INPUT,

@@ -2,11 +2,11 @@
 
 _cgtpgen()
 {
-    local options='-o --name= --backend= --arch= --emit= --prune --check --list --lint -W --diagnostics= --color=
-        --print= -MD -MF -MT -MP -d -h --help -V --version'
+    local options='-o --name= --backend= --arch= --emit= --measured= --prune --check --list --lint -W --diagnostics=
+        --color= --print= -MD -MF -MT -MP -d -h --help -V --version'
     local backends='cuda c'
     local archs='sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 c'
-    local emit='header hpp source unity selftest'
+    local emit='header hpp source unity selftest report'
     local print='paths nnz weights plan cost json'
     local warnings='all error no-paths dead-input dead-filter dead-output dead-argument dead-index large-code'
     local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} list='' before=''
@@ -20,7 +20,7 @@ _cgtpgen()
     COMPREPLY=()
     case $option in
         -o) compopt -o dirnames; return ;;
-        -MF) compopt -o default; return ;;
+        -MF | --measured) compopt -o default; return ;;
         -MT | -d | --name) return ;;
         --backend) list=$backends ;;
         --arch) list=$archs ;;

@@ -111,7 +111,7 @@ static void report(struct report *r, const struct schedule *s)
     report_part(r, "registers_least", g->registers_least, most);
     report_part(r, "registers", g->registers, most);
     report_number(r, "channels_per_lane", g->channels);
-    report_channels(r, "channel_blocks", g->channel_blocks, BATCH_LANES * g->channels, "turn of a warp");
+    report_channels(r, "channel_blocks", g->channel_blocks, BATCH_LANES * g->channels, "turn");
     report_flag(r, "x_by_set", g->x_by_set);
     report_number(r, "phases", g->phases);
     report_number(r, "instructions_per_item", g->work);
