@@ -190,7 +190,7 @@ static void scratch_of_loops(void **state)
     expect(all, "loops: areas of the scratch overlap");
     l = own_plan("loops", &backend_c, mixed, 0, &all);
     l->staging[0] = STAGE_ROW;
-    l->staged_at[0] = l->temporary_at;
+    l->brought_at[0] = l->temporary_at;
     expect(all, "loops: the copy of x goes beyond the scratch");
     struct kernel_schedule *k = plan_for(&backend_c, mixed, 1, &all);
     for (int s = 0; s < k->schedules; s++) {

@@ -33,21 +33,22 @@ static void device(struct source *w, const struct schedule *s)
     staged_kernel(w);
 }
 
-/* Is each channel of the segment in one pass, and no lane without a whole access? */
+/* Is each channel of the segments that have paths in one pass, in order, of a lane that there is? */
 static void check_passes(struct checker *c, const char *kind, int n, const struct staged_pass *pass,
-                         int segment, int channels, int warps)
+                         const struct staged_chain *paths, const struct irreps *irreps, int warps)
 {
-    int next = 0;
+    int *next = NEW_ARRAY(c->out->arena, int, irreps->n + 1);
     for (int i = 0; i < n; i++) {
-        if (pass[i].segment != segment)
-            continue;
-        check_that(c, pass[i].first == next, "%s of segment %d: channel %d comes after %d", kind, segment,
-                   pass[i].first, next);
+        const int segment = pass[i].segment;
+        check_that(c, pass[i].first == next[segment], "%s of segment %d: channel %d comes after %d", kind,
+                   segment, pass[i].first, next[segment]);
         check_that(c, pass[i].lanes <= STAGED_LANES && pass[i].warp < warps,
                    "%s of segment %d: lane %d of warp %d", kind, segment, pass[i].lanes, pass[i].warp);
-        next = pass[i].first + pass[i].lanes * pass[i].channels;
+        next[segment] = pass[i].first + pass[i].lanes * pass[i].channels;
     }
-    check_that(c, next == channels, "%s of segment %d: %d channels of %d", kind, segment, next, channels);
+    for (int s = 0; s < irreps->n; s++)
+        check_that(c, paths->first[s] < 0 || next[s] == irreps->segment[s].mul,
+                   "%s of segment %d: %d channels of %d", kind, s, next[s], irreps->segment[s].mul);
 }
 
 static void check(struct checker *c, const struct schedule *s)
@@ -55,14 +56,9 @@ static void check(struct checker *c, const struct schedule *s)
     const struct staged *g = s->own;
     const struct demand *d = s->demand;
     const struct problem *p = d->plan->problem;
-    for (int i = 0; i < p->paths; i++) {
-        const struct variant *v = staged_variant(g, i);
-        if (!v)
-            continue;
-        check_passes(c, "rows", g->rows, g->row, p->path[i].x, p->path[i].mul_x, g->warps);
-        if (v->zs)
-            check_passes(c, "columns", g->columns, g->column, p->path[i].z, p->path[i].mul_z, g->warps);
-    }
+    check_passes(c, "rows", g->rows, g->row, &g->by_x, &p->x, g->warps);
+    if (demand_outputs_of(d, SLOT_G))
+        check_passes(c, "columns", g->columns, g->column, &g->by_z, &p->z, g->warps);
     for (int o = 0; o < d->outputs; o++)
         for (int other = 0; other < o; other++)
             check_that(c, g->in_place[o] < 0 || g->in_place[o] != g->in_place[other],

@@ -172,9 +172,9 @@ static void emit_tensors(struct staged_writer *c, const struct staged_pass *pass
     open_lanes(c, pass);
     name_channel(c, pass, "u");
     load_x(c, pass->segment);
-    for (int i = 0; i < c->w->problem->paths; i++) {
+    for (int i = c->g->by_x.first[pass->segment]; i >= 0; i = c->g->by_x.next[i]) {
         const struct staged_path q = path_of(c, i);
-        if (!q.v || q.path->x != pass->segment || !q.v->zs)
+        if (!q.v->zs)
             continue;
         path_comment(&q);
         line(c->o, "{");
@@ -200,10 +200,8 @@ static void emit_column(struct staged_writer *c, const struct staged_pass *pass)
     for (int o = 0; o < d->outputs; o++)
         if (demand_output(d, o)->slot == SLOT_G)
             line(c->o, "real %ss%d[%d] = {0};", demand_output(d, o)->symbol, pass->segment, v * components);
-    for (int i = 0; i < w->problem->paths; i++) {
+    for (int i = c->g->by_z.first[pass->segment]; i >= 0; i = c->g->by_z.next[i]) {
         const struct staged_path q = path_of(c, i);
-        if (!q.v || q.path->z != pass->segment || !q.v->zs)
-            continue;
         path_comment(&q);
         for (int k = 0; k < q.v->zs; k++) {
             const struct contract_z *z = &q.v->z[k];
@@ -321,9 +319,9 @@ static void emit_row(struct staged_writer *c, const struct staged_pass *pass)
         if (demand_output(d, o)->slot == SLOT_X)
             line(c->o, "real %ss%d[%d] = {0};", demand_output(d, o)->symbol, pass->segment,
                  demand_operand(d, o)->block[pass->segment].components);
-    for (int i = 0; i < c->w->problem->paths; i++) {
+    for (int i = c->g->by_x.first[pass->segment]; i >= 0; i = c->g->by_x.next[i]) {
         const struct staged_path q = path_of(c, i);
-        if (q.v && q.path->x == pass->segment && q.v->ps + q.v->ws)
+        if (q.v->ps + q.v->ws)
             emit_row_path(&q);
     }
     for (int o = 0; o < d->outputs; o++)

@@ -3,6 +3,8 @@
 #include "schedule/item_device.h"
 #include "schedule/path.h"
 
+#include <stdlib.h>
+
 enum {
     RESERVED = 1024,  /* bytes that the device takes of each block's shared memory */
     TEAMS_MOST = 15,  /* of a block, as there are barriers for so many */
@@ -39,6 +41,20 @@ const char *staged_refuses_path(const struct target *target, const struct demand
     return pipelined ? "left to pipelined evaluations" : NULL;
 }
 
+static struct staged_chain new_chain(struct arena *a, int segments, int paths)
+{
+    struct staged_chain c = {NEW_ARRAY(a, int, segments + 1), NEW_ARRAY(a, int, paths + 1)};
+    for (int i = 0; i < segments; i++)
+        c.first[i] = -1;
+    return c;
+}
+
+static void put_before(struct staged_chain *c, int segment, int path)
+{
+    c->next[path] = c->first[segment];
+    c->first[segment] = path;
+}
+
 /* Which paths are computed by passes: each of their results is an item's own, but gradients of weights. */
 static void divide_paths(struct arena *a, struct staged *g)
 {
@@ -58,6 +74,13 @@ static void divide_paths(struct arena *a, struct staged *g)
         g->any_others |= g->others[i];
     }
     g->scratch = item_scratch(d, g->others);
+    g->by_x = new_chain(a, plan->problem->x.n, paths);
+    g->by_z = new_chain(a, plan->problem->z.n, paths);
+    for (int i = paths - 1; i >= 0; i--)
+        if (g->passes[i]) {
+            put_before(&g->by_x, plan->problem->path[i].x, i);
+            put_before(&g->by_z, plan->problem->path[i].z, i);
+        }
 }
 
 /* ---- passes ---- */
@@ -100,13 +123,10 @@ static void find_columns(struct arena *a, struct staged *g)
     g->column = NEW_ARRAY(a, struct staged_pass, most + 1);
     for (int z = 0; z < p->z.n && demand_outputs_of(d, SLOT_G); z++) {
         int each = STAGED_LANES, work = 0, mul = p->z.segment[z].mul;
-        for (int i = 0; i < p->paths; i++) {
-            const struct variant *v = staged_variant(g, i);
-            if (!v || p->path[i].z != z || v->zs == 0)
-                continue;
+        for (int i = g->by_z.first[z]; i >= 0; i = g->by_z.next[i]) {
             int can = staged_together(d, &p->path[i]);
             each = each < can ? each : can;
-            work += v->zs * p->path[i].mul_x * (2 * p->path[i].l3 + LOAD_WORK);
+            work += staged_variant(g, i)->zs * p->path[i].mul_x * (2 * p->path[i].l3 + LOAD_WORK);
         }
         while (each > 1 && mul <= STAGED_LANES * each / 2) /* no wider than the lanes need */
             each /= 2;
@@ -144,29 +164,34 @@ static void find_rows(struct arena *a, struct staged *g)
     g->row = NEW_ARRAY(a, struct staged_pass, most + 1);
     for (int x = 0; x < p->x.n; x++) {
         int work = 0;
-        for (int i = 0; i < p->paths; i++)
-            if (staged_variant(g, i) && p->path[i].x == x)
-                work += row_work(g, &p->path[i]);
+        for (int i = g->by_x.first[x]; i >= 0; i = g->by_x.next[i])
+            work += row_work(g, &p->path[i]);
         if (work)
             add_pass(g->row, &g->rows, x, p->x.segment[x].mul, 1, work);
     }
 }
 
+/* The longest first; those of equal length in their order. */
+static int compare_work(const void *left, const void *right)
+{
+    const struct staged_pass *const *a = left, *const *b = right;
+    return (*a)->work != (*b)->work ? ((*a)->work < (*b)->work ? 1 : -1) : (*a > *b) - (*a < *b);
+}
+
 /* Deals passes out to the warps of a team, each, the longest first, to the one with least to do. */
 static void deal(struct arena *a, int n, struct staged_pass *pass, int warps)
 {
+    struct staged_pass **order = NEW_ARRAY(a, struct staged_pass *, n + 1);
     int *busy = NEW_ARRAY(a, int, warps);
-    bool *dealt = NEW_ARRAY(a, bool, n + 1);
+    for (int i = 0; i < n; i++)
+        order[i] = &pass[i];
+    qsort(order, (size_t)n, sizeof(struct staged_pass *), compare_work);
     for (int i = 0; i < n; i++) {
-        int next = -1, warp = 0;
-        for (int k = 0; k < n; k++)
-            if (!dealt[k] && (next < 0 || pass[k].work > pass[next].work))
-                next = k;
+        int warp = 0;
         for (int k = 1; k < warps; k++)
             warp = busy[k] < busy[warp] ? k : warp;
-        dealt[next] = true;
-        pass[next].warp = warp;
-        busy[warp] += pass[next].work;
+        order[i]->warp = warp;
+        busy[warp] += order[i]->work;
     }
 }
 

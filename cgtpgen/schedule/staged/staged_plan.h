@@ -29,14 +29,21 @@ struct staged_pass {
     int warp;         /* of the team */
 };
 
+/* Paths that are computed by passes, by a segment of theirs: each segment's first one, each path's next one,
+ * in ascending order; -1: none. */
+struct staged_chain {
+    int *first, *next;
+};
+
 struct staged {
     const char *name; /* kernel and schedule; what its device code is called */
     const struct demand *demand;
     const struct device *device;
     bool *passes, *others; /* [paths]: computed by passes; one after the other */
     bool any_others;
-    int64_t scratch;   /* elements that the latter need (item_device.h) */
-    int columns, rows; /* passes */
+    struct staged_chain by_x, by_z; /* the former */
+    int64_t scratch;                /* elements that the latter need (item_device.h) */
+    int columns, rows;              /* passes */
     struct staged_pass *column, *row;
     int *in_place; /* [demand's outputs]: the input of weights that a gradient of weights takes the place of;
                       -1: none */
