@@ -2,6 +2,7 @@
 # make test             every test but the long ones; ends with prove's summary
 # make test T=tune      one test, or several: T='unit_spec tests/cli.t'
 # make test-all         the long ones too (TEST_ALL=1 in the environment of every test)
+# make fuzz             changed specs through the generator, guided by coverage (tests/fuzz/fuzz.mk; RUNS=100000)
 # make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000);
 #                       on the GPU where nvidia-smi and nvcc work, else in C (DEMO_BACKEND=c, =cuda: as told)
 # make bench            the same timed against a dense loop, and against e3nn where PYTHON=... can import it
@@ -66,6 +67,7 @@ endif
 all: $(BUILD)/cgtpgen
 
 -include tests/rules.mk
+-include tests/fuzz/fuzz.mk
 -include tests/gpu/gpu.mk
 
 # Rewritten only when the compiler or its flags change, so that what depends on it is built again then.

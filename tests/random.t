@@ -7,14 +7,14 @@
 folder=$BUILD/products/random_specs
 kinds='descriptor sizes paths calls'
 ${PYTHON:-python3} tests/random_spec.py write "$folder" 0 25 || exit 1
-[ ! -d tests/regress ] || cp tests/regress/* "$folder"
+cp tests/regress/*.yaml tests/regress/*.problem "$folder"
 specs=$(cd "$folder" && ls random_?.yaml random_1?.yaml random_2[0-4].yaml)
 if [ "$TEST_ALL" ]; then
     ${PYTHON:-python3} tests/random_spec.py write "$folder" 0 400 || exit 1
     specs=$(cd "$folder" && ls *.yaml)
     flags=-O2
 else
-    regress=$(ls tests/regress 2>/dev/null | grep yaml)
+    regress=$(cd tests/regress && ls *.yaml)
     specs=$(printf '%s\n' $specs $regress | sort -u)
     quick_compiler
     flags=$quick
