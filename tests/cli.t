@@ -384,6 +384,16 @@ def test_input_output(folder):
         result = run(*arguments, prepare=lambda: os.close(1))
         ok(result.status == 4 and 'standard output: Bad file descriptor' in result.err,
            f'{arguments[0]}: standard output is closed: 4', result)
+    reader, gone = os.pipe()
+    os.close(reader)
+    for arguments in ['--print=paths', a], ['-o', '-', a], ['-MD', '-MF', '-', '-o', f'{folder}/gone', a]:
+        result = run(*arguments, stdout=gone)
+        ok(result.status == -signal.SIGPIPE and not result.err, f'{arguments[0]}: nobody reads standard output', result)
+        result = run(*arguments, stdout=gone, prepare=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN))
+        ok(result.status == 4 and result.err == 'cgtpgen: standard output: Broken pipe\n',
+           f'{arguments[0]}: nobody reads it, where SIGPIPE is ignored: 4', result)
+    equal(sorted(os.listdir(f'{folder}/gone')), files(), 'the files are whole')
+    os.close(gone)
     for closed in (0, 1, 2):
         result = run('-o', out, a, prepare=lambda: os.close(closed))
         ok(result.status == 0, f'descriptor {closed} is closed but not needed: 0', result)

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,9 @@
 #include <unistd.h>
 
 enum { READ_SIZE = 1 << 16 };
+
+/* Signals by which people and systems end processes. */
+static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 const char *file_read(struct arena *a, const char *path, size_t limit, size_t *size)
 {
@@ -48,18 +52,24 @@ const char *file_read_regular(struct arena *a, const char *path, size_t *size)
     return file_read(a, path, SIZE_MAX, size);
 }
 
+/* The path without symbolic links; NULL: nothing is there. */
+static const char *resolve(struct arena *a, const char *path)
+{
+    char *resolved = realpath(path, NULL);
+    if (!resolved && errno == ENOMEM)
+        longjmp(a->failure, 1);
+    const char *copy = resolved ? arena_string(a, resolved, strlen(resolved)) : NULL;
+    free(resolved);
+    return copy;
+}
+
 const char *file_place(struct arena *a, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    char *whole = realpath(path, NULL);
-    char *folder =
-        whole ? NULL : realpath(slash ? arena_string(a, path, (size_t)(slash - path) + 1) : ".", NULL);
-    const char *place = whole    ? arena_string(a, whole, strlen(whole))
-                        : folder ? file_join(a, folder, slash ? slash + 1 : path)
-                                 : path;
-    free(whole);
-    free(folder);
-    return place;
+    const char *slash = strrchr(path, '/'), *whole = resolve(a, path);
+    if (whole)
+        return whole;
+    const char *folder = resolve(a, slash ? arena_string(a, path, (size_t)(slash - path) + 1) : ".");
+    return folder ? file_join(a, folder, slash ? slash + 1 : path) : path;
 }
 
 const char *file_join(struct arena *a, const char *folder, const char *name)
@@ -156,11 +166,8 @@ static bool plan_change(struct arena *a, const struct file_content *content, int
         if (there && size == content->size && !memcmp(there, content->text, size))
             return false;
     }
-    char *resolved = realpath(content->path, NULL);
-    if (resolved) {
-        change->path = arena_string(a, resolved, strlen(resolved));
-        free(resolved);
-    }
+    const char *resolved = resolve(a, content->path);
+    change->path = resolved ? resolved : content->path;
     if (!exists || S_ISREG(status.st_mode))
         change->temporary = arena_printf(a, "%s.%ld.%d.tmp", change->path, (long)getpid(), number);
     return true;
@@ -186,28 +193,51 @@ static bool write_change(struct change *c)
     return ok;
 }
 
+/* Writes those that are written in place, or the temporary files of the others; the first that fails, or
+ * NULL. */
+static const struct change *write_changes(struct change *change, int changes, bool in_place)
+{
+    for (int i = 0; i < changes; i++)
+        if (!change[i].temporary == in_place && !write_change(&change[i]))
+            return &change[i];
+    return NULL;
+}
+
+static const struct change *rename_changes(struct change *change, int changes)
+{
+    for (int i = 0; i < changes; i++)
+        if (change[i].temporary) {
+            if (rename(change[i].temporary, change[i].path))
+                return &change[i];
+            change[i].written = false;
+        }
+    return NULL;
+}
+
 const char *file_replace(struct arena *a, const struct file_content *content, int count)
 {
     struct change *change = NEW_ARRAY(a, struct change, count + 1);
-    const char *failed = NULL;
-    int changes = 0, error = 0;
+    int changes = 0;
     for (int i = 0; i < count; i++)
         changes += plan_change(a, &content[i], i, &change[changes]);
-    /* No allocation from here on: one that failed would leave temporary files behind. */
-    for (int i = 0; i < changes && !failed; i++)
-        if (!write_change(&change[i]))
-            failed = change[i].content->path;
-    for (int i = 0; i < changes && !failed; i++)
-        if (change[i].temporary) {
-            if (rename(change[i].temporary, change[i].path))
-                failed = change[i].content->path;
-            else
-                change[i].written = false;
-        }
-    error = errno;
+    /* From here on nothing ends before temporary files are gone: there is no allocation that could fail, and
+     * signals that end the process wait. What is written in place may wait for a reader, so it comes first.
+     */
+    const struct change *failed = write_changes(change, changes, true);
+    sigset_t waiting, before;
+    sigemptyset(&waiting);
+    for (int i = 0; i < (int)(sizeof ending / sizeof *ending); i++)
+        sigaddset(&waiting, ending[i]);
+    sigprocmask(SIG_BLOCK, &waiting, &before);
+    if (!failed)
+        failed = write_changes(change, changes, false);
+    if (!failed)
+        failed = rename_changes(change, changes);
+    int error = errno;
     for (int i = 0; i < changes; i++)
         if (change[i].written)
             unlink(change[i].temporary);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     errno = error;
-    return failed;
+    return failed ? failed->content->path : NULL;
 }

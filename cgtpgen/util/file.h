@@ -41,9 +41,9 @@ bool file_make_folder(struct arena *, const char *path);
 
 /* Writes the files that differ from what is there, keeping the others as they are (and their times). All are
  * written under temporary names beside their places first and renamed when every one is complete, so a full
- * disk changes nothing. A symbolic link stays one and its target is replaced; what is not a regular file
- * (/dev/null) is written to directly, and a pipe must have a reader. Returns NULL, or the path at which it
- * failed with errno set. */
+ * disk changes nothing; signals that end the process wait for that. A symbolic link stays one and its target
+ * is replaced; what is not a regular file (/dev/null) is written to directly, before the others, and a pipe
+ * must have a reader. Returns NULL, or the path at which it failed with errno set. */
 const char *file_replace(struct arena *, const struct file_content *, int count);
 
 /* The unified diff, three lines of context, that turns a into b; nothing where they are equal. Where more
