@@ -3,6 +3,7 @@
 # make test T=tune      one test, or several: T='unit_spec tests/cli.t'
 # make test-all         the long ones too (TEST_ALL=1 in the environment of every test)
 # make fuzz             changed specs through the generator, guided by coverage (tests/fuzz/fuzz.mk; RUNS=100000)
+# make coverage         lines and branches of the generator that tests run; fails where these are too few
 # make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000);
 #                       on the GPU where nvidia-smi and nvcc work, else in C (DEMO_BACKEND=c, =cuda: as told)
 # make bench            the same timed against a dense loop, and against e3nn where PYTHON=... can import it
@@ -80,10 +81,10 @@ $(BUILD)/flags: FORCE
 
 $(BUILD)/obj/%.o: cgtpgen/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) -c -o $@ $<
+	$(Q)$(COMPILE) $(INSTRUMENT) -c -o $@ $<
 
 $(BUILD)/cgtpgen: $(OBJECTS)
-	$(Q)$(CC) $(SANITIZER) $(LDFLAGS) -o $@ $^ -lyaml
+	$(Q)$(CC) $(SANITIZER) $(INSTRUMENT) $(LDFLAGS) -o $@ $^ -lyaml
 
 $(BUILD)/obj/runtime/%.o: runtime/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -91,7 +92,7 @@ $(BUILD)/obj/runtime/%.o: runtime/%.c $(BUILD)/flags
 
 $(BUILD)/tests/unit_%: tests/unit_%.c $(LIBRARY) $(BUILD)/obj/runtime/cgtp.o $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) -Iruntime -Itests $(LDFLAGS) -o $@ $< $(filter %.o,$^) -lcmocka -lyaml -lm
+	$(Q)$(COMPILE) $(INSTRUMENT) -Iruntime -Itests $(LDFLAGS) -o $@ $< $(filter %.o,$^) -lcmocka -lyaml -lm
 
 # What a downstream build needs: the generator, the runtime to compile and link, and how to find both (pkg-config;
 # the Makefile fragment runtime/cgtpgen.mk; a package for CMake); and what people read. INSTALL_PROGRAM is the

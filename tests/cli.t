@@ -105,6 +105,9 @@ def test_usage(folder):
             ("--name: 'a-b' has more than letters, digits, _ and %", '--name=a-b', a),
             ('--name needs a % for the specs\' names where there are several', '--name=b', a, a),
             ('--print needs a value', '--print=', a),
+            ("--mutate: '1x' is no number", '--mutate=1x', a),
+            ("--mutate: 'x' is no number", '--mutate=x', a),
+            ("--mutate: '123456789' is no number", '--mutate=123456789', a),
             ('--check takes no value', '--check=yes', a),
             ('-o is given twice', '-o', 'b', '-o', 'c', a),
             ('--backend is given twice', '--backend=c', '--backend=c', a),
@@ -384,6 +387,8 @@ def test_input_output(folder):
         result = run(*arguments, prepare=lambda: os.close(1))
         ok(result.status == 4 and 'standard output: Bad file descriptor' in result.err,
            f'{arguments[0]}: standard output is closed: 4', result)
+    fails(1, 'it generates a_selftest.c, and so does', '--emit=source,selftest', '--list', a, spec(folder, 'a_selftest'))
+    os.remove(f'{folder}/a_selftest.yaml')
     reader, gone = os.pipe()
     os.close(reader)
     for arguments in ['--print=paths', a], ['-o', '-', a], ['-MD', '-MF', '-', '-o', f'{folder}/gone', a]:

@@ -151,10 +151,41 @@ def check_longest_rows():
         ok(max(numbers) >= 2**31 and run.returncode == 0, 'rows of 2^30 elements compile without a warning', run.stderr)
 
 
+def check_limits_of_kernels():
+    """How many kernels, outputs, terms and arguments docs/spec.md allows: as many pass, one more does not."""
+    def kernels(n):
+        return ', '.join(f'{{name: k{i}, of: forward}}' for i in range(n))
+
+    def terms(n):
+        names = [f'a{i}' for i in range(40)]
+        made = [f'"Q_x({y}, w, {g})"' for y in names for g in ('gz', *names)][:n]
+        given = ', '.join([f'{name}: y' for name in names[:20]] + [f'{name}: g' for name in names[20:]])
+        return f'{{name: a, arguments: {{{given}}}, outputs: {{o: [{", ".join(made)}]}}}}'
+
+    def outputs(n):
+        return '{name: a, outputs: {%s}}' % ', '.join(f'o{i}: ["Q_x(y, w, gz)"]' for i in range(n))
+
+    def part(n):
+        return '{name: a, of: forward, outputs: [%s]}' % ', '.join(f'o{i}' for i in range(n))
+
+    def arguments(n):
+        return '{name: a, arguments: {%s}, outputs: {o: ["Q_x(y, w, gz)"]}}' % ', '.join(f'a{i}: d x' for i in range(n))
+
+    for make, most, message in ((kernels, 256, 'a spec has at most 256 kernels'),
+                                (terms, 1024, "output 'o' has more than 1024 terms"),
+                                (outputs, 64, 'a kernel has at most 64 outputs'),
+                                (part, 64, 'a kernel has at most 64 outputs'),
+                                (arguments, 64, 'a kernel has at most 64 arguments of its own')):
+        found = [message in subprocess.run([GENERATOR, '--lint', '-'], input=spec('0e', '0e', kernels=f'[{make(n)}]'), text=True,
+                                           capture_output=True).stderr for n in (most, most + 1)]
+        equal(found, [False, True], f'{message}, no fewer')
+
+
 with tempfile.TemporaryDirectory() as own:
     if build_counter(own):
         check_specs(own)
         check_growth(own)
 check_limits()
 check_longest_rows()
+check_limits_of_kernels()
 done()

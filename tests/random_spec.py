@@ -5,8 +5,8 @@
     tests/random_spec.py shrink N                     makes a failing one smaller, into tests/regress
 
 Everything a spec can say is drawn: all modes mixed, multiplicities 0 to 70, l to 6, repeated, empty and
-unused segments, normalisations, variances, path weights, indices, graphs, kernels known, in part and spelled
-out. Seed N always gives the same product.
+unused segments, normalisations, variances, path weights, indices, graphs, layouts, reductions, kernels known, in part
+and spelled out. Seed N always gives the same product.
 """
 import copy
 import os
@@ -28,6 +28,8 @@ KNOWN = {
 OF_WEIGHTS = {"gw", "d_w", "t_w", "t_cw", "dgw", "dd_w"}
 MODES = ["uvw", "uvu", "uvv", "uuw", "uuu", "uvuv", "uvu<v", "u<vw"]
 MULTIPLICITIES = [0, 1, 1, 1, 2, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 70]
+# By what names of products end in (tests/check_golden.c).
+LAYOUTS = {"_irmul": "ir_mul", "_irmulx": "{x: ir_mul}", "_irmulyz": "{y: ir_mul, z: ir_mul}"}
 DIM_MAX, COST_MAX = 2500, 60000
 
 
@@ -39,6 +41,8 @@ class Product:
         self.normalization = ("component", "element")
         self.variance = {}
         self.index = dict.fromkeys(SLOTS, "item")
+        self.layout = ""
+        self.atomic = False
         self.edges, self.compensated, self.index_type, self.precision = "sorted", False, "int32", "float64"
         self.kernels = [("known", "forward")]
 
@@ -102,7 +106,7 @@ def kernel_yaml(kernel):
 
 
 def yaml(p, name):
-    lines = ["cgtp: 1", "name: " + name, "irreps:"]
+    lines = ["cgtp: 1", "name: " + name + p.layout, "irreps:"]
     lines += ['  %s: "%s"' % (slot, irreps_text(getattr(p, slot))) for slot in "xyz"]
     lines.append("instructions:" if p.instructions else "instructions: []")
     lines += ["  - [%d, %d, %d, %s, %s, %s]" % (*i[:4], str(i[4]).lower(), i[5]) for i in p.instructions]
@@ -115,6 +119,10 @@ def yaml(p, name):
         lines += ["edges: " + p.edges, "index_type: " + p.index_type]
     if p.compensated and (p.graph() or "shared" in p.index.values()):
         lines.append("accumulate: compensated")
+    if p.layout:
+        lines.append("layout: " + LAYOUTS[p.layout])
+    if p.atomic and p.graph():
+        lines.append("reduction: atomic")
     lines += ["precision: " + p.precision, "kernels:"]
     return "\n".join(lines + [kernel_yaml(k) for k in p.kernels]) + "\n"
 
@@ -160,8 +168,8 @@ def pick(r, segments, wanted):
     return len(segments) - 1
 
 
-def draw_instruction(r, p):
-    mode = r.choice(MODES)
+def draw_instruction(r, p, modes):
+    mode = r.choice(modes)
     x = r.randrange(len(p.x))
     u, l1, p1 = p.x[x]
     if mode in ("uuw", "uuu", "uvu<v", "u<vw"):
@@ -218,25 +226,35 @@ def draw(seed):
     r = random.Random(seed)
     while True:
         p = Product()
+        layer = r.random() < 0.25  # as the pipelined evaluations take them
         p.x = [draw_segment(r, 70) for _ in range(r.randint(1, 4))]
-        p.y = [draw_segment(r, r.choice([1, 3, 17, 70])) for _ in range(r.randint(1, 3))]
+        p.y = [draw_segment(r, 1 if layer else r.choice([1, 3, 17, 70])) for _ in range(r.randint(1, 3))]
+        if layer:
+            p.x = [(r.choice([32, 32, 64, 96]), min(l, 3), parity) for _, l, parity in p.x]
+            p.y = [(1, min(l, 3), parity) for _, l, parity in p.y]
         if r.random() < 0.2:
             p.z.append(draw_segment(r, 9))  # perhaps never written
         wanted = r.choice([0] + [1, 2, 3, 4, 5, 6, 8] * 4)
         for _ in range(4 * wanted):
             if len(p.instructions) < wanted:
-                draw_instruction(r, p)
+                draw_instruction(r, p, ["uvu"] if layer else MODES)
         if r.random() < 0.3:
             p.normalization = (r.choice(["component", "norm", "none"]), r.choice(["element", "path", "none"]))
         for slot in "xyz":
             if r.random() < 0.2 and getattr(p, slot):
                 p.variance[slot] = [r.choice(["1", "0.5", "2", "0.3", "1.7", "4"]) for _ in getattr(p, slot)]
-        if r.random() < 0.7:
+        if layer:
+            if r.random() < 0.7:
+                p.index.update(x="sender", z="receiver")
+        elif r.random() < 0.7:
             p.index = {slot: r.choice(["item", "sender", "receiver", "shared"]) for slot in SLOTS}
         p.edges = r.choice(["sorted", "sorted", "any"])
         p.compensated = r.random() < 0.3
         p.index_type = r.choice(["int32", "int32", "int64"])
         p.precision = r.choice(["float32", "float64"])
+        if r.random() < 0.4:
+            p.layout = r.choice(list(LAYOUTS))
+        p.atomic = not p.compensated and r.random() < 0.2
         p.kernels = draw_kernels(r, p.weights() > 0)
         dims = [sum(mul * (2 * l + 1) for mul, l, _ in s) for s in (p.x, p.y, p.z)] + [p.weights()]
         if max(dims) <= DIM_MAX and p.valid():
@@ -284,6 +302,8 @@ def smaller(p):
     yield changed(variance={})
     yield changed(normalization=("component", "element"))
     yield changed(compensated=False)
+    yield changed(atomic=False)
+    yield changed(layout="")
     yield changed(index_type="int32")
     yield changed(edges="sorted")
     yield changed(precision="float64")

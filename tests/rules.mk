@@ -13,3 +13,34 @@ $(BUILD)/tests/unit_reference: $(REFERENCE)
 TEST_NEEDS += $(REFERENCE) $(CHECKS:%=$(BUILD)/obj/tests/%.o) $(BUILD)/obj/runtime/cgtp.o
 
 -include $(wildcard $(BUILD)/obj/tests/*.d)
+
+# Random products in numbers that no other test has time for: COUNT from number FIRST on, of each PIECE of them SIMT also
+# on the shim.
+COUNT := 100
+FIRST := 0
+PIECE := 20
+SIMT := 2
+.PHONY: random-test
+random-test: $(BUILD)/cgtpgen $(TEST_NEEDS)
+	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' CC='$(CC)' PYTHON='$(PYTHON)' \
+	    COUNT=$(COUNT) FIRST=$(FIRST) PIECE=$(PIECE) SIMT=$(SIMT) tests/random_many.sh
+
+# Which lines and branches of the generator run in the tests that look at it alone, and in what the other tests generate,
+# which is not compiled here. tests/coverage.py counts; $(COVERAGE)/missed says what did not run.
+COVERAGE := build/coverage
+COVERAGE_TESTS := $(notdir $(UNITS)) bad cli color completion diagnostics examples faults generated limits mutation \
+    schema spec_md specs tune
+COVERAGE_RANDOM := 200
+.PHONY: coverage
+coverage:
+	$(Q)rm -rf $(COVERAGE)
+	$(Q)$(MAKE) BUILD=$(COVERAGE) CFLAGS=-O0 INSTRUMENT=--coverage TEST_ALL= T='$(COVERAGE_TESTS)' test
+	$(Q)$(PYTHON) tests/random_spec.py write $(COVERAGE)/random 0 $(COVERAGE_RANDOM)
+	$(Q)for s in specs/*.yaml tests/golden/*.yaml tests/simt/specs/*.yaml tests/regress/*.yaml $(COVERAGE)/random/*.yaml \
+	    tests/fuzz/corpus/*; do \
+	    for backend in c cuda; do \
+	        $(COVERAGE)/cgtpgen --backend=$$backend --emit=header,hpp,source,selftest -Wno-all -dspflec \
+	            --print=paths,nnz,weights,plan,cost,json -o $(COVERAGE)/generated "$$s" > /dev/null 2>&1 || [ $$? = 1 ] || \
+	            exit 1; \
+	    done; done
+	$(Q)$(PYTHON) tests/coverage.py $(COVERAGE)/obj 99 96 $(COVERAGE)/missed

@@ -30,7 +30,7 @@ UNSEEN = {
     'a log of times': 'log_cells log_no_column log_not_one log_number log_other',
     'names that belong together': '''
         form_no_weight_output form_no_weights form_term_twice form_two_targets form_unknown_argument form_wrong_slot
-        kernel_name_twice kernel_type''',
+        kernel_name_twice kernel_type kernel_type_unsigned''',
     'numbers of segments': '''
         problem_index_empty problem_index_only_one problem_index_range problem_variance_merged problem_variance_x
         problem_variance_yz problem_z_variance_of_filter''',

@@ -3,66 +3,8 @@
 # findings. Cases of e3nn in both precisions, convolutions and batches of all shapes in tests/simt/specs, mixtures
 # with the general evaluation, layers narrowed to few channels. A sample; with TEST_ALL every case and layer.
 . tests/products.sh
+. tests/simt/kernels.sh
 
-n=0
-
-# check_kernels NAME FILTER 'SPECS' ARGUMENTS...: builds one program for the specs and runs it; its
-# lines become ours.
-check_kernels()
-{
-    folder=$BUILD/simt/$1 filter=$2 specs=$3 group=$1
-    shift 3
-    mkdir -p "$folder/specs"
-    local_specs= sources=
-    for spec in $specs; do
-        copy=$folder/specs/$(basename "$spec")
-        eval "$filter" < "$spec" > "$copy"
-        local_specs="$local_specs $copy"
-    done
-    if ! "$CGTPGEN" --backend=cuda -o "$folder" $local_specs > "$folder/log" 2>&1; then
-        sed 's/^/# /' "$folder/log"
-        echo "Bail out! $group was not generated"
-        exit 1
-    fi
-    for file in $("$CGTPGEN" --backend=cuda --list -o "$folder" $local_specs); do
-        case $file in
-        *.cu | *.c) sources="$sources $file" ;;
-        esac
-    done
-    names=$(sed -n 's/^name: *//p' $local_specs)
-    {
-        echo '#include "cgtp.h"'
-        for name in $names; do echo "extern const cgtp_product ${name}_product;"; done
-        echo 'extern const cgtp_product *const check_products[];'
-        echo 'const cgtp_product *const check_products[] = {'
-        for name in $names; do echo "    &${name}_product,"; done
-        echo '    0};'
-    } > "$folder/products.new"
-    cmp -s "$folder/products.new" "$folder/products.c" || mv "$folder/products.new" "$folder/products.c"
-    if ! tests/simt/build.sh "$folder/check" $sources "$folder/products.c" $drivers > "$folder/log" 2>&1; then
-        grep -A5 error "$folder/log" | sed 's/^/# /'
-        echo "Bail out! $group was not built"
-        exit 1
-    fi
-    "$folder/check" "$@" > "$folder/tap" 2> "$folder/findings"
-    status=$?
-    lines=$(sed -n 's/^1\.\.//p' "$folder/tap")
-    sed "/^1\.\./d" "$folder/tap" | awk -v n="$n" '
-        /^(not )?ok [0-9]/ { sub(/ok [0-9]+/, "ok " ++n) } { print }'
-    n=$((n + ${lines:-0} + 1))
-    if [ $status -eq 0 ] && ! grep -q '^# simt:' "$folder/tap"; then
-        echo "ok $n - $group: no findings"
-    else
-        echo "not ok $n - $group: no findings (exit status $status)"
-        head -n 20 "$folder/findings" | sed 's/^/# /'
-    fi
-}
-
-drivers="tests/simt/memory_simt.c tests/simt/check_sizes_simt.c runtime/cgtp.c"
-for part in check_main check check_golden check_paths check_calls check_laws driver reference \
-    reference_kernels reference_wigner golden_case; do
-    drivers="$drivers tests/$part.c"
-done
 three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
 atomic="-e 's/^instructions:/reduction: atomic\n&/'"
 double="-e 's/^kernels: /precision: float64\n&/'"

@@ -1,6 +1,7 @@
 /* code.c - see code.h: nodes that are made once, and what is counted of them. */
 #include "plan/code.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { FIRST_CAPACITY = 128 }; /* as many nodes as most codes have; a power of two */
@@ -109,8 +110,7 @@ static int add_constant(struct code *c, struct surd s)
 int code_constant(struct code *c, struct surd s)
 {
     int sign = s.sign, i = 0;
-    if (sign == 0)
-        return 0;
+    assert(sign);
     s.sign = 1;
     while (i < c->constants && !surd_equal(c->constant[i], s))
         i++;
@@ -124,14 +124,14 @@ int code_constant(struct code *c, struct surd s)
 
 bool code_is_unit(const struct code *c, int value)
 {
-    return value && abs(value) == c->one;
+    assert(value);
+    return abs(value) == c->one;
 }
 
 int code_mul(struct code *c, int a, int b)
 {
     int sign = sign_of(a) * sign_of(b);
-    if (a == 0 || b == 0)
-        return 0;
+    assert(a && b);
     a *= sign_of(a);
     b *= sign_of(b);
     if (code_is_unit(c, a))
@@ -144,8 +144,9 @@ int code_mul(struct code *c, int a, int b)
 
 int code_add(struct code *c, int to, int a)
 {
-    if (to == 0 || a == 0)
-        return to + a;
+    assert(a);
+    if (to == 0)
+        return a;
     if (to < 0 && a > 0) { /* -p + q = q - p */
         int p = to;
         to = a;
@@ -158,8 +159,7 @@ int code_add(struct code *c, int to, int a)
 
 int code_fma(struct code *c, int a, int b, int to)
 {
-    if (a == 0 || b == 0)
-        return to;
+    assert(a && b);
     if (to == 0)
         return code_mul(c, a, b);
     if (code_is_unit(c, a) || code_is_unit(c, b))
@@ -171,8 +171,8 @@ int code_fma(struct code *c, int a, int b, int to)
 
 void code_name(struct code *c, int value, char letter, int number, int component)
 {
-    struct code_node *n = value ? &c->node[code_number(value)] : NULL;
-    if (!n || n->letter || n->op == CODE_LOAD || n->op == CODE_CONSTANT)
+    struct code_node *n = &c->node[code_number(value)];
+    if (n->letter || n->op == CODE_LOAD || n->op == CODE_CONSTANT)
         return;
     n->letter = letter;
     n->number = number;
@@ -181,6 +181,7 @@ void code_name(struct code *c, int value, char letter, int number, int component
 
 void code_result(struct code *c, int output, int component, int value, bool adds)
 {
+    assert(value);
     c->result = arena_grow(c->arena, c->result, c->results, &c->result_capacity, sizeof *c->result);
     c->result[c->results++] = (struct code_result){output, component, value, adds, c->nodes};
 }
@@ -325,8 +326,6 @@ struct code *code_finish(struct arena *a, struct code *c)
         if (i == c->nodes || !c->node[i].uses)
             continue;
         m.map[i] = copied(&m, i);
-        if (i + 1 == c->one)
-            m.to->one = m.map[i];
         code_name(m.to, m.map[i], c->node[i].letter, c->node[i].number, c->node[i].component);
     }
     find_uses(m.to);
@@ -367,8 +366,7 @@ bool *code_named(struct arena *a, const struct code *c)
         }
     }
     for (int i = 0; i < c->results; i++)
-        if (c->result[i].value)
-            named[code_number(c->result[i].value)] |= c->node[code_number(c->result[i].value)].item;
+        named[code_number(c->result[i].value)] |= c->node[code_number(c->result[i].value)].item;
     for (int i = 0; i < c->nodes; i++)
         named[i] &= c->node[i].uses > 0 && !is_leaf(&c->node[i]);
     return named;

@@ -60,7 +60,7 @@ struct code {
     int *table;
 };
 
-/* ---- building ---- */
+/* ---- building: no value is 0 but that to which something is added ---- */
 
 struct code *code_begin(struct arena *, const struct recipe *);
 int code_load(struct code *, int operand, int component, bool item);

@@ -3,10 +3,7 @@
 
 static void print_value(struct text *out, int value)
 {
-    if (value == 0)
-        text_printf(out, "0");
-    else
-        text_printf(out, "%sn%d", value < 0 ? "-" : "", code_number(value));
+    text_printf(out, "%sn%d", value < 0 ? "-" : "", code_number(value));
 }
 
 static void print_operand(struct text *out, const struct recipe *r, int operand, int component)

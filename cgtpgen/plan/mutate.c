@@ -42,7 +42,7 @@ static void negate_uses(struct code *c, int number)
             n->c = -n->c;
     }
     for (int i = 0; i < c->results; i++)
-        if (c->result[i].value && code_number(c->result[i].value) == number)
+        if (code_number(c->result[i].value) == number)
             c->result[i].value = -c->result[i].value;
 }
 
@@ -85,7 +85,7 @@ struct code *code_mutate(const struct code *from, struct mutation *m)
     struct code *c = copy(from);
     mutate_nodes(c, m);
     for (int i = 0; i < c->results; i++) {
-        if (c->result[i].value && is_wanted(m, "negated result"))
+        if (is_wanted(m, "negated result"))
             c->result[i].value = -c->result[i].value;
         if (is_wanted(m, "dropped result")) {
             memmove(&c->result[i], &c->result[i + 1], (size_t)(c->results - i - 1) * sizeof *c->result);

@@ -211,10 +211,6 @@ static void print_assignment(const struct code_printer *p, struct text *out, siz
     text_puts(out, words.before);
     text_puts(out, words.name);
     text_puts(out, words.after);
-    if (!value) {
-        text_puts(out, " 0");
-        return;
-    }
     const char *name = p->name[code_number(value)];
     if (whole)
         p->name[code_number(value)] = NULL;

@@ -38,18 +38,21 @@ __attribute__((constructor)) static void begin(void)
     kind = strncmp(fault, "memory", 6) ? CALL : MEMORY;
 }
 
-__attribute__((destructor)) static void end(void)
+static void end(void)
 {
-    if (wanted || kind == NOTHING)
-        return;
     kind = NOTHING;
-    dprintf(3, "%ld", count);
+    if (!wanted)
+        dprintf(3, "%ld", count);
 }
 
 /* Is this the chance? */
 static int fails(int of)
 {
-    if (kind != of || ++count != wanted)
+    if (kind != of)
+        return 0;
+    if (count++ == 0)
+        atexit(end); /* before what else is done at the end, as gcov does */
+    if (count != wanted)
         return 0;
     if (raised) {
         raise(raised);

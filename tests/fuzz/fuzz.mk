@@ -15,9 +15,10 @@ FUZZ_COMPILE = $(FUZZ_CC) $(STANDARD) -Icgtpgen $(FUZZ_CFLAGS) -gline-tables-onl
 FUZZ_OBJECTS = $(patsubst cgtpgen/%.c,$(FUZZ_DIR)/obj/%.o,$(filter $(1),$(SOURCES)))
 
 # What they begin with: specs, right and wrong; right ones where they are to be emitted. Cut to a few hundred bytes:
-# many small inputs find more than few large ones.
+# many small inputs find more than few large ones. tests/fuzz/corpus has what reaches code that those do not, as
+# `build/fuzz/all -merge=1 -use_counters=0` picked it from what long runs found.
 FUZZ_RIGHT := $(wildcard specs/*.yaml tests/golden/*.yaml tests/simt/specs/*.yaml tests/regress/*.yaml)
-FUZZ_SEEDS_all := $(FUZZ_RIGHT) $(wildcard tests/regress/fuzz/*)
+FUZZ_SEEDS_all := $(FUZZ_RIGHT) $(wildcard tests/regress/fuzz/* tests/fuzz/corpus/*)
 FUZZ_SEEDS_reader := $(FUZZ_SEEDS_all) $(wildcard tests/bad/*.yaml)
 FUZZ_OPTIONS_reader := -max_len=400
 FUZZ_OPTIONS_all := -max_len=512 -mutate_depth=2 $(if $(FUZZ_SEED),,-entropic_scale_per_exec_time=1)
