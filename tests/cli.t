@@ -132,6 +132,8 @@ def test_usage(folder):
             ('--print needs standard output for itself', '--print=paths', '-o', '-', a),
             ('--print needs standard output for itself', '--print=paths', '--list', a),
             ('--print needs standard output for itself', '--print=paths', '--check', a),
+            ('--print needs standard output for itself', '--print=paths', '-MD', '-MF-', '-o', 'x', a),
+            ('-MD writes a file', '-MD', '--list', a),
             ('both write to standard output', '-o-', '-MD', '-MF', '-', a),
             ('-MF, -MT and -MP need -MD', '-MF', 'f', a),
             ('-MF, -MT and -MP need -MD', '-MT', 'f', a),
@@ -154,7 +156,8 @@ def test_help():
     ok(result.status == 0 and re.fullmatch(r'cgtpgen \d+\.\d+\.\d+\n', result.out), '--version', result)
     for letter, word in ('-h', '--help'), ('-V', '--version'):
         equal(run(letter).out, run(word).out, f'{letter} is {word}')
-    equal(run('-V', '-h').out, run('--help').out, 'help comes first')
+    for letters in ('-V', '-h'), ('-h', '-V'):
+        equal(run(*letters).out, run('--help').out, f'{" ".join(letters)}: help comes first')
     with tempfile.TemporaryDirectory(prefix='cgtpgen-') as folder:
         version = result.out.split()[1]
         text = run('-o-', spec(folder)).out
@@ -256,6 +259,12 @@ def test_streams(folder):
     ok(result.status == 0 and parts[0] == '' and dict(zip(parts[1::2], parts[2::2])) ==
        {name: text for name, (text, _) in contents(out).items()}, 'all files on standard output, the same', result)
     equal(run('-o', '-', '--emit=header', a).out, read(f'{out}/a.h'), 'one file on standard output as it is')
+    text = run('--emit=header', '-o-', '-', stdin=SPEC + 'description: "a */ b /* c"\n').out
+    ok(' * a * / b / * c\n' in text, 'no description ends the comment that it stands in', text)
+    text = SPEC.replace('[forward, backward]', '[' + ', '.join(f'{{name: {name}, of: forward}}' for name in ('new', 'ALL', 'end_')) + ']')
+    text = run('--emit=hpp', '-o-', '-', stdin=text).out
+    equal([f' {name}(' in text for name in ('new', 'new_', 'ALL', 'ALL_', 'end_', 'end__')], [False, True] * 3,
+          'what cannot be a name in C++ has an underscore there')
     result = run('-', stdin=BAD)
     ok(result.status == 1 and result.err.startswith('<stdin>:5:'), 'errors in standard input', result)
 

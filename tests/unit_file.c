@@ -308,6 +308,39 @@ static void folders_are_made_with_those_above(void **state)
     free_arena(a);
 }
 
+static void sizes_that_no_memory_has_fail(void **state)
+{
+    (void)state;
+    enum { WAYS = 5 };
+    struct arena *a = new_arena();
+    volatile int failed = 0;
+    for (volatile int way = 0; way < WAYS; way++) {
+        if (setjmp(a->failure)) {
+            failed++;
+            continue;
+        }
+        static char large[1 << 17];
+        switch (way) {
+        case 0:
+            arena_alloc(a, SIZE_MAX);
+            break;
+        case 1:
+            arena_array(a, SIZE_MAX / 2, 3);
+            break;
+        case 2:
+            arena_resize(a, large, 8, SIZE_MAX);
+            break;
+        case 3: /* it has a block of its own */
+            arena_resize(a, arena_alloc(a, sizeof large), sizeof large, SIZE_MAX);
+            break;
+        default:
+            arena_resize(a, arena_alloc(a, sizeof large), sizeof large, SIZE_MAX / 4);
+        }
+    }
+    assert_int_equal(failed, WAYS);
+    free_arena(a);
+}
+
 static void dependency_rules_are_escaped(void **state)
 {
     (void)state;
@@ -358,6 +391,7 @@ int main(void)
         cmocka_unit_test(links_and_devices_stay_what_they_are),
         cmocka_unit_test(reading_reports_what_is_wrong),
         cmocka_unit_test(folders_are_made_with_those_above),
+        cmocka_unit_test(sizes_that_no_memory_has_fail),
         cmocka_unit_test(dependency_rules_are_escaped),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -68,7 +68,7 @@ static struct vector make_vector(struct lowering *l, struct factors scale, int n
     struct vector v = {scale, NEW_ARRAY(l->arena, int, n)};
     for (int i = 0; i < n; i++)
         v.component[i] = component[i];
-    if (n == 1 && component[0] && !code_is_unit(l->code, component[0])) {
+    if (n == 1 && !code_is_unit(l->code, component[0])) {
         v.scale.factor[v.scale.n++] = component[0] < 0 ? -component[0] : component[0];
         v.component[0] = component[0] < 0 ? -one(l) : one(l);
     }
@@ -90,8 +90,6 @@ static struct factors reduce(struct lowering *l, struct factors f, int left)
 /* sum + product of the factors * component */
 static int add_scaled(struct lowering *l, int sum, struct factors scale, int component)
 {
-    if (component == 0)
-        return sum;
     bool unit = code_is_unit(l->code, component);
     scale = reduce(l, scale, unit ? 2 : 1);
     if (scale.n == 0)
@@ -110,8 +108,8 @@ static int add_products(struct lowering *l, int sum, struct factors scale, struc
     int inner = scale.n ? 0 : sum;
     for (int i = 0; i < p.n; i++)
         inner = code_fma(c, p.x[i], p.y[i], inner);
-    if (!scale.n || !inner)
-        return scale.n ? sum : inner;
+    if (!scale.n)
+        return inner;
     scale.factor[scale.n++] = inner < 0 ? -inner : inner;
     return add_scaled(l, sum, scale, inner < 0 ? -one(l) : one(l));
 }
@@ -208,8 +206,6 @@ static struct vector make_u(struct lowering *l, int number)
 /* Sums of vectors of n components that have no scalars, or have nothing else. */
 static struct vector sum_of(struct lowering *l, int n, int vectors, const struct vector *v, char letter)
 {
-    if (vectors == 1)
-        return v[0];
     int *component = NEW_ARRAY(l->arena, int, n);
     for (int i = 0; i < n; i++) {
         for (int p = 0; p < vectors; p++)

@@ -2,6 +2,7 @@
 #include "plan/matrix.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Adds the form of one entry to the list unless it or its negative is there; returns +-(form + 1). */
 static int intern(struct matrix *m, const struct linear_form *f, int sign)
@@ -227,8 +228,8 @@ static const struct matrix *find(struct matrices *all, const struct path *p, enu
     uint32_t key = hash_bytes(surd_hash(p->coefficient), kind, sizeof kind);
     for (int i = hash_first(&all->hash, key); i >= 0; i = hash_next(&all->hash, i)) {
         const struct matrix *m = all->matrix[i];
-        if (m->l1 == p->l1 && m->l2 == p->l2 && m->l3 == p->l3 && m->a == a &&
-            (m->column != NULL) == scaled && surd_equal(m->scale, p->coefficient))
+        const int other[] = {m->l1, m->l2, m->l3, (int)m->a, m->column != NULL};
+        if (!memcmp(other, kind, sizeof kind) && surd_equal(m->scale, p->coefficient))
             return m;
     }
     all->hash.arena = all->arena;
