@@ -16,6 +16,7 @@ BUILD = os.environ.get('BUILD', 'build')
 GENERATOR = os.path.abspath(os.environ.get('CGTPGEN', 'build/cgtpgen'))
 LIBRARY = os.path.abspath(f'{BUILD}/faults.so')
 ALL = os.environ.get('TEST_ALL')
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 SAMPLE = 60  # places, where not all are tried
 EVERYTHING = {'c': 'header,hpp,source,unity,selftest', 'cuda': 'header,hpp,source,selftest'}
 SMALL = '''cgtp: 1
@@ -35,11 +36,15 @@ def generate(folder, backend, fault):
     """Generates into folder/out, which is (status, messages, number of chances)."""
     ours, theirs = os.pipe()
     os.set_inheritable(theirs, True)
-    pipe = {'preexec_fn': lambda: os.dup2(theirs, 3), 'pass_fds': (theirs, 3)}
+
+    def prepare():
+        os.dup2(theirs, 3)
+        for number in SIGNALS:  # which are ignored in what runs in the background
+            signal.signal(number, signal.SIG_DFL)
     process = subprocess.run([GENERATOR, f'--backend={backend}', f'--emit={EVERYTHING[backend]}', '--print=json,plan',
                               '-MD', '-Wno-all', '-o', f'{folder}/out', f'{folder}/a.yaml'],
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                             env={**os.environ, 'LD_PRELOAD': LIBRARY, 'FAULT': fault}, **pipe)
+                             env={**os.environ, 'LD_PRELOAD': LIBRARY, 'FAULT': fault}, preexec_fn=prepare, pass_fds=(theirs, 3))
     os.close(theirs)
     with os.fdopen(ours) as chances:
         return process.returncode, process.stderr, int(chances.read() or 0)
@@ -118,6 +123,6 @@ if ok(made.returncode == 0, 'the library builds', made.stderr):
         for backend in EVERYTHING:
             check(name, backend, 'memory', out_of_memory)
     check('small', 'cuda', 'call', call_fails)
-    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+    for number in SIGNALS:
         check('small', 'c', int(number), ended_by(number))
 done()
