@@ -148,7 +148,8 @@ static void emit(struct arena *a, const struct plan *plan, const struct backend 
     const struct emission from = {.backend = backend, .schedules = all};
     struct output_file *file;
     for (int i = 0, files = emit_files(a, &from, rows, &file); i < files; i++)
-        check_source(file[i].text);
+        if (!strstr(file[i].name, ".html")) /* tests/report.t reads these */
+            check_source(file[i].text);
     for (int i = 0; i < print_count; i++) {
         struct text report = {.arena = a};
         print_table[i].print(&report, all);
