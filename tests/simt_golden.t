@@ -55,7 +55,7 @@ else
     check_kernels sample_batches "sed $three" "$batches" sizes paths
     check_kernels sample_staged "sed $three" "$staged" sizes paths calls
     check_kernels sample_staged_double_atomic "$irmul $three $double $atomic" \
-        tests/simt/specs/staged_graph.yaml sizes paths
+        tests/simt/specs/staged_graph.yaml sizes paths calls
     check_kernels sample_mixed "sed $three" $mixed sizes paths calls
     check_kernels sample_mixed_double_atomic "sed $three $double $atomic" $mixed sizes paths
     cases=

@@ -17,12 +17,14 @@ static void areas(struct areas *all, const struct schedule *s)
     }
 }
 
+/* Sums at receivers ask for row pointers in every way, so that a caller need not know which one is taken. */
 static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
 {
+    const bool sorted = s->demand->plan->problem->spec->sorted;
     for (int o = 0; o < s->demand->outputs; o++) {
-        bool buffer = s->route[o].kind == ROUTE_EDGE_BUFFER;
-        *receiver_row |= buffer && demand_operand(s->demand, o)->index == INDEX_RECEIVER;
-        *by_sender |= buffer && demand_operand(s->demand, o)->index == INDEX_SENDER;
+        const enum index_kind index = demand_operand(s->demand, o)->index;
+        *receiver_row |= sorted && index == INDEX_RECEIVER;
+        *by_sender |= s->route[o].kind == ROUTE_EDGE_BUFFER && index == INDEX_SENDER;
     }
 }
 
