@@ -348,17 +348,17 @@ static void dependency_rules_are_escaped(void **state)
     GUARD(a);
     struct text t = {.arena = a};
     const char *const target[] = {"out/a b.h", "$x#y.c", "b\\ c"};
-    depend_rule(&t, target, 3, false, "my specs/a$.yaml", true);
+    depend_rule(&t, target, 3, false, &(const char *){"my specs/a$.yaml"}, 1, true);
     assert_string_equal(text_string(&t), "out/a\\ b.h $$x\\#y.c b\\\\\\ c: my\\ specs/a$$.yaml\n\n"
                                          "my\\ specs/a$$.yaml:\n");
     t = (struct text){.arena = a};
-    depend_rule(&t, target, 2, true, NULL, true);
+    depend_rule(&t, target, 2, true, NULL, 0, true);
     assert_string_equal(text_string(&t), "out/a b.h $x#y.c:\n");
     t = (struct text){.arena = a};
     const char *many[20];
     for (int i = 0; i < 20; i++)
         many[i] = "a_generated_file.c";
-    depend_rule(&t, many, 20, false, "s.yaml", false);
+    depend_rule(&t, many, 20, false, &(const char *){"s.yaml"}, 1, false);
     int lines = 0;
     for (const char *p = text_string(&t); *p; p += strcspn(p, "\n") + 1, lines++)
         assert_true(strcspn(p, "\n") <= 110);
