@@ -13,6 +13,7 @@ names() {
         -e 's/^static inline[^(]* \(cgtp_[a-z0-9_]*\)(.*/\1/p' "$1" | sort -u
 }
 missing=$(for name in $(names runtime/cgtp_cuda.h); do
+    [ "$name" = cgtp_status_of ] && continue # of CUDA's errors, which launches on the CPU do not meet
     grep -qw "$name" tests/simt/cgtp_cuda.h || echo "$name"
 done)
 

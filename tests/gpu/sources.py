@@ -71,7 +71,7 @@ NARROW = [
     ("diffdock8_graph", "diffdock_l1", "8", GRAPH, "quick"),
     ("diffdock16_f64", "diffdock_l1", "16", {"precision": "float64"}, "quick"),
     ("staged_mixed", "../tests/simt/specs/staged_mixed", "64", {"kernels": THREE}, "quick"),
-    ("staged_graph_irmul", "../tests/simt/specs/staged_graph", "64",
+    ("staged_graph_atomic_irmul", "../tests/simt/specs/staged_graph", "64",
      {"kernels": THREE, "reduction": "atomic", "layout": "ir_mul"}, "quick"),
     ("allegro8", "allegro_lmax1", "8", {}, ""),
     ("tetris1", "tetris_poly_1", "64", {}, "quick"),
