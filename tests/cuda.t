@@ -24,10 +24,10 @@ FLAGS = ['-std=c++17', '-O3', '-Xcompiler=-Wall,-Wextra', '-Xptxas=-v', '-Irunti
 OBJECT, CODE = '-c', '-cubin'  # CODE: without the half that runs on the host
 JOBS = 2
 KERNELS = ('forward', 'backward', 'double_backward')
-PRODUCTS = {'sm_80': ['mace_large', 'batch_128', 'staged_graph'],
+PRODUCTS = {'sm_80': ['mace_large', 'batch_128'],
             'sm_90': ['mace_large', 'conv_mixed', 'batch_mixed', 'diffdock_l1'],
             'sm_86': ['nequip_water', 'batch_128', 'staged_graph'], 'sm_89': ['nequip_water', 'batch_128'],
-            'sm_100': ['nequip_water', 'batch_128'], 'sm_120': ['nequip_water', 'batch_128', 'staged_graph']}
+            'sm_100': ['nequip_water', 'batch_128'], 'sm_120': ['nequip_water', 'batch_128']}
 HOSTED = ('sm_86', 'sm_90')  # where the host's half is compiled too, of each product once
 MIXED = 'tests/simt/specs/conv_mixed.yaml'  # paths for the convolution and others
 LEFT = {'5': 'channels that are no multiple of 32', '6': 'operands that begin at no multiple of 16 bytes',

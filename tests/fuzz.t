@@ -30,5 +30,5 @@ report()
 
 mkdir -p "$BUILD/fuzz"
 report 1 'the fuzzers build' $quickly fuzz-programs
-report 2 'reader' $quickly fuzz FUZZ=reader RUNS=15000 FUZZ_SEED=1
-report 3 'everything' $quickly fuzz FUZZ=all RUNS=900 FUZZ_SEED=1
+report 2 'reader' $quickly fuzz FUZZ=reader RUNS=5000 FUZZ_SEED=1
+report 3 'everything' $quickly fuzz FUZZ=all RUNS=300 FUZZ_SEED=1

@@ -39,7 +39,7 @@ if [ "$TEST_ALL" ]; then
     check_kernels layers tests/narrow.py "$(echo specs/*.yaml)" paths
 else
     cases=
-    for name in g_mace_large_c32_graph g_mace_large_c32 g_diffdock_l1 g_mode_uvu_0 g_mode_uvw_shared g_mode_uuu_0 g_mode_ultvw_0 \
+    for name in g_mace_large_c32_graph g_mace_large_c32 g_mode_uvu_0 g_mode_uvw_shared g_mode_uuu_0 g_mode_ultvw_0 \
         g_mixed_modes g_variances; do
         cases="$cases tests/golden/$name.yaml"
     done
@@ -53,7 +53,9 @@ else
     done
     check_kernels sample_convolutions "sed $three" "$cases" sizes calls
     check_kernels sample_batches "sed $three" "$batches" sizes paths
-    check_kernels sample_staged "sed $three" "$staged" sizes paths calls
+    check_kernels sample_staged "sed $three" tests/simt/specs/staged_graph.yaml sizes paths calls
+    check_kernels sample_staged_mixed "sed -e 's/^kernels: .*/kernels: [double_backward]/'" \
+        tests/simt/specs/staged_mixed.yaml sizes
     check_kernels sample_staged_double_atomic "$irmul $three $double $atomic" \
         tests/simt/specs/staged_graph.yaml sizes paths calls
     check_kernels sample_mixed "sed $three" $mixed sizes paths calls
