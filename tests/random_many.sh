@@ -15,10 +15,11 @@ while [ "$first" -lt "$end" ]; do
     for backend in c cuda; do
         specs=
         of=$([ $backend = c ] && echo "$count" || echo "${SIMT:-2}")
+        [ "$of" -gt 0 ] || continue
         for n in $(seq "$first" $((first + of - 1))); do specs="$specs $folder/random_$n.yaml"; done
         if [ $backend = c ]; then
             (check_products random_many "$quick" cat "$specs" problems="$folder" descriptor sizes paths calls)
-        elif [ "$of" -gt 0 ]; then
+        else
             (check_kernels random_many cat "$specs" problems="$folder" sizes paths)
             on_shim=$((on_shim + of))
         fi > "$BUILD/random/log" 2>&1
