@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from xml.etree import ElementTree
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
@@ -78,7 +79,20 @@ def check_compare(folder):
     ok('deterministic' in compared.stdout.splitlines()[1], 'the worst row comes first', compared.stdout)
 
 
+def check_plot(folder):
+    drawn = run(sys.executable, 'tests/gpu/plot.py', table(folder, 'plot.tsv', {'atomic': 5.0, 'deterministic': 2.0}))
+    ok(drawn.returncode == 0, 'a table is drawn', drawn.stdout)
+    svg = '{http://www.w3.org/2000/svg}'
+    page = ElementTree.fromstring(drawn.stdout)
+    tick = {text.text: text.get('x') for text in page.iter(f'{svg}text') if text.text.isdigit()}
+    marks = [mark.get('cx') for mark in page.iter(f'{svg}circle') if float(mark.get('cy')) > 20]
+    equal(marks, [tick['2']], 'the faster of two reductions stands at its multiple of the floor')
+    none = run(sys.executable, 'tests/gpu/plot.py', table(folder, 'plot.tsv', {}))
+    ok(none.returncode == 1 and 'no rows' in none.stdout, 'no rows are no plot', none.stdout)
+
+
 with tempfile.TemporaryDirectory() as temporary:
     check_rows(temporary)
     check_compare(temporary)
+    check_plot(temporary)
 done()

@@ -8,7 +8,7 @@
 # make gpu-check      builds and runs all checks; MODE=quick: some. The log is $(GPU_DIR)/check.log
 # make gpu-bench      times the benchmark's kernels: GPU_BENCH="main large" (default); large is lmax 4 and 5, whose
 #                     kernels compile for minutes; quick is a few of main. Logs: bench_main.log, ..; the rows:
-#                     bench_main.tsv, .., of which tests/gpu/compare.py OLD NEW compares two.
+#                     bench_main.tsv, .., of which tests/gpu/compare.py OLD NEW compares two; drawn: bench.svg.
 #                     GPU_OPTIONS=--help: options
 #                     VARIANTS="DIR .." times the specs in these folders instead: the benchmark's products
 #                     under different names and with different tune knobs; log: variants.log
@@ -122,5 +122,6 @@ ifdef VARIANTS
 else
 	$(Q)$(foreach set,$(GPU_BENCH:%=bench_%),$(call GPU_BUILD,$(set),bench) &&) \
 	    $(foreach set,$(GPU_BENCH:%=bench_%),sh tests/gpu/logged.sh $(GPU_DIR)/$(set).log \
-	    $(GPU_DIR)/$(set)/bench --tsv=$(GPU_DIR)/$(set).tsv $(GPU_OPTIONS) &&) true
+	    $(GPU_DIR)/$(set)/bench --tsv=$(GPU_DIR)/$(set).tsv $(GPU_OPTIONS) &&) \
+	    $(PYTHON) tests/gpu/plot.py $(GPU_BENCH:%=$(GPU_DIR)/bench_%.tsv) > $(GPU_DIR)/bench.svg
 endif
