@@ -78,6 +78,7 @@ else
     check_kernels sample_layers "tests/narrow.py --kernels=forward,backward" \
         'specs/tetris_poly_1.yaml specs/allegro_lmax1.yaml' sizes paths
 fi
+check_kernels regress cat "$(echo tests/regress/*.yaml)" problems=tests/regress sizes paths
 check_kernels idle cat "tests/simt/specs/idle.yaml tests/simt/specs/staged_idle.yaml" problems=tests/simt/specs sizes paths
 check_kernels batch_outputs cat tests/simt/specs/batch_outputs.yaml problems=tests/simt/specs sizes paths calls
 check_kernels outputs cat tests/simt/specs/outputs.yaml problems=tests/simt/specs sizes paths calls

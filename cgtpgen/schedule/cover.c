@@ -135,25 +135,31 @@ static bool leaves_blocks(const struct cover *c, const struct schedule *s)
     return false;
 }
 
+/* Has the output anything of the paths `rest`, or a block of weights that `first` does not write? */
+static bool has_rest(const struct cover *c, int output, const struct demand *first, const bool *rest)
+{
+    const struct outputs one = {1, &output};
+    bool any = flops_of(c, &one, rest) > 0;
+    for (int p = 0; p < c->plan->problem->paths; p++)
+        any |= leaves_weights(&c->kernel->form->output[output], first, &c->plan->problem->path[p]);
+    return any;
+}
+
 /* The last evaluation adds the paths `rest` to the outputs that `first` has written. */
-static void add_rest(struct cover *c, const struct schedule *first, const struct outputs *all,
+static void add_rest(struct cover *c, const struct schedule *first, const struct outputs *written,
                      const bool *rest)
 {
-    struct outputs group[INDEX_COUNT];
-    int groups = outputs_apart(c, all, rest, group);
+    struct outputs group[INDEX_COUNT], all = {0, NEW_ARRAY(c->arena, int, written->n + 1)};
+    for (int o = 0; o < written->n; o++)
+        if (has_rest(c, written->output[o], first->demand, rest))
+            all.output[all.n++] = written->output[o];
+    int groups = outputs_apart(c, &all, rest, group);
     const struct evaluation *const *last = c->target->evaluations;
     while (last[1])
         last++;
     for (int g = 0; g < groups; g++) {
         struct schedule s = {.evaluation = *last, .target = c->target, .before = first->demand};
         s.demand = demand_build(c->codes, c->plan, c->kernel, group[g].n, group[g].output, rest);
-        bool blocks = false;
-        for (int o = 0; o < s.demand->outputs; o++)
-            for (int p = 0; p < c->plan->problem->paths; p++)
-                blocks |=
-                    leaves_weights(demand_output(s.demand, o), first->demand, &c->plan->problem->path[p]);
-        if (demand_flops(s.demand) == 0 && !blocks)
-            continue;
         (*last)->plan(c->arena, &s);
         add_schedule(c, &s);
     }

@@ -37,6 +37,6 @@ int knob_value(const struct spec *s, const struct target *target, enum knob knob
 
 bool leaves_weights(const struct form_output *o, const struct demand *first, const struct path *q)
 {
-    return o->slot == SLOT_W && q->weighted && q->weight_numel &&
-           (o->terms == 0 || first->variant_of[q->number] < 0);
+    return o->slot == SLOT_W && first->plan->problem->spec->index[SLOT_W] != INDEX_SHARED && q->weighted &&
+           q->weight_numel && (o->terms == 0 || first->variant_of[q->number] < 0);
 }

@@ -121,7 +121,7 @@ struct schedules {
 int knob_value(const struct spec *, const struct target *, enum knob);
 
 /* Does a schedule leave the path's block of an output of weights to one that adds, as it does not write it?
- * first: the demand of the schedule that may leave it. */
+ * first: the demand of the schedule that may leave it. A sum over all items is written as a whole. */
 bool leaves_weights(const struct form_output *, const struct demand *first, const struct path *);
 
 #endif

@@ -87,8 +87,7 @@ static void areas(struct areas *all, const struct schedule *s)
         enum index_kind rows = plan->problem->spec->index[f->slot];
         bool parts = s->route[o].kind == ROUTE_PARTS;
         if (parts)
-            areas_add_counted(all, "real", arena_printf(all->arena, "%sparts", f->symbol),
-                              "CGTP_GENERAL_WARPS", dim);
+            areas_add_counted(all, "real", general_parts(all->arena, s, o), "CGTP_GENERAL_WARPS", dim);
         const char *error = arena_printf(all->arena, "%serror", f->symbol);
         if (s->route[o].compensated && parts)
             areas_add_counted(all, "real", error, "CGTP_GENERAL_WARPS", dim);
@@ -126,7 +125,7 @@ static void launch(struct source *w, const struct schedule *s)
     for (int o = 0; o < s->demand->outputs; o++)
         if (s->route[o].kind == ROUTE_PARTS)
             source_step(w, arena_printf(w->arena, "cgtp_launch(code::%s_sum_%s, %lld, 128, 0, stream, l)",
-                                        w->form->name, demand_output(s->demand, o)->symbol,
+                                        w->form->name, general_parts(w->arena, s, o),
                                         (source_dim(demand_operand(s->demand, o)) + 127) / 128));
 }
 

@@ -10,6 +10,9 @@ struct general {
     int64_t scratch; /* elements that a warp needs for the vectors of contracted paths */
 };
 
+/* The area of the partial rows of output o of the demand: its own where another schedule has one, too. */
+const char *general_parts(struct arena *, const struct schedule *, int o);
+
 /* Writes the kernels that visit items, and finish sums over all items (general_kernel.c). */
 void general_kernels(struct source *);
 

@@ -17,12 +17,17 @@ static const char *row(const struct source *w, enum index_kind index)
     return source_item_row(w->arena, "l.graph.", index);
 }
 
+const char *general_parts(struct arena *a, const struct schedule *s, int o)
+{
+    return arena_printf(a, "%sparts%s", demand_output(s->demand, o)->symbol, s->before ? "_general" : "");
+}
+
 static void emit_row(struct source *w, int indent, int o, const char *at)
 {
     const struct form_output *f = demand_output(w->demand, o);
     long long dim = source_dim(demand_operand(w->demand, o));
     const char *array = w->schedule->route[o].kind == ROUTE_PARTS
-                            ? arena_printf(w->arena, "l.%sparts", f->symbol)
+                            ? arena_printf(w->arena, "l.%s", general_parts(w->arena, w->schedule, o))
                             : arena_printf(w->arena, "l.%s", f->symbol);
     const char *row = arena_printf(w->arena, "%s + %s * (int64_t)%lld", array, at, dim);
     if (w->schedule->route[o].compensated)
@@ -32,13 +37,13 @@ static void emit_row(struct source *w, int indent, int o, const char *at)
         text_printf(w->out, "%*sreal *const %sout = %s;\n", indent, "", f->symbol, row);
 }
 
-/* Zeros in the row of an output; where a schedule before has written it, in the blocks of weights that are
- * left. */
+/* Zeros in the row of an output, a partial row too; where a schedule before has written it, in the blocks of
+ * weights that are left. */
 static void emit_zeros(struct source *w, int indent, int o)
 {
     const struct form_output *f = demand_output(w->demand, o);
     int64_t from = 0, to = 0;
-    if (!w->schedule->before) {
+    if (!w->schedule->before || w->schedule->route[o].kind == ROUTE_PARTS) {
         text_printf(w->out, "%*scgtp_zero_row(%sout, %lld);\n", indent, "", f->symbol,
                     source_dim(demand_operand(w->demand, o)));
         return;
@@ -165,30 +170,31 @@ static void visit_any(struct source *w, const char *side)
     text_printf(w->out, "    }\n");
 }
 
-/* Adds up the partial rows of all warps for output o. */
+/* Adds up the partial rows of all warps for output o, and adds that to what another schedule wrote. */
 static void emit_sum(struct source *w, int o)
 {
     const char *name = demand_output(w->demand, o)->symbol;
+    const char *parts = general_parts(w->arena, w->schedule, o), *set = w->schedule->before ? "+=" : "=";
     long long dim = source_dim(demand_operand(w->demand, o));
     text_printf(w->out,
                 "/* %s: the partial sums of all warps, added in order; a thread per element. */\n"
                 "CGTP_KERNEL(128, 1) %s_sum_%s(const launch l)\n{\n"
                 "    const int64_t at = cgtp_block() * (int64_t)128 + cgtp_thread();\n"
                 "    if (at >= %lld)\n        return;\n",
-                demand_output(w->demand, o)->name, w->form->name, name, dim);
+                demand_output(w->demand, o)->name, w->form->name, parts, dim);
     if (w->schedule->route[o].compensated)
         text_printf(
             w->out,
             "    real sum = 0, error = 0;\n    const cgtp_compensated total = {&sum, &error};\n"
             "    for (int64_t part = 0; part < CGTP_GENERAL_WARPS; part++) {\n"
-            "        total[0] += l.%sparts[part * %lld + at];\n"
-            "        error += l.%serror[part * %lld + at];\n    }\n    l.%s[at] = sum + error;\n}\n\n",
-            name, dim, name, dim, name);
+            "        total[0] += l.%s[part * %lld + at];\n"
+            "        error += l.%serror[part * %lld + at];\n    }\n    l.%s[at] %s sum + error;\n}\n\n",
+            parts, dim, name, dim, name, set);
     else
         text_printf(w->out,
                     "    real sum = 0;\n    for (int64_t part = 0; part < CGTP_GENERAL_WARPS; part++)\n"
-                    "        sum += l.%sparts[part * %lld + at];\n    l.%s[at] = sum;\n}\n\n",
-                    name, dim, name);
+                    "        sum += l.%s[part * %lld + at];\n    l.%s[at] %s sum;\n}\n\n",
+                    parts, dim, name, set);
 }
 
 void general_kernels(struct source *w)

@@ -140,12 +140,14 @@ static void launch_copies(struct source *w)
     }
 }
 
-/* Adds up the partial rows of output o. */
+/* Adds up the partial rows of output o, if they have elements. */
 static void launch_sum(struct source *w, int o)
 {
     const struct form_output *f = demand_output(w->demand, o);
     const char *n = f->symbol;
     long long d = source_dim(demand_operand(w->demand, o));
+    if (d == 0)
+        return;
     text_printf(w->out, "    cgtp_zero(%lld, %s);\n", d, n);
     if (w->schedule->route[o].compensated) /* part 0's errors become those of the whole sum */
         text_printf(w->out,
