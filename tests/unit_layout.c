@@ -59,6 +59,20 @@ static void alternatives_overlap(void **state)
     assert_null(layout_check(a, &both));
 }
 
+static void sizes_stop(void **state)
+{
+    struct arena *a = *state;
+    struct layout row = {.name = "row", .align = 1}, all = {.name = "all", .align = 1};
+    layout_add(a, &row, "w", "double", 8, 16, INT64_MAX, NULL);
+    assert_int_equal(row.bytes, LAYOUT_MOST);
+    layout_add(a, &row, "cw", "double", 8, 16, 1 << 27, NULL);
+    layout_repeat(&row, INT32_MAX);
+    layout_pad(a, &row, 128);
+    assert_int_equal(row.bytes, LAYOUT_MOST);
+    layout_nest(a, &all, "ring", &row, INT32_MAX, NULL);
+    assert_int_equal(all.bytes, LAYOUT_MOST);
+}
+
 /* Seeds a mistake in a field and expects what is said of it. */
 static void expect(void **state, int field, int at, int bytes, const char *message)
 {
@@ -135,6 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(fields_follow, set_up, tear_down),
         cmocka_unit_test_setup_teardown(alternatives_overlap, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(sizes_stop, set_up, tear_down),
         cmocka_unit_test_setup_teardown(mistakes_are_reported, set_up, tear_down),
         cmocka_unit_test_setup_teardown(printed_as_a_struct, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lines_are_indented, set_up, tear_down),

@@ -5,15 +5,21 @@
 
 static const char layout_padding[] = "to whole lines";
 
-static int round_up(int n, int to)
+static int at_most(int64_t bytes)
 {
-    return (n + to - 1) / to * to;
+    return bytes < LAYOUT_MOST ? (int)bytes : LAYOUT_MOST;
+}
+
+static int64_t round_up(int n, int to)
+{
+    return ((int64_t)n + to - 1) / to * to;
 }
 
 static void place(struct layout *l, struct layout_field *f)
 {
-    f->at = l->alternatives ? 0 : round_up(l->bytes, f->align);
-    l->bytes = l->bytes > f->at + f->bytes ? l->bytes : f->at + f->bytes;
+    f->at = l->alternatives ? 0 : at_most(round_up(l->bytes, f->align));
+    const int end = at_most((int64_t)f->at + f->bytes);
+    l->bytes = l->bytes > end ? l->bytes : end;
     l->align = l->align > f->align ? l->align : f->align;
 }
 
@@ -22,20 +28,20 @@ static struct layout_field *add(struct arena *a, struct layout *l, struct layout
     l->field = arena_grow(a, l->field, l->fields, &l->capacity, sizeof field);
     struct layout_field *f = &l->field[l->fields++];
     *f = field;
-    f->bytes = f->element * (f->count[0] ? f->count[0] : 1);
+    f->bytes = at_most((int64_t)f->element * (f->count[0] ? f->count[0] : 1));
     place(l, f);
     return f;
 }
 
 struct layout_field *layout_add(struct arena *a, struct layout *l, const char *name, const char *type,
-                                int element, int align, int count, const char *owner)
+                                int element, int align, int64_t count, const char *owner)
 {
     return add(a, l,
                (struct layout_field){.name = name,
                                      .type = type,
                                      .element = element,
                                      .align = align,
-                                     .count = {count},
+                                     .count = {at_most(count)},
                                      .owner = owner});
 }
 
@@ -56,7 +62,7 @@ void layout_repeat(struct layout *l, int n)
     struct layout_field *f = &l->field[l->fields - 1];
     memmove(f->count + 1, f->count, sizeof f->count - sizeof *f->count);
     f->count[0] = n;
-    f->bytes *= n;
+    f->bytes = at_most((int64_t)f->bytes * n);
     if (!l->alternatives)
         l->bytes = f->at;
     place(l, f);
@@ -64,7 +70,7 @@ void layout_repeat(struct layout *l, int n)
 
 void layout_pad(struct arena *a, struct layout *l, int align)
 {
-    int missing = round_up(l->bytes, align) - l->bytes;
+    const int missing = (int)(round_up(l->bytes, align) - l->bytes);
     if (missing)
         layout_add(a, l, "padding0", "unsigned char", 1, 1, missing, layout_padding);
 }

@@ -8,6 +8,7 @@
 #include "util/out.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct layout;
 
@@ -30,10 +31,13 @@ struct layout {
     int bytes, align; /* of the whole */
 };
 
+/* More bytes than any memory that is laid out has: sizes stop here, so that what is too large stays so. */
+enum { LAYOUT_MOST = 1 << 30 };
+
 /* Adds a field of `element` bytes, or of elements of another layout, after those there are; returns it, until
  * the next call. Dimensions that are 0 are none. */
 struct layout_field *layout_add(struct arena *, struct layout *, const char *name, const char *type,
-                                int element, int align, int count, const char *owner);
+                                int element, int align, int64_t count, const char *owner);
 struct layout_field *layout_nest(struct arena *, struct layout *, const char *name, const struct layout *of,
                                  int count, const char *owner);
 

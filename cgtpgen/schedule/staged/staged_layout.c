@@ -26,7 +26,7 @@ const struct variant *staged_variant(const struct staged *g, int path)
 
 static void add_row(struct arena *a, const struct staged *g, struct layout *l, const struct operand *o)
 {
-    layout_add(a, l, o->symbol, "real", kernel_size(g->demand->kernel), CHUNK, (int)o->dim, NULL);
+    layout_add(a, l, o->symbol, "real", kernel_size(g->demand->kernel), CHUNK, o->dim, NULL);
 }
 
 static void lay_out_rows(struct arena *a, struct staged *g)
@@ -55,10 +55,10 @@ static void lay_out_rows(struct arena *a, struct staged *g)
         for (int t = 0; v && t < v->ts; t++)
             if (staged_keeps(v, t))
                 layout_add(a, &g->out, staged_tensor(a, q, t), "real", kernel_size(d->kernel), CHUNK,
-                           q->mul_x * (2 * q->l3 + 1), "T, by path");
+                           (int64_t)q->mul_x * (2 * q->l3 + 1), "T, by path");
     }
     if (g->scratch)
-        layout_add(a, &g->out, "scratch", "real", kernel_size(d->kernel), CHUNK, (int)g->scratch, NULL);
+        layout_add(a, &g->out, "scratch", "real", kernel_size(d->kernel), CHUNK, g->scratch, NULL);
     layout_pad(a, &g->out, CHUNK);
     layout_pad(a, &g->sums, CHUNK);
 }
