@@ -7,6 +7,7 @@
 # make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000);
 #                       on the GPU where nvidia-smi and nvcc work, else in C (DEMO_BACKEND=c, =cuda: as told)
 # make bench            the same timed against a dense loop, and against e3nn where PYTHON=... can import it
+# make bench-stability  rounding errors of layers in float32 beside e3nn's, where PYTHON=... can import it
 # make bench-generation how long the generator takes for every layer of specs/
 # make generated        brings generated/ and docs/examples/report up to date; make check-generated shows what differs
 # make install          PREFIX=/usr/local DESTDIR=; make uninstall removes it
@@ -63,8 +64,8 @@ TESTS := $(foreach name,$(NAMED),$(or $(filter $(BUILD)/tests/$(name) tests/$(na
     $(error no test is named $(name))))
 endif
 
-.PHONY: all test test-all demo bench bench-generation generated check-generated install uninstall static dist deb \
-    clean FORCE
+.PHONY: all test test-all demo bench bench-stability bench-generation generated check-generated install uninstall \
+    static dist deb clean FORCE
 all: $(BUILD)/cgtpgen
 
 -include tests/rules.mk
@@ -240,6 +241,11 @@ $(BUILD)/bench/plain: $(BENCH_NEEDS)
 
 bench-generation: $(BUILD)/cgtpgen
 	$(Q)$(PYTHON) tests/bench/generation.py $< specs/*.yaml
+
+STABILITY_SPECS := mace_large mace_medium nequip_lips nequip_revmd17_aspirin nequip_water sevennet_l3i5_layer2 \
+    flashtp_table5_lmax3
+bench-stability: $(BUILD)/cgtpgen
+	$(Q)$(PYTHON) tests/bench/stability.py $(BUILD)/bench/stability $< '$(CC)' $(STABILITY_SPECS:%=specs/%.yaml)
 
 bench: $(BUILD)/cgtpgen $(BUILD)/bench/native $(BUILD)/bench/plain
 	$(Q)$(PYTHON) tests/bench/bench.py $(BUILD)/bench $< $(DEMO_SPEC) $(BENCH_EDGES)
