@@ -20,7 +20,7 @@ runtime, generated, build/cgtpgen), with an installed cgtpgen in PATH. The words
 
 With UPDATE=1 what commands print is written into the pages, for `git diff` to show; "..." stays.
 
-Nothing is optimised (gcc and g++ have -O0 for -O3): other tests compile the same code as it is meant.
+Nothing is optimised (cc, gcc and g++ have -O0 for -O3): other tests compile the same code as it is meant.
 """
 import ast
 import glob
@@ -57,6 +57,7 @@ UNRUN = {
     ('docs/design.md', 'constexpr real'): 'an excerpt with parts left out',
     ('docs/diagnostics.md', ''): 'tests/diagnostics.t reads all specs of this page',
     ('docs/precision.md', '|error| <= '): 'a formula',
+    ('docs/simulation.md', 'cd examples/lammps'): 'tests/simulation.t builds and runs it where LAMMPS is',
     ('docs/spec.md', 'Q(x, y, w, g) = '): 'a formula',
     ('docs/spec.md', '# yaml-language-server'): 'a comment for editors',
     ('docs/verification.md', '|error| <= '): 'a formula',
@@ -213,7 +214,8 @@ def tools():
     """Programs by the names that pages call them by: not optimising, and those that this test was given."""
     folder = f'{ROOT}/tools'
     os.mkdir(folder)
-    for name, program, level in (('gcc', 'gcc', 0), ('g++', 'g++', 0), ('nvcc', NVCC, 3), ('python3', PYTHON, 3)):
+    for name, program, level in (('cc', 'cc', 0), ('gcc', 'gcc', 0), ('g++', 'g++', 0), ('nvcc', NVCC, 3),
+                                 ('python3', PYTHON, 3)):
         if shutil.which(program):
             write(f'{folder}/{name}', f'#!/bin/bash\nexec {shutil.which(program)} "${{@/#-O3/-O{level}}}"\n')
             os.chmod(f'{folder}/{name}', 0o755)
