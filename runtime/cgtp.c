@@ -41,14 +41,14 @@ const char *cgtp_status_text(cgtp_status status)
 static struct cgtp_graph_view view32(const cgtp_graph *g)
 {
     const struct cgtp_graph_view view = {g->items,     g->senders,      g->receivers,  g->sender, g->receiver,
-                                         g->by_sender, g->receiver_row, g->sender_row, 0};
+                                         g->by_sender, g->order,        g->receiver_row, g->sender_row, 0};
     return view;
 }
 
 static struct cgtp_graph_view view64(const cgtp_graph64 *g)
 {
     const struct cgtp_graph_view view = {g->items,     g->senders,      g->receivers,  g->sender, g->receiver,
-                                         g->by_sender, g->receiver_row, g->sender_row, 1};
+                                         g->by_sender, g->order,        g->receiver_row, g->sender_row, 1};
     return view;
 }
 
@@ -85,6 +85,7 @@ const void *cgtp_fault_place(const struct cgtp_graph_view *g, uint64_t fault, cg
     static const char *const words[CGTP_FAULT_KINDS] = {
         "is the number of no sender",
         "is the number of no receiver",
+        "is the number of no row",
         "is below the one before, but edges must ascend by receiver",
         "is not the number of edges to the receivers before",
         "is the number of no edge",
@@ -92,10 +93,11 @@ const void *cgtp_fault_place(const struct cgtp_graph_view *g, uint64_t fault, cg
         "is not the number of edges from the senders before",
     };
     static const char *const name[CGTP_FAULT_KINDS] = {
-        "sender", "receiver", "receiver", "receiver_row", "by_sender", "by_sender", "sender_row",
+        "sender", "receiver", "order", "receiver", "receiver_row", "by_sender", "by_sender", "sender_row",
     };
     const void *const array[CGTP_FAULT_KINDS] = {
-        g->sender, g->receiver, g->receiver, g->receiver_row, g->by_sender, g->by_sender, g->sender_row,
+        g->sender,       g->receiver,  g->order,     g->receiver,
+        g->receiver_row, g->by_sender, g->by_sender, g->sender_row,
     };
     const int kind = (int)(fault >> CGTP_FAULT_SHIFT);
     const int row = kind == CGTP_FAULT_RECEIVER_ROW || kind == CGTP_FAULT_SENDER_ROW;
@@ -201,7 +203,7 @@ cgtp_status cgtp_graph_sort(cgtp_graph *graph, int32_t *sender, int32_t *receive
     cgtp_status status = sort_graph(&view, sender, receiver, order, receiver_row);
     if (status == CGTP_OK) {
         const cgtp_graph sorted = {
-            graph->items, graph->senders, graph->receivers, sender, receiver, NULL, NULL, NULL};
+            graph->items, graph->senders, graph->receivers, sender, receiver, NULL, NULL, NULL, NULL};
         *graph = sorted;
     }
     return status;
@@ -216,7 +218,7 @@ cgtp_status cgtp_graph64_sort(cgtp_graph64 *graph, int64_t *sender, int64_t *rec
     cgtp_status status = sort_graph(&view, sender, receiver, order, receiver_row);
     if (status == CGTP_OK) {
         const cgtp_graph64 sorted = {
-            graph->items, graph->senders, graph->receivers, sender, receiver, NULL, NULL, NULL};
+            graph->items, graph->senders, graph->receivers, sender, receiver, NULL, NULL, NULL, NULL};
         *graph = sorted;
     }
     return status;

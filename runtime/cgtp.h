@@ -23,7 +23,7 @@ extern "C" {
 #endif
 #endif
 
-#define CGTP_ABI 3 /* generated code refuses to compile with another */
+#define CGTP_ABI 4 /* generated code refuses to compile with another */
 
 typedef enum cgtp_status {
     CGTP_OK = 0,
@@ -52,8 +52,9 @@ typedef void *cgtp_stream;
 
 /* A directed graph as a list of edges (items); edge e goes from sender[e] to receiver[e]. Arrays belong to
  * the caller. With edges: sorted, receiver[] ascends, receiver_row/by_sender/sender_row are required
- * (cgtp_graph_index fills them); with edges: any they are not read. A batch product called through
- * cgtp_kernel.run reads only `items`. */
+ * (cgtp_graph_index fills them). With edges: any they are not read, and edge e has row e of arrays of items; or,
+ * with `order`, the list is sorted and indexed too, edge e has row order[e], and nobody sorts once more. A batch
+ * product called through cgtp_kernel.run reads only `items`. */
 typedef struct cgtp_graph {
     int64_t items, senders,
         receivers; /* edges, rows of sender-indexed arrays, rows of receiver-indexed arrays */
@@ -61,6 +62,7 @@ typedef struct cgtp_graph {
     const int64_t *receiver_row; /* [receivers + 1]: edges receiver_row[r] .. receiver_row[r+1]-1 end at r */
     const int32_t *by_sender;    /* [items]: edge numbers sorted by (sender, edge number) */
     const int64_t *sender_row;   /* [senders + 1]: by_sender[sender_row[s] ..] are the edges from s */
+    const int32_t *order;        /* [items] or NULL; with edges: sorted not read */
 } cgtp_graph;
 
 /* The same with 64-bit node indices (index_type: int64). */
@@ -70,11 +72,13 @@ typedef struct cgtp_graph64 {
     const int64_t *receiver_row;
     const int64_t *by_sender;
     const int64_t *sender_row;
+    const int64_t *order;
 } cgtp_graph64;
 
 /* Sort the edge list by receiver, those of one receiver in the order that they have, into sender, receiver and
  * order [items], none of them the graph's own (host memory), and point the graph at the first two: edge i is then
- * what edge order[i] was, and rows of y and w are to be put in that order by the caller. receiver_row
+ * what edge order[i] was, and rows of y and w are to be put in that order by the caller, or with edges: any the
+ * graph is pointed at `order`. receiver_row
  * [receivers+1] is room to count in. The graph is to be indexed next. CGTP_BAD_GRAPH if an index is out of range:
  * then nothing changed. O(items + receivers). */
 CGTP_API cgtp_status cgtp_graph_sort(cgtp_graph *graph, int32_t *sender, int32_t *receiver, int32_t *order,
@@ -98,7 +102,7 @@ CGTP_API cgtp_status cgtp_graph64_check(const cgtp_graph64 *graph, int sorted);
 
 /* What makes a graph CGTP_BAD_GRAPH: array[at], which is `value`. */
 typedef struct cgtp_fault {
-    const char *array; /* sender, receiver, receiver_row, by_sender or sender_row; NULL: nothing is wrong */
+    const char *array; /* of the graph; NULL: nothing is wrong */
     const char *words; /* what is wrong with it: "is the number of no sender" */
     int64_t at, value;
 } cgtp_fault;

@@ -110,6 +110,12 @@ CGTP_DEVICE int cgtp_lowest(unsigned bits)
     return __ffs((int)bits) - 1;
 }
 
+/* How many bits are set. */
+CGTP_DEVICE int cgtp_bits(unsigned bits)
+{
+    return __popc(bits);
+}
+
 /* ---- asynchronous copies, global to shared memory, ordered by groups of the calling thread ---- */
 
 /* How long a line should stay in L2. */

@@ -144,13 +144,13 @@ CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cg
 /* ---- sums over the warps of a group, over the edges of a node ---- */
 
 /* Vectors of `dim` numbers, one from each warp of a group and item: sums over the group, in the order of its
- * warps. Item i's go to to + i * stride. All lanes of the group share the work. */
-template <int dim, int warps, cgtp_how how>
-CGTP_DEVICE void cgtp_reduce_across_warps(real *to, int64_t stride, const real *from, int items)
+ * warps. Item i's go to row(i). All lanes of the group share the work. */
+template <int dim, int warps, cgtp_how how, typename Row>
+CGTP_DEVICE void cgtp_reduce_across_warps(Row row, const real *from, int items)
 {
     if constexpr (how == CGTP_ADD && warps == 1 && dim % CGTP_WIDE == 0) {
         for (int at = cgtp_lane() * CGTP_WIDE; at < items * dim; at += CGTP_LANES * CGTP_WIDE)
-            cgtp_add16(to + at / dim * stride + at % dim, from + at);
+            cgtp_add16(row(at / dim) + at % dim, from + at);
     } else
         for (int at = cgtp_warp() % warps * CGTP_LANES + cgtp_lane(); at < items * dim;
              at += warps * CGTP_LANES) {
@@ -160,9 +160,9 @@ CGTP_DEVICE void cgtp_reduce_across_warps(real *to, int64_t stride, const real *
             for (int member = 1; member < warps; member++)
                 sum += from[(i * warps + member) * dim + j];
             if constexpr (how == CGTP_ADD)
-                cgtp_add(to + i * stride + j, sum);
+                cgtp_add(row(i) + j, sum);
             else
-                to[i * stride + j] = sum;
+                row(i)[j] = sum;
         }
 }
 

@@ -15,6 +15,7 @@
 enum cgtp_fault_kind {
     CGTP_FAULT_SENDER,
     CGTP_FAULT_RECEIVER,
+    CGTP_FAULT_ROW,
     CGTP_FAULT_ORDER,
     CGTP_FAULT_RECEIVER_ROW,
     CGTP_FAULT_EDGE,
@@ -30,7 +31,7 @@ enum { CGTP_FAULT_SHIFT = 60 };
 /* A cgtp_graph or, with wide, a cgtp_graph64. */
 struct cgtp_graph_view {
     int64_t items, senders, receivers;
-    const void *sender, *receiver, *by_sender;
+    const void *sender, *receiver, *by_sender, *order;
     const int64_t *receiver_row, *sender_row;
     int wide;
 };
@@ -113,6 +114,8 @@ CGTP_FAULT uint64_t cgtp_fault_of_place(const struct cgtp_graph_view *g, int sor
     if (sorted && i > 0 && i < g->items &&
         cgtp_view_get(g, g->receiver, i) < cgtp_view_get(g, g->receiver, i - 1))
         kind = CGTP_FAULT_ORDER;
+    if (g->order && i < g->items && !cgtp_is_below(cgtp_view_get(g, g->order, i), g->items))
+        kind = CGTP_FAULT_ROW;
     if (i < g->items && !cgtp_is_below(cgtp_view_get(g, g->receiver, i), g->receivers))
         kind = CGTP_FAULT_RECEIVER;
     if (i < g->items && !cgtp_is_below(cgtp_view_get(g, g->sender, i), g->senders))

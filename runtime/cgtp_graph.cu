@@ -195,7 +195,7 @@ cgtp_status fill_index(graph *g, int64_t *receiver_row, index *by_sender, int64_
 template <typename graph> cgtp_graph_view view_of(const graph &g)
 {
     return {g.items,        g.senders,    g.receivers,          g.sender, g.receiver, g.by_sender,
-            g.receiver_row, g.sender_row, sizeof *g.sender == 8};
+            g.order, g.receiver_row, g.sender_row, sizeof *g.sender == 8};
 }
 
 template <typename index, typename graph>

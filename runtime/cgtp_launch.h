@@ -64,13 +64,18 @@ template <typename Index> struct cgtp_graph_arrays {
     const int64_t *receiver_row;
     const Index *by_sender;
     const int64_t *sender_row;
+    const Index *order; /* NULL: edge e has row e of arrays of items */
 
     cgtp_graph_arrays() = default;
     template <typename Graph>
     cgtp_graph_arrays(const Graph &g)
         : items(g.items), senders(g.senders), receivers(g.receivers), sender(g.sender), receiver(g.receiver),
-          receiver_row(g.receiver_row), by_sender(g.by_sender), sender_row(g.sender_row)
+          receiver_row(g.receiver_row), by_sender(g.by_sender), sender_row(g.sender_row), order(g.order)
     {
+    }
+    CGTP_MEMBER int64_t item(int64_t e) const
+    {
+        return order ? (int64_t)order[e] : e;
     }
 };
 

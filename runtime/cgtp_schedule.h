@@ -212,26 +212,25 @@ CGTP_DEVICE int cgtp_row_end(const cgtp_tile &tile, int64_t node)
     return tile.end[(unsigned)node % CGTP_LANES];
 }
 
-/* ---- senders, 32 edges ahead ---- */
+/* ---- numbers of edges, 32 edges ahead ---- */
 
-/* Each lane has the sender of one of 32 edges of the tile, and of one of the 32 after them. */
-template <typename Index> struct cgtp_senders {
-    Index now, ahead;
+/* Each lane has the number (of its sender, of its row) of one of 32 edges of the tile, and of one of the 32 after
+ * them. */
+template <typename Index> struct cgtp_ahead {
+    Index now, next;
 
-    template <typename Graph>
-    CGTP_MEMBER cgtp_senders(const Graph &graph, int64_t first, int count, int lane)
-        : now(0), ahead(lane < count ? graph.sender[first + lane] : 0)
+    CGTP_MEMBER cgtp_ahead(const Index *list, int64_t first, int count, int lane)
+        : now(0), next(lane < count ? list[first + lane] : 0)
     {
     }
 
     /* Of edge `number` of the tile; asked for in ascending order. */
-    template <typename Graph>
-    CGTP_MEMBER Index of(const Graph &graph, int64_t first, int count, int number, int lane)
+    CGTP_MEMBER Index of(const Index *list, int64_t first, int count, int number, int lane)
     {
         if (number % CGTP_LANES == 0) {
-            now = ahead;
-            const int next = number + CGTP_LANES + lane;
-            ahead = next < count ? graph.sender[first + next] : 0;
+            now = next;
+            const int after = number + CGTP_LANES + lane;
+            next = after < count ? list[first + after] : 0;
         }
         return (Index)cgtp_shuffle(now, number % CGTP_LANES);
     }

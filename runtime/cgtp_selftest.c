@@ -123,7 +123,7 @@ static void narrow_graph(struct kernel_graph *k, const struct graph *g, int sort
         sender[e] = (int32_t)g->sender[e];
         receiver[e] = (int32_t)g->receiver[e];
     }
-    k->narrow = (cgtp_graph){g->items, g->senders, g->receivers, sender, receiver, NULL, NULL, NULL};
+    k->narrow = (cgtp_graph){g->items, g->senders, g->receivers, sender, receiver, NULL, NULL, NULL, NULL};
     if (sorted && cgtp_graph_index(&k->narrow, receiver_row, by_sender, sender_row) != CGTP_OK)
         give_up("cgtp_graph_index refuses the graph");
     k->narrow.sender = k->array[0] = device_copy(sender, (size_t)g->items * sizeof *sender);
@@ -148,7 +148,7 @@ static void wide_graph(struct kernel_graph *k, const struct graph *g, int sorted
     int64_t *by_sender = host_new(g->items, sizeof *by_sender);
     int64_t *receiver_row = host_new(g->receivers + 1, sizeof *receiver_row);
     int64_t *sender_row = host_new(g->senders + 1, sizeof *sender_row);
-    k->wide = (cgtp_graph64){g->items, g->senders, g->receivers, g->sender, g->receiver, NULL, NULL, NULL};
+    k->wide = (cgtp_graph64){g->items, g->senders, g->receivers, g->sender, g->receiver, NULL, NULL, NULL, NULL};
     if (sorted && cgtp_graph64_index(&k->wide, receiver_row, by_sender, sender_row) != CGTP_OK)
         give_up("cgtp_graph64_index refuses the graph");
     k->wide.sender = k->array[0] = device_copy(g->sender, bytes);

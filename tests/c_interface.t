@@ -55,7 +55,7 @@ int main(void)
     alignas(16) char memory[4096], least[4096] = {0};
     int64_t receiver_row[2], sender_row[2];
     int32_t node[1] = {0}, by_sender[1];
-    cgtp_graph graph = {1, 1, 1, node, node, NULL, NULL, NULL};
+    cgtp_graph graph = {1, 1, 1, node, node, NULL, NULL, NULL, NULL};
     size_t bytes = layer_forward_workspace(&graph);
     for (int i = 0; i < 11; i++)
         z[i] = 77;

@@ -168,7 +168,8 @@ static void spoil_sizes(struct call *call)
     }
 }
 
-/* Graphs of which kernels read row pointers, without any. */
+/* Graphs of which kernels read row pointers, without any: sorted ones, on a GPU also those that the caller has
+ * ordered. */
 static void spoil_index(struct call *call)
 {
     const cgtp_product *p = call->check->product;
@@ -177,7 +178,10 @@ static void spoil_index(struct call *call)
     narrow.receiver_row = narrow.sender_row = wide.receiver_row = wide.sender_row = NULL;
     narrow.by_sender = NULL;
     wide.by_sender = NULL;
-    for (int o = 0; o < call->kernel->outputs && p->sorted; o++)
+    narrow.order = narrow.sender;
+    wide.order = wide.sender;
+    const bool reads = p->sorted || (strcmp(p->backend, "cuda") == 0 && !strstr(p->name, "atomic"));
+    for (int o = 0; o < call->kernel->outputs && reads; o++)
         if (p->index[call->kernel->output[o].slot] == CGTP_RECEIVER) {
             expect(call, p->index_size == 8 ? (void *)&wide : (void *)&narrow, CGTP_NOT_INDEXED, "no",
                    "row pointers");

@@ -81,12 +81,12 @@ static void check_layout(struct check *c)
 /* The case of product g_x_f32 or g_x_sugar is g_x. */
 static void case_name(char *out, size_t size, const char *product)
 {
-    static const char *const suffix[] = {"_f32", "_sugar"};
+    static const char *const suffix[] = {"_any", "_f32", "_sugar"};
     snprintf(out, size, "%s", product);
     for (int i = 0; i < LAYOUTS; i++)
         if (ends_in(out, layouts[i].suffix))
             out[strlen(out) - strlen(layouts[i].suffix)] = 0;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         if (ends_in(out, suffix[i]))
             out[strlen(out) - strlen(suffix[i])] = 0;
 }

@@ -33,65 +33,104 @@ int64_t driver_rows(const cgtp_product *p, const struct ref_graph *g, cgtp_slot 
 /* ---- graphs ---- */
 
 /* A copy of n elements, in the kernels' memory. */
-static void *moved(struct driver_graph *d, int which, void *from, int64_t n, size_t size)
+static void *moved(struct driver_graph *d, int which, const void *from, int64_t n, size_t size)
 {
     d->memory[which] = memory_new((size_t)n * size);
     memory_write(d->memory[which], from, (size_t)n * size);
-    free(from);
     return d->memory[which];
 }
 
-static void make_narrow(struct driver_graph *d, const struct ref_graph *g, int sorted)
+/* How a product takes a graph. */
+enum form { ANY, SORTED, ORDERED }; /* with `order`: sorted, but for rows of items */
+
+/* Of products with edges: any every other graph is ordered before. */
+static enum form form_of(const cgtp_product *p, const struct ref_graph *g)
 {
-    size_t n = (size_t)g->items;
-    int32_t *sender = host(n * sizeof *sender), *receiver = host(n * sizeof *receiver),
-            *by = host(n * sizeof *by);
-    int64_t *receiver_row = host((size_t)(g->receivers + 1) * sizeof(int64_t)),
-            *sender_row = host((size_t)(g->senders + 1) * sizeof(int64_t));
-    for (int64_t e = 0; e < g->items; e++) {
-        sender[e] = (int32_t)g->sender[e];
-        receiver[e] = (int32_t)g->receiver[e];
-    }
-    d->narrow = (cgtp_graph){g->items, g->senders, g->receivers, sender, receiver, NULL, NULL, NULL};
-    if (sorted && cgtp_graph_index(&d->narrow, receiver_row, by, sender_row) != CGTP_OK)
-        abort();
-    d->narrow.sender = moved(d, 0, sender, g->items, sizeof *sender);
-    d->narrow.receiver = moved(d, 1, receiver, g->items, sizeof *receiver);
-    if (!sorted) { /* then nothing may read these */
-        free(receiver_row);
-        free(by);
-        free(sender_row);
-        return;
-    }
-    d->narrow.receiver_row = moved(d, 2, receiver_row, g->receivers + 1, sizeof *receiver_row);
-    d->narrow.by_sender = moved(d, 3, by, g->items, sizeof *by);
-    d->narrow.sender_row = moved(d, 4, sender_row, g->senders + 1, sizeof *sender_row);
+    return p->sorted ? SORTED : g->items % 2 ? ORDERED : ANY;
 }
 
-static void make_wide(struct driver_graph *d, const struct ref_graph *g, int sorted)
+/* Arrays of a graph in host memory. */
+struct lists {
+    void *list[5]; /* sender, receiver, sorted both, order */
+    void *by_sender;
+    int64_t *receiver_row, *sender_row;
+};
+
+static struct lists lists_new(const struct ref_graph *g, size_t size)
 {
-    size_t n = (size_t)g->items * sizeof(int64_t);
-    int64_t *sender = host(n), *receiver = host(n), *by = host(n),
-            *receiver_row = host((size_t)(g->receivers + 1) * sizeof(int64_t)),
-            *sender_row = host((size_t)(g->senders + 1) * sizeof(int64_t));
-    for (int64_t e = 0; e < g->items; e++) {
-        sender[e] = g->sender[e];
-        receiver[e] = g->receiver[e];
-    }
-    d->wide = (cgtp_graph64){g->items, g->senders, g->receivers, sender, receiver, NULL, NULL, NULL};
-    if (sorted && cgtp_graph64_index(&d->wide, receiver_row, by, sender_row) != CGTP_OK)
+    struct lists l = {.by_sender = host((size_t)g->items * size),
+                      .receiver_row = host((size_t)(g->receivers + 1) * sizeof(int64_t)),
+                      .sender_row = host((size_t)(g->senders + 1) * sizeof(int64_t))};
+    for (int i = 0; i < 5; i++)
+        l.list[i] = host((size_t)g->items * size);
+    for (int64_t e = 0; e < g->items; e++)
+        for (int side = 0; side < 2; side++) {
+            const int64_t node = side ? g->receiver[e] : g->sender[e];
+            if (size == 8)
+                ((int64_t *)l.list[side])[e] = node;
+            else
+                ((int32_t *)l.list[side])[e] = (int32_t)node;
+        }
+    return l;
+}
+
+static void lists_free(struct lists *l)
+{
+    for (int i = 0; i < 5; i++)
+        free(l->list[i]);
+    free(l->by_sender);
+    free(l->receiver_row);
+    free(l->sender_row);
+}
+
+static void make_narrow(struct driver_graph *d, const struct ref_graph *g, enum form form)
+{
+    struct lists l = lists_new(g, 4);
+    cgtp_graph *n = &d->narrow;
+    *n = (cgtp_graph){.items = g->items,
+                      .senders = g->senders,
+                      .receivers = g->receivers,
+                      .sender = l.list[0],
+                      .receiver = l.list[1]};
+    if (form == ORDERED && cgtp_graph_sort(n, l.list[2], l.list[3], l.list[4], l.receiver_row))
         abort();
-    d->wide.sender = moved(d, 0, sender, g->items, sizeof *sender);
-    d->wide.receiver = moved(d, 1, receiver, g->items, sizeof *receiver);
-    if (!sorted) {
-        free(receiver_row);
-        free(by);
-        free(sender_row);
-        return;
+    if (form != ANY && cgtp_graph_index(n, l.receiver_row, l.by_sender, l.sender_row))
+        abort();
+    n->sender = moved(d, 0, n->sender, g->items, 4);
+    n->receiver = moved(d, 1, n->receiver, g->items, 4);
+    if (form != ANY) { /* otherwise nothing may read these */
+        n->receiver_row = moved(d, 2, l.receiver_row, g->receivers + 1, sizeof *l.receiver_row);
+        n->by_sender = moved(d, 3, l.by_sender, g->items, 4);
+        n->sender_row = moved(d, 4, l.sender_row, g->senders + 1, sizeof *l.sender_row);
     }
-    d->wide.receiver_row = moved(d, 2, receiver_row, g->receivers + 1, sizeof *receiver_row);
-    d->wide.by_sender = moved(d, 3, by, g->items, sizeof *by);
-    d->wide.sender_row = moved(d, 4, sender_row, g->senders + 1, sizeof *sender_row);
+    if (form == ORDERED)
+        n->order = moved(d, 5, l.list[4], g->items, 4);
+    lists_free(&l);
+}
+
+static void make_wide(struct driver_graph *d, const struct ref_graph *g, enum form form)
+{
+    struct lists l = lists_new(g, 8);
+    cgtp_graph64 *n = &d->wide;
+    *n = (cgtp_graph64){.items = g->items,
+                        .senders = g->senders,
+                        .receivers = g->receivers,
+                        .sender = l.list[0],
+                        .receiver = l.list[1]};
+    if (form == ORDERED && cgtp_graph64_sort(n, l.list[2], l.list[3], l.list[4], l.receiver_row))
+        abort();
+    if (form != ANY && cgtp_graph64_index(n, l.receiver_row, l.by_sender, l.sender_row))
+        abort();
+    n->sender = moved(d, 0, n->sender, g->items, 8);
+    n->receiver = moved(d, 1, n->receiver, g->items, 8);
+    if (form != ANY) {
+        n->receiver_row = moved(d, 2, l.receiver_row, g->receivers + 1, sizeof *l.receiver_row);
+        n->by_sender = moved(d, 3, l.by_sender, g->items, 8);
+        n->sender_row = moved(d, 4, l.sender_row, g->senders + 1, sizeof *l.sender_row);
+    }
+    if (form == ORDERED)
+        n->order = moved(d, 5, l.list[4], g->items, 8);
+    lists_free(&l);
 }
 
 void driver_graph_make(struct driver_graph *d, const cgtp_product *p, const struct ref_graph *g)
@@ -102,14 +141,14 @@ void driver_graph_make(struct driver_graph *d, const cgtp_product *p, const stru
         return;
     }
     if (p->index_size == 8)
-        make_wide(d, g, p->sorted);
+        make_wide(d, g, form_of(p, g));
     else
-        make_narrow(d, g, p->sorted);
+        make_narrow(d, g, form_of(p, g));
 }
 
 void driver_graph_free(struct driver_graph *d)
 {
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < DRIVER_LISTS; i++)
         memory_free(d->memory[i]);
 }
 

@@ -9,12 +9,14 @@
 #include "cgtp.h"
 #include "reference.h"
 
+enum { DRIVER_LISTS = 6 }; /* arrays of a graph */
+
 /* The graph or number of items in the form that a product takes. */
 struct driver_graph {
     cgtp_graph narrow;
     cgtp_graph64 wide;
     const void *graph; /* one of the two */
-    void *memory[5];
+    void *memory[DRIVER_LISTS];
 };
 
 void driver_graph_make(struct driver_graph *, const cgtp_product *, const struct ref_graph *);

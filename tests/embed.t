@@ -54,10 +54,10 @@ int main()
     std::printf(" %d", cgtp::batch::forward(1, arrays, workspace, sizeof workspace));
     std::printf(" %.3f", same[0]);
     std::printf(" %d", cgtp::graph::class_(none, cgtp::graph::class_arrays{}, nullptr, 0));
-    std::printf(" %d", cgtp::graph::forward({-1, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0));
-    std::printf(" %d", cgtp::graph::class_({-1, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0));
-    std::printf(" %d", cgtp::graph::dim_x_({-1, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0));
-    std::printf(" %d", cgtp::graph::WIDE_({-1, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+    std::printf(" %d", cgtp::graph::forward({-1, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0));
+    std::printf(" %d", cgtp::graph::class_({-1, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+    std::printf(" %d", cgtp::graph::dim_x_({-1, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+    std::printf(" %d", cgtp::graph::WIDE_({-1, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0));
     std::printf(" %d\\n", cgtp::graph::class_workspace(none) == graph_class_workspace(&none));
 }
 '''
@@ -203,7 +203,7 @@ int main(void)
     if (cudaMalloc(&memory, sizeof host) != cudaSuccess)
         memory = host;
     float *a = (float *)memory;
-    cgtp_graph graph = {1, 1, 1, (int32_t *)a, (int32_t *)a + 64, NULL, NULL, NULL};
+    cgtp_graph graph = {1, 1, 1, (int32_t *)a, (int32_t *)a + 64, NULL, NULL, NULL, NULL};
     cgtp_status status[] = {
         batch_forward(1, a, a + 64, a + 128, a + 192, a + 1024, 1 << 19, NULL),
         cgtp_device_graph_index(&graph, (int64_t *)a, (int32_t *)a + 64, (int64_t *)(a + 128), a + 1024, 1 << 19, NULL),

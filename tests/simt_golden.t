@@ -7,6 +7,8 @@
 
 three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
 atomic="-e 's/^instructions:/reduction: atomic\n&/'"
+any="-e 's/^name: .*/&_any/' -e '/^reduction:/d' -e 's/^instructions:/edges: any\n&/'"
+wide="-e 's/^instructions:/index_type: int64\n&/'"
 double="-e 's/^kernels: /precision: float64\n&/'"
 mixed=tests/simt/specs/conv_mixed.yaml
 layouts='g_mace_large_c32_graph g_mace_large_c32 g_mode_uvu_0 g_mode_uvuv_0 g_mode_uvw_shared g_mixed_modes'
@@ -20,6 +22,10 @@ if [ "$TEST_ALL" ]; then
     check_kernels golden_single "$single $three" "$cases" problems=tests/golden golden paths calls
     check_kernels pipelined_double cat tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden sizes
     check_kernels convolutions cat "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
+    check_kernels convolutions_any "sed $any" "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
+    check_kernels convolutions_any_wide "sed $any $wide" tests/simt/specs/conv_64.yaml sizes
+    check_kernels staged_any "sed $any" tests/simt/specs/staged_graph.yaml sizes paths calls
+    check_kernels golden_any "sed $any" tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden golden
     check_kernels batches cat "$batches" sizes paths calls
     check_kernels staged cat "$staged" sizes paths calls
     check_kernels staged_double_atomic "sed $double $atomic" tests/simt/specs/staged_graph.yaml sizes paths
@@ -52,6 +58,9 @@ else
         cases="$cases tests/simt/specs/$name.yaml"
     done
     check_kernels sample_convolutions "sed $three" "$cases" sizes calls
+    check_kernels sample_any "sed $any $three" \
+        "tests/simt/specs/conv_sums.yaml tests/simt/specs/conv_mixed.yaml tests/simt/specs/staged_graph.yaml" sizes calls
+    check_kernels sample_any_wide "sed $any $wide $three" tests/simt/specs/conv_64.yaml sizes
     check_kernels sample_batches "sed $three" "$batches" sizes paths
     check_kernels sample_staged "sed $three" tests/simt/specs/staged_graph.yaml sizes paths calls
     check_kernels sample_staged_mixed "sed -e 's/^kernels: .*/kernels: [double_backward]/'" \

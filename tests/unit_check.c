@@ -236,6 +236,9 @@ static void rules_of_the_convolution(void **state)
     g = new_convolution(&all);
     g->set[0].channel_blocks++;
     expect(all, "warps do not have 32 channels");
+    g = new_convolution(&all);
+    g->orders = true;
+    expect(all, "rows of items are not those of edges as they come");
 }
 
 static struct batch *new_batch(const struct schedules **all)

@@ -37,8 +37,11 @@ static void widen(struct graphs *s)
     }
     s->g.sender = s->sender;
     s->g.receiver = s->receiver;
-    s->g64 = (cgtp_graph64){s->g.items,    s->g.senders, s->g.receivers, s->sender64,
-                            s->receiver64, NULL,         NULL,           NULL};
+    s->g64 = (cgtp_graph64){.items = s->g.items,
+                            .senders = s->g.senders,
+                            .receivers = s->g.receivers,
+                            .sender = s->sender64,
+                            .receiver = s->receiver64};
 }
 
 /* Edges sorted by receiver between the given numbers of nodes, as random as asked for: some nodes have no
@@ -275,7 +278,7 @@ static void assert_fault(struct graphs *s, int sorted, const char *text)
 static void a_fault_is_told_with_its_place(void **state)
 {
     (void)state;
-    enum array { SENDER, RECEIVER, RECEIVER_ROW, BY_SENDER, SENDER_ROW };
+    enum array { SENDER, RECEIVER, RECEIVER_ROW, BY_SENDER, SENDER_ROW, ORDER };
     static const struct {
         enum array array;
         int at, value;
@@ -288,6 +291,8 @@ static void a_fault_is_told_with_its_place(void **state)
         {RECEIVER, 4, 4, "receiver[4] is 4" NO_RECEIVER, "receiver[4] is 4" NO_RECEIVER},
         {RECEIVER, 1, -7, "receiver[1] is -7" NO_RECEIVER, "receiver[1] is -7" NO_RECEIVER},
         {RECEIVER, 1, 2, "receiver[2] is 1: it is below the one before, but edges must ascend by receiver", ""},
+        {ORDER, 2, 5, "order[2] is 5: it is the number of no row", "order[2] is 5: it is the number of no row"},
+        {ORDER, 0, -1, "order[0] is -1: it is the number of no row", "order[0] is -1: it is the number of no row"},
         {RECEIVER_ROW, 0, 1, "receiver_row[0] is 1: it is not the number of edges to the receivers before", ""},
         {RECEIVER_ROW, 2, 5, "receiver_row[2] is 5: it is not the number of edges to the receivers before", ""},
         {RECEIVER_ROW, 4, 4, "receiver_row[4] is 4: it is not the number of edges to the receivers before", ""},
@@ -305,9 +310,13 @@ static void a_fault_is_told_with_its_place(void **state)
     assert_fault(&s, 0, "");
     for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
         small(&s);
-        int32_t *narrow[] = {s.sender, s.receiver, NULL, s.by_sender, NULL};
-        int64_t *row[] = {NULL, NULL, s.receiver_row, NULL, s.sender_row};
-        int64_t *wide[] = {s.sender64, s.receiver64, s.receiver_row64, s.by_sender64, s.sender_row64};
+        int32_t order[] = {4, 2, 0, 1, 3}, *narrow[] = {s.sender, s.receiver, NULL, s.by_sender, NULL, order};
+        int64_t order64[] = {4, 2, 0, 1, 3}, *row[] = {NULL, NULL, s.receiver_row, NULL, s.sender_row, NULL};
+        int64_t *wide[] = {s.sender64, s.receiver64, s.receiver_row64, s.by_sender64, s.sender_row64, order64};
+        s.g.order = order;
+        s.g64.order = order64;
+        assert_fault(&s, 1, "");
+        assert_fault(&s, 0, "");
         if (narrow[damage[i].array])
             narrow[damage[i].array][damage[i].at] = damage[i].value;
         else

@@ -217,14 +217,19 @@ static void sugar_and_emptiness(void **state)
     assert_true(s->has_z);
 }
 
-/* Without `reduction`, the order of the edges decides. */
+/* Without `reduction` it is deterministic, whatever the order of the edges. */
 static void reductions(void **state)
 {
     (void)state;
     static const char *const index = HEAD "index: {x: sender}\n";
     assert_true(read(index)->deterministic);
-    assert_false(read(arena_printf(&arena, "%sedges: any\n", index))->deterministic);
-    assert_true(read(arena_printf(&arena, "%sedges: sorted\n", index))->deterministic);
+    const struct spec *any = read(arena_printf(&arena, "%sedges: any\n", index));
+    assert_true(any->deterministic && spec_orders(any) && spec_is_ordered(any));
+    const struct spec *sorted = read(arena_printf(&arena, "%sedges: sorted\n", index));
+    assert_true(sorted->deterministic && !spec_orders(sorted) && spec_is_ordered(sorted));
+    const struct spec *atomic = read(arena_printf(&arena, "%sedges: any\nreduction: atomic\n", index));
+    assert_false(atomic->deterministic || spec_orders(atomic) || spec_is_ordered(atomic));
+    assert_false(spec_orders(read(HEAD "index: {w: shared}\n")));
     assert_false(read(arena_printf(&arena, "%sreduction: atomic\n", index))->deterministic);
     assert_true(read(HEAD "index: {w: shared}\naccumulate: compensated\n")->compensated);
 }

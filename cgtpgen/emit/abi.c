@@ -168,8 +168,7 @@ void emit_checks(struct text *out, const struct plan *plan, const struct kernel_
     const struct spec *s = plan->problem->spec;
     const struct kernel_form *f = kernel->kernel->form;
     bool receiver_row = false, by_sender = false;
-    for (int i = 0; i < kernel->schedules; i++)
-        kernel->schedule[i].evaluation->reads_graph(&kernel->schedule[i], &receiver_row, &by_sender);
+    kernel_reads_graph(kernel, &receiver_row, &by_sender);
     text_printf(out, "    cgtp_status status;\n");
     if (spec_is_graph(s)) {
         text_printf(out, "    if (!graph)\n        return CGTP_NULL_POINTER;\n"
@@ -333,9 +332,11 @@ static const char *graph_words(const struct spec *s)
                  "cgtp_graph_index\n * has made its row pointers; on a device cgtp_device_graph_sort and "
                  "_index (cgtp_device.h) do. Kernels\n * do not look whether that is so and whether indices "
                  "are in range: cgtp_graph_find_fault does, or\n * cgtp_device_graph_check."
-               : "\n * The graph's edges may be in any order. Kernels do not look whether indices are in "
-                 "range:\n"
-                 " * cgtp_graph_find_fault (cgtp.h) does, or cgtp_device_graph_check (cgtp_device.h).";
+               : "\n * The graph's edges may be in any order; with its `order` they are sorted, and rows of "
+                 "items are not. "
+                 "Kernels\n * do not look whether indices are in range: cgtp_graph_find_fault (cgtp.h) does, "
+                 "or\n"
+                 " * cgtp_device_graph_check (cgtp_device.h).";
 }
 
 /* Headers without a folder that C, POSIX, glibc, C++ and CUDA have for <..>. */
@@ -375,7 +376,7 @@ void emit_header(struct text *out, const struct plan *plan)
     header_guard(out, name);
     text_printf(out,
                 "#include \"cgtp.h\"\n\n"
-                "#if CGTP_ABI != 3\n#error \"%s was generated for cgtp runtime ABI 3; regenerate it, or use "
+                "#if CGTP_ABI != 4\n#error \"%s was generated for cgtp runtime ABI 4; regenerate it, or use "
                 "that runtime\"\n#endif\n\n"
                 "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
                 name);

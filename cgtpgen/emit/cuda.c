@@ -24,6 +24,12 @@ static const char *pointers(const struct source *w, bool outputs)
     return text_string(&list);
 }
 
+/* Does the launcher make row pointers and permutations, as the caller's edges come in any order? */
+static bool orders(const struct source *w)
+{
+    return w->orders || w->lists_senders;
+}
+
 static void emit_launch_struct(struct source *w)
 {
     struct out out = {.text = w->out}, *o = &out;
@@ -39,6 +45,8 @@ static void emit_launch_struct(struct source *w)
     line(o, "real %s;", pointers(w, true));
     for (int i = 0; i < all.n; i++)
         line(o, "%s *%s = NULL;", all.area[i].type, all.area[i].name);
+    if (orders(w))
+        line(o, "cgtp_ordering<%s> ordering;", w->spec->index64 ? "int64_t" : "int32_t");
     line(o, "};");
     blank(o);
 }
@@ -48,13 +56,13 @@ static void emit_workspace(struct source *w)
     struct out out = {.text = w->out}, *o = &out;
     const char *items = w->graph ? "graph" : "items";
     const struct areas all = emit_areas(w);
-    bool sized = emit_sized(w);
+    bool sized = emit_sized(w) || orders(w);
     line(o, "/* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */");
     line(o, "static size_t layout(%s%s%s, launch &%s, void *base)",
          !w->graph          ? "int64_t"
          : w->spec->index64 ? "const cgtp_graph64 *"
                             : "const cgtp_graph *",
-         sized && !w->graph ? " " : "", sized ? items : "", all.n ? "l" : "");
+         sized && !w->graph ? " " : "", sized ? items : "", all.n || orders(w) ? "l" : "");
     line(o, "{");
     line(o, "cgtp_workspace space(base);");
     for (int i = 0; i < all.n; i++) {
@@ -63,6 +71,9 @@ static void emit_workspace(struct source *w)
              q->count ? q->count : source_rows(w->plan, q->rows),
              q->each > 1 ? arena_printf(w->arena, ", %lld", (long long)q->each) : "");
     }
+    if (orders(w))
+        line(o, "l.ordering = {space, *graph, %s, %s};", w->orders ? "true" : "false",
+             w->lists_senders ? "true" : "false");
     line(o, "return space.bytes();");
     line(o, "}");
     blank(o);
@@ -75,24 +86,40 @@ static void emit_workspace(struct source *w)
     blank(o);
 }
 
+/* Arrays of a graph. */
+struct needs {
+    bool sender, receiver, receiver_row, by_sender;
+};
+
+static const char *needs_words(struct arena *a, const struct needs *n)
+{
+    static const char *const word[] = {"CGTP_NEEDS_SENDER", "CGTP_NEEDS_RECEIVER", "CGTP_NEEDS_RECEIVER_ROW",
+                                       "CGTP_NEEDS_BY_SENDER"};
+    const bool needed[] = {n->sender, n->receiver, n->receiver_row, n->by_sender};
+    struct text words = {.arena = a};
+    for (int i = 0; i < 4; i++)
+        if (needed[i])
+            text_printf(&words, "%s%s", words.n ? " | " : "", word[i]);
+    return words.n ? words.s : "0";
+}
+
 /* Checks of the graph and the arrays. */
 static void emit_cuda_checks(struct source *w)
 {
     struct out out = {.text = w->out, .depth = 1}, *o = &out;
-    struct text needs = {.arena = w->arena}, arrays = {.arena = w->arena};
+    struct text arrays = {.arena = w->arena};
     if (w->graph) {
-        bool needed[] = {emit_uses(w->spec, w->form, INDEX_SENDER),
-                         emit_uses(w->spec, w->form, INDEX_RECEIVER), false, false};
-        static const char *const word[] = {"CGTP_NEEDS_SENDER", "CGTP_NEEDS_RECEIVER",
-                                           "CGTP_NEEDS_RECEIVER_ROW", "CGTP_NEEDS_BY_SENDER"};
-        for (int s = 0; s < w->kernel->schedules; s++)
-            w->kernel->schedule[s].evaluation->reads_graph(&w->kernel->schedule[s], &needed[2], &needed[3]);
-        for (int i = 0; i < 4; i++)
-            if (needed[i])
-                text_printf(&needs, "%s%s", needs.n ? " | " : "", word[i]);
-        line(o, "cgtp_status status = cgtp_check_graph(graph, %s);", needs.n ? needs.s : "0");
+        const struct needs before = {.sender = emit_uses(w->spec, w->form, INDEX_SENDER),
+                                     .receiver = emit_uses(w->spec, w->form, INDEX_RECEIVER)};
+        struct needs all = before;
+        kernel_reads_graph(w->kernel, &all.receiver_row, &all.by_sender);
+        line(o, "cgtp_status status = cgtp_check_graph(graph, %s);",
+             needs_words(w->arena, orders(w) ? &before : &all));
         line(o, "if (status)");
         line(o, "return status;");
+        if (orders(w))
+            source_step(w,
+                        arena_printf(w->arena, "cgtp_check_ordered(graph, %s)", needs_words(w->arena, &all)));
     } else {
         line(o, "cgtp_status status;");
         line(o, "if (items < 0)");
@@ -126,6 +153,8 @@ static void emit_launcher(struct source *w)
     line(o, "if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(%s, l, workspace))))",
          items);
     line(o, "return status;");
+    if (orders(w))
+        source_step(w, "cgtp_order_edges(l.graph, l.ordering, stream)");
     emit_launches(w);
     text_printf(w->out, "    return CGTP_OK;\n}\n");
 }
@@ -169,10 +198,10 @@ static void emit_includes(struct source *w)
             text_printf(w->out, "#include \"%s\"\n", header);
     }
     text_printf(w->out,
-                "#include \"cgtp_launch.h\"\n\n"
-                "static_assert(CGTP_DEVICE_ABI == 6 && CGTP_LANES == %d, \"made for other headers of the "
+                "#include \"%s\"\n\n"
+                "static_assert(CGTP_DEVICE_ABI == 7 && CGTP_LANES == %d, \"made for other headers of the "
                 "runtime\");\n\nnamespace\n{\n\n",
-                w->kernel->schedule[0].target->device->lanes);
+                orders(w) ? "cgtp_order.h" : "cgtp_launch.h", w->kernel->schedule[0].target->device->lanes);
 }
 
 static void emit_kernel(struct text *out, const struct schedules *all, const struct kernel_schedule *kernel)
@@ -190,6 +219,8 @@ static void emit_kernel(struct text *out, const struct schedules *all, const str
                        .kernel = kernel,
                        .mutation = all->mutation,
                        .graph = spec_is_graph(spec)};
+    if (spec_orders(spec))
+        kernel_reads_graph(kernel, &w.orders, &w.lists_senders);
     emit_banner(out, plan, arena_printf(a, "%s, CUDA", form->name));
     emit_plan(&w);
     emit_includes(&w);

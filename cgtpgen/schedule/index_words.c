@@ -12,9 +12,9 @@ const struct index_words index_words[INDEX_COUNT] = {
     [INDEX_SHARED] = {"CGTP_SHARED", "shared", "1", "1", "the call"},
 };
 
-const char *source_item_row(struct arena *a, const char *graph, enum index_kind index)
+const char *source_item_row(struct arena *a, const char *graph, const char *item, enum index_kind index)
 {
-    return index == INDEX_ITEM     ? "e"
+    return index == INDEX_ITEM     ? item
            : index == INDEX_SHARED ? "0"
                                    : arena_printf(a, "%s%s[e]", graph, index_name[index]);
 }

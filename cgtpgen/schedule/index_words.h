@@ -20,7 +20,7 @@ struct index_words {
 extern const struct index_words index_words[INDEX_COUNT];
 
 /* The row that item e has in arrays of this index, as a C expression; graph: what fields of the graph begin
- * with, "graph->". */
-const char *source_item_row(struct arena *, const char *graph, enum index_kind);
+ * with, "graph->"; item: its row in arrays of items. */
+const char *source_item_row(struct arena *, const char *graph, const char *item, enum index_kind);
 
 #endif

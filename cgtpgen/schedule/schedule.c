@@ -40,3 +40,9 @@ bool leaves_weights(const struct form_output *o, const struct demand *first, con
     return o->slot == SLOT_W && first->plan->problem->spec->index[SLOT_W] != INDEX_SHARED && q->weighted &&
            q->weight_numel && (o->terms == 0 || first->variant_of[q->number] < 0);
 }
+
+void kernel_reads_graph(const struct kernel_schedule *k, bool *receiver_row, bool *by_sender)
+{
+    for (int s = 0; s < k->schedules; s++)
+        k->schedule[s].evaluation->reads_graph(&k->schedule[s], receiver_row, by_sender);
+}

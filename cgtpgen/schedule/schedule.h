@@ -120,6 +120,9 @@ struct schedules {
 /* What the spec sets the knob to for the target's device; 0: nothing. */
 int knob_value(const struct spec *, const struct target *, enum knob);
 
+/* Do a kernel's launches read the graph's receiver_row; sender_row and by_sender? */
+void kernel_reads_graph(const struct kernel_schedule *, bool *receiver_row, bool *by_sender);
+
 /* Does a schedule leave the path's block of an output of weights to one that adds, as it does not write it?
  * first: the demand of the schedule that may leave it. A sum over all items is written as a whole. */
 bool leaves_weights(const struct form_output *, const struct demand *first, const struct path *);

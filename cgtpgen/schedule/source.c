@@ -53,6 +53,13 @@ void source_segment(struct text *list, const struct operand_block *b, int64_t of
     text_puts(list, "}");
 }
 
+const char *source_item(const struct source *s)
+{
+    if (!s->graph || s->spec->sorted)
+        return "e";
+    return s->orders ? "l.graph.order[e]" : "l.graph.item(e)";
+}
+
 const struct operand *source_input(const struct source *s, int input)
 {
     return kernel_input(s->kernel->kernel, input);

@@ -21,6 +21,8 @@ struct source {
     struct mutation *mutation;           /* of struct schedules */
     struct product_functions *functions; /* of the current schedule, where it has some (path.h) */
     bool graph;                          /* takes a graph, not a number of items */
+    bool orders;                         /* its launcher puts edges in order by receiver; */
+    bool lists_senders;                  /* finds the edges of each sender */
     int told, told_capacity;
     const char **tell; /* what source_once was asked for */
 };
@@ -43,6 +45,9 @@ void source_path_line(struct text *, const struct plan *, const struct path *);
 /* Appends an irreps segment to a table of them: components, offset; elements from one component to the next,
  * where those of a channel are no neighbours. */
 void source_segment(struct text *, const struct operand_block *, int64_t offset);
+
+/* The row of edge or item e in arrays of items, as a C expression in device code. */
+const char *source_item(const struct source *);
 
 /* The operand of an input of the kernel. */
 const struct operand *source_input(const struct source *, int input);

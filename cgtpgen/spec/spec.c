@@ -315,6 +315,16 @@ bool spec_is_graph(const struct spec *spec)
     return false;
 }
 
+bool spec_orders(const struct spec *spec)
+{
+    return spec_is_graph(spec) && !spec->sorted && spec->deterministic;
+}
+
+bool spec_is_ordered(const struct spec *spec)
+{
+    return spec->sorted || spec_orders(spec);
+}
+
 bool spec_has_e3nn_layout(const struct spec *s)
 {
     return s->layout[SLOT_X] == LAYOUT_MUL_IR && s->layout[SLOT_Y] == LAYOUT_MUL_IR &&
@@ -341,7 +351,7 @@ static void check_instruction_keys(struct reader *r, const struct entry *const f
     }
 }
 
-/* Keys of graphs: without use where there is none, and contradictions between them. */
+/* Keys of graphs, where there is none. */
 static void check_graph_keys(struct reader *r, const struct entry *const found[KEYS], const struct spec *spec)
 {
     static const enum key graph_keys[] = {KEY_EDGES, KEY_REDUCTION, KEY_INDEX_TYPE, KEY_ACCUMULATE};
@@ -358,11 +368,6 @@ static void check_graph_keys(struct reader *r, const struct entry *const found[K
                     sums ? "sums over items" : "graphs", sums ? "," : " or", sums ? " or shared" : "");
         if (found[KEY_INDEX])
             diag_note(r->diag, found[KEY_INDEX]->key->pos, "the index is given here");
-    }
-    if (graph && found[KEY_REDUCTION] && spec->deterministic && !spec->sorted) {
-        diag_report(r->diag, DIAG_CONTRADICTION, found[KEY_REDUCTION]->value->pos,
-                    "a deterministic reduction needs edges: sorted");
-        diag_note(r->diag, found[KEY_EDGES]->value->pos, "the edges may come in any order");
     }
 }
 
@@ -406,8 +411,7 @@ static void read_root(struct reader *r, const struct node *root, struct spec *sp
         read_variance(r, found[KEY_VARIANCE]->value, spec);
     bool index_known = !found[KEY_INDEX] || read_index(r, found[KEY_INDEX]->value, spec);
     spec->sorted = read_choice(r, found[KEY_EDGES], edges_name, true);
-    /* What order the edges come in decides which reduction is possible at all. */
-    spec->deterministic = read_choice(r, found[KEY_REDUCTION], reduction_name, spec->sorted);
+    spec->deterministic = read_choice(r, found[KEY_REDUCTION], reduction_name, true);
     spec->compensated = read_choice(r, found[KEY_ACCUMULATE], accumulate_name, false);
     spec->index64 = read_choice(r, found[KEY_INDEX_TYPE], index_type_name, false);
     if (found[KEY_PRECISION])

@@ -117,6 +117,12 @@ struct pos spec_segment_pos(const struct spec *, const struct diag *, enum slot,
 /* Does any slot use sender or receiver, so that kernels take a graph? */
 bool spec_is_graph(const struct spec *);
 
+/* Does a kernel for a GPU put the edges in order itself? */
+bool spec_orders(const struct spec *);
+
+/* Does it see them by receiver: as they come, or as it has ordered them? */
+bool spec_is_ordered(const struct spec *);
+
 /* Are the rows of all slots as e3nn has them? */
 bool spec_has_e3nn_layout(const struct spec *);
 

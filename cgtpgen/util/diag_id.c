@@ -17,7 +17,6 @@ const struct diag_row diag_table[DIAG_COUNT] = {
     [DIAG_UNKNOWN_KEY] = {"unknown-key", SEVERITY_ERROR},
     [DIAG_MISSING_KEY] = {"missing-key", SEVERITY_ERROR},
     [DIAG_USELESS_KEY] = {"useless-key", SEVERITY_ERROR},
-    [DIAG_CONTRADICTION] = {"contradiction", SEVERITY_ERROR},
     [DIAG_UNEXPECTED_VALUE] = {"unexpected-value", SEVERITY_ERROR},
     [DIAG_UNKNOWN_WORD] = {"unknown-word", SEVERITY_ERROR},
     [DIAG_NUMBER_RANGE] = {"number-range", SEVERITY_ERROR},

@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 6 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 7 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -528,14 +528,14 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
     const int64_t first = prologue.first;
     const int count = prologue.count;
-    cgtp_senders<int32_t> senders(graph, first, count, lane);
+    cgtp_ahead<int32_t> senders(graph.sender, first, count, lane);
     tiles.resolve(graph, prologue);
     int32_t node = (int32_t)prologue.node;
     cgtp_ring<stage_0, 3> ring(own.ring);
     int done = 0; /* edges of the tile */
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
-        const auto sender = senders.of(graph, first, count, edge, lane);
+        const auto sender = senders.of(graph.sender, first, count, edge, lane);
         cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep, to.x_s0,
             to.x_s1, to.x_s2);
         cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
@@ -544,8 +544,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<2>();
-        cgtp_reduce_across_warps<16, 2, CGTP_STORE>(l.gy_ + (first + begin) * 16, 16, sums.gy_[begin % 16][0],
-            items);
+        auto gy_row = [&](int i) { return l.gy_ + (first + begin + i) * 16; };
+        cgtp_reduce_across_warps<16, 2, CGTP_STORE>(gy_row, sums.gy_[begin % 16][0], items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);

@@ -37,7 +37,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 6 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 7 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -418,14 +418,14 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
     const int64_t first = prologue.first;
     const int count = prologue.count;
-    cgtp_senders<int32_t> senders(graph, first, count, lane);
+    cgtp_ahead<int32_t> senders(graph.sender, first, count, lane);
     tiles.resolve(graph, prologue);
     int32_t node = (int32_t)prologue.node;
     cgtp_ring<stage_0, 4> ring(own.ring);
     int done = 0; /* edges of the tile */
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
-        const auto sender = senders.of(graph, first, count, edge, lane);
+        const auto sender = senders.of(graph.sender, first, count, edge, lane);
         cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep, to.x_s0,
             to.x_s1);
         cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
@@ -438,8 +438,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<4>();
-        cgtp_reduce_across_warps<16, 4, CGTP_STORE>(l.d_y_parts + ((first + begin) * 2) * 16, 32,
-            sums.d_y_[begin % 16][0], items);
+        auto d_y_row = [&](int i) { return l.d_y_parts + ((first + begin + i) * 2) * 16; };
+        cgtp_reduce_across_warps<16, 4, CGTP_STORE>(d_y_row, sums.d_y_[begin % 16][0], items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -821,14 +821,14 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
     const int64_t first = prologue.first;
     const int count = prologue.count;
-    cgtp_senders<int32_t> senders(graph, first, count, lane);
+    cgtp_ahead<int32_t> senders(graph.sender, first, count, lane);
     tiles.resolve(graph, prologue);
     int32_t node = (int32_t)prologue.node;
     cgtp_ring<stage_1, 4> ring(own.ring);
     int done = 0; /* edges of the tile */
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_1 &to, int lane) {
-        const auto sender = senders.of(graph, first, count, edge, lane);
+        const auto sender = senders.of(graph.sender, first, count, edge, lane);
         cgtp_copy_segments<set_1_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep, to.x_s2);
         cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
         cgtp_copy_weights<set_1_w>(to.w_p2, l.w_ + (first + edge) * 2176, channel_block, lane, stream);
@@ -839,8 +839,8 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<4>();
-        cgtp_reduce_across_warps<16, 4, CGTP_STORE>(l.d_y_parts + ((first + begin) * 2 + 1) * 16, 32,
-            sums.d_y_[begin % 16][0], items);
+        auto d_y_row = [&](int i) { return l.d_y_parts + ((first + begin + i) * 2 + 1) * 16; };
+        cgtp_reduce_across_warps<16, 4, CGTP_STORE>(d_y_row, sums.d_y_[begin % 16][0], items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);

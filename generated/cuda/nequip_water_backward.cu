@@ -31,7 +31,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 6 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 7 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -163,14 +163,14 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
     const int64_t first = prologue.first;
     const int count = prologue.count;
-    cgtp_senders<int32_t> senders(graph, first, count, lane);
+    cgtp_ahead<int32_t> senders(graph.sender, first, count, lane);
     tiles.resolve(graph, prologue);
     int32_t node = (int32_t)prologue.node;
     cgtp_ring<stage_0, 4> ring(own.ring);
     int done = 0; /* edges of the tile */
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
-        const auto sender = senders.of(graph, first, count, edge, lane);
+        const auto sender = senders.of(graph.sender, first, count, edge, lane);
         cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)256, channel_block, lane, keep, to.x_s0, to.x_s1,
             to.x_s2, to.x_s3);
         cgtp_copy_row(to.y_, l.y_ + (first + edge) * 4, lane, stream);

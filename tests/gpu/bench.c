@@ -7,6 +7,7 @@
  */
 #include "device.h"
 #include "peers.h"
+#include "random.h"
 #include "sample.h"
 #include "table.h"
 
@@ -67,7 +68,7 @@ struct result {
 
 /* Everything that a run of the program has. */
 struct bench {
-    struct ref_graph place[PLACES];
+    struct ref_graph place[PLACES], shuffled[PLACES]; /* as they are; graphs with edges in any order */
     struct peer peer[PEERS];
     struct result result[RESULTS];
     int peers, results, wrong, failed;
@@ -147,6 +148,21 @@ static struct ref_graph read_place(int i)
     if (g.items != receivers || !g.items)
         fail(place_info[i].name, "senders and receivers are not as many, or none");
     return g;
+}
+
+/* The graph with its edges in a random order. */
+static struct ref_graph shuffle(const struct ref_graph *g)
+{
+    const size_t bytes = (size_t)g->items * sizeof *g->sender;
+    int64_t *sender = malloc(bytes + 1), *receiver = malloc(bytes + 1);
+    if (!sender || !receiver)
+        fail("a graph", "out of memory");
+    for (int64_t e = 0; e < g->items; e++) {
+        const int64_t with = (int64_t)(random_bits(11, (uint64_t)e) % (uint64_t)(e + 1));
+        sender[e] = sender[with], receiver[e] = receiver[with];
+        sender[with] = g->sender[e], receiver[with] = g->receiver[e];
+    }
+    return (struct ref_graph){g->items, g->senders, g->receivers, sender, receiver};
 }
 
 /* ---- one kernel in one place ---- */
@@ -363,24 +379,24 @@ static bool kernel_timed_in(const cgtp_kernel *k, int place)
 static void time_product(struct bench *b, const struct table_entry *t, const struct problem *q,
                          const struct model *m, int place)
 {
+    static const char *const reduction[2][2] = {{"atomic, any order", "any order"}, {"atomic", "deterministic"}};
     const cgtp_product *p = t->product;
+    const struct ref_graph *g = p->graph && !p->sorted ? &b->shuffled[place] : &b->place[place];
     struct driver_graph d;
-    driver_graph_make(&d, p, &b->place[place]);
+    driver_graph_make(&d, p, g);
     for (int i = 0; i < p->kernels && b->results < RESULTS; i++) {
         const cgtp_kernel *k = &p->kernel[i];
         if (!kernel_timed_in(k, place))
             continue;
         struct result r = {.entry = t,
                            .kernel = k,
-                           .place = &b->place[place],
+                           .place = g,
                            .key = {p->graph ? "conv" : "batch", q->name, place_info[place].name,
                                    p->scalar_size == 8 ? "fp64" : "fp32", k->name},
-                           .reduction = !p->graph          ? "-"
-                                        : t->deterministic ? "deterministic"
-                                                           : "atomic"};
+                           .reduction = p->graph ? reduction[p->sorted][t->deterministic] : "-"};
         if (option.items == INT64_MAX)
             r.peer = peer_of(b->peer, b->peers, r.key);
-        if (measure(m, &b->place[place], &d, &r))
+        if (measure(m, g, &d, &r))
             add_result(b, &r);
         else
             b->failed++;
@@ -459,6 +475,8 @@ int main(int argc, char **argv)
         return 2;
     for (int i = 0; i < PLACES; i++)
         b.place[i] = read_place(i);
+    for (int i = 0; i < GRAPHS; i++)
+        b.shuffled[i] = shuffle(&b.place[i]);
     if (option.tsv && !(b.tsv = fopen(option.tsv, "w")))
         fail(option.tsv, strerror(errno));
     if (b.tsv)
@@ -480,6 +498,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < PLACES; i++) {
         free((void *)b.place[i].sender);
         free((void *)b.place[i].receiver);
+        free((void *)b.shuffled[i].sender);
+        free((void *)b.shuffled[i].receiver);
     }
     if (b.tsv && fclose(b.tsv))
         fail(option.tsv, strerror(errno));

@@ -81,26 +81,26 @@ static void *host_new(size_t bytes)
 
 static cgtp_graph narrow(const struct graph *g)
 {
-    return (cgtp_graph){g->items,
-                        g->senders,
-                        g->receivers,
-                        g->memory[SENDER],
-                        g->memory[RECEIVER],
-                        g->memory[RECEIVER_ROW],
-                        g->memory[BY_SENDER],
-                        g->memory[SENDER_ROW]};
+    return (cgtp_graph){.items = g->items,
+                        .senders = g->senders,
+                        .receivers = g->receivers,
+                        .sender = g->memory[SENDER],
+                        .receiver = g->memory[RECEIVER],
+                        .receiver_row = g->memory[RECEIVER_ROW],
+                        .by_sender = g->memory[BY_SENDER],
+                        .sender_row = g->memory[SENDER_ROW]};
 }
 
 static cgtp_graph64 wide(const struct graph *g)
 {
-    return (cgtp_graph64){g->items,
-                          g->senders,
-                          g->receivers,
-                          g->memory[SENDER],
-                          g->memory[RECEIVER],
-                          g->memory[RECEIVER_ROW],
-                          g->memory[BY_SENDER],
-                          g->memory[SENDER_ROW]};
+    return (cgtp_graph64){.items = g->items,
+                        .senders = g->senders,
+                        .receivers = g->receivers,
+                        .sender = g->memory[SENDER],
+                        .receiver = g->memory[RECEIVER],
+                        .receiver_row = g->memory[RECEIVER_ROW],
+                        .by_sender = g->memory[BY_SENDER],
+                        .sender_row = g->memory[SENDER_ROW]};
 }
 
 static cgtp_status host_index(struct graph *g)

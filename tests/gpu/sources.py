@@ -39,7 +39,9 @@ NARROW = [
     ("mace32", "mace_large", "32",
      {"kernels": "[forward, backward, double_backward, triple_backward, jvp]"}, "quick"),
     ("mace32_atomic", "mace_large", "32", {"reduction": "atomic"}, "quick sanitize"),
-    ("mace32_any", "mace_large", "32", {"reduction": "atomic", "edges": "any"}, ""),
+    ("mace32_any", "mace_large", "32", {"edges": "any"}, "quick sanitize"),
+    ("mace32_any_atomic", "mace_large", "32", {"reduction": "atomic", "edges": "any"}, ""),
+    ("mace32_any_wide", "mace_large", "32", {"edges": "any", "index_type": "int64"}, ""),
     ("mace32_wide", "mace_large", "32", {"index_type": "int64"}, "quick"),
     ("mace32_f64", "mace_large", "32", {"precision": "float64"}, "quick"),
     ("mace32_f64_atomic", "mace_large", "32", {"precision": "float64", "reduction": "atomic"}, ""),
@@ -55,6 +57,7 @@ NARROW = [
     ("mace5", "mace_large", "=5", {}, "quick sanitize"),
     ("mace33", "mace_large", "=33", {}, ""),
     ("mixed32", "../tests/simt/specs/conv_mixed", "32", {"kernels": THREE}, "quick sanitize"),
+    ("mixed32_any", "../tests/simt/specs/conv_mixed", "32", {"kernels": THREE, "edges": "any"}, "quick"),
     ("mixed32_f64_atomic", "../tests/simt/specs/conv_mixed", "32",
      {"kernels": THREE, "precision": "float64", "reduction": "atomic"}, "quick"),
     ("mace64", "mace_large", "64", {}, "quick"),
@@ -71,6 +74,7 @@ NARROW = [
     ("diffdock8_graph", "diffdock_l1", "8", GRAPH, "quick"),
     ("diffdock16_f64", "diffdock_l1", "16", {"precision": "float64"}, "quick"),
     ("staged_mixed", "../tests/simt/specs/staged_mixed", "64", {"kernels": THREE}, "quick"),
+    ("staged_graph_any", "../tests/simt/specs/staged_graph", "64", {"kernels": THREE, "edges": "any"}, "quick"),
     ("staged_graph_atomic_irmul", "../tests/simt/specs/staged_graph", "64",
      {"kernels": THREE, "reduction": "atomic", "layout": "ir_mul"}, "quick"),
     ("allegro8", "allegro_lmax1", "8", {}, ""),
@@ -81,12 +85,13 @@ NARROW = [
 # Offsets past 2^31 elements.
 LARGE = {"mace32_atomic", "mace32", "mace32_batch"}
 
-# What is timed: spec, how, precisions, set. conv: on graphs, by each reduction; edges: the same for specs of batches;
+# What is timed: spec, how, precisions, set. conv: on graphs, by each reduction; any: with edges in any order; edges: the same for specs of batches;
 # batch: rows without a graph; shared: the same with weights of all; pairs: edges with a row of their sender's.
 # quick is a part of main; large is what compiles for minutes.
 BENCH = [
     ("mace_large", "conv", "f32", "quick main"),
     ("mace_large", "conv", "f64", "main"),
+    ("mace_large", "any", "f32", "quick main"),
     ("flashtp_table5_lmax1", "conv", "f32", "main"),
     ("flashtp_table5_lmax2", "conv", "f32", "main"),
     ("flashtp_table5_lmax3", "conv", "f32", "quick main"),
@@ -115,6 +120,7 @@ BENCH = [
 ]
 # Keys that the second and third column set.
 HOW = {"conv": {"atomic": {"reduction": "atomic"}, "deterministic": {"reduction": "deterministic"}},
+       "any": {"any": {"edges": "any"}},
        "edges": {how: {**GRAPH, "reduction": how} for how in ("atomic", "deterministic")},
        "batch": {"batch": {"index": "{}"}},
        "shared": {"shared": {"index": "{w: shared}"}},

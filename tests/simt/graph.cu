@@ -65,6 +65,7 @@ template <typename Index> static uint64_t check_on_device(const host_graph<Index
                                   to_device("sender", h.sender),
                                   to_device("receiver", h.receiver),
                                   to_device("by_sender", h.by_sender),
+                                  NULL,
                                   to_device("receiver_row", h.receiver_row),
                                   to_device("sender_row", h.sender_row),
                                   sizeof(Index) == 8};
@@ -96,6 +97,7 @@ static bool agree(const Graph &g, const host_graph<Index> &h, int sorted, int to
                                   h.sender.data(),
                                   h.receiver.data(),
                                   h.by_sender.data(),
+                                  NULL,
                                   h.receiver_row.data(),
                                   h.sender_row.data(),
                                   sizeof(Index) == 8};

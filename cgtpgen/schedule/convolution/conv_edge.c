@@ -36,6 +36,12 @@ static const char *first_field(const struct conv *c, int input)
     return n ? conv_field(c->w->arena, conv_name(c->w, false, input), SLOT_W, path[0]) : NULL;
 }
 
+/* The row of an edge of the tile in arrays of items. */
+static const char *loaded_item(const struct source *w)
+{
+    return own(w)->orders ? "item" : "(first + edge)";
+}
+
 static void emit_copies(struct conv *c, int input)
 {
     const struct form_argument *in = &c->w->form->input[input];
@@ -45,13 +51,12 @@ static void emit_copies(struct conv *c, int input)
              "cgtp_copy_segments<set_%d_x>(l.%s + sender * (int64_t)%lld, channel_block, lane, keep%s);",
              c->label, in->symbol, dim, x_fields(c, "to", in->symbol));
     if (in->slot == SLOT_Y)
-        line(c->o, "cgtp_copy_row(to.%s, l.%s + (first + edge) * %lld, lane, stream);", in->symbol,
-             in->symbol, dim);
+        line(c->o, "cgtp_copy_row(to.%s, l.%s + %s * %lld, lane, stream);", in->symbol, in->symbol,
+             loaded_item(c->w), dim);
     const char *first = in->slot == SLOT_W ? first_field(c, input) : NULL;
     if (first)
-        line(c->o,
-             "cgtp_copy_weights<set_%d_w>(to.%s, l.%s + (first + edge) * %lld, channel_block, lane, stream);",
-             c->label, first, in->symbol, dim);
+        line(c->o, "cgtp_copy_weights<set_%d_w>(to.%s, l.%s + %s * %lld, channel_block, lane, stream);",
+             c->label, first, in->symbol, loaded_item(c->w), dim);
 }
 
 void conv_load(struct conv *c)
@@ -60,13 +65,19 @@ void conv_load(struct conv *c)
     line(c->o, "/* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */");
     line(c->o, "auto load = [&](int edge, stage_%d &to, int lane) {", c->label);
     if (conv_needs_senders(w))
-        line(c->o, "const auto sender = senders.of(graph, first, count, edge, lane);");
+        line(c->o, "const auto sender = senders.of(graph.sender, first, count, edge, lane);");
+    if (own(w)->orders)
+        line(c->o, "const int64_t item = order.of(graph.order, first, count, edge, lane);");
     for (int i = 0; i < w->form->inputs; i++)
         if (demand_reads(w->demand, i))
             emit_copies(c, i);
     if (own(w)->b_outputs && !own(w)->edge_buffer) {
         line(c->o, "if (lane == 0)");
         line(c->o, "to.sender = sender;");
+    }
+    if (own(w)->orders && (own(w)->a_outputs || own(w)->w_outputs)) {
+        line(c->o, "if (lane == 0)");
+        line(c->o, "to.item = item;");
     }
     line(c->o, "};");
 }
@@ -79,14 +90,12 @@ static const char *how(const struct source *w)
     return own(w)->parts > 1 && !own(w)->part_buffer ? "CGTP_ADD" : "CGTP_STORE";
 }
 
-/* Where the sums of item `item` (an expression) for an output of slot y go, and the distance of the next
- * item's. */
-static const char *sums_row(struct conv *c, const char *output, const char *item, long long *stride)
+/* Where the sums of item `item` (an expression) for an output of slot y go. */
+static const char *sums_row(struct conv *c, const char *output, const char *item)
 {
     struct source *w = c->w;
     long long dim = (long long)w->problem->dim[SLOT_Y];
     const struct convolution *g = own(w);
-    *stride = g->part_buffer ? g->parts * dim : dim;
     if (!g->part_buffer)
         return arena_printf(w->arena, "l.%s + %s * %lld", output, item, dim);
     const char *part = g->grouped || c->s->channel_blocks == 1 ? "" : " + channel_block";
@@ -103,11 +112,12 @@ void conv_reduce(struct conv *c)
     line(c->o, "cgtp_sync_group<%d>();", c->s->channel_blocks);
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, true, output[i]);
-        long long stride;
-        const char *to = sums_row(c, name, "(first + begin)", &stride);
-        line(c->o, "cgtp_reduce_across_warps<%lld, %d, %s>(%s, %lld, sums.%s[begin %% %d][0], items);",
-             (long long)w->problem->dim[SLOT_Y], c->s->channel_blocks, how(w), to, stride, name,
-             2 * REDUCE_ITEMS);
+        const char *item = own(w)->orders
+                               ? arena_printf(w->arena, "sums.item[(begin + i) %% %d]", 2 * REDUCE_ITEMS)
+                               : "(first + begin + i)";
+        line(c->o, "auto %srow = [&](int i) { return %s; };", name, sums_row(c, name, item));
+        line(c->o, "cgtp_reduce_across_warps<%lld, %d, %s>(%srow, sums.%s[begin %% %d][0], items);",
+             (long long)w->problem->dim[SLOT_Y], c->s->channel_blocks, how(w), name, name, 2 * REDUCE_ITEMS);
     }
     line(c->o, "};");
 }
@@ -118,13 +128,17 @@ static void emit_y_outputs(struct conv *c)
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_Y, true, output);
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, true, output[i]);
-        long long stride, dim = (long long)w->problem->dim[SLOT_Y];
+        long long dim = (long long)w->problem->dim[SLOT_Y];
         const char *block = c->s->channel_blocks > 1 ? "channel_block" : "0";
         const char *row =
             own(w)->reduces ? arena_printf(w->arena, "sums.%s[done %% %d][%s]", name, 2 * REDUCE_ITEMS, block)
-                            : sums_row(c, name, "edge", &stride);
+                            : sums_row(c, name, own(w)->orders ? "at.item" : "edge");
         line(c->o, "cgtp_reduce_lanes<%lld, %s>(%s, %s);", dim, own(w)->reduces ? "CGTP_STORE" : how(w), row,
              name);
+    }
+    if (n && own(w)->reduces && own(w)->orders) {
+        line(c->o, "if (%slane == 0)", c->s->channel_blocks > 1 ? "channel_block == 0 && " : "");
+        line(c->o, "sums.item[done %% %d] = at.item;", 2 * REDUCE_ITEMS);
     }
     if (n && own(w)->reduces) {
         line(c->o, "if (done %% %d == %d)", REDUCE_ITEMS, REDUCE_ITEMS - 1);
@@ -195,8 +209,8 @@ static void emit_w_outputs(struct conv *c)
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = &w->form->output[w->demand->output[i]];
         if (f->slot == SLOT_W)
-            line(c->o, "real *const %sout = l.%s + edge * %lld%s + %s;", f->symbol, f->symbol,
-                 (long long)w->problem->dim[SLOT_W],
+            line(c->o, "real *const %sout = l.%s + %s * %lld%s + %s;", f->symbol, f->symbol,
+                 own(w)->orders ? "at.item" : "edge", (long long)w->problem->dim[SLOT_W],
                  c->s->channel_blocks > 1
                      ? arena_printf(w->arena, " + channel_block * %d", LANES * c->s->channels)
                      : "",
@@ -249,7 +263,7 @@ void conv_edges(struct conv *c)
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (; done < end; done++) {");
     line(c->o, "const stage_%d &at = ring.turn(done, count, lane, load);", c->label);
-    if (own(w)->a_outputs || own(w)->w_outputs || own(w)->edge_buffer)
+    if (own(w)->edge_buffer || (!own(w)->orders && (own(w)->a_outputs || own(w)->w_outputs)))
         line(c->o, "const int64_t edge = first + done;");
     emit_w_outputs(c);
     emit_edge_inputs(c);

@@ -238,7 +238,9 @@ static void emit_set(struct conv *c)
     line(o, "const int64_t first = prologue.first;");
     line(o, "const int count = prologue.count;");
     if (conv_needs_senders(w))
-        line(o, "cgtp_senders<%s> senders(graph, first, count, lane);", index);
+        line(o, "cgtp_ahead<%s> senders(graph.sender, first, count, lane);", index);
+    if (g->orders)
+        line(o, "cgtp_ahead<%s> order(graph.order, first, count, lane);", index);
     line(o, "tiles.resolve(graph, prologue);");
     line(o, "%s node = (%s)prologue.node;", index, index);
     line(o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->label, g->stages);

@@ -66,6 +66,8 @@ void conv_layout_stage(struct arena *a, const struct convolution *g, struct path
             add_input(a, plan->problem, kernel_input(k, i), s);
     if (g->b_outputs && !g->edge_buffer)
         layout_add(a, &s->stage, "sender", "int64_t", 8, 8, 0, NULL);
+    if (g->orders && (g->a_outputs || g->w_outputs))
+        layout_add(a, &s->stage, "item", "int64_t", 8, 8, 0, NULL);
     layout_pad(a, &s->stage, STAGE_ALIGN);
     for (int i = 0; i < s->zs; i++) {
         const struct path *p = &plan->problem->path[s->z[i]];
@@ -109,6 +111,8 @@ static void lay_out_reduce(struct arena *a, const struct convolution *g, struct 
     s->reduce =
         (struct layout){.note = "Sums of a warp group's warps: [item in turn][channel block][component].",
                         .align = SLICE_ALIGN};
+    if (g->orders)
+        layout_add(a, &s->reduce, "item", "int64_t", 8, 8, 2 * REDUCE_ITEMS, NULL);
     for (int o = 0; o < g->demand->outputs; o++) {
         const struct operand *f = demand_operand(g->demand, o);
         if (f->slot != SLOT_Y)

@@ -48,8 +48,8 @@ const char *conv_refuses(const struct target *target, const struct demand *d)
     if (s->index[SLOT_X] != INDEX_SENDER || s->index[SLOT_Y] != INDEX_ITEM ||
         s->index[SLOT_G] != INDEX_RECEIVER)
         return "not a convolution (x sender, y item, z receiver)";
-    if (!s->sorted)
-        return "edges in any order";
+    if (!spec_is_ordered(s))
+        return "edges in any order, atomic sums";
     if (p->paths > PATHS_MOST)
         return "more than 512 paths";
     for (int o = 0; o < d->outputs; o++) {
@@ -407,7 +407,8 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
         if (k->output[g->demand->output[o]].slot == SLOT_Y)
             g->a_length += (int)p->dim[SLOT_Y];
     g->reduces = g->grouped && (several || (g->parts > 1 && !g->part_buffer));
-    int reduce = g->reduces ? 2 * REDUCE_ITEMS * g->a_length * kernel_size(g->demand->kernel) : 0;
+    int sums = g->a_length * kernel_size(g->demand->kernel) + (g->orders ? 8 : 0);
+    int reduce = g->reduces ? 2 * REDUCE_ITEMS * sums : 0;
     int leave = g->g_outputs && 2 * longest > x_out ? 2 * longest : x_out;
     int room = shared / g->blocks - 1024 - g->warps * (leave + TILE_BYTES + reduce);
     g->stages = c->stages ? c->stages : 4;
@@ -467,6 +468,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
         operations_add(&g->operations, g->code[i]->channel, p->path[i].mul_x);
         operations_add(&g->operations, g->code[i]->item, 1);
     }
+    g->orders = spec_orders(p->spec);
     g->g_outputs = demand_outputs_of(d, SLOT_G) > 0;
     g->a_outputs = demand_outputs_of(d, SLOT_Y) > 0;
     g->b_outputs = demand_outputs_of(d, SLOT_X) > 0;

@@ -63,6 +63,8 @@ struct convolution {
     struct layout *warp, *reduce; /* those of the path sets: unions, where there are several */
     struct layout *block;         /* shared memory */
     bool g_outputs, a_outputs, b_outputs, w_outputs;
+    bool orders; /* edges come in any order: rows of items are read and written through that in which they are
+                    done */
     bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */
     int edge_row;     /* elements of a row of that buffer, for each B output */
     /* A outputs, a_length elements an item: are the warps of a tile a group of one block? Then they sum them

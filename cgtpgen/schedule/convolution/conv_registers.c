@@ -8,6 +8,7 @@ enum {
      * block of 2, row of partial sums of 2), 9 of the edges (first of 2, count, done, end, node, senders of
      * 3), 3 of the ring, 4 of policies for L2. */
     STATE_LEAST = 26,
+    STATE_OF_ORDER = 3, /* rows of items, which are not those of edges: as senders */
     STATE_OF_SETS =
         16, /* where a block goes from set to set and its warps sum: set, whether it helps, its order, warp,
              * the group's barrier, queue, broadcast and sums, for this set and the next */
@@ -41,10 +42,10 @@ void conv_registers(struct arena *a, const struct convolution *g, struct path_se
     struct arena *scratch = arena_scratch(a);
     s->alive = alive(scratch, g, s);
     arena_empty(scratch);
-    int sets = g->sets > 1 && g->reduces ? STATE_OF_SETS : 0;
-    s->registers_least = s->alive + STATE_LEAST + sets;
+    int more = (g->sets > 1 && g->reduces ? STATE_OF_SETS : 0) + (g->orders ? STATE_OF_ORDER : 0);
+    s->registers_least = s->alive + STATE_LEAST + more;
     /* ptxas takes more where there is more: for loads ahead of their use, and gaps between aligned groups */
-    int edge = s->alive + s->alive / 6 + STATE + sets;
+    int edge = s->alive + s->alive / 6 + STATE + more;
     /* and it loads all of a partial row before it adds any of it */
     int rows = 2 * s->g_length * (kernel_size(g->demand->kernel) / 4) + STATE_OF_ROWS;
     int all = edge > rows ? edge : rows;

@@ -56,6 +56,8 @@ static void check(struct checker *c, const struct schedule *s)
                 times += g->set[i].path[k] == p;
         check_that(c, times == (s->demand->variant_of[p] >= 0), "path %d is in %d path sets", p, times);
     }
+    check_that(c, g->orders == spec_orders(s->demand->plan->problem->spec),
+               "rows of items are %sthose of edges as they come", g->orders ? "not " : "");
     check_that(c, g->stages >= 2, "a ring of %d stages", g->stages);
     const char *wrong = layout_check(c->out->arena, g->block);
     check_that(c, !wrong, "shared memory: %s", wrong);

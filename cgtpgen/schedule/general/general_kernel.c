@@ -14,7 +14,7 @@ static bool is_owned(const struct source *w, int o)
 /* Row of item e, as a C expression. */
 static const char *row(const struct source *w, enum index_kind index)
 {
-    return source_item_row(w->arena, "l.graph.", index);
+    return source_item_row(w->arena, "l.graph.", source_item(w), index);
 }
 
 const char *general_parts(struct arena *a, const struct schedule *s, int o)
@@ -70,7 +70,7 @@ static void emit_visit(struct source *w, int indent)
     const struct demand *d = w->demand;
     for (int o = 0; o < d->outputs; o++)
         if (!is_owned(w, o)) {
-            emit_row(w, indent, o, "e");
+            emit_row(w, indent, o, source_item(w));
             emit_zeros(w, indent, o);
         }
     const char **argument = NEW_ARRAY(w->arena, const char *, w->form->inputs + d->outputs + 1);
@@ -128,7 +128,7 @@ static void visit_items(struct source *w)
     text_printf(w->out, "    }\n");
 }
 
-/* The edges of each node, where they are sorted. */
+/* The edges of each node, where they are in order. */
 static void visit_sorted(struct source *w, const char *side, bool receiver)
 {
     text_printf(w->out, "    for (int64_t node = warp; node < l.graph.%ss; node += CGTP_GENERAL_WARPS) {\n",
@@ -214,7 +214,7 @@ void general_kernels(struct source *w)
         text_printf(w->out, "    real *const scratch = NULL;\n");
     if (owner == INDEX_ITEM || owner == INDEX_SHARED)
         visit_items(w);
-    else if (w->spec->sorted)
+    else if (spec_is_ordered(w->spec))
         visit_sorted(w, side, receiver);
     else
         visit_any(w, side);

@@ -8,10 +8,31 @@
 
 #include <string.h>
 
-/* Row of item e, as a C expression. */
+/* May the caller have sorted edges whose rows are not? */
+static bool has_order(const struct source *w)
+{
+    return w->graph && !w->spec->sorted;
+}
+
+/* The row of item e in arrays of items; in others, as C expressions. */
+static const char *own_row(const struct source *w)
+{
+    return has_order(w) ? "item" : "e";
+}
 static const char *row(const struct source *w, enum index_kind index)
 {
-    return source_item_row(w->arena, "graph->", index);
+    return source_item_row(w->arena, "graph->", own_row(w), index);
+}
+
+/* Has an operand of the schedule this index? */
+static bool uses(const struct source *w, enum index_kind index)
+{
+    bool any = false;
+    for (int i = 0; i < w->form->inputs; i++)
+        any |= demand_reads(w->demand, i) && source_input(w, i)->index == index;
+    for (int o = 0; o < w->demand->outputs; o++)
+        any |= demand_operand(w->demand, o)->index == index;
+    return any;
 }
 
 static bool is_owned(const struct source *w, int o)
@@ -96,7 +117,8 @@ static void emit_stage(struct source *w, int indent, int i)
                     indent + 4, "", in->symbol, row(w, index));
     text_printf(w->out, "%*scgtp_row_to_components(%d, %s, l->%s + %s * (int64_t)%lld, %s);\n",
                 each ? indent : indent + 4, "", slot_irreps(w->problem, in->slot)->n,
-                loops_segments(in->slot), in->symbol, each ? "e" : arena_printf(w->arena, "%sat", in->symbol),
+                loops_segments(in->slot), in->symbol,
+                each ? own_row(w) : arena_printf(w->arena, "%sat", in->symbol),
                 source_dim(source_input(w, i)), plus_offset(w->arena, "scratch", own(w)->brought_at[i]));
     if (!each)
         text_printf(w->out, "%*s}\n", indent, "");
@@ -134,15 +156,17 @@ static void emit_work(struct source *w, int indent)
  * the owned row, whose pointers are declared here if `declare`. */
 static void emit_visit(struct source *w, int indent, const char *owned, bool declare)
 {
+    if (has_order(w) && uses(w, INDEX_ITEM))
+        text_printf(w->out, "%*sconst int64_t item = graph->order ? graph->order[e] : e;\n", indent, "");
     for (int i = 0; i < w->form->inputs; i++)
         if (own(w)->staging[i] == STAGE_ROW)
             emit_stage(w, indent, i);
     for (int o = 0; o < w->demand->outputs; o++) {
         const struct form_output *out = demand_output(w->demand, o);
         if (!is_owned(w, o) && (loops_touches(w, o) || out->slot != SLOT_W || needs_finish(w, o))) {
-            emit_row_pointer(w, indent, o, "e");
+            emit_row_pointer(w, indent, o, own_row(w));
             if (out->slot != SLOT_W)
-                emit_begin(w, indent, o, "e");
+                emit_begin(w, indent, o, own_row(w));
         } else if (is_owned(w, o) && declare && loops_touches(w, o)) {
             emit_row_pointer(w, indent, o, owned);
         }
@@ -156,7 +180,7 @@ static void emit_visit(struct source *w, int indent, const char *owned, bool dec
         const struct form_output *out = demand_output(w->demand, o);
         long long dim = source_dim(demand_operand(w->demand, o));
         if (!is_owned(w, o))
-            emit_finish(w, indent, o, "e");
+            emit_finish(w, indent, o, own_row(w));
         else if (w->schedule->route[o].compensated && loops_touches(w, o))
             text_printf(w->out, "%*scgtp_add_compensated(%lld, %s, %sout, l->%serror + %s * %lld);\n", indent,
                         "", dim, plus_offset(w->arena, "scratch", own(w)->term_at[o]), out->symbol,
@@ -213,13 +237,7 @@ static void visit_all(struct source *w)
 
 static bool uses_graph(const struct source *w)
 {
-    enum index_kind owner = demand_owner(w->demand);
-    bool uses = owner == INDEX_SENDER || owner == INDEX_RECEIVER;
-    for (int i = 0; i < w->form->inputs; i++) {
-        enum index_kind index = source_input(w, i)->index;
-        uses |= demand_reads(w->demand, i) && (index == INDEX_SENDER || index == INDEX_RECEIVER);
-    }
-    return uses;
+    return uses(w, INDEX_SENDER) || uses(w, INDEX_RECEIVER) || (has_order(w) && uses(w, INDEX_ITEM));
 }
 
 void loops_pass(struct source *w)

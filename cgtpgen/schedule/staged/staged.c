@@ -20,10 +20,10 @@ static void areas(struct areas *all, const struct schedule *s)
 /* Sums at receivers ask for row pointers in every way, so that a caller need not know which one is taken. */
 static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
 {
-    const bool sorted = s->demand->plan->problem->spec->sorted;
+    const bool ordered = spec_is_ordered(s->demand->plan->problem->spec);
     for (int o = 0; o < s->demand->outputs; o++) {
         const enum index_kind index = demand_operand(s->demand, o)->index;
-        *receiver_row |= sorted && index == INDEX_RECEIVER;
+        *receiver_row |= ordered && index == INDEX_RECEIVER;
         *by_sender |= s->route[o].kind == ROUTE_EDGE_BUFFER && index == INDEX_SENDER;
     }
 }

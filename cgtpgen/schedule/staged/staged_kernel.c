@@ -12,7 +12,7 @@ enum { SUM_THREADS = 128 };
 /* The item's row of an operand in the array `name`. */
 static const char *item_row(const struct source *w, const char *name, const struct operand *q)
 {
-    const char *row = source_item_row(w->arena, "l.graph.", q->index);
+    const char *row = source_item_row(w->arena, "l.graph.", source_item(w), q->index);
     return arena_printf(w->arena, "l.%s + (int64_t)%s * %lld", name, row, source_dim(q));
 }
 

@@ -308,7 +308,8 @@ static const char *choose_routes(struct arena *a, struct schedule *s)
                                          : q->index == INDEX_SHARED ? parts
                                          : q->slot == SLOT_Y        ? node + 1 /* several warps have sums */
                                                                     : node;
-        int kinds = offered == node && spec->sorted ? 2 : offered == node + 1 && !spec->sorted ? 0 : 1;
+        bool ordered = spec_is_ordered(spec);
+        int kinds = offered == node && ordered ? 2 : offered == node + 1 && !ordered ? 0 : 1;
         if (!route_choose(spec, kinds, offered, &s->route[o]) || s->route[o].compensated)
             return "no way to sum as the spec asks";
     }
