@@ -92,20 +92,71 @@ CGTP_DEVICE void cgtp_store_segments(real (&staging)[buffers][length], const rea
     cgtp_sync_warp();
 }
 
+/* ---- sums that carry rounding errors along ---- */
+
+/* Adds `rest` to the sum, and leaves in it what rounding took away: Kahan's summation, where `rest` has collected
+ * what else is to be added. The error of the sum is about that of two roundings, of however many terms. */
+template <int n> CGTP_DEVICE void cgtp_carry(real (&sum)[n], real (&rest)[n])
+{
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++) {
+        const real total = sum[i] + rest[i], added = total - sum[i];
+        rest[i] -= added;
+        sum[i] = total;
+    }
+}
+
+/* The sum, in the place of the rest. */
+template <int n> CGTP_DEVICE void cgtp_finish(const real (&sum)[n], real (&rest)[n])
+{
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        rest[i] += sum[i];
+}
+
+template <int n> struct cgtp_carried {
+    real (&sum)[n], (&rest)[n];
+
+    CGTP_MEMBER cgtp_carried(real (&sum_)[n], real (&rest_)[n]) : sum(sum_), rest(rest_)
+    {
+    }
+};
+
 /* ---- partial rows: sums of a receiver whose edges are in several tiles ---- */
 
-/* Spills the lane's n sums into a partial row, and adds those of one. `row` is the lane's. */
-template <int n> CGTP_DEVICE void cgtp_spill_partial(real *row, const real *r)
+/* Spills the lane's n sums into a partial row, and adds those of one. `row` is the lane's. Return the place of
+ * the sums after these. */
+template <int n> CGTP_DEVICE real *cgtp_spill_partial(real *row, const real (&r)[n])
 {
     CGTP_UNROLL
     for (int i = 0; i < n; i++)
         row[i * CGTP_LANES] = r[i];
+    return row + n * CGTP_LANES;
 }
-template <int n> CGTP_DEVICE void cgtp_add_partial(real *r, const real *row)
+template <int n> CGTP_DEVICE real *cgtp_spill_partial(real *row, const cgtp_carried<n> &r)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        row[i * CGTP_LANES] = r.sum[i] + r.rest[i];
+    return row + n * CGTP_LANES;
+}
+template <int n> CGTP_DEVICE const real *cgtp_add_partial(real (&r)[n], const real *row)
 {
     CGTP_UNROLL
     for (int i = 0; i < n; i++)
         r[i] += cgtp_read_other(row + i * CGTP_LANES);
+    return row + n * CGTP_LANES;
+}
+template <int n> CGTP_DEVICE const real *cgtp_add_partial(const cgtp_carried<n> &r, const real *row)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++) {
+        if (i % CGTP_LANES == 0)
+            cgtp_sync_warp(); /* so much is loaded ahead, and no more */
+        r.rest[i] += cgtp_read_other(row + i * CGTP_LANES);
+    }
+    cgtp_carry(r.sum, r.rest);
+    return row + n * CGTP_LANES;
 }
 
 /* A warp's partial rows, one per tile: `length` numbers from number `first` of the path set's on, and flags. */
@@ -118,14 +169,14 @@ struct cgtp_partials {
 
 /* The end of a receiver. Where it begins in an earlier tile, spills its sums for that tile's warp: true. Where it
  * has edges in the tiles after, adds their sums, in order. blocks: channel blocks, each with rows of its own. */
-template <int blocks, typename Tiles, typename Graph, typename Node, int... n>
+template <int blocks, typename Tiles, typename Graph, typename Node, typename... Sums>
 CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cgtp_tile &tile, Node node, int count,
-                                const cgtp_partials &partial, int lane, real (&...sums)[n])
+                                const cgtp_partials &partial, int lane, Sums &&...sums)
 {
     if (tile.continued && node == tile.node) {
         const int64_t row = partial.first + tile.number * blocks;
         real *to = partial.sums + row * partial.length + lane;
-        ((cgtp_spill_partial<n>(to, sums), to += n * CGTP_LANES), ...);
+        ((to = cgtp_spill_partial(to, sums)), ...);
         cgtp_signal(partial.flag + row);
         return true;
     }
@@ -135,7 +186,7 @@ CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cg
             const int64_t row = partial.first + t * blocks;
             cgtp_wait(partial.flag + row);
             const real *from = partial.sums + row * partial.length + lane;
-            ((cgtp_add_partial<n>(sums, from), from += n * CGTP_LANES), ...);
+            ((from = cgtp_add_partial(sums, from)), ...);
         }
     }
     return false;
@@ -166,37 +217,47 @@ CGTP_DEVICE void cgtp_reduce_across_warps(Row row, const real *from, int items)
         }
 }
 
-/* sum += 16 bytes of the row of each of a sender's edges, in their order: row e begins at rows + e * length.
- */
-template <typename Graph>
-CGTP_DEVICE void cgtp_gather_rows(real *sum, const real *rows, int64_t length, const Graph &graph,
+/* 16 bytes of a sum over rows, and of one that carries its errors along. */
+struct cgtp_chunk {
+    real (&sum)[CGTP_WIDE];
+
+    CGTP_MEMBER void add(const real *row) const
+    {
+        real r[CGTP_WIDE];
+        cgtp_read16_stream(r, row);
+        CGTP_UNROLL
+        for (int j = 0; j < CGTP_WIDE; j++)
+            sum[j] += r[j];
+    }
+};
+struct cgtp_carried_chunk {
+    real (&sum)[CGTP_WIDE], (&rest)[CGTP_WIDE];
+
+    CGTP_MEMBER void add(const real *row) const
+    {
+        cgtp_chunk{rest}.add(row);
+        cgtp_carry(sum, rest);
+    }
+};
+
+/* Adds 16 bytes of the row of each of a sender's edges, in their order: row e begins at rows + e * length. */
+template <typename Chunk, typename Graph>
+CGTP_DEVICE void cgtp_gather_rows(const Chunk &sum, const real *rows, int64_t length, const Graph &graph,
                                   int64_t sender)
 {
     const int64_t end = graph.sender_row[sender + 1];
     _Pragma("unroll 8") for (int64_t i = graph.sender_row[sender]; i < end; i++)
-    {
-        real row[CGTP_WIDE];
-        cgtp_read16_stream(row, rows + graph.by_sender[i] * length);
-        CGTP_UNROLL
-        for (int j = 0; j < CGTP_WIDE; j++)
-            sum[j] += row[j];
-    }
+        sum.add(rows + graph.by_sender[i] * length);
 }
 
 /* The same for the edges of a receiver, whose rows follow each other. */
-template <typename Graph>
-CGTP_DEVICE void cgtp_gather_received_rows(real *sum, const real *rows, int64_t length, const Graph &graph,
+template <typename Chunk, typename Graph>
+CGTP_DEVICE void cgtp_gather_received_rows(const Chunk &sum, const real *rows, int64_t length, const Graph &graph,
                                            int64_t receiver)
 {
     const int64_t end = graph.receiver_row[receiver + 1];
     _Pragma("unroll 8") for (int64_t e = graph.receiver_row[receiver]; e < end; e++)
-    {
-        real row[CGTP_WIDE];
-        cgtp_read16_stream(row, rows + e * length);
-        CGTP_UNROLL
-        for (int j = 0; j < CGTP_WIDE; j++)
-            sum[j] += row[j];
-    }
+        sum.add(rows + e * length);
 }
 
 /* The sum of an element's parts, in order: element `at` of rows of `dim`, of which `parts` follow each other.

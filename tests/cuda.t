@@ -38,7 +38,6 @@ LEFT = {'5': 'channels that are no multiple of 32', '6': 'operands that begin at
 WHOLE = [
     ('index: .*', 'index: {w: item, z: receiver}', 'not a convolution (x sender, y item, z receiver)'),
     ('kernels: ', 'edges: any\nreduction: atomic\nkernels: ', 'edges in any order, atomic sums'),
-    ('kernels: ', 'accumulate: compensated\nkernels: ', 'compensated sums'),
     ('w: item', 'w: shared', 'weights not of the edge'),
     (r'\+ 3x0e', '+ 2x0e', 'rows that are no multiple of 16 bytes'),
     (r'\b32x', '36x', 'no path for it'),

@@ -53,13 +53,16 @@ with tempfile.TemporaryDirectory() as folder:
     with open('tests/simt/specs/conv_mixed.yaml') as file, open(f'{folder}/unsorted.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: unsorted_').replace(
             'kernels: ', 'edges: any\nreduction: atomic\nkernels: '))
+    with open('tests/simt/specs/conv_mixed.yaml') as file, open(f'{folder}/carried.yaml', 'w') as out:
+        out.write(file.read().replace('name: ', 'name: carried_').replace(
+            'kernels: ', 'accumulate: compensated\nkernels: '))
     with open('tests/simt/specs/conv_64.yaml') as file, open(f'{folder}/ordered.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: ordered_').replace('index: ', 'edges: any\nindex: '))
     with open('tests/simt/specs/conv_32.yaml') as file, open(f'{folder}/components.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: components_').replace('kernels: ', 'layout: ir_mul\nkernels: '))
     with open('tests/simt/specs/staged_graph.yaml') as file, open(f'{folder}/atomic.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: atomic_').replace('kernels: ', 'reduction: atomic\nkernels: '))
-    changed = [f'{folder}/unsorted.yaml', f'{folder}/ordered.yaml', f'{folder}/components.yaml', f'{folder}/atomic.yaml']
+    changed = [f'{folder}/unsorted.yaml', f'{folder}/carried.yaml', f'{folder}/ordered.yaml', f'{folder}/components.yaml', f'{folder}/atomic.yaml']
     made = subprocess.run([GENERATOR, '--backend=cuda', '-o', folder, *changed, *specs],
                           capture_output=True, text=True)
     ok(made.returncode == 0, 'the specs are generated', made.stderr)

@@ -26,6 +26,8 @@ if [ "$TEST_ALL" ]; then
     check_kernels convolutions_any_wide "sed $any $wide" tests/simt/specs/conv_64.yaml sizes
     check_kernels staged_any "sed $any" tests/simt/specs/staged_graph.yaml sizes paths calls
     check_kernels golden_any "sed $any" tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden golden
+    check_kernels convolutions_compensated "sed -e '/^accumulate:/d' -e 's/^instructions:/accumulate: compensated\n&/'" \
+        "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
     check_kernels batches cat "$batches" sizes paths calls
     check_kernels staged cat "$staged" sizes paths calls
     check_kernels staged_double_atomic "sed $double $atomic" tests/simt/specs/staged_graph.yaml sizes paths
@@ -61,6 +63,8 @@ else
     check_kernels sample_any "sed $any $three" \
         "tests/simt/specs/conv_sums.yaml tests/simt/specs/conv_mixed.yaml tests/simt/specs/staged_graph.yaml" sizes calls
     check_kernels sample_any_wide "sed $any $wide $three" tests/simt/specs/conv_64.yaml sizes
+    check_kernels sample_compensated "sed $three -e 's/^instructions:/accumulate: compensated\n&/'" \
+        "tests/simt/specs/conv_sums.yaml $mixed" sizes paths calls
     check_kernels sample_batches "sed $three" "$batches" sizes paths
     check_kernels sample_staged "sed $three" tests/simt/specs/staged_graph.yaml sizes paths calls
     check_kernels sample_staged_mixed "sed -e 's/^kernels: .*/kernels: [double_backward]/'" \

@@ -237,6 +237,9 @@ static void rules_of_the_convolution(void **state)
     g->set[0].channel_blocks++;
     expect(all, "warps do not have 32 channels");
     g = new_convolution(&all);
+    g->carries = true;
+    expect(all, "rounding errors of z are carried along");
+    g = new_convolution(&all);
     g->orders = true;
     expect(all, "rows of items are not those of edges as they come");
 }

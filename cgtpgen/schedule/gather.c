@@ -10,6 +10,15 @@ static const struct operand *output_of(const struct source *w, const struct form
     return kernel_output(w->kernel->kernel, (int)(f - w->form->output));
 }
 
+/* Are rounding errors of the output's sums carried along? */
+static bool carries(const struct source *w, const struct form_output *f)
+{
+    bool any = false;
+    for (int o = 0; o < w->demand->outputs; o++)
+        any |= demand_output(w->demand, o) == f && w->schedule->route[o].compensated;
+    return any;
+}
+
 /* 16 bytes of a row. */
 static long long chunks_of(const struct operand *q)
 {
@@ -40,11 +49,20 @@ void gather_begin(struct source *w, struct out *o, const struct form_output *f)
         line(o, "return;");
     }
     line(o, "real sum[%d] = {0};", per);
+    if (carries(w, f))
+        line(o, "real rest[%d] = {0};", per);
+}
+
+const char *gather_sum(const struct source *w, const struct form_output *f)
+{
+    return carries(w, f) ? "cgtp_carried_chunk{sum, rest}" : "cgtp_chunk{sum}";
 }
 
 void gather_end(struct out *o, const struct source *w, const struct form_output *f)
 {
     const struct operand *q = output_of(w, f);
+    if (carries(w, f))
+        line(o, "cgtp_finish(rest, sum);");
     line(o, "cgtp_store<%d>(l.%s + node * %lld + at, sum);", 16 / operand_size(q), f->symbol,
          (long long)q->dim);
     line(o, "}");

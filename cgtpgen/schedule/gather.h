@@ -11,6 +11,8 @@
  * there on.
  */
 void gather_begin(struct source *, struct out *, const struct form_output *);
+/* That sum, as the runtime's functions take it. */
+const char *gather_sum(const struct source *, const struct form_output *);
 void gather_end(struct out *, const struct source *, const struct form_output *);
 
 /* Its launch. */

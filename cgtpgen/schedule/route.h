@@ -35,7 +35,9 @@ struct route_facts {
 extern const struct route_facts route_facts[ROUTE_KINDS];
 
 /* The first of the kinds offered that does what the spec asks of sums; false: none does. A way that takes one
- * contribution per row satisfies every spec. */
-bool route_choose(const struct spec *, int n, const enum route_kind *offered, struct route *);
+ * contribution per row satisfies every spec. index: of the output; what an item has for itself is no sum over
+ * items, whose rounding errors are to be kept. */
+bool route_choose(const struct spec *, enum index_kind, int n, const enum route_kind *offered,
+                  struct route *);
 
 #endif

@@ -45,7 +45,7 @@ NARROW = [
     ("mace32_wide", "mace_large", "32", {"index_type": "int64"}, "quick"),
     ("mace32_f64", "mace_large", "32", {"precision": "float64"}, "quick"),
     ("mace32_f64_atomic", "mace_large", "32", {"precision": "float64", "reduction": "atomic"}, ""),
-    ("mace32_compensated", "mace_large", "32", {"accumulate": "compensated"}, ""),
+    ("mace32_compensated", "mace_large", "32", {"accumulate": "compensated"}, "quick sanitize"),
     ("mace32_forces", "mace_large", "32",
      {"kernels": "[forward, {name: backward, of: backward, outputs: [gx, gy]}]"}, ""),
     ("mace32_batch", "mace_large", "32", {"index": "{}"}, "quick"),
@@ -58,6 +58,8 @@ NARROW = [
     ("mace33", "mace_large", "=33", {}, ""),
     ("mixed32", "../tests/simt/specs/conv_mixed", "32", {"kernels": THREE}, "quick sanitize"),
     ("mixed32_any", "../tests/simt/specs/conv_mixed", "32", {"kernels": THREE, "edges": "any"}, "quick"),
+    ("mixed32_any_compensated", "../tests/simt/specs/conv_mixed", "32",
+     {"kernels": THREE, "edges": "any", "accumulate": "compensated"}, ""),
     ("mixed32_f64_atomic", "../tests/simt/specs/conv_mixed", "32",
      {"kernels": THREE, "precision": "float64", "reduction": "atomic"}, "quick"),
     ("mace64", "mace_large", "64", {}, "quick"),
@@ -85,13 +87,14 @@ NARROW = [
 # Offsets past 2^31 elements.
 LARGE = {"mace32_atomic", "mace32", "mace32_batch"}
 
-# What is timed: spec, how, precisions, set. conv: on graphs, by each reduction; any: with edges in any order; edges: the same for specs of batches;
+# What is timed: spec, how, precisions, set. conv: on graphs, by each reduction; any, compensated: the same with edges in any order, with such sums; edges: the same for specs of batches;
 # batch: rows without a graph; shared: the same with weights of all; pairs: edges with a row of their sender's.
 # quick is a part of main; large is what compiles for minutes.
 BENCH = [
     ("mace_large", "conv", "f32", "quick main"),
     ("mace_large", "conv", "f64", "main"),
     ("mace_large", "any", "f32", "quick main"),
+    ("mace_large", "compensated", "f32", "main"),
     ("flashtp_table5_lmax1", "conv", "f32", "main"),
     ("flashtp_table5_lmax2", "conv", "f32", "main"),
     ("flashtp_table5_lmax3", "conv", "f32", "quick main"),
@@ -121,6 +124,7 @@ BENCH = [
 # Keys that the second and third column set.
 HOW = {"conv": {"atomic": {"reduction": "atomic"}, "deterministic": {"reduction": "deterministic"}},
        "any": {"any": {"edges": "any"}},
+       "compensated": {"compensated": {"accumulate": "compensated"}},
        "edges": {how: {**GRAPH, "reduction": how} for how in ("atomic", "deterministic")},
        "batch": {"batch": {"index": "{}"}},
        "shared": {"shared": {"index": "{w: shared}"}},

@@ -469,7 +469,7 @@ const char *batch_plan(struct arena *a, struct schedule *s)
         }
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
     for (int o = 0; o < d->outputs; o++)
-        route_choose(p->spec, 1, own_row, &s->route[o]);
+        route_choose(p->spec, INDEX_ITEM, 1, own_row, &s->route[o]);
     s->own = g;
     s->cost = cost_of(g);
     int registers = device_registers(g->device, g->warps * g->blocks);

@@ -257,6 +257,17 @@ static void emit_edge_sums(struct conv *c)
         line(c->o, "real%s;", list.s);
 }
 
+/* What the edge adds to the receiver's sums, with what edges before have left to be added. */
+static void emit_carry(struct conv *c)
+{
+    struct source *w = c->w;
+    int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_G, true, output);
+    for (int i = 0; i < n && own(w)->carries; i++) {
+        const char *name = conv_name(w, true, output[i]);
+        line(c->o, "cgtp_carry(%ssum, %s);", name, name);
+    }
+}
+
 void conv_edges(struct conv *c)
 {
     struct source *w = c->w;
@@ -273,6 +284,7 @@ void conv_edges(struct conv *c)
         device_path_comment(&path);
         device_path_call(&path);
     }
+    emit_carry(c);
     emit_y_outputs(c);
     emit_x_outputs(c);
     line(c->o, "}");

@@ -164,6 +164,9 @@ static void emit_receiver_begin(struct conv *c)
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, true, number[i]);
         line(c->o, "real %s[%d] = {0};", name, lane_elements(c));
+        if (own(w)->carries)
+            line(c->o, "real %ssum[%d] = {0}; /* to which %s is to be added */", name, lane_elements(c),
+                 name);
     }
     n = conv_operands(w, SLOT_G, false, number);
     for (int i = 0; i < n; i++) {
@@ -186,8 +189,13 @@ static void emit_receiver_end(struct conv *c)
     const char *pass = own(w)->name;
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_G, true, output);
     struct text sums = {.arena = w->arena};
-    for (int i = 0; i < n; i++)
-        text_printf(&sums, ", %s", conv_name(w, true, output[i]));
+    for (int i = 0; i < n; i++) {
+        const char *name = conv_name(w, true, output[i]);
+        if (own(w)->carries)
+            text_printf(&sums, ", cgtp_carried(%ssum, %s)", name, name);
+        else
+            text_printf(&sums, ", %s", name);
+    }
     line(o,
          "if (cgtp_hand_over<%d>(tiles, graph, tile, node, count, {l.flag_%s, l.partial_%s, PARTIAL_%s, "
          "partial_row%s}, lane%s))",
@@ -198,6 +206,8 @@ static void emit_receiver_end(struct conv *c)
         line(o, "cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */");
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, true, output[i]);
+        if (own(w)->carries)
+            line(o, "cgtp_finish(%ssum, %s);", name, name);
         if (has_factors(c))
             line(o, "cgtp_scale_segments<set_%d_z>(%s);", c->label, name);
         line(

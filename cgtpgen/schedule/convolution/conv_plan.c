@@ -52,13 +52,6 @@ const char *conv_refuses(const struct target *target, const struct demand *d)
         return "edges in any order, atomic sums";
     if (p->paths > PATHS_MOST)
         return "more than 512 paths";
-    for (int o = 0; o < d->outputs; o++) {
-        enum route_kind offered[2];
-        struct route route;
-        int n = routes_offered(demand_output(d, o)->slot, 1, false, offered);
-        if (!route_choose(s, n, offered, &route))
-            return "compensated sums";
-    }
     if (p->weight_numel && s->index[SLOT_W] != INDEX_ITEM)
         return "weights not of the edge";
     return rows_are_aligned(d->kernel, 16) ? NULL : "rows that are no multiple of 16 bytes";
@@ -120,7 +113,8 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
     int y = (int)p->dim[SLOT_Y];
     int xs_in = demand_inputs_of(pass, SLOT_X), xs_out = demand_outputs_of(pass, SLOT_X);
     int ys_in = demand_inputs_of(pass, SLOT_Y), ys_out = demand_outputs_of(pass, SLOT_Y);
-    int zs_out = demand_outputs_of(pass, SLOT_G), zs = demand_inputs_of(pass, SLOT_G) + zs_out;
+    int zs_out = demand_outputs_of(pass, SLOT_G),
+        zs = demand_inputs_of(pass, SLOT_G) + (g->carries ? 2 : 1) * zs_out;
     s->channel_blocks = s->mul / (g->device->lanes * v);
     s->g_length = v * z * zs_out;
     s->longest = g->device->lanes * v * longest * size;
@@ -133,7 +127,7 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
     /* fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, the sums
      * over lanes, copies of 512 bytes */
     s->work = (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
-                    69.0 * ys_out + 6.8 * bytes_in / 512);
+                    69.0 * ys_out + 6.8 * bytes_in / 512 + (g->carries ? 3 * v * z * zs_out : 0));
     /* fitted, with CGTP_RECEIVER_WORK, to when the warps of each path set end, of the benchmark's layers and
      * graphs on an H200 (rms 7 % in float32, 10 % in float64): what every edge waits, and what it moves */
     s->share = (int)(s->work + 50 * words * words + 0.0125 * words * s->bytes);
@@ -373,7 +367,7 @@ static bool leaves_by(const struct spec *s, enum slot slot, int parts, enum rout
     enum route_kind offered[2];
     struct route route;
     int n = routes_offered(slot, parts, false, offered);
-    return route_choose(s, n, offered, &route) && route.kind == kind;
+    return route_choose(s, s->index[slot], n, offered, &route) && route.kind == kind;
 }
 
 /* Shared memory of a block, and where everything is; without warp groups, each warp has a part of its own of
@@ -434,8 +428,9 @@ static void choose_routes(struct schedule *s, const struct convolution *g)
 {
     for (int o = 0; o < s->demand->outputs; o++) {
         enum route_kind offered[2];
-        int n = routes_offered(demand_output(s->demand, o)->slot, g->parts, g->reduces, offered);
-        route_choose(s->demand->plan->problem->spec, n, offered, &s->route[o]);
+        const struct operand *q = demand_operand(s->demand, o);
+        int n = routes_offered(q->slot, g->parts, g->reduces, offered);
+        route_choose(s->demand->plan->problem->spec, q->index, n, offered, &s->route[o]);
     }
 }
 
@@ -469,6 +464,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
         operations_add(&g->operations, g->code[i]->item, 1);
     }
     g->orders = spec_orders(p->spec);
+    g->carries = p->spec->compensated;
     g->g_outputs = demand_outputs_of(d, SLOT_G) > 0;
     g->a_outputs = demand_outputs_of(d, SLOT_Y) > 0;
     g->b_outputs = demand_outputs_of(d, SLOT_X) > 0;

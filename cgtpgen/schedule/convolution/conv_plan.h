@@ -65,6 +65,7 @@ struct convolution {
     bool g_outputs, a_outputs, b_outputs, w_outputs;
     bool orders; /* edges come in any order: rows of items are read and written through that in which they are
                     done */
+    bool carries;     /* rounding errors of sums over edges: beside each there is what is still to be added */
     bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */
     int edge_row;     /* elements of a row of that buffer, for each B output */
     /* A outputs, a_length elements an item: are the warps of a tile a group of one block? Then they sum them

@@ -40,14 +40,16 @@ static int alive(struct arena *a, const struct convolution *g, const struct path
 void conv_registers(struct arena *a, const struct convolution *g, struct path_set *s, int most)
 {
     struct arena *scratch = arena_scratch(a);
-    s->alive = alive(scratch, g, s);
+    int words = kernel_size(g->demand->kernel) / 4;
+    s->alive = alive(scratch, g, s) + (g->carries ? s->g_length * words : 0);
     arena_empty(scratch);
     int more = (g->sets > 1 && g->reduces ? STATE_OF_SETS : 0) + (g->orders ? STATE_OF_ORDER : 0);
     s->registers_least = s->alive + STATE_LEAST + more;
     /* ptxas takes more where there is more: for loads ahead of their use, and gaps between aligned groups */
     int edge = s->alive + s->alive / 6 + STATE + more;
-    /* and it loads all of a partial row before it adds any of it */
-    int rows = 2 * s->g_length * (kernel_size(g->demand->kernel) / 4) + STATE_OF_ROWS;
+    /* and it loads all of a partial row before it adds any of it; part of it, where beside sums there are
+     * rests */
+    int rows = (2 * s->g_length + (g->carries ? LANES : 0)) * words + STATE_OF_ROWS;
     int all = edge > rows ? edge : rows;
     s->registers = all < most ? all : most;
 }

@@ -18,6 +18,7 @@ static const char *calls_of(struct source *w, const struct form_output *f, int x
 {
     struct text calls = {.arena = w->arena};
     const struct operand *gx = conv_output(w, f);
+    const char *sum = gather_sum(w, f);
     for (int s = 0; s < own(w)->sets; s++) {
         const struct path_set *q = &own(w)->set[s];
         int64_t at = q->edge_at;
@@ -25,12 +26,12 @@ static const char *calls_of(struct source *w, const struct form_output *f, int x
             const struct operand_block *b = &gx->block[q->x[i]];
             int64_t moved = at - gx->block[x].offset;
             if (q->x[i] == x && moved)
-                text_printf(&calls, "cgtp_gather_rows(sum, l.%sedges + at %c %lld, %d, l.graph, node);\n",
+                text_printf(&calls, "cgtp_gather_rows(%s, l.%sedges + at %c %lld, %d, l.graph, node);\n", sum,
                             f->symbol, moved < 0 ? '-' : '+', (long long)(moved < 0 ? -moved : moved),
                             own(w)->edge_row);
             else if (q->x[i] == x)
-                text_printf(&calls, "cgtp_gather_rows(sum, l.%sedges + at, %d, l.graph, node);\n", f->symbol,
-                            own(w)->edge_row);
+                text_printf(&calls, "cgtp_gather_rows(%s, l.%sedges + at, %d, l.graph, node);\n", sum,
+                            f->symbol, own(w)->edge_row);
             at += b->channels * b->components;
         }
     }

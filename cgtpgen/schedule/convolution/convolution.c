@@ -58,6 +58,12 @@ static void check(struct checker *c, const struct schedule *s)
     }
     check_that(c, g->orders == spec_orders(s->demand->plan->problem->spec),
                "rows of items are %sthose of edges as they come", g->orders ? "not " : "");
+    for (int o = 0; o < s->demand->outputs; o++) {
+        const bool node = demand_operand(s->demand, o)->index != INDEX_ITEM;
+        check_that(c, s->route[o].compensated == (node && g->carries),
+                   "rounding errors of %s are %scarried along", demand_output(s->demand, o)->name,
+                   s->route[o].compensated ? "not " : "");
+    }
     check_that(c, g->stages >= 2, "a ring of %d stages", g->stages);
     const char *wrong = layout_check(c->out->arena, g->block);
     check_that(c, !wrong, "shared memory: %s", wrong);

@@ -57,9 +57,11 @@ static const char *plan(struct arena *a, struct schedule *s)
         [INDEX_SHARED] = ROUTE_PARTS,
     };
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
-    for (int o = 0; o < d->outputs; o++)
-        if (!route_choose(spec, 1, &offered[spec->index[demand_output(d, o)->slot]], &s->route[o]))
+    for (int o = 0; o < d->outputs; o++) {
+        enum index_kind index = spec->index[demand_output(d, o)->slot];
+        if (!route_choose(spec, index, 1, &offered[index], &s->route[o]))
             return "no way to sum as the spec asks";
+    }
     s->own = own;
     s->operations = demand_operations(d);
     s->cost = cost_of(d, operations_flops(s->operations));

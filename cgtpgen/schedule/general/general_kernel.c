@@ -43,7 +43,11 @@ static void emit_zeros(struct source *w, int indent, int o)
 {
     const struct form_output *f = demand_output(w->demand, o);
     int64_t from = 0, to = 0;
-    if (!w->schedule->before || w->schedule->route[o].kind == ROUTE_PARTS) {
+    const bool parts = w->schedule->route[o].kind == ROUTE_PARTS;
+    if (w->schedule->before && !parts && w->schedule->route[o].compensated)
+        text_printf(w->out, "%*scgtp_zero_row(%sout.error, %lld);\n", indent, "", f->symbol,
+                    source_dim(demand_operand(w->demand, o)));
+    if (!w->schedule->before || parts) {
         text_printf(w->out, "%*scgtp_zero_row(%sout, %lld);\n", indent, "", f->symbol,
                     source_dim(demand_operand(w->demand, o)));
         return;

@@ -217,9 +217,11 @@ const char *loops_plan(struct arena *a, struct schedule *s)
     const struct spec *spec = d->plan->problem->spec;
     struct loops *l = NEW(a, struct loops);
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
-    for (int o = 0; o < d->outputs; o++)
-        if (!route_choose(spec, 1, &offered[spec->index[demand_output(d, o)->slot]], &s->route[o]))
+    for (int o = 0; o < d->outputs; o++) {
+        enum index_kind index = spec->index[demand_output(d, o)->slot];
+        if (!route_choose(spec, index, 1, &offered[index], &s->route[o]))
             return "no way to sum as the spec asks";
+    }
     find_transposed(a, d, l);
     find_staging(a, d, l);
     lay_out_scratch(a, s, l);

@@ -247,8 +247,8 @@ void staged_kernel(struct source *w)
         if (w->schedule->route[i].kind != ROUTE_EDGE_BUFFER)
             continue;
         gather_begin(w, &o, f);
-        line(&o, "cgtp_gather_%s(sum, l.%sedges + at, %lld, l.graph, node);",
-             q->index == INDEX_SENDER ? "rows" : "received_rows", f->symbol, source_dim(q));
+        line(&o, "cgtp_gather_%s(%s, l.%sedges + at, %lld, l.graph, node);",
+             q->index == INDEX_SENDER ? "rows" : "received_rows", gather_sum(w, f), f->symbol, source_dim(q));
         gather_end(&o, w, f);
     }
 }
