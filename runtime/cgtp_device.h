@@ -17,8 +17,8 @@
 extern "C" {
 #endif
 
-/* Bytes of workspace that _sort and _index need for a graph of this size: some 16 (32 with 64-bit indices)
- * bytes an edge and a constant. 0 where there are no edges, and where there is no device. */
+/* Bytes of workspace that _sort and _index need for a graph of this size: 6 to 16 (with 64-bit indices 12 to 32)
+ * bytes an edge and some KiB. 0 where there are no edges. */
 CGTP_API size_t cgtp_device_graph_workspace(int64_t items, int64_t senders, int64_t receivers);
 CGTP_API size_t cgtp_device_graph64_workspace(int64_t items, int64_t senders, int64_t receivers);
 

@@ -96,14 +96,19 @@ CGTP_DEVICE void cgtp_store_segments(real (&staging)[buffers][length], const rea
 
 /* Adds `rest` to the sum, and leaves in it what rounding took away: Kahan's summation, where `rest` has collected
  * what else is to be added. The error of the sum is about that of two roundings, of however many terms. */
-template <int n> CGTP_DEVICE void cgtp_carry(real (&sum)[n], real (&rest)[n])
+template <int begin, int end, int n> CGTP_DEVICE void cgtp_carry(real (&sum)[n], real (&rest)[n])
 {
     CGTP_UNROLL
-    for (int i = 0; i < n; i++) {
+    for (int i = begin; i < end; i++) {
         const real total = sum[i] + rest[i], added = total - sum[i];
         rest[i] -= added;
         sum[i] = total;
     }
+}
+
+template <int n> CGTP_DEVICE void cgtp_carry(real (&sum)[n], real (&rest)[n])
+{
+    cgtp_carry<0, n>(sum, rest);
 }
 
 /* The sum, in the place of the rest. */
@@ -114,50 +119,48 @@ template <int n> CGTP_DEVICE void cgtp_finish(const real (&sum)[n], real (&rest)
         rest[i] += sum[i];
 }
 
+/* ---- partial rows: sums of a receiver whose edges are in several tiles ---- */
+
+/* A lane's sums, as they are spilled into a partial row and those of one are added: a part of them at a time.
+ * `row` is the lane's. */
+template <int n> struct cgtp_plain {
+    static constexpr int elements = n, part = n;
+    real (&sum)[n];
+
+    CGTP_MEMBER explicit cgtp_plain(real (&sum_)[n]) : sum(sum_)
+    {
+    }
+    CGTP_MEMBER void spill(real *row) const
+    {
+        CGTP_UNROLL
+        for (int i = 0; i < n; i++)
+            row[i * CGTP_LANES] = sum[i];
+    }
+    template <int begin, int end> CGTP_MEMBER void add(const real *row) const
+    {
+        CGTP_UNROLL
+        for (int i = begin; i < end; i++)
+            sum[i] += cgtp_read_other(row + i * CGTP_LANES);
+    }
+};
 template <int n> struct cgtp_carried {
+    static constexpr int elements = n, part = 32; /* there are no registers to load more ahead */
     real (&sum)[n], (&rest)[n];
 
     CGTP_MEMBER cgtp_carried(real (&sum_)[n], real (&rest_)[n]) : sum(sum_), rest(rest_)
     {
     }
-};
-
-/* ---- partial rows: sums of a receiver whose edges are in several tiles ---- */
-
-/* Spills the lane's n sums into a partial row, and adds those of one. `row` is the lane's. Return the place of
- * the sums after these. */
-template <int n> CGTP_DEVICE real *cgtp_spill_partial(real *row, const real (&r)[n])
-{
-    CGTP_UNROLL
-    for (int i = 0; i < n; i++)
-        row[i * CGTP_LANES] = r[i];
-    return row + n * CGTP_LANES;
-}
-template <int n> CGTP_DEVICE real *cgtp_spill_partial(real *row, const cgtp_carried<n> &r)
-{
-    CGTP_UNROLL
-    for (int i = 0; i < n; i++)
-        row[i * CGTP_LANES] = r.sum[i] + r.rest[i];
-    return row + n * CGTP_LANES;
-}
-template <int n> CGTP_DEVICE const real *cgtp_add_partial(real (&r)[n], const real *row)
-{
-    CGTP_UNROLL
-    for (int i = 0; i < n; i++)
-        r[i] += cgtp_read_other(row + i * CGTP_LANES);
-    return row + n * CGTP_LANES;
-}
-template <int n> CGTP_DEVICE const real *cgtp_add_partial(const cgtp_carried<n> &r, const real *row)
-{
-    CGTP_UNROLL
-    for (int i = 0; i < n; i++) {
-        if (i % CGTP_LANES == 0)
-            cgtp_sync_warp(); /* so much is loaded ahead, and no more */
-        r.rest[i] += cgtp_read_other(row + i * CGTP_LANES);
+    CGTP_MEMBER void spill(real *row) const
+    {
+        cgtp_finish(sum, rest);
+        cgtp_plain<n>(rest).spill(row);
     }
-    cgtp_carry(r.sum, r.rest);
-    return row + n * CGTP_LANES;
-}
+    template <int begin, int end> CGTP_MEMBER void add(const real *row) const
+    {
+        cgtp_plain<n>(rest).template add<begin, end>(row);
+        cgtp_carry<begin, end>(sum, rest);
+    }
+};
 
 /* A warp's partial rows, one per tile: `length` numbers from number `first` of the path set's on, and flags. */
 struct cgtp_partials {
@@ -167,27 +170,40 @@ struct cgtp_partials {
     int64_t first;
 };
 
-/* The end of a receiver. Where it begins in an earlier tile, spills its sums for that tile's warp: true. Where it
- * has edges in the tiles after, adds their sums, in order. blocks: channel blocks, each with rows of its own. */
-template <int blocks, typename Tiles, typename Graph, typename Node, typename... Sums>
-CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cgtp_tile &tile, Node node, int count,
-                                const cgtp_partials &partial, int lane, Sums &&...sums)
+/* Adds what the tiles after have of a receiver, in order: `at` is where these sums begin in a partial row. */
+template <int blocks, typename Tiles, typename Graph, typename Node, typename Sums>
+CGTP_DEVICE void cgtp_add_partials(const Tiles &tiles, const Graph &graph, const cgtp_tile &tile, Node node,
+                                   const cgtp_partials &partial, int at, const Sums &sums)
 {
-    if (tile.continued && node == tile.node) {
-        const int64_t row = partial.first + tile.number * blocks;
-        real *to = partial.sums + row * partial.length + lane;
-        ((to = cgtp_spill_partial(to, sums)), ...);
-        cgtp_signal(partial.flag + row);
-        return true;
-    }
-    if (cgtp_row_end(tile, node) > count) {
+    constexpr int part = Sums::part, n = Sums::elements;
+    cgtp_each<(n + part - 1) / part>([&](auto number) {
+        constexpr int begin = decltype(number)::value * part, end = begin + part < n ? begin + part : n;
         CGTP_LOOP
         for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
             const int64_t row = partial.first + t * blocks;
             cgtp_wait(partial.flag + row);
-            const real *from = partial.sums + row * partial.length + lane;
-            ((from = cgtp_add_partial(sums, from)), ...);
+            sums.template add<begin, end>(partial.sums + row * partial.length + at);
         }
+    });
+}
+
+/* The end of a receiver. Where it begins in an earlier tile, spills its sums for that tile's warp: true. Where it
+ * has edges in the tiles after, adds their sums. blocks: channel blocks, each with rows of its own. */
+template <int blocks, typename Tiles, typename Graph, typename Node, typename... Sums>
+CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cgtp_tile &tile, Node node, int count,
+                                const cgtp_partials &partial, int lane, const Sums &...sums)
+{
+    if (tile.continued && node == tile.node) {
+        const int64_t row = partial.first + tile.number * blocks;
+        real *to = partial.sums + row * partial.length + lane;
+        ((sums.spill(to), to += Sums::elements * CGTP_LANES), ...);
+        cgtp_signal(partial.flag + row);
+        return true;
+    }
+    if (cgtp_row_end(tile, node) > count) {
+        int at = lane;
+        ((cgtp_add_partials<blocks>(tiles, graph, tile, node, partial, at, sums), at += Sums::elements * CGTP_LANES),
+         ...);
     }
     return false;
 }

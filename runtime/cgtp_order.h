@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cgtp_order.h - puts edges in the order of a node of theirs: a radix sort of edge numbers in the workspace.
- * Included after cgtp_launch.h by kernels that take edges in any order.
+ * Included after cgtp_cuda.h by kernels that take edges in any order, and by cgtp_graph.cu.
  *
  * The sort is stable, so that there is one result only. Each pass sorts by one digit: a block counts the keys
  * of a tile by digit, a warp adds up the counts of a digit over all tiles, and a block, which then knows where
@@ -231,10 +231,21 @@ struct cgtp_sort_plan {
     }
 };
 
-/* Areas of the workspace that a sort needs, and is done with when it ends. */
+/* Areas of the workspace that sorts of n keys need, and are done with when they end: of keys below `nodes`, and of
+ * others. */
 template <typename Index> struct cgtp_sort_areas {
-    Index *key, *number; /* of every other pass */
-    Index *count;
+    Index *key = NULL, *number = NULL; /* of every other pass */
+    Index *count = NULL;
+
+    cgtp_sort_areas() = default;
+    cgtp_sort_areas(cgtp_workspace &space, int64_t n, int64_t nodes, int64_t others)
+    {
+        const cgtp_sort_plan plan(nodes), other(others);
+        const bool twice = plan.passes > 1 || other.passes > 1;
+        key = space.area<Index>(twice ? n : 0);
+        number = space.area<Index>(twice ? n : 0);
+        count = space.area<Index>(plan.counts(n) > other.counts(n) ? plan.counts(n) : other.counts(n));
+    }
 };
 
 /* Sorts n keys below `nodes`, their places, and what goes along. */
@@ -290,7 +301,7 @@ template <typename Index> struct cgtp_ordering {
     int64_t *receiver_row = NULL;
     Index *by_sender = NULL, *sorted_sender = NULL; /* NULL: nobody asks for the edges of a sender */
     int64_t *sender_row = NULL;
-    cgtp_sort_areas<Index> areas = {};
+    cgtp_sort_areas<Index> areas;
 
     cgtp_ordering() = default;
     /* Lays it out. */
@@ -300,13 +311,6 @@ template <typename Index> struct cgtp_ordering {
         const int64_t n = g.items;
         if (g.order) /* the caller has ordered it */
             return;
-        const cgtp_sort_plan plan[] = {receivers ? g.receivers : 1, senders ? g.senders : 1};
-        int64_t counts = 0;
-        bool twice = false;
-        for (const cgtp_sort_plan &p : plan) {
-            counts = p.counts(n) > counts ? p.counts(n) : counts;
-            twice |= p.passes > 1;
-        }
         if (receivers) {
             sender = space.area<Index>(n);
             receiver = space.area<Index>(n);
@@ -318,9 +322,7 @@ template <typename Index> struct cgtp_ordering {
             sorted_sender = space.area<Index>(n);
             sender_row = space.area<int64_t>(g.senders + 1);
         }
-        areas.key = space.area<Index>(twice ? n : 0);
-        areas.number = space.area<Index>(twice ? n : 0);
-        areas.count = space.area<Index>(counts);
+        areas = cgtp_sort_areas<Index>(space, n, receivers ? g.receivers : 1, senders ? g.senders : 1);
         if (sizeof(Index) == 4 && n > INT32_MAX) /* an edge's number does not fit */
             space.end = CGTP_NO_WORKSPACE;
     }

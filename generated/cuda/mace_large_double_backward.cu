@@ -506,7 +506,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         }
         if (cgtp_hand_over<4>(tiles, graph, tile, node, count,
             {l.flag_double_backward_convolution, l.partial_double_backward_convolution,
-            PARTIAL_double_backward_convolution, partial_row + channel_block}, lane, d_gz_))
+            PARTIAL_double_backward_convolution, partial_row + channel_block}, lane, cgtp_plain(d_gz_)))
             continue;
         cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
         cgtp_scale_segments<set_0_z>(d_gz_);
@@ -898,7 +898,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
         }
         if (cgtp_hand_over<4>(tiles, graph, tile, node, count,
             {l.flag_double_backward_convolution, l.partial_double_backward_convolution,
-            PARTIAL_double_backward_convolution, partial_row + channel_block}, lane, d_gz_))
+            PARTIAL_double_backward_convolution, partial_row + channel_block}, lane, cgtp_plain(d_gz_)))
             continue;
         cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
         cgtp_scale_segments<set_1_z>(d_gz_);

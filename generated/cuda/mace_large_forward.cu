@@ -454,7 +454,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
         }
         if (cgtp_hand_over<2>(tiles, graph, tile, node, count,
             {l.flag_forward_convolution, l.partial_forward_convolution, PARTIAL_forward_convolution,
-            partial_row + channel_block}, lane, z_))
+            partial_row + channel_block}, lane, cgtp_plain(z_)))
             continue;
         cgtp_scale_segments<set_0_z>(z_);
         cgtp_store_segments<set_0_z>(own.staging.rows, z_, l.z_ + (int64_t)node * 9088, channel_block,

@@ -277,7 +277,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         }
         if (cgtp_hand_over<1>(tiles, graph, tile, node, count,
             {l.flag_double_backward_convolution, l.partial_double_backward_convolution,
-            PARTIAL_double_backward_convolution, partial_row}, lane, d_gz_))
+            PARTIAL_double_backward_convolution, partial_row}, lane, cgtp_plain(d_gz_)))
             continue;
         cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
         cgtp_scale_segments<set_0_z>(d_gz_);

@@ -257,15 +257,19 @@ static void emit_edge_sums(struct conv *c)
         line(c->o, "real%s;", list.s);
 }
 
-/* What the edge adds to the receiver's sums, with what edges before have left to be added. */
+/* What edges have left to be added to the receiver's sums. */
 static void emit_carry(struct conv *c)
 {
     struct source *w = c->w;
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_G, true, output);
-    for (int i = 0; i < n && own(w)->carries; i++) {
+    if (n == 0 || !own(w)->carries)
+        return;
+    line(c->o, "if (done %% %d == %d) {", CARRY_EDGES, CARRY_EDGES - 1);
+    for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, true, output[i]);
         line(c->o, "cgtp_carry(%ssum, %s);", name, name);
     }
+    line(c->o, "}");
 }
 
 void conv_edges(struct conv *c)

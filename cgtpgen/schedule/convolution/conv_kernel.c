@@ -194,7 +194,7 @@ static void emit_receiver_end(struct conv *c)
         if (own(w)->carries)
             text_printf(&sums, ", cgtp_carried(%ssum, %s)", name, name);
         else
-            text_printf(&sums, ", %s", name);
+            text_printf(&sums, ", cgtp_plain(%s)", name);
     }
     line(o,
          "if (cgtp_hand_over<%d>(tiles, graph, tile, node, count, {l.flag_%s, l.partial_%s, PARTIAL_%s, "

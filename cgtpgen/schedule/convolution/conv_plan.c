@@ -120,14 +120,16 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
     s->longest = g->device->lanes * v * longest * size;
     s->x_bytes = g->device->lanes * v * x * xs_out * size;
     s->held = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) + OWN_REGISTERS +
-              (ys_in > 1 ? FORM_REGISTERS * words * (ys_in - 1) : 0);
+              (ys_in > 1 ? FORM_REGISTERS * words * (ys_in - 1) : 0) +
+              (g->carries && zs_out ? CARRY_REGISTERS * words * (v - 1) : 0);
     int ws_in = demand_inputs_of(pass, SLOT_W), ws_out = demand_outputs_of(pass, SLOT_W);
     int bytes_in = size * (g->device->lanes * v * (s->paths * ws_in + x * xs_in) + y * ys_in);
     s->bytes = bytes_in + size * (g->device->lanes * v * (s->paths * ws_out + x * xs_out) + y * ys_out);
     /* fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, the sums
      * over lanes, copies of 512 bytes */
-    s->work = (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
-                    69.0 * ys_out + 6.8 * bytes_in / 512 + (g->carries ? 3 * v * z * zs_out : 0));
+    s->work =
+        (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
+              69.0 * ys_out + 6.8 * bytes_in / 512 + (g->carries ? 3 * v * z * zs_out / CARRY_EDGES : 0));
     /* fitted, with CGTP_RECEIVER_WORK, to when the warps of each path set end, of the benchmark's layers and
      * graphs on an H200 (rms 7 % in float32, 10 % in float64): what every edge waits, and what it moves */
     s->share = (int)(s->work + 50 * words * words + 0.0125 * words * s->bytes);

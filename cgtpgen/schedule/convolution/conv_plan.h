@@ -14,6 +14,13 @@
 /* Items whose A outputs a warp group hands each other before it sums them. */
 enum { REDUCE_ITEMS = 8 };
 
+/* Edges whose terms are added before they move over to sums that carry their rounding errors along. */
+enum { CARRY_EDGES = 4 };
+
+/* Words that ptxas takes beside sums that carry their rounding errors along, where a lane has two channels:
+ * with fewer the kernels of MACE, NequIP and SevenNet spill. */
+enum { CARRY_REGISTERS = 32 };
+
 /* Neighbouring lanes of a warp. */
 enum { LANES = 32 };
 

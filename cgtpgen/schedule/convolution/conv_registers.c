@@ -43,7 +43,8 @@ void conv_registers(struct arena *a, const struct convolution *g, struct path_se
     int words = kernel_size(g->demand->kernel) / 4;
     s->alive = alive(scratch, g, s) + (g->carries ? s->g_length * words : 0);
     arena_empty(scratch);
-    int more = (g->sets > 1 && g->reduces ? STATE_OF_SETS : 0) + (g->orders ? STATE_OF_ORDER : 0);
+    int more = (g->sets > 1 && g->reduces ? STATE_OF_SETS : 0) + (g->orders ? STATE_OF_ORDER : 0) +
+               (g->carries && s->g_length ? CARRY_REGISTERS * words * (s->channels - 1) : 0);
     s->registers_least = s->alive + STATE_LEAST + more;
     /* ptxas takes more where there is more: for loads ahead of their use, and gaps between aligned groups */
     int edge = s->alive + s->alive / 6 + STATE + more;
