@@ -41,8 +41,10 @@ class Result:
 
 
 def run(*arguments, stdin='', folder=None, prepare=None, environment=None, **more):
+    """stdin: text, or a file."""
     more = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE} | more
-    return Result(subprocess.run([GENERATOR, *arguments], input=stdin, text=True, cwd=folder, preexec_fn=prepare,
+    given = {'input' if isinstance(stdin, str) else 'stdin': stdin}
+    return Result(subprocess.run([GENERATOR, *arguments], **given, text=True, cwd=folder, preexec_fn=prepare,
                                  env=environment, **more))
 
 
@@ -600,7 +602,13 @@ def test_dependencies(folder):
                        (f'{out}/a.h', 'the dependency file and generated too'),
                        (f'{out}/../out/a_forward.cu', 'the dependency file and generated too')):
         fails(2, f'would be overwritten: it is {what}', '-MD', '-MF', path, '-o', out, a)
+    for path in a, f'{folder}/link':
+        with open(a) as stdin:
+            fails(2, f'{path} would be overwritten: it is a spec', '-MD', '-MF', path, '-o', out, '-', stdin=stdin)
     equal((contents(out), read(a)), before, 'and nothing is written')
+    with open(a) as stdin:
+        equal((run('-MD', '-MF', './-', '-o', out, '-', stdin=stdin, folder=folder).status, os.path.exists(f'{folder}/-')),
+              (0, True), 'a file may have the name of standard input')
     linked = f'{folder}/linked'
     os.mkdir(linked)
     os.symlink(a, f'{linked}/a.h')
