@@ -55,8 +55,8 @@ TEST_NEEDS :=
 
 # What `make test` runs: the tests named by T, or all, those first that take longest, so that none is left to run
 # alone at the end.
-LONG := $(patsubst %,tests/%.t,cuda simt_golden golden_single golden_double compilers names simt_mutants \
-    specs_paths golden_optimized selftest mutation random simt install simulation)
+LONG := $(patsubst %,tests/%.t,cuda simt_golden compilers golden_double simt_mutants install golden_optimized names \
+    specs_paths mutation fuzz selftest random simt golden_single limits simulation)
 TESTS := $(filter $(SCRIPTS),$(LONG)) $(UNITS) $(filter-out $(LONG),$(SCRIPTS))
 ifdef T
 NAMED := $(basename $(notdir $(T)))
