@@ -553,6 +553,7 @@ def test_check(folder):
     run('-o', out, a)
     result = run('--check', '-o', out, a)
     ok((result.status, result.out, result.err) == (0, '', ''), '--check when fresh: 0, silent', result)
+    fails(4, 'Not a directory', '--check', '-o', a, a)
     path = f'{out}/a.h'
     text = read(path)
     lines = text.splitlines(keepends=True)

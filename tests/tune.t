@@ -99,6 +99,15 @@ for phases in (1, 2):
     equal(len(tuned.found(r'(for \(int done = 0; done < turns;\))')), phases, f'phases: {phases}: so many loops are emitted')
     equal(tuned.found(r'cgtp_reduce_lanes<9, (\w+)>'), ['CGTP_STORE', 'CGTP_ADD'][:phases],
           f'phases: {phases}: the first stores gradients of y, others add')
+for knob, values, of in (('stages', (2, 3), lambda plan: plan['stages']), ('channels', (1, 2), lambda plan: plan['channels_per_lane']),
+                         ('warps', (8, 12, 16), lambda plan: plan['warps_per_block'] * plan['blocks_per_multiprocessor'])):
+    for value in values:
+        tuned = Generated(f'{{sm_90: {{{knob}: {value}}}}}', kernels='[forward, backward, double_backward]', index='{}')
+        equal([(plan['evaluation'], of(plan)) for plan in tuned.schedules], [('batch', value)] * 3,
+              f'{knob}: {value} is planned for a batch')
+tuned = Generated('{sm_90: {stages: 8, warps: 16}}', kernels='[forward, backward]', index='{}')
+equal([(plan['stages'], plan['warps_per_block'] * plan['blocks_per_multiprocessor'] < 16) for plan in tuned.schedules],
+      [(8, False), (8, True)], 'as many warps as there is shared memory for so many stages')
 
 knobs = '{sm_80: {stages: 2, channels: 1}}'
 equal(Generated(knobs).code(), free.code(), "another architecture's knobs change nothing")
