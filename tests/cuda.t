@@ -56,7 +56,7 @@ BATCH_WHOLE = [
 ]
 STAGED = 'tests/simt/specs/staged_mixed.yaml'  # weights that connect channels, and other paths
 STAGED_NEVER = [
-    ('38x0e', '3838x0e', 'rows larger than shared memory'),
+    ('38x0e', '38383x0e', 'rows larger than shared memory'),
     ('kernels: ', 'index: {x: sender, z: receiver}\naccumulate: compensated\nkernels: ', 'no way to sum as the spec asks'),
     (r'(?s)\+ 38x0e(.*)kernels: ', r'+ 37x0e\1index: {x: sender, z: receiver}\nkernels: ',
      'rows of nodes that are no multiple of 16 bytes'),
@@ -180,6 +180,11 @@ def check_staged_choice():
         said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
                 if verdict['evaluation'] == 'staged'}
         ok(reason in said, f'no staged items: it says why, {reason}', said)
+    for kernel in plan_of(text.replace('38x0e', '3838x0e')):
+        equal([(one['evaluation'], one['paths'], one['adds']) for one in kernel['schedules']],
+              [('staged', [0, 2, 7], False), ('general', [1, 3, 4, 5, 6], True)],
+              f'staged_mixed {kernel["name"]}: rows too long, and paths whose weights do not come in parts')
+        ok(kernel['schedules'][0]['parts'] > 1, 'weights come in parts', kernel['schedules'][0])
 
 
 def compile_kernel(job):

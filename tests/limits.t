@@ -62,6 +62,8 @@ GROWING = {
         lambda n: spec(repeated('32x0e', n), '0e', repeated('32x0e', n), [f'[{i}, 0, {i}, uvu]' for i in range(n)]),
     'instructions into one segment, each with a weight of its own':
         lambda n: spec('32x1o', '1o', '32x1e', [f'[0, 0, 0, uvu, true, {i + 1}]' for i in range(n)]),
+    'segments that weights connect with one of z':
+        lambda n: spec(repeated('9x0e', n), '0e', '16x0e', [f'[{i}, 0, 0, uvw]' for i in range(n)]),
     'a graph, each instruction with a weight of its own':
         lambda n: spec('32x1o', '1o', '32x1e', [f'[0, 0, 0, uvu, true, {i + 1}]' for i in range(n)],
                        more=CONVOLUTION),

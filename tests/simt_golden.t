@@ -13,6 +13,7 @@ layouts='g_mace_large_c32_graph g_mace_large_c32 g_mode_uvu_0 g_mode_uvuv_0 g_mo
 batches=
 for name in 128 double mixed phases plain; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
 staged='tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_mixed.yaml'
+parts='tests/simt/specs/staged_parts.yaml tests/simt/specs/staged_parts_graph.yaml'
 
 if [ "$TEST_ALL" ]; then
     cases=$(echo $(ls tests/golden/*.yaml | grep -v sugar))
@@ -21,9 +22,10 @@ if [ "$TEST_ALL" ]; then
     check_kernels pipelined_double cat tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden sizes
     check_kernels convolutions cat "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
     check_kernels batches cat "$batches" sizes paths calls
-    check_kernels staged cat "$staged" sizes paths calls
-    check_kernels staged_double_atomic "sed $double $atomic" tests/simt/specs/staged_graph.yaml sizes paths
-    check_kernels staged_layouts "$irmul" "$staged" sizes paths
+    check_kernels staged cat "$staged $parts" sizes paths calls
+    check_kernels staged_double_atomic "sed $double $atomic" \
+        'tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_parts_graph.yaml' sizes paths
+    check_kernels staged_layouts "$irmul" "$staged $parts" sizes paths
     check_kernels mixed_atomic "sed $atomic" $mixed sizes paths
     check_kernels mixed_double "sed $double" $mixed sizes paths
     check_kernels mixed_double_atomic "sed $double $atomic" $mixed sizes paths
@@ -58,6 +60,9 @@ else
         tests/simt/specs/staged_mixed.yaml sizes
     check_kernels sample_staged_double_atomic "$irmul $three $double $atomic" \
         tests/simt/specs/staged_graph.yaml sizes paths calls
+    check_kernels sample_staged_parts "sed $three" tests/simt/specs/staged_parts.yaml sizes paths
+    check_kernels sample_staged_parts_double_atomic "$irmul $three $double $atomic" \
+        tests/simt/specs/staged_parts_graph.yaml sizes paths
     check_kernels sample_mixed "sed $three" $mixed sizes paths calls
     check_kernels sample_mixed_double_atomic "sed $three $double $atomic" $mixed sizes paths
     cases=

@@ -17,6 +17,11 @@ name: tuned
 irreps: {x: 128x0e + 128x1o, y: 0e + 1o + 2e, z: 128x0e + 128x1o + 128x2e}
 instructions: channelwise
 """
+CONNECTED = """cgtp: 1
+name: tuned
+irreps: {x: 40x0e + 8x1o, y: 0e + 1o, z: 32x0e + 8x1o}
+instructions: fully_connected
+"""
 GRAPH = '{x: sender, y: item, w: item, z: receiver}'
 
 
@@ -24,8 +29,8 @@ class Generated:
     """What becomes of the spec with these knobs: the schedules, and the text of each kernel's file."""
 
     def __init__(self, knobs='', arch='sm_90', backend='cuda', kernels='[forward, backward]',
-                 index=GRAPH):
-        spec = SPEC + f'index: {index}\nkernels: {kernels}\n' + (f'tune: {knobs}\n' if knobs else '')
+                 index=GRAPH, spec=SPEC):
+        spec += f'index: {index}\nkernels: {kernels}\n' + (f'tune: {knobs}\n' if knobs else '')
         with tempfile.TemporaryDirectory() as folder:
             options = [GENERATOR, f'--backend={backend}', '--print=json', '-o', folder, '-']
             if backend == 'cuda':
@@ -93,6 +98,10 @@ for passes, planned in ((1, [['d_gz', 'd_x', 'd_y', 'd_w']]), (2, [['d_gz'], ['d
     equal([sorted(outputs) for outputs in tuned.planned('outputs')], [sorted(outputs) for outputs in planned],
           f'passes: {passes} is planned')
     equal(len(tuned.found(r'nodes\s*\?\s*code::(\w+)<')), passes, f'passes: {passes}: so many kernels are launched')
+for parts in (1, 2, 3):
+    tuned = Generated(f'{{sm_90: {{parts: {parts}, stages: 3}}}}', index='{}', spec=CONNECTED)
+    equal([tuned.planned('parts'), tuned.planned('stages')], [[parts] * 2, [3] * 2], f'parts: {parts} are planned')
+    equal(len(tuned.found(r'(auto load\d* = )')), 2 * parts, f'parts: {parts}: the copies of each are emitted')
 for phases in (1, 2):
     tuned = Generated(f'{{sm_90: {{phases: {phases}}}}}', kernels='[backward]', index='{}')
     equal(tuned.planned('phases'), [phases], f'phases: {phases} is planned')

@@ -54,6 +54,11 @@ static const char staged[] =
     "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 1x0e + 1x1o, z: 32x0e + 4x1o}\n"
     "instructions: fully_connected\nkernels: [forward, backward, double_backward, triple_backward]\n";
 
+/* In parts: path 0 in two of them. */
+static const char parts[] =
+    "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 1x0e + 1x1o, z: 32x0e + 4x1o}\n"
+    "instructions: fully_connected\nkernels: [forward]\ntune: {sm_90: {parts: 2, stages: 4}}\n";
+
 /* Schedules that a test may change; kernel: its number. */
 static struct kernel_schedule *plan_for(const struct backend *backend, const char *source, int kernel,
                                         const struct schedules **all)
@@ -320,14 +325,14 @@ static void rules_of_staged_weights(void **state)
     (void)state;
     const struct schedules *all;
     struct staged *g = new_staged(1, &all);
-    g->row[1].first++;
+    g->part->pass[BY_ROWS][1].first++;
     expect(all, "staged: rows of segment 0: channel 33 comes after 32");
     g = new_staged(1, &all);
-    g->row[0].warp = g->warps;
+    g->part->pass[BY_ROWS][0].warp = g->warps;
     expect(all, arena_printf(&arena, "staged: rows of segment 0: lane 32 of warp %d", g->warps));
     g = new_staged(0, &all);
-    g->column[0].lanes--;
-    expect(all, "staged: columns of segment 0: 31 channels of 32");
+    g->part->pass[BY_COLUMNS][0].lanes--;
+    expect(all, "staged: columns of segment 0: channels 0 to 31 of 0 to 32");
     g = new_staged(0, &all);
     g->stages = 0;
     expect(all, "staged: a ring of 0 stages");
@@ -346,6 +351,34 @@ static void rules_of_staged_weights(void **state)
     assert_int_equal(n, 2);
     g->in_place[w[1]] = g->in_place[w[0]];
     expect(all, "staged: t_w and t_cw take the place of the same weights");
+}
+
+static struct staged *new_parts(const struct schedules **all)
+{
+    struct staged *g = own_plan("staged", &backend_cuda, parts, 0, all);
+    assert_int_equal(g->parts, 2);
+    assert_int_equal(g->items, 3);
+    return g;
+}
+
+static void rules_of_staged_parts(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct staged *g = new_parts(&all);
+    const int cut = g->part[1].piece[0].from;
+    assert_true(cut > 0 && g->part[1].piece[0].path == 0 && g->part[0].pieces == 1);
+    g->part[1].piece[0].from++;
+    expect(all, arena_printf(&arena, "staged: part 1: channel %d of path 0 comes after %d", cut + 1, cut));
+    g = new_parts(&all);
+    g->part[1].to--;
+    expect(all, "staged: part 1: weights of path 1 are not in it");
+    g = new_parts(&all);
+    g->part[1].pieces--;
+    expect(all, "staged: path 1: 0 channels of 40 in parts");
+    g = new_parts(&all);
+    g->items--;
+    expect(all, "staged: rows of 2 items, of 3 under way");
 }
 
 /* ---- every rule ---- */
@@ -421,12 +454,13 @@ static void every_rule_is_broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path_once),           cmocka_unit_test(outputs_written_once),
-        cmocka_unit_test(weights_written_once),      cmocka_unit_test(areas_named_once),
-        cmocka_unit_test(rows_have_an_owner),        cmocka_unit_test(scratch_of_loops),
-        cmocka_unit_test(rules_of_the_convolution),  cmocka_unit_test(path_sets_of_the_batch),
-        cmocka_unit_test(rules_of_the_batch),        cmocka_unit_test(phases_of_the_batch),
-        cmocka_unit_test(rules_of_staged_weights), cmocka_unit_test(every_rule_is_broken), /* last */
+        cmocka_unit_test(every_path_once),          cmocka_unit_test(outputs_written_once),
+        cmocka_unit_test(weights_written_once),     cmocka_unit_test(areas_named_once),
+        cmocka_unit_test(rows_have_an_owner),       cmocka_unit_test(scratch_of_loops),
+        cmocka_unit_test(rules_of_the_convolution), cmocka_unit_test(path_sets_of_the_batch),
+        cmocka_unit_test(rules_of_the_batch),       cmocka_unit_test(phases_of_the_batch),
+        cmocka_unit_test(rules_of_staged_weights),  cmocka_unit_test(rules_of_staged_parts),
+        cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, teardown);

@@ -7,14 +7,14 @@
 #define KIB(n) ((n) << 10)
 
 const char *const knob_name[KNOB_COUNT] = {
-    [KNOB_CHANNELS] = "channels", [KNOB_STAGES] = "stages", [KNOB_WARPS] = "warps",
-    [KNOB_PATHS] = "paths",       [KNOB_PASSES] = "passes", [KNOB_PHASES] = "phases",
+    [KNOB_CHANNELS] = "channels", [KNOB_STAGES] = "stages", [KNOB_WARPS] = "warps", [KNOB_PATHS] = "paths",
+    [KNOB_PASSES] = "passes",     [KNOB_PHASES] = "phases", [KNOB_PARTS] = "parts",
 };
 
 /* What docs/spec.md says of them. */
 static const struct knob_range cuda_knobs[] = {
-    {KNOB_CHANNELS, 1, 2, 1},    {KNOB_STAGES, 2, 8, 1}, {KNOB_WARPS, 8, 16, 4},
-    {KNOB_PATHS, 1, 1 << 16, 1}, {KNOB_PASSES, 1, 2, 1}, {KNOB_PHASES, 1, 64, 1},
+    {KNOB_CHANNELS, 1, 2, 1}, {KNOB_STAGES, 2, 8, 1},  {KNOB_WARPS, 8, 16, 4}, {KNOB_PATHS, 1, 1 << 16, 1},
+    {KNOB_PASSES, 1, 2, 1},   {KNOB_PHASES, 1, 64, 1}, {KNOB_PARTS, 1, 64, 1},
 };
 
 /* Measured on an H200, and taken for all, as is code_bytes. */

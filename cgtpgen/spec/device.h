@@ -12,7 +12,16 @@
 #include <stdbool.h>
 
 /* What a spec's `tune` can choose instead of the planner. */
-enum knob { KNOB_CHANNELS, KNOB_STAGES, KNOB_WARPS, KNOB_PATHS, KNOB_PASSES, KNOB_PHASES, KNOB_COUNT };
+enum knob {
+    KNOB_CHANNELS,
+    KNOB_STAGES,
+    KNOB_WARPS,
+    KNOB_PATHS,
+    KNOB_PASSES,
+    KNOB_PHASES,
+    KNOB_PARTS,
+    KNOB_COUNT
+};
 
 extern const char *const knob_name[KNOB_COUNT];
 
