@@ -133,6 +133,7 @@ mutants("conv_128", "backward")
 mutants("batch_128", "backward")
 mutants("staged_graph", "double_backward")
 if os.environ.get("TEST_ALL"):
+    mutants("staged_parts", "double_backward")
     mutants("batch_128", "forward")
     mutants("conv_64", "double_backward")
     mutants("conv_segments", "forward")
