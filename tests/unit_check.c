@@ -377,6 +377,12 @@ static void rules_of_staged_parts(void **state)
     g->part[1].pieces--;
     expect(all, "staged: path 1: 0 channels of 40 in parts");
     g = new_parts(&all);
+    g->part[0].from = 4;
+    expect(all, "staged: part 0: begins 4 elements after element 0");
+    g = new_parts(&all);
+    g->whole.pass[BY_ROWS][1].first++;
+    expect(all, "staged: rows of segment 0: channel 33 comes after 32");
+    g = new_parts(&all);
     g->items--;
     expect(all, "staged: rows of 2 items, of 3 under way");
 }

@@ -39,7 +39,11 @@ static void device(struct source *w, const struct schedule *s)
 static void check_pieces(struct checker *c, const struct staged *g)
 {
     const struct problem *p = g->demand->plan->problem;
+    const int wide = 16 / kernel_size(g->demand->kernel);
     int *next = NEW_ARRAY(c->out->arena, int, p->paths + 1);
+    for (int i = 0; i < g->parts; i++)
+        check_that(c, g->part[i].base % wide == 0 && g->part[i].from < wide,
+                   "part %d: begins %d elements after element %d", i, g->part[i].from, (int)g->part[i].base);
     for (int i = 0; i < g->parts; i++)
         for (int k = 0; k < g->part[i].pieces; k++) {
             const struct staged_part *part = &g->part[i];
@@ -95,6 +99,8 @@ static void check(struct checker *c, const struct schedule *s)
     const struct staged *g = s->own;
     const struct demand *d = s->demand;
     check_pieces(c, g);
+    if (staged_in_parts(g))
+        check_passes(c, g, &g->whole, BY_ROWS);
     for (int i = 0; i < g->parts; i++) {
         check_passes(c, g, &g->part[i], BY_ROWS);
         if (demand_outputs_of(d, SLOT_G))

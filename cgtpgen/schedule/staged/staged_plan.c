@@ -40,15 +40,17 @@ static bool by_passes(const struct demand *d, const struct path *p)
            d->plan->path[p->number].a == SLOT_Y;
 }
 
-/* Bytes that an item has of the demand's inputs and outputs, at least. */
-static double bytes_of_item(const struct demand *d)
+/* Bytes of the rows that an item has of the demand's inputs and outputs; with those of all items or without.
+ */
+static double bytes_of_item(const struct demand *d, bool shared)
 {
     double elements = 0;
     for (int i = 0; i < d->kernel->form->inputs; i++)
-        if (demand_reads(d, i))
+        if (demand_reads(d, i) && (shared || kernel_input(d->kernel, i)->index != INDEX_SHARED))
             elements += (double)kernel_input(d->kernel, i)->dim;
     for (int o = 0; o < d->outputs; o++)
-        elements += (double)demand_operand(d, o)->dim;
+        if (shared || demand_operand(d, o)->index != INDEX_SHARED)
+            elements += (double)demand_operand(d, o)->dim;
     return elements * kernel_size(d->kernel);
 }
 
@@ -62,8 +64,9 @@ const char *staged_refuses_path(const struct target *target, const struct demand
                      index[SLOT_Y] == INDEX_ITEM && index[SLOT_W] == INDEX_ITEM;
     if (pipelined)
         return "left to pipelined evaluations";
-    if (index[SLOT_W] != INDEX_SHARED && !by_passes(d, p) && bytes_of_item(d) > target->device->shared_bytes)
-        return "rows larger than shared memory, and not uvw with one channel of y";
+    if (index[SLOT_W] != INDEX_SHARED && !by_passes(d, p) &&
+        bytes_of_item(d, false) > target->device->shared_bytes)
+        return "rows larger than shared memory, and not uvw of 8 channels of x or more and one of y";
     return NULL;
 }
 
@@ -215,7 +218,7 @@ static double cost_of(struct staged *g)
     for (int i = 0; i < d->plan->problem->paths; i++)
         if (g->others[i])
             g->work += other_work(d, i) * (waiting > 1 ? waiting : 1);
-    g->bytes = bytes_of_item(d);
+    g->bytes = bytes_of_item(d, true);
     double bytes = g->bytes / bytes_per_instruction, longer = g->work > bytes ? g->work : bytes;
     return longer + 0.4 * (g->work + bytes - longer);
 }
