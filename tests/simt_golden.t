@@ -85,6 +85,7 @@ else
 fi
 check_kernels regress cat "$(echo tests/regress/*.yaml)" problems=tests/regress sizes paths
 check_kernels idle cat "tests/simt/specs/idle.yaml tests/simt/specs/staged_idle.yaml" problems=tests/simt/specs sizes paths
-check_kernels batch_outputs cat tests/simt/specs/batch_outputs.yaml problems=tests/simt/specs sizes paths calls
+check_kernels batch_outputs cat "tests/simt/specs/batch_outputs.yaml tests/simt/specs/staged_outputs.yaml" \
+    problems=tests/simt/specs sizes paths calls
 check_kernels outputs cat tests/simt/specs/outputs.yaml problems=tests/simt/specs sizes paths calls
 echo "1..$n"
