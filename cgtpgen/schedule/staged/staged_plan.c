@@ -143,21 +143,21 @@ static bool choose_teams(struct arena *a, struct staged *g, const struct staged_
     return g->block->bytes <= g->device->shared_bytes;
 }
 
-/* Into how many parts: those that were fastest, whichever of them have room for most warps; more where only
- * so there are two teams, or at least one. 0: none have room. */
+/* Into how many parts: as many as were fastest, more of these where only so there are enough warps; still
+ * more where only so there are two teams, or at least one. 0: none have room. */
 static int choose_parts(struct arena *a, struct staged *g, const struct staged_knobs *knob)
 {
-    int best = 0, most = 0;
-    bool several = false; /* teams */
+    int best = 0;
+    bool several = false, enough = false; /* teams; warps */
     for (int parts = PARTS_LEAST; parts <= PARTS_MOST && (parts <= PARTS || !several);
          parts += parts < PARTS ? 1 : (parts + 1) / 2) {
         if (!staged_cut(a, g, parts) || !choose_teams(a, g, knob))
             continue;
-        const int warps = g->teams * g->warps < WARPS ? g->teams * g->warps : WARPS;
-        if ((g->teams > 1 && !several) || warps > most) {
+        const bool all = g->teams * g->warps >= WARPS;
+        if (best == 0 || (g->teams > 1 && !several) || (all && !enough)) {
             best = parts;
-            most = warps;
             several = g->teams > 1;
+            enough = all;
         }
     }
     return best;
