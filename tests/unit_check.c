@@ -39,6 +39,13 @@ static const char mixed[] =
     "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [1, 0, 2, uvu]]\n"
     "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward, backward, double_backward]\n";
 
+/* Segments of x whose paths are alike. */
+static const char alike[] =
+    "cgtp: 1\nname: t\nirreps: {x: 32x1e + 32x1o, y: 1x1e, z: 32x0e + 32x1e + 32x0o + 32x1o}\n"
+    "instructions: [[0, 0, 0, uvu], [0, 0, 1, uvu], [1, 0, 2, uvu], [1, 0, 3, uvu]]\n"
+    "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward]\ntune: {sm_90: {share: 2, code: "
+    "8}}\n";
+
 /* Items without a graph: two of three paths lead into one segment of z. */
 static const char batch[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e, y: 1x0e + 1x1o, z: 32x0e + 32x1o}\n"
                             "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [0, 0, 0, uvu]]\n"
@@ -236,6 +243,11 @@ static void rules_of_the_convolution(void **state)
     g = new_convolution(&all);
     g->set[0].channel_blocks++;
     expect(all, "warps do not have 32 channels");
+    g = own_plan("convolution", &backend_cuda, alike, 0, &all);
+    assert_int_equal(g->sets, 2);
+    assert_int_equal(g->set[1].like, 0);
+    g->set[1].path[0] = g->set[1].path[1];
+    expect(all, "path set 1 has not the loop of path set 0");
 }
 
 static struct batch *new_batch(const struct schedules **all)
@@ -421,12 +433,12 @@ static void every_rule_is_broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path_once),           cmocka_unit_test(outputs_written_once),
-        cmocka_unit_test(weights_written_once),      cmocka_unit_test(areas_named_once),
-        cmocka_unit_test(rows_have_an_owner),        cmocka_unit_test(scratch_of_loops),
-        cmocka_unit_test(rules_of_the_convolution),  cmocka_unit_test(path_sets_of_the_batch),
-        cmocka_unit_test(rules_of_the_batch),        cmocka_unit_test(phases_of_the_batch),
-        cmocka_unit_test(rules_of_staged_weights), cmocka_unit_test(every_rule_is_broken), /* last */
+        cmocka_unit_test(every_path_once),          cmocka_unit_test(outputs_written_once),
+        cmocka_unit_test(weights_written_once),     cmocka_unit_test(areas_named_once),
+        cmocka_unit_test(rows_have_an_owner),       cmocka_unit_test(scratch_of_loops),
+        cmocka_unit_test(rules_of_the_convolution), cmocka_unit_test(path_sets_of_the_batch),
+        cmocka_unit_test(rules_of_the_batch),       cmocka_unit_test(phases_of_the_batch),
+        cmocka_unit_test(rules_of_staged_weights),  cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, teardown);
