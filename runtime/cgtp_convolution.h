@@ -355,5 +355,6 @@ CGTP_DEVICE void cgtp_write_segments(real *row, int channel_block, int lane, con
 } // namespace
 
 #include "cgtp_epilogue.h"
+#include "cgtp_table.h"
 
 #endif

@@ -143,22 +143,22 @@ CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cg
 
 /* ---- sums over the warps of a group, over the edges of a node ---- */
 
-/* Vectors of `dim` numbers, one from each warp of a group and item: sums over the group, in the order of its
- * warps. Item i's go to to + i * stride. All lanes of the group share the work. */
-template <int dim, int warps, cgtp_how how>
+/* Vectors of `dim` numbers, of rows of `row`, one from each warp of a group and item: sums over the group, in the order
+ * of its warps. Item i's go to to + i * stride. All lanes of the group share the work. */
+template <int dim, int warps, cgtp_how how, int row>
 CGTP_DEVICE void cgtp_reduce_across_warps(real *to, int64_t stride, const real *from, int items)
 {
-    if constexpr (how == CGTP_ADD && warps == 1 && dim % CGTP_WIDE == 0) {
+    if constexpr (how == CGTP_ADD && warps == 1 && dim % CGTP_WIDE == 0 && row % CGTP_WIDE == 0) {
         for (int at = cgtp_lane() * CGTP_WIDE; at < items * dim; at += CGTP_LANES * CGTP_WIDE)
-            cgtp_add16(to + at / dim * stride + at % dim, from + at);
+            cgtp_add16(to + at / dim * stride + at % dim, from + at / dim * row + at % dim);
     } else
         for (int at = cgtp_warp() % warps * CGTP_LANES + cgtp_lane(); at < items * dim;
              at += warps * CGTP_LANES) {
             const int i = at / dim, j = at % dim;
-            real sum = from[i * warps * dim + j];
+            real sum = from[i * warps * row + j];
             CGTP_UNROLL
             for (int member = 1; member < warps; member++)
-                sum += from[(i * warps + member) * dim + j];
+                sum += from[(i * warps + member) * row + j];
             if constexpr (how == CGTP_ADD)
                 cgtp_add(to + i * stride + j, sum);
             else
@@ -199,16 +199,21 @@ CGTP_DEVICE void cgtp_gather_received_rows(real *sum, const real *rows, int64_t 
     }
 }
 
-/* The sum of an element's parts, in order: element `at` of rows of `dim`, of which `parts` follow each other.
- */
-template <int parts, int dim> CGTP_DEVICE real cgtp_sum_parts(const real *row, int64_t at)
+/* The sum of an element of `parts` rows of `dim`, in order. */
+template <int parts, int dim> CGTP_DEVICE real cgtp_sum_rows(const real *from)
 {
-    const real *const from = row + at / dim * (parts * dim) + at % dim;
     real sum = from[0];
     CGTP_UNROLL
     for (int i = 1; i < parts; i++)
         sum += from[i * dim];
     return sum;
+}
+
+/* The sum of an element's parts, in order: element `at` of rows of `dim`, of which `parts` follow each other.
+ */
+template <int parts, int dim> CGTP_DEVICE real cgtp_sum_parts(const real *row, int64_t at)
+{
+    return cgtp_sum_rows<parts, dim>(row + at / dim * (parts * dim) + at % dim);
 }
 
 } // namespace

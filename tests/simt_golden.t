@@ -21,6 +21,8 @@ if [ "$TEST_ALL" ]; then
     check_kernels golden_single "$single $three" "$cases" problems=tests/golden golden paths calls
     check_kernels pipelined_double cat tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden sizes
     check_kernels convolutions cat "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
+    check_kernels joined "sed -e 's/share: 2, table: 2/share: 3/'" tests/simt/specs/conv_alike.yaml sizes paths
+    check_kernels alike_double_atomic "sed $double $atomic" tests/simt/specs/conv_alike.yaml sizes paths
     check_kernels batches cat "$batches" sizes paths calls
     check_kernels staged cat "$staged $parts" sizes paths calls
     check_kernels staged_double_atomic "sed $double $atomic" \
@@ -54,6 +56,12 @@ else
         cases="$cases tests/simt/specs/$name.yaml"
     done
     check_kernels sample_convolutions "sed $three" "$cases" sizes calls
+    # the loops of both parities' paths shared, matrices by table; paths joined; degrees up to 11
+    check_kernels sample_alike "sed -e 's/^kernels: .*/kernels: [backward, double_backward]/'" \
+        tests/simt/specs/conv_alike.yaml sizes
+    check_kernels sample_joined "sed -e 's/share: 2, table: 2/share: 3/' -e 's/^kernels: .*/kernels: [forward]/'" \
+        tests/simt/specs/conv_alike.yaml sizes
+    check_kernels sample_high cat tests/simt/specs/conv_high.yaml paths
     check_kernels sample_batches "sed $three" "$batches" sizes paths
     check_kernels sample_staged "sed $three" tests/simt/specs/staged_graph.yaml sizes paths calls
     check_kernels sample_staged_mixed "sed -e 's/^kernels: .*/kernels: [double_backward]/'" \

@@ -117,6 +117,24 @@ for knob, values, of in (('stages', (2, 3), lambda plan: plan['stages']), ('chan
 tuned = Generated('{sm_90: {stages: 8, warps: 16}}', kernels='[forward, backward]', index='{}')
 equal([(plan['stages'], plan['warps_per_block'] * plan['blocks_per_multiprocessor'] < 16) for plan in tuned.schedules],
       [(8, False), (8, True)], 'as many warps as there is shared memory for so many stages')
+for code in (4, 8):
+    tuned = Generated(f'{{sm_90: {{code: {code}}}}}', kernels='[backward]')
+    longest = max(n for n, paths in zip(tuned.path_sets('instructions_per_edge'), tuned.path_sets('paths')) if len(paths) > 1)
+    ok(longest * 16 <= code << 10, f'code: {code}: no loop of several paths is longer', longest)
+ok(max(Generated('{sm_90: {code: 8}}').path_sets('instructions_per_edge')) * 16 > 4 << 10, 'code: 8 allows longer ones than 4')
+PARITIES = SPEC.replace('128x0e + 128x1o, y: 0e + 1o + 2e, z: 128x0e + 128x1o + 128x2e',
+                        '128x1e + 128x1o, y: 1o, z: 128x0o + 128x1o + 128x0e + 128x1e').replace(
+    'instructions: channelwise', 'instructions: [[0, 0, 0, uvu], [0, 0, 1, uvu], [1, 0, 2, uvu], [1, 0, 3, uvu]]')
+for share in (1, 2):
+    tuned = Generated(f'{{sm_90: {{share: {share}, code: 1}}}}', kernels='[forward]', spec=PARITIES)
+    sets = tuned.planned('path_sets')[0]
+    equal([s.get('loop_of_path_set') for s in sets], [None] * 4 if share == 1 else [0, 0, 2, 2], f'share: {share} is planned')
+    equal(len(tuned.found(r'\nCGTP_DEVICE void (forward_convolution_\d+)\(')), 4 // share, f'share: {share}: so many loops are emitted')
+for table in (1, 2):
+    tuned = Generated(f'{{sm_90: {{table: {table}}}}}')
+    equal(tuned.planned('by_table'), [table == 2] * 2, f'table: {table} is planned')
+    equal(bool(tuned.found(r'CGTP_TABLE int (matrix_1_1_\w+)_entry')), table == 2, f'table: {table} is emitted')
+    equal(bool(tuned.found(r'CGTP_DEVICE void (uvu_1_2_1)\(')), table == 1, f'table: {table}: or its arithmetic')
 
 knobs = '{sm_80: {stages: 2, channels: 1}}'
 equal(Generated(knobs).code(), free.code(), "another architecture's knobs change nothing")

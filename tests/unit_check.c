@@ -39,6 +39,13 @@ static const char mixed[] =
     "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [1, 0, 2, uvu]]\n"
     "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward, backward, double_backward]\n";
 
+/* Segments of x whose paths are alike. */
+static const char alike[] =
+    "cgtp: 1\nname: t\nirreps: {x: 32x1e + 32x1o, y: 1x1e, z: 32x0e + 32x1e + 32x0o + 32x1o}\n"
+    "instructions: [[0, 0, 0, uvu], [0, 0, 1, uvu], [1, 0, 2, uvu], [1, 0, 3, uvu]]\n"
+    "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward]\ntune: {sm_90: {share: 2, code: "
+    "8}}\n";
+
 /* Items without a graph: two of three paths lead into one segment of z. */
 static const char batch[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e, y: 1x0e + 1x1o, z: 32x0e + 32x1o}\n"
                             "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [0, 0, 0, uvu]]\n"
@@ -241,6 +248,11 @@ static void rules_of_the_convolution(void **state)
     g = new_convolution(&all);
     g->set[0].channel_blocks++;
     expect(all, "warps do not have 32 channels");
+    g = own_plan("convolution", &backend_cuda, alike, 0, &all);
+    assert_int_equal(g->sets, 2);
+    assert_int_equal(g->set[1].like, 0);
+    g->set[1].path[0] = g->set[1].path[1];
+    expect(all, "path set 1 has not the loop of path set 0");
 }
 
 static struct batch *new_batch(const struct schedules **all)

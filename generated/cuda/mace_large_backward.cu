@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 6 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 7 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -544,8 +544,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<2>();
-        cgtp_reduce_across_warps<16, 2, CGTP_STORE>(l.gy_ + (first + begin) * 16, 16, sums.gy_[begin % 16][0],
-            items);
+        cgtp_reduce_across_warps<16, 2, CGTP_STORE, 16>(l.gy_ + (first + begin) * 16, 16,
+            sums.gy_[begin % 16][0], items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);

@@ -37,7 +37,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 6 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 7 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -438,7 +438,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<4>();
-        cgtp_reduce_across_warps<16, 4, CGTP_STORE>(l.d_y_parts + ((first + begin) * 2) * 16, 32,
+        cgtp_reduce_across_warps<16, 4, CGTP_STORE, 16>(l.d_y_parts + ((first + begin) * 2) * 16, 32,
             sums.d_y_[begin % 16][0], items);
     };
     ring.fill(count, load);
@@ -839,7 +839,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<4>();
-        cgtp_reduce_across_warps<16, 4, CGTP_STORE>(l.d_y_parts + ((first + begin) * 2 + 1) * 16, 32,
+        cgtp_reduce_across_warps<16, 4, CGTP_STORE, 16>(l.d_y_parts + ((first + begin) * 2 + 1) * 16, 32,
             sums.d_y_[begin % 16][0], items);
     };
     ring.fill(count, load);

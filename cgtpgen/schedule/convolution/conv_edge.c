@@ -94,6 +94,20 @@ static const char *sums_row(struct conv *c, const char *output, const char *item
     return arena_printf(w->arena, "l.%sparts + (%s * %d%s%s) * %lld", output, item, g->parts, at, part, dim);
 }
 
+/* The components of y that sums of the set have, from *begin on: all, unless sets add their own ones. */
+static int summed_ys(const struct conv *c, int *begin)
+{
+    bool some = own(c->w)->parts > 1;
+    *begin = some ? c->s->y_begin : 0;
+    return some ? c->s->y_end - c->s->y_begin : (int)c->w->problem->dim[SLOT_Y];
+}
+
+/* name + begin, without a zero. */
+static const char *from(const struct conv *c, const char *name, int begin)
+{
+    return begin ? arena_printf(c->w->arena, "%s + %d", name, begin) : name;
+}
+
 void conv_reduce(struct conv *c)
 {
     struct source *w = c->w;
@@ -105,9 +119,10 @@ void conv_reduce(struct conv *c)
         const char *name = conv_name(w, true, output[i]);
         long long stride;
         const char *to = sums_row(c, name, "(first + begin)", &stride);
-        line(c->o, "cgtp_reduce_across_warps<%lld, %d, %s>(%s, %lld, sums.%s[begin %% %d][0], items);",
-             (long long)w->problem->dim[SLOT_Y], c->s->channel_blocks, how(w), to, stride, name,
-             2 * REDUCE_ITEMS);
+        int begin, ys = summed_ys(c, &begin);
+        line(c->o, "cgtp_reduce_across_warps<%d, %d, %s, %lld>(%s, %lld, %s, items);", ys,
+             c->s->channel_blocks, how(w), (long long)w->problem->dim[SLOT_Y], from(c, to, begin), stride,
+             from(c, arena_printf(w->arena, "sums.%s[begin %% %d][0]", name, 2 * REDUCE_ITEMS), begin));
     }
     line(c->o, "};");
 }
@@ -118,13 +133,14 @@ static void emit_y_outputs(struct conv *c)
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_Y, true, output);
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, true, output[i]);
-        long long stride, dim = (long long)w->problem->dim[SLOT_Y];
+        long long stride;
+        int begin, ys = summed_ys(c, &begin);
         const char *block = c->s->channel_blocks > 1 ? "channel_block" : "0";
         const char *row =
             own(w)->reduces ? arena_printf(w->arena, "sums.%s[done %% %d][%s]", name, 2 * REDUCE_ITEMS, block)
                             : sums_row(c, name, "edge", &stride);
-        line(c->o, "cgtp_reduce_lanes<%lld, %s>(%s, %s);", dim, own(w)->reduces ? "CGTP_STORE" : how(w), row,
-             name);
+        line(c->o, "cgtp_reduce_lanes<%d, %s>(%s, %s);", ys, own(w)->reduces ? "CGTP_STORE" : how(w),
+             from(c, row, begin), from(c, name, begin));
     }
     if (n && own(w)->reduces) {
         line(c->o, "if (done %% %d == %d)", REDUCE_ITEMS, REDUCE_ITEMS - 1);
@@ -233,9 +249,11 @@ static void emit_edge_sums(struct conv *c)
     struct text list = {.arena = w->arena};
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = &w->form->output[w->demand->output[i]];
+        int begin, ys = summed_ys(c, &begin);
         if (f->slot == SLOT_Y)
-            text_printf(&list, "%s %s[cgtp_sums_length(%lld)] = {0}", list.n ? "," : "", f->symbol,
-                        (long long)w->problem->dim[SLOT_Y]);
+            text_printf(&list, "%s %s[%s(%d)] = {0}", list.n ? "," : "", f->symbol,
+                        begin ? arena_printf(w->arena, "%d + cgtp_sums_length", begin) : "cgtp_sums_length",
+                        ys);
         if (f->slot == SLOT_X)
             add_x_arrays(c, &list, f->symbol, " = {0}");
     }
