@@ -35,10 +35,8 @@ const char *staged_refuses(const struct target *target, const struct demand *d)
  * compute, a product of many would otherwise seem cheaper here, which was not measured. */
 const char *staged_refuses_path(const struct target *target, const struct demand *d, const struct path *p)
 {
-    const enum index_kind *index = d->plan->problem->spec->index;
-    bool pipelined = p->mode == MODE_UVU && p->mul_y == 1 && p->mul_x % target->device->lanes == 0 &&
-                     index[SLOT_Y] == INDEX_ITEM && index[SLOT_W] == INDEX_ITEM;
-    return pipelined ? "left to pipelined evaluations" : NULL;
+    return path_is_pipelined(target->device, d->plan->problem->spec, p) ? "left to pipelined evaluations"
+                                                                        : NULL;
 }
 
 static struct staged_chain new_chain(struct arena *a, int segments, int paths)

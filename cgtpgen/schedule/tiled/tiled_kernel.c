@@ -1,0 +1,279 @@
+/* tiled_kernel.c - tiled items: the kernel, and its launch. */
+#include "schedule/parts.h"
+#include "schedule/path.h"
+#include "schedule/tiled/tiled_emit.h"
+
+static int inputs_of(const struct tiled_writer *c)
+{
+    return c->w->form->inputs;
+}
+
+/* Inputs that are read, then the demand's outputs. */
+static const struct operand *next_operand(const struct tiled_writer *c, int *i)
+{
+    const int all = inputs_of(c) + c->w->demand->outputs;
+    while (*i < inputs_of(c) && !demand_reads(c->w->demand, *i))
+        (*i)++;
+    if (*i >= all)
+        return NULL;
+    const int at = (*i)++;
+    return at < inputs_of(c) ? source_input(c->w, at) : demand_operand(c->w->demand, at - inputs_of(c));
+}
+
+static bool is_wide(const struct tiled_writer *c, const struct operand *q)
+{
+    return tiled_streams(c->g, q) && c->g->wide;
+}
+
+/* Elements of the operand's rows in a part; of all there. */
+static int length_of(const struct tiled_writer *c, const struct operand *q, const struct tiled_part *part)
+{
+    return tiled_streams(c->g, q) ? part->elements : (int)q->dim;
+}
+
+/* Where the tile's part of an array begins. */
+static const char *tile_of(const struct tiled_writer *c, const struct operand *q, const char *tile,
+                           const struct tiled_part *part)
+{
+    struct arena *a = c->w->arena;
+    const char *at =
+        arena_printf(a, "l.%s + %s * (int64_t)%lld", q->symbol, tile, source_dim(q) * TILED_LANES);
+    return tiled_streams(c->g, q) ? plus_offset(a, at, q->block[part->segment].offset) : at;
+}
+
+/* ---- copies ---- */
+
+/* Starts the copies of what a tile reads for a part: of the stream's inputs (or of all else). */
+static void emit_copies(struct tiled_writer *c, const struct tiled_part *part, bool stream, const char *to,
+                        const char *tile)
+{
+    for (int i = 0; i < inputs_of(c); i++) {
+        const struct operand *q = source_input(c->w, i);
+        if (demand_reads(c->w->demand, i) && tiled_is_row(q) && tiled_streams(c->g, q) == stream)
+            line(c->o, "cgtp_copy_tile<%d, %s>(%s.%s, %s, %lld, count_of(%s), lane, policy);",
+                 length_of(c, q, part), is_wide(c, q) ? "true" : "false", to, q->symbol,
+                 tile_of(c, q, tile, part), source_dim(q), tile);
+    }
+}
+
+/* Starts the copies for the part that comes `ahead` parts after the tile's first one, and closes their group.
+ */
+static void emit_ahead(struct tiled_writer *c, int ahead)
+{
+    const struct tiled *g = c->g;
+    const struct tiled_part *part = &g->part[ahead % g->parts];
+    const bool next = ahead >= g->parts, rows = ahead % g->parts == 0 && g->rows.bytes;
+    const char *tile = next ? "next" : "tile";
+    if (g->stage.bytes || rows) {
+        line(c->o, "if (%s < tiles) {", tile);
+        if (g->stage.bytes)
+            emit_copies(c, part, true, g->stages > 1 ? "own.ring[slot]" : "own.ring[0]", tile);
+        if (rows)
+            emit_copies(c, part, false,
+                        g->stages == 1 ? "own.rows[0]"
+                        : next         ? "own.rows[1 - turn]"
+                                       : "own.rows[turn]",
+                        tile);
+        line(c->o, "}");
+    }
+    line(c->o, "cgtp_copies_commit();");
+    if (g->stages > 1 && g->stage.bytes)
+        line(c->o, "slot = slot == %d ? 0 : slot + 1;", g->stages - 1);
+}
+
+/* Rows of outputs on their way from shared memory. */
+static void emit_put(struct tiled_writer *c, const struct tiled_part *part, bool stream)
+{
+    for (int o = 0; o < c->w->demand->outputs; o++) {
+        const struct operand *q = demand_operand(c->w->demand, o);
+        if (tiled_is_row(q) && tiled_streams(c->g, q) == stream)
+            line(c->o, "cgtp_put_tile<%d, %s>(%s, %lld, own.%s.%s, count, lane);", length_of(c, q, part),
+                 is_wide(c, q) ? "true" : "false", tile_of(c, q, "tile", part), source_dim(q),
+                 stream ? "leaving" : "out", q->symbol);
+    }
+}
+
+/* Zeros in the lane's rows of outputs, to which groups add. */
+static void emit_zeros(struct tiled_writer *c, const struct tiled_part *part, bool stream)
+{
+    for (int o = 0; o < c->w->demand->outputs; o++) {
+        const struct operand *q = demand_operand(c->w->demand, o);
+        if (tiled_is_row(q) && tiled_streams(c->g, q) == stream)
+            line(c->o, "cgtp_clear_lane<%d, %d>(%srow);", length_of(c, q, part),
+                 is_wide(c, q) ? 16 / kernel_size(c->w->kernel->kernel) : 1, q->symbol);
+    }
+}
+
+/* ---- a tile ---- */
+
+/* Names what an operand's elements of the lane's item begin at: those of the stream, of a part (or all
+ * others). */
+static void name_rows(struct tiled_writer *c, bool stream)
+{
+    const struct operand *q;
+    for (int i = 0; (q = next_operand(c, &i));) {
+        const bool input = !q->output;
+        const char *qualifier = input ? "const real *const" : "real *const";
+        if (tiled_streams(c->g, q) != stream)
+            continue;
+        if (!tiled_is_row(q))
+            line(c->o, "%s %srow = %s.%s;", qualifier, q->symbol, input ? "block.weights" : "own.sums",
+                 q->symbol);
+        else if (stream)
+            line(c->o, "%s %srow = %s.%s[lane];", qualifier, q->symbol, input ? "at" : "own.leaving",
+                 q->symbol);
+        else
+            line(c->o, "%s %srow = %s.%s[lane];", qualifier, q->symbol, input ? "rows" : "own.out",
+                 q->symbol);
+    }
+}
+
+static void emit_part(struct tiled_writer *c, int number)
+{
+    const struct tiled *g = c->g;
+    const struct tiled_part *part = &g->part[number];
+    const struct segment *s = &slot_irreps(c->w->problem, g->stream)->segment[part->segment];
+    struct text words = {.arena = c->w->arena};
+    irrep_print(&words, s->ir);
+    line(c->o, "{ /* %s: %dx%s */", g->stream == SLOT_X ? "x" : "z", s->mul, text_string(&words));
+    if (g->stage.bytes)
+        line(c->o, "const %s &at = own.ring[%s];", g->stage.name, g->stages > 1 ? "slot" : "0");
+    name_rows(c, true);
+    line(c->o, "cgtp_copies_wait<%d>();", g->stages - 1);
+    line(c->o, "cgtp_sync_warp();");
+    if (number == 0)
+        emit_zeros(c, part, false);
+    emit_zeros(c, part, true);
+    for (int i = 0; i < part->groups; i++)
+        tiled_group(c, &part->group[i]);
+    line(c->o, "cgtp_sync_warp();");
+    emit_put(c, part, true);
+    emit_ahead(c, number + g->stages);
+    line(c->o, "}");
+}
+
+/* The block's copy of weights that all items share. */
+static void emit_weights(struct tiled_writer *c)
+{
+    for (int i = 0; i < inputs_of(c); i++) {
+        const struct operand *q = source_input(c->w, i);
+        if (!demand_reads(c->w->demand, i) || tiled_is_row(q))
+            continue;
+        line(c->o, "for (int i = cgtp_thread(); i < %lld; i += %d)", source_dim(q),
+             c->g->warps * TILED_LANES);
+        line(c->o, "block.weights.%s[i] = l.%s[i];", q->symbol, q->symbol);
+    }
+}
+
+/* What the block's warps have summed, in their order, to the block's row. */
+static void emit_parts(struct tiled_writer *c)
+{
+    const struct tiled *g = c->g;
+    line(c->o, "cgtp_sync_group<%d>();", g->warps);
+    for (int o = 0; o < c->w->demand->outputs; o++) {
+        const struct operand *q = demand_operand(c->w->demand, o);
+        if (tiled_is_row(q))
+            continue;
+        line(c->o, "for (int i = cgtp_thread(); i < %lld; i += %d) {", source_dim(q), g->warps * TILED_LANES);
+        line(c->o, "real sum = 0;");
+        line(c->o, "CGTP_UNROLL");
+        line(c->o, "for (int k = 0; k < %d; k++)", g->warps);
+        line(c->o, "sum += block.warp[k].sums.%s[i];", q->symbol);
+        line(c->o, "l.%sparts[cgtp_block() * (int64_t)%lld + i] = sum;", q->symbol, source_dim(q));
+        line(c->o, "}");
+    }
+}
+
+static void emit_tile(struct tiled_writer *c)
+{
+    const struct tiled *g = c->g;
+    line(c->o, "CGTP_LOOP");
+    line(c->o, "for (; tile < tiles; tile += step) {");
+    line(c->o, "const int64_t next = tile + step;");
+    line(c->o, "const int count = count_of(tile);");
+    if (g->rows.bytes)
+        line(c->o, "const %s &rows = own.rows[%s];", g->rows.name, g->stages > 1 ? "turn" : "0");
+    name_rows(c, false);
+    for (int i = 0; i < g->parts; i++)
+        emit_part(c, i);
+    emit_put(c, NULL, false);
+    if (g->stages > 1 && g->rows.bytes)
+        line(c->o, "turn = 1 - turn;");
+    line(c->o, "}");
+}
+
+static void emit_kernel(struct tiled_writer *c)
+{
+    const struct tiled *g = c->g;
+    struct out *o = c->o;
+    line(o,
+         "/* %s: a block of %d threads per multiprocessor, with %d bytes of dynamic shared memory: %d warps, "
+         "each "
+         "with tiles of its own at equal distances. */",
+         g->name, g->warps * TILED_LANES, g->block->bytes, g->warps);
+    line(o, "CGTP_KERNEL(%d, 1) %s(const launch l)", g->warps * TILED_LANES, g->name);
+    line(o, "{");
+    line(o, "CGTP_SHARED(shared);");
+    line(o, "const int lane = cgtp_lane();");
+    line(o, "%s &block = *(%s *)shared;", g->block->name, g->block->name);
+    line(o, "%s &own = block.warp[cgtp_warp()];", g->warp.name);
+    line(o, "const cgtp_policy policy = cgtp_policy_stream();");
+    line(o, "const int64_t tiles = (l.items + %d) / %d, step = (int64_t)cgtp_blocks() * %d;", TILED_LANES - 1,
+         TILED_LANES, g->warps);
+    line(o, "int64_t tile = (int64_t)cgtp_warp() * cgtp_blocks() + cgtp_block();");
+    line(o, "auto count_of = [&](int64_t i) {");
+    line(o, "return l.items - i * %d < %d ? (int)(l.items - i * %d) : %d;", TILED_LANES, TILED_LANES,
+         TILED_LANES, TILED_LANES);
+    line(o, "};");
+    if (g->stages > 1 && g->stage.bytes)
+        line(o, "int slot = 0;");
+    if (g->stages > 1 && g->rows.bytes)
+        line(o, "int turn = 0;");
+    line(o, "cgtp_launch_wait();");
+    for (int i = 0; i < g->stages; i++)
+        emit_ahead(c, i);
+    emit_weights(c);
+    if (g->sums.bytes) {
+        line(o, "for (int i = lane; i < %d; i += CGTP_LANES)",
+             g->sums.bytes / kernel_size(c->w->kernel->kernel));
+        line(o, "((real *)&own.sums)[i] = 0;");
+    }
+    line(o, "cgtp_sync_group<%d>();", g->warps);
+    emit_tile(c);
+    if (g->sums.bytes)
+        emit_parts(c);
+    line(o, "}");
+    blank(o);
+}
+
+void tiled_kernel(struct source *w)
+{
+    const struct tiled *g = w->schedule->own;
+    struct out o = {.text = w->out};
+    struct tiled_writer c = {.w = w, .o = &o, .g = g};
+    if (g->stage.bytes)
+        layout_print(&o, &g->stage);
+    if (g->rows.bytes)
+        layout_print(&o, &g->rows);
+    layout_print(&o, &g->warp);
+    layout_print(&o, g->block);
+    product_functions_begin(w->arena, &w->functions);
+    device_path_note(&o);
+    tiled_functions(&c);
+    emit_kernel(&c);
+    for (int i = 0; i < w->demand->outputs; i++)
+        if (w->schedule->route[i].kind == ROUTE_PARTS)
+            parts_sum(w, &o, demand_operand(w->demand, i));
+}
+
+void tiled_launch(struct source *w, const struct schedule *schedule)
+{
+    source_set(w, schedule);
+    const struct tiled *g = schedule->own;
+    const char *grid = arena_printf(w->arena, "cgtp_tiled_grid(%s)", source_rows(w->plan, INDEX_ITEM));
+    source_step(w, arena_printf(w->arena, "cgtp_launch_early(code::%s, %s, %d, sizeof(code::%s), stream, l)",
+                                g->name, grid, g->warps * TILED_LANES, g->block->name));
+    for (int o = 0; o < w->demand->outputs; o++)
+        if (schedule->route[o].kind == ROUTE_PARTS)
+            parts_launch(w, demand_operand(w->demand, o), grid);
+}

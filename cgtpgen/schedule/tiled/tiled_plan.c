@@ -1,0 +1,249 @@
+/* tiled_plan.c - see tiled_plan.h. */
+#include "schedule/tiled/tiled_plan.h"
+#include "schedule/path.h"
+
+enum {
+    WARPS_MOST = 12,     /* of a multiprocessor, each thread with 168 registers */
+    WARPS_WIDE = 8,      /* with 255 */
+    WARPS_LEAST = 2,     /* or too little is under way */
+    WORDS_NARROW = 136,  /* registers of a group that leave room for the rest of 168 */
+    WORDS_MOST = 180,    /* and of 255 */
+    TOGETHER_MOST = 8,   /* channels of B at a time */
+    COMPONENTS_MOST = 32 /* their components */
+};
+
+/* ---- what it takes ---- */
+
+const char *tiled_refuses(const struct target *target, const struct demand *d)
+{
+    (void)target;
+    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
+        const struct operand *q = &d->kernel->operand[i];
+        if (q->index == INDEX_SENDER || q->index == INDEX_RECEIVER)
+            return "rows of nodes";
+        if (q->index == INDEX_SHARED && q->slot != SLOT_W)
+            return "shared rows that are no weights";
+    }
+    return NULL;
+}
+
+const char *tiled_refuses_path(const struct target *target, const struct demand *d, const struct path *p)
+{
+    return path_is_pipelined(target->device, d->plan->problem->spec, p) ? "left to pipelined evaluations"
+                                                                        : NULL;
+}
+
+/* ---- groups ---- */
+
+bool tiled_turns(const struct variant *v)
+{
+    return v->contracted && v->zs + v->ps + v->ws > 0;
+}
+
+/* Channels of z at a time: components of about as many registers. */
+static int turn_of(const struct path *p)
+{
+    const int d = 2 * p->l3 + 1, most = d == 1 ? 8 : d <= 5 ? 4 : 2;
+    return p->mul_z < most ? p->mul_z : most;
+}
+
+/* Registers of a path's vectors, and of what the turns of its group need once. */
+static int path_words(const struct tiled *g, int path, int together, int turn)
+{
+    const struct path_plan *e = &g->demand->plan->path[path];
+    const struct variant *v = tiled_variant(g, path);
+    const int words = kernel_size(g->demand->kernel) / 4;
+    if (!tiled_turns(v))
+        return words * together * (e->matrix->rows + e->matrix->columns + 1);
+    return words * together * (e->matrix->columns * (v->ts + v->ps) + turn * v->ws);
+}
+
+static int turn_words(const struct tiled *g, int path, int turn)
+{
+    const struct variant *v = tiled_variant(g, path);
+    const int words = kernel_size(g->demand->kernel) / 4;
+    const int vectors = v->zs + (v->ps > v->ws ? v->ps : v->ws); /* at most */
+    return tiled_turns(v) ? words * turn * (g->demand->plan->path[path].matrix->columns * vectors + 1) : 0;
+}
+
+/* Has the path one product of channels? */
+static bool is_single(const struct path_plan *e)
+{
+    return e->contracted && path_channels_a(e) * path_channels_b(e) == 1;
+}
+
+/* Channels of B at a time: as many as divide all. */
+static int together_of(const struct tiled *g, const struct path_plan *e, int turn)
+{
+    const int path = e->path->number, channels = e->pairs ? 1 : path_channels_b(e);
+    const int room = WORDS_NARROW * kernel_size(g->demand->kernel) / 4 - turn_words(g, path, turn);
+    int best = 1;
+    for (int n = 2; n <= TOGETHER_MOST && n <= channels; n++)
+        if (channels % n == 0 && n * e->matrix->rows <= COMPONENTS_MOST &&
+            path_words(g, path, n, turn) <= room)
+            best = n;
+    return best;
+}
+
+/* Does the path join the group, by what it holds and where it leads? */
+static bool joins(const struct tiled *g, const struct tiled_group *group, const struct path_plan *e)
+{
+    const struct path_plan *first = &g->demand->plan->path[group->path[0]];
+    const int most = WORDS_NARROW * kernel_size(g->demand->kernel) / 4;
+    return is_single(first) && is_single(e) && first->path->z == e->path->z &&
+           tiled_turns(tiled_variant(g, e->path->number)) && tiled_turns(tiled_variant(g, group->path[0])) &&
+           group->words + path_words(g, e->path->number, 1, group->turn) <= most;
+}
+
+/* Puts paths, in their order, into groups of the part. */
+static void group_paths(struct arena *a, const struct tiled *g, struct tiled_part *part, int n,
+                        const int *path)
+{
+    part->group = NEW_ARRAY(a, struct tiled_group, n + 1);
+    for (int i = 0; i < n; i++) {
+        const struct path_plan *e = &g->demand->plan->path[path[i]];
+        struct tiled_group *last = part->groups ? &part->group[part->groups - 1] : NULL;
+        if (last && joins(g, last, e)) {
+            last->words += path_words(g, path[i], 1, last->turn);
+            last->paths++;
+            continue;
+        }
+        struct tiled_group *q = &part->group[part->groups++];
+        q->path = &path[i];
+        q->paths = 1;
+        q->turn = turn_of(e->path);
+        q->together = is_single(e) ? 1 : together_of(g, e, q->turn);
+        q->words = turn_words(g, path[i], q->turn) + path_words(g, path[i], q->together, q->turn);
+    }
+}
+
+/* The stream's segments, each with its paths in the order of the list. */
+static void find_parts(struct arena *a, struct tiled *g)
+{
+    const struct demand *d = g->demand;
+    const struct problem *p = d->plan->problem;
+    const struct irreps *r = slot_irreps(p, g->stream);
+    int *first = NEW_ARRAY(a, int, r->n + 2), *path = NEW_ARRAY(a, int, p->paths + 1);
+    for (int i = 0; i < p->paths; i++)
+        first[(g->stream == SLOT_X ? p->path[i].x : p->path[i].z) + 2] += d->variant_of[i] >= 0;
+    for (int s = 0; s < r->n; s++)
+        first[s + 2] += first[s + 1];
+    for (int i = 0; i < p->paths; i++)
+        if (d->variant_of[i] >= 0)
+            path[first[(g->stream == SLOT_X ? p->path[i].x : p->path[i].z) + 1]++] = i;
+    g->part = NEW_ARRAY(a, struct tiled_part, r->n + 1);
+    for (int s = 0; s < r->n; s++) {
+        const int n = first[s + 1] - first[s];
+        if (r->segment[s].mul == 0 || (n == 0 && demand_outputs_of(d, g->stream) == 0))
+            continue;
+        struct tiled_part *part = &g->part[g->parts++];
+        part->segment = s;
+        part->elements = r->segment[s].mul * (2 * r->segment[s].ir.l + 1);
+        group_paths(a, g, part, n, &path[first[s]]);
+    }
+}
+
+/* Do all parts begin and end at multiples of 16 bytes? */
+static bool is_wide(const struct tiled *g)
+{
+    const struct demand *d = g->demand;
+    const int per = 16 / kernel_size(d->kernel);
+    bool wide = true;
+    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
+        const struct operand *q = &d->kernel->operand[i];
+        for (int k = 0; k < g->parts && tiled_streams(g, q); k++)
+            wide &= q->block[g->part[k].segment].alignment == per && g->part[k].elements % per == 0;
+    }
+    return wide;
+}
+
+/* ---- warps ---- */
+
+static bool fits(struct arena *scratch, struct tiled *g, int stages, int warps)
+{
+    tiled_layout(scratch, g, stages, warps);
+    bool does = g->block->bytes <= g->device->shared_bytes;
+    arena_empty(scratch);
+    return does;
+}
+
+/* As many warps as registers and shared memory hold; parts are fetched ahead where that leaves enough. */
+static bool choose(struct arena *a, struct tiled *g, int stages, int warps)
+{
+    struct arena *scratch = arena_scratch(a);
+    int words = 0, most;
+    for (int i = 0; i < g->parts; i++)
+        for (int k = 0; k < g->part[i].groups; k++)
+            words = words > g->part[i].group[k].words ? words : g->part[i].group[k].words;
+    most = warps ? warps : words > WORDS_NARROW ? WARPS_WIDE : WARPS_MOST;
+    for (int n = stages ? stages : 2; n >= 1; n--) {
+        int w = most;
+        while (w > 0 && !fits(scratch, g, n < g->parts ? n : g->parts, w))
+            w--;
+        if (w < (n > 1 ? WARPS_WIDE : WARPS_LEAST) && !(stages && w))
+            continue;
+        tiled_layout(a, g, n < g->parts ? n : g->parts, w);
+        return true;
+    }
+    return false;
+}
+
+/* ---- everything ---- */
+
+/* As other evaluations count: instructions of a warp per item, bytes at so many an instruction. A warp does
+ * the work of 32 items at a time. */
+static double cost_of(struct tiled *g, const struct operations *op)
+{
+    const double bytes_per_instruction = 6, per_item = 20, per_multiply = 1.4, per_sum = 4, per_element = 3;
+    const struct demand *d = g->demand;
+    double elements = 0, sums = 0;
+    for (int i = 0; i < d->kernel->form->inputs; i++)
+        if (demand_reads(d, i) && tiled_is_row(kernel_input(d->kernel, i)))
+            elements += (double)kernel_input(d->kernel, i)->dim;
+    for (int o = 0; o < d->outputs; o++)
+        *(tiled_is_row(demand_operand(d, o)) ? &elements : &sums) += (double)demand_operand(d, o)->dim;
+    g->bytes = kernel_size(d->kernel) * elements;
+    g->work =
+        per_item + (per_multiply * (op->fma + op->mul + op->add) + per_sum * sums + per_element * elements) /
+                       TILED_LANES;
+    const double waiting = (double)WARPS_WIDE / g->warps; /* too few warps issue too little */
+    const double work = g->work * (waiting > 1 ? waiting : 1), bytes = g->bytes / bytes_per_instruction;
+    const double longer = work > bytes ? work : bytes;
+    return longer + 0.4 * (work + bytes - longer);
+}
+
+static const char *choose_routes(struct arena *a, struct schedule *s)
+{
+    static const enum route_kind own_row = ROUTE_ITEM, parts = ROUTE_PARTS;
+    s->route = NEW_ARRAY(a, struct route, s->demand->outputs + 1);
+    for (int o = 0; o < s->demand->outputs; o++) {
+        const bool row = tiled_is_row(demand_operand(s->demand, o));
+        if (!route_choose(s->demand->plan->problem->spec, 1, row ? &own_row : &parts, &s->route[o]) ||
+            s->route[o].compensated)
+            return "no way to sum as the spec asks";
+    }
+    return NULL;
+}
+
+const char *tiled_plan(struct arena *a, struct schedule *s)
+{
+    const struct demand *d = s->demand;
+    const struct spec *spec = d->plan->problem->spec;
+    struct tiled *g = NEW(a, struct tiled);
+    g->demand = d;
+    g->device = s->target->device;
+    const char *why = choose_routes(a, s);
+    if (why)
+        return why;
+    g->stream = d->plan->problem->dim[SLOT_X] > d->plan->problem->dim[SLOT_G] ? SLOT_X : SLOT_G;
+    find_parts(a, g);
+    g->wide = is_wide(g);
+    if (g->parts == 0)
+        return "no paths";
+    if (!choose(a, g, knob_value(spec, s->target, KNOB_STAGES), knob_value(spec, s->target, KNOB_WARPS)))
+        return "rows of a tile larger than shared memory";
+    s->own = g;
+    s->operations = demand_operations(d);
+    s->cost = cost_of(g, &s->operations);
+    return NULL;
+}
