@@ -25,7 +25,7 @@ OBJECT, CODE = '-c', '-cubin'  # CODE: without the half that runs on the host
 JOBS = 2
 KERNELS = ('forward', 'backward', 'double_backward')
 PRODUCTS = {'sm_80': ['mace_large', 'batch_128'],
-            'sm_90': ['mace_large', 'conv_mixed', 'batch_mixed', 'diffdock_l1'],
+            'sm_90': ['mace_large', 'conv_mixed', 'batch_mixed', 'diffdock_l1', 'tetris_poly_1'],
             'sm_86': ['nequip_water', 'batch_128', 'staged_graph'], 'sm_89': ['nequip_water', 'batch_128'],
             'sm_100': ['nequip_water', 'batch_128'], 'sm_120': ['nequip_water', 'batch_128']}
 HOSTED = ('sm_86', 'sm_90')  # where the host's half is compiled too, of each product once
@@ -109,12 +109,12 @@ def check_choice():
                f'conv_mixed {name}: a convolution before has written {", ".join(one["outputs"])}')
         said = [verdict for verdict in kernel['verdicts'] if verdict['evaluation'] == 'convolution']
         equal([verdict['path_reasons'] for verdict in said], [LEFT] * len(said), f'conv_mixed {name}: it says why')
-        equal({verdict['evaluation'] for verdict in kernel['verdicts']}, {'convolution', 'batch', 'staged', 'general'},
+        equal({verdict['evaluation'] for verdict in kernel['verdicts']}, {'convolution', 'batch', 'tiled', 'staged', 'general'},
               f'conv_mixed {name}: all were asked')
     for pattern, replacement, reason in WHOLE:
         changed = plan_of(re.sub(pattern, replacement, text))
         found = {one['evaluation'] for kernel in changed for one in kernel['schedules']}
-        ok(found and found <= {'general', 'staged'}, f'all others: {reason}', found)
+        ok(found and found <= {'general', 'staged', 'tiled'}, f'all others: {reason}', found)
         said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
                 if verdict['evaluation'] == 'convolution'}
         equal(said, {reason}, f'all others: it says why, {reason}')
@@ -148,7 +148,7 @@ def check_batch_choice():
     for pattern, replacement, reason in BATCH_WHOLE:
         changed = plan_of(re.sub(pattern, replacement, text))
         found = {one['evaluation'] for kernel in changed for one in kernel['schedules']}
-        ok(found and found <= {'general', 'staged'}, f'all others: {reason}', found)
+        ok(found and found <= {'general', 'staged', 'tiled'}, f'all others: {reason}', found)
         said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
                 if verdict['evaluation'] == 'batch'}
         equal(said, {reason}, f'all others: it says why, {reason}')

@@ -141,6 +141,18 @@ static void move(const struct tiled_path *q, const struct operand *operand, int 
              (long long)b.component, name);
 }
 
+/* Declares registers for some channels of an operand, with what is there: zeros, where nobody has added to
+ * them. */
+static void begin(const struct tiled_path *q, const struct operand *operand, int channels, const char *name,
+                  const char *variable)
+{
+    const int n = channels * block_of(q, operand).components;
+    const bool zeros = operand->output && tiled_streams(q->c->g, operand) && q->group->once;
+    line(q->c->o, "real %s[%d]%s;", name, n, zeros ? " = {0}" : "");
+    if (!zeros)
+        move(q, operand, channels, name, variable, true);
+}
+
 /* Where the path's weights begin, in a row, that the channels in the loops have. */
 static const char *weights_at(const struct tiled_path *q, const char *row, const struct operand *operand)
 {
@@ -200,14 +212,14 @@ static void hold(const struct tiled_path *q, bool tensor, enum side side, bool l
         const bool input = i < c->w->form->inputs;
         if (!is_held(q, tensor, i, side) || (input && !load))
             continue;
-        const struct operand_block b = block_of(q, o);
         const int channels = side == SIDE_A ? 1 : q->group->together;
         const char *name = registers(q, o->symbol);
         const char *variable = side == SIDE_CHANNEL && turns_b(q) > 1 ? "u" : NULL;
         if (o->slot != SLOT_W) {
             if (load)
-                line(c->o, "real %s[%d];", name, channels * b.components);
-            move(q, o, channels, name, variable, load);
+                begin(q, o, channels, name, variable);
+            else
+                move(q, o, channels, name, variable, false);
         } else if (input) {
             line(c->o, "real %s[%d];", name, channels);
             if (channels > 1)
@@ -401,8 +413,7 @@ static void emit_turn(struct tiled_writer *c, const struct tiled_group *group, i
             line(c->o, "real %sf[%d] = {0};", o->symbol, n * group->together * v);
             continue;
         }
-        line(c->o, "real %sf[%d];", o->symbol, v * first.d);
-        move(&first, o, v, arena_printf(c->w->arena, "%sf", o->symbol), variable, true);
+        begin(&first, o, v, arena_printf(c->w->arena, "%sf", o->symbol), variable);
     }
     for (int p = 0; p < group->paths; p++) {
         const struct tiled_path q = path_of(c, group, group->path[p]);

@@ -8,18 +8,6 @@ static int inputs_of(const struct tiled_writer *c)
     return c->w->form->inputs;
 }
 
-/* Inputs that are read, then the demand's outputs. */
-static const struct operand *next_operand(const struct tiled_writer *c, int *i)
-{
-    const int all = inputs_of(c) + c->w->demand->outputs;
-    while (*i < inputs_of(c) && !demand_reads(c->w->demand, *i))
-        (*i)++;
-    if (*i >= all)
-        return NULL;
-    const int at = (*i)++;
-    return at < inputs_of(c) ? source_input(c->w, at) : demand_operand(c->w->demand, at - inputs_of(c));
-}
-
 static bool is_wide(const struct tiled_writer *c, const struct operand *q)
 {
     return tiled_streams(c->g, q) && c->g->wide;
@@ -81,15 +69,33 @@ static void emit_ahead(struct tiled_writer *c, int ahead)
         line(c->o, "slot = slot == %d ? 0 : slot + 1;", g->stages - 1);
 }
 
+/* Where the tile's rows of output number o are made. */
+static const char *place_of(const struct tiled_writer *c, int o)
+{
+    struct arena *a = c->w->arena;
+    const struct operand *q = demand_operand(c->w->demand, o);
+    const int input = c->g->in_place[o];
+    return input >= 0 ? arena_printf(a, "at.%s", source_input(c->w, input)->symbol)
+                      : arena_printf(a, "own.%s.%s", tiled_streams(c->g, q) ? "leaving" : "out", q->symbol);
+}
+
+static bool any_in_place(const struct tiled *g)
+{
+    bool any = false;
+    for (int o = 0; o < g->demand->outputs; o++)
+        any |= g->in_place[o] >= 0;
+    return any;
+}
+
 /* Rows of outputs on their way from shared memory. */
 static void emit_put(struct tiled_writer *c, const struct tiled_part *part, bool stream)
 {
     for (int o = 0; o < c->w->demand->outputs; o++) {
         const struct operand *q = demand_operand(c->w->demand, o);
         if (tiled_is_row(q) && tiled_streams(c->g, q) == stream)
-            line(c->o, "cgtp_put_tile<%d, %s>(%s, %lld, own.%s.%s, count, lane);", length_of(c, q, part),
+            line(c->o, "cgtp_put_tile<%d, %s>(%s, %lld, %s, count, lane);", length_of(c, q, part),
                  is_wide(c, q) ? "true" : "false", tile_of(c, q, "tile", part), source_dim(q),
-                 stream ? "leaving" : "out", q->symbol);
+                 place_of(c, o));
     }
 }
 
@@ -110,21 +116,24 @@ static void emit_zeros(struct tiled_writer *c, const struct tiled_part *part, bo
  * others). */
 static void name_rows(struct tiled_writer *c, bool stream)
 {
-    const struct operand *q;
-    for (int i = 0; (q = next_operand(c, &i));) {
-        const bool input = !q->output;
-        const char *qualifier = input ? "const real *const" : "real *const";
+    for (int i = 0; i < inputs_of(c); i++) {
+        const struct operand *q = source_input(c->w, i);
+        if (!demand_reads(c->w->demand, i) || tiled_streams(c->g, q) != stream)
+            continue;
+        line(c->o, "const real *const %srow = %s.%s%s;", q->symbol,
+             !tiled_is_row(q) ? "block.weights"
+             : stream         ? "at"
+                              : "rows",
+             q->symbol, tiled_is_row(q) ? "[lane]" : "");
+    }
+    for (int o = 0; o < c->w->demand->outputs; o++) {
+        const struct operand *q = demand_operand(c->w->demand, o);
         if (tiled_streams(c->g, q) != stream)
             continue;
-        if (!tiled_is_row(q))
-            line(c->o, "%s %srow = %s.%s;", qualifier, q->symbol, input ? "block.weights" : "own.sums",
-                 q->symbol);
-        else if (stream)
-            line(c->o, "%s %srow = %s.%s[lane];", qualifier, q->symbol, input ? "at" : "own.leaving",
-                 q->symbol);
+        if (tiled_is_row(q))
+            line(c->o, "real *const %srow = %s[lane];", q->symbol, place_of(c, o));
         else
-            line(c->o, "%s %srow = %s.%s[lane];", qualifier, q->symbol, input ? "rows" : "own.out",
-                 q->symbol);
+            line(c->o, "real *const %srow = own.sums.%s;", q->symbol, q->symbol);
     }
 }
 
@@ -137,17 +146,21 @@ static void emit_part(struct tiled_writer *c, int number)
     irrep_print(&words, s->ir);
     line(c->o, "{ /* %s: %dx%s */", g->stream == SLOT_X ? "x" : "z", s->mul, text_string(&words));
     if (g->stage.bytes)
-        line(c->o, "const %s &at = own.ring[%s];", g->stage.name, g->stages > 1 ? "slot" : "0");
+        line(c->o, "%s%s &at = own.ring[%s];", any_in_place(g) ? "" : "const ", g->stage.name,
+             g->stages > 1 ? "slot" : "0");
     name_rows(c, true);
     line(c->o, "cgtp_copies_wait<%d>();", g->stages - 1);
     line(c->o, "cgtp_sync_warp();");
     if (number == 0)
         emit_zeros(c, part, false);
-    emit_zeros(c, part, true);
+    if (part->groups != 1 || !part->group[0].once)
+        emit_zeros(c, part, true);
     for (int i = 0; i < part->groups; i++)
         tiled_group(c, &part->group[i]);
     line(c->o, "cgtp_sync_warp();");
     emit_put(c, part, true);
+    if (any_in_place(g))
+        line(c->o, "cgtp_sync_warp();");
     emit_ahead(c, number + g->stages);
     line(c->o, "}");
 }

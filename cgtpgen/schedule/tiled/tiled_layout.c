@@ -36,6 +36,8 @@ static void lay_out_rows(struct arena *a, struct tiled *g)
             continue;
         if (!tiled_is_row(q))
             layout_add(a, input ? &g->weights : &g->sums, q->symbol, "real", size, CHUNK, (int)q->dim, NULL);
+        else if (!input && g->in_place[i - inputs] >= 0)
+            continue;
         else if (tiled_streams(g, q))
             add_rows(a, g, input ? &g->stage : &g->leaving, q, longest, g->wide);
         else

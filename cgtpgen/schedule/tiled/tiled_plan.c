@@ -3,11 +3,9 @@
 #include "schedule/path.h"
 
 enum {
-    WARPS_MOST = 12,     /* of a multiprocessor, each thread with 168 registers */
-    WARPS_WIDE = 8,      /* with 255 */
+    WARPS_ENOUGH = 8,    /* that hide what each waits for */
     WARPS_LEAST = 2,     /* or too little is under way */
-    WORDS_NARROW = 136,  /* registers of a group that leave room for the rest of 168 */
-    WORDS_MOST = 180,    /* and of 255 */
+    REGISTERS = 32,      /* of a thread, besides what a group holds */
     TOGETHER_MOST = 8,   /* channels of B at a time */
     COMPONENTS_MOST = 32 /* their components */
 };
@@ -76,7 +74,7 @@ static bool is_single(const struct path_plan *e)
 static int together_of(const struct tiled *g, const struct path_plan *e, int turn)
 {
     const int path = e->path->number, channels = e->pairs ? 1 : path_channels_b(e);
-    const int room = WORDS_NARROW * kernel_size(g->demand->kernel) / 4 - turn_words(g, path, turn);
+    const int room = g->room - turn_words(g, path, turn);
     int best = 1;
     for (int n = 2; n <= TOGETHER_MOST && n <= channels; n++)
         if (channels % n == 0 && n * e->matrix->rows <= COMPONENTS_MOST &&
@@ -89,18 +87,18 @@ static int together_of(const struct tiled *g, const struct path_plan *e, int tur
 static bool joins(const struct tiled *g, const struct tiled_group *group, const struct path_plan *e)
 {
     const struct path_plan *first = &g->demand->plan->path[group->path[0]];
-    const int most = WORDS_NARROW * kernel_size(g->demand->kernel) / 4;
     return is_single(first) && is_single(e) && first->path->z == e->path->z &&
            tiled_turns(tiled_variant(g, e->path->number)) && tiled_turns(tiled_variant(g, group->path[0])) &&
-           group->words + path_words(g, e->path->number, 1, group->turn) <= most;
+           group->words + path_words(g, e->path->number, 1, group->turn) <= g->room;
 }
 
-/* Puts paths, in their order, into groups of the part. */
-static void group_paths(struct arena *a, const struct tiled *g, struct tiled_part *part, int n,
-                        const int *path)
+/* Puts the part's paths, in their order, into groups. */
+static void group_paths(struct arena *a, const struct tiled *g, struct tiled_part *part)
 {
-    part->group = NEW_ARRAY(a, struct tiled_group, n + 1);
-    for (int i = 0; i < n; i++) {
+    const int *path = part->path;
+    part->groups = 0;
+    part->group = NEW_ARRAY(a, struct tiled_group, part->paths + 1);
+    for (int i = 0; i < part->paths; i++) {
         const struct path_plan *e = &g->demand->plan->path[path[i]];
         struct tiled_group *last = part->groups ? &part->group[part->groups - 1] : NULL;
         if (last && joins(g, last, e)) {
@@ -139,7 +137,37 @@ static void find_parts(struct arena *a, struct tiled *g)
         struct tiled_part *part = &g->part[g->parts++];
         part->segment = s;
         part->elements = r->segment[s].mul * (2 * r->segment[s].ir.l + 1);
-        group_paths(a, g, part, n, &path[first[s]]);
+        part->paths = n;
+        part->path = &path[first[s]];
+    }
+}
+
+/* Is each channel of the part worked on once? */
+static bool is_once(const struct tiled *g, const struct tiled_part *part)
+{
+    if (part->groups != 1)
+        return part->groups == 0;
+    const struct tiled_group *group = &part->group[0];
+    const struct path_plan *e = &g->demand->plan->path[group->path[0]];
+    const bool repeats = path_channels_a(e) > 1 || e->pairs;
+    if (g->stream == SLOT_G)
+        return e->contracted && !repeats && path_channels_b(e) == group->together;
+    return group->paths == 1 && !repeats && (e->b == SLOT_X || e->elementwise || path_channels_b(e) == 1);
+}
+
+/* Outputs of the stream take the places of its inputs, as far as there are any. */
+static void find_places(struct tiled *g, bool any)
+{
+    const struct demand *d = g->demand;
+    for (int o = 0, next = 0; o < d->outputs; o++) {
+        g->in_place[o] = -1;
+        if (!any || demand_output(d, o)->slot != g->stream)
+            continue;
+        while (next < d->kernel->form->inputs &&
+               (d->kernel->form->input[next].slot != g->stream || !demand_reads(d, next)))
+            next++;
+        if (next < d->kernel->form->inputs)
+            g->in_place[o] = next++;
     }
 }
 
@@ -167,25 +195,60 @@ static bool fits(struct arena *scratch, struct tiled *g, int stages, int warps)
     return does;
 }
 
-/* As many warps as registers and shared memory hold; parts are fetched ahead where that leaves enough. */
-static bool choose(struct arena *a, struct tiled *g, int stages, int warps)
+/* As many warps, of `most`, as shared memory holds; parts are fetched ahead where room is left for that. */
+static bool choose(struct arena *a, struct tiled *g, int stages, int most)
 {
     struct arena *scratch = arena_scratch(a);
-    int words = 0, most;
-    for (int i = 0; i < g->parts; i++)
-        for (int k = 0; k < g->part[i].groups; k++)
-            words = words > g->part[i].group[k].words ? words : g->part[i].group[k].words;
-    most = warps ? warps : words > WORDS_NARROW ? WARPS_WIDE : WARPS_MOST;
-    for (int n = stages ? stages : 2; n >= 1; n--) {
-        int w = most;
-        while (w > 0 && !fits(scratch, g, n < g->parts ? n : g->parts, w))
-            w--;
-        if (w < (n > 1 ? WARPS_WIDE : WARPS_LEAST) && !(stages && w))
-            continue;
-        tiled_layout(a, g, n < g->parts ? n : g->parts, w);
-        return true;
+    int ring = stages ? stages : 1, warps = most;
+    ring = ring < g->parts ? ring : g->parts;
+    while (warps > 0 && !fits(scratch, g, ring, warps))
+        warps--;
+    if (warps < (stages ? 1 : WARPS_LEAST))
+        return false;
+    if (!stages && g->parts > 1 && fits(scratch, g, 2, warps))
+        ring = 2;
+    tiled_layout(a, g, ring, warps);
+    return true;
+}
+
+/* Warps, at most so many, and the groups that their registers leave room for. Outputs take the places of
+ * inputs where each channel is worked on once. Returns the number of groups, and of channels that are not
+ * taken together; 0: rows do not fit. */
+static int arrange(struct arena *a, struct tiled *g, int stages, int most)
+{
+    for (int places = 1;; places--) {
+        bool once = true;
+        int turns = 1;
+        find_places(g, places);
+        if (!choose(a, g, stages, most))
+            return 0;
+        g->room = device_registers(g->device, g->warps) - REGISTERS;
+        for (int i = 0; i < g->parts; i++) {
+            group_paths(a, g, &g->part[i]);
+            const bool here = is_once(g, &g->part[i]);
+            g->part[i].group[0].once = here;
+            once &= here;
+            for (int k = 0; k < g->part[i].groups; k++) {
+                const struct tiled_group *q = &g->part[i].group[k];
+                turns += path_channels_b(&g->demand->plan->path[q->path[0]]) / q->together;
+            }
+        }
+        if (once || !places)
+            return turns;
     }
-    return false;
+}
+
+/* The most warps with which groups are as large as with few. */
+static bool choose_warps(struct arena *a, struct tiled *g, int stages, int warps)
+{
+    static const int tries[] = {16, 12};
+    if (warps)
+        return arrange(a, g, stages, warps) > 0;
+    const int turns = arrange(a, g, stages, WARPS_ENOUGH);
+    for (size_t i = 0; i < sizeof tries / sizeof *tries && turns; i++)
+        if (arrange(a, g, stages, tries[i]) == turns)
+            return true;
+    return arrange(a, g, stages, WARPS_ENOUGH) > 0;
 }
 
 /* ---- everything ---- */
@@ -206,7 +269,7 @@ static double cost_of(struct tiled *g, const struct operations *op)
     g->work =
         per_item + (per_multiply * (op->fma + op->mul + op->add) + per_sum * sums + per_element * elements) /
                        TILED_LANES;
-    const double waiting = (double)WARPS_WIDE / g->warps; /* too few warps issue too little */
+    const double waiting = (double)WARPS_ENOUGH / g->warps; /* too few warps issue too little */
     const double work = g->work * (waiting > 1 ? waiting : 1), bytes = g->bytes / bytes_per_instruction;
     const double longer = work > bytes ? work : bytes;
     return longer + 0.4 * (work + bytes - longer);
@@ -240,7 +303,9 @@ const char *tiled_plan(struct arena *a, struct schedule *s)
     g->wide = is_wide(g);
     if (g->parts == 0)
         return "no paths";
-    if (!choose(a, g, knob_value(spec, s->target, KNOB_STAGES), knob_value(spec, s->target, KNOB_WARPS)))
+    g->in_place = NEW_ARRAY(a, int, d->outputs + 1);
+    if (!choose_warps(a, g, knob_value(spec, s->target, KNOB_STAGES),
+                      knob_value(spec, s->target, KNOB_WARPS)))
         return "rows of a tile larger than shared memory";
     s->own = g;
     s->operations = demand_operations(d);

@@ -22,12 +22,15 @@ struct tiled_group {
     const int *path;
     int together; /* channels of B at a time, of a group's only path */
     int turn;     /* channels of z at a time */
+    bool once;    /* it works on each channel of its part, and nobody else does: outputs are written there */
     int words;    /* registers of 32 bits that it holds at a time */
 };
 
 struct tiled_part {
     int segment; /* of the stream */
     int elements;
+    int paths;
+    const int *path;
     int groups;
     struct tiled_group *group;
 };
@@ -37,9 +40,11 @@ struct tiled {
     const struct demand *demand;
     const struct device *device;
     enum slot stream;
-    bool wide; /* rows of the stream are copied, and read, by 16 bytes */
+    int *in_place; /* [demand's outputs]: the input of the stream whose place an output takes; -1: none */
+    bool wide;     /* rows of the stream are copied, and read, by 16 bytes */
     int parts;
     struct tiled_part *part;
+    int room;                    /* registers that a group may hold */
     int warps, stages;           /* of a block, which a multiprocessor has to itself; of a warp's ring */
     double bytes, work;          /* per item: moved; instructions of a warp */
     struct layout stage, rows;   /* inputs of a tile: a part of the stream; all else */
