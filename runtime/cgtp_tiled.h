@@ -14,45 +14,69 @@ namespace
 
 /* ---- rows of a tile ---- */
 
+/* The pieces of `each` of n elements of a tile's rows, of which as many lanes share a row as it has pieces: the lane's
+ * first one, and piece(i, k) for all of its own, i rows and k elements from there. These are known when this is compiled,
+ * and so part of instructions, but for a tile of fewer rows. */
+template <int n, int each> struct cgtp_pieces {
+    static constexpr int pieces = n / each, width = pieces < CGTP_LANES ? pieces : CGTP_LANES, rows = CGTP_LANES / width;
+    int row, at;
+    CGTP_MEMBER cgtp_pieces(int lane) : row(lane / width), at(lane % width * each)
+    {
+    }
+    template <typename Piece> CGTP_MEMBER void of(int count, Piece piece) const
+    {
+        if (count == CGTP_LANES) {
+            CGTP_UNROLL
+            for (int i = 0; i < CGTP_LANES; i += rows)
+                CGTP_UNROLL
+            for (int k = 0; k < n; k += width * each)
+                if (row < (CGTP_LANES - i < rows ? CGTP_LANES - i : rows) &&
+                    (k + width * each <= n || at < n - k))
+                    piece(i, k);
+        } else {
+            CGTP_LOOP
+            for (int i = 0; row < rows && row + i < count; i += rows)
+                CGTP_LOOP
+            for (int k = 0; at + k < n; k += width * each)
+                piece(i, k);
+        }
+    }
+};
+
 /* Starts the copy of n elements of each row, by 16 bytes or by elements: to[i] from `from` + i * dim. Rows from
  * `count` on, of items that there are not, become zero. All lanes of the warp call. */
 template <int n, bool wide, int pitch>
 CGTP_DEVICE void cgtp_copy_tile(real (&to)[CGTP_LANES][pitch], const real *from, int64_t dim, int count, int lane,
                                 cgtp_policy policy)
 {
-    constexpr int each = wide ? CGTP_WIDE : 1, pieces = n / each;
-    real *const first = (real *)cgtp_pinned_shared((unsigned char *)to);
-    CGTP_UNROLL_BY(4)
-    for (int i = lane; i < CGTP_LANES * pieces; i += CGTP_LANES) {
-        const int row = i / pieces, at = i % pieces * each;
-        real *const piece = first + row * pitch + at;
-        if (row >= count) {
-            CGTP_UNROLL
-            for (int j = 0; j < each; j++)
-                piece[j] = 0;
-        } else if constexpr (wide) {
-            cgtp_copy16(piece, from + row * dim + at, policy);
-        } else {
-            cgtp_copy_element(piece, from + row * dim + at);
-        }
-    }
+    const cgtp_pieces<n, wide ? CGTP_WIDE : 1> own(lane);
+    const real *const row = cgtp_opaque_global(from + own.row * dim + own.at);
+    real *const first = (real *)cgtp_pinned_shared((unsigned char *)(to[0] + own.row * pitch + own.at));
+    own.of(count, [&](int i, int k) {
+        if constexpr (wide)
+            cgtp_copy16(first + i * pitch + k, row + i * dim + k, policy);
+        else
+            cgtp_copy_element(first + i * pitch + k, row + i * dim + k);
+    });
+    if (lane >= count)
+        CGTP_LOOP
+    for (int i = 0; i < n; i++)
+        to[lane][i] = 0;
 }
 
 /* Stores n elements of each of the first `count` rows. */
 template <int n, bool wide, int pitch>
 CGTP_DEVICE void cgtp_put_tile(real *to, int64_t dim, const real (&from)[CGTP_LANES][pitch], int count, int lane)
 {
-    constexpr int each = wide ? CGTP_WIDE : 1, pieces = n / each;
-    CGTP_UNROLL_BY(4)
-    for (int i = lane; i < CGTP_LANES * pieces; i += CGTP_LANES) {
-        const int row = i / pieces, at = i % pieces * each;
-        if (row >= count)
-            continue;
+    const cgtp_pieces<n, wide ? CGTP_WIDE : 1> own(lane);
+    real *const row = cgtp_opaque_global(to + own.row * dim + own.at);
+    const real *const first = from[0] + own.row * pitch + own.at;
+    own.of(count, [&](int i, int k) {
         if constexpr (wide)
-            cgtp_put16(to + row * dim + at, from[row] + at);
+            cgtp_put16(row + i * dim + k, first + i * pitch + k);
         else
-            to[row * dim + at] = from[row][at];
-    }
+            row[i * dim + k] = first[i * pitch + k];
+    });
 }
 
 /* ---- a lane's part of its row ---- */
@@ -111,26 +135,26 @@ template <int n, int align> CGTP_DEVICE void cgtp_clear_lane(real *p)
 
 /* ---- sums over the lanes ---- */
 
-/* Adds up `units` times v values over the lanes, and adds the sums of unit i to to[at[i]] and those after. No other
- * warp adds there. */
-template <int v, int units> CGTP_DEVICE void cgtp_add_lane_sums(real *to, const int *at, const real *value)
+/* Adds up `units` times v values over the lanes, those from number `first` on, and adds the sums of unit i to to[at[i]]
+ * and those after. No other warp adds there. */
+template <int v, int units, int first = 0>
+CGTP_DEVICE void cgtp_add_lane_sums(real *to, const int *at, const real *value)
 {
-    constexpr int most = CGTP_LANES / v, here = units < most ? units : most, n = here * v;
-    constexpr int width = cgtp_sums_length(n);
+    constexpr int rest = v * units - first, n = rest < CGTP_LANES ? rest : CGTP_LANES, width = cgtp_sums_length(n);
     real sum[width];
     CGTP_UNROLL
     for (int i = 0; i < width; i++)
-        sum[i] = i < n ? value[i] : 0;
+        sum[i] = i < n ? value[first + i] : 0;
     cgtp_sums<width>(sum);
-    const int index = cgtp_sums_index<width>();
-    int place = at[0];
+    const int index = first + cgtp_sums_index<width>();
+    int place = at[first / v] - first / v * v;
     CGTP_UNROLL
-    for (int i = 1; i < here; i++)
-        place = index / v == i ? at[i] : place;
-    if (cgtp_lane() < width && index < n)
-        to[place + index % v] += sum[0];
-    if constexpr (units > here)
-        cgtp_add_lane_sums<v, units - here>(to, at + here, value + n);
+    for (int i = first / v + 1; i * v < first + n; i++)
+        place = index >= i * v ? at[i] - i * v : place;
+    if (cgtp_lane() < width && index < first + n)
+        to[place + index] += sum[0];
+    if constexpr (rest > CGTP_LANES)
+        cgtp_add_lane_sums<v, units, first + CGTP_LANES>(to, at, value);
 }
 
 /* ---- on the host ---- */

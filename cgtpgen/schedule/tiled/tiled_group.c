@@ -89,6 +89,19 @@ static int turns_b(const struct tiled_path *q)
     return path_channels_b(q->e) / q->group->together;
 }
 
+/* Does a turn have all channels of z of a path that it leads to? */
+static bool has_one_turn(const struct tiled_group *group, const struct path *p)
+{
+    return p->mul_z == group->turn;
+}
+
+/* Do the rows of weights of its channels follow each other, where a turn has whole rows? */
+static bool is_block(const struct tiled_path *q)
+{
+    return q->e->contracted && has_one_turn(q->group, q->path) && path_weight_rows(q->e) == q->path->mul_z &&
+           path_channels_a(q->e) == 1;
+}
+
 /* ---- addresses ---- */
 
 /* Elements that an address is a multiple of, where it moves on by so many channels. */
@@ -99,7 +112,7 @@ static int alignment(const struct tiled_path *q, const struct operand *operand, 
     if (operand->slot == SLOT_W ? tiled_is_row(operand) : !tiled_streams(q->c->g, operand) || !q->c->g->wide)
         return 1;
     if (role == ROLE_W) {
-        while (most > 1 && (b->offset % most || q->path->mul_z % most || channels % most))
+        while (most > 1 && (b->offset % most || channels % most || (!is_block(q) && q->path->mul_z % most)))
             most /= 2;
         return q->e->contracted ? most : 1;
     }
@@ -190,12 +203,13 @@ static bool recipe_has(const struct tiled_path *q, const struct recipe *r, int o
 
 enum side { SIDE_A, SIDE_CHANNEL }; /* what has channels of A alone; all else */
 
-/* Does the operand stand in registers while the recipe is computed, on this side? */
-static bool is_held(const struct tiled_path *q, bool tensor, int operand, enum side side)
+/* Does the operand stand in registers while a recipe is computed, on this side? */
+static bool is_held_by(const struct tiled_path *q, bool tensor, int operand, enum side side)
 {
     const struct operand *o = operand_at(q->c, operand);
     const bool input = operand < q->c->w->form->inputs;
-    if (!o || (tensor && !input) || !recipe_has(q, recipe_of(q, tensor), operand))
+    const struct recipe *r = recipe_of(q, tensor);
+    if (!o || !r || (tensor && !input) || !recipe_has(q, r, operand))
         return false;
     const enum role role = role_of(q, o);
     if (role == ROLE_G && q->e->contracted)
@@ -203,14 +217,22 @@ static bool is_held(const struct tiled_path *q, bool tensor, int operand, enum s
     return (role == ROLE_A && has_own_a(q)) == (side == SIDE_A);
 }
 
+enum { OF_TENSOR = 1, OF_PRODUCT = 2, OF_BOTH = 3 };
+
+static bool is_held(const struct tiled_path *q, int recipes, int operand, enum side side)
+{
+    return ((recipes & OF_TENSOR) && is_held_by(q, true, operand, side)) ||
+           ((recipes & OF_PRODUCT) && is_held_by(q, false, operand, side));
+}
+
 /* Brings them into registers, or stores those that are outputs. */
-static void hold(const struct tiled_path *q, bool tensor, enum side side, bool load)
+static void hold(const struct tiled_path *q, int recipes, enum side side, bool load)
 {
     struct tiled_writer *c = q->c;
     for (int i = 0; i < operands(c); i++) {
         const struct operand *o = operand_at(c, i);
         const bool input = i < c->w->form->inputs;
-        if (!is_held(q, tensor, i, side) || (input && !load))
+        if (!is_held(q, recipes, i, side) || (input && !load))
             continue;
         const int channels = side == SIDE_A ? 1 : q->group->together;
         const char *name = registers(q, o->symbol);
@@ -319,35 +341,45 @@ static int paths_with(struct tiled_writer *c, const struct tiled_group *group, i
     return n;
 }
 
+/* A channel's weights of a turn, of an input (-1: all one). */
+static const char *weight_of(const struct tiled_path *q, int input, int v)
+{
+    if (input < 0)
+        return "one";
+    const char *name = arena_printf(q->c->w->arena, "%sf", source_input(q->c->w, input)->symbol);
+    return is_block(q) ? of_channel(q, name, v) : name;
+}
+
 /* Products of the group's path `number` with its weights, and for gradients of them. */
 static void emit_products(const struct tiled_path *q, int v, const char *at, int number)
 {
     struct tiled_writer *c = q->c;
     struct arena *a = c->w->arena;
-    const int together = q->group->together;
-    if (together > 1)
-        line(c->o, "CGTP_UNROLL for (int j = 0; j < %d; j++) {", together);
-    else
-        line(c->o, "{");
+    const int together = q->group->together, channels = is_block(q) ? together : 1;
+    const char *each =
+        together > 1 ? arena_printf(a, "CGTP_UNROLL for (int j = 0; j < %d; j++) {", together) : "{";
+    line(c->o, "%s", channels > 1 ? "{" : each);
     for (int i = 0; i < c->w->form->inputs; i++) {
         const struct operand *o = operand_at(c, i);
         if (!o || o->slot != SLOT_W || !turn_has(q, i))
             continue;
         const struct operand_block b = block_of(q, o);
-        line(c->o, "real %sf[%d];", o->symbol, v);
-        line(c->o, "cgtp_get<%d, %d>(%sf, %s%s);", v, alignment(q, o, &b, ROLE_W, q->group->turn), o->symbol,
-             weights_of_channel(q, o), at);
+        const char *row = arena_printf(a, "%srow", o->symbol);
+        line(c->o, "real %sf[%d];", o->symbol, channels * v);
+        line(c->o, "cgtp_get<%d, %d>(%sf, %s%s);", channels * v,
+             alignment(q, o, &b, ROLE_W, channels * q->group->turn), o->symbol,
+             channels > 1 ? weights_at(q, row, o) : weights_of_channel(q, o), at);
     }
+    if (channels > 1)
+        line(c->o, "%s", each);
     for (int i = 0; i < q->v->zs; i++) {
         const struct contract_z *z = &q->v->z[i];
         line(c->o, "cgtp_add_channels<%d, %d>(%sf, %s, %s);", v, q->d, symbol_of(c, z->output),
-             z->w < 0 ? "one" : arena_printf(a, "%sf", source_input(c->w, z->w)->symbol),
-             of_channel(q, registers(q, arena_printf(a, "t%d", z->t)), q->d));
+             weight_of(q, z->w, v), of_channel(q, registers(q, arena_printf(a, "t%d", z->t)), q->d));
     }
     for (int i = 0; i < q->v->ps; i++)
         line(c->o, "cgtp_add_products<%d, %d>(%s, %s, %sf);", v, q->d,
-             of_channel(q, registers(q, arena_printf(a, "p%d", i)), q->d),
-             q->v->p[i].w < 0 ? "one" : arena_printf(a, "%sf", source_input(c->w, q->v->p[i].w)->symbol),
+             of_channel(q, registers(q, arena_printf(a, "p%d", i)), q->d), weight_of(q, q->v->p[i].w, v),
              source_input(c->w, q->v->p[i].g)->symbol);
     for (int i = 0; i < q->v->ws; i++)
         for (int k = 0; k < q->v->w[i].parts; k++) {
@@ -360,6 +392,8 @@ static void emit_products(const struct tiled_path *q, int v, const char *at, int
                  source_input(c->w, part->g)->symbol);
         }
     line(c->o, "}");
+    if (channels > 1)
+        line(c->o, "}");
 }
 
 /* Where sums over lanes of a group's gradients go: a place for each path and channel of B. */
@@ -373,7 +407,7 @@ static void emit_places(struct tiled_writer *c, const struct tiled_group *group,
         const struct operand *o = operand_at(c, operand);
         if (q.e->contracted && !turn_has(&q, operand))
             continue;
-        for (int j = 0; j < group->together; j++) {
+        for (int j = 0; j < (is_block(&q) ? 1 : group->together); j++) {
             const char *at = plus_offset(a, weights_at(&q, "0", o), j * path_weight_rows(q.e));
             text_printf(&list, "%s%s", n++ ? ", " : "", strncmp(at, "0 + ", 4) == 0 ? at + 4 : at);
         }
@@ -381,74 +415,90 @@ static void emit_places(struct tiled_writer *c, const struct tiled_group *group,
     line(c->o, "const int %sat[%d] = {%s};", operand_at(c, operand)->symbol, n, text_string(&list));
 }
 
-/* Gradients of weights on their way from registers, v of each path and channel of B. */
-static void emit_gradients(struct tiled_writer *c, int operand, int units, int v, const char *channel)
-{
-    const char *name = operand_at(c, operand)->symbol;
-    if (!tiled_is_row(operand_at(c, operand))) {
-        line(c->o, "cgtp_add_lane_sums<%d, %d>(%srow%s, %sat, %sf);", v, units, name, channel, name, name);
-        return;
-    }
-    line(c->o, "CGTP_UNROLL for (int i = 0; i < %d; i++)", units * v);
-    line(c->o, "(%srow%s)[%sat[i / %d] + i %% %d] += %sf[i];", name, channel, name, v, v, name);
-}
-
-/* What a turn needs of the paths' z's: from channel c on. */
-static void emit_turn(struct tiled_writer *c, const struct tiled_group *group, int v, const char *variable,
-                      const char *at)
+/* Gradients of weights on their way from registers, v of each of so many paths' channels of B. */
+static void emit_gradients(struct tiled_writer *c, const struct tiled_group *group, int operand, int paths,
+                           int v, const char *channel)
 {
     const struct tiled_path first = path_of(c, group, group->path[0]);
-    const int inputs = c->w->form->inputs;
-    bool one = false;
-    for (int p = 0; p < group->paths; p++)
-        one |= !first.c->w->problem->path[group->path[p]].weighted;
-    if (one)
-        line(c->o, "const real one[1] = {1};");
+    const char *name = operand_at(c, operand)->symbol;
+    const int each = is_block(&first) ? v * group->together : v, all = paths * group->together * v;
+    if (!tiled_is_row(operand_at(c, operand))) {
+        line(c->o, "cgtp_add_lane_sums<%d, %d>(%srow%s, %sat, %sf);", each, all / each, name, channel, name,
+             name);
+        return;
+    }
+    line(c->o, "CGTP_UNROLL for (int i = 0; i < %d; i++)", all);
+    line(c->o, "(%srow%s)[%sat[i / %d] + i %% %d] += %sf[i];", name, channel, name, each, each, name);
+}
+
+/* Brings what a turn needs of rows of z into registers, or stores what is added to. */
+static void hold_z(struct tiled_writer *c, const struct tiled_group *group, int v, const char *variable,
+                   bool load)
+{
+    const struct tiled_path first = path_of(c, group, group->path[0]);
     for (int i = 0; i < operands(c); i++) {
         const struct operand *o = operand_at(c, i);
-        const int n = o ? paths_with(c, group, i, group->paths) : 0;
-        if (n == 0 || (o->slot == SLOT_W && i < inputs))
+        if (!o || o->slot != SLOT_G || !paths_with(c, group, i, group->paths))
             continue;
-        if (o->slot == SLOT_W) {
+        const char *name = arena_printf(c->w->arena, "%sf", o->symbol);
+        if (load)
+            begin(&first, o, v, name, variable);
+        else if (o->output)
+            move(&first, o, v, name, variable, false);
+    }
+}
+
+/* A turn of all paths, from channel c on. z: are rows of z brought and stored, too? */
+static void emit_turn(struct tiled_writer *c, const struct tiled_group *group, int v, const char *variable,
+                      const char *at, bool z)
+{
+    bool one = false;
+    for (int p = 0; p < group->paths; p++)
+        one |= !c->w->problem->path[group->path[p]].weighted;
+    if (one)
+        line(c->o, "const real one[1] = {1};");
+    if (z)
+        hold_z(c, group, v, variable, true);
+    for (int i = c->w->form->inputs; i < operands(c); i++) {
+        const struct operand *o = operand_at(c, i);
+        const int n = paths_with(c, group, i, group->paths);
+        if (n && o->slot == SLOT_W)
             line(c->o, "real %sf[%d] = {0};", o->symbol, n * group->together * v);
-            continue;
-        }
-        begin(&first, o, v, arena_printf(c->w->arena, "%sf", o->symbol), variable);
     }
     for (int p = 0; p < group->paths; p++) {
         const struct tiled_path q = path_of(c, group, group->path[p]);
         emit_products(&q, v, at, p);
     }
-    for (int i = inputs; i < operands(c); i++) {
-        const struct operand *o = operand_at(c, i);
+    for (int i = c->w->form->inputs; i < operands(c); i++) {
         const int n = paths_with(c, group, i, group->paths);
-        if (n && o->slot == SLOT_W)
-            emit_gradients(c, i, n * group->together, v, at);
-        else if (n)
-            move(&first, o, v, arena_printf(c->w->arena, "%sf", o->symbol), variable, false);
+        if (n && operand_at(c, i)->slot == SLOT_W)
+            emit_gradients(c, group, i, n, v, at);
     }
+    if (z)
+        hold_z(c, group, v, variable, false);
 }
 
-static void emit_turns(struct tiled_writer *c, const struct tiled_group *group)
+/* All turns; z: are rows of z brought and stored in each? */
+static void emit_turns(struct tiled_writer *c, const struct tiled_group *group, bool z)
 {
-    const int m = c->w->problem->path[group->path[0]].mul_z, whole = m / group->turn, rest = m % group->turn;
+    const int m = c->w->problem->path[group->path[0]].mul_z, rest = m % group->turn;
     for (int i = c->w->form->inputs; i < operands(c); i++)
         if (operand_at(c, i)->slot == SLOT_W && paths_with(c, group, i, group->paths))
             emit_places(c, group, i);
-    if (whole == 1 && rest == 0) {
+    if (m == group->turn) {
         line(c->o, "{");
-        emit_turn(c, group, group->turn, NULL, "");
+        emit_turn(c, group, group->turn, NULL, "", z);
         line(c->o, "}");
         return;
     }
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (int c = 0; c < %d; c += %d) {", m - rest, group->turn);
-    emit_turn(c, group, group->turn, "c", " + c");
+    emit_turn(c, group, group->turn, "c", " + c", true);
     line(c->o, "}");
     if (rest) {
         line(c->o, "{");
         line(c->o, "constexpr int c = %d;", m - rest);
-        emit_turn(c, group, rest, "c", " + c");
+        emit_turn(c, group, rest, "c", " + c", true);
         line(c->o, "}");
     }
 }
@@ -465,8 +515,9 @@ static void emit_tensors(const struct tiled_path *q)
     if (!q->v->tensor)
         return;
     line(q->c->o, "{");
-    hold(q, true, SIDE_A, true);
-    hold(q, true, SIDE_CHANNEL, true);
+    if (turns_b(q) == 1)
+        hold(q, OF_TENSOR, SIDE_A, true);
+    hold(q, OF_TENSOR, SIDE_CHANNEL, true);
     call(q, true);
     line(q->c->o, "}");
 }
@@ -478,17 +529,19 @@ static void emit_product(const struct tiled_path *q)
     if (!q->v->product)
         return;
     line(c->o, "{");
-    hold(q, false, SIDE_A, true);
-    hold(q, false, SIDE_CHANNEL, true);
+    if (turns_b(q) == 1)
+        hold(q, OF_PRODUCT, SIDE_A, true);
+    hold(q, OF_PRODUCT, SIDE_CHANNEL, true);
     call(q, false);
-    hold(q, false, SIDE_CHANNEL, false);
-    hold(q, false, SIDE_A, false);
+    hold(q, OF_PRODUCT, SIDE_CHANNEL, false);
+    if (turns_b(q) == 1)
+        hold(q, OF_PRODUCT, SIDE_A, false);
     for (int i = c->w->form->inputs; i < operands(c); i++)
-        if (is_held(q, false, i, SIDE_CHANNEL) && operand_at(c, i)->slot == SLOT_W) {
+        if (is_held(q, OF_PRODUCT, i, SIDE_CHANNEL) && operand_at(c, i)->slot == SLOT_W) {
             emit_places(c, q->group, i);
             line(c->o, "real *const %sf = %s;", operand_at(c, i)->symbol,
                  registers(q, operand_at(c, i)->symbol));
-            emit_gradients(c, i, q->group->together, 1, "");
+            emit_gradients(c, q->group, i, 1, 1, "");
         }
     line(c->o, "}");
 }
@@ -508,6 +561,10 @@ void tiled_group(struct tiled_writer *c, const struct tiled_group *group)
         line(c->o, "for (int a = 0; a < %d; a++) {", channels_a - less);
     }
     if (turns_b(&first) > 1) {
+        line(c->o, "{");
+        hold(&first, OF_BOTH, SIDE_A, true);
+        if (tiled_turns(first.v) && has_one_turn(group, first.path))
+            hold_z(c, group, group->turn, NULL, true);
         line(c->o, "CGTP_LOOP");
         line(c->o, "for (int u = 0; u < %d%s; u += %d) {", channels_b - less, less ? " - a" : "",
              group->together);
@@ -519,12 +576,18 @@ void tiled_group(struct tiled_writer *c, const struct tiled_group *group)
         emit_tensors(&q);
     }
     if (tiled_turns(first.v))
-        emit_turns(c, group);
+        emit_turns(c, group, turns_b(&first) == 1);
     for (int p = 0; p < group->paths; p++) {
         const struct tiled_path q = path_of(c, group, group->path[p]);
         emit_product(&q);
     }
     line(c->o, "}");
+    if (turns_b(&first) > 1) {
+        hold(&first, OF_BOTH, SIDE_A, false);
+        if (tiled_turns(first.v) && has_one_turn(group, first.path))
+            hold_z(c, group, group->turn, NULL, false);
+        line(c->o, "}");
+    }
     if (channels_a > 1)
         line(c->o, "}");
 }

@@ -92,7 +92,7 @@ static void emit_put(struct tiled_writer *c, const struct tiled_part *part, bool
 {
     for (int o = 0; o < c->w->demand->outputs; o++) {
         const struct operand *q = demand_operand(c->w->demand, o);
-        if (tiled_is_row(q) && tiled_streams(c->g, q) == stream)
+        if (q->dim && tiled_is_row(q) && tiled_streams(c->g, q) == stream)
             line(c->o, "cgtp_put_tile<%d, %s>(%s, %lld, %s, count, lane);", length_of(c, q, part),
                  is_wide(c, q) ? "true" : "false", tile_of(c, q, "tile", part), source_dim(q),
                  place_of(c, o));
@@ -104,7 +104,7 @@ static void emit_zeros(struct tiled_writer *c, const struct tiled_part *part, bo
 {
     for (int o = 0; o < c->w->demand->outputs; o++) {
         const struct operand *q = demand_operand(c->w->demand, o);
-        if (tiled_is_row(q) && tiled_streams(c->g, q) == stream)
+        if (q->dim && tiled_is_row(q) && tiled_streams(c->g, q) == stream)
             line(c->o, "cgtp_clear_lane<%d, %d>(%srow);", length_of(c, q, part),
                  is_wide(c, q) ? 16 / kernel_size(c->w->kernel->kernel) : 1, q->symbol);
     }
@@ -227,13 +227,13 @@ static void emit_kernel(struct tiled_writer *c)
     line(o, "CGTP_KERNEL(%d, 1) %s(const launch l)", g->warps * TILED_LANES, g->name);
     line(o, "{");
     line(o, "CGTP_SHARED(shared);");
-    line(o, "const int lane = cgtp_lane();");
+    line(o, "const int lane = cgtp_lane(), warp = cgtp_uniform(cgtp_warp());");
     line(o, "%s &block = *(%s *)shared;", g->block->name, g->block->name);
-    line(o, "%s &own = block.warp[cgtp_warp()];", g->warp.name);
+    line(o, "%s &own = block.warp[warp];", g->warp.name);
     line(o, "const cgtp_policy policy = cgtp_policy_stream();");
     line(o, "const int64_t tiles = (l.items + %d) / %d, step = (int64_t)cgtp_blocks() * %d;", TILED_LANES - 1,
          TILED_LANES, g->warps);
-    line(o, "int64_t tile = (int64_t)cgtp_warp() * cgtp_blocks() + cgtp_block();");
+    line(o, "int64_t tile = (int64_t)warp * cgtp_blocks() + cgtp_block();");
     line(o, "auto count_of = [&](int64_t i) {");
     line(o, "return l.items - i * %d < %d ? (int)(l.items - i * %d) : %d;", TILED_LANES, TILED_LANES,
          TILED_LANES, TILED_LANES);
