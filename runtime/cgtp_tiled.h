@@ -43,15 +43,15 @@ template <int n, int each> struct cgtp_pieces {
     }
 };
 
-/* Starts the copy of n elements of each row, by 16 bytes or by elements: to[i] from `from` + i * dim. Rows from
+/* Starts the copy of n elements of each row, by 16 bytes or by elements: to[i] + at from `from` + i * dim. Rows from
  * `count` on, of items that there are not, become zero. All lanes of the warp call. */
-template <int n, bool wide, int pitch>
+template <int n, bool wide, int at = 0, int pitch>
 CGTP_DEVICE void cgtp_copy_tile(real (&to)[CGTP_LANES][pitch], const real *from, int64_t dim, int count, int lane,
                                 cgtp_policy policy)
 {
     const cgtp_pieces<n, wide ? CGTP_WIDE : 1> own(lane);
     const real *const row = cgtp_opaque_global(from + own.row * dim + own.at);
-    real *const first = (real *)cgtp_pinned_shared((unsigned char *)(to[0] + own.row * pitch + own.at));
+    real *const first = (real *)cgtp_pinned_shared((unsigned char *)(to[0] + at + own.row * pitch + own.at));
     own.of(count, [&](int i, int k) {
         if constexpr (wide)
             cgtp_copy16(first + i * pitch + k, row + i * dim + k, policy);
@@ -61,16 +61,16 @@ CGTP_DEVICE void cgtp_copy_tile(real (&to)[CGTP_LANES][pitch], const real *from,
     if (lane >= count)
         CGTP_LOOP
     for (int i = 0; i < n; i++)
-        to[lane][i] = 0;
+        to[lane][at + i] = 0;
 }
 
 /* Stores n elements of each of the first `count` rows. */
-template <int n, bool wide, int pitch>
+template <int n, bool wide, int at = 0, int pitch>
 CGTP_DEVICE void cgtp_put_tile(real *to, int64_t dim, const real (&from)[CGTP_LANES][pitch], int count, int lane)
 {
     const cgtp_pieces<n, wide ? CGTP_WIDE : 1> own(lane);
     real *const row = cgtp_opaque_global(to + own.row * dim + own.at);
-    const real *const first = from[0] + own.row * pitch + own.at;
+    const real *const first = from[0] + at + own.row * pitch + own.at;
     own.of(count, [&](int i, int k) {
         if constexpr (wide)
             cgtp_put16(row + i * dim + k, first + i * pitch + k);

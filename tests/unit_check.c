@@ -387,7 +387,7 @@ static void rules_of_tiled_items(void **state)
     const struct schedules *all;
     struct tiled *g = new_tiled(&all);
     g->stages = 3;
-    expect(all, "tiled: a ring of 3 stages for 2 parts");
+    expect(all, "tiled: a ring of 3 stages for 2 pieces");
     g = new_tiled(&all);
     g->block->field[0].at = 8;
     expect(all, "tiled: shared memory: ");

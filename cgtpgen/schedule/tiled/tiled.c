@@ -49,8 +49,8 @@ static void check(struct checker *c, const struct schedule *s)
         }
     for (int p = 0; p < plan->problem->paths; p++)
         check_that(c, times[p] == (d->variant_of[p] >= 0), "path %d is in %d groups", p, times[p]);
-    check_that(c, g->stages >= 1 && g->stages <= g->parts, "a ring of %d stages for %d parts", g->stages,
-               g->parts);
+    check_that(c, g->stages >= 1 && g->stages <= g->pieces, "a ring of %d stages for %d pieces", g->stages,
+               g->pieces);
     const char *wrong = layout_check(c->out->arena, g->block);
     check_that(c, !wrong, "shared memory: %s", wrong);
     check_that(c, g->block->bytes <= g->device->shared_bytes, "a block of %d bytes of %d that there are",
@@ -69,6 +69,7 @@ static void report(struct report *r, const struct schedule *s)
     report_number(r, "registers_most", device_registers(g->device, g->warps));
     report_word(r, "stream", g->stream == SLOT_X ? "x" : "z");
     report_number(r, "parts", g->parts);
+    report_number(r, "pieces", g->pieces);
     report_number(r, "groups", groups);
     report_layout(r, "shared_memory", g->block);
 }

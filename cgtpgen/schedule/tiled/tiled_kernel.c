@@ -13,59 +13,93 @@ static bool is_wide(const struct tiled_writer *c, const struct operand *q)
     return tiled_streams(c->g, q) && c->g->wide;
 }
 
-/* Elements of the operand's rows in a part; of all there. */
-static int length_of(const struct tiled_writer *c, const struct operand *q, const struct tiled_part *part)
+/* A piece of a part. */
+struct piece {
+    const struct tiled_part *part;
+    int number;
+};
+
+/* Number i of those of a tile, and of the tiles after. */
+static struct piece piece_at(const struct tiled *g, int i)
 {
-    return tiled_streams(c->g, q) ? part->elements : (int)q->dim;
+    struct piece p = {g->part, i % g->pieces};
+    for (; p.number >= p.part->pieces; p.part++)
+        p.number -= p.part->pieces;
+    return p;
 }
 
-/* Where the tile's part of an array begins. */
-static const char *tile_of(const struct tiled_writer *c, const struct operand *q, const char *tile,
-                           const struct tiled_part *part)
+/* Neighbouring elements of rows: in memory, and in the rows that a tile has. */
+struct run {
+    int64_t from;
+    int to, n;
+};
+
+/* Number i of those that a piece has of an operand's rows; n = 0: there are no more. Other slots: whole rows.
+ */
+static struct run run_of(const struct tiled_writer *c, const struct operand *q, struct piece p, int i)
+{
+    if (!tiled_streams(c->g, q))
+        return (struct run){0, 0, i == 0 ? (int)q->dim : 0};
+    const struct operand_block *b = &q->block[p.part->segment];
+    const int channels = p.part->channels / p.part->pieces;
+    const int64_t from = b->offset + p.number * channels * b->channel;
+    if (p.part->pieces == 1 || !block_is_apart(b))
+        return (struct run){from, 0, i == 0 ? channels * b->components : 0};
+    return (struct run){from + i * b->component, i * channels, i < b->components ? channels : 0};
+}
+
+/* Where the run's elements of the tile's first row are. */
+static const char *run_in_memory(const struct tiled_writer *c, const struct operand *q, const char *tile,
+                                 struct run run)
 {
     struct arena *a = c->w->arena;
-    const char *at =
-        arena_printf(a, "l.%s + %s * (int64_t)%lld", q->symbol, tile, source_dim(q) * TILED_LANES);
-    return tiled_streams(c->g, q) ? plus_offset(a, at, q->block[part->segment].offset) : at;
+    return plus_offset(
+        a, arena_printf(a, "l.%s + %s * (int64_t)%lld", q->symbol, tile, source_dim(q) * TILED_LANES),
+        run.from);
+}
+
+/* "<72, true>", of a run */
+static const char *run_kind(const struct tiled_writer *c, const struct operand *q, struct run run)
+{
+    const char *to = run.to ? arena_printf(c->w->arena, ", %d", run.to) : "";
+    return arena_printf(c->w->arena, "<%d, %s%s>", run.n, is_wide(c, q) ? "true" : "false", to);
 }
 
 /* ---- copies ---- */
 
-/* Starts the copies of what a tile reads for a part: of the stream's inputs (or of all else). */
-static void emit_copies(struct tiled_writer *c, const struct tiled_part *part, bool stream, const char *to,
+/* Starts the copies of what a tile reads of a piece: of the stream's inputs (or of all else). */
+static void emit_copies(struct tiled_writer *c, struct piece piece, bool stream, const char *to,
                         const char *tile)
 {
     for (int i = 0; i < inputs_of(c); i++) {
         const struct operand *q = source_input(c->w, i);
-        if (demand_reads(c->w->demand, i) && tiled_is_row(q) && tiled_streams(c->g, q) == stream)
-            line(c->o, "cgtp_copy_tile<%d, %s>(%s.%s, %s, %lld, count_of(%s), lane, policy);",
-                 length_of(c, q, part), is_wide(c, q) ? "true" : "false", to, q->symbol,
-                 tile_of(c, q, tile, part), source_dim(q), tile);
+        if (!demand_reads(c->w->demand, i) || !tiled_is_row(q) || tiled_streams(c->g, q) != stream)
+            continue;
+        struct run run;
+        for (int k = 0; (run = run_of(c, q, piece, k)).n; k++)
+            line(c->o, "cgtp_copy_tile%s(%s.%s, %s, %lld, count_of(%s), lane, policy);", run_kind(c, q, run),
+                 to, q->symbol, run_in_memory(c, q, tile, run), source_dim(q), tile);
     }
 }
 
-/* Starts the copies for the part that comes `ahead` parts after the tile's first one, and closes their group.
- */
+/* Starts the copies for piece `ahead` from the tile's first one on, and closes their group. The next tile's
+ * rows take the place of the tile's where pieces are not fetched ahead: not before the tile ends. */
 static void emit_ahead(struct tiled_writer *c, int ahead)
 {
     const struct tiled *g = c->g;
-    const struct tiled_part *part = &g->part[ahead % g->parts];
-    const bool next = ahead >= g->parts, rows = ahead % g->parts == 0 && g->rows.bytes;
-    const char *tile = next ? "next" : "tile";
+    const bool next = ahead >= g->pieces, ring = g->stages > 1;
+    const bool rows = ahead % g->pieces == 0 && g->rows.bytes && (ring || !next);
+    const char *tile = next ? "next" : "tile", *own = next ? "own.rows[1 - turn]" : "own.rows[turn]";
     if (g->stage.bytes || rows) {
         line(c->o, "if (%s < tiles) {", tile);
         if (g->stage.bytes)
-            emit_copies(c, part, true, g->stages > 1 ? "own.ring[slot]" : "own.ring[0]", tile);
+            emit_copies(c, piece_at(g, ahead), true, ring ? "own.ring[slot]" : "own.ring[0]", tile);
         if (rows)
-            emit_copies(c, part, false,
-                        g->stages == 1 ? "own.rows[0]"
-                        : next         ? "own.rows[1 - turn]"
-                                       : "own.rows[turn]",
-                        tile);
+            emit_copies(c, piece_at(g, ahead), false, ring ? own : "own.rows[0]", tile);
         line(c->o, "}");
     }
     line(c->o, "cgtp_copies_commit();");
-    if (g->stages > 1 && g->stage.bytes)
+    if (ring && g->stage.bytes)
         line(c->o, "slot = slot == %d ? 0 : slot + 1;", g->stages - 1);
 }
 
@@ -87,25 +121,27 @@ static bool any_in_place(const struct tiled *g)
     return any;
 }
 
-/* Rows of outputs on their way from shared memory. */
-static void emit_put(struct tiled_writer *c, const struct tiled_part *part, bool stream)
+/* Rows of outputs on their way from shared memory: of the stream (or all others). */
+static void emit_put(struct tiled_writer *c, struct piece piece, bool stream)
 {
     for (int o = 0; o < c->w->demand->outputs; o++) {
         const struct operand *q = demand_operand(c->w->demand, o);
-        if (q->dim && tiled_is_row(q) && tiled_streams(c->g, q) == stream)
-            line(c->o, "cgtp_put_tile<%d, %s>(%s, %lld, %s, count, lane);", length_of(c, q, part),
-                 is_wide(c, q) ? "true" : "false", tile_of(c, q, "tile", part), source_dim(q),
-                 place_of(c, o));
+        if (!tiled_is_row(q) || tiled_streams(c->g, q) != stream)
+            continue;
+        struct run run;
+        for (int k = 0; (run = run_of(c, q, piece, k)).n; k++)
+            line(c->o, "cgtp_put_tile%s(%s, %lld, %s, count, lane);", run_kind(c, q, run),
+                 run_in_memory(c, q, "tile", run), source_dim(q), place_of(c, o));
     }
 }
 
 /* Zeros in the lane's rows of outputs, to which groups add. */
-static void emit_zeros(struct tiled_writer *c, const struct tiled_part *part, bool stream)
+static void emit_zeros(struct tiled_writer *c, bool stream)
 {
     for (int o = 0; o < c->w->demand->outputs; o++) {
         const struct operand *q = demand_operand(c->w->demand, o);
         if (q->dim && tiled_is_row(q) && tiled_streams(c->g, q) == stream)
-            line(c->o, "cgtp_clear_lane<%d, %d>(%srow);", length_of(c, q, part),
+            line(c->o, "cgtp_clear_lane<%d, %d>(%srow);", stream ? c->part->elements : (int)q->dim,
                  is_wide(c, q) ? 16 / kernel_size(c->w->kernel->kernel) : 1, q->symbol);
     }
 }
@@ -137,32 +173,57 @@ static void name_rows(struct tiled_writer *c, bool stream)
     }
 }
 
-static void emit_part(struct tiled_writer *c, int number)
+/* Waits for what a piece needs. */
+static void emit_wait(struct tiled_writer *c)
+{
+    line(c->o, "cgtp_copies_wait<%d>();", c->g->stages - 1);
+    line(c->o, "cgtp_sync_warp();");
+}
+
+static void enter_piece(struct tiled_writer *c)
 {
     const struct tiled *g = c->g;
-    const struct tiled_part *part = &g->part[number];
-    const struct segment *s = &slot_irreps(c->w->problem, g->stream)->segment[part->segment];
-    struct text words = {.arena = c->w->arena};
-    irrep_print(&words, s->ir);
-    line(c->o, "{ /* %s: %dx%s */", g->stream == SLOT_X ? "x" : "z", s->mul, text_string(&words));
+    line(c->o, "{");
     if (g->stage.bytes)
         line(c->o, "%s%s &at = own.ring[%s];", any_in_place(g) ? "" : "const ", g->stage.name,
              g->stages > 1 ? "slot" : "0");
     name_rows(c, true);
-    line(c->o, "cgtp_copies_wait<%d>();", g->stages - 1);
+    if (c->number > 0 && g->stage.bytes)
+        emit_wait(c);
+    else if (c->number > 0)
+        line(c->o, "cgtp_sync_warp();");
+}
+
+static void leave_piece(struct tiled_writer *c)
+{
     line(c->o, "cgtp_sync_warp();");
-    if (number == 0)
-        emit_zeros(c, part, false);
-    if (part->groups != 1 || !part->group[0].once)
-        emit_zeros(c, part, true);
+    emit_put(c, (struct piece){c->part, c->piece}, true);
+    if (any_in_place(c->g))
+        line(c->o, "cgtp_sync_warp();");
+    emit_ahead(c, c->number + c->g->stages);
+    line(c->o, "}");
+    c->number++;
+}
+
+static void emit_part(struct tiled_writer *c, const struct tiled_part *part)
+{
+    const struct tiled *g = c->g;
+    const struct segment *s = &slot_irreps(c->w->problem, g->stream)->segment[part->segment];
+    const bool once = part->groups == 1 && part->group[0].once;
+    struct text words = {.arena = c->w->arena};
+    irrep_print(&words, s->ir);
+    line(c->o, "/* %s: %dx%s */", g->stream == SLOT_X ? "x" : "z", s->mul, text_string(&words));
+    c->part = part;
+    c->piece = 0;
+    if (!once) {
+        enter_piece(c);
+        emit_zeros(c, true);
+    }
     for (int i = 0; i < part->groups; i++)
         tiled_group(c, &part->group[i]);
-    line(c->o, "cgtp_sync_warp();");
-    emit_put(c, part, true);
-    if (any_in_place(g))
-        line(c->o, "cgtp_sync_warp();");
-    emit_ahead(c, number + g->stages);
-    line(c->o, "}");
+    c->piece = 0;
+    if (!once)
+        leave_piece(c);
 }
 
 /* The block's copy of weights that all items share. */
@@ -207,9 +268,19 @@ static void emit_tile(struct tiled_writer *c)
     if (g->rows.bytes)
         line(c->o, "const %s &rows = own.rows[%s];", g->rows.name, g->stages > 1 ? "turn" : "0");
     name_rows(c, false);
+    emit_wait(c);
+    emit_zeros(c, false);
+    c->number = 0;
     for (int i = 0; i < g->parts; i++)
-        emit_part(c, i);
-    emit_put(c, NULL, false);
+        emit_part(c, &g->part[i]);
+    line(c->o, "cgtp_sync_warp();");
+    emit_put(c, piece_at(g, 0), false);
+    if (g->stages == 1 && g->rows.bytes) {
+        line(c->o, "if (next < tiles) {");
+        emit_copies(c, piece_at(g, 0), false, "own.rows[0]", "next");
+        line(c->o, "}");
+        line(c->o, "cgtp_copies_commit();");
+    }
     if (g->stages > 1 && g->rows.bytes)
         line(c->o, "turn = 1 - turn;");
     line(c->o, "}");
@@ -263,7 +334,7 @@ void tiled_kernel(struct source *w)
 {
     const struct tiled *g = w->schedule->own;
     struct out o = {.text = w->out};
-    struct tiled_writer c = {.w = w, .o = &o, .g = g};
+    struct tiled_writer c = {.w = w, .o = &o, .g = g, .enter = enter_piece, .leave = leave_piece};
     if (g->stage.bytes)
         layout_print(&o, &g->stage);
     if (g->rows.bytes)

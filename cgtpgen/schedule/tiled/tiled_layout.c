@@ -22,7 +22,8 @@ static void lay_out_rows(struct arena *a, struct tiled *g)
     const int size = kernel_size(d->kernel), inputs = d->kernel->form->inputs;
     int longest = 1;
     for (int i = 0; i < g->parts; i++)
-        longest = longest > g->part[i].elements ? longest : g->part[i].elements;
+        if (g->part[i].elements / g->part[i].pieces > longest)
+            longest = g->part[i].elements / g->part[i].pieces;
     g->stage = (struct layout){.note = "What a tile reads for a part of the stream.", .align = CHUNK};
     g->rows = (struct layout){.note = "What a tile reads besides.", .align = CHUNK};
     g->leaving = (struct layout){.note = "What becomes of a part of the stream.", .align = CHUNK};

@@ -136,6 +136,8 @@ static void find_parts(struct arena *a, struct tiled *g)
             continue;
         struct tiled_part *part = &g->part[g->parts++];
         part->segment = s;
+        part->channels = r->segment[s].mul;
+        part->pieces = 1;
         part->elements = r->segment[s].mul * (2 * r->segment[s].ir.l + 1);
         part->paths = n;
         part->path = &path[first[s]];
@@ -195,60 +197,91 @@ static bool fits(struct arena *scratch, struct tiled *g, int stages, int warps)
     return does;
 }
 
-/* As many warps, of `most`, as shared memory holds; parts are fetched ahead where room is left for that. */
+/* Can the part come in so many pieces: is each channel worked on once, and are there as many turns in each
+ * piece? */
+static bool divides(const struct tiled *g, const struct tiled_part *part, int pieces)
+{
+    const struct tiled_group *q = &part->group[0];
+    const int channels = part->channels / pieces, per = g->wide ? 16 / kernel_size(g->demand->kernel) : 1;
+    if (part->groups != 1 || !q->once || part->channels % pieces)
+        return false;
+    const struct path_plan *e = &g->demand->plan->path[q->path[0]];
+    const bool along = g->stream == SLOT_G || e->b == SLOT_X || e->elementwise;
+    return along && channels % (g->stream == SLOT_G ? q->turn : q->together) == 0 && channels % per == 0;
+}
+
+/* As many warps, of `most`, as shared memory holds; pieces are fetched ahead where room is left for that. */
 static bool choose(struct arena *a, struct tiled *g, int stages, int most)
 {
     struct arena *scratch = arena_scratch(a);
     int ring = stages ? stages : 1, warps = most;
-    ring = ring < g->parts ? ring : g->parts;
+    ring = ring < g->pieces ? ring : g->pieces;
     while (warps > 0 && !fits(scratch, g, ring, warps))
         warps--;
     if (warps < (stages ? 1 : WARPS_LEAST))
         return false;
-    if (!stages && g->parts > 1 && fits(scratch, g, 2, warps))
+    if (!stages && g->pieces > 1 && fits(scratch, g, 2, warps))
         ring = 2;
     tiled_layout(a, g, ring, warps);
     return true;
 }
 
-/* Warps, at most so many, and the groups that their registers leave room for. Outputs take the places of
- * inputs where each channel is worked on once. Returns the number of groups, and of channels that are not
- * taken together; 0: rows do not fit. */
-static int arrange(struct arena *a, struct tiled *g, int stages, int most)
+/* What is tried: warps at most, and pieces of a part. */
+struct attempt {
+    int warps, pieces;
+};
+
+/* Warps, and the groups that their registers leave room for. Outputs take the places of inputs where each
+ * channel is worked on once. Parts are divided as the groups of the attempt before allow. Returns the number
+ * of groups and turns over channels of B; 0: rows do not fit, or groups are not those. */
+static int arrange(struct arena *a, struct tiled *g, int stages, struct attempt try)
 {
+    g->pieces = 0;
+    for (int i = 0; i < g->parts; i++) {
+        struct tiled_part *part = &g->part[i];
+        part->pieces = try.pieces > 1 && divides(g, part, try.pieces) ? try.pieces : 1;
+        g->pieces += part->pieces;
+    }
     for (int places = 1;; places--) {
         bool once = true;
         int turns = 1;
         find_places(g, places);
-        if (!choose(a, g, stages, most))
+        if (!choose(a, g, stages, try.warps))
             return 0;
         g->room = device_registers(g->device, g->warps) - REGISTERS;
         for (int i = 0; i < g->parts; i++) {
-            group_paths(a, g, &g->part[i]);
-            const bool here = is_once(g, &g->part[i]);
-            g->part[i].group[0].once = here;
+            struct tiled_part *part = &g->part[i];
+            group_paths(a, g, part);
+            const bool here = is_once(g, part);
+            part->group[0].once = here;
             once &= here;
-            for (int k = 0; k < g->part[i].groups; k++) {
-                const struct tiled_group *q = &g->part[i].group[k];
-                turns += path_channels_b(&g->demand->plan->path[q->path[0]]) / q->together;
-            }
+            if (part->pieces > 1 && !divides(g, part, part->pieces))
+                return 0;
+            for (int k = 0; k < part->groups; k++)
+                turns +=
+                    path_channels_b(&g->demand->plan->path[part->group[k].path[0]]) / part->group[k].together;
         }
         if (once || !places)
             return turns;
     }
 }
 
-/* The most warps with which groups are as large as with few. */
+/* The most warps with which groups are as large as with few; parts whole where that makes no difference. */
 static bool choose_warps(struct arena *a, struct tiled *g, int stages, int warps)
 {
-    static const int tries[] = {16, 12};
-    if (warps)
-        return arrange(a, g, stages, warps) > 0;
-    const int turns = arrange(a, g, stages, WARPS_ENOUGH);
-    for (size_t i = 0; i < sizeof tries / sizeof *tries && turns; i++)
-        if (arrange(a, g, stages, tries[i]) == turns)
-            return true;
-    return arrange(a, g, stages, WARPS_ENOUGH) > 0;
+    static const struct attempt attempts[] = {{16, 1}, {16, 2}, {12, 1}, {12, 2}, {WARPS_ENOUGH, 2}};
+    struct attempt best = {warps ? warps : WARPS_ENOUGH, 1};
+    const int turns = arrange(a, g, stages, best);
+    int most = g->warps;
+    for (size_t i = 0; i < sizeof attempts / sizeof *attempts && turns && !warps; i++)
+        if (arrange(a, g, stages, attempts[i]) == turns && g->warps > most) {
+            best = attempts[i];
+            most = g->warps;
+        }
+    if (!turns)
+        return false;
+    arrange(a, g, stages, (struct attempt){best.warps, 1}); /* what parts are divided by */
+    return arrange(a, g, stages, best) > 0;
 }
 
 /* ---- everything ---- */

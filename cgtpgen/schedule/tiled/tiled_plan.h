@@ -29,6 +29,7 @@ struct tiled_group {
 struct tiled_part {
     int segment; /* of the stream */
     int elements;
+    int channels, pieces; /* the former come by so many at a time, where each is worked on once */
     int paths;
     const int *path;
     int groups;
@@ -40,9 +41,9 @@ struct tiled {
     const struct demand *demand;
     const struct device *device;
     enum slot stream;
-    int *in_place; /* [demand's outputs]: the input of the stream whose place an output takes; -1: none */
-    bool wide;     /* rows of the stream are copied, and read, by 16 bytes */
-    int parts;
+    int *in_place;     /* [demand's outputs]: the input of the stream whose place an output takes; -1: none */
+    bool wide;         /* rows of the stream are copied, and read, by 16 bytes */
+    int parts, pieces; /* the latter of all parts */
     struct tiled_part *part;
     int room;                    /* registers that a group may hold */
     int warps, stages;           /* of a block, which a multiprocessor has to itself; of a warp's ring */
