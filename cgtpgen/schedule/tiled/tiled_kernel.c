@@ -98,7 +98,8 @@ static void emit_ahead(struct tiled_writer *c, int ahead)
             emit_copies(c, piece_at(g, ahead), false, ring ? own : "own.rows[0]", tile);
         line(c->o, "}");
     }
-    line(c->o, "cgtp_copies_commit();");
+    if (ring || !next || !g->rows.bytes) /* or the next tile's rows close it */
+        line(c->o, "cgtp_copies_commit();");
     if (ring && g->stage.bytes)
         line(c->o, "slot = slot == %d ? 0 : slot + 1;", g->stages - 1);
 }

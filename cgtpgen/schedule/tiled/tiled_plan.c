@@ -5,6 +5,7 @@
 enum {
     WARPS_ENOUGH = 8,    /* that hide what each waits for */
     WARPS_LEAST = 2,     /* or too little is under way */
+    SCHEDULERS = 4,      /* of a multiprocessor, among which warps and registers are divided */
     REGISTERS = 32,      /* of a thread, besides what a group holds */
     TOGETHER_MOST = 8,   /* channels of B at a time */
     COMPONENTS_MOST = 32 /* their components */
@@ -53,7 +54,8 @@ static int path_words(const struct tiled *g, int path, int together, int turn)
     const int words = kernel_size(g->demand->kernel) / 4;
     if (!tiled_turns(v))
         return words * together * (e->matrix->rows + e->matrix->columns + 1);
-    return words * together * (e->matrix->columns * (v->ts + v->ps) + turn * v->ws);
+    const int rows = together > 1 && turn == e->path->mul_z ? demand_inputs_of(g->demand, SLOT_W) : 0;
+    return words * together * (e->matrix->columns * (v->ts + v->ps) + turn * (v->ws + rows));
 }
 
 static int turn_words(const struct tiled *g, int path, int turn)
@@ -189,6 +191,11 @@ static bool is_wide(const struct tiled *g)
 
 /* ---- warps ---- */
 
+static int round_up(int n, int step)
+{
+    return (n + step - 1) / step * step;
+}
+
 static bool fits(struct arena *scratch, struct tiled *g, int stages, int warps)
 {
     tiled_layout(scratch, g, stages, warps);
@@ -248,7 +255,7 @@ static int arrange(struct arena *a, struct tiled *g, int stages, struct attempt 
         find_places(g, places);
         if (!choose(a, g, stages, try.warps))
             return 0;
-        g->room = device_registers(g->device, g->warps) - REGISTERS;
+        g->room = device_registers(g->device, round_up(g->warps, SCHEDULERS)) - REGISTERS;
         for (int i = 0; i < g->parts; i++) {
             struct tiled_part *part = &g->part[i];
             group_paths(a, g, part);
