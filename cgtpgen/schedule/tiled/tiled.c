@@ -66,8 +66,8 @@ static void report(struct report *r, const struct schedule *s)
     report_ring(r, "stages", g->stages, "warp", "part");
     report_number(r, "warps_per_block", g->warps);
     report_part(r, "shared_bytes_per_block", g->block->bytes, g->device->shared_bytes);
-    report_number(r, "registers_most", device_registers(g->device, g->warps));
-    report_word(r, "stream", g->stream == SLOT_X ? "x" : "z");
+    report_number(r, "registers_most", g->registers);
+    report_flag(r, "parts_of_x", g->stream == SLOT_X);
     report_number(r, "parts", g->parts);
     report_number(r, "pieces", g->pieces);
     report_number(r, "groups", groups);

@@ -77,8 +77,8 @@ static void emit_copies(struct tiled_writer *c, struct piece piece, bool stream,
             continue;
         struct run run;
         for (int k = 0; (run = run_of(c, q, piece, k)).n; k++)
-            line(c->o, "cgtp_copy_tile%s(%s.%s, %s, %lld, count_of(%s), lane, policy);", run_kind(c, q, run),
-                 to, q->symbol, run_in_memory(c, q, tile, run), source_dim(q), tile);
+            line(c->o, "cgtp_copy_tile%s(%s.%s, %s, %lld, count_of(%s), lane, %s);", run_kind(c, q, run), to,
+                 q->symbol, run_in_memory(c, q, tile, run), source_dim(q), tile, stream ? "keep" : "once");
     }
 }
 
@@ -302,7 +302,10 @@ static void emit_kernel(struct tiled_writer *c)
     line(o, "const int lane = cgtp_lane(), warp = cgtp_uniform(cgtp_warp());");
     line(o, "%s &block = *(%s *)shared;", g->block->name, g->block->name);
     line(o, "%s &own = block.warp[warp];", g->warp.name);
-    line(o, "const cgtp_policy policy = cgtp_policy_stream();");
+    if (g->stage.bytes) /* lines that parts share are read by each of them */
+        line(o, "const cgtp_policy keep = cgtp_policy_keep();");
+    if (g->rows.bytes)
+        line(o, "const cgtp_policy once = cgtp_policy_stream();");
     line(o, "const int64_t tiles = (l.items + %d) / %d, step = (int64_t)cgtp_blocks() * %d;", TILED_LANES - 1,
          TILED_LANES, g->warps);
     line(o, "int64_t tile = (int64_t)warp * cgtp_blocks() + cgtp_block();");

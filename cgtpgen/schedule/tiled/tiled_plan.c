@@ -76,7 +76,7 @@ static bool is_single(const struct path_plan *e)
 static int together_of(const struct tiled *g, const struct path_plan *e, int turn)
 {
     const int path = e->path->number, channels = e->pairs ? 1 : path_channels_b(e);
-    const int room = g->room - turn_words(g, path, turn);
+    const int room = g->registers - REGISTERS - turn_words(g, path, turn);
     int best = 1;
     for (int n = 2; n <= TOGETHER_MOST && n <= channels; n++)
         if (channels % n == 0 && n * e->matrix->rows <= COMPONENTS_MOST &&
@@ -91,7 +91,7 @@ static bool joins(const struct tiled *g, const struct tiled_group *group, const 
     const struct path_plan *first = &g->demand->plan->path[group->path[0]];
     return is_single(first) && is_single(e) && first->path->z == e->path->z &&
            tiled_turns(tiled_variant(g, e->path->number)) && tiled_turns(tiled_variant(g, group->path[0])) &&
-           group->words + path_words(g, e->path->number, 1, group->turn) <= g->room;
+           group->words + path_words(g, e->path->number, 1, group->turn) <= g->registers - REGISTERS;
 }
 
 /* Puts the part's paths, in their order, into groups. */
@@ -255,7 +255,7 @@ static int arrange(struct arena *a, struct tiled *g, int stages, struct attempt 
         find_places(g, places);
         if (!choose(a, g, stages, try.warps))
             return 0;
-        g->room = device_registers(g->device, round_up(g->warps, SCHEDULERS)) - REGISTERS;
+        g->registers = device_registers(g->device, round_up(g->warps, SCHEDULERS));
         for (int i = 0; i < g->parts; i++) {
             struct tiled_part *part = &g->part[i];
             group_paths(a, g, part);
@@ -273,22 +273,31 @@ static int arrange(struct arena *a, struct tiled *g, int stages, struct attempt 
     }
 }
 
-/* The most warps with which groups are as large as with few; parts whole where that makes no difference. */
+/* The same, with parts divided as whole ones' groups allow. */
+static int arrange_divided(struct arena *a, struct tiled *g, int stages, struct attempt whole,
+                           struct attempt try)
+{
+    return arrange(a, g, stages, whole) ? arrange(a, g, stages, try) : 0;
+}
+
+/* The most warps with which groups are as large as with few. Pieces cost, so that they must bring more warps
+ * to every scheduler. */
 static bool choose_warps(struct arena *a, struct tiled *g, int stages, int warps)
 {
-    static const struct attempt attempts[] = {{16, 1}, {16, 2}, {12, 1}, {12, 2}, {WARPS_ENOUGH, 2}};
-    struct attempt best = {warps ? warps : WARPS_ENOUGH, 1};
-    const int turns = arrange(a, g, stages, best);
+    static const struct attempt attempts[] = {{16, 1}, {12, 1}, {16, 2}, {12, 2}, {WARPS_ENOUGH, 2}};
+    const struct attempt whole = {warps ? warps : WARPS_ENOUGH, 1};
+    struct attempt best = whole;
+    const int turns = arrange(a, g, stages, whole), pieces = g->stage.bytes ? 2 : 1;
     int most = g->warps;
-    for (size_t i = 0; i < sizeof attempts / sizeof *attempts && turns && !warps; i++)
-        if (arrange(a, g, stages, attempts[i]) == turns && g->warps > most) {
+    for (size_t i = 0; i < sizeof attempts / sizeof *attempts && turns && !warps; i++) {
+        const int step = attempts[i].pieces > 1 ? SCHEDULERS : 1;
+        if (attempts[i].pieces <= pieces && arrange_divided(a, g, stages, whole, attempts[i]) == turns &&
+            g->warps / step > most / step) {
             best = attempts[i];
             most = g->warps;
         }
-    if (!turns)
-        return false;
-    arrange(a, g, stages, (struct attempt){best.warps, 1}); /* what parts are divided by */
-    return arrange(a, g, stages, best) > 0;
+    }
+    return turns && arrange_divided(a, g, stages, whole, best) > 0;
 }
 
 /* ---- everything ---- */

@@ -45,7 +45,7 @@ struct tiled {
     bool wide;         /* rows of the stream are copied, and read, by 16 bytes */
     int parts, pieces; /* the latter of all parts */
     struct tiled_part *part;
-    int room;                    /* registers that a group may hold */
+    int registers;               /* of a thread */
     int warps, stages;           /* of a block, which a multiprocessor has to itself; of a warp's ring */
     double bytes, work;          /* per item: moved; instructions of a warp */
     struct layout stage, rows;   /* inputs of a tile: a part of the stream; all else */
