@@ -60,6 +60,14 @@ STAGED_NEVER = [
     (r'(?s)\+ 38x0e(.*)kernels: ', r'+ 37x0e\1index: {x: sender, z: receiver}\nkernels: ',
      'rows of nodes that are no multiple of 16 bytes'),
 ]
+TILED = 'tests/simt/specs/tiled_wide.yaml'  # few weights that all items share
+TILED_NEVER = [
+    ('index: .*', 'index: {x: sender, w: shared}', 'rows of nodes'),
+    ('index: .*', 'index: {y: shared, w: shared}', 'shared rows that are no weights'),
+    ('index: .*', 'index: {w: shared}\naccumulate: compensated', 'no way to sum as the spec asks'),
+    ('16x0e', '1616x0e', 'rows of a tile larger than shared memory'),
+    ('6x0e, y', '120x0e, y', 'rows of a tile larger than shared memory'),
+]
 SHARED_BYTES = 228 << 10  # of a multiprocessor of sm_90; each block takes 1 KiB more than it asks for
 # Layers whose convolutions need almost all registers, or the most path sets that compile in seconds, and which of
 # their kernels are compiled (a kernel of benzene takes nvcc 14 to 21 s); with TEST_ALL all of all layers. And those
@@ -175,6 +183,20 @@ def check_staged_choice():
         said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
                 if verdict['evaluation'] == 'staged'}
         ok(reason in said, f'no staged items: it says why, {reason}', said)
+
+
+def check_tiled_choice():
+    """Tiled items are for short rows of items and weights of all."""
+    with open(TILED) as f:
+        text = f.read()
+    for kernel in plan_of(text):
+        equal([(one['evaluation'], one['paths'], one['parts']) for one in kernel['schedules']],
+              [('tiled', list(range(9)), 4)], f'tiled_wide {kernel["name"]}: tiled items')
+    for pattern, replacement, reason in TILED_NEVER:
+        changed = plan_of(re.sub(pattern, replacement, text))
+        said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
+                if verdict['evaluation'] == 'tiled'}
+        ok(reason in said, f'no tiled items: it says why, {reason}', said)
 
 
 def compile_kernel(job):
@@ -351,6 +373,7 @@ def build_selftest(arch, product):
 check_choice()
 check_batch_choice()
 check_staged_choice()
+check_tiled_choice()
 jobs = [(arch, product, kernel) for arch, products in PRODUCTS.items() for product in products
         for kernel in KERNELS]
 if not shutil.which(NVCC):

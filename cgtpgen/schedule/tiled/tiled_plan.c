@@ -22,6 +22,8 @@ const char *tiled_refuses(const struct target *target, const struct demand *d)
             return "rows of nodes";
         if (q->index == INDEX_SHARED && q->slot != SLOT_W)
             return "shared rows that are no weights";
+        if (q->index == INDEX_SHARED && q->output && q->dim == 0)
+            return "sums without elements";
     }
     return NULL;
 }
@@ -30,6 +32,22 @@ const char *tiled_refuses_path(const struct target *target, const struct demand 
 {
     return path_is_pipelined(target->device, d->plan->problem->spec, p) ? "left to pipelined evaluations"
                                                                         : NULL;
+}
+
+/* Is a row too long for a tile of them, or for a block's memory, however that is divided? */
+static bool is_too_long(const struct tiled *g)
+{
+    const struct demand *d = g->demand;
+    const int64_t most = g->device->shared_bytes / kernel_size(d->kernel);
+    bool too_long = false;
+    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
+        const struct operand *q = &d->kernel->operand[i];
+        for (int k = 0; k < q->blocks && tiled_streams(g, q); k++)
+            too_long |= q->block[k].channels * q->block[k].components > most / TILED_LANES;
+        if (!tiled_streams(g, q))
+            too_long |= q->dim > (tiled_is_row(q) ? most / TILED_LANES : most);
+    }
+    return too_long;
 }
 
 /* ---- groups ---- */
@@ -348,6 +366,8 @@ const char *tiled_plan(struct arena *a, struct schedule *s)
     if (why)
         return why;
     g->stream = d->plan->problem->dim[SLOT_X] > d->plan->problem->dim[SLOT_G] ? SLOT_X : SLOT_G;
+    if (is_too_long(g))
+        return "rows of a tile larger than shared memory";
     find_parts(a, g);
     g->wide = is_wide(g);
     if (g->parts == 0)
