@@ -170,7 +170,7 @@ static void emit_includes(struct source *w)
     }
     text_printf(w->out,
                 "#include \"cgtp_launch.h\"\n\n"
-                "static_assert(CGTP_DEVICE_ABI == 6 && CGTP_LANES == %d, \"made for other headers of the "
+                "static_assert(CGTP_DEVICE_ABI == 7 && CGTP_LANES == %d, \"made for other headers of the "
                 "runtime\");\n\nnamespace\n{\n\n",
                 w->kernel->schedule[0].target->device->lanes);
 }
