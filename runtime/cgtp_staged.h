@@ -120,16 +120,6 @@ CGTP_DEVICE void cgtp_put_sums_by(real *row, const real (&from)[warps][n], int t
     }
 }
 
-/* The sum of an element over rows of `length`, in order. */
-CGTP_DEVICE real cgtp_sum_rows(const real *element, int64_t rows, int64_t length)
-{
-    real sum = 0;
-    CGTP_UNROLL_BY(8)
-    for (int64_t i = 0; i < rows; i++)
-        sum += element[i * length];
-    return sum;
-}
-
 /* Zeros in whatever it is, by so many threads. */
 template <int threads, typename T> CGTP_DEVICE void cgtp_zero_by(T &what, int thread)
 {
@@ -149,11 +139,7 @@ template <int v, int d, int n, int ld> CGTP_DEVICE void cgtp_add_columns(real *z
     auto add = [&](const real *row, const real *weights) {
         real f[v];
         cgtp_load<v>(f, weights);
-        CGTP_UNROLL
-        for (int j = 0; j < v; j++)
-            CGTP_UNROLL
-        for (int k = 0; k < d; k++)
-            z[j * d + k] += f[j] * row[k];
+        cgtp_add_channels<v, d>(z, f, row);
     };
     CGTP_UNROLL_BY(8 / CGTP_WIDE)
     for (int u = 0; u < whole; u += some) {
@@ -166,26 +152,6 @@ template <int v, int d, int n, int ld> CGTP_DEVICE void cgtp_add_columns(real *z
     CGTP_UNROLL
     for (int u = whole; u < n; u++)
         add(t + u * d, w + u * ld);
-}
-
-/* p[k] += sum_c w[c] g[c,k] */
-template <int v, int d> CGTP_DEVICE void cgtp_add_products(real *p, const real *w, const real *g)
-{
-    CGTP_UNROLL
-    for (int c = 0; c < v; c++)
-        CGTP_UNROLL
-    for (int k = 0; k < d; k++)
-        p[k] += w[c] * g[c * d + k];
-}
-
-/* gw[c] += sum_k t[k] g[c,k] */
-template <int v, int d> CGTP_DEVICE void cgtp_add_dots(real *gw, const real *t, const real *g)
-{
-    CGTP_UNROLL
-    for (int c = 0; c < v; c++)
-        CGTP_UNROLL
-    for (int k = 0; k < d; k++)
-        gw[c] += t[k] * g[c * d + k];
 }
 
 /* ---- on the host ---- */

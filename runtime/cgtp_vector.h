@@ -14,6 +14,8 @@
 namespace
 {
 
+enum { CGTP_WIDE = 16 / (int)sizeof(real) }; /* elements of the 16 bytes that a lane moves at a time */
+
 /* ---- loops at compile time ---- */
 
 template <int i> struct cgtp_number {

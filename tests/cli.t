@@ -204,7 +204,7 @@ def test_backends(folder):
     equal(sorted(re.findall(r'^==> (.*) <==$', out, re.M)), in_c, '--backend=c -o -')
     rule = run('--backend=c', '-MD', '-MF-', '-o', f'{folder}/c', a).out.replace('\\\n', '')
     equal(sorted(rule.split(':')[0].split()), [f'{folder}/c/{name}' for name in in_c], '--backend=c -MD')
-    for option, arch, evaluation in (([], 'sm_90', 'staged'), (['--arch=sm_80'], 'sm_80', 'staged'),
+    for option, arch, evaluation in (([], 'sm_90', 'tiled'), (['--arch=sm_80'], 'sm_80', 'tiled'),
                                      (['--backend=c'], 'c', 'loops')):
         report = json.loads(run('--print=json', *option, a).out)
         planned = {one['evaluation'] for kernel in report['kernels'] for one in kernel['schedules']}

@@ -26,7 +26,7 @@ JOBS = 2
 KERNELS = ('forward', 'backward', 'double_backward')
 # On one architecture layers of all kinds, on the others what shows that theirs is known: small products.
 PRODUCTS = {'sm_80': ['nequip_water', 'batch_128'],
-            'sm_90': ['mace_large', 'conv_mixed', 'batch_mixed', 'diffdock_l1'],
+            'sm_90': ['mace_large', 'conv_mixed', 'batch_mixed', 'diffdock_l1', 'tetris_poly_1'],
             'sm_86': ['nequip_water', 'batch_128', 'staged_graph'], 'sm_89': ['conv_64', 'batch_128'],
             'sm_100': ['conv_64', 'batch_128'], 'sm_120': ['conv_64', 'batch_128']}
 HOSTED = ('sm_86', 'sm_90')  # where the host's half is compiled too, of each product once
@@ -60,6 +60,14 @@ STAGED_NEVER = [
     ('kernels: ', 'index: {x: sender, z: receiver}\naccumulate: compensated\nkernels: ', 'no way to sum as the spec asks'),
     (r'(?s)\+ 38x0e(.*)kernels: ', r'+ 37x0e\1index: {x: sender, z: receiver}\nkernels: ',
      'rows of nodes that are no multiple of 16 bytes'),
+]
+TILED = 'tests/simt/specs/tiled_wide.yaml'  # few weights that all items share
+TILED_NEVER = [
+    ('index: .*', 'index: {x: sender, w: shared}', 'rows of nodes'),
+    ('index: .*', 'index: {y: shared, w: shared}', 'shared rows that are no weights'),
+    ('index: .*', 'index: {w: shared}\naccumulate: compensated', 'no way to sum as the spec asks'),
+    ('16x0e', '1616x0e', 'rows of a tile larger than shared memory'),
+    ('6x0e, y', '120x0e, y', 'rows of a tile larger than shared memory'),
 ]
 SHARED_BYTES = 228 << 10  # of a multiprocessor of sm_90; each block takes 1 KiB more than it asks for
 # Layers whose convolutions need almost all registers, or the most path sets that compile in seconds, and which of
@@ -114,12 +122,12 @@ def check_choice():
                f'conv_mixed {name}: a convolution before has written {", ".join(one["outputs"])}')
         said = [verdict for verdict in kernel['verdicts'] if verdict['evaluation'] == 'convolution']
         equal([verdict['path_reasons'] for verdict in said], [LEFT] * len(said), f'conv_mixed {name}: it says why')
-        equal({verdict['evaluation'] for verdict in kernel['verdicts']}, {'convolution', 'batch', 'staged', 'general'},
+        equal({verdict['evaluation'] for verdict in kernel['verdicts']}, {'convolution', 'batch', 'tiled', 'staged', 'general'},
               f'conv_mixed {name}: all were asked')
     for pattern, replacement, reason in WHOLE:
         changed = plan_of(re.sub(pattern, replacement, text))
         found = {one['evaluation'] for kernel in changed for one in kernel['schedules']}
-        ok(found and found <= {'general', 'staged'}, f'all others: {reason}', found)
+        ok(found and found <= {'general', 'staged', 'tiled'}, f'all others: {reason}', found)
         said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
                 if verdict['evaluation'] == 'convolution'}
         equal(said, {reason}, f'all others: it says why, {reason}')
@@ -153,7 +161,7 @@ def check_batch_choice():
     for pattern, replacement, reason in BATCH_WHOLE:
         changed = plan_of(re.sub(pattern, replacement, text))
         found = {one['evaluation'] for kernel in changed for one in kernel['schedules']}
-        ok(found and found <= {'general', 'staged'}, f'all others: {reason}', found)
+        ok(found and found <= {'general', 'staged', 'tiled'}, f'all others: {reason}', found)
         said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
                 if verdict['evaluation'] == 'batch'}
         equal(said, {reason}, f'all others: it says why, {reason}')
@@ -185,6 +193,20 @@ def check_staged_choice():
               [('staged', [0, 2, 7], False), ('general', [1, 3, 4, 5, 6], True)],
               f'staged_mixed {kernel["name"]}: rows too long, and paths whose weights do not come in parts')
         ok(kernel['schedules'][0]['parts'] > 1, 'weights come in parts', kernel['schedules'][0])
+
+
+def check_tiled_choice():
+    """Tiled items are for short rows of items and weights of all."""
+    with open(TILED) as f:
+        text = f.read()
+    for kernel in plan_of(text):
+        equal([(one['evaluation'], one['paths'], one['parts']) for one in kernel['schedules']],
+              [('tiled', list(range(9)), 4)], f'tiled_wide {kernel["name"]}: tiled items')
+    for pattern, replacement, reason in TILED_NEVER:
+        changed = plan_of(re.sub(pattern, replacement, text))
+        said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
+                if verdict['evaluation'] == 'tiled'}
+        ok(reason in said, f'no tiled items: it says why, {reason}', said)
 
 
 def compile_kernel(job):
@@ -377,6 +399,7 @@ def build_selftest(arch, product):
 check_choice()
 check_batch_choice()
 check_staged_choice()
+check_tiled_choice()
 jobs = [(arch, product, kernel) for arch, products in PRODUCTS.items() for product in products
         for kernel in KERNELS]
 if not shutil.which(NVCC):

@@ -12,6 +12,7 @@ mixed=tests/simt/specs/conv_mixed.yaml
 layouts='g_mace_large_c32_graph g_mace_large_c32 g_mode_uvu_0 g_mode_uvuv_0 g_mode_uvw_shared g_mixed_modes'
 batches=
 for name in 128 double mixed phases plain; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
+tiled='tests/simt/specs/tiled_wide.yaml tests/simt/specs/tiled_modes.yaml'
 staged='tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_mixed.yaml'
 parts='tests/simt/specs/staged_parts.yaml tests/simt/specs/staged_parts_graph.yaml'
 
@@ -28,6 +29,8 @@ if [ "$TEST_ALL" ]; then
     check_kernels staged_double_atomic "sed $double $atomic" \
         'tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_parts_graph.yaml' sizes paths
     check_kernels staged_layouts "$irmul" "$staged $parts" sizes paths
+    check_kernels tiled cat "$tiled" sizes paths calls
+    check_kernels tiled_double_layouts "$irmul $double" "$tiled" sizes paths
     check_kernels mixed_atomic "sed $atomic" $mixed sizes paths
     check_kernels mixed_double "sed $double" $mixed sizes paths
     check_kernels mixed_double_atomic "sed $double $atomic" $mixed sizes paths
@@ -71,6 +74,8 @@ else
     check_kernels sample_staged_parts "sed $three" tests/simt/specs/staged_parts.yaml sizes paths
     check_kernels sample_staged_parts_double_atomic "$irmul $three $double $atomic" \
         tests/simt/specs/staged_parts_graph.yaml sizes paths
+    check_kernels sample_tiled "sed -e 's/^kernels: .*/kernels: [backward, double_backward]/'" "$tiled" sizes paths
+    check_kernels sample_tiled_double_layouts "$irmulyz $double -e 's/^kernels: .*/kernels: [forward, backward]/'" "$tiled" sizes
     check_kernels sample_mixed "sed $three" $mixed sizes paths calls
     check_kernels sample_mixed_double_atomic "sed $three $double $atomic" $mixed sizes paths
     cases=

@@ -15,6 +15,7 @@
 #include "schedule/cover.h"
 #include "schedule/loops/loops.h"
 #include "schedule/staged/staged_plan.h"
+#include "schedule/tiled/tiled_plan.h"
 #include "util/file.h"
 #include "unit_source.h"
 
@@ -65,6 +66,9 @@ static const char staged[] =
 static const char parts[] =
     "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 1x0e + 1x1o, z: 32x0e + 4x1o}\n"
     "instructions: fully_connected\nkernels: [forward]\ntune: {sm_90: {parts: 2, stages: 4}}\n";
+/* Few weights that all items share. */
+static const char tiled[] = "cgtp: 1\nname: t\nirreps: {x: 1x0e + 1x1o, y: 1x0e + 1x1o, z: 16x0e + 8x1o}\n"
+                            "instructions: fully_connected\nindex: {w: shared}\nkernels: [forward]\n";
 
 /* Schedules that a test may change; kernel: its number. */
 static struct kernel_schedule *plan_for(const struct backend *backend, const char *source, int kernel,
@@ -399,6 +403,50 @@ static void rules_of_staged_parts(void **state)
     expect(all, "staged: rows of 2 items, of 3 under way");
 }
 
+static struct tiled *new_tiled(const struct schedules **all)
+{
+    struct tiled *g = own_plan("tiled", &backend_cuda, tiled, 0, all);
+    assert_int_equal(g->parts, 2);
+    assert_int_equal(g->part[0].group[0].paths, 2);
+    return g;
+}
+
+static void groups_of_tiled_items(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct tiled *g = new_tiled(&all);
+    const int first = g->part[0].group[0].path[0], other = g->part[1].group[0].path[0];
+    g->part[0].segment = 1;
+    expect(all, arena_printf(&arena, "tiled: path %d comes with segment 1", first));
+    g = new_tiled(&all);
+    const int into[2] = {first, other};
+    g->part[0].group[0].path = into;
+    expect(all, arena_printf(&arena, "tiled: path %d leads elsewhere than path %d", other, first));
+    g = new_tiled(&all);
+    g->part[0].group[0].together = 2;
+    expect(all, arena_printf(&arena, "tiled: path %d: not a multiple of 2 channels", first));
+    g = new_tiled(&all);
+    g->part[0].groups = 0;
+    expect(all, arena_printf(&arena, "tiled: path %d is in 0 groups", first));
+}
+
+static void rules_of_tiled_items(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct tiled *g = new_tiled(&all);
+    g->stages = 3;
+    expect(all, "tiled: a ring of 3 stages for 2 pieces");
+    g = new_tiled(&all);
+    g->block->field[0].at = 8;
+    expect(all, "tiled: shared memory: ");
+    g = new_tiled(&all);
+    g->block->bytes = g->device->shared_bytes + 1;
+    expect(all, arena_printf(&arena, "tiled: a block of %d bytes of %d that there are", g->block->bytes,
+                             g->device->shared_bytes));
+}
+
 /* ---- every rule ---- */
 
 /* The string that stands at p, of several literals. */
@@ -466,7 +514,7 @@ static void every_rule_is_broken(void **state)
         rules += count_rules(found.gl_pathv[i], arena_string(&arena, name, strcspn(name, "/")));
     }
     globfree(&found);
-    assert_true(rules >= 29);
+    assert_true(rules >= 36);
 }
 
 int main(void)
@@ -478,6 +526,7 @@ int main(void)
         cmocka_unit_test(rules_of_the_convolution), cmocka_unit_test(path_sets_of_the_batch),
         cmocka_unit_test(rules_of_the_batch),       cmocka_unit_test(phases_of_the_batch),
         cmocka_unit_test(rules_of_staged_weights),  cmocka_unit_test(rules_of_staged_parts),
+        cmocka_unit_test(groups_of_tiled_items),    cmocka_unit_test(rules_of_tiled_items),
         cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

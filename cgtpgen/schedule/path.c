@@ -26,6 +26,12 @@ bool path_is_aligned(const struct kernel_plan *k, const struct path *p, int byte
     return aligned;
 }
 
+bool path_is_pipelined(const struct device *device, const struct spec *spec, const struct path *p)
+{
+    return p->mode == MODE_UVU && p->mul_y == 1 && p->mul_x % device->lanes == 0 &&
+           spec->index[SLOT_Y] == INDEX_ITEM && spec->index[SLOT_W] == INDEX_ITEM;
+}
+
 const char *plus_offset(struct arena *a, const char *name, int64_t offset)
 {
     return offset ? arena_printf(a, "%s + %lld", name, (long long)offset) : name;

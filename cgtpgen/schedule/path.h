@@ -23,6 +23,10 @@ bool rows_are_aligned(const struct kernel_plan *, int bytes);
 /* Do the path's parts of rows of x, z and w begin at multiples of so many bytes? */
 bool path_is_aligned(const struct kernel_plan *, const struct path *, int bytes);
 
+/* Is the path one that the pipelined evaluations are for: channels of x by the warp, weights and y of items?
+ */
+bool path_is_pipelined(const struct device *, const struct spec *, const struct path *);
+
 /* name + offset, or name alone. */
 const char *plus_offset(struct arena *, const char *name, int64_t offset);
 

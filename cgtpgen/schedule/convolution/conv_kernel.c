@@ -170,9 +170,10 @@ static void emit_of_set(struct conv *c, const char *call, const char *arguments)
 {
     for (int i = 0; i < c->alike; i++) {
         if (c->alike > 1)
-            line(c->o, i == 0              ? "if (which == 0)"
-                       : i + 1 == c->alike ? "else"
-                                           : arena_printf(c->w->arena, "else if (which == %d)", i));
+            line(c->o, "%s",
+                 i == 0              ? "if (which == 0)"
+                 : i + 1 == c->alike ? "else"
+                                     : arena_printf(c->w->arena, "else if (which == %d)", i));
         line(c->o, "%s<set_%d_z>(%s);", call, c->label + i, arguments);
     }
 }

@@ -3,6 +3,7 @@
 
 #include "schedule/check.h"
 #include "schedule/evaluations.h"
+#include "schedule/parts.h"
 #include "schedule/report.h"
 
 static void areas(struct areas *all, const struct schedule *s)
@@ -12,8 +13,7 @@ static void areas(struct areas *all, const struct schedule *s)
         if (s->route[o].kind == ROUTE_EDGE_BUFFER)
             areas_add(all, "real", arena_printf(all->arena, "%sedges", q->symbol), INDEX_ITEM, q->dim);
         if (s->route[o].kind == ROUTE_PARTS)
-            areas_add_counted(all, "real", arena_printf(all->arena, "%sparts", q->symbol),
-                              "cgtp_multiprocessors()", q->dim);
+            parts_area(all, q, "cgtp_multiprocessors()");
     }
 }
 

@@ -2,12 +2,11 @@
 #include "schedule/gather.h"
 #include "schedule/index_words.h"
 #include "schedule/item_device.h"
+#include "schedule/parts.h"
 #include "schedule/path.h"
 #include "schedule/staged/staged_emit.h"
 
 #include <string.h>
-
-enum { SUM_THREADS = 128 };
 
 /* The item's row of an operand in the array `name`. */
 static const char *item_row(const struct source *w, const char *name, const struct operand *q)
@@ -377,22 +376,6 @@ static void emit_kernel(struct staged_writer *c)
     blank(o);
 }
 
-/* Adds up the rows of all blocks for output o. */
-static void emit_sum(struct staged_writer *c, const struct operand *q)
-{
-    line(c->o, "/* %s: the sums of all blocks, added in order; an element per thread. */", q->name);
-    line(c->o, "CGTP_KERNEL(%d, 1) %s_sum_%s(const launch l, const int64_t blocks)", SUM_THREADS,
-         c->w->form->name, q->symbol);
-    line(c->o, "{");
-    line(c->o, "const int at = cgtp_block() * %d + cgtp_thread();", SUM_THREADS);
-    line(c->o, "cgtp_launch_wait();");
-    line(c->o, "if (at < %lld)", source_dim(q));
-    line(c->o, "l.%s[at] = cgtp_sum_rows(l.%sparts + at, blocks, %lld);", q->symbol, q->symbol,
-         source_dim(q));
-    line(c->o, "}");
-    blank(c->o);
-}
-
 void staged_kernel(struct source *w)
 {
     const struct staged *g = w->schedule->own;
@@ -413,7 +396,7 @@ void staged_kernel(struct source *w)
         const struct form_output *f = demand_output(w->demand, i);
         const struct operand *q = demand_operand(w->demand, i);
         if (w->schedule->route[i].kind == ROUTE_PARTS)
-            emit_sum(&c, q);
+            parts_sum(w, &o, q);
         if (w->schedule->route[i].kind != ROUTE_EDGE_BUFFER)
             continue;
         gather_begin(w, &o, f);
@@ -451,10 +434,6 @@ void staged_launch(struct source *w, const struct schedule *schedule)
         if (schedule->route[o].kind == ROUTE_EDGE_BUFFER)
             gather_launch(w, f);
         if (schedule->route[o].kind == ROUTE_PARTS)
-            source_step(
-                w, arena_printf(w->arena, "cgtp_launch_early(code::%s_sum_%s, %lld, %d, 0, stream, l, %s)",
-                                w->form->name, f->symbol,
-                                (source_dim(demand_operand(w->demand, o)) + SUM_THREADS - 1) / SUM_THREADS,
-                                SUM_THREADS, grid));
+            parts_launch(w, demand_operand(w->demand, o), grid);
     }
 }

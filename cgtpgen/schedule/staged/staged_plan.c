@@ -59,12 +59,9 @@ static double bytes_of_item(const struct demand *d, bool shared)
  * one after the other need all of an item's rows. */
 const char *staged_refuses_path(const struct target *target, const struct demand *d, const struct path *p)
 {
-    const enum index_kind *index = d->plan->problem->spec->index;
-    bool pipelined = p->mode == MODE_UVU && p->mul_y == 1 && p->mul_x % target->device->lanes == 0 &&
-                     index[SLOT_Y] == INDEX_ITEM && index[SLOT_W] == INDEX_ITEM;
-    if (pipelined)
+    if (path_is_pipelined(target->device, d->plan->problem->spec, p))
         return "left to pipelined evaluations";
-    if (index[SLOT_W] != INDEX_SHARED && !by_passes(d, p) &&
+    if (d->plan->problem->spec->index[SLOT_W] != INDEX_SHARED && !by_passes(d, p) &&
         bytes_of_item(d, false) > target->device->shared_bytes)
         return "rows larger than shared memory, and not uvw of 8 channels of x or more and one of y";
     return NULL;
