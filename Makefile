@@ -58,8 +58,7 @@ TEST_NEEDS :=
 # What `make test` runs: the tests named by T, or all, those first that take longest, so that none is left to run
 # alone at the end.
 LONG := $(patsubst %,tests/%.t,cuda simt_golden compilers golden_double simt_mutants install golden_optimized names \
-    specs_paths mutation fuzz selftest random simt golden_single limits simulation \
-    torch)
+    specs_paths mutation fuzz selftest random simt golden_single limits simulation torch)
 TESTS := $(filter $(SCRIPTS),$(LONG)) $(UNITS) $(filter-out $(LONG),$(SCRIPTS))
 ifdef T
 NAMED := $(basename $(notdir $(T)))

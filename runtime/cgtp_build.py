@@ -159,6 +159,8 @@ def build(folder: str, into: str, temporary: str) -> None:
                     shutil.copy(path, into)
     for path in (f"{RUNTIME}/{name}" for name in (*PYTHON_RUNTIME, "cgtp.h")):
         shutil.copy(path, into)
+    with open(f"{into}/py.typed", "w"):
+        pass
     with open(f"{into}/__init__.py", "w") as file:
         file.write(f'"""Products of cgtpgen for PyTorch: modules {", ".join(products(folder))}."""\n')
 

@@ -31,6 +31,10 @@ class Graph(NamedTuple):
         """Brings what there is of each edge [edges, ..] from the order of the edge_index into the graph's."""
         return rows if self.order is None else rows.index_select(0, self.order)
 
+    def to(self, device: Union[str, torch.device]) -> "Graph":
+        """The same on another device."""
+        return Graph(*(value.to(device) if isinstance(value, Tensor) else value for value in self))
+
     def unsort(self, rows: Tensor) -> Tensor:
         """The other way round."""
         if self.order is None:
@@ -51,15 +55,15 @@ def prepare_graph(edge_index: Tensor, senders: int, receivers: Optional[int] = N
     range are an error. dtype: that of node numbers, the spec's index_type; sort: not needed by products with edges: any.
 
     The result is kept as long as the edge_index lives and does not change, so that layers may ask again; looking at it
-    for the first time waits for the device. In compiled functions it is computed each time, without a look at indices:
-    prepare the graph outside, and pass it.
+    for the first time waits for the device. In functions that are compiled, exported or traced it is computed each time,
+    without a look at indices: prepare the graph outside, and pass it.
     """
     receivers = senders if receivers is None else receivers
     if edge_index.dim() != 2 or edge_index.shape[0] != 2:
         raise ValueError(f"edge_index has shape {list(edge_index.shape)}, not [2, edges]")
     if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
         raise TypeError(f"edge_index is of {edge_index.dtype}, not of integers")
-    if torch.compiler.is_compiling() or edge_index.is_inference():
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or edge_index.is_inference():
         return _prepare(edge_index, senders, receivers, sender_row, sort, dtype, is_sorted=not sort)
     how = (edge_index._version, senders, receivers, sender_row, sort, dtype)
     known = _prepared.setdefault(edge_index, {})
@@ -119,6 +123,8 @@ class _Module(torch.nn.Module):
         super().__init__()
         p = self.product
         self._forward = p.forward() if any(i.path_weight for i in p.instructions) else None  # None: z is zero
+        self._slots = ["xyw".index(slot) for slot in self._forward.kernel.inputs.values()] if self._forward else []
+        self._of_items = tuple(p.index[slot] == "item" for slot in "xyw")
         self.irreps_in1, self.irreps_in2, self.irreps_out = p.irreps["x"], p.irreps["y"], p.irreps["z"]
         self.instructions: list[Instruction] = list(p.instructions)
         self.weight_numel: int = p.weight_numel
@@ -182,13 +188,12 @@ class _Module(torch.nn.Module):
         return f"{self.irreps_in1} x {self.irreps_in2} -> {self.irreps_out} | {len(self.instructions)} paths | " \
                f"{self.weight_numel} weights"
 
-    def _call(self, given: dict[str, Tensor], graph: tuple[Any, ...]) -> Tensor:
-        """given: rows of each slot."""
-        operator = self._forward
-        if operator is None:
+    def _call(self, given: tuple[Optional[Tensor], ...], graph: tuple[Any, ...]) -> Tensor:
+        """given: rows of x, y and w."""
+        if self._forward is None:
             p = self.product
-            return given["x"].new_zeros((p.rows(graph)[p.index["z"]], p.dim["z"]), dtype=p.dtype)
-        return operator([given[slot].contiguous() for slot in operator.kernel.inputs.values()], graph)[0]
+            return given[0].new_zeros((p.rows(graph)[p.index["z"]], p.dim["z"]), dtype=p.dtype)
+        return self._forward([given[slot].contiguous() for slot in self._slots], graph)[0]
 
 
 class TensorProduct(_Module):
@@ -215,7 +220,7 @@ class TensorProduct(_Module):
             if p.index[slot] == "item" and value.shape[:-1] != batch:
                 value = value.expand(*batch, p.dim[slot])
             given[slot] = value.reshape(items if p.index[slot] == "item" else 1, p.dim[slot])
-        z = self._call(given, (items,))
+        z = self._call((given["x"], given["y"], given.get("w")), (items,))
         return z.reshape(*batch, p.dim["z"]) if p.index["z"] == "item" else z.reshape(p.dim["z"])
 
 
@@ -239,26 +244,24 @@ class Convolution(_Module):
 
     def forward(self, x: Tensor, y: Tensor, weight: Optional[Tensor], edge_index: Union[Tensor, Graph],
                 receivers: Optional[int] = None) -> Tensor:
-        p = self.product
-        given = {"x": x, "y": y}
+        graph = edge_index if isinstance(edge_index, Graph) else self._graph(edge_index, x, y, weight, receivers)
+        own = graph.order is not None  # is the graph's order of edges another than that of rows?
+        x_of_items, y_of_items, w_of_items = self._of_items
         if self.weight_numel:
-            given["w"] = self._row_of_weights(weight)
-            if p.index["w"] == "shared":
-                given["w"] = given["w"].reshape(1, -1)
-        graph = self._graph(edge_index, given, receivers)
-        items = graph.sender.shape[0]
-        if self.shared_weights and p.index["w"] == "item" and self.weight_numel:
-            given["w"] = given["w"].reshape(1, -1).expand(items, -1)
-        for slot, value in given.items():
-            if p.index[slot] == "item" and graph.order is not None and not (slot == "w" and self.shared_weights):
-                given[slot] = graph.sort(value)
-        z = self._call(given, self._arguments(graph))
-        return graph.unsort(z) if p.index["z"] == "item" else z
+            weight = self._row_of_weights(weight)
+            if self.shared_weights:
+                weight = weight.reshape(1, -1).expand(graph.sender.shape[0] if w_of_items else 1, -1)
+            elif own:
+                weight = graph.sort(weight)
+        if own:
+            x, y = graph.sort(x) if x_of_items else x, graph.sort(y) if y_of_items else y
+        z = self._call((x, y, weight), self._arguments(graph))
+        return graph.unsort(z) if own and self.product.index["z"] == "item" else z
 
-    def _graph(self, edge_index: Union[Tensor, Graph], given: dict[str, Tensor], receivers: Optional[int]) -> Graph:
-        if isinstance(edge_index, Graph):
-            return edge_index
-        nodes = {self.product.index[slot]: value.shape[0] for slot, value in given.items()}
+    def _graph(self, edge_index: Tensor, x: Tensor, y: Tensor, weight: Optional[Tensor],
+               receivers: Optional[int]) -> Graph:
+        nodes = {self.product.index[slot]: value.shape[0] for slot, value in zip("wxy", (weight, x, y))
+                 if value is not None and value.dim() == 2}
         senders = nodes.get("sender", receivers)
         receivers = nodes.get("receiver", senders if receivers is None else receivers)
         if receivers is None:

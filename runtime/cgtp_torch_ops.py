@@ -407,6 +407,10 @@ def load(product: Product, folder: str) -> None:
     if not paths:
         raise ImportError(f"there is no library of {product.name} in {folder}: build it, by `pip install` of the folder "
                           f"that cgtpgen wrote")
+    first = f"{product.name}_{product.kernels[0].name}"
+    if hasattr(torch.ops.cgtp, first) and os.path.realpath(paths[0]) not in map(os.path.realpath, torch.ops.loaded_libraries):
+        raise ImportError(f"operators cgtp::{product.name}_* are there already, of another library than {paths[0]}: cgtpgen "
+                          f"--name gives a product another name")
     for path in paths:
         torch.ops.load_library(path)
         digest = Descriptor.in_dll(ctypes.CDLL(path), f"{product.name}_product").digest.decode()

@@ -301,6 +301,7 @@ void emit_torch_setup(struct text *out)
         "    sys.exit(\"cgtpgen's runtime is not found: set CGTP_RUNTIME to its folder, the one with "
         "cgtp.h\")\n"
         "\n\n"
+        "sys.dont_write_bytecode = True  # in the runtime's folder\n"
         "sys.path.insert(0, runtime())\n"
         "import cgtp_build  # noqa: E402\n\n"
         "cgtp_build.setup(HERE)\n");

@@ -9,8 +9,9 @@ import ctypes
 import gc
 import importlib
 import io
-import itertools
 import os
+import re
+import shutil
 import struct
 import sys
 import tempfile
@@ -344,6 +345,11 @@ def check_graphs():
             ok(empty.shape == (count, p.dim['z']) and not empty.any(), f'{name}: {nodes} nodes, no edges', empty.shape)
             ok(all(not g.any() for g in torch.autograd.grad(empty.sum(), a)), f'{name}: and their gradients')
     m = module('edges')
+    x, y, w = rows(m.PRODUCT, 3, 4)
+    layer, before = m.Convolution(), torch.tensor([[0, 1, 2], [2, 1, 0]])
+    layer(x, y, w, before)
+    traced, after = torch.jit.trace(layer, (x, y, w, before), check_trace=False), torch.tensor([[3, 3, 2], [1, 2, 0]])
+    ok(torch.equal(traced(x, y, w, after), layer(x, y, w, after)), 'a trace holds no graph that it has seen')
     from_package = importlib.import_module(f'{os.path.basename(FOLDER)}.cgtp_torch')
     edge_index = torch.tensor([[0, 1, 2], [2, 1, 0]])
     graph = m.prepare_graph(edge_index, 3)
@@ -462,6 +468,16 @@ def check_errors():
     fails(TypeError, 'pass prepare_graph that dtype',
           lambda: layer(x, y, w, m.prepare_graph(edge_index, 2, dtype=torch.int64)), 'node numbers')
     fails(ValueError, 'needs sorted edges', lambda: layer(x, y, w, m.prepare_graph(edge_index, 2, sort=False)), 'a graph')
+    copied = os.path.join(tempfile.mkdtemp(), 'again')
+    shutil.copytree(FOLDER, copied)
+    sys.path.insert(0, os.path.dirname(copied))
+    fails(ImportError, 'are there already, of another library', lambda: importlib.import_module('again.edges'), 'a second package')
+    with open(f'{copied}/modes_two.py') as file:
+        text = file.read()
+    with open(f'{copied}/stale.py', 'w') as file:
+        file.write(re.sub('digest="[^"]*"', 'digest="0"', text.replace('modes_two', 'stale')))
+    fails(ImportError, 'there is no library of stale', lambda: importlib.import_module('again.stale'), 'not built')
+    shutil.rmtree(os.path.dirname(copied))
     fails(RuntimeError, 'x has shape [2, 8], not [4, 8]', lambda: layer(x, y, w, m.prepare_graph(edge_index, 4)), 'nodes')
     fails(RuntimeError, 'y has shape [3, 4], not [2, 4]', lambda: layer(x, y, w, m.prepare_graph(edge_index[:, :2], 2)._replace(
         order=None)), 'edges')
