@@ -266,14 +266,17 @@ GENERATED := nequip_water tetris_poly_2 mace_large
 GENERATED_CUDA := nequip_water mace_large
 GENERATE_C = $< $(1) --backend=c -o generated $(GENERATED:%=specs/%.yaml)
 GENERATE_CUDA = $< $(1) --backend=cuda -o generated/cuda $(GENERATED_CUDA:%=specs/%.yaml)
+GENERATE_TORCH = $< $(1) --backend=cuda --emit=torch -o generated/torch specs/nequip_water.yaml
 GENERATE_REPORT = $< $(1) --emit=report --measured=docs/examples/report/mace_large.tsv -o docs/examples/report \
     specs/mace_large.yaml
 generated: $(BUILD)/cgtpgen
 	$(Q)$(call GENERATE_C)
 	$(Q)$(call GENERATE_CUDA)
+	$(Q)$(call GENERATE_TORCH)
 	$(Q)$(call GENERATE_REPORT)
 check-generated: $(BUILD)/cgtpgen
 	$(Q)$(call GENERATE_C,--check); c=$$?; $(call GENERATE_CUDA,--check) || c=$$?; \
+	    $(call GENERATE_TORCH,--check) || c=$$?; \
 	    $(call GENERATE_REPORT,--check) && exit $$c
 
 clean:

@@ -145,20 +145,17 @@ def check_gradients():
         arrays = [a.requires_grad_() for a in rows(m.PRODUCT, 2, 0, scale=0.5)]
         ok(torch.autograd.gradcheck(layer, arrays, check_forward_ad=True, check_batched_grad=True,
                                     check_batched_forward_grad=True), f'{name}: gradcheck')
+        arrays = [a.requires_grad_() for a in rows(m.PRODUCT, 1, 0, scale=0.5)]
         ok(torch.autograd.gradgradcheck(layer, arrays, check_fwd_over_rev=True), f'{name}: gradgradcheck')
     for name, nodes in ('edges', 3), ('edges_any', 3), ('environment', 3):
         m = module(name)
         edge_index = torch.tensor([[0, 2, 1, 1], [2, 0, 2, 0]])
         arrays = [a.requires_grad_() for a in rows(m.PRODUCT, 4, nodes, scale=0.5)]
 
-        def call(x, y, w):
-            return m.Convolution()(x, y, w[0] if m.PRODUCT.index['w'] == 'shared' else w, edge_index)
-        if name == 'environment':
-            arrays[2] = arrays[2].detach().requires_grad_()
-            layer = m.Convolution(internal_weights=False)
+        layer, shared = m.Convolution(internal_weights=False), m.PRODUCT.index['w'] == 'shared'
 
-            def call(x, y, w):  # noqa: F811
-                return layer(x, y, w[0], edge_index)
+        def call(x, y, w):
+            return layer(x, y, w[0] if shared else w, edge_index)
         ok(torch.autograd.gradcheck(call, arrays, check_forward_ad=True), f'{name}: gradcheck')
         ok(torch.autograd.gradgradcheck(call, arrays, check_fwd_over_rev=True), f'{name}: gradgradcheck')
 

@@ -20,7 +20,7 @@ from tap import done, ok, skip  # noqa: E402
 FOLDER = os.path.abspath(sys.argv[1])
 sys.path.insert(0, os.path.dirname(FOLDER))
 CUDA = torch.device('cuda')
-OVERHEAD_MOST = 15  # microseconds
+OVERHEAD_MOST = 2.5  # calls of x + x, since hosts differ: 15 us where that takes 6
 
 
 def module(name):
@@ -149,7 +149,7 @@ def check_overhead():
     p, layer = water.PRODUCT, water.Convolution()
     x, y, w, edge_index = random_graph(4, 8, [p.dim[s] for s in 'xyw'])
     graph = water.prepare_graph(edge_index, 4)._replace(order=None)
-    operator = p.forward().op
+    operator = p.forward()
     arguments = (graph.sender, graph.receiver, graph.receiver_row, graph.by_sender, graph.sender_row)
     library = ctypes.CDLL(f'{FOLDER}/libnequip_water_cuda.so')
 
@@ -167,15 +167,16 @@ def check_overhead():
              ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
     bare = microseconds(lambda: library.nequip_water_forward(*given))
     with torch.no_grad():
-        op = microseconds(lambda: operator(x, y, w, *arguments))
+        op = microseconds(lambda: operator([x, y, w], arguments))
         mine = microseconds(lambda: layer(x, y, w, graph))
         add = microseconds(lambda: x + x)
     x.requires_grad_()
     recorded = microseconds(lambda: layer(x, y, w, graph))
     print(f'# us a call: bare launch {bare:.1f}, operator {op:.1f}, module {mine:.1f}, module recording {recorded:.1f}, '
           f'x + x {add:.1f}')
-    ok(op - bare < OVERHEAD_MOST, f'an operator costs less than {OVERHEAD_MOST} us more than the launch', op - bare)
-    ok(mine - bare < OVERHEAD_MOST, f'a module costs less than {OVERHEAD_MOST} us more than the launch', mine - bare)
+    for name, took in ('an operator', op), ('a module', mine):
+        ok(took - bare < OVERHEAD_MOST * add, f'{name} costs less than {OVERHEAD_MOST} x + x more than the launch',
+           (took - bare) / add)
 
 
 print(f'# PyTorch {torch.__version__}, {torch.cuda.get_device_name()}')
