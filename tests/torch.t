@@ -71,7 +71,7 @@ def install():
 
 def check(*parts):
     """Runs parts of check.py, whose lines become this test's."""
-    result = run(PYTHON, 'tests/torch/check.py', f'{WORK}/site/products', *parts, OMP_NUM_THREADS='2')
+    result = run(PYTHON, 'tests/torch/check.py', f'{WORK}/site/products', *parts, OMP_NUM_THREADS='1')
     lines = re.findall(r'^(not ok|ok) \d+ - (.*)((?:\n#.*)*)', result.stdout, re.M)
     for status, name, details in lines:
         ok(status == 'ok', name, *re.findall(r'# ?(.*)', details))

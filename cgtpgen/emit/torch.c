@@ -229,10 +229,10 @@ static void module(struct text *out, const struct plan *plan)
     const char *name = graph ? "Convolution" : "TensorProduct";
     text_printf(out, "\n\nclass %s(cgtp_torch.%s):\n    \"\"\"", name, name);
     if (graph)
-        text_puts(out,
-                  "Sums products over the edges of a graph: z = layer(x, y, weight, edge_index).\n\n"
-                  "    Edges may be in any order; `prepare_graph(edge_index, nodes)` prepares them for all\n"
-                  "    layers.\n\n");
+        text_puts(
+            out,
+            "Sums products over the edges of a graph: z = layer(x, y, weight, edge_index).\n\n"
+            "    Edges may be in any order; `prepare_graph(edge_index, nodes)` prepares them ahead.\n\n");
     else
         text_puts(out, "Stands for an `e3nn.o3.TensorProduct`: z = layer(x, y, weight).\n\n");
     shape_line(out, plan, SLOT_X, "x");

@@ -89,8 +89,7 @@ PRODUCT = register(
 class Convolution(cgtp_torch.Convolution):
     """Sums products over the edges of a graph: z = layer(x, y, weight, edge_index).
 
-    Edges may be in any order; `prepare_graph(edge_index, nodes)` prepares them for all
-    layers.
+    Edges may be in any order; `prepare_graph(edge_index, nodes)` prepares them ahead.
 
         x       [senders, 256]
         y       [edges, 4]
