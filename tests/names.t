@@ -112,6 +112,13 @@ def test_roles(folder):
                          'runtime/cgtp_selftest.c', '-lm', '-o', program)
         result = run(program) if result.returncode == 0 else result
         ok(result.returncode == 0, f'{name}: the self-test passes', result.stdout[-2000:])
+    result = generate(f'{folder}/torch', awkward, '--backend=c', '--emit=torch')
+    for path in sources(f'{folder}/torch', '.py'):
+        compile(read(path), path, 'exec')
+    schemas = [text.replace('"\n                "', '') for path in sources(f'{folder}/torch', '.cpp')
+               for text in re.findall(r'def\((".*?")\);', read(path), re.S)]
+    ok(len(schemas) > len(NAMES) and all(re.fullmatch(r'"\w+\((Tensor \w+_, )+[\w, ]+\) -> \((Tensor, )+Tensor\)"', text)
+                                         for text in schemas), f'PyTorch: {len(schemas)} schemas', *schemas[:3])
     generate(f'{folder}/unity', awkward, '--backend=c', '--emit=header,source,unity')
     unit = write(f'{folder}/unity/all.c', ''.join(f'#include "out/{name}.unity.c"\n' for name in awkward))
     result = run('gcc', *WARNINGS, '-fsyntax-only', '-Iruntime', unit)

@@ -49,6 +49,7 @@ enum {
 struct product {
     const char *file;  /* as given; "-": standard input */
     const char *shown; /* the same in messages */
+    bool first;        /* of the call: files that all products share are written for it */
     const struct schedules *schedules;
     int files;                   /* 0 where only reports are asked for */
     struct file_content *output; /* path: folder/name */
@@ -126,7 +127,8 @@ static enum exit_status emit(struct arena *a, const struct options *options, str
                              struct diag *diag)
 {
     struct output_file *file;
-    struct emission from = {.backend = options->backend, .schedules = product->schedules};
+    struct emission from = {
+        .backend = options->backend, .schedules = product->schedules, .of_folder = product->first};
     if (options->measured) {
         enum exit_status read = read_measured(a, options, product->schedules, &from.measured);
         if (read)
@@ -511,6 +513,7 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
     struct mutation mutation = {.wanted = options.mutate, .list = {.arena = a}};
     for (int i = 0; i < options.specs; i++) {
         product[i].file = options.spec[i];
+        product[i].first = i == 0;
         product[i].shown = strcmp(options.spec[i], "-") ? options.spec[i] : "<stdin>";
         enum exit_status now =
             compile_within(a, wigner, &options, options.mutate < 0 ? NULL : &mutation, &product[i]);
