@@ -2,6 +2,8 @@
 # make test             every test but the long ones; ends with prove's summary
 # make test T=tune      one test, or several: T='unit_spec tests/cli.t'
 # make test-all         the long ones too (TEST_ALL=1 in the environment of every test)
+# make test-torch       --emit=torch, with PyTorch: TORCH_PYTHON is a python that has it (default: build/torch/venv's,
+#                       which make torch-venv installs, some 3 GB; or PYTHON)
 # make fuzz             changed specs through the generator, guided by coverage (tests/fuzz/fuzz.mk; RUNS=100000)
 # make coverage         lines and branches of the generator that tests run; fails where these are too few
 # make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000);
@@ -55,8 +57,8 @@ TEST_NEEDS :=
 
 # What `make test` runs: the tests named by T, or all, those first that take longest, so that none is left to run
 # alone at the end.
-LONG := $(patsubst %,tests/%.t,cuda simt_golden golden_single golden_double compilers names simt_mutants \
-    specs_paths golden_optimized selftest mutation random simt install simulation)
+LONG := $(patsubst %,tests/%.t,cuda simt_golden compilers golden_double simt_mutants install golden_optimized names \
+    specs_paths mutation fuzz selftest random simt golden_single limits simulation torch)
 TESTS := $(filter $(SCRIPTS),$(LONG)) $(UNITS) $(filter-out $(LONG),$(SCRIPTS))
 ifdef T
 NAMED := $(basename $(notdir $(T)))
@@ -64,8 +66,8 @@ TESTS := $(foreach name,$(NAMED),$(or $(filter $(BUILD)/tests/$(name) tests/$(na
     $(error no test is named $(name))))
 endif
 
-.PHONY: all test test-all demo bench bench-stability bench-generation generated check-generated install uninstall \
-    static dist deb clean FORCE
+.PHONY: all test test-all test-torch torch-venv demo bench bench-stability bench-generation generated check-generated \
+    install uninstall static dist deb clean FORCE
 all: $(BUILD)/cgtpgen
 
 -include tests/rules.mk
@@ -168,6 +170,15 @@ test: $(BUILD)/cgtpgen $(filter $(UNITS),$(TESTS)) $(TEST_NEEDS)
 test-all:
 	$(Q)$(MAKE) test TEST_ALL=1
 
+# PyTorch is needed for one test alone, which is skipped without.
+TORCH_VENV := build/torch/venv
+TORCH_PYTHON ?= $(if $(wildcard $(TORCH_VENV)/bin/python),$(abspath $(TORCH_VENV))/bin/python,$(PYTHON))
+test-torch: $(BUILD)/cgtpgen
+	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' TEST_TORCH=1 TORCH_PYTHON='$(TORCH_PYTHON)' prove -v -e '' tests/torch.t
+torch-venv:
+	$(Q)$(PYTHON) -m venv $(TORCH_VENV)
+	$(Q)$(TORCH_VENV)/bin/pip install 'torch>=2.10' 'setuptools>=70.1' numpy
+
 # Generated code is compiled as its users would: no language standard given, so that compilers may fuse multiply
 # and add.
 FAST := -O3 -march=native
@@ -255,14 +266,17 @@ GENERATED := nequip_water tetris_poly_2 mace_large
 GENERATED_CUDA := nequip_water mace_large
 GENERATE_C = $< $(1) --backend=c -o generated $(GENERATED:%=specs/%.yaml)
 GENERATE_CUDA = $< $(1) --backend=cuda -o generated/cuda $(GENERATED_CUDA:%=specs/%.yaml)
+GENERATE_TORCH = $< $(1) --backend=cuda --emit=torch -o generated/torch specs/nequip_water.yaml
 GENERATE_REPORT = $< $(1) --emit=report --measured=docs/examples/report/mace_large.tsv -o docs/examples/report \
     specs/mace_large.yaml
 generated: $(BUILD)/cgtpgen
 	$(Q)$(call GENERATE_C)
 	$(Q)$(call GENERATE_CUDA)
+	$(Q)$(call GENERATE_TORCH)
 	$(Q)$(call GENERATE_REPORT)
 check-generated: $(BUILD)/cgtpgen
 	$(Q)$(call GENERATE_C,--check); c=$$?; $(call GENERATE_CUDA,--check) || c=$$?; \
+	    $(call GENERATE_TORCH,--check) || c=$$?; \
 	    $(call GENERATE_REPORT,--check) && exit $$c
 
 clean:

@@ -16,8 +16,6 @@
 namespace
 {
 
-enum { CGTP_WIDE = 16 / (int)sizeof(real) }; /* elements of the 16 bytes that a lane moves at a time */
-
 /* ---- tables ---- */
 
 /* An irreps segment: channels of `components` elements each, the first at element `offset` of a row. step:
@@ -355,5 +353,6 @@ CGTP_DEVICE void cgtp_write_segments(real *row, int channel_block, int lane, con
 } // namespace
 
 #include "cgtp_epilogue.h"
+#include "cgtp_table.h"
 
 #endif

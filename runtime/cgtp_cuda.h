@@ -36,6 +36,9 @@ enum { CGTP_LANES = 32 };
 #define CGTP_BOTH static __host__ __device__ __forceinline__
 #define CGTP_DEVICE_CALL static __device__ __noinline__
 
+/* A table of constants: it takes no memory where all its indices are known when it is compiled. */
+#define CGTP_TABLE static __device__ const
+
 /* The dynamic shared memory of a block, under a name. */
 #define CGTP_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
 

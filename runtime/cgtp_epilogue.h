@@ -210,22 +210,22 @@ CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cg
 
 /* ---- sums over the warps of a group, over the edges of a node ---- */
 
-/* Vectors of `dim` numbers, one from each warp of a group and item: sums over the group, in the order of its
- * warps. Item i's go to row(i). All lanes of the group share the work. */
-template <int dim, int warps, cgtp_how how, typename Row>
+/* Vectors of `dim` numbers, of rows of `length`, one from each warp of a group and item: sums over the group, in the
+ * order of its warps. Item i's go to row(i). All lanes of the group share the work. */
+template <int dim, int warps, cgtp_how how, int length, typename Row>
 CGTP_DEVICE void cgtp_reduce_across_warps(Row row, const real *from, int items)
 {
-    if constexpr (how == CGTP_ADD && warps == 1 && dim % CGTP_WIDE == 0) {
+    if constexpr (how == CGTP_ADD && warps == 1 && dim % CGTP_WIDE == 0 && length % CGTP_WIDE == 0) {
         for (int at = cgtp_lane() * CGTP_WIDE; at < items * dim; at += CGTP_LANES * CGTP_WIDE)
-            cgtp_add16(row(at / dim) + at % dim, from + at);
+            cgtp_add16(row(at / dim) + at % dim, from + at / dim * length + at % dim);
     } else
         for (int at = cgtp_warp() % warps * CGTP_LANES + cgtp_lane(); at < items * dim;
              at += warps * CGTP_LANES) {
             const int i = at / dim, j = at % dim;
-            real sum = from[i * warps * dim + j];
+            real sum = from[i * warps * length + j];
             CGTP_UNROLL
             for (int member = 1; member < warps; member++)
-                sum += from[(i * warps + member) * dim + j];
+                sum += from[(i * warps + member) * length + j];
             if constexpr (how == CGTP_ADD)
                 cgtp_add(row(i) + j, sum);
             else
@@ -276,16 +276,21 @@ CGTP_DEVICE void cgtp_gather_received_rows(const Chunk &sum, const real *rows, i
         sum.add(rows + e * length);
 }
 
-/* The sum of an element's parts, in order: element `at` of rows of `dim`, of which `parts` follow each other.
- */
-template <int parts, int dim> CGTP_DEVICE real cgtp_sum_parts(const real *row, int64_t at)
+/* The sum of an element of `parts` rows of `dim`, in order. */
+template <int parts, int dim> CGTP_DEVICE real cgtp_sum_rows(const real *from)
 {
-    const real *const from = row + at / dim * (parts * dim) + at % dim;
     real sum = from[0];
     CGTP_UNROLL
     for (int i = 1; i < parts; i++)
         sum += from[i * dim];
     return sum;
+}
+
+/* The sum of an element's parts, in order: element `at` of rows of `dim`, of which `parts` follow each other.
+ */
+template <int parts, int dim> CGTP_DEVICE real cgtp_sum_parts(const real *row, int64_t at)
+{
+    return cgtp_sum_rows<parts, dim>(row + at / dim * (parts * dim) + at % dim);
 }
 
 } // namespace

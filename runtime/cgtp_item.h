@@ -139,6 +139,64 @@ CGTP_DEVICE void cgtp_ones_p(int d, int n, const real *g, real *p)
     cgtp_sync_warp();
 }
 
+/* ---- channels of a thread: v of z, with d components ---- */
+
+/* z[c,k] += w[c] t[k] */
+template <int v, int d> CGTP_DEVICE void cgtp_add_channels(real *z, const real *w, const real *t)
+{
+    CGTP_UNROLL
+    for (int c = 0; c < v; c++)
+        CGTP_UNROLL
+    for (int k = 0; k < d; k++)
+        z[c * d + k] += w[c] * t[k];
+}
+
+/* p[k] += sum_c w[c] g[c,k] */
+template <int v, int d> CGTP_DEVICE void cgtp_add_products(real *p, const real *w, const real *g)
+{
+    CGTP_UNROLL
+    for (int c = 0; c < v; c++)
+        CGTP_UNROLL
+    for (int k = 0; k < d; k++)
+        p[k] += w[c] * g[c * d + k];
+}
+
+/* gw[c] += sum_k t[k] g[c,k] */
+template <int v, int d> CGTP_DEVICE void cgtp_add_dots(real *gw, const real *t, const real *g)
+{
+    CGTP_UNROLL
+    for (int c = 0; c < v; c++)
+        CGTP_UNROLL
+    for (int k = 0; k < d; k++)
+        gw[c] += t[k] * g[c * d + k];
+}
+
+/* ---- sums over all items ---- */
+
+/* Threads that add up the partial rows of 32 elements, and the bytes of shared memory that they need. */
+enum { CGTP_SUM_WARPS = 16, CGTP_SUM_BYTES = CGTP_SUM_WARPS * CGTP_LANES * (int)sizeof(real) };
+
+/* Adds up partial rows of `dim` elements: warps take rows in turn, and their sums are added in the order of the
+ * warps. */
+CGTP_DEVICE void cgtp_sum_rows(real *to, const real *parts, int64_t rows, int dim, unsigned char *shared)
+{
+    real *const sums = (real *)shared;
+    const int at = cgtp_block() * CGTP_LANES + cgtp_lane();
+    real sum = 0;
+    if (at < dim)
+        CGTP_UNROLL_BY(8)
+    for (int64_t i = cgtp_warp(); i < rows; i += CGTP_SUM_WARPS)
+        sum += parts[i * dim + at];
+    sums[cgtp_thread()] = sum;
+    cgtp_sync_group<CGTP_SUM_WARPS>();
+    if (cgtp_warp() == 0 && at < dim) {
+        CGTP_UNROLL
+        for (int warp = 1; warp < CGTP_SUM_WARPS; warp++)
+            sum += sums[warp * CGTP_LANES + cgtp_lane()];
+        to[at] = sum;
+    }
+}
+
 } // namespace
 
 #endif

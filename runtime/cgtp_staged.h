@@ -13,47 +13,80 @@ namespace
 
 /* ---- rows ---- */
 
-/* What a thread has of a row of n elements of which it is one of so many: what it copies, stores and clears. `chunk` is
- * called with the distance of each chunk from the thread's first one, `element` with the place of each element. */
+/* What a thread has of elements `from` to `to` of a row of which it is one of so many: what it copies, stores and clears.
+ * wide: rows begin at multiples of 16 bytes, and chunks of these are its; `chunk` is called with the distance of each
+ * from the thread's first one. `element`: with the place of each element that is in no whole chunk. Whatever the range
+ * is, an element is the same thread's. */
+template <int threads, bool wide, int from, int to, typename Chunk, typename Element>
+CGTP_DEVICE void cgtp_own_part(int thread, Chunk chunk, Element element)
+{
+    if constexpr (wide) {
+        constexpr int chunks = (to + CGTP_WIDE - 1) / CGTP_WIDE;
+        static_assert(from < CGTP_WIDE, "the range begins in the first chunk");
+        CGTP_UNROLL
+        for (int k = 0; k < chunks; k += threads)
+            if (chunks - k >= threads || thread < chunks - k) {
+                const bool begins = from > 0 && k == 0 && thread == 0,
+                           ends = to % CGTP_WIDE > 0 && chunks - k <= threads && thread == chunks - k - 1;
+                if (begins || ends)
+                    for (int i = begins ? from : (chunks - 1) * CGTP_WIDE; i < (ends ? to : CGTP_WIDE); i++)
+                        element(i);
+                else
+                    chunk(k * CGTP_WIDE);
+            }
+    } else {
+        for (int i = thread; i < to; i += threads)
+            if (i >= from)
+                element(i);
+    }
+}
 template <int threads, int n, typename Chunk, typename Element>
 CGTP_DEVICE void cgtp_own_part(int thread, Chunk chunk, Element element)
 {
-    if constexpr (n % CGTP_WIDE == 0) {
-        constexpr int chunks = n / CGTP_WIDE;
-        CGTP_UNROLL
-        for (int k = 0; k < chunks; k += threads)
-            if (chunks - k >= threads || thread < chunks - k)
-                chunk(k * CGTP_WIDE);
-    } else {
-        for (int i = thread; i < n; i += threads)
-            element(i);
-    }
+    cgtp_own_part<threads, n % CGTP_WIDE == 0, 0, n>(thread, chunk, element);
 }
 
-/* Starts the copy of a row. All lanes of the warp call. */
-template <int threads, int n>
-CGTP_DEVICE void cgtp_copy_row_by(real (&to)[n], const real *row, int thread, cgtp_policy policy)
+/* Starts the copy of a part of a row. All lanes of the warp call. */
+template <int threads, bool wide, int from, int to>
+CGTP_DEVICE void cgtp_copy_part_by(real *part, const real *row, int thread, cgtp_policy policy)
 {
-    real *const first = (real *)cgtp_pinned_shared((unsigned char *)(to + thread * CGTP_WIDE));
-    cgtp_own_part<threads, n>(
+    real *const first = (real *)cgtp_pinned_shared((unsigned char *)(part + thread * CGTP_WIDE));
+    cgtp_own_part<threads, wide, from, to>(
         thread, [&](int i) { cgtp_copy16(first + i, row + thread * CGTP_WIDE + i, policy); },
-        [&](int i) { cgtp_copy_element(to + i, row + i); });
+        [&](int i) { cgtp_copy_element(part + i, row + i); });
 }
 
-/* Stores a row. */
-template <int threads, int n> CGTP_DEVICE void cgtp_put_row_by(real *row, const real (&from)[n], int thread)
+/* Stores a part of a row. */
+template <int threads, bool wide, int from, int to>
+CGTP_DEVICE void cgtp_put_part_by(real *row, const real *part, int thread)
 {
-    cgtp_own_part<threads, n>(
-        thread, [&](int i) { cgtp_put16(row + thread * CGTP_WIDE + i, from + thread * CGTP_WIDE + i); },
-        [&](int i) { row[i] = from[i]; });
+    cgtp_own_part<threads, wide, from, to>(
+        thread, [&](int i) { cgtp_put16(row + thread * CGTP_WIDE + i, part + thread * CGTP_WIDE + i); },
+        [&](int i) { row[i] = part[i]; });
 }
 
 /* Adds it to the row, atomically. */
+template <int threads, bool wide, int from, int to>
+CGTP_DEVICE void cgtp_add_part_by(real *row, const real *part, int thread)
+{
+    cgtp_own_part<threads, wide, from, to>(
+        thread, [&](int i) { cgtp_add16(row + thread * CGTP_WIDE + i, part + thread * CGTP_WIDE + i); },
+        [&](int i) { cgtp_add(row + i, part[i]); });
+}
+
+/* The same with whole rows. */
+template <int threads, int n>
+CGTP_DEVICE void cgtp_copy_row_by(real (&to)[n], const real *row, int thread, cgtp_policy policy)
+{
+    cgtp_copy_part_by<threads, n % CGTP_WIDE == 0, 0, n>(to, row, thread, policy);
+}
+template <int threads, int n> CGTP_DEVICE void cgtp_put_row_by(real *row, const real (&from)[n], int thread)
+{
+    cgtp_put_part_by<threads, n % CGTP_WIDE == 0, 0, n>(row, from, thread);
+}
 template <int threads, int n> CGTP_DEVICE void cgtp_add_row_by(real *row, const real (&from)[n], int thread)
 {
-    cgtp_own_part<threads, n>(
-        thread, [&](int i) { cgtp_add16(row + thread * CGTP_WIDE + i, from + thread * CGTP_WIDE + i); },
-        [&](int i) { cgtp_add(row + i, from[i]); });
+    cgtp_add_part_by<threads, n % CGTP_WIDE == 0, 0, n>(row, from, thread);
 }
 
 /* Zeros in a row. */
@@ -87,16 +120,6 @@ CGTP_DEVICE void cgtp_put_sums_by(real *row, const real (&from)[warps][n], int t
     }
 }
 
-/* The sum of an element over rows of `length`, in order. */
-CGTP_DEVICE real cgtp_sum_rows(const real *element, int64_t rows, int64_t length)
-{
-    real sum = 0;
-    CGTP_UNROLL_BY(8)
-    for (int64_t i = 0; i < rows; i++)
-        sum += element[i * length];
-    return sum;
-}
-
 /* Zeros in whatever it is, by so many threads. */
 template <int threads, typename T> CGTP_DEVICE void cgtp_zero_by(T &what, int thread)
 {
@@ -116,13 +139,9 @@ template <int v, int d, int n, int ld> CGTP_DEVICE void cgtp_add_columns(real *z
     auto add = [&](const real *row, const real *weights) {
         real f[v];
         cgtp_load<v>(f, weights);
-        CGTP_UNROLL
-        for (int j = 0; j < v; j++)
-            CGTP_UNROLL
-        for (int k = 0; k < d; k++)
-            z[j * d + k] += f[j] * row[k];
+        cgtp_add_channels<v, d>(z, f, row);
     };
-    CGTP_UNROLL_BY(2)
+    CGTP_UNROLL_BY(8 / CGTP_WIDE)
     for (int u = 0; u < whole; u += some) {
         real rows[some * d];
         cgtp_load<some * d>(rows, t + u * d);
@@ -133,26 +152,6 @@ template <int v, int d, int n, int ld> CGTP_DEVICE void cgtp_add_columns(real *z
     CGTP_UNROLL
     for (int u = whole; u < n; u++)
         add(t + u * d, w + u * ld);
-}
-
-/* p[k] += sum_c w[c] g[c,k] */
-template <int v, int d> CGTP_DEVICE void cgtp_add_products(real *p, const real *w, const real *g)
-{
-    CGTP_UNROLL
-    for (int c = 0; c < v; c++)
-        CGTP_UNROLL
-    for (int k = 0; k < d; k++)
-        p[k] += w[c] * g[c * d + k];
-}
-
-/* gw[c] += sum_k t[k] g[c,k] */
-template <int v, int d> CGTP_DEVICE void cgtp_add_dots(real *gw, const real *t, const real *g)
-{
-    CGTP_UNROLL
-    for (int c = 0; c < v; c++)
-        CGTP_UNROLL
-    for (int k = 0; k < d; k++)
-        gw[c] += t[k] * g[c * d + k];
 }
 
 /* ---- on the host ---- */

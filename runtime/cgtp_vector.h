@@ -9,10 +9,12 @@
 #define CGTP_VECTOR_H
 
 /* Of cgtp_cuda.h and the headers that stand on it: generated files say which version they are made for. */
-#define CGTP_DEVICE_ABI 7
+#define CGTP_DEVICE_ABI 8
 
 namespace
 {
+
+enum { CGTP_WIDE = 16 / (int)sizeof(real) }; /* elements of the 16 bytes that a lane moves at a time */
 
 /* ---- loops at compile time ---- */
 

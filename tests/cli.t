@@ -41,8 +41,10 @@ class Result:
 
 
 def run(*arguments, stdin='', folder=None, prepare=None, environment=None, **more):
+    """stdin: text, or a file."""
     more = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE} | more
-    return Result(subprocess.run([GENERATOR, *arguments], input=stdin, text=True, cwd=folder, preexec_fn=prepare,
+    given = {'input' if isinstance(stdin, str) else 'stdin': stdin}
+    return Result(subprocess.run([GENERATOR, *arguments], **given, text=True, cwd=folder, preexec_fn=prepare,
                                  env=environment, **more))
 
 
@@ -97,7 +99,7 @@ def test_usage(folder):
             ("unknown architecture '90'; there are sm_80, sm_86, sm_89, sm_90, sm_100, sm_120 and c\n", '--arch=90', a),
             ("did you mean sm_90? There are sm_80, ", '--arch=sm_91', a),
             ("unknown backend 'hip'; there are cuda and c\n", '--backend=hip', a),
-            ("--emit: unknown word 'foo'; there are header, hpp, source, unity, selftest and report\n", '--emit=foo', a),
+            ("--emit: unknown word 'foo'; there are header, hpp, source, unity, selftest, torch and report\n", '--emit=foo', a),
             ("--print: unknown word 'foo'; there are paths, nnz, weights, plan, cost and json\n", '--print=foo', a),
             ("-d: unknown letter 'x'; there are spflecm", '-dx', a),
             ('-o needs a value', a, '-o'),
@@ -202,7 +204,7 @@ def test_backends(folder):
     equal(sorted(re.findall(r'^==> (.*) <==$', out, re.M)), in_c, '--backend=c -o -')
     rule = run('--backend=c', '-MD', '-MF-', '-o', f'{folder}/c', a).out.replace('\\\n', '')
     equal(sorted(rule.split(':')[0].split()), [f'{folder}/c/{name}' for name in in_c], '--backend=c -MD')
-    for option, arch, evaluation in (([], 'sm_90', 'staged'), (['--arch=sm_80'], 'sm_80', 'staged'),
+    for option, arch, evaluation in (([], 'sm_90', 'tiled'), (['--arch=sm_80'], 'sm_80', 'tiled'),
                                      (['--backend=c'], 'c', 'loops')):
         report = json.loads(run('--print=json', *option, a).out)
         planned = {one['evaluation'] for kernel in report['kernels'] for one in kernel['schedules']}
@@ -398,6 +400,12 @@ def test_input_output(folder):
            f'{arguments[0]}: standard output is closed: 4', result)
     fails(1, 'it generates a_selftest.c, and so does', '--emit=source,selftest', '--list', a, spec(folder, 'a_selftest'))
     os.remove(f'{folder}/a_selftest.yaml')
+    result = run('--emit=torch', '--list', a, spec(folder, 'b'))
+    equal(result.out.split(), ['a_torch.cpp', 'a.py', 'pyproject.toml', 'setup.py', 'b_torch.cpp', 'b.py'],
+          'files that all products share are written once')
+    fails(1, 'it generates setup.py, and so does', '--emit=torch', '--list', spec(folder, 'setup'))
+    os.remove(f'{folder}/setup.yaml')
+    os.remove(f'{folder}/b.yaml')
     reader, gone = os.pipe()
     os.close(reader)
     for arguments in ['--print=paths', a], ['-o', '-', a], ['-MD', '-MF', '-', '-o', f'{folder}/gone', a]:
@@ -551,6 +559,7 @@ def test_check(folder):
     run('-o', out, a)
     result = run('--check', '-o', out, a)
     ok((result.status, result.out, result.err) == (0, '', ''), '--check when fresh: 0, silent', result)
+    fails(4, 'Not a directory', '--check', '-o', a, a)
     path = f'{out}/a.h'
     text = read(path)
     lines = text.splitlines(keepends=True)
@@ -600,7 +609,13 @@ def test_dependencies(folder):
                        (f'{out}/a.h', 'the dependency file and generated too'),
                        (f'{out}/../out/a_forward.cu', 'the dependency file and generated too')):
         fails(2, f'would be overwritten: it is {what}', '-MD', '-MF', path, '-o', out, a)
+    for path in a, f'{folder}/link':
+        with open(a) as stdin:
+            fails(2, f'{path} would be overwritten: it is a spec', '-MD', '-MF', path, '-o', out, '-', stdin=stdin)
     equal((contents(out), read(a)), before, 'and nothing is written')
+    with open(a) as stdin:
+        equal((run('-MD', '-MF', './-', '-o', out, '-', stdin=stdin, folder=folder).status, os.path.exists(f'{folder}/-')),
+              (0, True), 'a file may have the name of standard input')
     linked = f'{folder}/linked'
     os.mkdir(linked)
     os.symlink(a, f'{linked}/a.h')

@@ -16,7 +16,7 @@ runtime, generated, build/cgtpgen), with an installed cgtpgen in PATH. The words
     file=NAME        the block is that file of the page's folder, as it is, for commands further down
     from=PATH        the block is an excerpt of that file of this repository
     wrong            of commands: the last one fails
-    needs=WORDS      the block is skipped without these: nvcc, gpu, e3nn
+    needs=WORDS      the block is skipped without these: nvcc, gpu, e3nn, torch
 
 With UPDATE=1 what commands print is written into the pages, for `git diff` to show; "..." stays.
 
@@ -68,7 +68,8 @@ UNRUN = {
 # What needs= may name: is it on this machine?
 THERE = {'nvcc': shutil.which(NVCC) is not None,
          'gpu': shutil.which(NVCC) is not None and os.path.exists('/dev/nvidia0'),
-         'e3nn': subprocess.run([PYTHON, '-c', 'import e3nn'], stderr=subprocess.DEVNULL).returncode == 0}
+         **{name: subprocess.run([PYTHON, '-c', f'import {name}'], stderr=subprocess.DEVNULL).returncode == 0
+            for name in ('e3nn', 'torch')}}
 
 
 class Block:
@@ -219,6 +220,10 @@ def tools():
         if shutil.which(program):
             write(f'{folder}/{name}', f'#!/bin/bash\nexec {shutil.which(program)} "${{@/#-O3/-O{level}}}"\n')
             os.chmod(f'{folder}/{name}', 0o755)
+    # pip installs into a folder of the test's own.
+    write(f'{folder}/pip', f'#!/bin/sh\nexec {PYTHON} -m pip "$@"\n')
+    os.chmod(f'{folder}/pip', 0o755)
+    ENVIRONMENT.update(PIP_TARGET=f'{ROOT}/python', PIP_NO_DEPS='1', PYTHONPATH=f'{ROOT}/python')
     ENVIRONMENT['PATH'] = f"{folder}:{ENVIRONMENT['PATH']}"
 
 

@@ -189,54 +189,6 @@ def test_old_gpu():
     return None
 
 
-# A kernel of one product and the preparation of a graph, called with memory that nothing reads where no kernel starts.
-PROGRAM_CUDA = '''#include "batch.h"
-#include "cgtp_device.h"
-
-#include <cuda_runtime_api.h>
-#include <stdio.h>
-
-int main(void)
-{
-    static float host[1 << 18] __attribute__((aligned(256)));
-    void *memory = host;
-    if (cudaMalloc(&memory, sizeof host) != cudaSuccess)
-        memory = host;
-    float *a = (float *)memory;
-    cgtp_graph graph = {1, 1, 1, (int32_t *)a, (int32_t *)a + 64, NULL, NULL, NULL, NULL};
-    cgtp_status status[] = {
-        batch_forward(1, a, a + 64, a + 128, a + 192, a + 1024, 1 << 19, NULL),
-        cgtp_device_graph_index(&graph, (int64_t *)a, (int32_t *)a + 64, (int64_t *)(a + 128), a + 1024, 1 << 19, NULL),
-        cgtp_device_graph_check(&graph, 0, (uint64_t *)a + 256, NULL),
-        cgtp_device_status_read((uint64_t *)a, NULL),
-    };
-    for (int i = 0; i < 4; i++)
-        printf("%s\\n", cgtp_status_text(status[i]));
-    return 0;
-}
-'''
-
-
-def test_status(folder):
-    """Where kernels cannot start, the status says why: no GPU or driver, or no code for that GPU."""
-    if not shutil.which(NVCC):
-        return skip('no device, no code', 'no nvcc')
-    run(GENERATOR, '-o', f'{folder}/cuda', f'{folder}/batch.yaml')
-    with open(f'{folder}/status.cu', 'w') as file:
-        file.write(PROGRAM_CUDA)
-    gpu = run('nvidia-smi', '--query-gpu=compute_cap', '--format=csv,noheader').stdout if shutil.which('nvidia-smi') else ''
-    other = 80 if gpu.startswith('9') else 90
-    result = run(NVCC, '-std=c++17', '-gencode', f'arch=compute_{other},code=sm_{other}', '-O0', '-Iruntime', f'-I{folder}/cuda', '-o',
-                 f'{folder}/status', f'{folder}/status.cu', f'{folder}/cuda/batch_forward.cu', 'runtime/cgtp_graph.cu',
-                 'runtime/cgtp.c')
-    ok(result.returncode == 0, f'a program for sm_{other} alone', result.stdout[:4000])
-    told = run(f'{folder}/status').stdout.splitlines()
-    if not os.path.exists('/dev/nvidia0'):
-        return equal(told, ['there is no GPU, or no driver for it that is as new as the CUDA version used'] * 4, 'no GPU')
-    wanted = 'there is no code for this GPU: compile for its architecture (nvcc -arch=sm_90 and the like)'
-    return equal(told[:3], [wanted] * 3, 'a GPU of another architecture')
-
-
 with tempfile.TemporaryDirectory() as FOLDER:
     for spec, text in ('batch', BATCH), ('graph', GRAPH):
         with open(f'{FOLDER}/{spec}.yaml', 'w') as file:
@@ -248,6 +200,5 @@ with tempfile.TemporaryDirectory() as FOLDER:
     test_cpp(FOLDER)
     test_by_name(FOLDER)
     test_unity(FOLDER)
-    test_status(FOLDER)
 test_old_gpu()
 done()

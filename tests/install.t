@@ -27,6 +27,32 @@ IN_C = {'Makefile': 'CGTPGEN_BACKEND = c\n' + MAKEFILE, 'layer.yaml': SPEC, 'pro
 CUDA_PROGRAM = '#include "cgtp_device.h"\n' + PROGRAM.replace('    return', '''\
     puts(cgtp_status_text(cgtp_device_graph_check(0, 1, 0, 0)));
     return''')
+# A kernel of the product and the preparation of a graph, called with memory that nothing reads where no kernel starts.
+STATUS_PROGRAM = '''#include "layer.h"
+#include "cgtp_device.h"
+
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+
+int main(void)
+{
+    static float host[1 << 18] __attribute__((aligned(256)));
+    void *memory = host;
+    if (cudaMalloc(&memory, sizeof host) != cudaSuccess)
+        memory = host;
+    float *a = (float *)memory;
+    cgtp_graph graph = {1, 1, 1, (int32_t *)a, (int32_t *)a + 64, NULL, NULL, NULL, NULL};
+    cgtp_status status[] = {
+        layer_forward(1, a, a + 64, a + 128, a + 192, a + 1024, 1 << 19, NULL),
+        cgtp_device_graph_index(&graph, (int64_t *)a, (int32_t *)a + 64, (int64_t *)(a + 128), a + 1024, 1 << 19, NULL),
+        cgtp_device_graph_check(&graph, 0, (uint64_t *)a + 256, NULL),
+        cgtp_device_status_read((uint64_t *)a, NULL),
+    };
+    for (int i = 0; i < 4; i++)
+        printf("%s\\n", cgtp_status_text(status[i]));
+    return 0;
+}
+'''
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
 NULL = 'an array with elements, or the graph, is a null pointer'
 
@@ -162,26 +188,44 @@ def test_failures(folder):
     equal(sorted(os.listdir(folder)), sorted(IN_C), 'and nothing is written')
 
 
+def check_status(folder):
+    """Where kernels cannot start, the status says why: no GPU or driver, or no code for that GPU."""
+    write(f'{folder}/status.c', STATUS_PROGRAM)
+    objects = [f'cgtpgen-out/{name}.o' for name in ('layer.c', 'layer_forward.cu', 'cgtp.c', 'cgtp_graph.cu')]
+    runtime = run('pkg-config', '--variable=datadir', 'cgtpgen').stdout.strip()
+    result = run(NVCC, '-o', 'status', f'-I{runtime}', '-Icgtpgen-out', 'status.c', *objects, folder=folder)
+    ok(result.returncode == 0, 'a program that calls kernels', result.stdout[:4000])
+    told = run(f'{folder}/status').stdout.splitlines()
+    if not os.path.exists('/dev/nvidia0'):
+        return equal(told, ['there is no GPU, or no driver for it that is as new as the CUDA version used'] * 4, 'no GPU')
+    wanted = 'there is no code for this GPU: compile for its architecture (nvcc -arch=sm_90 and the like)'
+    return equal(told[:3], [wanted] * 3, 'a GPU of another architecture')
+
+
 def test_cuda(folder):
     """The default. Linked from the objects, where all are needed, not from the archive."""
     project(folder, {'Makefile': MAKEFILE.replace('LIBRARY', 'OBJECTS'), 'layer.yaml': SPEC,
                      'program.c': CUDA_PROGRAM})
-    nvcc = f'NVCC={NVCC}'
+    # Not for the architecture of a GPU that is there (check_status).
+    gpu = run('nvidia-smi', '--query-gpu=compute_cap', '--format=csv,noheader').stdout if shutil.which('nvidia-smi') else ''
+    nvcc = [f'NVCC={NVCC}', *(['CGTPGEN_ARCH=sm_80'] if gpu.startswith('9') else [])]
+    own, other = ('sm_80', 'sm_90') if gpu.startswith('9') else ('sm_90', 'sm_80')
     everything = ['cgtp.c.o', 'cgtp_graph.cu.o', 'cgtpgen-out', 'layer.c.o', 'layer_forward.cu.o', 'program',
                   'program.o']
-    equal(build(folder, nvcc), everything, 'CUDA, from nothing: all')
+    equal(build(folder, *nvcc), everything, 'CUDA, from nothing: all')
     equal(run(f'{folder}/program').stdout, f'layer, cuda: {NEGATIVE}\n{NULL}\n', 'CUDA: the program runs')
-    equal(build(folder, nvcc), [], 'CUDA, again: nothing')
+    check_status(folder)
+    equal(build(folder, *nvcc), [], 'CUDA, again: nothing')
     later()
     write(f'{folder}/layer.yaml', SPEC.replace('2x0e + 1x1o, y', '3x0e + 1x1o, y'))
-    equal(build(folder, nvcc), [name for name in everything if name not in ('cgtp.c.o', 'cgtp_graph.cu.o')],
+    equal(build(folder, *nvcc), [name for name in everything if name not in ('cgtp.c.o', 'cgtp_graph.cu.o')],
           'CUDA, another spec: its files')
-    planned = run('make', '-n', nvcc, 'CGTPGEN_ARCH=sm_80', folder=folder).stdout
+    planned = run('make', '-n', *nvcc, f'CGTPGEN_ARCH={other}', folder=folder).stdout
     equal([len(re.findall(pattern, planned, re.M)) for pattern in
-           (rf'^{re.escape(NVCC)} -arch=sm_80 .* -c -o ', r'^cgtpgen .*--arch=sm_80 +-o', 'sm_90')], [2, 1, 0],
+           (rf'^{re.escape(NVCC)} -arch={other} .* -c -o ', rf'^cgtpgen .*--arch={other} +-o', own)], [2, 1, 0],
           'CUDA, another architecture: generated and compiled for it')
     write(f'{folder}/program.c', PROGRAM)
-    equal(build(folder, nvcc, 'CGTPGEN_BACKEND=c'),
+    equal(build(folder, *nvcc, 'CGTPGEN_BACKEND=c'),
           ['cgtpgen-out', 'layer.c.o', 'layer_forward.c.o', 'program', 'program.o'],
           'C in the same folder: all but what is compiled alike for both')
     equal(run(f'{folder}/program').stdout, f'layer, c: {NEGATIVE}\n', 'and its program runs')

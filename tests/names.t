@@ -92,9 +92,9 @@ def test_roles(folder):
     result = generate(f'{folder}/c', awkward, '--backend=c', '--emit=header,source,selftest,hpp')
     if not ok(result.returncode == 0, f'{len(NAMES)} awkward names in every role', result.stdout):
         return
-    for standard, step in ('gnu17', 1), ('c11', 4):
-        result = run('gcc', f'-std={standard}', *WARNINGS, '-fsyntax-only', '-Iruntime',
-                     *sources(f'{folder}/c', '.c')[::step])
+    # A part of the files; all are compiled for the self-tests, and below, with warnings, as one.
+    for standard, some in ('gnu17', slice(0, None, 4)), ('c11', slice(2, None, 4)):
+        result = run('gcc', f'-std={standard}', *WARNINGS, '-fsyntax-only', '-Iruntime', *sources(f'{folder}/c', '.c')[some])
         ok(result.returncode == 0, f'C: gcc -std={standard}', result.stdout[:4000])
     for compiler, standard in ('g++', 'c++11'), ('g++', 'gnu++20'), ('clang++', 'c++17'):
         if shutil.which(compiler):
@@ -112,6 +112,13 @@ def test_roles(folder):
                          'runtime/cgtp_selftest.c', '-lm', '-o', program)
         result = run(program) if result.returncode == 0 else result
         ok(result.returncode == 0, f'{name}: the self-test passes', result.stdout[-2000:])
+    result = generate(f'{folder}/torch', awkward, '--backend=c', '--emit=torch')
+    for path in sources(f'{folder}/torch', '.py'):
+        compile(read(path), path, 'exec')
+    schemas = [text.replace('"\n                "', '') for path in sources(f'{folder}/torch', '.cpp')
+               for text in re.findall(r'def\((".*?")\);', read(path), re.S)]
+    ok(len(schemas) > len(NAMES) and all(re.fullmatch(r'"\w+\((Tensor \w+_, )+[\w, ]+\) -> \((Tensor, )+Tensor\)"', text)
+                                         for text in schemas), f'PyTorch: {len(schemas)} schemas', *schemas[:3])
     generate(f'{folder}/unity', awkward, '--backend=c', '--emit=header,source,unity')
     unit = write(f'{folder}/unity/all.c', ''.join(f'#include "out/{name}.unity.c"\n' for name in awkward))
     result = run('gcc', *WARNINGS, '-fsyntax-only', '-Iruntime', unit)
@@ -176,14 +183,18 @@ def test_products(folder):
           ''.join(f' || !{name}_product.name' for name in PRODUCTS) + ';\n}\n'
     files = {name: write(f'{folder}/{name}', text + use) for name, text in users.items()}
     include = ['-Iruntime', f'-I{folder}/c/out']
+    runtime = write(f'{folder}/cgtp.c', read('runtime/cgtp.c'))
     for compiler, standard in itertools.product(('gcc', 'clang'), ('gnu17', 'c11')):
         if not shutil.which(compiler):
             skip(compiler, 'it is not there')
             continue
+        own = [*sources(f'{folder}/c', '.c'), *(files[user] for user in ('headers.c', 'system.c')), runtime]
+        result = run('tests/compile.sh', compiler, f'-std={standard}', *WARNINGS, *include, '--', *own)
+        ok(result.returncode == 0, f'{compiler} -std={standard}: all compile', result.stdout[:4000])
+        products_and_runtime = [path[:-1] + 'o' for path in own if path not in files.values()]
         for user in 'headers.c', 'system.c':
             program = f'{folder}/program'
-            result = run(compiler, f'-std={standard}', *WARNINGS, *include, files[user],
-                         *sources(f'{folder}/c', '.c'), 'runtime/cgtp.c', '-lm', '-o', program)
+            result = run(compiler, f'{files[user][:-1]}o', *products_and_runtime, '-lm', '-o', program)
             result = run(program) if result.returncode == 0 else result
             ok(result.returncode == 0, f'{compiler} -std={standard}: {user}', result.stdout[:4000])
     result = run('g++', *WARNINGS, *include, '-fsyntax-only', files['headers.cc'])

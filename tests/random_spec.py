@@ -5,10 +5,11 @@
     tests/random_spec.py shrink N                     makes a failing one smaller, into tests/regress
 
 Everything a spec can say is drawn: all modes mixed, multiplicities 0 to 70, l to 6, repeated, empty and
-unused segments, normalisations, variances, path weights, indices, graphs, layouts, reductions, kernels known, in part
-and spelled out. Seed N always gives the same product.
+unused segments, instructions by a word, their order and filter, normalisations, variances, path weights, indices, graphs,
+layouts, reductions, kernels known, in part and spelled out. Seed N always gives the same product.
 """
 import copy
+import itertools
 import os
 import pathlib
 import random
@@ -38,6 +39,7 @@ class Product:
 
     def __init__(self):
         self.x, self.y, self.z, self.instructions = [], [], [], []
+        self.said = None  # in a word: {"x", "y", "z": segments as written, or None, "instructions", "order": words}
         self.normalization = ("component", "element")
         self.variance = {}
         self.index = dict.fromkeys(SLOTS, "item")
@@ -107,9 +109,13 @@ def kernel_yaml(kernel):
 
 def yaml(p, name):
     lines = ["cgtp: 1", "name: " + name + p.layout, "irreps:"]
-    lines += ['  %s: "%s"' % (slot, irreps_text(getattr(p, slot))) for slot in "xyz"]
-    lines.append("instructions:" if p.instructions else "instructions: []")
-    lines += ["  - [%d, %d, %d, %s, %s, %s]" % (*i[:4], str(i[4]).lower(), i[5]) for i in p.instructions]
+    written = p.said or {slot: getattr(p, slot) for slot in "xyz"}
+    lines += ['  %s: "%s"' % (slot, irreps_text(written[slot])) for slot in "xyz" if written[slot] is not None]
+    if p.said:
+        lines += ["%s: %s" % (key, p.said[key]) for key in ("instructions", "order") if key in p.said]
+    else:
+        lines.append("instructions:" if p.instructions else "instructions: []")
+        lines += ["  - [%d, %d, %d, %s, %s, %s]" % (*i[:4], str(i[4]).lower(), i[5]) for i in p.instructions]
     lines.append("normalization: {irrep: %s, path: %s}" % p.normalization)
     if p.variance:
         lists = ["%s: [%s]" % (slot, ", ".join(values)) for slot, values in p.variance.items()]
@@ -191,6 +197,84 @@ def draw_instruction(r, p, modes):
     p.instructions.append([x, y, z, mode, weighted, weight])
 
 
+def simplified(segments):
+    """Neighbours of one irrep together, none empty."""
+    out = []
+    for mul, *irrep in segments:
+        if out and out[-1][1:] == (*irrep,):
+            mul += out.pop()[0]
+        if mul:
+            out.append((mul, *irrep))
+    return out
+
+
+def in_pieces(x, y):
+    """The channels of both in pieces of as many, as elementwise takes them."""
+    x, y, pieces = list(reversed(x)), list(reversed(y)), ([], [])
+    while x and y:
+        (u, *of_x), (v, *of_y) = x.pop(), y.pop()
+        for piece, irrep, rest, left in zip(pieces, (of_x, of_y), (u - v, v - u), (x, y)):
+            piece.append((min(u, v), *irrep))
+            if rest > 0:
+                left.append((rest, *irrep))
+    return pieces
+
+
+def expand(p):
+    """Segments and instructions of the word that is said, as docs/spec.md says them."""
+    word, wanted = p.said["instructions"], p.said["z"]
+    p.x, p.y, p.instructions = p.said["x"], p.said["y"], []
+    if word in ("full", "elementwise"):
+        p.x, p.y = simplified(p.x), simplified(p.y)
+    if word == "elementwise":
+        p.x, p.y = in_pieces(p.x, p.y)
+    pairs = zip(range(len(p.x)), range(len(p.y))) if word == "elementwise" else \
+        itertools.product(range(len(p.x)), range(len(p.y)))
+    outputs = []  # with the instruction of each
+    for i, j in pairs:
+        (u, l1, p1), (v, l2, p2) = p.x[i], p.y[j]
+        if word == "fully_connected":
+            p.instructions += [[i, j, k, "uvw", True, "1.0"] for k, (_, l3, p3) in enumerate(wanted)
+                               if abs(l1 - l2) <= l3 <= l1 + l2 and p3 == p1 * p2]
+            continue
+        mode, weighted, mul = {"channelwise": ("uvu", True, u), "full": ("uvuv", False, u * v),
+                               "elementwise": ("uuu", False, u)}[word]
+        for l3 in range(abs(l1 - l2), l1 + l2 + 1):
+            if wanted is None or any((l, parity) == (l3, p1 * p2) for _, l, parity in wanted):
+                outputs.append(((mul, l3, p1 * p2), [i, j, None, mode, weighted, "1.0"]))
+    if word == "fully_connected":
+        p.z = wanted
+        return
+    by_place = outputs
+    if word != "elementwise":
+        by_place = sorted(outputs, key=lambda output: output[0][1:])
+    for k, (_, instruction) in enumerate(by_place):
+        instruction[2] = k
+    p.z = [segment for segment, _ in by_place]
+    p.instructions = [instruction for _, instruction in (by_place if p.said.get("order") == "output" else outputs)]
+
+
+def draw_said(r, p):
+    """Instructions in a word, of segments of their own; where there is a filter, it lets some irreps through."""
+    word = r.choice(["channelwise", "channelwise", "fully_connected", "elementwise", "full"])
+    most = {"channelwise": (40, r.choice([1, 1, 3])), "fully_connected": (9, 5), "elementwise": (40, 40), "full": (9, 5)}[word]
+    x, y = ([(mul, min(l, 3), parity) for mul, l, parity in (draw_segment(r, m) for _ in range(r.randint(1, 3)))] for m in most)
+    if word == "elementwise":
+        y, missing = [], sum(mul for mul, _, _ in x)
+        while missing > 0:
+            mul = min(missing, draw_segment(r, 33)[0])
+            y.append((mul, r.randint(0, 3), r.choice([1, -1])))
+            missing -= mul
+    made = sorted({(l, p1 * p2) for _, l1, p1 in x for _, l2, p2 in y for l in range(abs(l1 - l2), l1 + l2 + 1)})
+    z = [(r.choice([1, 2, 3, 5]), l, parity) for l, parity in made + [(6, 1)] if r.random() < 0.6]
+    if word != "fully_connected" and r.random() < 0.5:
+        z = None
+    p.said = {"x": x, "y": y, "z": z, "instructions": word}
+    if word == "channelwise":
+        p.said["order"] = r.choice(["input", "output"])
+    expand(p)
+
+
 def draw_spelled(r, name, weights):
     """A kernel of one to three outputs over the product's own arguments and a few more."""
     slots = ["x", "y", "w", "g"] if weights else ["x", "y", "g"]
@@ -222,8 +306,13 @@ def draw_kernels(r, weights):
     return kernels
 
 
+def said_cost(p):
+    return max(p.x[i][0] * p.y[j][0] * (p.z[k][0] if mode == "uvw" else 1) * (2 * p.x[i][1] + 1) * (2 * p.y[j][1] + 1)
+               for i, j, k, mode, _, _ in p.instructions)
+
+
 def draw(seed):
-    r = random.Random(seed)
+    r, words = random.Random(seed), random.Random("in words %d" % seed)  # apart: products of no word stay what they were
     while True:
         p = Product()
         layer = r.random() < 0.25  # as the pipelined evaluations take them
@@ -238,10 +327,12 @@ def draw(seed):
         for _ in range(4 * wanted):
             if len(p.instructions) < wanted:
                 draw_instruction(r, p, ["uvu"] if layer else MODES)
+        if not layer and words.random() < 0.25:
+            draw_said(words, p)
         if r.random() < 0.3:
             p.normalization = (r.choice(["component", "norm", "none"]), r.choice(["element", "path", "none"]))
         for slot in "xyz":
-            if r.random() < 0.2 and getattr(p, slot):
+            if r.random() < 0.2 and getattr(p, slot) and not p.said:
                 p.variance[slot] = [r.choice(["1", "0.5", "2", "0.3", "1.7", "4"]) for _ in getattr(p, slot)]
         if layer:
             if r.random() < 0.7:
@@ -257,7 +348,7 @@ def draw(seed):
         p.atomic = not p.compensated and r.random() < 0.2
         p.kernels = draw_kernels(r, p.weights() > 0)
         dims = [sum(mul * (2 * l + 1) for mul, l, _ in s) for s in (p.x, p.y, p.z)] + [p.weights()]
-        if max(dims) <= DIM_MAX and p.valid():
+        if max(dims) <= DIM_MAX and p.valid() and (not p.said or p.instructions and said_cost(p) <= COST_MAX):
             return p
 
 
@@ -265,6 +356,7 @@ def draw(seed):
 
 def without_unused(p):
     q = copy.deepcopy(p)
+    q.said = None
     for at, slot in enumerate("xyz"):
         used = sorted({i[at] for i in q.instructions})
         place = {old: new for new, old in enumerate(used)}
@@ -282,12 +374,15 @@ def smaller(p):
         q = copy.deepcopy(p)
         for key, value in what.items():
             setattr(q, key, value)
+        if {"x", "y", "z", "instructions", "variance"} & set(what):
+            q.said = None  # but in a list
         return q
 
     for k in range(len(p.kernels)):
         yield changed(kernels=p.kernels[:k] + p.kernels[k + 1:])
     for i in range(len(p.instructions)):
         yield changed(instructions=p.instructions[:i] + p.instructions[i + 1:])
+    yield changed(said=None)
     yield without_unused(p)
     for k, kernel in enumerate(p.kernels):
         if kernel[0] != "known":

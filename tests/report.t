@@ -307,6 +307,12 @@ def write_rows(path, rows):
         writer.writerows(rows)
 
 
+def write_large(path):
+    with open(path, 'w') as file:
+        file.write('#' * (1 << 20) + '\n')
+    return path
+
+
 def check_measured(folder):
     spec, log = os.path.abspath('specs/mace_large.yaml'), f'{folder}/log.tsv'
     rows = rows_of(f'{EXAMPLE}.tsv')
@@ -345,6 +351,20 @@ def check_measured(folder):
     ok(clash.returncode == 2 and 'it is the log that is read' in clash.stderr, 'the log is not written over', clash.stderr)
     missing = run('--emit=report', f'--measured={folder}/none.tsv', '-o', folder, spec)
     ok(missing.returncode == 4 and 'none.tsv: No such file' in missing.stderr, 'no log', missing.stderr)
+    for column, values in (('ms', ('', '.5', '1.', '1.2.3', '1x', '0', '1' * 19)), ('senders', ('-1', '1 2'))):
+        for value in values:
+            write_rows(log, [{**rows[0], column: value}])
+            refused = run('--emit=report', f'--measured={log}', '-o', folder, spec)
+            ok(refused.returncode == 1 and f"{column} is no {'positive ' if column == 'ms' else ''}number" in refused.stderr,
+               f'{column}: {value!r} is no number', refused.stderr)
+    mixed = os.path.abspath('tests/simt/specs/conv_mixed.yaml')
+    write_rows(log, rows[:1])
+    ok(run('--emit=report', f'--measured={log}', '-o', folder, mixed).returncode == 1, 'a log of another product')
+    write_rows(log, rows[:1])
+    for path, status, message in (folder, 4, 'Is a directory'), ('/dev/null', 4, 'Operation not supported'), \
+            (write_large(f'{folder}/large.tsv'), 1, 'the file is larger than 1 MiB'):
+        refused = run('--emit=report', f'--measured={path}', '-o', folder, spec)
+        ok(refused.returncode == status and message in refused.stderr, f'no log: {message}', refused.stderr)
     on_host = run('--backend=c', '--emit=report', f'--measured={log}', '-o', folder, spec)
     ok(on_host.returncode == 1 and '[log-other]' in on_host.stderr, 'a log of the other backend', on_host.stderr)
     write_rows(log, [{**row, 'evaluation': 'loops'} for row in rows])

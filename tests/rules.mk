@@ -30,7 +30,7 @@ random-test: $(BUILD)/cgtpgen $(TEST_NEEDS)
 COVERAGE := build/coverage
 COVERAGE_TESTS := $(notdir $(UNITS)) bad cli color completion diagnostics examples faults generated limits mutation \
     schema docs report specs tune
-COVERAGE_RANDOM := 200
+COVERAGE_RANDOM := 400
 .PHONY: coverage
 coverage:
 	$(Q)rm -rf $(COVERAGE)
@@ -38,8 +38,8 @@ coverage:
 	$(Q)$(PYTHON) tests/random_spec.py write $(COVERAGE)/random 0 $(COVERAGE_RANDOM)
 	$(Q)for s in specs/*.yaml tests/golden/*.yaml tests/simt/specs/*.yaml tests/regress/*.yaml $(COVERAGE)/random/*.yaml \
 	    tests/fuzz/corpus/*; do \
-	    for backend in c cuda; do \
-	        $(COVERAGE)/cgtpgen --backend=$$backend --emit=header,hpp,source,selftest -Wno-all -dspflec \
+	    for backend in c 'cuda --arch=sm_80' cuda; do \
+	        $(COVERAGE)/cgtpgen --backend=$$backend --emit=header,hpp,source,selftest,torch,report -Wno-all -dspflec \
 	            --print=paths,nnz,weights,plan,cost,json -o $(COVERAGE)/generated "$$s" > /dev/null 2>&1 || [ $$? = 1 ] || \
 	            exit 1; \
 	    done; done

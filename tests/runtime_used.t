@@ -13,8 +13,9 @@ from tap import done, ok  # noqa: E402
 
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
 HEADERS = ['runtime/' + name for name in ('cgtp_cuda.h', 'cgtp_vector.h', 'cgtp_partition.h', 'cgtp_schedule.h',
-                                          'cgtp_convolution.h', 'cgtp_epilogue.h', 'cgtp_batch.h', 'cgtp_item.h', 'cgtp_staged.h',
-                                          'cgtp_general.h', 'cgtp_launch.h', 'cgtp_order.h')]
+                                          'cgtp_convolution.h', 'cgtp_epilogue.h', 'cgtp_table.h', 'cgtp_batch.h',
+                                          'cgtp_item.h', 'cgtp_staged.h', 'cgtp_tiled.h', 'cgtp_general.h',
+                                          'cgtp_launch.h', 'cgtp_order.h')]
 NAME = r'\b(?:cgtp|CGTP)_\w+'
 
 
@@ -62,7 +63,9 @@ with tempfile.TemporaryDirectory() as folder:
         out.write(file.read().replace('name: ', 'name: components_').replace('kernels: ', 'layout: ir_mul\nkernels: '))
     with open('tests/simt/specs/staged_graph.yaml') as file, open(f'{folder}/atomic.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: atomic_').replace('kernels: ', 'reduction: atomic\nkernels: '))
-    changed = [f'{folder}/unsorted.yaml', f'{folder}/carried.yaml', f'{folder}/ordered.yaml', f'{folder}/components.yaml', f'{folder}/atomic.yaml']
+    with open('tests/simt/specs/tiled_wide.yaml') as file, open(f'{folder}/tiles.yaml', 'w') as out:
+        out.write(file.read().replace('name: ', 'name: components_').replace('kernels: ', 'layout: ir_mul\nkernels: '))
+    changed = [f'{folder}/{name}.yaml' for name in ('tiles', 'unsorted', 'carried', 'ordered', 'components', 'atomic')]
     made = subprocess.run([GENERATOR, '--backend=cuda', '-o', folder, *changed, *specs],
                           capture_output=True, text=True)
     ok(made.returncode == 0, 'the specs are generated', made.stderr)

@@ -14,7 +14,9 @@ mixed=tests/simt/specs/conv_mixed.yaml
 layouts='g_mace_large_c32_graph g_mace_large_c32 g_mode_uvu_0 g_mode_uvuv_0 g_mode_uvw_shared g_mixed_modes'
 batches=
 for name in 128 double mixed phases plain; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
+tiled='tests/simt/specs/tiled_wide.yaml tests/simt/specs/tiled_modes.yaml'
 staged='tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_mixed.yaml'
+parts='tests/simt/specs/staged_parts.yaml tests/simt/specs/staged_parts_graph.yaml'
 
 if [ "$TEST_ALL" ]; then
     cases=$(echo $(ls tests/golden/*.yaml | grep -v sugar))
@@ -28,10 +30,15 @@ if [ "$TEST_ALL" ]; then
     check_kernels golden_any "sed $any" tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden golden
     check_kernels convolutions_compensated "sed -e '/^accumulate:/d' -e 's/^instructions:/accumulate: compensated\n&/'" \
         "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
+    check_kernels joined "sed -e 's/share: 2, table: 2/share: 3/'" tests/simt/specs/conv_alike.yaml sizes paths
+    check_kernels alike_double_atomic "sed $double $atomic" tests/simt/specs/conv_alike.yaml sizes paths
     check_kernels batches cat "$batches" sizes paths calls
-    check_kernels staged cat "$staged" sizes paths calls
-    check_kernels staged_double_atomic "sed $double $atomic" tests/simt/specs/staged_graph.yaml sizes paths
-    check_kernels staged_layouts "$irmul" "$staged" sizes paths
+    check_kernels staged cat "$staged $parts" sizes paths calls
+    check_kernels staged_double_atomic "sed $double $atomic" \
+        'tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_parts_graph.yaml' sizes paths
+    check_kernels staged_layouts "$irmul" "$staged $parts" sizes paths
+    check_kernels tiled cat "$tiled" sizes paths calls
+    check_kernels tiled_double_layouts "$irmul $double" "$tiled" sizes paths
     check_kernels mixed_atomic "sed $atomic" $mixed sizes paths
     check_kernels mixed_double "sed $double" $mixed sizes paths
     check_kernels mixed_double_atomic "sed $double $atomic" $mixed sizes paths
@@ -65,12 +72,23 @@ else
     check_kernels sample_any_wide "sed $any $wide $three" tests/simt/specs/conv_64.yaml sizes
     check_kernels sample_compensated "sed $three -e 's/^instructions:/accumulate: compensated\n&/'" \
         "tests/simt/specs/conv_sums.yaml $mixed" sizes paths calls
+    # the loops of both parities' paths shared, matrices by table; paths joined; degrees up to 11
+    check_kernels sample_alike "sed -e 's/^kernels: .*/kernels: [backward, double_backward]/'" \
+        tests/simt/specs/conv_alike.yaml sizes
+    check_kernels sample_joined "sed -e 's/share: 2, table: 2/share: 3/' -e 's/^kernels: .*/kernels: [forward]/'" \
+        tests/simt/specs/conv_alike.yaml sizes
+    check_kernels sample_high cat tests/simt/specs/conv_high.yaml paths
     check_kernels sample_batches "sed $three" "$batches" sizes paths
     check_kernels sample_staged "sed $three" tests/simt/specs/staged_graph.yaml sizes paths calls
     check_kernels sample_staged_mixed "sed -e 's/^kernels: .*/kernels: [double_backward]/'" \
         tests/simt/specs/staged_mixed.yaml sizes
     check_kernels sample_staged_double_atomic "$irmul $three $double $atomic" \
         tests/simt/specs/staged_graph.yaml sizes paths calls
+    check_kernels sample_staged_parts "sed $three" tests/simt/specs/staged_parts.yaml sizes paths
+    check_kernels sample_staged_parts_double_atomic "$irmul $three $double $atomic" \
+        tests/simt/specs/staged_parts_graph.yaml sizes paths
+    check_kernels sample_tiled "sed -e 's/^kernels: .*/kernels: [backward, double_backward]/'" "$tiled" sizes paths
+    check_kernels sample_tiled_double_layouts "$irmulyz $double -e 's/^kernels: .*/kernels: [forward, backward]/'" "$tiled" sizes
     check_kernels sample_mixed "sed $three" $mixed sizes paths calls
     check_kernels sample_mixed_double_atomic "sed $three $double $atomic" $mixed sizes paths
     cases=
@@ -93,6 +111,7 @@ else
 fi
 check_kernels regress cat "$(echo tests/regress/*.yaml)" problems=tests/regress sizes paths
 check_kernels idle cat "tests/simt/specs/idle.yaml tests/simt/specs/staged_idle.yaml" problems=tests/simt/specs sizes paths
-check_kernels batch_outputs cat tests/simt/specs/batch_outputs.yaml problems=tests/simt/specs sizes paths calls
+check_kernels batch_outputs cat "tests/simt/specs/batch_outputs.yaml tests/simt/specs/staged_outputs.yaml" \
+    problems=tests/simt/specs sizes paths calls
 check_kernels outputs cat tests/simt/specs/outputs.yaml problems=tests/simt/specs sizes paths calls
 echo "1..$n"

@@ -17,7 +17,7 @@ DRIVERS = ["tests/%s.c" % name for name in """check_main check check_golden chec
     driver reference reference_kernels reference_wigner golden_case""".split()]
 
 # The headers of the runtime that are changed like the kernels.
-HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h", "cgtp_batch.h", "cgtp_staged.h"]
+HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h", "cgtp_batch.h", "cgtp_staged.h", "cgtp_tiled.h"]
 
 # A mutant ends with its first finding: what it would do after that may take for ever.
 STOP = dict(os.environ, SIMT_STOP="1")
@@ -132,7 +132,9 @@ mutants("conv_32", "backward")
 mutants("conv_128", "backward")
 mutants("batch_128", "backward")
 mutants("staged_graph", "double_backward")
+mutants("tiled_wide", "backward")
 if os.environ.get("TEST_ALL"):
+    mutants("staged_parts", "double_backward")
     mutants("batch_128", "forward")
     mutants("conv_64", "double_backward")
     mutants("conv_segments", "forward")

@@ -17,6 +17,11 @@ name: tuned
 irreps: {x: 128x0e + 128x1o, y: 0e + 1o + 2e, z: 128x0e + 128x1o + 128x2e}
 instructions: channelwise
 """
+CONNECTED = """cgtp: 1
+name: tuned
+irreps: {x: 40x0e + 8x1o, y: 0e + 1o, z: 32x0e + 8x1o}
+instructions: fully_connected
+"""
 GRAPH = '{x: sender, y: item, w: item, z: receiver}'
 
 
@@ -24,8 +29,8 @@ class Generated:
     """What becomes of the spec with these knobs: the schedules, and the text of each kernel's file."""
 
     def __init__(self, knobs='', arch='sm_90', backend='cuda', kernels='[forward, backward]',
-                 index=GRAPH):
-        spec = SPEC + f'index: {index}\nkernels: {kernels}\n' + (f'tune: {knobs}\n' if knobs else '')
+                 index=GRAPH, spec=SPEC):
+        spec += f'index: {index}\nkernels: {kernels}\n' + (f'tune: {knobs}\n' if knobs else '')
         with tempfile.TemporaryDirectory() as folder:
             options = [GENERATOR, f'--backend={backend}', '--print=json', '-o', folder, '-']
             if backend == 'cuda':
@@ -93,12 +98,43 @@ for passes, planned in ((1, [['d_gz', 'd_x', 'd_y', 'd_w']]), (2, [['d_gz'], ['d
     equal([sorted(outputs) for outputs in tuned.planned('outputs')], [sorted(outputs) for outputs in planned],
           f'passes: {passes} is planned')
     equal(len(tuned.found(r'nodes\s*\?\s*code::(\w+)<')), passes, f'passes: {passes}: so many kernels are launched')
+for parts in (1, 2, 3):
+    tuned = Generated(f'{{sm_90: {{parts: {parts}, stages: 3}}}}', index='{}', spec=CONNECTED)
+    equal([tuned.planned('parts'), tuned.planned('stages')], [[parts] * 2, [3] * 2], f'parts: {parts} are planned')
+    equal(len(tuned.found(r'(auto load\d* = )')), 2 * parts, f'parts: {parts}: the copies of each are emitted')
 for phases in (1, 2):
     tuned = Generated(f'{{sm_90: {{phases: {phases}}}}}', kernels='[backward]', index='{}')
     equal(tuned.planned('phases'), [phases], f'phases: {phases} is planned')
     equal(len(tuned.found(r'(for \(int done = 0; done < turns;\))')), phases, f'phases: {phases}: so many loops are emitted')
     equal(tuned.found(r'cgtp_reduce_lanes<9, (\w+)>'), ['CGTP_STORE', 'CGTP_ADD'][:phases],
           f'phases: {phases}: the first stores gradients of y, others add')
+for knob, values, of in (('stages', (2, 3), lambda plan: plan['stages']), ('channels', (1, 2), lambda plan: plan['channels_per_lane']),
+                         ('warps', (8, 12, 16), lambda plan: plan['warps_per_block'] * plan['blocks_per_multiprocessor'])):
+    for value in values:
+        tuned = Generated(f'{{sm_90: {{{knob}: {value}}}}}', kernels='[forward, backward, double_backward]', index='{}')
+        equal([(plan['evaluation'], of(plan)) for plan in tuned.schedules], [('batch', value)] * 3,
+              f'{knob}: {value} is planned for a batch')
+tuned = Generated('{sm_90: {stages: 8, warps: 16}}', kernels='[forward, backward]', index='{}')
+equal([(plan['stages'], plan['warps_per_block'] * plan['blocks_per_multiprocessor'] < 16) for plan in tuned.schedules],
+      [(8, False), (8, True)], 'as many warps as there is shared memory for so many stages')
+for code in (4, 8):
+    tuned = Generated(f'{{sm_90: {{code: {code}}}}}', kernels='[backward]')
+    longest = max(n for n, paths in zip(tuned.path_sets('instructions_per_edge'), tuned.path_sets('paths')) if len(paths) > 1)
+    ok(longest * 16 <= code << 10, f'code: {code}: no loop of several paths is longer', longest)
+ok(max(Generated('{sm_90: {code: 8}}').path_sets('instructions_per_edge')) * 16 > 4 << 10, 'code: 8 allows longer ones than 4')
+PARITIES = SPEC.replace('128x0e + 128x1o, y: 0e + 1o + 2e, z: 128x0e + 128x1o + 128x2e',
+                        '128x1e + 128x1o, y: 1o, z: 128x0o + 128x1o + 128x0e + 128x1e').replace(
+    'instructions: channelwise', 'instructions: [[0, 0, 0, uvu], [0, 0, 1, uvu], [1, 0, 2, uvu], [1, 0, 3, uvu]]')
+for share in (1, 2):
+    tuned = Generated(f'{{sm_90: {{share: {share}, code: 1}}}}', kernels='[forward]', spec=PARITIES)
+    sets = tuned.planned('path_sets')[0]
+    equal([s.get('loop_of_path_set') for s in sets], [None] * 4 if share == 1 else [0, 0, 2, 2], f'share: {share} is planned')
+    equal(len(tuned.found(r'\nCGTP_DEVICE void (forward_convolution_\d+)\(')), 4 // share, f'share: {share}: so many loops are emitted')
+for table in (1, 2):
+    tuned = Generated(f'{{sm_90: {{table: {table}}}}}')
+    equal(tuned.planned('by_table'), [table == 2] * 2, f'table: {table} is planned')
+    equal(bool(tuned.found(r'CGTP_TABLE int (matrix_1_1_\w+)_entry')), table == 2, f'table: {table} is emitted')
+    equal(bool(tuned.found(r'CGTP_DEVICE void (uvu_1_2_1)\(')), table == 1, f'table: {table}: or its arithmetic')
 
 knobs = '{sm_80: {stages: 2, channels: 1}}'
 equal(Generated(knobs).code(), free.code(), "another architecture's knobs change nothing")

@@ -15,6 +15,7 @@
 #include "schedule/cover.h"
 #include "schedule/loops/loops.h"
 #include "schedule/staged/staged_plan.h"
+#include "schedule/tiled/tiled_plan.h"
 #include "util/file.h"
 #include "unit_source.h"
 
@@ -39,6 +40,13 @@ static const char mixed[] =
     "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [1, 0, 2, uvu]]\n"
     "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward, backward, double_backward]\n";
 
+/* Segments of x whose paths are alike. */
+static const char alike[] =
+    "cgtp: 1\nname: t\nirreps: {x: 32x1e + 32x1o, y: 1x1e, z: 32x0e + 32x1e + 32x0o + 32x1o}\n"
+    "instructions: [[0, 0, 0, uvu], [0, 0, 1, uvu], [1, 0, 2, uvu], [1, 0, 3, uvu]]\n"
+    "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward]\ntune: {sm_90: {share: 2, code: "
+    "8}}\n";
+
 /* Items without a graph: two of three paths lead into one segment of z. */
 static const char batch[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e, y: 1x0e + 1x1o, z: 32x0e + 32x1o}\n"
                             "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [0, 0, 0, uvu]]\n"
@@ -53,6 +61,14 @@ static const char phases[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e + 32x1o, y: 1x
 static const char staged[] =
     "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 1x0e + 1x1o, z: 32x0e + 4x1o}\n"
     "instructions: fully_connected\nkernels: [forward, backward, double_backward, triple_backward]\n";
+
+/* In parts: path 0 in two of them. */
+static const char parts[] =
+    "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 1x0e + 1x1o, z: 32x0e + 4x1o}\n"
+    "instructions: fully_connected\nkernels: [forward]\ntune: {sm_90: {parts: 2, stages: 4}}\n";
+/* Few weights that all items share. */
+static const char tiled[] = "cgtp: 1\nname: t\nirreps: {x: 1x0e + 1x1o, y: 1x0e + 1x1o, z: 16x0e + 8x1o}\n"
+                            "instructions: fully_connected\nindex: {w: shared}\nkernels: [forward]\n";
 
 /* Schedules that a test may change; kernel: its number. */
 static struct kernel_schedule *plan_for(const struct backend *backend, const char *source, int kernel,
@@ -242,6 +258,11 @@ static void rules_of_the_convolution(void **state)
     g = new_convolution(&all);
     g->orders = true;
     expect(all, "rows of items are not those of edges as they come");
+    g = own_plan("convolution", &backend_cuda, alike, 0, &all);
+    assert_int_equal(g->sets, 2);
+    assert_int_equal(g->set[1].like, 0);
+    g->set[1].path[0] = g->set[1].path[1];
+    expect(all, "path set 1 has not the loop of path set 0");
 }
 
 static struct batch *new_batch(const struct schedules **all)
@@ -326,14 +347,14 @@ static void rules_of_staged_weights(void **state)
     (void)state;
     const struct schedules *all;
     struct staged *g = new_staged(1, &all);
-    g->row[1].first++;
+    g->part->pass[BY_ROWS][1].first++;
     expect(all, "staged: rows of segment 0: channel 33 comes after 32");
     g = new_staged(1, &all);
-    g->row[0].warp = g->warps;
+    g->part->pass[BY_ROWS][0].warp = g->warps;
     expect(all, arena_printf(&arena, "staged: rows of segment 0: lane 32 of warp %d", g->warps));
     g = new_staged(0, &all);
-    g->column[0].lanes--;
-    expect(all, "staged: columns of segment 0: 31 channels of 32");
+    g->part->pass[BY_COLUMNS][0].lanes--;
+    expect(all, "staged: columns of segment 0: channels 0 to 31 of 0 to 32");
     g = new_staged(0, &all);
     g->stages = 0;
     expect(all, "staged: a ring of 0 stages");
@@ -352,6 +373,84 @@ static void rules_of_staged_weights(void **state)
     assert_int_equal(n, 2);
     g->in_place[w[1]] = g->in_place[w[0]];
     expect(all, "staged: t_w and t_cw take the place of the same weights");
+}
+
+static struct staged *new_parts(const struct schedules **all)
+{
+    struct staged *g = own_plan("staged", &backend_cuda, parts, 0, all);
+    assert_int_equal(g->parts, 2);
+    assert_int_equal(g->items, 3);
+    return g;
+}
+
+static void rules_of_staged_parts(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct staged *g = new_parts(&all);
+    const int cut = g->part[1].piece[0].from;
+    assert_true(cut > 0 && g->part[1].piece[0].path == 0 && g->part[0].pieces == 1);
+    g->part[1].piece[0].from++;
+    expect(all, arena_printf(&arena, "staged: part 1: channel %d of path 0 comes after %d", cut + 1, cut));
+    g = new_parts(&all);
+    g->part[1].to--;
+    expect(all, "staged: part 1: weights of path 1 are not in it");
+    g = new_parts(&all);
+    g->part[1].pieces--;
+    expect(all, "staged: path 1: 0 channels of 40 in parts");
+    g = new_parts(&all);
+    g->part[0].from = 4;
+    expect(all, "staged: part 0: begins 4 elements after element 0");
+    g = new_parts(&all);
+    g->whole.pass[BY_ROWS][1].first++;
+    expect(all, "staged: rows of segment 0: channel 33 comes after 32");
+    g = new_parts(&all);
+    g->items--;
+    expect(all, "staged: rows of 2 items, of 3 under way");
+}
+
+static struct tiled *new_tiled(const struct schedules **all)
+{
+    struct tiled *g = own_plan("tiled", &backend_cuda, tiled, 0, all);
+    assert_int_equal(g->parts, 2);
+    assert_int_equal(g->part[0].group[0].paths, 2);
+    return g;
+}
+
+static void groups_of_tiled_items(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct tiled *g = new_tiled(&all);
+    const int first = g->part[0].group[0].path[0], other = g->part[1].group[0].path[0];
+    g->part[0].segment = 1;
+    expect(all, arena_printf(&arena, "tiled: path %d comes with segment 1", first));
+    g = new_tiled(&all);
+    const int into[2] = {first, other};
+    g->part[0].group[0].path = into;
+    expect(all, arena_printf(&arena, "tiled: path %d leads elsewhere than path %d", other, first));
+    g = new_tiled(&all);
+    g->part[0].group[0].together = 2;
+    expect(all, arena_printf(&arena, "tiled: path %d: not a multiple of 2 channels", first));
+    g = new_tiled(&all);
+    g->part[0].groups = 0;
+    expect(all, arena_printf(&arena, "tiled: path %d is in 0 groups", first));
+}
+
+static void rules_of_tiled_items(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct tiled *g = new_tiled(&all);
+    g->stages = 3;
+    expect(all, "tiled: a ring of 3 stages for 2 pieces");
+    g = new_tiled(&all);
+    g->block->field[0].at = 8;
+    expect(all, "tiled: shared memory: ");
+    g = new_tiled(&all);
+    g->block->bytes = g->device->shared_bytes + 1;
+    expect(all, arena_printf(&arena, "tiled: a block of %d bytes of %d that there are", g->block->bytes,
+                             g->device->shared_bytes));
 }
 
 /* ---- every rule ---- */
@@ -421,18 +520,20 @@ static void every_rule_is_broken(void **state)
         rules += count_rules(found.gl_pathv[i], arena_string(&arena, name, strcspn(name, "/")));
     }
     globfree(&found);
-    assert_true(rules >= 29);
+    assert_true(rules >= 36);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path_once),           cmocka_unit_test(outputs_written_once),
-        cmocka_unit_test(weights_written_once),      cmocka_unit_test(areas_named_once),
-        cmocka_unit_test(rows_have_an_owner),        cmocka_unit_test(scratch_of_loops),
-        cmocka_unit_test(rules_of_the_convolution),  cmocka_unit_test(path_sets_of_the_batch),
-        cmocka_unit_test(rules_of_the_batch),        cmocka_unit_test(phases_of_the_batch),
-        cmocka_unit_test(rules_of_staged_weights), cmocka_unit_test(every_rule_is_broken), /* last */
+        cmocka_unit_test(every_path_once),          cmocka_unit_test(outputs_written_once),
+        cmocka_unit_test(weights_written_once),     cmocka_unit_test(areas_named_once),
+        cmocka_unit_test(rows_have_an_owner),       cmocka_unit_test(scratch_of_loops),
+        cmocka_unit_test(rules_of_the_convolution), cmocka_unit_test(path_sets_of_the_batch),
+        cmocka_unit_test(rules_of_the_batch),       cmocka_unit_test(phases_of_the_batch),
+        cmocka_unit_test(rules_of_staged_weights),  cmocka_unit_test(rules_of_staged_parts),
+        cmocka_unit_test(groups_of_tiled_items),    cmocka_unit_test(rules_of_tiled_items),
+        cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, teardown);

@@ -178,10 +178,27 @@ static void subsets(void **state)
         assert_int_equal(mine->input[i].lineage.kin, KIN_NONE);
 }
 
+/* The parent among the product's own kernels: under any name, with all outputs or not at all. */
+static void parents(void **state)
+{
+    (void)state;
+    const struct form *f = read("uvu", "[{name: gx_alone, of: backward, outputs: [gx]}, double_backward,\n"
+                                       "  {name: f, of: forward}, {name: turned, of: backward, outputs: [gy, gx, gw]},\n"
+                                       "  {name: b, of: backward}, triple_backward, backward_jvp,\n"
+                                       "  {name: mine, outputs: {ga: [Q_x(y, w, gz)]}}]");
+    static const char *const parent[] = {"f", "b", NULL, "f", "f", "double_backward", "b", NULL};
+    for (int k = 0; k < f->kernels; k++) {
+        const struct kernel_form *found = form_parent(f, &f->kernel[k]);
+        assert_int_equal(found != NULL, parent[k] != NULL);
+        if (found)
+            assert_string_equal(found->name, parent[k]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(adjoints), cmocka_unit_test(table),
-                                       cmocka_unit_test(subsets)};
+                                       cmocka_unit_test(subsets), cmocka_unit_test(parents)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, teardown);
 }

@@ -49,6 +49,7 @@ enum {
 struct product {
     const char *file;  /* as given; "-": standard input */
     const char *shown; /* the same in messages */
+    bool first;        /* of the call: files that all products share are written for it */
     const struct schedules *schedules;
     int files;                   /* 0 where only reports are asked for */
     struct file_content *output; /* path: folder/name */
@@ -126,7 +127,8 @@ static enum exit_status emit(struct arena *a, const struct options *options, str
                              struct diag *diag)
 {
     struct output_file *file;
-    struct emission from = {.backend = options->backend, .schedules = product->schedules};
+    struct emission from = {
+        .backend = options->backend, .schedules = product->schedules, .of_folder = product->first};
     if (options->measured) {
         enum exit_status read = read_measured(a, options, product->schedules, &from.measured);
         if (read)
@@ -381,6 +383,18 @@ static int add_dependencies(struct arena *a, const struct options *options, cons
     return files;
 }
 
+/* Where a file that is read stands: for standard input the written file that it comes from, nowhere if none
+ * is. */
+static const char *input_place(struct arena *a, const char *path, const struct file_content *file, int files)
+{
+    if (strcmp(path, "-"))
+        return file_place(a, path);
+    for (int i = 0; i < files; i++)
+        if (file_is_stdin(file[i].path))
+            return file_place(a, file[i].path);
+    return "";
+}
+
 /* A file that is written must be no spec, not the log, nor another that is written, under whatever name. */
 static bool check_distinct(struct arena *a, const struct options *options, const struct file_content *file,
                            int files)
@@ -389,11 +403,11 @@ static bool check_distinct(struct arena *a, const struct options *options, const
     const int specs = files + options->specs, all = specs + (options->measured != NULL);
     const char **place = NEW_ARRAY(a, const char *, all + 1);
     for (int i = 0; i < all; i++)
-        place[i] = file_place(a, i < files   ? file[i].path
-                                 : i < specs ? options->spec[i - files]
-                                             : options->measured);
+        place[i] =
+            i < files ? file_place(a, file[i].path)
+                      : input_place(a, i < specs ? options->spec[i - files] : options->measured, file, files);
     int first, later = hash_repeated(a, place, all, &first);
-    if (later >= 0 && first < files) /* not two specs: standard input has the name that a file may have */
+    if (later >= 0 && first < files) /* what is read may be read twice */
         text_printf(&wrong, "cgtpgen: %s would be overwritten: it is %s\n", file[first].path,
                     later < files   ? "the dependency file and generated too"
                     : later < specs ? "a spec"
@@ -499,6 +513,7 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
     struct mutation mutation = {.wanted = options.mutate, .list = {.arena = a}};
     for (int i = 0; i < options.specs; i++) {
         product[i].file = options.spec[i];
+        product[i].first = i == 0;
         product[i].shown = strcmp(options.spec[i], "-") ? options.spec[i] : "<stdin>";
         enum exit_status now =
             compile_within(a, wigner, &options, options.mutate < 0 ? NULL : &mutation, &product[i]);

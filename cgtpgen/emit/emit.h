@@ -8,6 +8,9 @@
 /* The banner that opens every file: what it is, the digest, the spec as understood. */
 void emit_banner(struct text *, const struct plan *, const char *what);
 
+/* The same as comments of Python. */
+void emit_banner_python(struct text *, const struct plan *, const char *what);
+
 /* cgtp_status NAME_kernel(graph or items, inputs, outputs, workspace, stream), without a semicolon, after
  * `linkage`. */
 void emit_prototype(struct text *, const struct plan *, const struct kernel_form *, const char *linkage);

@@ -2,6 +2,7 @@
 #include "emit/emitter.h"
 #include "emit/emit.h"
 #include "emit/report.h"
+#include "emit/torch.h"
 #include "emit/unity.h"
 
 static void header(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
@@ -45,14 +46,44 @@ static void report(struct text *out, const struct emission *e, const struct kern
     emit_report(out, e);
 }
 
+static void torch_operators(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+{
+    (void)kernel;
+    emit_torch_operators(out, e);
+}
+
+static void torch_module(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+{
+    (void)kernel;
+    emit_torch_module(out, e->schedules->plan);
+}
+
+static void torch_project(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+{
+    (void)e;
+    (void)kernel;
+    emit_torch_project(out);
+}
+
+static void torch_setup(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+{
+    (void)e;
+    (void)kernel;
+    emit_torch_setup(out);
+}
+
 const struct emitter emitter_table[] = {
-    {"header", NULL, true, false, ".h", header},
-    {"hpp", NULL, false, false, ".hpp", cpp_header},
-    {"source", NULL, true, false, ".c", descriptor},
-    {"source", NULL, true, false, NULL, kernel_source},
-    {"unity", "c", false, false, ".unity.c", unity},
-    {"selftest", NULL, false, false, "_selftest.c", selftest},
-    {"report", NULL, false, true, ".html", report},
+    {"header", NULL, true, false, false, ".h", header},
+    {"hpp", NULL, false, false, false, ".hpp", cpp_header},
+    {"source", NULL, true, false, false, ".c", descriptor},
+    {"source", NULL, true, false, false, NULL, kernel_source},
+    {"unity", "c", false, false, false, ".unity.c", unity},
+    {"selftest", NULL, false, false, false, "_selftest.c", selftest},
+    {"torch", NULL, false, false, false, "_torch.cpp", torch_operators},
+    {"torch", NULL, false, false, false, ".py", torch_module},
+    {"torch", NULL, false, false, true, "pyproject.toml", torch_project},
+    {"torch", NULL, false, false, true, "setup.py", torch_setup},
+    {"report", NULL, false, true, false, ".html", report},
 };
 const int emitter_count = sizeof emitter_table / sizeof *emitter_table;
 
@@ -61,8 +92,9 @@ static const char *file_name(struct arena *a, const struct emitter *e, const str
                              const struct plan *plan, const struct kernel_form *f)
 {
     const char *name = plan->problem->spec->name;
-    return e->suffix ? arena_printf(a, "%s%s", name, e->suffix)
-                     : arena_printf(a, "%s_%s%s", name, f->name, b->suffix);
+    return e->of_folder ? e->suffix
+           : e->suffix  ? arena_printf(a, "%s%s", name, e->suffix)
+                        : arena_printf(a, "%s_%s%s", name, f->name, b->suffix);
 }
 
 int emit_names(struct arena *a, const struct backend *b, const struct plan *plan, const char *const **names)
@@ -83,7 +115,7 @@ int emit_files(struct arena *a, const struct emission *from, unsigned rows, stru
     int n = 0;
     for (int i = 0; i < emitter_count; i++) {
         const struct emitter *e = &emitter_table[i];
-        int count = e->suffix ? 1 : all->plan->kernels;
+        int count = e->of_folder && !from->of_folder ? 0 : e->suffix ? 1 : all->plan->kernels;
         for (int k = 0; k < count && (rows & 1u << i); k++) {
             struct text out = {.arena = a};
             e->emit(&out, from, e->suffix ? NULL : &all->kernel[k]);

@@ -19,6 +19,7 @@ struct emission {
     const struct backend *backend;
     const struct schedules *schedules;
     const struct measured *measured; /* what ran; NULL: not known */
+    bool of_folder;                  /* files that are the same for all products, too */
 };
 
 struct emitter {
@@ -26,6 +27,7 @@ struct emitter {
     const char *backend; /* the only one that it is for; NULL: all */
     bool by_default;     /* also where there is no --emit */
     bool reads_measured; /* shows what ran, where that is known */
+    bool of_folder;      /* its file is the same for all products of a folder, and called as the suffix */
     const char *suffix;  /* of its file, after the product's name; NULL: a file per kernel, NAME_kernel with
                             the backend's suffix */
     /* kernel: NULL in a file for all */

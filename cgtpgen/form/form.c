@@ -353,6 +353,29 @@ struct form *form_build(struct arena *a, const struct problem *problem, struct d
     return diag->errors == errors ? form : NULL;
 }
 
+/* Are they the same kernel, under whatever name? */
+static bool same_kernel(const struct kernel_form *a, const struct kernel_form *b)
+{
+    bool same = a->of == b->of && a->inputs == b->inputs && a->outputs == b->outputs;
+    for (int i = 0; same && i < a->inputs; i++)
+        same = !strcmp(a->input[i].name, b->input[i].name) && a->input[i].slot == b->input[i].slot &&
+               a->input[i].tangent == b->input[i].tangent;
+    for (int o = 0; same && o < a->outputs; o++) {
+        const struct form_output *p = &a->output[o], *q = &b->output[o];
+        same = !strcmp(p->name, q->name) && p->slot == q->slot && p->terms == q->terms &&
+               !memcmp(p->term, q->term, (size_t)p->terms * sizeof *p->term);
+    }
+    return same;
+}
+
+const struct kernel_form *form_parent(const struct form *form, const struct kernel_form *k)
+{
+    for (int i = 0; k->of && i < form->kernels; i++)
+        if (same_kernel(&form->kernel[i], k->of))
+            return &form->kernel[i];
+    return NULL;
+}
+
 bool form_term_applies(const struct kernel_form *k, const struct form_term *t, const struct path *p)
 {
     if (p->coefficient.sign == 0)

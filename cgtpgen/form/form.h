@@ -71,6 +71,9 @@ const char *form_symbol(struct arena *, const char *name);
 /* Derives the kernels that the spec asks for. Returns NULL when one is wrong; diag says what. */
 struct form *form_build(struct arena *, const struct problem *, struct diag *);
 
+/* The first of the form's kernels that is what k derives from, with all inputs and outputs; NULL: none. */
+const struct kernel_form *form_parent(const struct form *, const struct kernel_form *k);
+
 /* Does the path take part in the term? */
 bool form_term_applies(const struct kernel_form *, const struct form_term *, const struct path *);
 

@@ -202,11 +202,8 @@ static int compare_outputs(const void *a, const void *b)
 static int compare_segments(const void *a, const void *b)
 {
     const struct spec_instruction *p = a, *q = b;
-    if (p->x != q->x)
-        return p->x < q->x ? -1 : 1;
-    if (p->y != q->y)
-        return p->y < q->y ? -1 : 1;
-    return compare_outputs(a, b);
+    const int x = (p->x > q->x) - (p->x < q->x), y = (p->y > q->y) - (p->y < q->y);
+    return x ? x : y ? y : compare_outputs(a, b);
 }
 
 /* Calls make for each segment i of x with each j of y whose product holds something wanted, in order. Which j

@@ -26,6 +26,12 @@ bool path_is_aligned(const struct kernel_plan *k, const struct path *p, int byte
     return aligned;
 }
 
+bool path_is_pipelined(const struct device *device, const struct spec *spec, const struct path *p)
+{
+    return p->mode == MODE_UVU && p->mul_y == 1 && p->mul_x % device->lanes == 0 &&
+           spec->index[SLOT_Y] == INDEX_ITEM && spec->index[SLOT_W] == INDEX_ITEM;
+}
+
 const char *plus_offset(struct arena *a, const char *name, int64_t offset)
 {
     return offset ? arena_printf(a, "%s + %lld", name, (long long)offset) : name;
@@ -158,4 +164,28 @@ const struct product_function *product_function_for(struct product_functions *al
                                    .weight_strided = weight_strided};
     memcpy(f->apart, apart, sizeof f->apart);
     return f;
+}
+
+const char *product_table_name(struct product_functions *all, const void *thing, int number, const char *base,
+                               bool *is_new)
+{
+    uint32_t key = hash_bytes(hash_bytes(0, &thing, sizeof thing), &number, sizeof number);
+    for (int i = hash_first(&all->by_thing, key); i >= 0; i = hash_next(&all->by_thing, i))
+        if (all->thing[i].thing == thing && all->thing[i].number == number) {
+            *is_new = false;
+            return all->thing[i].name;
+        }
+    uint32_t base_key = hash_bytes(0, base, strlen(base));
+    int i = hash_first(&all->by_thing_base, base_key);
+    while (i >= 0 && strcmp(all->thing[i].base, base) != 0)
+        i = hash_next(&all->by_thing_base, i);
+    int same = i < 0 ? 1 : all->thing[i].same + 1;
+    all->by_thing.arena = all->by_thing_base.arena = all->arena;
+    hash_add(&all->by_thing, key);
+    hash_add(&all->by_thing_base, base_key);
+    all->thing = arena_grow(all->arena, all->thing, all->things, &all->thing_capacity, sizeof *all->thing);
+    const char *name = same > 1 ? arena_printf(all->arena, "%s_%d", base, same) : base;
+    all->thing[all->things++] = (struct named_thing){thing, number, same, base, name};
+    *is_new = true;
+    return name;
 }

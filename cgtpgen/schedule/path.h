@@ -23,6 +23,10 @@ bool rows_are_aligned(const struct kernel_plan *, int bytes);
 /* Do the path's parts of rows of x, z and w begin at multiples of so many bytes? */
 bool path_is_aligned(const struct kernel_plan *, const struct path *, int bytes);
 
+/* Is the path one that the pipelined evaluations are for: channels of x by the warp, weights and y of items?
+ */
+bool path_is_pipelined(const struct device *, const struct spec *, const struct path *);
+
 /* name + offset, or name alone. */
 const char *plus_offset(struct arena *, const char *name, int64_t offset);
 
@@ -40,6 +44,13 @@ struct product_function {
     bool apart[ROLE_COUNT]; /* components of arrays in the role are `step` elements apart, a parameter */
 };
 
+/* What is in a file under a name of its own, once: by its address and a number. */
+struct named_thing {
+    const void *thing;
+    int number, same;
+    const char *base, *name;
+};
+
 /* The functions of one file; zero-initialise and set the arena. Those from `first` on are the current
  * schedule's. */
 struct product_functions {
@@ -47,7 +58,15 @@ struct product_functions {
     struct hash by_matrix, by_base; /* recipe and matrix; base */
     int first, n, capacity;
     struct product_function *function;
+    struct hash by_thing, by_thing_base;
+    int things, thing_capacity;
+    struct named_thing *thing; /* of paths by table: recipes' functions, matrices */
 };
+
+/* The name in the file of something that paths by table need, which begins with `base`; *is_new: it has not
+ * been asked for. */
+const char *product_table_name(struct product_functions *, const void *thing, int number, const char *base,
+                               bool *is_new);
 
 /* The function for a path by a recipe and a matrix, new or known. Valid until the next call. */
 const struct product_function *product_function_for(struct product_functions *, const struct recipe *,

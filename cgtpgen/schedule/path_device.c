@@ -3,6 +3,7 @@
 
 #include "schedule/code_print.h"
 #include "schedule/path.h"
+#include "schedule/path_table.h"
 
 #include <string.h>
 
@@ -103,6 +104,8 @@ static void emit_function(const struct device_path *c, const char *name)
 
 static const char *function_of(const struct device_path *c)
 {
+    if (c->by_table)
+        return path_table_function(c->w, c->o, c->code, c->matrix, c->channels);
     return product_function_for(c->w->functions, c->code->recipe, &c->w->plan->path[c->path->number],
                                 c->matrix, c->channels, (const bool[ROLE_COUNT]){false})
         ->name;
@@ -112,7 +115,7 @@ void device_path_function(const struct device_path *c)
 {
     int known = c->w->functions->n;
     const char *name = function_of(c);
-    if (c->w->functions->n > known)
+    if (c->w->functions->n > known) /* by table it is there */
         emit_function(c, name);
 }
 
@@ -146,6 +149,12 @@ void device_path_comment(const struct device_path *c)
         text_printf(&words, next - k > 1 ? "%s%s x%d%s" : "%s%s%.0d%s", k ? " " : " * {", name,
                     next - k > 1 ? next - k : 0, next < m->columns ? "," : "}");
     }
+    if (c->by_table) {
+        text_puts(&words, "; ");
+        code_print_counts(&words, c->code);
+    }
+    if (c->likewise)
+        text_printf(&words, "; likewise %s", c->likewise);
     line(c->o, "/* %s */", text_string(&words));
 }
 
@@ -189,7 +198,7 @@ void device_path_call(const struct device_path *c)
     for (int i = 0; i < r->inputs + r->outputs; i++)
         if (is_passed(r, i)) {
             text_puts(&list, list.n ? ", " : "");
-            text_puts(&list, argument(c, r, i));
+            text_puts(&list, c->argument ? c->argument(c, i) : argument(c, r, i));
         }
     line(c->o, "%s(%s);", function_of(c), text_string(&list));
 }

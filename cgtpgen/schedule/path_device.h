@@ -16,8 +16,14 @@ struct device_path {
     const struct code *code;
     const struct matrix *matrix; /* of the code */
     int channels;                /* of a lane */
+    bool by_table;               /* its matrix is a table (path_table.h) */
+    const char *likewise;        /* numbers of paths that the call also computes, elsewhere; NULL: of none */
     const char *rows; /* inputs of slot y are fields of this, in memory; NULL: they are in registers */
     const struct layout *lane; /* the lane's arrays of slot z; NULL: an array per segment */
+    /* What a call passes for an operand of the recipe: an input, or (inputs + o) an output. NULL: see above.
+     */
+    const char *(*argument)(const struct device_path *, int operand);
+    void *context; /* the caller's */
 };
 
 /* What is said above the functions. */

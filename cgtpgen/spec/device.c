@@ -7,14 +7,16 @@
 #define KIB(n) ((n) << 10)
 
 const char *const knob_name[KNOB_COUNT] = {
-    [KNOB_CHANNELS] = "channels", [KNOB_STAGES] = "stages", [KNOB_WARPS] = "warps",
-    [KNOB_PATHS] = "paths",       [KNOB_PASSES] = "passes", [KNOB_PHASES] = "phases",
+    [KNOB_CHANNELS] = "channels", [KNOB_STAGES] = "stages", [KNOB_WARPS] = "warps", [KNOB_PATHS] = "paths",
+    [KNOB_PASSES] = "passes",     [KNOB_PHASES] = "phases", [KNOB_PARTS] = "parts", [KNOB_CODE] = "code",
+    [KNOB_SHARE] = "share",       [KNOB_TABLE] = "table",
 };
 
 /* What docs/spec.md says of them. */
 static const struct knob_range cuda_knobs[] = {
-    {KNOB_CHANNELS, 1, 2, 1},    {KNOB_STAGES, 2, 8, 1}, {KNOB_WARPS, 8, 16, 4},
-    {KNOB_PATHS, 1, 1 << 16, 1}, {KNOB_PASSES, 1, 2, 1}, {KNOB_PHASES, 1, 64, 1},
+    {KNOB_CHANNELS, 1, 2, 1}, {KNOB_STAGES, 2, 8, 1},  {KNOB_WARPS, 8, 16, 4}, {KNOB_PATHS, 1, 1 << 16, 1},
+    {KNOB_PASSES, 1, 2, 1},   {KNOB_PHASES, 1, 64, 1}, {KNOB_PARTS, 1, 64, 1}, {KNOB_CODE, 1, 1 << 10, 1},
+    {KNOB_SHARE, 1, 3, 1},    {KNOB_TABLE, 1, 2, 1},
 };
 
 /* Measured on an H200, and taken for all, as is code_bytes. */
@@ -22,8 +24,8 @@ static const struct occupancy cuda_occupancy[] = {{16, 1.22}, {12, 1.22}, {8, 1.
 
 #define CUDA_OF_ALL                                                                                          \
     .backend = "cuda", .lanes = 32, .registers = 1 << 16, .registers_most = 255, .code_bytes = KIB(128),     \
-    .occupancies = LENGTH(cuda_occupancy), .occupancy = cuda_occupancy, .knobs = LENGTH(cuda_knobs),         \
-    .knob = cuda_knobs
+    .loop_bytes = KIB(24), .occupancies = LENGTH(cuda_occupancy), .occupancy = cuda_occupancy,               \
+    .knobs = LENGTH(cuda_knobs), .knob = cuda_knobs
 #define SINCE_HOPPER (FEATURE_BULK_COPY | FEATURE_EARLY_LAUNCH | FEATURE_VECTOR_ATOMICS)
 
 /* Sources: the CUDA C++ programming guide's tables of compute capabilities (shared memory, registers) and of

@@ -12,7 +12,19 @@
 #include <stdbool.h>
 
 /* What a spec's `tune` can choose instead of the planner. */
-enum knob { KNOB_CHANNELS, KNOB_STAGES, KNOB_WARPS, KNOB_PATHS, KNOB_PASSES, KNOB_PHASES, KNOB_COUNT };
+enum knob {
+    KNOB_CHANNELS,
+    KNOB_STAGES,
+    KNOB_WARPS,
+    KNOB_PATHS,
+    KNOB_PASSES,
+    KNOB_PHASES,
+    KNOB_PARTS,
+    KNOB_CODE,
+    KNOB_SHARE,
+    KNOB_TABLE,
+    KNOB_COUNT
+};
 
 extern const char *const knob_name[KNOB_COUNT];
 
@@ -52,6 +64,7 @@ struct device {
     int shared_bytes; /* most that a block can have. Blocks of a multiprocessor together have 1 KiB more, and
                          each takes 1 KiB more than it asks for */
     int code_bytes; /* of a loop whose instructions are not waited for; beyond, they come from L2 each time */
+    int loop_bytes; /* of a loop that a multiprocessor executes at full rate: what its nearer caches hold */
     unsigned features;
     int fma[PRECISION_COUNT]; /* multiply-adds per clock and multiprocessor */
     struct machine machine;

@@ -72,6 +72,13 @@ const char *file_place(struct arena *a, const char *path)
     return folder ? file_join(a, folder, slash ? slash + 1 : path) : path;
 }
 
+bool file_is_stdin(const char *path)
+{
+    struct stat there, input;
+    return !stat(path, &there) && !fstat(STDIN_FILENO, &input) && S_ISREG(input.st_mode) &&
+           there.st_dev == input.st_dev && there.st_ino == input.st_ino;
+}
+
 const char *file_join(struct arena *a, const char *folder, const char *name)
 {
     if (!folder)

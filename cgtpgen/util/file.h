@@ -24,6 +24,9 @@ const char *file_read_regular(struct arena *, const char *path, size_t *size);
 /* The same text for all paths to a file, there or not; the path itself where its folder cannot be found. */
 const char *file_place(struct arena *, const char *path);
 
+/* Is it the regular file that standard input reads, under whatever name? */
+bool file_is_stdin(const char *path);
+
 /* FOLDER/NAME; NAME where the folder is NULL. */
 const char *file_join(struct arena *, const char *folder, const char *name);
 

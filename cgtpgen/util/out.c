@@ -60,7 +60,8 @@ static size_t break_at(const char *s, size_t room, bool comment)
 
 static void put(struct out *o, const char *s, int indent)
 {
-    bool comment = strncmp(s, "/*", 2) == 0;
+    const char *end = strncmp(s, "/*", 2) == 0 ? strstr(s, "*/") : NULL;
+    bool comment = end && !end[2]; /* nothing but one */
     for (const char *more = "";; more = comment ? " * " : "    ") {
         size_t n = strlen(s), room = (size_t)COLUMNS - (size_t)indent - strlen(more);
         size_t cut = n > room ? break_at(s, room, comment) : 0;

@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 7 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 8 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -545,7 +545,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<2>();
         auto gy_row = [&](int i) { return l.gy_ + (first + begin + i) * 16; };
-        cgtp_reduce_across_warps<16, 2, CGTP_STORE>(gy_row, sums.gy_[begin % 16][0], items);
+        cgtp_reduce_across_warps<16, 2, CGTP_STORE, 16>(gy_row, sums.gy_[begin % 16][0], items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);

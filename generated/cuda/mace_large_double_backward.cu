@@ -37,7 +37,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 7 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 8 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -439,7 +439,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<4>();
         auto d_y_row = [&](int i) { return l.d_y_parts + ((first + begin + i) * 2) * 16; };
-        cgtp_reduce_across_warps<16, 4, CGTP_STORE>(d_y_row, sums.d_y_[begin % 16][0], items);
+        cgtp_reduce_across_warps<16, 4, CGTP_STORE, 16>(d_y_row, sums.d_y_[begin % 16][0], items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -840,7 +840,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<4>();
         auto d_y_row = [&](int i) { return l.d_y_parts + ((first + begin + i) * 2 + 1) * 16; };
-        cgtp_reduce_across_warps<16, 4, CGTP_STORE>(d_y_row, sums.d_y_[begin % 16][0], items);
+        cgtp_reduce_across_warps<16, 4, CGTP_STORE, 16>(d_y_row, sums.d_y_[begin % 16][0], items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);

@@ -19,14 +19,15 @@ from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_double, c_i
 import torch
 from e3nn import o3
 
-ABI, NODES, EDGES = 3, 50, 2000
+ABI, NODES, EDGES = 4, 50, 2000
 KERNELS = ('forward', 'backward', 'double_backward')
 SLOTS = 'xywz'
 
 
 class Graph(Structure):  # cgtp_graph
     _fields_ = [('items', c_int64), ('senders', c_int64), ('receivers', c_int64), ('sender', c_void_p),
-                ('receiver', c_void_p), ('receiver_row', c_void_p), ('by_sender', c_void_p), ('sender_row', c_void_p)]
+                ('receiver', c_void_p), ('receiver_row', c_void_p), ('by_sender', c_void_p), ('sender_row', c_void_p),
+                ('order', c_void_p)]
 
 
 class Argument(Structure):  # cgtp_argument

@@ -23,6 +23,7 @@ enum { CGTP_LANES = 32 };
 #define CGTP_SHARED(name) unsigned char *const name = simt_shared()
 
 #define CGTP_PRAGMA(text)
+#define CGTP_TABLE static const
 #define CGTP_UNROLL
 #define CGTP_UNROLL_BY(n)
 #define CGTP_LOOP

@@ -103,6 +103,20 @@ static const char *sums_row(struct conv *c, const char *output, const char *item
     return arena_printf(w->arena, "l.%sparts + (%s * %d%s%s) * %lld", output, item, g->parts, at, part, dim);
 }
 
+/* The components of y that sums of the set have, from *begin on: all, unless sets add their own ones. */
+static int summed_ys(const struct conv *c, int *begin)
+{
+    bool some = own(c->w)->parts > 1;
+    *begin = some ? c->s->y_begin : 0;
+    return some ? c->s->y_end - c->s->y_begin : (int)c->w->problem->dim[SLOT_Y];
+}
+
+/* name + begin, without a zero. */
+static const char *from(const struct conv *c, const char *name, int begin)
+{
+    return begin ? arena_printf(c->w->arena, "%s + %d", name, begin) : name;
+}
+
 void conv_reduce(struct conv *c)
 {
     struct source *w = c->w;
@@ -115,9 +129,11 @@ void conv_reduce(struct conv *c)
         const char *item = own(w)->orders
                                ? arena_printf(w->arena, "sums.item[(begin + i) %% %d]", 2 * REDUCE_ITEMS)
                                : "(first + begin + i)";
-        line(c->o, "auto %srow = [&](int i) { return %s; };", name, sums_row(c, name, item));
-        line(c->o, "cgtp_reduce_across_warps<%lld, %d, %s>(%srow, sums.%s[begin %% %d][0], items);",
-             (long long)w->problem->dim[SLOT_Y], c->s->channel_blocks, how(w), name, name, 2 * REDUCE_ITEMS);
+        int begin, ys = summed_ys(c, &begin);
+        line(c->o, "auto %srow = [&](int i) { return %s; };", name, from(c, sums_row(c, name, item), begin));
+        line(c->o, "cgtp_reduce_across_warps<%d, %d, %s, %lld>(%srow, %s, items);", ys, c->s->channel_blocks,
+             how(w), (long long)w->problem->dim[SLOT_Y], name,
+             from(c, arena_printf(w->arena, "sums.%s[begin %% %d][0]", name, 2 * REDUCE_ITEMS), begin));
     }
     line(c->o, "};");
 }
@@ -128,13 +144,13 @@ static void emit_y_outputs(struct conv *c)
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_Y, true, output);
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, true, output[i]);
-        long long dim = (long long)w->problem->dim[SLOT_Y];
+        int begin, ys = summed_ys(c, &begin);
         const char *block = c->s->channel_blocks > 1 ? "channel_block" : "0";
         const char *row =
             own(w)->reduces ? arena_printf(w->arena, "sums.%s[done %% %d][%s]", name, 2 * REDUCE_ITEMS, block)
                             : sums_row(c, name, own(w)->orders ? "at.item" : "edge");
-        line(c->o, "cgtp_reduce_lanes<%lld, %s>(%s, %s);", dim, own(w)->reduces ? "CGTP_STORE" : how(w), row,
-             name);
+        line(c->o, "cgtp_reduce_lanes<%d, %s>(%s, %s);", ys, own(w)->reduces ? "CGTP_STORE" : how(w),
+             from(c, row, begin), from(c, name, begin));
     }
     if (n && own(w)->reduces && own(w)->orders) {
         line(c->o, "if (%slane == 0)", c->s->channel_blocks > 1 ? "channel_block == 0 && " : "");
@@ -247,9 +263,11 @@ static void emit_edge_sums(struct conv *c)
     struct text list = {.arena = w->arena};
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = &w->form->output[w->demand->output[i]];
+        int begin, ys = summed_ys(c, &begin);
         if (f->slot == SLOT_Y)
-            text_printf(&list, "%s %s[cgtp_sums_length(%lld)] = {0}", list.n ? "," : "", f->symbol,
-                        (long long)w->problem->dim[SLOT_Y]);
+            text_printf(&list, "%s %s[%s(%d)] = {0}", list.n ? "," : "", f->symbol,
+                        begin ? arena_printf(w->arena, "%d + cgtp_sums_length", begin) : "cgtp_sums_length",
+                        ys);
         if (f->slot == SLOT_X)
             add_x_arrays(c, &list, f->symbol, " = {0}");
     }

@@ -18,7 +18,11 @@ struct conv {
     const struct path_set *s;
     int number; /* of the set in its schedule */
     int label;  /* of the set in the file: what its structs and function end in */
+    int alike;  /* sets whose loop it is: it and those that follow it and are like it */
 };
+
+/* Set number `number` of a schedule, whose first is labelled first->label. */
+struct conv conv_of_set(const struct conv *first, int number);
 
 /* The plan of the current schedule. */
 static inline const struct convolution *own(const struct source *w)
@@ -78,6 +82,10 @@ const char *conv_in_stage(const struct conv *, int input, int number);
 
 /* The set's path number i, for its function and its call. */
 struct device_path conv_path(const struct conv *, int i);
+
+/* Statements that move the arrays of the launch `at` from where the set has its parts of them to where
+ * `other` has, which is like it. */
+void conv_move(const struct conv *, const struct conv *other);
 
 /* The loop over the edges of a receiver; what is left to do after the last edge of a tile. */
 void conv_edges(struct conv *);

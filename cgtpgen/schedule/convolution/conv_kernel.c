@@ -78,7 +78,7 @@ static bool has_factors(const struct conv *c)
     return false;
 }
 
-static void emit_z_table(struct conv *c)
+static void emit_z_table(struct conv *c, bool factors)
 {
     const struct operand *z = conv_array(c->w, SLOT_G);
     const struct operand_block **block = NEW_ARRAY(c->w->arena, const struct operand_block *, c->s->zs + 1);
@@ -88,7 +88,7 @@ static void emit_z_table(struct conv *c)
         offset[i] = block[i]->offset;
     }
     const char *all = segments(c->w->arena, c->s->zs, block, offset);
-    if (!has_factors(c)) {
+    if (!factors) {
         emit_table(c, "z", all);
         return;
     }
@@ -125,6 +125,14 @@ static void emit_w_table(struct conv *c)
                arena_printf(c->w->arena, "static constexpr int64_t offset[] = {%s};", text_string(&list)));
 }
 
+static const char *path_numbers(const struct conv *c)
+{
+    struct text list = {.arena = c->w->arena};
+    for (int i = 0; i < c->s->paths; i++)
+        text_printf(&list, "%s%d", i ? ", " : "", c->s->path[i]);
+    return text_string(&list);
+}
+
 void conv_tables(struct conv *c)
 {
     struct source *w = c->w;
@@ -144,11 +152,31 @@ void conv_tables(struct conv *c)
     if (conv_operands(w, SLOT_W, false, number))
         emit_w_table(c);
     if (n[SLOT_G] || g->g_outputs)
-        emit_z_table(c);
+        emit_z_table(c, has_factors(c));
+    for (int i = 1; i < c->alike; i++) {
+        struct conv other = conv_of_set(c, c->number + i);
+        line(c->o, "/* Path set %d is like it; its paths are %s. */", other.number, path_numbers(&other));
+        line(c->o, "struct set_%d : set_%d {};", other.label, c->label);
+        if (n[SLOT_G] || g->g_outputs)
+            emit_z_table(&other, false);
+    }
     blank(c->o);
 }
 
 /* ---- receivers ---- */
+
+/* A call whose table of z is that of the set: of several alike, the one that the block computes. */
+static void emit_of_set(struct conv *c, const char *call, const char *arguments)
+{
+    for (int i = 0; i < c->alike; i++) {
+        if (c->alike > 1)
+            line(c->o, "%s",
+                 i == 0              ? "if (which == 0)"
+                 : i + 1 == c->alike ? "else"
+                                     : arena_printf(c->w->arena, "else if (which == %d)", i));
+        line(c->o, "%s<set_%d_z>(%s);", call, c->label + i, arguments);
+    }
+}
 
 static int lane_elements(const struct conv *c)
 {
@@ -172,10 +200,10 @@ static void emit_receiver_begin(struct conv *c)
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, false, number[i]);
         line(c->o, "real %s[%d];", name, lane_elements(c));
-        line(c->o,
-             "cgtp_load_segments<set_%d_z>(%s, cgtp_opaque_global(l.%s + (int64_t)node * %lld), "
-             "channel_block, lane);",
-             c->label, name, name, (long long)w->problem->dim[SLOT_G]);
+        emit_of_set(c, "cgtp_load_segments",
+                    arena_printf(w->arena,
+                                 "%s, cgtp_opaque_global(l.%s + (int64_t)node * %lld), channel_block, lane",
+                                 name, name, (long long)w->problem->dim[SLOT_G]));
         if (has_factors(c))
             line(c->o, "cgtp_scale_segments<set_%d_z>(%s);", c->label, name);
     }
@@ -210,12 +238,19 @@ static void emit_receiver_end(struct conv *c)
             line(o, "cgtp_finish(%ssum, %s);", name, name);
         if (has_factors(c))
             line(o, "cgtp_scale_segments<set_%d_z>(%s);", c->label, name);
-        line(
-            o,
-            "cgtp_store_segments<set_%d_z>(own.staging.rows, %s, l.%s + (int64_t)node * %lld, channel_block, "
-            "cgtp_reload_lane());",
-            c->label, name, name, (long long)w->problem->dim[SLOT_G]);
+        emit_of_set(c, "cgtp_store_segments",
+                    arena_printf(w->arena,
+                                 "own.staging.rows, %s, l.%s + (int64_t)node * %lld, channel_block, "
+                                 "cgtp_reload_lane()",
+                                 name, name, (long long)w->problem->dim[SLOT_G]));
     }
+}
+
+/* Is the set's function told which set it computes? */
+static bool takes_which(const struct conv *c)
+{
+    int *number = NEW_ARRAY(c->w->arena, int, c->w->form->inputs + 1);
+    return c->alike > 1 && (own(c->w)->g_outputs || conv_operands(c->w, SLOT_G, false, number));
 }
 
 static void emit_set_head(struct conv *c)
@@ -227,8 +262,9 @@ static void emit_set_head(struct conv *c)
     line(c->o,
          "CGTP_DEVICE void %s_%d(const launch &l, const cgtp_tile_scheduler<nodes, %d, %s> &tiles, int "
          "number, "
-         "int channel_block, warp_%d &own, %s%scgtp_policy stream, cgtp_policy keep)",
-         g->name, c->number, g->reduces ? c->s->channel_blocks : 0, g->g_outputs ? "true" : "false", c->label,
+         "int channel_block, %swarp_%d &own, %s%scgtp_policy stream, cgtp_policy keep)",
+         g->name, c->number, g->reduces ? c->s->channel_blocks : 0, g->g_outputs ? "true" : "false",
+         takes_which(c) ? "int which, " : "", c->label,
          g->reduces ? arena_printf(c->w->arena, "%s &sums, ", c->s->reduce.name) : "",
          g->g_outputs ? "int64_t partial_row, " : "");
     line(c->o, "{");
@@ -281,6 +317,19 @@ static void emit_set(struct conv *c)
 
 /* ---- kernels ---- */
 
+/* The launch as a loop sees it that computes several sets: arrays begin where the set has its parts of them.
+ */
+static void emit_moved_launch(struct conv *c)
+{
+    line(c->o, "launch at = l; /* with arrays that begin where the set has its parts */");
+    for (int i = 1; i < c->alike; i++) {
+        const struct conv other = conv_of_set(c, c->number + i);
+        line(c->o, "if (which == %d) {", i);
+        conv_move(c, &other);
+        line(c->o, "}");
+    }
+}
+
 /* The body of the kernel for a block that computes path set s. */
 static void emit_block_of_set(struct conv *c)
 {
@@ -292,21 +341,26 @@ static void emit_block_of_set(struct conv *c)
     const char *member = g->sets > 1 ? arena_printf(w->arena, ".set%d", c->number) : "";
     const char *own_group = blocks > 1 ? arena_printf(w->arena, "cgtp_warp() / %d", blocks) : "cgtp_warp()";
     const char *begin = g->sets > 1 ? arena_printf(w->arena, "helps ? -1 : %s", divided) : divided;
+    const char *set = c->alike > 1 ? "set" : arena_printf(w->arena, "%d", c->number);
+    if (c->alike > 1) {
+        line(o, "const int which = set - %d;", c->number);
+        emit_moved_launch(c);
+    }
     if (blocks > 1)
         line(o, "const int channel_block = warp %% %d;", blocks);
     line(o, "warp_%d &own = block.warp[cgtp_warp()]%s;", c->label, member);
-    line(o, "unsigned *const queue = l.counters_%s + partition.queue[%d]%s;", g->name, c->number,
+    line(o, "unsigned *const queue = l.counters_%s + partition.queue[%s]%s;", g->name, set,
          g->reduces || blocks == 1 ? "" : " + channel_block");
     const char *slot = g->reduces ? arena_printf(w->arena, "block.broadcast + %s", own_group) : "NULL";
-    line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %d, &own.tile, l.counters_%s);",
-         g->reduces ? blocks : 0, g->g_outputs ? "true" : "false", c->number, g->name);
+    line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %s, &own.tile, l.counters_%s);",
+         g->reduces ? blocks : 0, g->g_outputs ? "true" : "false", set, g->name);
     line(o, "for (int t = tiles.start(l.graph, %s, queue, %s); t >= 0; t = tiles.next(l.graph, queue, %s))",
          begin, slot, slot);
-    line(o, "%s_%d(l, tiles, t, %s, own, %s%sstream, keep);", g->name, c->number,
-         blocks > 1 ? "channel_block" : "0",
+    line(o, "%s_%d(%s, tiles, t, %s, %sown, %s%sstream, keep);", g->name, c->number,
+         c->alike > 1 ? "at" : "l", blocks > 1 ? "channel_block" : "0", takes_which(c) ? "which, " : "",
          g->reduces ? arena_printf(w->arena, "block.reduce%s[%s], ", g->one_reduce ? "" : member, own_group)
                     : "",
-         g->g_outputs ? arena_printf(w->arena, "partition.partial_row[%d], ", c->number) : "");
+         g->g_outputs ? arena_printf(w->arena, "partition.partial_row[%s], ", set) : "");
 }
 
 /* A block computes its own path set; then, while tiles of others are left, these. */
@@ -317,12 +371,13 @@ static void emit_sets(struct conv *first)
     line(o, "bool helps = false; /* another path set than its own */");
     line(o, "CGTP_LOOP");
     line(o, "do {");
-    for (int s = 0; s < g->sets; s++) {
-        struct conv c = *first;
-        c.number = s;
-        c.label = first->label + s;
-        c.s = &g->set[s];
-        line(o, "%sif (set == %d) {", s ? "} else " : "", s);
+    for (int s = 0, next; s < g->sets; s = next) {
+        struct conv c = conv_of_set(first, s);
+        next = s + c.alike;
+        if (c.alike > 1)
+            line(o, "%sif (set >= %d && set < %d) {", s ? "} else " : "", s, next);
+        else
+            line(o, "%sif (set == %d) {", s ? "} else " : "", s);
         emit_block_of_set(&c);
     }
     line(o, "}");
@@ -382,6 +437,8 @@ static void emit_layouts(struct out *o, const struct convolution *g)
 {
     for (int i = 0; i < g->sets; i++) {
         const struct path_set *s = &g->set[i];
+        if (s->like != i)
+            continue;
         layout_print(o, &s->stage);
         layout_print(o, &s->warp);
         if (g->reduces && (i == 0 || !g->one_reduce))
@@ -399,7 +456,7 @@ void conv_kernels(struct source *w)
 {
     const struct convolution *g = own(w);
     struct out o = {.text = w->out};
-    struct conv c = {.w = w, .o = &o, .s = &g->set[0], .label = g->label};
+    struct conv c = conv_of_set(&(struct conv){.w = w, .o = &o}, 0);
     int longest = 0;
     for (int s = 0; s < g->sets; s++)
         longest = longest > g->set[s].g_length ? longest : g->set[s].g_length;
@@ -413,8 +470,9 @@ void conv_kernels(struct source *w)
         blank(&o);
     }
     device_path_note(&o);
-    for (int s = 0; s < g->sets; s++) {
-        struct conv set = {.w = w, .o = &o, .s = &g->set[s], .number = s, .label = c.label + s};
+    for (int s = 0, next; s < g->sets; s = next) {
+        struct conv set = conv_of_set(&c, s);
+        next = s + set.alike;
         for (int i = 0; i < set.s->paths; i++) {
             const struct device_path path = conv_path(&set, i);
             device_path_function(&path);

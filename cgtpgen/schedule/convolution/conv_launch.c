@@ -88,12 +88,13 @@ static void emit_main_launch(struct source *w, struct out *o)
          "const auto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "
          "graph->receivers, cost);",
          g->sets, g->blocks, g->warps);
-    line(o, "const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);");
+    if (g->few)
+        line(o, "const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);");
+    const char *few = g->few ? arena_printf(w->arena, "nodes ? code::%s<CGTP_FEW_NODES> : ", g->name) : "";
     emit_step(o, arena_printf(w->arena,
-                              "cgtp_launch_early(nodes ? code::%s<CGTP_FEW_NODES> : code::%s<0>, "
-                              "cgtp_partition_blocks(partition), "
-                              "%d, sizeof(code::%s), stream, l, partition)",
-                              g->name, g->name, g->warps * LANES, g->block->name));
+                              "cgtp_launch_early(%scode::%s<0>, cgtp_partition_blocks(partition), %d, "
+                              "sizeof(code::%s), stream, l, partition)",
+                              few, g->name, g->warps * LANES, g->block->name));
     line(o, "}");
 }
 

@@ -140,6 +140,8 @@ void conv_layout_block(struct arena *a, struct convolution *g)
     for (int i = 0; i < g->sets; i++) {
         struct path_set *s = &g->set[i];
         const char *name = arena_printf(a, "set%d", i);
+        if (s->like != i)
+            continue;
         lay_out_warp(a, g, s);
         layout_nest(a, g->warp, name, &s->warp, 0, NULL);
         if (!g->reduces)

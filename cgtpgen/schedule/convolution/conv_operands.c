@@ -1,5 +1,6 @@
 /* conv_operands.c - the pipelined convolution: what its writers ask of operands and of the plan. */
 #include "schedule/convolution/conv_emit.h"
+#include "schedule/path_table.h"
 
 int conv_operands(const struct source *w, enum slot slot, bool outputs, int *number)
 {
@@ -43,6 +44,15 @@ const char *conv_in_stage(const struct conv *c, int input, int number)
     return arena_printf(c->w->arena, "at.%s", conv_field(c->w->arena, in->symbol, in->slot, number));
 }
 
+/* The paths that are number i of the sets like it; NULL: none. */
+static const char *likewise(const struct conv *c, int i)
+{
+    struct text list = {.arena = c->w->arena};
+    for (int k = 1; k < c->alike; k++)
+        text_printf(&list, "%s%d", k > 1 ? ", " : "", c->s[k].path[i]);
+    return c->alike > 1 ? text_string(&list) : NULL;
+}
+
 struct device_path conv_path(const struct conv *c, int i)
 {
     int number = c->s->path[i];
@@ -52,6 +62,9 @@ struct device_path conv_path(const struct conv *c, int i)
                                 .code = own(c->w)->code[number],
                                 .matrix = own(c->w)->matrix[number],
                                 .channels = c->s->channels,
+                                .by_table =
+                                    own(c->w)->by_table && matrix_has_table(own(c->w)->matrix[number]),
+                                .likewise = likewise(c, i),
                                 .lane = &c->s->lane};
 }
 
@@ -74,4 +87,52 @@ int conv_queues(const struct convolution *g)
     for (int s = 0; s < g->sets; s++)
         n += g->set[s].channel_blocks;
     return n;
+}
+
+struct conv conv_of_set(const struct conv *first, int number)
+{
+    const struct convolution *g = own(first->w);
+    struct conv c = *first;
+    c.s = &g->set[number];
+    c.number = number;
+    c.label = g->label + number;
+    for (c.alike = 1; number + c.alike < g->sets && g->set[number + c.alike].like == number;)
+        c.alike++;
+    return c;
+}
+
+static int64_t distance(const struct conv *c, const struct conv *other, const struct operand *o)
+{
+    int *path, *path_there;
+    if (o->slot == SLOT_X)
+        return o->block[other->s->x[0]].offset - o->block[c->s->x[0]].offset;
+    if (o->slot != SLOT_W || !conv_weighted(c->w->arena, c->w->problem, c->s, &path))
+        return 0;
+    conv_weighted(c->w->arena, c->w->problem, other->s, &path_there);
+    return o->block[path_there[0]].offset - o->block[path[0]].offset;
+}
+
+static void move(const struct conv *c, const char *array, int64_t by)
+{
+    if (by)
+        line(c->o, "at.%s %s= %lld;", array, by < 0 ? "-" : "+", (long long)(by < 0 ? -by : by));
+}
+
+void conv_move(const struct conv *c, const struct conv *other)
+{
+    struct source *w = c->w;
+    const struct convolution *g = own(w);
+    for (int i = 0; i < w->form->inputs; i++)
+        if (demand_reads(w->demand, i))
+            move(c, w->form->input[i].symbol, distance(c, other, kernel_input(w->kernel->kernel, i)));
+    for (int i = 0; i < w->demand->outputs; i++) {
+        const struct operand *o = demand_operand(w->demand, i);
+        if (o->slot == SLOT_X && g->edge_buffer)
+            move(c, arena_printf(w->arena, "%sedges", o->symbol), other->s->edge_at - c->s->edge_at);
+        else
+            move(c, o->symbol, distance(c, other, o));
+        if (o->slot == SLOT_Y && g->part_buffer)
+            move(c, arena_printf(w->arena, "%sparts", o->symbol),
+                 (other->s->part_at - c->s->part_at) * o->dim);
+    }
 }

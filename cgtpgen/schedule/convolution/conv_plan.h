@@ -46,10 +46,19 @@ struct path_set {
     int longest, x_bytes;  /* of the longest segment of z, of the gradients of x */
     int bytes;             /* moved an edge, from and to L2 or beyond */
     int work;              /* instructions an edge */
-    int share;             /* time of an edge, in instructions: by which multiprocessors are divided */
+    int share;             /* of the three above */
     int hand_over;         /* of a receiver's sums to another warp: time, in instructions */
+    int y_begin, y_end;    /* components of y that its paths have, and in its sums */
     int part_at;           /* its first among the parts of an item's A output */
     int edge_at; /* gradients of x go through a buffer of edges: where this set's begin in its row */
+    int like;    /* the set whose loop computes it, moved: of some that follow each other the first; itself */
+};
+
+/* Segments of x whose paths are alike: of each the next. */
+struct alike {
+    int next;        /* -1: none */
+    int64_t weights; /* how many elements later its paths' weights are */
+    bool follows;    /* it is the next of another */
 };
 
 struct convolution {
@@ -60,7 +69,12 @@ struct convolution {
     double cost; /* an edge, in instructions; weighted by occupancy and division */
     int sets;
     struct path_set *set;
-    bool *shares_z;               /* [paths]: others go into the path's segment of z */
+    bool joined;         /* are paths that are alike in one path set, which makes their forms once? */
+    bool shared;         /* do path sets that are alike share their code? */
+    bool by_table;       /* are the paths' matrices tables? */
+    struct alike *alike; /* [segments of x] */
+    int *like;           /* [paths]: the same path of the next segment that is alike; -1: none */
+    bool *shares_z;      /* [paths]: others go into the path's segment of z */
     const struct matrix **matrix; /* [paths]; scaled where the path has its segment of z for itself */
     const struct code **code;     /* [paths]: of the demand's recipe by that matrix */
     struct operations operations; /* per item, of that code */
@@ -73,6 +87,7 @@ struct convolution {
     bool orders; /* edges come in any order: rows of items are read and written through that in which they are
                     done */
     bool carries;     /* rounding errors of sums over edges: beside each there is what is still to be added */
+    bool few;         /* has a kernel of its own for graphs with few edges per receiver */
     bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */
     int edge_row;     /* elements of a row of that buffer, for each B output */
     /* A outputs, a_length elements an item: are the warps of a tile a group of one block? Then they sum them
@@ -91,6 +106,31 @@ const char *conv_field(struct arena *, const char *name, enum slot, int number);
 /* The set's paths with weights by the place of those, so that one copy takes neighbours: the order of their
  * fields. Returns their number. */
 int conv_weighted(struct arena *, const struct problem *, const struct path_set *, int **path);
+
+/* What paths share that are alike: nothing; the loops of their path sets; one path set, and forms. */
+enum { SHARE_NOTHING = 1, SHARE_LOOPS, SHARE_FORMS };
+
+/* Planner knobs; 0: chosen by the planner. */
+struct conv_choice {
+    int channels; /* V */
+    int stages;
+    int warps; /* a multiprocessor; decides the registers of a thread */
+    int paths; /* most in a set */
+    int code;  /* most KiB of a set's loop */
+    int share; /* 1: each set has a loop of its own; 2: sets that are alike share one */
+    int table; /* 1: each path has a function of its own; 2: matrices are tables */
+};
+
+/* Chooses whether functions and loops are shared, then path sets; returns the number of the occupancy. */
+void conv_choose_code(struct arena *, struct convolution *, const struct conv_choice *);
+int conv_choose_sets(struct arena *, const struct plan *, struct convolution *, const struct conv_choice *);
+
+/* Finds segments of x whose paths are alike, if their sets share code. Are those that are like x1, and those
+ * like x2, at the same distances from them? Then adds to the sets, which are of segments that follow none,
+ * those that are like them. */
+void conv_find_alike(struct arena *, struct convolution *);
+bool conv_moves_alike(const struct convolution *, int x1, int x2);
+void conv_add_alike(struct arena *, struct convolution *);
 
 /* Lays out a stage and a lane's elements; and, once the ring and the buffers are chosen, shared memory. */
 void conv_layout_stage(struct arena *, const struct convolution *, struct path_set *);

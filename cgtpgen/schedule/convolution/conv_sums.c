@@ -85,8 +85,41 @@ void conv_gather(struct source *w, const struct form_output *f)
     gather_end(o, w, f);
 }
 
+/* Has each path set's part all components of y? */
+static bool has_all_ys(const struct convolution *g, int dim)
+{
+    bool all = true;
+    for (int s = 0; s < g->sets; s++)
+        all &= g->set[s].y_end - g->set[s].y_begin == dim;
+    return all;
+}
+
+/* The sum of those parts that have the thread's component. */
+static void emit_some_parts(struct source *w, struct out *o, const struct form_output *f)
+{
+    const struct convolution *g = own(w);
+    long long dim = (long long)conv_output(w, f)->dim;
+    line(o, "if (at < l.graph.items * %lld) {", dim);
+    line(o, "const real *const row = l.%sparts + at / %lld * %lld + at %% %lld;", f->symbol, dim,
+         g->parts * dim, dim);
+    line(o, "const int component = (int)(at %% %lld);", dim);
+    line(o, "real sum = 0;");
+    for (int s = 0, next; s < g->sets; s = next) {
+        const struct path_set *q = &g->set[s];
+        for (next = s;
+             next < g->sets && g->set[next].y_begin == q->y_begin && g->set[next].y_end == q->y_end;)
+            next++;
+        line(o, "if (component >= %d && component < %d)", q->y_begin, q->y_end);
+        line(o, "sum += cgtp_sum_rows<%d, %lld>(row + %lld);",
+             (next < g->sets ? g->set[next].part_at : g->parts) - q->part_at, dim, q->part_at * dim);
+    }
+    line(o, "l.%s[at] = sum;", f->symbol);
+    line(o, "}");
+}
+
 void conv_parts_sum(struct source *w, const struct form_output *f)
 {
+    const struct convolution *g = own(w);
     struct out out = {.text = w->out}, *o = &out;
     long long dim = (long long)conv_output(w, f)->dim;
     line(o,
@@ -97,8 +130,12 @@ void conv_parts_sum(struct source *w, const struct form_output *f)
     line(o, "{");
     line(o, "const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();");
     line(o, "cgtp_launch_wait();");
-    line(o, "if (at < l.graph.items * %lld)", dim);
-    line(o, "l.%s[at] = cgtp_sum_parts<%d, %lld>(l.%sparts, at);", f->symbol, own(w)->parts, dim, f->symbol);
+    if (has_all_ys(g, (int)dim)) {
+        line(o, "if (at < l.graph.items * %lld)", dim);
+        line(o, "l.%s[at] = cgtp_sum_parts<%d, %lld>(l.%sparts, at);", f->symbol, g->parts, dim, f->symbol);
+    } else {
+        emit_some_parts(w, o, f);
+    }
     line(o, "}");
     blank(o);
 }

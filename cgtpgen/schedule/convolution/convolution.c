@@ -46,6 +46,18 @@ static void device(struct source *w, const struct schedule *s)
     conv_kernels(w);
 }
 
+/* Does the loop of a path set compute another? */
+static bool is_like(const struct convolution *g, const struct path_set *q, const struct path_set *loop)
+{
+    const struct path *path = g->demand->plan->problem->path;
+    bool like = q->paths == loop->paths && q->channels == loop->channels && q->mul == loop->mul;
+    for (int i = 0; i < q->paths && like; i++)
+        like = g->code[q->path[i]] == g->code[loop->path[i]] &&
+               g->matrix[q->path[i]] == g->matrix[loop->path[i]] &&
+               path[q->path[i]].y == path[loop->path[i]].y;
+    return like;
+}
+
 static void check(struct checker *c, const struct schedule *s)
 {
     const struct convolution *g = s->own;
@@ -74,6 +86,8 @@ static void check(struct checker *c, const struct schedule *s)
         check_that(c, !g->g_outputs || q->longest <= g->buffer_bytes,
                    "path set %d: a row of %d bytes does not fit its buffer of %d", i, q->longest,
                    g->buffer_bytes);
+        check_that(c, is_like(g, q, &g->set[q->like]), "path set %d has not the loop of path set %d", i,
+                   q->like);
         check_that(c, q->channel_blocks * q->channels * LANES == q->mul,
                    "path set %d: %d warps do not have %d channels", i, q->channel_blocks, q->mul);
     }
@@ -89,12 +103,15 @@ static void report(struct report *r, const struct schedule *s)
     report_part(r, "shared_bytes_per_block", g->block->bytes, g->device->shared_bytes);
     report_number(r, "registers_most", most);
     report_flag(r, "edge_buffer", g->edge_buffer);
+    report_flag(r, "by_table", g->by_table);
     for (int i = 0; i < g->sets; i++) {
         const struct path_set *q = &g->set[i];
         struct report *record = report_record(r, "path_sets", "path set");
         report_list(record, "paths", q->paths, q->path);
         report_number(record, "channels", q->mul);
         report_number(record, "channels_per_lane", q->channels);
+        if (g->shared)
+            report_number(record, "loop_of_path_set", q->like);
         report_channels(record, "channel_blocks", q->channel_blocks, LANES * q->channels, "warp");
         report_part(record, "values_alive", q->alive, most);
         report_part(record, "registers_least", q->registers_least, most);

@@ -21,6 +21,23 @@ static const char *refuses_path(const struct target *target, const struct demand
     return NULL;
 }
 
+/* Elements of an operand's row that the demand's paths read or add to. */
+static double elements_of(const struct demand *d, const struct operand *q)
+{
+    const struct problem *p = d->plan->problem;
+    bool *found = NEW_ARRAY(d->codes->arena, bool, q->blocks + 1);
+    double elements = 0;
+    for (int i = 0; i < p->paths; i++) {
+        const int64_t block = operand_block_of(q, &p->path[i]) - q->block;
+        if (d->variant_of[i] < 0 || found[block])
+            continue;
+        const int64_t next = block + 1 < q->blocks ? q->block[block + 1].offset : q->dim;
+        elements += (double)(q->slot == SLOT_W ? p->path[i].weight_numel : next - q->block[block].offset);
+        found[block] = true;
+    }
+    return elements;
+}
+
 /* Instructions of a warp per item, with what it costs to read everything where it stands and to call a
  * function per path: on graphs it takes 13 to 100 times as long as the bytes need on an H200. In the unit of
  * the other evaluations, and only good enough to rank them. */
@@ -30,9 +47,9 @@ static double cost_of(const struct demand *d, double flops)
     double bytes = 0;
     for (int i = 0; i < d->kernel->form->inputs; i++)
         if (demand_reads(d, i))
-            bytes += operand_size(kernel_input(d->kernel, i)) * (double)kernel_input(d->kernel, i)->dim;
+            bytes += operand_size(kernel_input(d->kernel, i)) * elements_of(d, kernel_input(d->kernel, i));
     for (int o = 0; o < d->outputs; o++)
-        bytes += operand_size(demand_operand(d, o)) * (double)demand_operand(d, o)->dim;
+        bytes += operand_size(demand_operand(d, o)) * elements_of(d, demand_operand(d, o));
     int paths = 0;
     for (int p = 0; p < d->plan->problem->paths; p++)
         paths += d->variant_of[p] >= 0;

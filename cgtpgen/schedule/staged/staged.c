@@ -3,6 +3,7 @@
 
 #include "schedule/check.h"
 #include "schedule/evaluations.h"
+#include "schedule/parts.h"
 #include "schedule/report.h"
 
 static void areas(struct areas *all, const struct schedule *s)
@@ -12,8 +13,7 @@ static void areas(struct areas *all, const struct schedule *s)
         if (s->route[o].kind == ROUTE_EDGE_BUFFER)
             areas_add(all, "real", arena_printf(all->arena, "%sedges", q->symbol), INDEX_ITEM, q->dim);
         if (s->route[o].kind == ROUTE_PARTS)
-            areas_add_counted(all, "real", arena_printf(all->arena, "%sparts", q->symbol),
-                              "cgtp_multiprocessors()", q->dim);
+            parts_area(all, q, "cgtp_multiprocessors()");
     }
 }
 
@@ -35,54 +35,111 @@ static void device(struct source *w, const struct schedule *s)
     staged_kernel(w);
 }
 
-/* Is each channel of the segments that have paths in one pass, in order, of a lane that there is? */
-static void check_passes(struct checker *c, const char *kind, int n, const struct staged_pass *pass,
-                         const struct staged_chain *paths, const struct irreps *irreps, int warps)
+/* Are the weights of each path in one part, in order, and in a range of it? */
+static void check_pieces(struct checker *c, const struct staged *g)
 {
-    int *next = NEW_ARRAY(c->out->arena, int, irreps->n + 1);
-    for (int i = 0; i < n; i++) {
-        const int segment = pass[i].segment;
-        check_that(c, pass[i].first == next[segment], "%s of segment %d: channel %d comes after %d", kind,
-                   segment, pass[i].first, next[segment]);
-        check_that(c, pass[i].lanes <= STAGED_LANES && pass[i].warp < warps,
-                   "%s of segment %d: lane %d of warp %d", kind, segment, pass[i].lanes, pass[i].warp);
-        next[segment] = pass[i].first + pass[i].lanes * pass[i].channels;
+    const struct problem *p = g->demand->plan->problem;
+    const int wide = 16 / kernel_size(g->demand->kernel);
+    int *next = NEW_ARRAY(c->out->arena, int, p->paths + 1);
+    for (int i = 0; i < g->parts; i++)
+        check_that(c, g->part[i].base % wide == 0 && g->part[i].from < wide,
+                   "part %d: begins %d elements after element %d", i, g->part[i].from, (int)g->part[i].base);
+    for (int i = 0; i < g->parts; i++)
+        for (int k = 0; k < g->part[i].pieces; k++) {
+            const struct staged_part *part = &g->part[i];
+            const struct staged_piece *q = &part->piece[k];
+            const struct path *path = &p->path[q->path];
+            const int64_t at = path->weight_offset - part->base;
+            check_that(c, q->from == next[q->path], "part %d: channel %d of path %d comes after %d", i,
+                       q->from, q->path, next[q->path]);
+            check_that(c,
+                       at + (int64_t)q->from * path->mul_z >= part->from &&
+                           at + (int64_t)q->to * path->mul_z <= part->to,
+                       "part %d: weights of path %d are not in it", i, q->path);
+            next[q->path] = q->to;
+        }
+    for (int i = 0; i < p->paths; i++)
+        check_that(c, !g->passes[i] || next[i] == p->path[i].mul_x, "path %d: %d channels of %d in parts", i,
+                   next[i], p->path[i].mul_x);
+}
+
+/* Is each channel of the pieces of a part in one pass, in order, of a lane that there is? */
+static void check_passes(struct checker *c, const struct staged *g, const struct staged_part *part,
+                         enum staged_by by)
+{
+    static const char *const kind[BY_COUNT] = {"columns", "rows"};
+    const struct problem *p = g->demand->plan->problem;
+    const int segments = by == BY_ROWS ? p->x.n : p->z.n;
+    int *first = NEW_ARRAY(c->out->arena, int, segments + 1),
+        *next = NEW_ARRAY(c->out->arena, int, segments + 1);
+    for (int i = 0; i < part->passes[by]; i++) {
+        const struct staged_pass *pass = &part->pass[by][i];
+        const int segment = pass->segment;
+        check_that(c, next[segment] == 0 || pass->first == next[segment],
+                   "%s of segment %d: channel %d comes after %d", kind[by], segment, pass->first,
+                   next[segment]);
+        check_that(c, pass->lanes <= STAGED_LANES && pass->warp < g->warps,
+                   "%s of segment %d: lane %d of warp %d", kind[by], segment, pass->lanes, pass->warp);
+        first[segment] = next[segment] ? first[segment] : pass->first;
+        next[segment] = pass->first + pass->lanes * pass->channels;
     }
-    for (int s = 0; s < irreps->n; s++)
-        check_that(c, paths->first[s] < 0 || next[s] == irreps->segment[s].mul,
-                   "%s of segment %d: %d channels of %d", kind, s, next[s], irreps->segment[s].mul);
+    for (int i = 0; i < part->pieces; i++) {
+        const struct staged_piece *q = &part->piece[i];
+        const struct path *path = &p->path[q->path];
+        const int segment = staged_segment(path, by), from = by == BY_ROWS ? q->from : 0,
+                  to = by == BY_ROWS ? q->to : path->mul_z;
+        check_that(c, first[segment] <= from && next[segment] >= to,
+                   "%s of segment %d: channels %d to %d of %d to %d", kind[by], segment, first[segment],
+                   next[segment], from, to);
+    }
 }
 
 static void check(struct checker *c, const struct schedule *s)
 {
     const struct staged *g = s->own;
     const struct demand *d = s->demand;
-    const struct problem *p = d->plan->problem;
-    check_passes(c, "rows", g->rows, g->row, &g->by_x, &p->x, g->warps);
-    if (demand_outputs_of(d, SLOT_G))
-        check_passes(c, "columns", g->columns, g->column, &g->by_z, &p->z, g->warps);
+    check_pieces(c, g);
+    if (staged_in_parts(g))
+        check_passes(c, g, &g->whole, BY_ROWS);
+    for (int i = 0; i < g->parts; i++) {
+        check_passes(c, g, &g->part[i], BY_ROWS);
+        if (demand_outputs_of(d, SLOT_G))
+            check_passes(c, g, &g->part[i], BY_COLUMNS);
+    }
     for (int o = 0; o < d->outputs; o++)
         for (int other = 0; other < o; other++)
             check_that(c, g->in_place[o] < 0 || g->in_place[o] != g->in_place[other],
                        "%s and %s take the place of the same weights", demand_output(d, other)->name,
                        demand_output(d, o)->name);
     check_that(c, g->stages >= 1, "a ring of %d stages", g->stages);
+    const int items = (g->stages + g->parts - 2) / g->parts + 1; /* whose parts are worked on or under way */
+    check_that(c, g->items >= items, "rows of %d items, of %d under way", g->items, items);
     const char *wrong = layout_check(c->out->arena, g->block);
     check_that(c, !wrong, "shared memory: %s", wrong);
     check_that(c, g->block->bytes <= g->device->shared_bytes, "a block of %d bytes of %d that there are",
                g->block->bytes, g->device->shared_bytes);
 }
 
+/* Passes of all parts. */
+static int passes_of(const struct staged *g, enum staged_by by)
+{
+    int n = 0;
+    for (int i = 0; i < g->parts; i++)
+        n += g->part[i].passes[by];
+    return n;
+}
+
 static void report(struct report *r, const struct schedule *s)
 {
     const struct staged *g = s->own;
-    report_ring(r, "stages", g->stages, "team", "item");
+    report_ring(r, "stages", g->stages, "team", staged_in_parts(g) ? "part" : "item");
+    report_number(r, "parts", g->parts);
     report_number(r, "teams_per_block", g->teams);
     report_number(r, "warps_per_team", g->warps);
     report_part(r, "shared_bytes_per_block", g->block->bytes, g->device->shared_bytes);
     report_number(r, "registers_most", device_registers(g->device, g->teams * g->warps));
-    report_number(r, "passes_by_columns", g->columns);
-    report_number(r, "passes_by_rows", g->rows);
+    report_number(r, "passes_by_columns", passes_of(g, BY_COLUMNS));
+    report_number(r, "passes_by_rows", passes_of(g, BY_ROWS));
     report_number(r, "instructions_per_item", g->work);
     report_layout(r, "shared_memory", g->block);
 }

@@ -14,16 +14,21 @@ struct staged_writer {
     const struct staged *g;
 };
 
-/* The item's row of a kernel's input; where its row of output number o of the demand is made. */
+/* The item's row of a kernel's input; where its row of output number o of the demand is made. Of weights in
+ * parts the part's elements. */
 const char *staged_input(const struct staged_writer *, int input);
 const char *staged_output(const struct staged_writer *, int o);
+
+/* Does output number o of the demand come in parts? */
+bool staged_output_in_parts(const struct staged_writer *, int o);
 
 /* The functions of the paths. */
 void staged_functions(struct staged_writer *);
 
-/* What the team does with the item in `at`, whose results are to be in `own.out`: T, then z by columns, then
- * all else by rows. The team has arrived before each. */
-void staged_work(struct staged_writer *);
+/* What the team does with an item in `at`, and a part of its weights in `part` where there are several: T,
+ * with the first, then z by columns, then all else by rows. Results are to be in `own.out`. The team has
+ * arrived before each. */
+void staged_work(struct staged_writer *, const struct staged_part *);
 
 /* Does the demand need what is made by rows; what is made by columns? */
 bool staged_by_rows(const struct demand *);

@@ -2,12 +2,11 @@
 #include "schedule/gather.h"
 #include "schedule/index_words.h"
 #include "schedule/item_device.h"
+#include "schedule/parts.h"
 #include "schedule/path.h"
 #include "schedule/staged/staged_emit.h"
 
 #include <string.h>
-
-enum { SUM_THREADS = 128 };
 
 /* The item's row of an operand in the array `name`. */
 static const char *item_row(const struct source *w, const char *name, const struct operand *q)
@@ -19,6 +18,11 @@ static const char *item_row(const struct source *w, const char *name, const stru
 static int threads_of(const struct staged *g)
 {
     return g->warps * STAGED_LANES;
+}
+
+static const char *items_of(const struct staged_writer *c)
+{
+    return c->w->graph ? "l.graph.items" : "l.items";
 }
 
 /* Does the input have a row of each item? */
@@ -43,43 +47,162 @@ static bool uses_policy(const struct staged_writer *c, const char *policy)
     return false;
 }
 
-static void emit_load(struct staged_writer *c)
+/* Part of the name of what copies the part. */
+static const char *part_number(const struct staged_writer *c, int part)
+{
+    return staged_in_parts(c->g) ? arena_printf(c->w->arena, "%d", part) : "";
+}
+
+/* "<128, true, 2, 300>": the threads, and a part's place in a row that begins at its base. */
+static const char *part_arguments(const struct staged_writer *c, const struct staged_part *part,
+                                  const struct operand *q)
+{
+    const bool wide = q->dim * kernel_size(c->w->demand->kernel) % 16 == 0;
+    return arena_printf(c->w->arena, "<%d, %s, %d, %d>", threads_of(c->g), wide ? "true" : "false",
+                        part->from, part->to);
+}
+
+/* Does a part bring the input: a part of it, or all of it with an item's first part? */
+static bool is_brought(const struct staged_writer *c, const struct staged_part *part, int input, bool *whole)
+{
+    const bool weights = source_input(c->w, input)->slot == SLOT_W;
+    *whole = !(weights && staged_in_parts(c->g));
+    return is_copied(c->w, input) && (!*whole || part == c->g->part);
+}
+
+static bool is_node(enum index_kind index)
+{
+    return index == INDEX_SENDER || index == INDEX_RECEIVER;
+}
+
+/* Does an item's first part bring rows of nodes of this index? Which node it is has been read long before. */
+static bool brings_nodes(const struct staged_writer *c, enum index_kind index)
+{
+    bool brings = false, whole;
+    for (int i = 0; i < c->w->form->inputs && is_node(index); i++)
+        brings |= is_brought(c, c->g->part, i, &whole) && whole && source_input(c->w, i)->index == index;
+    return brings;
+}
+
+/* "load0": starts the copies of a part of an item, with its rows where it is the first. */
+static void emit_load(struct staged_writer *c, const struct staged_part *part)
+{
+    const bool parts = staged_in_parts(c->g), first = part == c->g->part;
+    struct text more = {.arena = c->w->arena};
+    if (parts && first)
+        text_printf(&more, ", %s &rows", c->g->rows.name);
+    for (int index = 0; index < INDEX_COUNT && first; index++)
+        if (brings_nodes(c, index))
+            text_printf(&more, ", int64_t %s", index_name[index]);
+    line(c->o, "auto load%s = [&](int64_t e, %s &to%s) {", part_number(c, (int)(part - c->g->part)),
+         c->g->stage.name, text_string(&more));
+    for (int i = 0; i < c->w->form->inputs; i++) {
+        const struct operand *q = source_input(c->w, i);
+        const char *row = item_row(c->w, q->symbol, q);
+        bool whole;
+        if (!is_brought(c, part, i, &whole))
+            continue;
+        if (whole && is_node(q->index))
+            row =
+                arena_printf(c->w->arena, "l.%s + %s * %lld", q->symbol, index_name[q->index], source_dim(q));
+        if (whole)
+            line(c->o, "cgtp_copy_row_by<%d>(%s.%s, %s, thread, %s);", threads_of(c->g),
+                 parts ? "rows" : "to", q->symbol, row, policy_of(c, q));
+        else
+            line(c->o, "cgtp_copy_part_by%s(to.%s, %s, thread, %s);", part_arguments(c, part, q), q->symbol,
+                 plus_offset(c->w->arena, row, part->base), policy_of(c, q));
+    }
+    line(c->o, "};");
+}
+
+static void emit_loads(struct staged_writer *c)
 {
     static const char *const policies[] = {"stream", "keep"};
     for (int i = 0; i < 2; i++)
         if (uses_policy(c, policies[i]))
             line(c->o, "const cgtp_policy %s = cgtp_policy_%s();", policies[i], policies[i]);
-    line(c->o, "auto load = [&](int64_t e, %s &to) {", c->g->stage.name);
-    for (int i = 0; i < c->w->form->inputs; i++) {
-        const struct operand *q = source_input(c->w, i);
-        if (is_copied(c->w, i))
-            line(c->o, "cgtp_copy_row_by<%d>(to.%s, %s, thread, %s);", threads_of(c->g), q->symbol,
-                 item_row(c->w, q->symbol, q), policy_of(c, q));
-    }
-    line(c->o, "};");
+    for (int i = 0; i < c->g->parts; i++)
+        emit_load(c, &c->g->part[i]);
 }
 
-/* Results on their way from shared memory, or zeros in their place, by the same threads. */
-static void emit_rows(struct staged_writer *c, bool zeros)
+/* "e + 2 * step"; "(slot + 1) % 2": where the rows of so many items after this one are. */
+static const char *items_after(const struct staged_writer *c, int items)
+{
+    return items == 0 ? "e" : items == 1 ? "e + step" : arena_printf(c->w->arena, "e + %d * step", items);
+}
+
+static const char *slot_after(const struct staged_writer *c, int items)
+{
+    return items % c->g->items == 0
+               ? "slot"
+               : arena_printf(c->w->arena, "(slot + %d) %% %d", items % c->g->items, c->g->items);
+}
+
+/* When copies of a part of the item so many items after e are started. */
+enum start { START_FIRST, START_SAME, START_AHEAD }; /* before the loop; in the item; items before */
+
+/* Starts them, into the stage `to`. */
+static void emit_start(struct staged_writer *c, int part, int items, const char *to, enum start start)
+{
+    struct arena *a = c->w->arena;
+    struct text more = {.arena = a};
+    if (staged_in_parts(c->g) && part == 0)
+        text_printf(&more, ", own.rows[%s]", slot_after(c, items));
+    for (int index = 0; index < INDEX_COUNT && part == 0; index++)
+        if (brings_nodes(c, index))
+            text_printf(&more, ", %s",
+                        start == START_AHEAD
+                            ? arena_printf(a, "%s_ahead", index_name[index])
+                            : arena_printf(a, "l.graph.%s[%s]", index_name[index], items_after(c, items)));
+    if (start != START_SAME)
+        line(c->o, "if (%s < %s)", items_after(c, items), items_of(c));
+    line(c->o, "load%s(%s, %s%s);", part_number(c, part), items_after(c, items), to, text_string(&more));
+    line(c->o, "cgtp_copies_commit();");
+}
+
+/* Reads which nodes' rows are brought while this item is worked on, and to which its results are added. */
+static void emit_nodes(struct staged_writer *c)
+{
+    const int items = (c->g->stages + c->g->parts - 1) / c->g->parts;
+    for (int index = 0; index < INDEX_COUNT; index++) {
+        bool added = false;
+        for (int o = 0; o < c->w->demand->outputs && is_node(index); o++)
+            added |= c->w->schedule->route[o].kind == ROUTE_ATOMIC &&
+                     demand_operand(c->w->demand, o)->index == (enum index_kind)index;
+        if (brings_nodes(c, index))
+            line(c->o, "const int64_t %s_ahead = %s < %s ? l.graph.%s[%s] : 0;", index_name[index],
+                 items_after(c, items), items_of(c), index_name[index], items_after(c, items));
+        if (added)
+            line(c->o, "const int64_t %s = l.graph.%s[e];", index_name[index], index_name[index]);
+    }
+}
+
+/* Output number o on its way from shared memory: its row, or the part of it. */
+static void emit_put(struct staged_writer *c, int o, const struct staged_part *part)
 {
     struct source *w = c->w;
-    for (int o = 0; o < w->demand->outputs; o++) {
-        const struct operand *q = demand_operand(w->demand, o);
-        const bool buffer = w->schedule->route[o].kind == ROUTE_EDGE_BUFFER;
-        const char *to = buffer ? arena_printf(w->arena, "l.%sedges + e * %lld", q->symbol, source_dim(q))
-                                : item_row(w, q->symbol, q);
-        const char *call = q->slot == SLOT_Y                            ? "put_sums"
-                           : w->schedule->route[o].kind == ROUTE_ATOMIC ? "add_row"
-                                                                        : "put_row";
-        if (q->index == INDEX_SHARED)
-            continue;
-        if (zeros && q->slot == SLOT_Y)
-            line(c->o, "cgtp_clear_sums_by<%d>(%s, thread);", threads_of(c->g), staged_output(c, o));
-        else if (zeros)
-            line(c->o, "cgtp_clear_row_by<%d>(%s, thread);", threads_of(c->g), staged_output(c, o));
-        else
-            line(c->o, "cgtp_%s_by<%d>(%s, %s, thread);", call, threads_of(c->g), to, staged_output(c, o));
-    }
+    const struct operand *q = demand_operand(w->demand, o);
+    const bool buffer = w->schedule->route[o].kind == ROUTE_EDGE_BUFFER;
+    const char *how = w->schedule->route[o].kind == ROUTE_ATOMIC ? "add" : "put";
+    const char *to = buffer ? arena_printf(w->arena, "l.%sedges + e * %lld", q->symbol, source_dim(q))
+                     : is_node(q->index) ? arena_printf(w->arena, "l.%s + %s * %lld", q->symbol,
+                                                        index_name[q->index], source_dim(q))
+                                         : item_row(w, q->symbol, q);
+    if (part)
+        line(c->o, "cgtp_%s_part_by%s(%s, %s, thread);", how, part_arguments(c, part, q),
+             plus_offset(w->arena, to, part->base), staged_output(c, o));
+    else
+        line(c->o, "cgtp_%s_by<%d>(%s, %s, thread);",
+             q->slot == SLOT_Y ? "put_sums" : arena_printf(w->arena, "%s_row", how), threads_of(c->g), to,
+             staged_output(c, o));
+}
+
+/* Zeros in the place of output number o, by the threads that it leaves by. */
+static void emit_clear(struct staged_writer *c, int o)
+{
+    const bool sums = demand_operand(c->w->demand, o)->slot == SLOT_Y;
+    line(c->o, "cgtp_clear_%s_by<%d>(%s, thread);", sums ? "sums" : "row", threads_of(c->g),
+         staged_output(c, o));
 }
 
 /* The paths that have no passes, by the team's first warp. */
@@ -96,7 +219,7 @@ static void emit_others(struct staged_writer *c)
         const bool by_warp = q->slot == SLOT_Y && q->index != INDEX_SHARED;
         text_printf(&list, "%s%s, ", staged_output(c, o), by_warp ? "[0]" : "");
     }
-    if (c->g->rows)
+    if (c->g->whole.pieces)
         line(c->o, "cgtp_sync_group<%d>();", c->g->warps);
     if (c->g->warps > 1)
         line(c->o, "if (warp == 0)");
@@ -104,40 +227,91 @@ static void emit_others(struct staged_writer *c)
          c->g->scratch ? "own.out.scratch" : "NULL");
 }
 
-static void emit_item(struct staged_writer *c)
+/* The thread's sums of an output of y. */
+static void emit_sums(struct staged_writer *c, int o)
+{
+    if (demand_output(c->w->demand, o)->slot == SLOT_Y)
+        line(c->o, "real %s[cgtp_sums_length(%lld)] = {0};", demand_output(c->w->demand, o)->symbol,
+             source_dim(demand_operand(c->w->demand, o)));
+}
+
+/* Results that are added to where they are made begin as zeros. */
+static void emit_zeros(struct staged_writer *c)
+{
+    const struct demand *d = c->w->demand;
+    for (int o = 0; o < d->outputs; o++) {
+        const struct operand *q = demand_operand(d, o);
+        const bool by_parts = staged_in_parts(c->g) && (q->slot == SLOT_X || q->slot == SLOT_G);
+        if (q->index != INDEX_SHARED && (c->g->any_others || by_parts))
+            emit_clear(c, o);
+    }
+}
+
+/* Results leave, of the item with its last part; then its stage is for the next part that has none. */
+static void emit_end(struct staged_writer *c, int number)
 {
     const struct staged *g = c->g;
     const struct demand *d = c->w->demand;
-    if (g->stages > 1) {
-        line(c->o, "%s &at = own.ring[next];", g->stage.name);
-        line(c->o, "next = next == %d ? 0 : next + 1;", g->stages - 1);
-    } else {
-        line(c->o, "%s &at = own.ring[0];", g->stage.name);
+    const bool last = number == g->parts - 1;
+    bool in_place = false;
+    line(c->o, "cgtp_sync_group<%d>();", g->warps);
+    for (int o = 0; o < d->outputs; o++) {
+        const bool part = staged_output_in_parts(c, o);
+        if (demand_operand(d, o)->index == INDEX_SHARED)
+            continue;
+        in_place |= g->in_place[o] >= 0;
+        if (part || last)
+            emit_put(c, o, part ? &g->part[number] : NULL);
     }
-    if (g->any_others)
-        emit_rows(c, true);
-    for (int o = 0; o < d->outputs && g->rows; o++)
-        if (demand_output(d, o)->slot == SLOT_Y)
-            line(c->o, "real %s[cgtp_sums_length(%lld)] = {0};", demand_output(d, o)->symbol,
-                 source_dim(demand_operand(d, o)));
+    if (in_place)
+        line(c->o,
+             "/* gradients that left from the stage were read by the thread that copies to their place */");
+    emit_start(c, (number + g->stages) % g->parts, (number + g->stages) / g->parts,
+               staged_in_parts(g) ? "part" : "at", number + g->stages < g->parts ? START_SAME : START_AHEAD);
+}
+
+static void emit_part(struct staged_writer *c, int number)
+{
+    const struct staged *g = c->g;
+    const struct demand *d = c->w->demand;
+    const bool last = number == g->parts - 1;
+    if (staged_in_parts(g))
+        line(c->o, "{");
+    line(c->o, "%s &%s = own.ring[%s];", g->stage.name, staged_in_parts(g) ? "part" : "at",
+         g->stages > 1 ? "next" : "0");
+    if (g->stages > 1)
+        line(c->o, "next = next == %d ? 0 : next + 1;", g->stages - 1);
+    if (number == 0)
+        emit_zeros(c);
+    for (int o = 0; o < d->outputs && g->whole.pieces && !staged_in_parts(g); o++)
+        emit_sums(c, o);
     line(c->o, "cgtp_copies_wait<%d>();", g->stages - 1);
     line(c->o, "cgtp_sync_group<%d>();", g->warps);
-    staged_work(c);
-    for (int o = 0; o < d->outputs && g->rows; o++)
+    staged_work(c, &g->part[number]);
+    for (int o = 0; o < d->outputs && g->whole.pieces && last; o++)
         if (demand_output(d, o)->slot == SLOT_Y)
             line(c->o, "cgtp_reduce_lanes<%lld, CGTP_STORE>(own.out.%s[warp], %s);",
                  source_dim(demand_operand(d, o)), demand_output(d, o)->symbol, demand_output(d, o)->symbol);
     if (g->any_others)
         emit_others(c);
-    line(c->o, "cgtp_sync_group<%d>();", g->warps);
-    emit_rows(c, false);
-    if (demand_outputs_of(d, SLOT_W))
-        line(c->o,
-             "/* gradients that left from the stage were read by the thread that copies to their place */");
-    line(c->o, "if (ahead < %s)", c->w->graph ? "l.graph.items" : "l.items");
-    line(c->o, "load(ahead, at);");
-    line(c->o, "ahead += step;");
-    line(c->o, "cgtp_copies_commit();");
+    emit_end(c, number);
+    if (staged_in_parts(g))
+        line(c->o, "}");
+}
+
+static void emit_item(struct staged_writer *c)
+{
+    const struct staged *g = c->g;
+    emit_nodes(c);
+    if (staged_in_parts(g)) {
+        line(c->o, "const %s &at = own.rows[slot];", g->rows.name);
+        for (int o = 0; o < c->w->demand->outputs; o++)
+            emit_sums(c, o);
+    }
+    for (int i = 0; i < g->parts; i++)
+        emit_part(c, i);
+    if (staged_in_parts(g))
+        line(c->o, "slot = %s;", slot_after(c, 1));
 }
 
 /* What the block's teams have summed, in the order of the teams, to the block's row. */
@@ -164,7 +338,6 @@ static void emit_kernel(struct staged_writer *c)
 {
     const struct staged *g = c->g;
     struct out *o = c->o;
-    const char *items = c->w->graph ? "l.graph.items" : "l.items";
     line(o,
          "/* %s: a block of %d threads per multiprocessor, with %d bytes of dynamic shared memory: %d teams "
          "of %d "
@@ -177,30 +350,24 @@ static void emit_kernel(struct staged_writer *c)
          g->warps);
     line(o, "const int thread = warp * CGTP_LANES + lane;");
     line(o, "%s &own = ((%s *)shared)->team[team];", g->team.name, g->block->name);
-    emit_load(c);
+    emit_loads(c);
     line(o, "const int64_t step = (int64_t)cgtp_blocks() * %d;", g->teams);
-    line(o, "int64_t ahead = (int64_t)cgtp_block() * %d + team;", g->teams);
-    line(o, "cgtp_launch_wait();");
-    if (g->stages > 1) {
+    line(o, "int64_t e = (int64_t)cgtp_block() * %d + team;", g->teams);
+    if (g->stages > 1)
         line(o, "int next = 0;");
-        line(o, "CGTP_LOOP");
-        line(o, "for (int i = 0; i < %d; i++, ahead += step) {", g->stages);
-        line(o, "if (ahead < %s)", items);
-        line(o, "load(ahead, own.ring[i]);");
-        line(o, "cgtp_copies_commit();");
-        line(o, "}");
-    } else {
-        line(o, "if (ahead < %s)", items);
-        line(o, "load(ahead, own.ring[0]);");
-        line(o, "ahead += step;");
-        line(o, "cgtp_copies_commit();");
-    }
+    if (staged_in_parts(g))
+        line(o, "int slot = 0;");
+    line(o, "cgtp_launch_wait();");
+    for (int i = 0; i < g->stages; i++)
+        emit_start(c, i % g->parts, i / g->parts, arena_printf(c->w->arena, "own.ring[%d]", i), START_FIRST);
     if (g->out.bytes && !g->any_others)
         line(o, "cgtp_zero_by<%d>(own.out, thread); /* segments without paths stay so */", threads_of(g));
+    if (staged_in_parts(g)) /* others of the team make zeros there for each item */
+        line(o, "cgtp_sync_group<%d>();", g->warps);
     if (g->sums.bytes)
         line(o, "cgtp_zero_by<%d>(own.sums, thread);", threads_of(g));
     line(o, "CGTP_LOOP");
-    line(o, "for (int64_t e = ahead - %d * step; e < %s; e += step) {", g->stages, items);
+    line(o, "for (; e < %s; e += step) {", items_of(c));
     emit_item(c);
     line(o, "}");
     if (g->sums.bytes)
@@ -209,27 +376,13 @@ static void emit_kernel(struct staged_writer *c)
     blank(o);
 }
 
-/* Adds up the rows of all blocks for output o. */
-static void emit_sum(struct staged_writer *c, const struct operand *q)
-{
-    line(c->o, "/* %s: the sums of all blocks, added in order; an element per thread. */", q->name);
-    line(c->o, "CGTP_KERNEL(%d, 1) %s_sum_%s(const launch l, const int64_t blocks)", SUM_THREADS,
-         c->w->form->name, q->symbol);
-    line(c->o, "{");
-    line(c->o, "const int at = cgtp_block() * %d + cgtp_thread();", SUM_THREADS);
-    line(c->o, "cgtp_launch_wait();");
-    line(c->o, "if (at < %lld)", source_dim(q));
-    line(c->o, "l.%s[at] = cgtp_sum_rows(l.%sparts + at, blocks, %lld);", q->symbol, q->symbol,
-         source_dim(q));
-    line(c->o, "}");
-    blank(c->o);
-}
-
 void staged_kernel(struct source *w)
 {
     const struct staged *g = w->schedule->own;
     struct out o = {.text = w->out};
     struct staged_writer c = {.w = w, .o = &o, .g = g};
+    if (staged_in_parts(g))
+        layout_print(&o, &g->rows);
     layout_print(&o, &g->stage);
     layout_print(&o, &g->team);
     layout_print(&o, g->block);
@@ -243,7 +396,7 @@ void staged_kernel(struct source *w)
         const struct form_output *f = demand_output(w->demand, i);
         const struct operand *q = demand_operand(w->demand, i);
         if (w->schedule->route[i].kind == ROUTE_PARTS)
-            emit_sum(&c, q);
+            parts_sum(w, &o, q);
         if (w->schedule->route[i].kind != ROUTE_EDGE_BUFFER)
             continue;
         gather_begin(w, &o, f);
@@ -281,10 +434,6 @@ void staged_launch(struct source *w, const struct schedule *schedule)
         if (schedule->route[o].kind == ROUTE_EDGE_BUFFER)
             gather_launch(w, f);
         if (schedule->route[o].kind == ROUTE_PARTS)
-            source_step(
-                w, arena_printf(w->arena, "cgtp_launch_early(code::%s_sum_%s, %lld, %d, 0, stream, l, %s)",
-                                w->form->name, f->symbol,
-                                (source_dim(demand_operand(w->demand, o)) + SUM_THREADS - 1) / SUM_THREADS,
-                                SUM_THREADS, grid));
+            parts_launch(w, demand_operand(w->demand, o), grid);
     }
 }

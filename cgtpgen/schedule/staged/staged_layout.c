@@ -19,33 +19,66 @@ bool staged_keeps(const struct variant *v, int t)
     return false;
 }
 
+bool staged_in_parts(const struct staged *g)
+{
+    return g->parts > 1;
+}
+
+int staged_part_length(const struct staged *g)
+{
+    int most = 0;
+    for (int i = 0; i < g->parts; i++)
+        most = most > g->part[i].to ? most : g->part[i].to;
+    return most;
+}
+
 const struct variant *staged_variant(const struct staged *g, int path)
 {
     return g->passes[path] ? &g->demand->variant[g->demand->variant_of[path]] : NULL;
 }
 
-static void add_row(struct arena *a, const struct staged *g, struct layout *l, const struct operand *o)
+/* Room for a row, or for a part of it. */
+static void add_row(struct arena *a, const struct staged *g, struct layout *l, const struct operand *o,
+                    bool part)
 {
-    layout_add(a, l, o->symbol, "real", kernel_size(g->demand->kernel), CHUNK, o->dim, NULL);
+    layout_add(a, l, o->symbol, "real", kernel_size(g->demand->kernel), CHUNK,
+               part ? staged_part_length(g) : o->dim, NULL);
 }
 
-static void lay_out_rows(struct arena *a, struct staged *g)
+/* The rows that an item reads; in parts, the weights apart. */
+static void lay_out_inputs(struct arena *a, struct staged *g)
 {
     const struct demand *d = g->demand;
-    g->stage = (struct layout){.note = "The rows that an item reads.", .align = LINE};
-    for (int i = 0; i < d->kernel->form->inputs; i++)
-        if (demand_reads(d, i) && kernel_input(d->kernel, i)->index != INDEX_SHARED)
-            add_row(a, g, &g->stage, kernel_input(d->kernel, i));
-    if (!g->stage.bytes)
-        layout_add(a, &g->stage, "nothing", "unsigned char", 1, CHUNK, CHUNK, NULL);
-    layout_pad(a, &g->stage, LINE);
+    const bool parts = staged_in_parts(g);
+    g->rows = (struct layout){.note = "The rows that an item reads, but weights.", .align = LINE};
+    g->stage = (struct layout){
+        .note = parts ? "A part of an item's weights." : "The rows that an item reads.", .align = LINE};
+    for (int i = 0; i < d->kernel->form->inputs; i++) {
+        const struct operand *q = kernel_input(d->kernel, i);
+        if (!demand_reads(d, i) || q->index == INDEX_SHARED)
+            continue;
+        const bool part = parts && q->slot == SLOT_W;
+        add_row(a, g, parts && !part ? &g->rows : &g->stage, q, part);
+    }
+    struct layout *const both[] = {&g->rows, &g->stage};
+    for (int i = 0; i < 2; i++) {
+        if (!both[i]->bytes)
+            layout_add(a, both[i], "nothing", "unsigned char", 1, CHUNK, CHUNK, NULL);
+        layout_pad(a, both[i], LINE);
+    }
+}
+
+static void lay_out_results(struct arena *a, struct staged *g)
+{
+    const struct demand *d = g->demand;
     g->sums = (struct layout){.note = "Sums over the team's items.", .align = CHUNK};
     g->out = (struct layout){.note = "What an item's rows become.", .align = CHUNK};
     for (int o = 0; o < d->outputs; o++) {
         const struct operand *q = demand_operand(d, o);
         if (q->slot == SLOT_W && g->in_place[o] >= 0)
             continue;
-        add_row(a, g, q->index == INDEX_SHARED ? &g->sums : &g->out, q);
+        add_row(a, g, q->index == INDEX_SHARED ? &g->sums : &g->out, q,
+                staged_in_parts(g) && q->slot == SLOT_W);
         if (q->slot == SLOT_Y && q->index != INDEX_SHARED)
             layout_repeat(&g->out, g->warps);
     }
@@ -67,8 +100,12 @@ void staged_layout(struct arena *a, struct staged *g, int stages, int teams)
 {
     g->stages = stages;
     g->teams = teams;
-    lay_out_rows(a, g);
+    g->items = (stages + g->parts - 2) / g->parts + 1; /* of the parts that are worked on and under way */
+    lay_out_inputs(a, g);
+    lay_out_results(a, g);
     g->team = (struct layout){.note = "The shared memory of a team.", .align = LINE};
+    if (staged_in_parts(g))
+        layout_nest(a, &g->team, "rows", &g->rows, g->items, NULL);
     layout_nest(a, &g->team, "ring", &g->stage, stages, NULL);
     if (g->out.bytes)
         layout_nest(a, &g->team, "out", &g->out, 0, NULL);
@@ -84,6 +121,7 @@ void staged_layout_name(struct arena *a, const struct schedule *schedule)
 {
     struct staged *g = schedule->own;
     g->name = arena_printf(a, "%s_%s", schedule->demand->kernel->form->name, schedule->name);
+    g->rows.name = arena_printf(a, "%s_rows", g->name);
     g->stage.name = arena_printf(a, "%s_stage", g->name);
     g->team.name = arena_printf(a, "%s_team", g->name);
     g->block->name = arena_printf(a, "%s_block", g->name);

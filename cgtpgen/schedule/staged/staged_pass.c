@@ -3,9 +3,22 @@
 
 #include "schedule/path.h"
 
+enum {
+    TOGETHER = 2,  /* turns of a loop through a row of weights whose loads wait together, at most */
+    REGISTERS = 64 /* that these take */
+};
+
+/* How a lane goes through a row of weights: v at a time. */
+struct row_loop {
+    int v, turns, together;
+    bool rotated; /* from different places on, around */
+};
+
 /* A path while its part of a pass is written. */
 struct staged_path {
     struct staged_writer *c;
+    const struct staged_part *part;
+    const struct staged_piece *piece;
     const struct path *path;
     const struct variant *v;
     int d, m; /* components and channels of z */
@@ -35,17 +48,18 @@ static struct device_path function_of(const struct staged_path *q, bool tensor)
                                 .rows = w->spec->index[SLOT_Y] == INDEX_SHARED ? "l" : "at"};
 }
 
-static struct staged_path path_of(struct staged_writer *c, int number)
+static struct staged_path path_of(struct staged_writer *c, const struct staged_part *part, int piece)
 {
-    const struct path *p = &c->w->problem->path[number];
-    return (struct staged_path){c, p, staged_variant(c->g, number), 2 * p->l3 + 1, p->mul_z};
+    const struct staged_piece *at = &part->piece[piece];
+    const struct path *p = &c->w->problem->path[at->path];
+    return (struct staged_path){c, part, at, p, staged_variant(c->g, at->path), 2 * p->l3 + 1, p->mul_z};
 }
 
 void staged_functions(struct staged_writer *c)
 {
-    for (int i = 0; i < c->w->problem->paths; i++) {
-        const struct staged_path q = path_of(c, i);
-        for (int tensor = 1; q.v && tensor >= 0; tensor--) {
+    for (int i = 0; i < c->g->whole.pieces; i++) {
+        const struct staged_path q = path_of(c, &c->g->whole, i);
+        for (int tensor = 1; tensor >= 0; tensor--) {
             const struct device_path f = function_of(&q, tensor);
             if (f.code)
                 device_path_function(&f);
@@ -93,7 +107,12 @@ static void store_channels(const struct staged_writer *c, int v, int d, const ch
 const char *staged_input(const struct staged_writer *c, int input)
 {
     const struct operand *q = source_input(c->w, input);
-    return arena_printf(c->w->arena, "%s.%s", q->index == INDEX_SHARED ? "l" : "at", q->symbol);
+    const bool part = staged_in_parts(c->g) && q->slot == SLOT_W;
+    return arena_printf(c->w->arena, "%s.%s",
+                        q->index == INDEX_SHARED ? "l"
+                        : part                   ? "part"
+                                                 : "at",
+                        q->symbol);
 }
 
 const char *staged_output(const struct staged_writer *c, int o)
@@ -105,10 +124,24 @@ const char *staged_output(const struct staged_writer *c, int o)
                : arena_printf(c->w->arena, "own.%s.%s", q->index == INDEX_SHARED ? "sums" : "out", q->symbol);
 }
 
-/* "own.out.t0p3" */
-static const char *tensor_row(const struct staged_path *q, int t)
+bool staged_output_in_parts(const struct staged_writer *c, int o)
 {
-    return arena_printf(q->c->w->arena, "own.out.%s", staged_tensor(q->c->w->arena, q->path, t));
+    return staged_in_parts(c->g) && demand_operand(c->w->demand, o)->slot == SLOT_W;
+}
+
+/* "own.out.t0p3 + 48": the path's vector, from a channel on. */
+static const char *tensor_from(const struct staged_path *q, int t, int channel)
+{
+    struct arena *a = q->c->w->arena;
+    return plus_offset(a, arena_printf(a, "own.out.%s", staged_tensor(a, q->path, t)),
+                       (int64_t)channel * q->d);
+}
+
+/* The piece's weights in a row or part of one. */
+static const char *weights_in(const struct staged_path *q, const char *row)
+{
+    return plus_offset(q->c->w->arena, row,
+                       q->path->weight_offset + (int64_t)q->piece->from * q->m - q->part->base);
 }
 
 /* ---- what a path is, and a lane's part of rows ---- */
@@ -167,13 +200,14 @@ static void name_channel(struct staged_writer *c, const struct staged_pass *p, c
 
 /* ---- T ---- */
 
-static void emit_tensors(struct staged_writer *c, const struct staged_pass *pass)
+static void emit_tensors(struct staged_writer *c, const struct staged_part *part,
+                         const struct staged_pass *pass)
 {
     open_lanes(c, pass);
     name_channel(c, pass, "u");
     load_x(c, pass->segment);
-    for (int i = c->g->by_x.first[pass->segment]; i >= 0; i = c->g->by_x.next[i]) {
-        const struct staged_path q = path_of(c, i);
+    for (int i = pass->piece; i >= 0; i = part->piece[i].next[BY_ROWS]) {
+        const struct staged_path q = path_of(c, part, i);
         if (!q.v->zs)
             continue;
         path_comment(&q);
@@ -181,7 +215,8 @@ static void emit_tensors(struct staged_writer *c, const struct staged_pass *pass
         make_tensors(&q);
         for (int t = 0; t < q.v->ts; t++)
             if (staged_keeps(q.v, t))
-                line(c->o, "cgtp_store<%d>(%s + u * %d, t%ds%d);", q.d, tensor_row(&q, t), q.d, t, q.path->z);
+                line(c->o, "cgtp_store<%d>(%s + u * %d, t%ds%d);", q.d, tensor_from(&q, t, 0), q.d, t,
+                     q.path->z);
         line(c->o, "}");
     }
     line(c->o, "}");
@@ -189,31 +224,54 @@ static void emit_tensors(struct staged_writer *c, const struct staged_pass *pass
 
 /* ---- columns ---- */
 
-static void emit_column(struct staged_writer *c, const struct staged_pass *pass)
+/* The lane's channels of the outputs of a slot that a pass makes: from zero on, or what parts before have
+ * made. */
+static void begin_outputs(struct staged_writer *c, const struct staged_pass *pass, enum slot slot,
+                          int components, const char *channel)
+{
+    const struct demand *d = c->w->demand;
+    const int v = pass->channels;
+    for (int o = 0; o < d->outputs; o++) {
+        if (demand_output(d, o)->slot != slot)
+            continue;
+        const char *name = arena_printf(c->w->arena, "%ss%d", demand_output(d, o)->symbol, pass->segment);
+        line(c->o, "real %s[%d]%s;", name, v * components, staged_in_parts(c->g) ? "" : " = {0}");
+        if (staged_in_parts(c->g))
+            load_channels(c, v, components, name, staged_output(c, o),
+                          &demand_operand(d, o)->block[pass->segment], channel);
+    }
+}
+
+static void end_outputs(struct staged_writer *c, const struct staged_pass *pass, enum slot slot,
+                        int components, const char *channel)
+{
+    const struct demand *d = c->w->demand;
+    for (int o = 0; o < d->outputs; o++)
+        if (demand_output(d, o)->slot == slot)
+            store_channels(c, pass->channels, components, staged_output(c, o),
+                           &demand_operand(d, o)->block[pass->segment], channel,
+                           arena_printf(c->w->arena, "%ss%d", demand_output(d, o)->symbol, pass->segment));
+}
+
+static void emit_column(struct staged_writer *c, const struct staged_part *part,
+                        const struct staged_pass *pass)
 {
     const struct source *w = c->w;
-    const struct demand *d = w->demand;
-    struct arena *a = w->arena;
-    const int v = pass->channels, components = 2 * w->problem->z.segment[pass->segment].ir.l + 1;
+    const int components = 2 * w->problem->z.segment[pass->segment].ir.l + 1;
     open_lanes(c, pass);
     name_channel(c, pass, "c");
-    for (int o = 0; o < d->outputs; o++)
-        if (demand_output(d, o)->slot == SLOT_G)
-            line(c->o, "real %ss%d[%d] = {0};", demand_output(d, o)->symbol, pass->segment, v * components);
-    for (int i = c->g->by_z.first[pass->segment]; i >= 0; i = c->g->by_z.next[i]) {
-        const struct staged_path q = path_of(c, i);
+    begin_outputs(c, pass, SLOT_G, components, "c");
+    for (int i = pass->piece; i >= 0; i = part->piece[i].next[BY_COLUMNS]) {
+        const struct staged_path q = path_of(c, part, i);
         path_comment(&q);
         for (int k = 0; k < q.v->zs; k++) {
             const struct contract_z *z = &q.v->z[k];
-            const char *weights = plus_offset(a, staged_input(c, z->w), q.path->weight_offset);
-            line(c->o, "cgtp_add_columns<%d, %d, %d, %d>(%ss%d, %s, %s + c);", v, q.d, q.path->mul_x, q.m,
-                 w->form->output[z->output].symbol, pass->segment, tensor_row(&q, z->t), weights);
+            line(c->o, "cgtp_add_columns<%d, %d, %d, %d>(%ss%d, %s, %s + c);", pass->channels, q.d,
+                 q.piece->to - q.piece->from, q.m, w->form->output[z->output].symbol, pass->segment,
+                 tensor_from(&q, z->t, q.piece->from), weights_in(&q, staged_input(c, z->w)));
         }
     }
-    for (int o = 0; o < d->outputs; o++)
-        if (demand_output(d, o)->slot == SLOT_G)
-            store_channels(c, v, components, staged_output(c, o), &demand_operand(d, o)->block[pass->segment],
-                           "c", arena_printf(a, "%ss%d", demand_output(d, o)->symbol, pass->segment));
+    end_outputs(c, pass, SLOT_G, components, "c");
     line(c->o, "}");
 }
 
@@ -231,144 +289,205 @@ static bool loop_reads(const struct variant *v, int input)
     return reads;
 }
 
-/* One turn of the loop: the products of some neighbouring weights, or gradients of theirs. */
-static void emit_turn(const struct staged_path *q, int v)
+/* "w_f + 2": from turn k of several on, each of so many elements. */
+static const char *of_turn(const struct staged_path *q, const char *symbol, int k, int elements)
+{
+    return plus_offset(q->c->w->arena, arena_printf(q->c->w->arena, "%sf", symbol), (int64_t)k * elements);
+}
+
+/* Where turn k begins in a row of weights: at channel c of z, or where lanes begin at different places, ck.
+ */
+static const char *channel_of(const struct staged_path *q, const struct row_loop *loop, int k)
+{
+    return loop->rotated ? arena_printf(q->c->w->arena, "c%d", k)
+           : k           ? arena_printf(q->c->w->arena, "(c + %d)", k * loop->v)
+                         : "c";
+}
+
+static const char *weights_of(const struct staged_path *q, const char *row, const char *channel)
+{
+    struct arena *a = q->c->w->arena;
+    const char *u = q->piece->from ? arena_printf(a, "(u - %d)", q->piece->from) : "u";
+    return arena_printf(a, "%s + %s * %d + %s", weights_in(q, row), u, q->m, channel);
+}
+
+/* The products of the weights of some turns of the loop, or gradients of theirs. All are loaded before any is
+ * stored: the compiler does not know that they are others. */
+static void emit_turns(const struct staged_path *q, const struct row_loop *loop, int turns)
 {
     struct staged_writer *c = q->c;
     const struct source *w = c->w;
     const struct demand *d = w->demand;
-    struct arena *a = w->arena;
-    const int z = q->path->z;
-    const char *weight = arena_printf(a, "u * %d + c", q->m);
+    const int v = loop->v, z = q->path->z;
     for (int i = 0; i < w->form->inputs; i++) {
         const struct operand *in = source_input(w, i);
-        const char *name = arena_printf(a, "%sf", in->symbol);
+        const int each = in->slot == SLOT_W ? v : v * q->d;
         if (!loop_reads(q->v, i))
             continue;
-        line(c->o, "real %s[%d];", name, in->slot == SLOT_W ? v : v * q->d);
-        if (in->slot == SLOT_W)
-            line(c->o, "cgtp_load<%d>(%s, %s + %s);", v, name,
-                 plus_offset(a, staged_input(c, i), q->path->weight_offset), weight);
-        else
-            load_channels(c, v, q->d, name, staged_input(c, i), &in->block[z], "c");
+        line(c->o, "real %sf[%d];", in->symbol, turns * each);
+        for (int k = 0; k < turns; k++) {
+            const char *to = of_turn(q, in->symbol, k, each), *channel = channel_of(q, loop, k);
+            if (in->slot == SLOT_W)
+                line(c->o, "cgtp_load<%d>(%s, %s);", v, to, weights_of(q, staged_input(c, i), channel));
+            else
+                load_channels(c, v, q->d, to, staged_input(c, i), &in->block[z], channel);
+        }
     }
     for (int i = 0; i < q->v->ps; i++)
-        line(c->o, "cgtp_add_products<%d, %d>(p%ds%d, %sf, %sf);", v, q->d, i, z,
+        line(c->o, "cgtp_add_products<%d, %d>(p%ds%d, %sf, %sf);", turns * v, q->d, i, z,
              w->form->input[q->v->p[i].w].symbol, w->form->input[q->v->p[i].g].symbol);
     for (int i = 0; i < q->v->ws; i++) {
         const struct contract_w *g = &q->v->w[i];
-        const char *name = arena_printf(a, "%sf", w->form->output[g->output].symbol);
+        const char *name = w->form->output[g->output].symbol;
         int o = 0;
         while (d->output[o] != g->output)
             o++;
-        const char *to =
-            arena_printf(a, "%s + %s", plus_offset(a, staged_output(c, o), q->path->weight_offset), weight);
-        if (demand_operand(d, o)->index == INDEX_SHARED) {
-            line(c->o, "real %s[%d];", name, v);
-            line(c->o, "cgtp_load<%d>(%s, %s);", v, name, to);
-        } else {
-            line(c->o, "real %s[%d] = {0};", name, v);
-        }
+        const bool sums = demand_operand(d, o)->index == INDEX_SHARED;
+        line(c->o, "real %sf[%d]%s;", name, turns * v, sums ? "" : " = {0}");
+        for (int k = 0; k < turns && sums; k++)
+            line(c->o, "cgtp_load<%d>(%s, %s);", v, of_turn(q, name, k, v),
+                 weights_of(q, staged_output(c, o), channel_of(q, loop, k)));
         for (int k = 0; k < g->parts; k++)
-            line(c->o, "cgtp_add_dots<%d, %d>(%s, t%ds%d, %sf);", v, q->d, name, g->part[k].t, z,
+            line(c->o, "cgtp_add_dots<%d, %d>(%sf, t%ds%d, %sf);", turns * v, q->d, name, g->part[k].t, z,
                  w->form->input[g->part[k].g].symbol);
-        line(c->o, "cgtp_store<%d>(%s, %s);", v, to, name);
+        for (int k = 0; k < turns; k++)
+            line(c->o, "cgtp_store<%d>(%s, %s);", v,
+                 weights_of(q, staged_output(c, o), channel_of(q, loop, k)), of_turn(q, name, k, v));
     }
+}
+
+/* Begins what only lanes with channels of the piece do. */
+static void open_channels(const struct staged_path *q, const struct staged_pass *pass)
+{
+    const int from = q->piece->from, to = q->piece->to, last = pass->first + pass->lanes;
+    if (from > pass->first && to < last)
+        line(q->c->o, "if (u >= %d && u < %d) {", from, to);
+    else if (from > pass->first)
+        line(q->c->o, "if (u >= %d) {", from);
+    else if (to < last)
+        line(q->c->o, "if (u < %d) {", to);
+    else
+        line(q->c->o, "{");
+}
+
+/* How a lane goes through its row of weights of the path. Rows of an even number of accesses begin in few of
+ * the banks of shared memory: lanes begin at different places in theirs. */
+static struct row_loop loop_of(const struct staged_path *q)
+{
+    const struct demand *d = q->c->w->demand;
+    const int v = staged_together(d, q->path), turns = q->m / v;
+    int each = q->v->ws * v;
+    for (int i = 0; i < q->c->w->form->inputs; i++)
+        if (loop_reads(q->v, i))
+            each += source_input(q->c->w, i)->slot == SLOT_W ? v : v * q->d;
+    int together = REGISTERS * 4 / (each * kernel_size(d->kernel));
+    together = together < 1 ? 1 : together < TOGETHER ? together : TOGETHER;
+    return (struct row_loop){v, turns, together < turns ? together : turns, turns > 1 && turns % 2 == 0};
+}
+
+/* So many of the loop's turns after each other. */
+static void emit_some(const struct staged_path *q, const struct row_loop *loop, int turns)
+{
+    for (int k = 0; k < turns && loop->rotated; k++) {
+        line(q->c->o, "const int c%d = turn * %d;", k, loop->v);
+        line(q->c->o, "turn = turn == %d ? 0 : turn + 1;", loop->turns - 1);
+    }
+    emit_turns(q, loop, turns);
+}
+
+static void emit_loop(const struct staged_path *q)
+{
+    struct staged_writer *c = q->c;
+    const struct row_loop loop = loop_of(q);
+    const int step = loop.together * loop.v, rest = loop.turns % loop.together, whole = q->m - rest * loop.v;
+    if (loop.rotated)
+        line(c->o, "int turn = lane %% %d;", loop.turns);
+    line(c->o, "CGTP_LOOP");
+    line(c->o, "for (int c = 0; c < %d; c += %d) {", whole, step);
+    emit_some(q, &loop, loop.together);
+    line(c->o, "}");
+    if (rest == 0)
+        return;
+    line(c->o, "{");
+    if (!loop.rotated)
+        line(c->o, "constexpr int c = %d;", whole);
+    emit_some(q, &loop, rest);
+    line(c->o, "}");
 }
 
 /* What the lane's row of weights of the path is for. */
-static void emit_row_path(const struct staged_path *q)
+static void emit_row_path(const struct staged_path *q, const struct staged_pass *pass)
 {
-    struct staged_writer *c = q->c;
-    const int v = staged_together(c->w->demand, q->path), turns = q->m / v;
     path_comment(q);
-    line(c->o, "{");
+    open_channels(q, pass);
     if (q->v->ws)
         make_tensors(q);
     declare(q, "p", q->v->ps, true);
-    if (turns == 1) {
-        line(c->o, "{");
-        line(c->o, "constexpr int c = 0;");
-    } else if (turns % 2) {
-        line(c->o, "CGTP_UNROLL_BY(2)");
-        line(c->o, "for (int c = 0; c < %d; c += %d) {", q->m, v);
-    } else { /* rows begin in few of the banks of shared memory: lanes begin at different places in theirs */
-        line(c->o, "int turn = lane %% %d;", turns);
-        line(c->o, "CGTP_UNROLL_BY(2)");
-        line(c->o, "for (int i = 0; i < %d; i++) {", turns);
-        line(c->o, "const int c = turn * %d;", v);
-    }
-    emit_turn(q, v);
-    if (turns % 2 == 0)
-        line(c->o, "turn = turn == %d ? 0 : turn + 1;", turns - 1);
-    line(c->o, "}");
+    emit_loop(q);
     const struct device_path f = function_of(q, false);
     if (f.code)
         device_path_call(&f);
-    line(c->o, "}");
+    line(q->c->o, "}");
 }
 
-static void emit_row(struct staged_writer *c, const struct staged_pass *pass)
+static void emit_row(struct staged_writer *c, const struct staged_part *part, const struct staged_pass *pass)
 {
-    const struct demand *d = c->w->demand;
-    struct arena *a = c->w->arena;
+    const int components = 2 * c->w->problem->x.segment[pass->segment].ir.l + 1;
     open_lanes(c, pass);
     name_channel(c, pass, "u");
     load_x(c, pass->segment);
-    for (int o = 0; o < d->outputs; o++)
-        if (demand_output(d, o)->slot == SLOT_X)
-            line(c->o, "real %ss%d[%d] = {0};", demand_output(d, o)->symbol, pass->segment,
-                 demand_operand(d, o)->block[pass->segment].components);
-    for (int i = c->g->by_x.first[pass->segment]; i >= 0; i = c->g->by_x.next[i]) {
-        const struct staged_path q = path_of(c, i);
-        if (q.v->ps + q.v->ws)
-            emit_row_path(&q);
+    begin_outputs(c, pass, SLOT_X, components, "u");
+    for (int i = pass->piece; i >= 0; i = part->piece[i].next[BY_ROWS]) {
+        const struct staged_path q = path_of(c, part, i);
+        const bool any = q.piece->from < pass->first + pass->lanes && q.piece->to > pass->first;
+        if (any && q.v->ps + q.v->ws)
+            emit_row_path(&q, pass);
     }
-    for (int o = 0; o < d->outputs; o++)
-        if (demand_output(d, o)->slot == SLOT_X)
-            store_channels(c, 1, demand_operand(d, o)->block[pass->segment].components, staged_output(c, o),
-                           &demand_operand(d, o)->block[pass->segment], "u",
-                           arena_printf(a, "%ss%d", demand_output(d, o)->symbol, pass->segment));
+    end_outputs(c, pass, SLOT_X, components, "u");
     line(c->o, "}");
 }
 
 /* ---- all passes ---- */
 
 /* Each warp's passes. */
-static void emit_passes(struct staged_writer *c, int n, const struct staged_pass *pass,
-                        void (*emit)(struct staged_writer *, const struct staged_pass *))
+static void emit_passes(struct staged_writer *c, const struct staged_part *part, enum staged_by by,
+                        void (*emit)(struct staged_writer *, const struct staged_part *,
+                                     const struct staged_pass *))
 {
     for (int warp = 0; warp < c->g->warps; warp++) {
         bool any = false;
-        for (int i = 0; i < n; i++) {
-            if (pass[i].warp != warp)
+        for (int i = 0; i < part->passes[by]; i++) {
+            const struct staged_pass *pass = &part->pass[by][i];
+            if (pass->warp != warp)
                 continue;
             if (!any && c->g->warps > 1)
                 line(c->o, "if (warp == %d) {", warp);
             any = true;
-            emit(c, &pass[i]);
+            emit(c, part, pass);
         }
         if (any && c->g->warps > 1)
             line(c->o, "}");
     }
 }
 
-void staged_work(struct staged_writer *c)
+void staged_work(struct staged_writer *c, const struct staged_part *part)
 {
     const struct staged *g = c->g;
-    if (g->rows == 0)
+    if (g->whole.pieces == 0)
         return;
-    if (staged_by_columns(c->w->demand)) {
+    if (staged_by_columns(c->w->demand) && part == g->part) {
         line(c->o, "/* T, by channels of x */");
-        emit_passes(c, g->rows, g->row, emit_tensors);
+        emit_passes(c, &g->whole, BY_ROWS, emit_tensors);
         line(c->o, "cgtp_sync_group<%d>();", g->warps);
+    }
+    if (staged_by_columns(c->w->demand)) {
         line(c->o, "/* by columns of weights, channels of z */");
-        emit_passes(c, g->columns, g->column, emit_column);
+        emit_passes(c, part, BY_COLUMNS, emit_column);
     }
     if (staged_by_rows(c->w->demand)) {
         if (staged_by_columns(c->w->demand))
             line(c->o, "cgtp_sync_group<%d>(); /* nobody reads weights by columns any more */", g->warps);
         line(c->o, "/* by rows of weights, channels of x */");
-        emit_passes(c, g->rows, g->row, emit_row);
+        emit_passes(c, part, BY_ROWS, emit_row);
     }
 }

@@ -10,6 +10,12 @@
  * before. All else is made by rows: a lane has a channel of x and goes through its row of weights, which
  * gives P and gradients of weights at once, and gradients of x from P. Other paths are done one after the
  * other by the first warp (item_device.h).
+ *
+ * Weights that connect channels are most of what is moved. Where few items fit, an item's rows of them come
+ * in parts, one after the other through a ring of stages, so that the next parts are under way while one is
+ * worked on: with all else of the item in shared memory, z and gradients of x are summed there over the
+ * parts, and gradients of a part's weights leave in its place. A part is a range of the row of weights, cut
+ * between paths or between channels of x.
  */
 #ifndef CGTPGEN_STAGED_PLAN_H
 #define CGTPGEN_STAGED_PLAN_H
@@ -20,19 +26,33 @@
 /* Lanes of a warp. */
 enum { STAGED_LANES = 32 };
 
+/* The two kinds of passes. */
+enum staged_by { BY_COLUMNS, BY_ROWS, BY_COUNT };
+
 /* Channels of a segment that one warp works on at a time. */
 struct staged_pass {
     int segment;      /* of z (columns) or of x (rows) */
     int first, lanes; /* the first channel; lanes that have any */
     int channels;     /* of a lane, neighbours */
+    int piece;        /* the first of the part's that leads to the segment, or reads it */
     int work;         /* instructions */
     int warp;         /* of the team */
 };
 
-/* Paths that are computed by passes, by a segment of theirs: each segment's first one, each path's next one,
- * in ascending order; -1: none. */
-struct staged_chain {
-    int *first, *next;
+/* The weights of a path for channels `from` to `to` of x. */
+struct staged_piece {
+    int path, from, to;
+    int next[BY_COUNT]; /* the next of its part with the same segment of z (columns), of x (rows); -1: none */
+};
+
+/* What is in shared memory at a time of the rows of weights, and the passes that use it. */
+struct staged_part {
+    int64_t base; /* the element of the row that stands first in the stage: a multiple of 16 bytes */
+    int from, to; /* elements from there on that are the part's */
+    int pieces;
+    struct staged_piece *piece;
+    int passes[BY_COUNT];
+    struct staged_pass *pass[BY_COUNT];
 };
 
 struct staged {
@@ -41,19 +61,24 @@ struct staged {
     const struct device *device;
     bool *passes, *others; /* [paths]: computed by passes; one after the other */
     bool any_others;
-    struct staged_chain by_x, by_z; /* the former */
-    int64_t scratch;                /* elements that the latter need (item_device.h) */
-    int columns, rows;              /* passes */
-    struct staged_pass *column, *row;
+    int64_t scratch;          /* elements that the latter need (item_device.h) */
+    struct staged_part whole; /* all weights at once: its passes by rows make T */
+    int parts;
+    struct staged_part *part;
     int *in_place; /* [demand's outputs]: the input of weights that a gradient of weights takes the place of;
                       -1: none */
-    int teams, warps,
-        stages;         /* of a block, which a multiprocessor has to itself; of a team; of a team's ring */
+    int teams, warps;   /* of a block, which a multiprocessor has to itself; of a team */
+    int stages, items;  /* of a team's ring; whose rows are under way, where weights come in parts */
     double bytes, work; /* per item: moved; instructions of a warp */
-    struct layout stage, out;   /* an item's rows; its results, T, scratch */
-    struct layout sums;         /* over all items of the team */
+    struct layout rows,
+        stage;          /* what an item reads; where that comes in parts, all but weights, and a part */
+    struct layout out;  /* its results, T, scratch */
+    struct layout sums; /* over all items of the team */
     struct layout team, *block; /* shared memory */
 };
+
+/* The segment of z or x that passes of a path work on. */
+int staged_segment(const struct path *, enum staged_by);
 
 /* The path's T vector number t, in shared memory. */
 const char *staged_tensor(struct arena *, const struct path *, int t);
@@ -67,6 +92,21 @@ const struct variant *staged_variant(const struct staged *, int path);
 /* How many neighbouring channels of z one access has at most in all of a path's rows: 16 bytes, or fewer
  * where their number or alignment demands it. */
 int staged_together(const struct demand *, const struct path *);
+
+/* Do an item's weights come in parts? */
+bool staged_in_parts(const struct staged *);
+
+/* All weights are one part. */
+void staged_whole(struct arena *, struct staged *);
+
+/* Cuts them into at most so many parts, as short as that allows. false: into none. */
+bool staged_cut(struct arena *, struct staged *, int parts);
+
+/* Elements of weights in a stage. */
+int staged_part_length(const struct staged *);
+
+/* Makes the passes of all parts, and deals them out to the team's warps. */
+void staged_passes(struct arena *, struct staged *);
 
 /* Lays out shared memory for so many stages and teams. */
 void staged_layout(struct arena *, struct staged *, int stages, int teams);

@@ -16,7 +16,7 @@ class Graph(Structure):  # cgtp_graph
     _fields_ = [('items', c_int64), ('senders', c_int64), ('receivers', c_int64),
                 ('sender', POINTER(c_int32)), ('receiver', POINTER(c_int32)),
                 ('receiver_row', POINTER(c_int64)), ('by_sender', POINTER(c_int32)),
-                ('sender_row', POINTER(c_int64))]
+                ('sender_row', POINTER(c_int64)), ('order', POINTER(c_int32))]
 
 
 class Argument(Structure):  # cgtp_argument
@@ -38,7 +38,7 @@ class Product(Structure):  # cgtp_product
                 ('paths', c_int), ('kernels', c_int), ('path', c_void_p), ('kernel', POINTER(Kernel))]
 
 
-ABI = 3  # CGTP_ABI, of the structures above
+ABI = 4  # CGTP_ABI, of the structures above
 library = CDLL(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'liblayer.so'))
 library.cgtp_status_text.restype = c_char_p
 

@@ -1,0 +1,114 @@
+/* conv_alike.c - the pipelined convolution: segments of x whose paths are alike. Where paths differ only in
+ * where their operands are, as those of both parities do, one loop does the work of several path sets, and
+ * the code of a kernel is that much smaller.
+ */
+#include "schedule/convolution/conv_plan.h"
+
+/* The path of the demand among a group's from number *i of the group on; NULL: there is no more. */
+static const struct path *next_path(const struct demand *d, const struct path_group *of_x, int *i)
+{
+    while (*i < of_x->paths && d->variant_of[of_x->path[*i]] < 0)
+        ++*i;
+    return *i < of_x->paths ? &d->plan->problem->path[of_x->path[(*i)++]] : NULL;
+}
+
+/* Does the code of p compute q, if its operands are those of q? */
+static bool path_is_like(const struct convolution *g, const struct path *p, const struct path *q)
+{
+    return g->matrix[p->number] == g->matrix[q->number] && g->code[p->number] == g->code[q->number] &&
+           p->y == q->y && p->mul_x == q->mul_x && p->weighted == q->weighted && !g->shares_z[p->number] &&
+           !g->shares_z[q->number];
+}
+
+/* Does the code of a group's paths compute another's, if rows of weights begin so many elements later? */
+static bool group_is_like(const struct convolution *g, const struct path_group *one,
+                          const struct path_group *other, int64_t *weights)
+{
+    const struct demand *d = g->demand;
+    int i = 0, j = 0;
+    bool weighted = false;
+    *weights = 0;
+    for (;;) {
+        const struct path *p = next_path(d, one, &i), *q = next_path(d, other, &j);
+        if (!p || !q)
+            return !p && !q && i;
+        if (!path_is_like(g, p, q))
+            return false;
+        int64_t distance = q->weight_offset - p->weight_offset;
+        if (weighted && p->weighted && distance != *weights)
+            return false;
+        if (p->weighted) {
+            weighted = true;
+            *weights = distance;
+        }
+    }
+}
+
+static void join(struct convolution *g, const struct path_group *one, const struct path_group *other,
+                 int64_t weights)
+{
+    int i = 0, j = 0;
+    for (const struct path *p; (p = next_path(g->demand, one, &i));)
+        g->like[p->number] = next_path(g->demand, other, &j)->number;
+    g->alike[one->x].next = other->x;
+    g->alike[one->x].weights = weights;
+    g->alike[other->x].follows = true;
+}
+
+void conv_find_alike(struct arena *a, struct convolution *g)
+{
+    const struct plan *plan = g->demand->plan;
+    g->like = NEW_ARRAY(a, int, plan->problem->paths + 1);
+    g->alike = NEW_ARRAY(a, struct alike, plan->problem->x.n + 1);
+    for (int p = 0; p < plan->problem->paths; p++)
+        g->like[p] = -1;
+    for (int x = 0; x < plan->problem->x.n; x++)
+        g->alike[x].next = -1;
+    for (int i = 0; i < plan->groups && (g->shared || g->joined); i++) {
+        const struct path_group *last = &plan->group[i];
+        for (int k = i + 1; k < plan->groups && !g->alike[plan->group[i].x].follows; k++) {
+            int64_t weights;
+            if (g->alike[plan->group[k].x].follows || !group_is_like(g, last, &plan->group[k], &weights))
+                continue;
+            join(g, last, &plan->group[k], weights);
+            last = &plan->group[k];
+        }
+    }
+}
+
+bool conv_moves_alike(const struct convolution *g, int x1, int x2)
+{
+    const struct segment *s = g->demand->plan->problem->x.segment;
+    for (; g->alike[x1].next >= 0 && g->alike[x2].next >= 0; x1 = g->alike[x1].next, x2 = g->alike[x2].next)
+        if (s[g->alike[x1].next].offset - s[x1].offset != s[g->alike[x2].next].offset - s[x2].offset ||
+            g->alike[x1].weights != g->alike[x2].weights)
+            return false;
+    return g->alike[x1].next < 0 && g->alike[x2].next < 0;
+}
+
+void conv_add_alike(struct arena *a, struct convolution *g)
+{
+    int sets = 0, capacity = 0;
+    struct path_set *all = NULL;
+    for (int i = 0; i < g->sets; i++) {
+        struct path_set s = g->set[i];
+        const int first = sets;
+        for (bool more = true; more;) {
+            all = arena_grow(a, all, sets, &capacity, sizeof *all);
+            s.like = first;
+            all[sets++] = s;
+            more = g->shared && g->alike[s.x[0]].next >= 0;
+            s.path = arena_copy(a, s.path, (size_t)s.paths * sizeof *s.path);
+            s.x = arena_copy(a, s.x, (size_t)s.xs * sizeof *s.x);
+            s.z = arena_copy(a, s.z, (size_t)s.zs * sizeof *s.z);
+            for (int k = 0; k < s.paths && more; k++)
+                s.path[k] = g->like[s.path[k]];
+            for (int k = 0; k < s.xs && more; k++)
+                s.x[k] = g->alike[s.x[k]].next;
+            for (int k = 0; k < s.zs && more; k++)
+                s.z[k] = g->like[s.z[k]];
+        }
+    }
+    g->set = all;
+    g->sets = sets;
+}

@@ -1,0 +1,388 @@
+/* conv_sets.c - the pipelined convolution: which paths are computed together, by how many channels per lane
+ * and warps per multiprocessor; and how much code there is of them.
+ */
+#include "schedule/convolution/conv_plan.h"
+
+#include <string.h>
+
+enum {
+    FORM_REGISTERS = 24, /* forms of each operand A beyond the first; of all where several paths use them */
+    OWN_REGISTERS = 44,  /* addresses, counters, temporaries; fitted to what ptxas reports */
+    INSTRUCTION = 16,    /* bytes */
+    INSTRUCTIONS_MOST = 1 << 30,
+    SHARED_INSTRUCTIONS = 10 << 10 /* of all paths, from which on those alike share loops */
+};
+
+/* Which segments of x and z a set has been seen to have: those marked `now`. */
+struct seen {
+    int now, *x, *z;
+};
+
+static void find_zs(struct path_set *s, const struct problem *p, struct seen *seen)
+{
+    s->zs = 0;
+    seen->now++;
+    for (int i = 0; i < s->paths; i++) {
+        int z = p->path[s->path[i]].z;
+        if (seen->z[z] != seen->now)
+            s->z[s->zs++] = s->path[i];
+        seen->z[z] = seen->now;
+    }
+}
+
+/* Registers of a thread, and the other figures, for a set with its paths and channels set. */
+static void measure(const struct convolution *g, struct seen *seen, struct path_set *s)
+{
+    const struct demand *pass = g->demand;
+    const struct problem *p = pass->plan->problem;
+    int size = kernel_size(pass->kernel), words = size / 4, v = s->channels, x = 0, z = 0, longest = 0;
+    double arithmetic = 0, form_terms = 0;
+    find_zs(s, p, seen);
+    s->xs = 0;
+    for (int i = 0; i < s->paths; i++) {
+        const struct path *q = &p->path[s->path[i]];
+        const struct matrix *m = g->matrix[s->path[i]];
+        if (seen->x[q->x] != seen->now) {
+            s->x[s->xs++] = q->x;
+            x += 2 * q->l1 + 1;
+        }
+        seen->x[q->x] = seen->now;
+        arithmetic += code_instructions(g->code[s->path[i]]->channel) * v;
+        bool again = g->joined && i > 0 && g->matrix[s->path[i - 1]] == m; /* the same forms */
+        form_terms += again ? 0 : m->form_terms - m->forms;
+    }
+    for (int i = 0; i < s->zs; i++) {
+        int components = 2 * p->path[s->z[i]].l3 + 1;
+        z += components;
+        longest = longest > components ? longest : components;
+    }
+    int y = (int)p->dim[SLOT_Y];
+    int xs_in = demand_inputs_of(pass, SLOT_X), xs_out = demand_outputs_of(pass, SLOT_X);
+    int ys_in = demand_inputs_of(pass, SLOT_Y), ys_out = demand_outputs_of(pass, SLOT_Y);
+    int zs_out = demand_outputs_of(pass, SLOT_G),
+        zs = demand_inputs_of(pass, SLOT_G) + (g->carries ? 2 : 1) * zs_out;
+    s->channel_blocks = s->mul / (g->device->lanes * v);
+    s->g_length = v * z * zs_out;
+    s->longest = g->device->lanes * v * longest * size;
+    s->x_bytes = g->device->lanes * v * x * xs_out * size;
+    s->held = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) + OWN_REGISTERS +
+              (ys_in > 1 ? FORM_REGISTERS * words * (ys_in - 1) : 0) +
+              (g->joined ? FORM_REGISTERS * words : 0) +
+              (g->carries && zs_out ? CARRY_REGISTERS * words * (v - 1) : 0);
+    int ws_in = demand_inputs_of(pass, SLOT_W), ws_out = demand_outputs_of(pass, SLOT_W);
+    int bytes_in = size * (g->device->lanes * v * (s->paths * ws_in + x * xs_in) + y * ys_in);
+    s->bytes = bytes_in + size * (g->device->lanes * v * (s->paths * ws_out + x * xs_out) + y * ys_out);
+    /* fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, the sums
+     * over lanes, copies of 512 bytes */
+    s->work =
+        (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
+              69.0 * ys_out + 6.8 * bytes_in / 512 + (g->carries ? 3 * v * z * zs_out / CARRY_EDGES : 0));
+    /* fitted, with CGTP_RECEIVER_WORK, to when the warps of each path set end, of the benchmark's layers and
+     * graphs on an H200 (rms 7 % in float32, 10 % in float64): what every edge waits, and what it moves */
+    s->share = (int)(s->work + 50 * words * words + 0.0125 * words * s->bytes);
+    /* from what short tiles add to the times of forward kernels */
+    s->hand_over = (int)(0.8 * size * g->device->lanes * s->g_length);
+}
+
+static int by_operands(const void *a, const void *b, const struct problem *p)
+{
+    const struct path *q = &p->path[*(const int *)a], *r = &p->path[*(const int *)b];
+    return q->y != r->y   ? (q->y > r->y) - (q->y < r->y)
+           : q->x != r->x ? (q->x > r->x) - (q->x < r->x)
+                          : q->number - r->number;
+}
+
+/* Insertion sort: sets are short and there is no qsort with a context in C11. */
+static void sort_paths(struct path_set *s, const struct problem *p)
+{
+    for (int i = 1; i < s->paths; i++)
+        for (int j = i; j > 0 && by_operands(&s->path[j - 1], &s->path[j], p) > 0; j--) {
+            int t = s->path[j];
+            s->path[j] = s->path[j - 1];
+            s->path[j - 1] = t;
+        }
+}
+
+/* The paths of a pass into each segment of z. */
+struct into_z {
+    int paths, *path; /* ascending */
+};
+
+static struct into_z *find_into_z(struct arena *a, const struct problem *p, const struct demand *pass)
+{
+    struct into_z *into = NEW_ARRAY(a, struct into_z, p->z.n);
+    int *path = NEW_ARRAY(a, int, p->paths), used = 0;
+    for (int i = 0; i < p->paths; i++)
+        into[p->path[i].z].paths += pass->variant_of[i] >= 0;
+    for (int z = 0; z < p->z.n; z++) {
+        into[z].path = &path[used];
+        used += into[z].paths;
+        into[z].paths = 0;
+    }
+    for (int i = 0; i < p->paths; i++)
+        if (pass->variant_of[i] >= 0)
+            into[p->path[i].z].path[into[p->path[i].z].paths++] = i;
+    return into;
+}
+
+/* Adds a path and all others into its segment of z, which are computed together; or those like it that are
+ * joined. */
+static void add_paths(struct path_set *s, const struct problem *p, const struct into_z *into, int number)
+{
+    s->mul = p->path[number].mul_x;
+    for (int i = 0; i < s->paths && into->paths > 1; i++)
+        if (p->path[s->path[i]].z == p->path[number].z)
+            return;
+    memcpy(s->path + s->paths, into->path, (size_t)into->paths * sizeof *s->path);
+    s->paths += into->paths;
+}
+
+/* Takes out those last added, unless nothing would be left; of joined ones all. */
+static bool drop_paths(const struct convolution *g, struct path_set *s, const struct problem *p)
+{
+    int left = s->paths;
+    bool follows = true;
+    while (left > 0 && follows) {
+        int z = p->path[s->path[left - 1]].z;
+        follows = g->joined && g->alike[p->path[s->path[left - 1]].x].follows;
+        while (left > 0 && p->path[s->path[left - 1]].z == z)
+            left--;
+    }
+    if (left > 0)
+        s->paths = left;
+    return left > 0;
+}
+
+/* What a set is divided off with: limits, and memory for one that is tried. */
+struct division {
+    struct convolution *g;
+    const struct problem *problem;
+    const struct into_z *into;
+    int channels, limit, most_paths, most_work;
+    bool *taken; /* [paths] */
+    struct seen seen;
+    struct path_set other;
+};
+
+static bool fits(const struct division *d, const struct path_set *s)
+{
+    return s->held <= d->limit && s->paths <= d->most_paths && s->work <= d->most_work;
+}
+
+/* Adds the paths that read a segment of x and are not taken, if then the set still fits; or, to a set that is
+ * empty, as many as fit. */
+static void add_segment(struct division *d, struct path_set *s, const struct path_group *of_x)
+{
+    const struct problem *p = d->problem;
+    struct path_set larger = d->other;
+    larger.paths = s->paths;
+    larger.mul = s->mul;
+    memcpy(larger.path, s->path, (size_t)s->paths * sizeof *s->path);
+    for (int i = 0; i < of_x->paths; i++) {
+        int number = of_x->path[i];
+        bool together =
+            s->paths == 0 || (p->path[number].mul_x == s->mul &&
+                              (d->g->joined || conv_moves_alike(d->g, p->path[s->path[0]].x, of_x->x)));
+        for (; number >= 0 && !d->taken[number] && together; number = d->g->joined ? d->g->like[number] : -1)
+            add_paths(&larger, p, &d->into[p->path[number].z], number);
+    }
+    if (larger.paths == s->paths)
+        return;
+    larger.channels = larger.mul % (d->g->device->lanes * d->channels) ? 1 : d->channels;
+    measure(d->g, &d->seen, &larger);
+    if (!fits(d, &larger) && s->paths)
+        return;
+    while (!fits(d, &larger) && drop_paths(d->g, &larger, p))
+        measure(d->g, &d->seen, &larger);
+    d->other = *s;
+    *s = larger;
+    for (int i = 0; i < s->paths; i++)
+        d->taken[s->path[i]] = true;
+}
+
+static struct path_set empty_set(struct arena *a, const struct problem *p)
+{
+    return (struct path_set){
+        .path = NEW_ARRAY(a, int, p->paths), .x = NEW_ARRAY(a, int, p->x.n), .z = NEW_ARRAY(a, int, p->z.n)};
+}
+
+/* Copies the set's lists, which then take no more room than they need. */
+static void settle(struct arena *a, struct path_set *s)
+{
+    s->path = arena_copy(a, s->path, (size_t)s->paths * sizeof *s->path);
+    s->x = arena_copy(a, s->x, (size_t)s->xs * sizeof *s->x);
+    s->z = arena_copy(a, s->z, (size_t)s->zs * sizeof *s->z);
+}
+
+/* Divides the paths into sets of at most `limit` registers. */
+static void divide(struct arena *a, const struct plan *plan, struct convolution *g, int channels, int limit,
+                   int most_paths, int most_work)
+{
+    const struct problem *p = plan->problem;
+    struct division d = {.g = g,
+                         .problem = p,
+                         .into = find_into_z(a, p, g->demand),
+                         .channels = channels,
+                         .limit = limit,
+                         .most_paths = most_paths,
+                         .most_work = most_work,
+                         .taken = NEW_ARRAY(a, bool, p->paths),
+                         .seen = {0, NEW_ARRAY(a, int, p->x.n), NEW_ARRAY(a, int, p->z.n)},
+                         .other = empty_set(a, p)};
+    struct path_set s = empty_set(a, p);
+    int capacity = 0;
+    for (int i = 0; i < p->paths; i++)
+        d.taken[i] = g->demand->variant_of[i] < 0;
+    g->set = NULL;
+    for (g->sets = 0;; g->sets++) {
+        s.paths = 0;
+        /* whole segments of x first, so that the gradient of an x row is summed in one place; then single
+         * paths */
+        for (int x = 0; x < plan->groups; x++)
+            if (!g->alike[plan->group[x].x].follows)
+                add_segment(&d, &s, &plan->group[x]);
+        if (s.paths == 0)
+            break;
+        g->set = arena_grow(a, g->set, g->sets, &capacity, sizeof *g->set);
+        g->set[g->sets] = s;
+        if (!g->joined)
+            sort_paths(&g->set[g->sets], p);
+        find_zs(&g->set[g->sets], p, &d.seen);
+        settle(a, &g->set[g->sets]);
+    }
+    conv_add_alike(a, g);
+}
+
+static int most_held(const struct convolution *g)
+{
+    int most = 0;
+    for (int i = 0; i < g->sets; i++)
+        most = most > g->set[i].held ? most : g->set[i].held;
+    return most;
+}
+
+/* Registers of a thread at one of the device's occupancies. */
+static int point_registers(const struct convolution *g, int point)
+{
+    return device_registers(g->device, g->device->occupancy[point].warps);
+}
+
+#define EACH_SET 0.02 /* that much more time with each set */
+
+/* Time of an edge in instructions of a warp at 8 warps a multiprocessor; fitted to measurements of the layers
+ * of MACE and of NequIP on an H200, whose order it gives. Instructions and memory overlap in part. */
+static double time_of(const struct convolution *g, int point)
+{
+    const double bytes_an_instruction = 6, slices = 1.15;
+    double instructions = 0, bytes = 0;
+    for (int i = 0; i < g->sets; i++) {
+        const struct path_set *s = &g->set[i];
+        /* short slices of rows use sectors and pages of memory less well */
+        bool short_slices = s->channel_blocks > 1 && s->channels == 1;
+        instructions += (double)s->work * s->channel_blocks / g->device->occupancy[point].issue;
+        bytes += (double)s->bytes * s->channel_blocks * (short_slices ? slices : 1);
+    }
+    bytes /= bytes_an_instruction;
+    double longer = instructions > bytes ? instructions : bytes, shorter = instructions + bytes - longer;
+    double time = (longer + 0.4 * shorter) * (1 + EACH_SET * (g->sets - 1));
+    return most_held(g) > point_registers(g, point) ? 2 * time : time; /* it spills */
+}
+
+/* How many times as long the instructions of loops take that are longer than the cache next to the
+ * schedulers. */
+static double waits(const struct convolution *g)
+{
+    const double slope = 1.2, most = 2.2;
+    double work = 0, time = 0;
+    for (int i = 0; i < g->sets; i++) {
+        double loop = g->set[i].work, over = loop * INSTRUCTION / g->device->loop_bytes - 1;
+        double factor = over <= 0 ? 1 : 1 + slope * over;
+        work += loop;
+        time += loop * (factor < most ? factor : most);
+    }
+    return work > 0 ? time / work : 1;
+}
+
+/* Path sets as they may be chosen: at one of the device's occupancies, with V channels per lane, loops of so
+ * many instructions at most. */
+struct candidate {
+    int point, channels, most_work;
+    double time;  /* of an edge */
+    double plain; /* the same without what sets cost by their number: of very many it is too much */
+};
+
+static void divide_as(struct arena *a, const struct plan *plan, struct convolution *g,
+                      const struct conv_choice *c, struct candidate q)
+{
+    divide(a, plan, g, q.channels, point_registers(g, q.point), c->paths ? c->paths : plan->problem->paths,
+           q.most_work);
+}
+
+/* The fastest with such loops. Two channels a lane halve the work for forms and sums over lanes; more warps
+ * hide latency; fewer sets read x less often. */
+static struct candidate fastest(struct arena *scratch, const struct plan *plan, struct convolution *g,
+                                const struct conv_choice *c, int most_work)
+{
+    int points = g->device->occupancies;
+    struct candidate best = {points - 1, c->channels ? c->channels : 1, most_work, 0, 0};
+    bool pairs = false;
+    for (int i = 0; i < plan->problem->paths; i++)
+        pairs |= g->demand->variant_of[i] >= 0 && plan->problem->path[i].mul_x % (2 * g->device->lanes) == 0;
+    for (int o = 0; o < points; o++)
+        for (int v = 1; v <= 2; v++) {
+            struct candidate q = {o, v, most_work, 0, 0};
+            if (c->channels && c->channels != v)
+                continue;
+            if (v == 2 && !c->channels && !pairs) /* the same again */
+                continue;
+            if (c->warps && g->device->occupancy[o].warps != c->warps)
+                continue;
+            divide_as(scratch, plan, g, c, q);
+            q.time = time_of(g, o);
+            q.plain = q.time / (1 + EACH_SET * (g->sets - 1));
+            arena_empty(scratch);
+            if (best.time == 0 || q.time < best.time)
+                best = q;
+        }
+    return best;
+}
+
+/* Chooses V, path sets and occupancy; of kernels whose paths share loops, shorter ones where they are faster.
+ */
+int conv_choose_sets(struct arena *a, const struct plan *plan, struct convolution *g,
+                     const struct conv_choice *c)
+{
+    struct arena *scratch = arena_scratch(a);
+    struct candidate best =
+        fastest(scratch, plan, g, c, c->code ? (c->code << 10) / INSTRUCTION : INSTRUCTIONS_MOST);
+    divide_as(scratch, plan, g, c, best);
+    double slower = waits(g);
+    arena_empty(scratch);
+    if (!c->code && (g->shared || g->joined) && slower > 1) {
+        struct candidate near = fastest(scratch, plan, g, c, g->device->loop_bytes / INSTRUCTION);
+        best = near.plain < slower * best.plain ? near : best;
+    }
+    g->cost = best.time;
+    divide_as(scratch, plan, g, c, best);
+    g->set = arena_copy(a, g->set, (size_t)g->sets * sizeof *g->set);
+    for (int i = 0; i < g->sets; i++)
+        settle(a, &g->set[i]);
+    arena_empty(scratch);
+    return best.point;
+}
+
+/* Chooses what paths share that are alike. Tables are only where they are asked for: they compile no faster.
+ */
+void conv_choose_code(struct arena *a, struct convolution *g, const struct conv_choice *c)
+{
+    const struct demand *d = g->demand;
+    int instructions = 0;
+    for (int i = 0; i < d->plan->problem->paths; i++)
+        if (d->variant_of[i] >= 0)
+            instructions += code_instructions(g->code[i]->channel) + code_instructions(g->code[i]->item);
+    int share = c->share ? c->share : instructions > SHARED_INSTRUCTIONS ? SHARE_LOOPS : SHARE_NOTHING;
+    g->shared = share == SHARE_LOOPS;
+    g->joined = share == SHARE_FORMS;
+    g->by_table = c->table == 2;
+    conv_find_alike(a, g);
+}

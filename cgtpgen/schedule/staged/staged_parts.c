@@ -1,0 +1,261 @@
+/* staged_parts.c - staged items: into which parts an item's weights are cut, and the passes of each. */
+#include "schedule/path.h"
+#include "schedule/staged/staged_plan.h"
+
+#include <stdlib.h>
+
+enum {
+    ROWS_TOGETHER =
+        16,        /* channels of x between which a path's weights are cut, or fewer where they must be */
+    LOAD_WORK = 2, /* instructions of a turn of a loop beside its multiply-adds, and of a path */
+    PATH_WORK = 30
+};
+
+/* ---- parts ---- */
+
+/* How many of `rows` channels of x, with `length` weights each, go where there is room for so many elements;
+ * 0: none, and there never is where no part has more than `most`. wide: elements of 16 bytes. */
+static int rows_that_fit(int wide, int rows, int length, int64_t room, int64_t most)
+{
+    int unit = ROWS_TOGETHER;
+    if ((int64_t)rows * length <= room)
+        return rows;
+    while (unit > wide && (int64_t)unit * length > most)
+        unit /= 2;
+    return (int)(room / length / unit * unit);
+}
+
+/* Parts of at most `most` elements, in the order of the paths; counts them where there is no list of parts.
+ * fill: a part takes what it can of a path, even where the next could take all of it. 0: a path has rows too
+ * long. */
+static int cut(const struct staged *g, int64_t most, bool fill, struct staged_part *part,
+               struct staged_piece *piece)
+{
+    const struct problem *p = g->demand->plan->problem;
+    const int wide = 16 / kernel_size(g->demand->kernel);
+    const int64_t fresh = most - wide + 1; /* that a part has at least for a path that it begins with */
+    int64_t base = 0;
+    int parts = 0, pieces = 0;
+    bool begun = false;
+    for (int i = 0; i < p->paths; i++) {
+        const struct path *q = &p->path[i];
+        for (int from = 0; g->passes[i] && from < q->mul_x;) {
+            const int64_t start = q->weight_offset + (int64_t)from * q->mul_z;
+            if (!begun)
+                base = start / wide * wide;
+            int rows = rows_that_fit(wide, q->mul_x - from, q->mul_z, most - (start - base), fresh);
+            if (begun && !fill && from == 0 && rows < q->mul_x && q->weight_numel <= fresh)
+                rows = 0;
+            if (rows <= 0 && !begun)
+                return 0;
+            if (rows > 0 && part) {
+                if (!begun)
+                    part[parts] = (struct staged_part){
+                        .base = base, .from = (int)(start - base), .piece = piece + pieces};
+                piece[pieces++] = (struct staged_piece){i, from, from + rows, {-1, -1}};
+                part[parts].pieces++;
+                part[parts].to = (int)(start - base) + rows * q->mul_z;
+            }
+            from += rows > 0 ? rows : 0;
+            begun = rows > 0;
+            parts += rows <= 0;
+        }
+    }
+    return parts + begun;
+}
+
+static bool cut_to(struct arena *a, struct staged *g, int64_t most, bool fill)
+{
+    const int parts = cut(g, most, fill, NULL, NULL);
+    if (parts == 0)
+        return false;
+    struct staged_piece *piece =
+        NEW_ARRAY(a, struct staged_piece, parts + g->demand->plan->problem->paths + 1);
+    g->parts = parts;
+    g->part = NEW_ARRAY(a, struct staged_part, parts);
+    cut(g, most, fill, g->part, piece);
+    return true;
+}
+
+/* The fewest elements of parts of which there are at most so many. */
+static int64_t shortest(const struct staged *g, int parts, bool fill)
+{
+    int64_t too_few = 0, most = g->demand->plan->problem->weight_numel;
+    while (most - too_few > 1) {
+        const int64_t middle = too_few + (most - too_few) / 2;
+        const int n = cut(g, middle, fill, NULL, NULL);
+        if (n > 0 && n <= parts)
+            most = middle;
+        else
+            too_few = middle;
+    }
+    return most;
+}
+
+bool staged_cut(struct arena *a, struct staged *g, int parts)
+{
+    const int64_t whole = shortest(g, parts, false), filled = shortest(g, parts, true);
+    return filled < whole ? cut_to(a, g, filled, true) : cut_to(a, g, whole, false);
+}
+
+void staged_whole(struct arena *a, struct staged *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    g->whole = (struct staged_part){.to = (int)p->weight_numel,
+                                    .piece = NEW_ARRAY(a, struct staged_piece, p->paths + 1)};
+    for (int i = 0; i < p->paths; i++)
+        if (staged_variant(g, i))
+            g->whole.piece[g->whole.pieces++] = (struct staged_piece){i, 0, p->path[i].mul_x, {-1, -1}};
+    g->parts = 1;
+    g->part = &g->whole;
+}
+
+/* ---- passes ---- */
+
+int staged_together(const struct demand *d, const struct path *p)
+{
+    int most = 16 / kernel_size(d->kernel);
+    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
+        const struct operand *o = &d->kernel->operand[i];
+        const struct operand_block *b = operand_block_of(o, p);
+        bool stands = o->slot == SLOT_W || o->slot == SLOT_G;
+        while (stands && (most > b->alignment || (block_is_apart(b) && b->component % most)))
+            most /= 2;
+    }
+    while (p->mul_z % most)
+        most /= 2;
+    return most;
+}
+
+int staged_segment(const struct path *p, enum staged_by by)
+{
+    return by == BY_ROWS ? p->x : p->z;
+}
+
+/* Instructions of a piece for the row of weights of a lane, and for its columns. */
+static int row_work(const struct staged *g, const struct path *p)
+{
+    const struct demand *d = g->demand;
+    const struct variant *v = staged_variant(g, p->number);
+    const struct path_code code = demand_code(d, p->number);
+    int products = v->ps, work = PATH_WORK;
+    for (int w = 0; w < v->ws; w++)
+        products += v->w[w].parts;
+    if (products)
+        work += p->mul_z * (products * (2 * p->l3 + 1) + LOAD_WORK);
+    for (int i = 0; i < 2; i++) {
+        const struct code *c = i ? code.tensor : code.product;
+        work += c ? code_instructions(c->channel) + code_instructions(c->item) : 0;
+    }
+    return work;
+}
+
+static int column_work(const struct staged *g, const struct staged_piece *q, const struct path *p)
+{
+    return staged_variant(g, p->number)->zs * (q->to - q->from) * (2 * p->l3 + LOAD_WORK);
+}
+
+/* What a segment has of a part. */
+struct share {
+    const struct staged_part *of; /* the part that the other fields are of */
+    int first, last;              /* pieces */
+    int from, to;                 /* channels */
+    int each, work;               /* channels of a lane; instructions */
+};
+
+/* Adds a piece to what its segment has of the part. Returns whether it is the first. */
+static bool add_piece(const struct staged *g, struct share *s, const struct staged_part *part, int number,
+                      enum staged_by by)
+{
+    struct staged_piece *q = &part->piece[number];
+    const struct path *p = &g->demand->plan->problem->path[q->path];
+    const int from = by == BY_ROWS ? q->from : 0, to = by == BY_ROWS ? q->to : p->mul_z;
+    const int each = by == BY_ROWS ? 1 : staged_together(g->demand, p);
+    const bool first = s->of != part;
+    if (first)
+        *s = (struct share){part, number, number, from, to, each, 0};
+    else
+        part->piece[s->last].next[by] = number;
+    s->last = number;
+    s->from = from < s->from ? from : s->from;
+    s->to = to > s->to ? to : s->to;
+    s->each = each < s->each ? each : s->each;
+    s->work += by == BY_ROWS ? row_work(g, p) : column_work(g, q, p);
+    return first;
+}
+
+/* Passes by rows, or by columns, of a part. share: [segments]. */
+static void find_passes(struct arena *a, const struct staged *g, struct staged_part *part,
+                        struct share *share, enum staged_by by)
+{
+    const struct problem *p = g->demand->plan->problem;
+    int *order = NEW_ARRAY(a, int, part->pieces + 1), segments = 0, capacity = 0;
+    part->passes[by] = 0;
+    for (int i = 0; i < part->pieces; i++) {
+        const int segment = staged_segment(&p->path[part->piece[i].path], by);
+        if (add_piece(g, &share[segment], part, i, by))
+            order[segments++] = segment;
+    }
+    for (int k = 0; k < segments; k++) {
+        struct share *s = &share[order[k]];
+        while (s->each > 1 &&
+               s->to - s->from <= STAGED_LANES * s->each / 2) /* no wider than the lanes need */
+            s->each /= 2;
+        for (int at = s->from; at < s->to && s->work; at += STAGED_LANES * s->each) {
+            const int rest = (s->to - at) / s->each;
+            part->pass[by] =
+                arena_grow(a, part->pass[by], part->passes[by], &capacity, sizeof(struct staged_pass));
+            part->pass[by][part->passes[by]++] =
+                (struct staged_pass){.segment = order[k],
+                                     .first = at,
+                                     .lanes = rest < STAGED_LANES ? rest : STAGED_LANES,
+                                     .channels = s->each,
+                                     .piece = s->first,
+                                     .work = s->work};
+        }
+    }
+}
+
+/* The longest first; those of equal length in their order. */
+static int compare_work(const void *left, const void *right)
+{
+    const struct staged_pass *const *a = left, *const *b = right;
+    return (*a)->work != (*b)->work ? ((*a)->work < (*b)->work ? 1 : -1) : (*a > *b) - (*a < *b);
+}
+
+/* Deals passes out to the warps of a team, each, the longest first, to the one with least to do. */
+static void deal(struct arena *a, int n, struct staged_pass *pass, int warps)
+{
+    struct staged_pass **order = NEW_ARRAY(a, struct staged_pass *, n + 1);
+    int *busy = NEW_ARRAY(a, int, warps);
+    for (int i = 0; i < n; i++)
+        order[i] = &pass[i];
+    qsort(order, (size_t)n, sizeof(struct staged_pass *), compare_work);
+    for (int i = 0; i < n; i++) {
+        int warp = 0;
+        for (int k = 1; k < warps; k++)
+            warp = busy[k] < busy[warp] ? k : warp;
+        order[i]->warp = warp;
+        busy[warp] += order[i]->work;
+    }
+}
+
+static void passes_of(struct arena *a, const struct staged *g, struct staged_part *part,
+                      struct share *const *share)
+{
+    for (enum staged_by by = BY_COLUMNS; by < BY_COUNT; by++) {
+        if (by == BY_ROWS || demand_outputs_of(g->demand, SLOT_G))
+            find_passes(a, g, part, share[by], by);
+        deal(a, part->passes[by], part->pass[by], g->warps);
+    }
+}
+
+void staged_passes(struct arena *a, struct staged *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    struct share *const share[BY_COUNT] = {NEW_ARRAY(a, struct share, p->z.n + 1),
+                                           NEW_ARRAY(a, struct share, p->x.n + 1)};
+    passes_of(a, g, &g->whole, share);
+    for (int i = 0; i < g->parts && staged_in_parts(g); i++)
+        passes_of(a, g, &g->part[i], share);
+}

@@ -1,0 +1,384 @@
+/* tiled_plan.c - see tiled_plan.h. */
+#include "schedule/tiled/tiled_plan.h"
+#include "schedule/path.h"
+
+enum {
+    WARPS_ENOUGH = 8,    /* that hide what each waits for */
+    WARPS_LEAST = 2,     /* or too little is under way */
+    SCHEDULERS = 4,      /* of a multiprocessor, among which warps and registers are divided */
+    REGISTERS = 32,      /* of a thread, besides what a group holds */
+    TOGETHER_MOST = 8,   /* channels of B at a time */
+    COMPONENTS_MOST = 32 /* their components */
+};
+
+/* ---- what it takes ---- */
+
+const char *tiled_refuses(const struct target *target, const struct demand *d)
+{
+    (void)target;
+    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
+        const struct operand *q = &d->kernel->operand[i];
+        if (q->index == INDEX_SENDER || q->index == INDEX_RECEIVER)
+            return "rows of nodes";
+        if (q->index == INDEX_SHARED && q->slot != SLOT_W)
+            return "shared rows that are no weights";
+        if (q->index == INDEX_SHARED && q->output && q->dim == 0)
+            return "sums without elements";
+    }
+    return NULL;
+}
+
+const char *tiled_refuses_path(const struct target *target, const struct demand *d, const struct path *p)
+{
+    return path_is_pipelined(target->device, d->plan->problem->spec, p) ? "left to pipelined evaluations"
+                                                                        : NULL;
+}
+
+/* Is a row too long for a tile of them, or for a block's memory, however that is divided? */
+static bool is_too_long(const struct tiled *g)
+{
+    const struct demand *d = g->demand;
+    const int64_t most = g->device->shared_bytes / kernel_size(d->kernel);
+    bool too_long = false;
+    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
+        const struct operand *q = &d->kernel->operand[i];
+        for (int k = 0; k < q->blocks && tiled_streams(g, q); k++)
+            too_long |= q->block[k].channels * q->block[k].components > most / TILED_LANES;
+        if (!tiled_streams(g, q))
+            too_long |= q->dim > (tiled_is_row(q) ? most / TILED_LANES : most);
+    }
+    return too_long;
+}
+
+/* ---- groups ---- */
+
+bool tiled_turns(const struct variant *v)
+{
+    return v->contracted && v->zs + v->ps + v->ws > 0;
+}
+
+/* Channels of z at a time: components of about as many registers. */
+static int turn_of(const struct path *p)
+{
+    const int d = 2 * p->l3 + 1, most = d == 1 ? 8 : d <= 5 ? 4 : 2;
+    return p->mul_z < most ? p->mul_z : most;
+}
+
+/* Registers of a path's vectors, and of what the turns of its group need once. */
+static int path_words(const struct tiled *g, int path, int together, int turn)
+{
+    const struct path_plan *e = &g->demand->plan->path[path];
+    const struct variant *v = tiled_variant(g, path);
+    const int words = kernel_size(g->demand->kernel) / 4;
+    if (!tiled_turns(v))
+        return words * together * (e->matrix->rows + e->matrix->columns + 1);
+    const int rows = together > 1 && turn == e->path->mul_z ? demand_inputs_of(g->demand, SLOT_W) : 0;
+    return words * together * (e->matrix->columns * (v->ts + v->ps) + turn * (v->ws + rows));
+}
+
+static int turn_words(const struct tiled *g, int path, int turn)
+{
+    const struct variant *v = tiled_variant(g, path);
+    const int words = kernel_size(g->demand->kernel) / 4;
+    const int vectors = v->zs + (v->ps > v->ws ? v->ps : v->ws); /* at most */
+    return tiled_turns(v) ? words * turn * (g->demand->plan->path[path].matrix->columns * vectors + 1) : 0;
+}
+
+/* Has the path one product of channels? */
+static bool is_single(const struct path_plan *e)
+{
+    return e->contracted && path_channels_a(e) * path_channels_b(e) == 1;
+}
+
+/* Channels of B at a time: as many as divide all. */
+static int together_of(const struct tiled *g, const struct path_plan *e, int turn)
+{
+    const int path = e->path->number, channels = e->pairs ? 1 : path_channels_b(e);
+    const int room = g->registers - REGISTERS - turn_words(g, path, turn);
+    int best = 1;
+    for (int n = 2; n <= TOGETHER_MOST && n <= channels; n++)
+        if (channels % n == 0 && n * e->matrix->rows <= COMPONENTS_MOST &&
+            path_words(g, path, n, turn) <= room)
+            best = n;
+    return best;
+}
+
+/* Does the path join the group, by what it holds and where it leads? */
+static bool joins(const struct tiled *g, const struct tiled_group *group, const struct path_plan *e)
+{
+    const struct path_plan *first = &g->demand->plan->path[group->path[0]];
+    return is_single(first) && is_single(e) && first->path->z == e->path->z &&
+           tiled_turns(tiled_variant(g, e->path->number)) && tiled_turns(tiled_variant(g, group->path[0])) &&
+           group->words + path_words(g, e->path->number, 1, group->turn) <= g->registers - REGISTERS;
+}
+
+/* Puts the part's paths, in their order, into groups. */
+static void group_paths(struct arena *a, const struct tiled *g, struct tiled_part *part)
+{
+    const int *path = part->path;
+    part->groups = 0;
+    part->group = NEW_ARRAY(a, struct tiled_group, part->paths + 1);
+    for (int i = 0; i < part->paths; i++) {
+        const struct path_plan *e = &g->demand->plan->path[path[i]];
+        struct tiled_group *last = part->groups ? &part->group[part->groups - 1] : NULL;
+        if (last && joins(g, last, e)) {
+            last->words += path_words(g, path[i], 1, last->turn);
+            last->paths++;
+            continue;
+        }
+        struct tiled_group *q = &part->group[part->groups++];
+        q->path = &path[i];
+        q->paths = 1;
+        q->turn = turn_of(e->path);
+        q->together = is_single(e) ? 1 : together_of(g, e, q->turn);
+        q->words = turn_words(g, path[i], q->turn) + path_words(g, path[i], q->together, q->turn);
+    }
+}
+
+/* The stream's segments, each with its paths in the order of the list. */
+static void find_parts(struct arena *a, struct tiled *g)
+{
+    const struct demand *d = g->demand;
+    const struct problem *p = d->plan->problem;
+    const struct irreps *r = slot_irreps(p, g->stream);
+    int *first = NEW_ARRAY(a, int, r->n + 2), *path = NEW_ARRAY(a, int, p->paths + 1);
+    for (int i = 0; i < p->paths; i++)
+        first[(g->stream == SLOT_X ? p->path[i].x : p->path[i].z) + 2] += d->variant_of[i] >= 0;
+    for (int s = 0; s < r->n; s++)
+        first[s + 2] += first[s + 1];
+    for (int i = 0; i < p->paths; i++)
+        if (d->variant_of[i] >= 0)
+            path[first[(g->stream == SLOT_X ? p->path[i].x : p->path[i].z) + 1]++] = i;
+    g->part = NEW_ARRAY(a, struct tiled_part, r->n + 1);
+    for (int s = 0; s < r->n; s++) {
+        const int n = first[s + 1] - first[s];
+        if (r->segment[s].mul == 0 || (n == 0 && demand_outputs_of(d, g->stream) == 0))
+            continue;
+        struct tiled_part *part = &g->part[g->parts++];
+        part->segment = s;
+        part->channels = r->segment[s].mul;
+        part->pieces = 1;
+        part->elements = r->segment[s].mul * (2 * r->segment[s].ir.l + 1);
+        part->paths = n;
+        part->path = &path[first[s]];
+    }
+}
+
+/* Is each channel of the part worked on once? */
+static bool is_once(const struct tiled *g, const struct tiled_part *part)
+{
+    if (part->groups != 1)
+        return part->groups == 0;
+    const struct tiled_group *group = &part->group[0];
+    const struct path_plan *e = &g->demand->plan->path[group->path[0]];
+    const bool repeats = path_channels_a(e) > 1 || e->pairs;
+    if (g->stream == SLOT_G)
+        return e->contracted && !repeats && path_channels_b(e) == group->together;
+    return group->paths == 1 && !repeats && (e->b == SLOT_X || e->elementwise || path_channels_b(e) == 1);
+}
+
+/* Outputs of the stream take the places of its inputs, as far as there are any. */
+static void find_places(struct tiled *g, bool any)
+{
+    const struct demand *d = g->demand;
+    for (int o = 0, next = 0; o < d->outputs; o++) {
+        g->in_place[o] = -1;
+        if (!any || demand_output(d, o)->slot != g->stream)
+            continue;
+        while (next < d->kernel->form->inputs &&
+               (d->kernel->form->input[next].slot != g->stream || !demand_reads(d, next)))
+            next++;
+        if (next < d->kernel->form->inputs)
+            g->in_place[o] = next++;
+    }
+}
+
+/* Do all parts begin and end at multiples of 16 bytes? */
+static bool is_wide(const struct tiled *g)
+{
+    const struct demand *d = g->demand;
+    const int per = 16 / kernel_size(d->kernel);
+    bool wide = true;
+    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
+        const struct operand *q = &d->kernel->operand[i];
+        for (int k = 0; k < g->parts && tiled_streams(g, q); k++)
+            wide &= q->block[g->part[k].segment].alignment == per && g->part[k].elements % per == 0;
+    }
+    return wide;
+}
+
+/* ---- warps ---- */
+
+static int round_up(int n, int step)
+{
+    return (n + step - 1) / step * step;
+}
+
+static bool fits(struct arena *scratch, struct tiled *g, int stages, int warps)
+{
+    tiled_layout(scratch, g, stages, warps);
+    bool does = g->block->bytes <= g->device->shared_bytes;
+    arena_empty(scratch);
+    return does;
+}
+
+/* Can the part come in so many pieces: is each channel worked on once, and are there as many turns in each
+ * piece? */
+static bool divides(const struct tiled *g, const struct tiled_part *part, int pieces)
+{
+    const struct tiled_group *q = &part->group[0];
+    const int channels = part->channels / pieces, per = g->wide ? 16 / kernel_size(g->demand->kernel) : 1;
+    if (part->groups != 1 || !q->once || part->channels % pieces)
+        return false;
+    const struct path_plan *e = &g->demand->plan->path[q->path[0]];
+    const bool along = g->stream == SLOT_G || e->b == SLOT_X || e->elementwise;
+    return along && channels % (g->stream == SLOT_G ? q->turn : q->together) == 0 && channels % per == 0;
+}
+
+/* As many warps, of `most`, as shared memory holds; pieces are fetched ahead where room is left for that. */
+static bool choose(struct arena *a, struct tiled *g, int stages, int most)
+{
+    struct arena *scratch = arena_scratch(a);
+    int ring = stages ? stages : 1, warps = most;
+    ring = ring < g->pieces ? ring : g->pieces;
+    while (warps > 0 && !fits(scratch, g, ring, warps))
+        warps--;
+    if (warps < (stages ? 1 : WARPS_LEAST))
+        return false;
+    if (!stages && g->pieces > 1 && fits(scratch, g, 2, warps))
+        ring = 2;
+    tiled_layout(a, g, ring, warps);
+    return true;
+}
+
+/* What is tried: warps at most, and pieces of a part. */
+struct attempt {
+    int warps, pieces;
+};
+
+/* Warps, and the groups that their registers leave room for. Outputs take the places of inputs where each
+ * channel is worked on once. Parts are divided as the groups of the attempt before allow. Returns the number
+ * of groups and turns over channels of B; 0: rows do not fit, or groups are not those. */
+static int arrange(struct arena *a, struct tiled *g, int stages, struct attempt try)
+{
+    g->pieces = 0;
+    for (int i = 0; i < g->parts; i++) {
+        struct tiled_part *part = &g->part[i];
+        part->pieces = try.pieces > 1 && divides(g, part, try.pieces) ? try.pieces : 1;
+        g->pieces += part->pieces;
+    }
+    for (int places = 1;; places--) {
+        bool once = true;
+        int turns = 1;
+        find_places(g, places);
+        if (!choose(a, g, stages, try.warps))
+            return 0;
+        g->registers = device_registers(g->device, round_up(g->warps, SCHEDULERS));
+        for (int i = 0; i < g->parts; i++) {
+            struct tiled_part *part = &g->part[i];
+            group_paths(a, g, part);
+            const bool here = is_once(g, part);
+            part->group[0].once = here;
+            once &= here;
+            if (part->pieces > 1 && !divides(g, part, part->pieces))
+                return 0;
+            for (int k = 0; k < part->groups; k++)
+                turns +=
+                    path_channels_b(&g->demand->plan->path[part->group[k].path[0]]) / part->group[k].together;
+        }
+        if (once || !places)
+            return turns;
+    }
+}
+
+/* The same, with parts divided as whole ones' groups allow. */
+static int arrange_divided(struct arena *a, struct tiled *g, int stages, struct attempt whole,
+                           struct attempt try)
+{
+    return arrange(a, g, stages, whole) ? arrange(a, g, stages, try) : 0;
+}
+
+/* The most warps with which groups are as large as with few. Pieces cost, so that they must bring more warps
+ * to every scheduler. */
+static bool choose_warps(struct arena *a, struct tiled *g, int stages, int warps)
+{
+    static const struct attempt attempts[] = {{16, 1}, {12, 1}, {16, 2}, {12, 2}, {WARPS_ENOUGH, 2}};
+    const struct attempt whole = {warps ? warps : WARPS_ENOUGH, 1};
+    struct attempt best = whole;
+    const int turns = arrange(a, g, stages, whole), pieces = g->stage.bytes ? 2 : 1;
+    int most = g->warps;
+    for (size_t i = 0; i < sizeof attempts / sizeof *attempts && turns && !warps; i++) {
+        const int step = attempts[i].pieces > 1 ? SCHEDULERS : 1;
+        if (attempts[i].pieces <= pieces && arrange_divided(a, g, stages, whole, attempts[i]) == turns &&
+            g->warps / step > most / step) {
+            best = attempts[i];
+            most = g->warps;
+        }
+    }
+    return turns && arrange_divided(a, g, stages, whole, best) > 0;
+}
+
+/* ---- everything ---- */
+
+/* As other evaluations count: instructions of a warp per item, bytes at so many an instruction. A warp does
+ * the work of 32 items at a time. */
+static double cost_of(struct tiled *g, const struct operations *op)
+{
+    const double bytes_per_instruction = 6, per_item = 20, per_multiply = 1.4, per_sum = 4, per_element = 3;
+    const struct demand *d = g->demand;
+    double elements = 0, sums = 0;
+    for (int i = 0; i < d->kernel->form->inputs; i++)
+        if (demand_reads(d, i) && tiled_is_row(kernel_input(d->kernel, i)))
+            elements += (double)kernel_input(d->kernel, i)->dim;
+    for (int o = 0; o < d->outputs; o++)
+        *(tiled_is_row(demand_operand(d, o)) ? &elements : &sums) += (double)demand_operand(d, o)->dim;
+    g->bytes = kernel_size(d->kernel) * elements;
+    g->work =
+        per_item + (per_multiply * (op->fma + op->mul + op->add) + per_sum * sums + per_element * elements) /
+                       TILED_LANES;
+    const double waiting = (double)WARPS_ENOUGH / g->warps; /* too few warps issue too little */
+    const double work = g->work * (waiting > 1 ? waiting : 1), bytes = g->bytes / bytes_per_instruction;
+    const double longer = work > bytes ? work : bytes;
+    return longer + 0.4 * (work + bytes - longer);
+}
+
+static const char *choose_routes(struct arena *a, struct schedule *s)
+{
+    static const enum route_kind own_row = ROUTE_ITEM, parts = ROUTE_PARTS;
+    s->route = NEW_ARRAY(a, struct route, s->demand->outputs + 1);
+    for (int o = 0; o < s->demand->outputs; o++) {
+        const struct operand *q = demand_operand(s->demand, o);
+        if (!route_choose(s->demand->plan->problem->spec, q->index, 1, tiled_is_row(q) ? &own_row : &parts,
+                          &s->route[o]) ||
+            s->route[o].compensated)
+            return "no way to sum as the spec asks";
+    }
+    return NULL;
+}
+
+const char *tiled_plan(struct arena *a, struct schedule *s)
+{
+    const struct demand *d = s->demand;
+    const struct spec *spec = d->plan->problem->spec;
+    struct tiled *g = NEW(a, struct tiled);
+    g->demand = d;
+    g->device = s->target->device;
+    const char *why = choose_routes(a, s);
+    if (why)
+        return why;
+    g->stream = d->plan->problem->dim[SLOT_X] > d->plan->problem->dim[SLOT_G] ? SLOT_X : SLOT_G;
+    if (is_too_long(g))
+        return "rows of a tile larger than shared memory";
+    find_parts(a, g);
+    g->wide = is_wide(g);
+    if (g->parts == 0)
+        return "no paths";
+    g->in_place = NEW_ARRAY(a, int, d->outputs + 1);
+    if (!choose_warps(a, g, knob_value(spec, s->target, KNOB_STAGES),
+                      knob_value(spec, s->target, KNOB_WARPS)))
+        return "rows of a tile larger than shared memory";
+    s->own = g;
+    s->operations = demand_operations(d);
+    s->cost = cost_of(g, &s->operations);
+    return NULL;
+}

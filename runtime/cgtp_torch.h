@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* cgtp_torch.h - a product's kernels as operators of PyTorch. NAME_torch.cpp is made of it.
+ *
+ * C++17. It uses nothing of PyTorch but its stable ABI: a library that is compiled once works with PyTorch 2.10
+ * and every later one. What an operator takes and returns follows from the product's descriptor: the kernel's
+ * inputs, then the graph (sender, receiver, receiver_row, by_sender, sender_row; with edges: any sender, receiver
+ * and the numbers of both) or the number of items; it returns the kernel's outputs. Arrays are tensors
+ * [rows, elements of a row], contiguous.
+ *
+ * Outputs and the workspace are memory of PyTorch's allocator, on CUDA kernels run on its current stream.
+ */
+#ifndef CGTP_TORCH_H
+#define CGTP_TORCH_H
+
+#ifndef TORCH_TARGET_VERSION
+#define TORCH_TARGET_VERSION (((0ULL + 2) << 56) | ((0ULL + 10) << 48))
+#endif
+
+#include "cgtp.h"
+
+#include <torch/csrc/inductor/aoti_torch/c/shim.h>
+#include <torch/csrc/stable/library.h>
+#include <torch/headeronly/util/Exception.h>
+
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace cgtp_torch
+{
+
+/* What an operator that is being called is: for messages. */
+struct operation {
+    const cgtp_product &product;
+    const cgtp_kernel &kernel;
+};
+
+[[noreturn]] inline void fail(const operation &op, const std::string &why)
+{
+    throw std::runtime_error(std::string("cgtp::") + op.product.name + "_" + op.kernel.name + ": " + why);
+}
+
+inline void check(const operation &op, AOTITorchError error)
+{
+    if (error != AOTI_TORCH_SUCCESS)
+        fail(op, "PyTorch refused a call, and says above why");
+}
+
+/* A tensor that is ours. */
+struct release {
+    void operator()(AtenTensorOpaque *tensor) const
+    {
+        aoti_torch_delete_tensor_object(tensor);
+    }
+};
+using tensor = std::unique_ptr<AtenTensorOpaque, release>;
+
+struct device {
+    int32_t type, index;
+    bool operator!=(const device &other) const
+    {
+        return type != other.type || index != other.index;
+    }
+};
+
+/* What is to be known of a tensor. */
+struct view {
+    int64_t dims, *sizes, *strides;
+    int32_t dtype;
+    device on;
+    char *data;
+};
+
+inline view look(const operation &op, const tensor &t)
+{
+    view v;
+    void *data;
+    check(op, aoti_torch_get_dim(t.get(), &v.dims));
+    check(op, aoti_torch_get_sizes(t.get(), &v.sizes));
+    check(op, aoti_torch_get_strides(t.get(), &v.strides));
+    check(op, aoti_torch_get_dtype(t.get(), &v.dtype));
+    check(op, aoti_torch_get_device_type(t.get(), &v.on.type));
+    check(op, aoti_torch_get_device_index(t.get(), &v.on.index));
+    check(op, aoti_torch_get_data_ptr(t.get(), &data));
+    v.data = static_cast<char *>(data);
+    return v;
+}
+
+/* ---- what is wrong with an argument ---- */
+
+inline std::string dtype_text(int32_t dtype)
+{
+    return dtype == aoti_torch_dtype_float32()    ? "float32"
+           : dtype == aoti_torch_dtype_float64()  ? "float64"
+           : dtype == aoti_torch_dtype_float16()  ? "float16"
+           : dtype == aoti_torch_dtype_bfloat16() ? "bfloat16"
+           : dtype == aoti_torch_dtype_int32()    ? "int32"
+           : dtype == aoti_torch_dtype_int64()    ? "int64"
+                                                  : "another type";
+}
+
+inline std::string device_text(const device &d)
+{
+    return d.type == aoti_torch_device_type_cpu()    ? "cpu"
+           : d.type == aoti_torch_device_type_cuda() ? "cuda:" + std::to_string(d.index)
+                                                     : "another device";
+}
+
+inline std::string list_text(const int64_t *number, int64_t n)
+{
+    std::ostringstream out;
+    out << "[";
+    for (int64_t i = 0; i < n; i++)
+        out << (i ? ", " : "") << number[i];
+    out << "]";
+    return out.str();
+}
+
+/* Is it contiguous and of these sizes, type and device? `columns` < 0: a vector. */
+inline void expect(const operation &op, const char *name, const view &v, int64_t rows, int64_t columns,
+                   int32_t dtype, const device &on)
+{
+    const int64_t wanted[] = {rows, columns}, dims = columns < 0 ? 1 : 2;
+    bool shape = v.dims == dims, dense = true;
+    for (int64_t d = 0; shape && d < dims; d++)
+        shape = v.sizes[d] == wanted[d];
+    for (int64_t d = dims - 1, step = 1; shape && rows * columns != 0 && d >= 0; step *= v.sizes[d--])
+        dense &= v.sizes[d] == 1 || v.strides[d] == step;
+    std::string what = std::string(name) + " ";
+    if (!shape)
+        fail(op, what + "has shape " + list_text(v.sizes, v.dims) + ", not " + list_text(wanted, dims));
+    if (v.dtype != dtype)
+        fail(op, what + "is of " + dtype_text(v.dtype) + ", not " + dtype_text(dtype));
+    if (v.on != on)
+        fail(op, what + "is on " + device_text(v.on) + ", not on " + device_text(on));
+    if (!dense)
+        fail(op, what + "has strides " + list_text(v.strides, dims) + ": it is not contiguous");
+}
+
+/* ---- devices ---- */
+
+#ifdef USE_CUDA
+/* Makes a device the current one as long as it lives. */
+struct current_device {
+    CUDAGuardHandle guard = nullptr;
+    void *stream = nullptr;
+    current_device(const operation &op, const device &on)
+    {
+        check(op, aoti_torch_create_cuda_guard(on.index, &guard));
+        check(op, aoti_torch_get_current_cuda_stream(on.index, &stream));
+    }
+    current_device(const current_device &) = delete;
+    ~current_device()
+    {
+        if (guard)
+            aoti_torch_delete_cuda_guard(guard);
+    }
+};
+#else
+struct current_device {
+    void *stream = nullptr;
+    current_device(const operation &, const device &)
+    {
+    }
+};
+#endif
+
+inline tensor allocate(const operation &op, const device &on, int32_t dtype, int64_t rows, int64_t columns)
+{
+    const int64_t sizes[] = {rows, columns}, strides[] = {columns > 0 ? columns : 1, 1};
+    AtenTensorHandle made;
+    check(op, aoti_torch_empty_strided(2, sizes, strides, dtype, on.type, on.index, &made));
+    return tensor(made);
+}
+
+/* ---- the graph ---- */
+
+/* The items of a call and how many rows arrays have by their index. The product's own graph is one of two. */
+struct items {
+    cgtp_graph graph = {};
+    cgtp_graph64 graph64 = {};
+    int64_t rows[CGTP_SHARED + 1] = {0, 0, 0, 1};
+};
+
+inline int64_t length(const operation &op, const char *name, const view &v)
+{
+    if (v.dims != 1)
+        fail(op, std::string(name) + " has shape " + list_text(v.sizes, v.dims) + ", not one dimension");
+    return v.sizes[0];
+}
+
+template <class graph_type, class index>
+void point(graph_type &graph, const items &all, bool sorted, const view *v)
+{
+    graph.items = all.rows[CGTP_ITEM];
+    graph.senders = all.rows[CGTP_SENDER];
+    graph.receivers = all.rows[CGTP_RECEIVER];
+    graph.sender = reinterpret_cast<const index *>(v[0].data);
+    graph.receiver = reinterpret_cast<const index *>(v[1].data);
+    if (sorted) {
+        graph.receiver_row = reinterpret_cast<const int64_t *>(v[2].data);
+        graph.by_sender = reinterpret_cast<const index *>(v[3].data);
+        graph.sender_row = reinterpret_cast<const int64_t *>(v[4].data);
+    }
+}
+
+/* Reads a graph from its tensors, and with edges: any from the numbers that follow them on the stack. */
+inline void read_graph(const operation &op, const std::vector<tensor> &given, const StableIValue *numbers,
+                       const device &on, items &all)
+{
+    static const char *const name[] = {"sender", "receiver", "receiver_row", "by_sender", "sender_row"};
+    const int32_t index = op.product.index_size == 8 ? aoti_torch_dtype_int64() : aoti_torch_dtype_int32();
+    const bool sorted = op.product.sorted;
+    view v[5];
+    for (size_t i = 0; i < given.size(); i++)
+        v[i] = look(op, given[i]);
+    all.rows[CGTP_ITEM] = length(op, name[0], v[0]);
+    for (int side = 0; side < 2; side++) {
+        const int row = side ? 2 : 4;
+        const int64_t rows =
+            sorted ? length(op, name[row], v[row]) - 1 : torch::stable::detail::to<int64_t>(numbers[side]);
+        if (rows < 0)
+            fail(op, sorted ? std::string(name[row]) + " is empty: it has an element more than there are nodes"
+                            : "a number of nodes is negative");
+        all.rows[side ? CGTP_RECEIVER : CGTP_SENDER] = rows;
+    }
+    const int64_t rows[] = {all.rows[CGTP_ITEM], all.rows[CGTP_ITEM], all.rows[CGTP_RECEIVER] + 1,
+                            all.rows[CGTP_ITEM], all.rows[CGTP_SENDER] + 1};
+    for (size_t i = 0; i < given.size(); i++)
+        expect(op, name[i], v[i], rows[i], -1, i == 2 || i == 4 ? aoti_torch_dtype_int64() : index, on);
+    if (op.product.index_size == 8)
+        point<cgtp_graph64, int64_t>(all.graph64, all, sorted, v);
+    else
+        point<cgtp_graph, int32_t>(all.graph, all, sorted, v);
+}
+
+/* ---- the call ---- */
+
+/* The data of an input: its own, or where that does not begin at a multiple of 16 bytes, as in a slice, a copy's,
+ * which then is the tensor. */
+inline const void *aligned(const operation &op, const view &v, tensor &t)
+{
+    if (reinterpret_cast<uintptr_t>(v.data) % 16 == 0)
+        return v.data;
+    AtenTensorHandle copy;
+    check(op, aoti_torch_clone(t.get(), &copy));
+    t.reset(copy);
+    return look(op, t).data;
+}
+
+inline void run(const operation &op, StableIValue *stack, uint64_t arguments)
+{
+    const cgtp_product &p = op.product;
+    const cgtp_kernel &k = op.kernel;
+    const size_t graphs = !p.graph ? 0 : p.sorted ? 5 : 2, inputs = static_cast<size_t>(k.inputs);
+    std::vector<tensor> input(inputs), graph(graphs), output(static_cast<size_t>(k.outputs));
+    for (size_t i = 0; i < inputs + graphs; i++) /* all at once: they are ours to release whatever happens */
+        (i < inputs ? input[i] : graph[i - inputs]).reset(torch::stable::detail::to<AtenTensorHandle>(stack[i]));
+    if (inputs + graphs == 0)
+        fail(op, "it has no arguments by which PyTorch could find a device");
+    const int32_t real = p.scalar_size == 8 ? aoti_torch_dtype_float64() : aoti_torch_dtype_float32();
+    const device on = look(op, inputs ? input[0] : graph[0]).on;
+    const current_device current(op, on);
+    items all;
+    if (p.graph)
+        read_graph(op, graph, stack + inputs + graphs, on, all);
+    else
+        all.rows[CGTP_ITEM] = all.graph.items = torch::stable::detail::to<int64_t>(stack[arguments - 1]);
+    if (all.rows[CGTP_ITEM] < 0)
+        fail(op, "the number of items is negative");
+    std::vector<const void *> from(inputs);
+    for (size_t i = 0; i < inputs; i++) {
+        const cgtp_slot slot = k.input[i].slot;
+        const view v = look(op, input[i]);
+        expect(op, k.input[i].name, v, all.rows[p.index[slot]], p.dim[slot], real, on);
+        from[i] = aligned(op, v, input[i]);
+    }
+    std::vector<void *> to(output.size());
+    for (size_t o = 0; o < output.size(); o++) {
+        const cgtp_slot slot = k.output[o].slot;
+        output[o] = allocate(op, on, real, all.rows[p.index[slot]], p.dim[slot]);
+        to[o] = look(op, output[o]).data;
+    }
+    const void *graph_of = p.index_size == 8 ? static_cast<const void *>(&all.graph64) : &all.graph;
+    const size_t bytes = k.workspace(graph_of);
+    tensor workspace;
+    if (bytes && bytes != CGTP_NO_WORKSPACE)
+        workspace = allocate(op, on, aoti_torch_dtype_uint8(), 1, static_cast<int64_t>(bytes));
+    const cgtp_status status = k.run(graph_of, from.data(), to.data(),
+                                     workspace ? look(op, workspace).data : nullptr, bytes, current.stream);
+    if (status != CGTP_OK)
+        fail(op, cgtp_status_text(status));
+    for (size_t o = 0; o < output.size(); o++)
+        stack[o] = torch::stable::detail::from(output[o].release());
+}
+
+/* The operator of a kernel, as PyTorch calls it: arguments on a stack, which results replace. */
+template <const cgtp_product &product, int number>
+void call(StableIValue *stack, uint64_t arguments, uint64_t)
+{
+    run({product, product.kernel[number]}, stack, arguments);
+}
+
+} // namespace cgtp_torch
+
+#endif

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""On a CUDA device: operators against e3nn and against the same product on the CPU, streams, CUDA graphs, what a call
+costs beside its launch. Run by hand; PACKAGE is the folder of a package with modules nequip_water, modes and edges of
+both backends (docs/verification.md).
+
+    tests/torch/gpu.py PACKAGE
+"""
+import ctypes
+import importlib
+import os
+import sys
+import time
+
+import torch
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
+from tap import done, ok, skip  # noqa: E402
+
+FOLDER = os.path.abspath(sys.argv[1])
+sys.path.insert(0, os.path.dirname(FOLDER))
+CUDA = torch.device('cuda')
+OVERHEAD_MOST = 2.5  # calls of x + x, since hosts differ: 15 us where that takes 6
+
+
+def module(name):
+    return importlib.import_module(f'{os.path.basename(FOLDER)}.{name}')
+
+
+def random_graph(nodes, edges, columns, dtype=torch.float32, device=CUDA):
+    torch.manual_seed(edges)
+    made = [torch.randn(rows, c, dtype=dtype, device=device) for rows, c in zip((nodes, edges, edges), columns)]
+    return *made, torch.randint(0, nodes, (2, edges), device=device)
+
+
+def derivatives(layer, arrays, *more):
+    """z, first and second derivatives."""
+    arrays = [a.detach().clone().requires_grad_() for a in arrays]
+    z = layer(*arrays, *more)
+    torch.manual_seed(1)
+    first = torch.autograd.grad(z, arrays, torch.randn(z.shape, dtype=z.dtype).to(z.device), create_graph=True)
+    second = torch.autograd.grad(sum((g * g).sum() for g in first), arrays)
+    return [z.detach(), *(g.detach() for g in first), *second]
+
+
+def close(found, wanted, name, units):
+    """Errors in units of the type's roundoff, relative to the largest element."""
+    for number, (a, b) in enumerate(zip(found, wanted)):
+        a, b = a.cpu(), b.cpu()
+        bound = units * torch.finfo(a.dtype).eps * max(b.abs().max().item(), 1e-30)
+        error = (a - b).abs().max().item()
+        ok(a.shape == b.shape and error <= bound, f'{name}: array {number}', f'error {error}, bound {bound}')
+
+
+def check_numbers():
+    water, edges, modes = module('nequip_water'), module('edges'), module('modes')
+    for n, product, dtype, sizes in ((water, water.PRODUCT, torch.float32, (97, 1777)),
+                                     (edges, edges.PRODUCT, torch.float64, (20, 131))):
+        x, y, w, edge_index = random_graph(*sizes, [product.dim[s] for s in 'xyw'], dtype)
+        found = derivatives(n.Convolution(), (x, y, w), edge_index)
+        wanted = derivatives(n.Convolution(), (x.cpu(), y.cpu(), w.cpu()), edge_index.cpu())
+        close(found, wanted, f'{product.name}: as on the CPU', 100)
+    p = modes.PRODUCT
+    x, y, w = (torch.randn(33, p.dim[s], dtype=torch.float64, device=CUDA) for s in 'xyw')
+    close(derivatives(modes.TensorProduct(), (x, y, w)),
+          derivatives(modes.TensorProduct(), (x.cpu(), y.cpu(), w.cpu())), 'modes: as on the CPU', 100)
+    try:
+        from e3nn import o3
+    except ImportError:
+        return skip('e3nn', 'no e3nn')
+    p = water.PRODUCT
+    theirs = o3.TensorProduct(p.irreps['x'], p.irreps['y'], p.irreps['z'],
+                              [(i.i_in1, i.i_in2, i.i_out, i.connection_mode, i.has_weight, i.path_weight**2)
+                               for i in p.instructions], irrep_normalization='none', path_normalization='none',
+                              shared_weights=False, internal_weights=False).to(CUDA)
+
+    def sums(x, y, w, edge_index):
+        return x.new_zeros(x.shape[0], p.dim['z']).index_add(0, edge_index[1], theirs(x[edge_index[0]], y, w))
+
+    x, y, w, edge_index = random_graph(97, 1777, [p.dim[s] for s in 'xyw'])
+    close(derivatives(water.Convolution(), (x, y, w), edge_index), derivatives(sums, (x, y, w), edge_index),
+          'nequip_water: as e3nn', 200)
+
+
+def check_streams():
+    water = module('nequip_water')
+    layer, p = water.Convolution(), water.PRODUCT
+    x, y, w, edge_index = random_graph(1000, 30000, [p.dim[s] for s in 'xyw'])
+    graph = water.prepare_graph(edge_index, 1000)
+    y, w = graph.sort(y), graph.sort(w)
+    graph = graph._replace(order=None)
+    wanted = layer(x, y, w, graph)
+    torch.cuda.synchronize()
+    other = torch.cuda.Stream()
+    with torch.cuda.stream(other):
+        torch.cuda._sleep(50_000_000)
+        late = torch.zeros_like(x).copy_(x)  # zero until the stream has come by
+        found = layer(late, y, w, graph)
+    other.synchronize()
+    ok(torch.equal(found, wanted), 'a call runs on the current stream, after what is on it')
+    captured = torch.cuda.CUDAGraph()
+    still = x.clone()
+    with torch.cuda.graph(captured):
+        result = layer(still, y, w, graph)
+    for scale in (1, 2):
+        still.copy_(x * scale)
+        captured.replay()
+        torch.cuda.synchronize()
+        ok(torch.equal(result, layer(x * scale, y, w, graph)), f'a CUDA graph, replayed with {scale} x')
+    x.requires_grad_()
+    y.requires_grad_()
+    w.requires_grad_()
+    step = torch.compile(lambda *a: layer(*a, graph).square().sum(), fullgraph=True, mode='reduce-overhead')
+    for _ in range(3):
+        found = torch.autograd.grad(step(x, y, w), (x, y, w))
+    wanted = torch.autograd.grad(layer(x, y, w, graph).square().sum(), (x, y, w))
+    close(found, wanted, 'compiled into CUDA graphs', 100)
+    with torch.autocast('cuda', dtype=torch.bfloat16):
+        z = layer(x.bfloat16(), y, w, graph)
+    ok(z.dtype == torch.float32, 'autocast: computed in float32')
+    if torch.cuda.device_count() > 1:
+        there = [v.to('cuda:1') if isinstance(v, torch.Tensor) else v for v in graph]
+        z = layer(x.to('cuda:1'), y.to('cuda:1'), w.to('cuda:1'), water.Graph(*there))
+        ok(torch.equal(z.cpu(), wanted.cpu()), 'a device that is not the current one')
+    try:
+        layer(x, y.cpu(), w, graph)
+        ok(False, 'arrays on two devices are refused')
+    except RuntimeError as error:
+        ok('not on cuda' in str(error) or 'y is on cpu' in str(error), 'arrays on two devices are refused', error)
+
+
+def microseconds(call, calls=2000):
+    """The host's time of a call, launches and no waiting: the least of five rounds."""
+    best = float('inf')
+    for _ in range(5):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(calls // 5):
+            call()
+        best = min(best, (time.perf_counter() - start) / (calls // 5))
+    torch.cuda.synchronize()
+    return best * 1e6
+
+
+def check_overhead():
+    """A kernel on a graph of a few edges, where the host is what takes time: the C function through ctypes, with all
+    arguments made, and the operator, the module without and with gradients."""
+    water = module('nequip_water')
+    p, layer = water.PRODUCT, water.Convolution()
+    x, y, w, edge_index = random_graph(4, 8, [p.dim[s] for s in 'xyw'])
+    graph = water.prepare_graph(edge_index, 4)._replace(order=None)
+    operator = p.forward()
+    arguments = (graph.sender, graph.receiver, graph.receiver_row, graph.by_sender, graph.sender_row)
+    library = ctypes.CDLL(f'{FOLDER}/libnequip_water_cuda.so')
+
+    class CGraph(ctypes.Structure):
+        _fields_ = [(n, ctypes.c_int64) for n in ('items', 'senders', 'receivers')] + \
+                   [(n, ctypes.c_void_p) for n in ('sender', 'receiver', 'receiver_row', 'by_sender', 'sender_row')]
+
+    c_graph = CGraph(8, 4, 4, *(a.data_ptr() for a in (graph.sender, graph.receiver, graph.receiver_row, graph.by_sender,
+                                                       graph.sender_row)))
+    library.nequip_water_forward_workspace.restype = ctypes.c_size_t
+    size = library.nequip_water_forward_workspace(ctypes.byref(c_graph))
+    z, room = torch.empty(4, p.dim['z'], device=CUDA), torch.empty(size, dtype=torch.uint8, device=CUDA)
+    pointers = [ctypes.c_void_p(a.data_ptr()) for a in (x, y, w, z, room)]
+    given = (ctypes.byref(c_graph), *pointers, ctypes.c_size_t(size),
+             ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+    bare = microseconds(lambda: library.nequip_water_forward(*given))
+    with torch.no_grad():
+        op = microseconds(lambda: operator([x, y, w], arguments))
+        mine = microseconds(lambda: layer(x, y, w, graph))
+        add = microseconds(lambda: x + x)
+    x.requires_grad_()
+    recorded = microseconds(lambda: layer(x, y, w, graph))
+    print(f'# us a call: bare launch {bare:.1f}, operator {op:.1f}, module {mine:.1f}, module recording {recorded:.1f}, '
+          f'x + x {add:.1f}')
+    for name, took in ('an operator', op), ('a module', mine):
+        ok(took - bare < OVERHEAD_MOST * add, f'{name} costs less than {OVERHEAD_MOST} x + x more than the launch',
+           (took - bare) / add)
+
+
+print(f'# PyTorch {torch.__version__}, {torch.cuda.get_device_name()}')
+check_numbers()
+check_streams()
+check_overhead()
+done()
