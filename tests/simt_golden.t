@@ -26,7 +26,8 @@ if [ "$TEST_ALL" ]; then
     check_kernels convolutions cat "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
     check_kernels convolutions_any "sed $any" "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
     check_kernels convolutions_any_wide "sed $any $wide" tests/simt/specs/conv_64.yaml sizes
-    check_kernels staged_any "sed $any" tests/simt/specs/staged_graph.yaml sizes paths calls
+    check_kernels staged_any "sed $any" 'tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_parts_graph.yaml' \
+        sizes paths calls
     check_kernels golden_any "sed $any" tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden golden
     check_kernels convolutions_compensated "sed -e '/^accumulate:/d' -e 's/^instructions:/accumulate: compensated\n&/'" \
         "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
@@ -68,12 +69,16 @@ else
     done
     check_kernels sample_convolutions "sed $three" "$cases" sizes calls
     check_kernels sample_any "sed $any $three" \
-        "tests/simt/specs/conv_sums.yaml tests/simt/specs/conv_mixed.yaml tests/simt/specs/staged_graph.yaml" sizes calls
+        "tests/simt/specs/conv_sums.yaml $mixed tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_parts_graph.yaml" \
+        sizes calls
     check_kernels sample_any_wide "sed $any $wide $three" tests/simt/specs/conv_64.yaml sizes
     check_kernels sample_compensated "sed $three -e 's/^instructions:/accumulate: compensated\n&/'" \
         "tests/simt/specs/conv_sums.yaml $mixed" sizes paths calls
     # the loops of both parities' paths shared, matrices by table; paths joined; degrees up to 11
     check_kernels sample_alike "sed -e 's/^kernels: .*/kernels: [backward, double_backward]/'" \
+        tests/simt/specs/conv_alike.yaml sizes
+    check_kernels sample_alike_compensated \
+        "sed -e 's/^kernels: .*/kernels: [forward]/' -e 's/^instructions:/accumulate: compensated\n&/'" \
         tests/simt/specs/conv_alike.yaml sizes
     check_kernels sample_joined "sed -e 's/share: 2, table: 2/share: 3/' -e 's/^kernels: .*/kernels: [forward]/'" \
         tests/simt/specs/conv_alike.yaml sizes

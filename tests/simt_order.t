@@ -19,7 +19,7 @@ build() {
 }
 
 names= specs=
-for name in conv_64 conv_sums conv_96_double conv_mixed; do
+for name in conv_64 conv_sums conv_96_double conv_mixed conv_alike; do
     sed -e 's/^kernels: .*/kernels: [forward, backward, double_backward]/' "tests/simt/specs/$name.yaml" \
         > "$folder/specs/$name.yaml"
     sed -e 's/^name: .*/&_any/' -e 's/^instructions:/edges: any\n&/' "$folder/specs/$name.yaml" \
