@@ -187,7 +187,7 @@ template <int bug> CGTP_KERNEL(128, 1) group_kernel(real *to)
         else if (bug != NO_SYNC_GROUP)
             cgtp_sync_group<2>();
         auto row = [&](int i) { return to + (group * 4 + turn + i) * CGTP_LANES; };
-        cgtp_reduce_across_warps<CGTP_LANES, 2, CGTP_STORE>(row, shared_sums + turn % 2 * 2 * CGTP_LANES, 1);
+        cgtp_reduce_across_warps<CGTP_LANES, 2, CGTP_STORE, CGTP_LANES>(row, shared_sums + turn % 2 * 2 * CGTP_LANES, 1);
     }
 }
 
