@@ -1,110 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp_staged.h - staged items: an item's rows in shared memory, and what teams of warps do with them. Included
- * after cgtp_cuda.h.
+/* cgtp_staged.h - staged items: what teams of warps do with an item's rows in shared memory. Included after
+ * cgtp_cuda.h.
  */
 #ifndef CGTP_STAGED_H
 #define CGTP_STAGED_H
 
-#include "cgtp_convolution.h"
 #include "cgtp_item.h"
+#include "cgtp_rows.h"
 
 namespace
 {
-
-/* ---- rows ---- */
-
-/* What a thread has of a row of n elements of which it is one of so many: what it copies, stores and clears. `chunk` is
- * called with the distance of each chunk from the thread's first one, `element` with the place of each element. */
-template <int threads, int n, typename Chunk, typename Element>
-CGTP_DEVICE void cgtp_own_part(int thread, Chunk chunk, Element element)
-{
-    if constexpr (n % CGTP_WIDE == 0) {
-        constexpr int chunks = n / CGTP_WIDE;
-        CGTP_UNROLL
-        for (int k = 0; k < chunks; k += threads)
-            if (chunks - k >= threads || thread < chunks - k)
-                chunk(k * CGTP_WIDE);
-    } else {
-        for (int i = thread; i < n; i += threads)
-            element(i);
-    }
-}
-
-/* Starts the copy of a row. All lanes of the warp call. */
-template <int threads, int n>
-CGTP_DEVICE void cgtp_copy_row_by(real (&to)[n], const real *row, int thread, cgtp_policy policy)
-{
-    real *const first = (real *)cgtp_pinned_shared((unsigned char *)(to + thread * CGTP_WIDE));
-    cgtp_own_part<threads, n>(
-        thread, [&](int i) { cgtp_copy16(first + i, row + thread * CGTP_WIDE + i, policy); },
-        [&](int i) { cgtp_copy_element(to + i, row + i); });
-}
-
-/* Stores a row. */
-template <int threads, int n> CGTP_DEVICE void cgtp_put_row_by(real *row, const real (&from)[n], int thread)
-{
-    cgtp_own_part<threads, n>(
-        thread, [&](int i) { cgtp_put16(row + thread * CGTP_WIDE + i, from + thread * CGTP_WIDE + i); },
-        [&](int i) { row[i] = from[i]; });
-}
-
-/* Adds it to the row, atomically. */
-template <int threads, int n> CGTP_DEVICE void cgtp_add_row_by(real *row, const real (&from)[n], int thread)
-{
-    cgtp_own_part<threads, n>(
-        thread, [&](int i) { cgtp_add16(row + thread * CGTP_WIDE + i, from + thread * CGTP_WIDE + i); },
-        [&](int i) { cgtp_add(row + i, from[i]); });
-}
-
-/* Zeros in a row. */
-template <int threads, int n> CGTP_DEVICE void cgtp_clear_row_by(real (&row)[n], int thread)
-{
-    const real zero[CGTP_WIDE] = {0};
-    cgtp_own_part<threads, n>(
-        thread, [&](int i) { cgtp_store<CGTP_WIDE>(row + thread * CGTP_WIDE + i, zero); },
-        [&](int i) { row[i] = 0; });
-}
-
-/* Zeros in each warp's row. */
-template <int threads, int n, int warps> CGTP_DEVICE void cgtp_clear_sums_by(real (&row)[warps][n], int thread)
-{
-    for (int i = thread; i < n; i += threads)
-        CGTP_UNROLL
-    for (int warp = 0; warp < warps; warp++)
-        row[warp][i] = 0;
-}
-
-/* Stores the sum of each warp's row, in the order of the warps. */
-template <int threads, int n, int warps>
-CGTP_DEVICE void cgtp_put_sums_by(real *row, const real (&from)[warps][n], int thread)
-{
-    for (int i = thread; i < n; i += threads) {
-        real sum = from[0][i];
-        CGTP_UNROLL
-        for (int warp = 1; warp < warps; warp++)
-            sum += from[warp][i];
-        row[i] = sum;
-    }
-}
-
-/* The sum of an element over rows of `length`, in order. */
-CGTP_DEVICE real cgtp_sum_rows(const real *element, int64_t rows, int64_t length)
-{
-    real sum = 0;
-    CGTP_UNROLL_BY(8)
-    for (int64_t i = 0; i < rows; i++)
-        sum += element[i * length];
-    return sum;
-}
-
-/* Zeros in whatever it is, by so many threads. */
-template <int threads, typename T> CGTP_DEVICE void cgtp_zero_by(T &what, int thread)
-{
-    static_assert(sizeof(T) % sizeof(real) == 0, "whole numbers");
-    real *const at = (real *)&what;
-    for (int i = thread; i < (int)(sizeof(T) / sizeof(real)); i += threads)
-        at[i] = 0;
-}
 
 /* ---- products with weights ---- */
 
@@ -153,15 +58,6 @@ template <int v, int d> CGTP_DEVICE void cgtp_add_dots(real *gw, const real *t, 
         CGTP_UNROLL
     for (int k = 0; k < d; k++)
         gw[c] += t[k] * g[c * d + k];
-}
-
-/* ---- on the host ---- */
-
-/* Blocks of a launch: one per multiprocessor, or a team per item. */
-static inline int64_t cgtp_staged_grid(int64_t items, int teams)
-{
-    const int64_t fit = cgtp_multiprocessors(), most = (items + teams - 1) / teams;
-    return most < fit ? most : fit;
 }
 
 } // namespace

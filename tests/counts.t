@@ -24,7 +24,7 @@ if os.environ.get('TEST_ALL'):
     SPECS += sorted(glob.glob('tests/golden/*.yaml') + glob.glob('tests/simt/specs/[!b]*.yaml'))
 FUNCTION = re.compile(r'^/\* (\(l1, [^\n]*(?:\n \*[^\n]*)*?)\. \*/\n(?:static|CGTP_DEVICE|CGTP_DEVICE_CALL) void (\w+)'
                       r'\(([^{;]*)\)\n\{\n(.*?)^\}\n', re.M | re.S)
-CALLED = re.compile(r'^ {12,}/\* \d+: (\d+)x(?:(?!\*/).)*\*/\n +(\w+)\(', re.M | re.S)
+CALLED = re.compile(r'((?:^ {12,}/\* \d+: \d+x(?:(?!\*/).)*\*/\n)+) +(\w+)\(', re.M | re.S)
 COUNTED = re.compile(r'(?:const real )?(.*?) (\+?=) (.*)')
 NAMES = ('fma', 'mul', 'add', 'neg')
 
@@ -140,11 +140,12 @@ def check(spec):
                 where = '%s: %s' % (os.path.basename(path), name)
                 functions[name] = check_block(where, comment, body, 'for (int', wrong)
             blocks += len(functions)
-            planned = [int(n) for n in re.findall(r'pipelined \w+, [^;]*; (\d+) flops per item', text)]
-            called = [(int(channels), functions[name]) for channels, name in CALLED.findall(text)]
+            planned = [int(n) for n in re.findall(r'(?:pipelined \w+|paired items), [^;]*; (\d+) flops per item', text)]
+            called = [(sum(map(int, re.findall(r'/\* \d+: (\d+)x', paths))), len(re.findall(r'/\*', paths)), functions[name])
+                      for paths, name in CALLED.findall(text)]
             total = [0, 0, 0]
-            for channels, (channel, item) in called:
-                total = add(total, add(times(channel, channels), item))
+            for channels, paths, (channel, item) in called:
+                total = add(total, add(times(channel, channels), times(item, paths)))
             if sum(planned) != flops(total):
                 wrong.append('%s: %s flops are planned, other calls are there' % (os.path.basename(path), planned))
             kernel = report.get((re.search(r'^/\* \w+: (\w+)', text).group(1), 'cuda'))

@@ -17,7 +17,7 @@ DRIVERS = ["tests/%s.c" % name for name in """check_main check check_golden chec
     driver reference reference_kernels reference_wigner golden_case""".split()]
 
 # The headers of the runtime that are changed like the kernels.
-HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h", "cgtp_batch.h", "cgtp_staged.h"]
+HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h", "cgtp_batch.h", "cgtp_rows.h", "cgtp_staged.h", "cgtp_paired.h"]
 
 # A mutant ends with its first finding: what it would do after that may take for ever.
 STOP = dict(os.environ, SIMT_STOP="1")
@@ -26,6 +26,7 @@ STOP = dict(os.environ, SIMT_STOP="1")
 MUTATIONS = [
     (r"cgtp_sync_warp\(\);", ";", "no cgtp_sync_warp"),
     (r"cgtp_sync_group<\d+>\(\);", ";", "no cgtp_sync_group"),
+    (r"cgtp_sync_block\(\);", ";", "no cgtp_sync_block"),
     (r"cgtp_launch_wait\(\);", "", "no cgtp_launch_wait"),
     (r"cgtp_copies_wait<stages - 2>", "cgtp_copies_wait<stages - 1>", "waits for one group less"),
     (r"cgtp_copies_wait<(\d)>", r"cgtp_copies_wait<1\1>", "waits for ten groups less"),
@@ -132,6 +133,7 @@ mutants("conv_32", "backward")
 mutants("conv_128", "backward")
 mutants("batch_128", "backward")
 mutants("staged_graph", "double_backward")
+mutants("paired_pairs", "backward")
 if os.environ.get("TEST_ALL"):
     mutants("batch_128", "forward")
     mutants("conv_64", "double_backward")

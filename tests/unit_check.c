@@ -13,6 +13,7 @@
 #include "schedule/check.h"
 #include "schedule/convolution/conv_plan.h"
 #include "schedule/cover.h"
+#include "schedule/paired/paired_plan.h"
 #include "schedule/loops/loops.h"
 #include "schedule/staged/staged_plan.h"
 #include "util/file.h"
@@ -53,6 +54,10 @@ static const char phases[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e + 32x1o, y: 1x
 static const char staged[] =
     "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 1x0e + 1x1o, z: 32x0e + 4x1o}\n"
     "instructions: fully_connected\nkernels: [forward, backward, double_backward, triple_backward]\n";
+
+/* Channels that meet in pairs. */
+static const char paired[] = "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 40x0e + 40x1o, z: 40x0e + 40x1o}\n"
+                             "instructions: [[0, 0, 0, uuu], [0, 1, 1, uuu]]\nkernels: [forward]\n";
 
 /* Schedules that a test may change; kernel: its number. */
 static struct kernel_schedule *plan_for(const struct backend *backend, const char *source, int kernel,
@@ -348,6 +353,45 @@ static void rules_of_staged_weights(void **state)
     expect(all, "staged: t_w and t_cw take the place of the same weights");
 }
 
+static struct paired *new_paired(const struct schedules **all)
+{
+    return own_plan("paired", &backend_cuda, paired, 0, all);
+}
+
+static void rules_of_paired_items(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct paired *g = new_paired(&all);
+    g->set[0].first = 8;
+    expect(all, "paired: path set 0: path 0 from channel 8 on, after 0");
+    g = new_paired(&all);
+    g->set[0].lanes--;
+    expect(all, "paired: path 1: 39 channels of 40");
+    g = new_paired(&all);
+    g->set[0].lanes += 1000;
+    expect(all, "paired: path set 0: 1040 channels of ");
+    g = new_paired(&all);
+    g->kind[0].first = 1;
+    expect(all, "paired: kind 0 begins with path set 1, not 0");
+    g = new_paired(&all);
+    g->kind[0].sets = 3;
+    expect(all, arena_printf(&arena, "paired: kinds of 3 path sets, not %d", g->sets));
+    g = new_paired(&all);
+    g->groups = 7;
+    expect(all, arena_printf(&arena, "paired: 7 groups of %d warps", g->warps));
+    g = new_paired(&all);
+    g->in_place = true;
+    expect(all, "paired: results in place of rows that are read again");
+    g = new_paired(&all);
+    g->block->field[0].at = 8;
+    expect(all, "paired: shared memory: ");
+    g = new_paired(&all);
+    g->block->bytes = g->device->shared_bytes + 1;
+    expect(all, arena_printf(&arena, "paired: a block of %d bytes of %d that there are", g->block->bytes,
+                             g->device->shared_bytes));
+}
+
 /* ---- every rule ---- */
 
 /* The string that stands at p, of several literals. */
@@ -421,12 +465,13 @@ static void every_rule_is_broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path_once),           cmocka_unit_test(outputs_written_once),
-        cmocka_unit_test(weights_written_once),      cmocka_unit_test(areas_named_once),
-        cmocka_unit_test(rows_have_an_owner),        cmocka_unit_test(scratch_of_loops),
-        cmocka_unit_test(rules_of_the_convolution),  cmocka_unit_test(path_sets_of_the_batch),
-        cmocka_unit_test(rules_of_the_batch),        cmocka_unit_test(phases_of_the_batch),
-        cmocka_unit_test(rules_of_staged_weights), cmocka_unit_test(every_rule_is_broken), /* last */
+        cmocka_unit_test(every_path_once),          cmocka_unit_test(outputs_written_once),
+        cmocka_unit_test(weights_written_once),     cmocka_unit_test(areas_named_once),
+        cmocka_unit_test(rows_have_an_owner),       cmocka_unit_test(scratch_of_loops),
+        cmocka_unit_test(rules_of_the_convolution), cmocka_unit_test(path_sets_of_the_batch),
+        cmocka_unit_test(rules_of_the_batch),       cmocka_unit_test(phases_of_the_batch),
+        cmocka_unit_test(rules_of_staged_weights),  cmocka_unit_test(rules_of_paired_items),
+        cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, teardown);

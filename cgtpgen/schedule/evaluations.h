@@ -5,7 +5,7 @@
 #include "schedule/schedule.h"
 
 /* of GPUs */
-extern const struct evaluation convolution_evaluation, batch_evaluation, staged_evaluation,
+extern const struct evaluation convolution_evaluation, batch_evaluation, paired_evaluation, staged_evaluation,
     general_evaluation;
 extern const struct evaluation loops_evaluation; /* of the host */
 

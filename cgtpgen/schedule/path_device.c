@@ -168,6 +168,10 @@ static const char *argument(const struct device_path *c, const struct recipe *r,
     const char *name = name_of(r, operand);
     enum role role = role_of(r, operand);
     bool input = operand < r->inputs;
+    if (c->argument)
+        return input ? c->argument(c->context, role, true, r->input[operand].source, r->input[operand].copy)
+                     : c->argument(c->context, role, false, r->output[operand - r->inputs].source,
+                                   r->output[operand - r->inputs].copy);
     if (role == ROLE_A)
         return plus_offset(a, input && c->rows ? arena_printf(a, "%s.%s", c->rows, name) : name,
                            c->w->problem->y.segment[c->path->y].offset);

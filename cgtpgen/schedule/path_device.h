@@ -18,6 +18,10 @@ struct device_path {
     int channels;                /* of a lane */
     const char *rows; /* inputs of slot y are fields of this, in memory; NULL: they are in registers */
     const struct layout *lane; /* the lane's arrays of slot z; NULL: an array per segment */
+    /* What a call passes for the kernel's input or output of this number, of which of several paths; NULL:
+     * the above. */
+    const char *(*argument)(void *context, enum role, bool input, int source, int copy);
+    void *context;
 };
 
 /* What is said above the functions. */

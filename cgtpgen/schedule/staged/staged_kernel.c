@@ -1,61 +1,22 @@
 /* staged_kernel.c - staged items: the kernel, and its launch. */
-#include "schedule/gather.h"
-#include "schedule/index_words.h"
 #include "schedule/item_device.h"
+#include "schedule/item_rows.h"
 #include "schedule/path.h"
 #include "schedule/staged/staged_emit.h"
-
-#include <string.h>
-
-enum { SUM_THREADS = 128 };
-
-/* The item's row of an operand in the array `name`. */
-static const char *item_row(const struct source *w, const char *name, const struct operand *q)
-{
-    const char *row = source_item_row(w->arena, "l.graph.", q->index);
-    return arena_printf(w->arena, "l.%s + (int64_t)%s * %lld", name, row, source_dim(q));
-}
 
 static int threads_of(const struct staged *g)
 {
     return g->warps * STAGED_LANES;
 }
 
-/* Does the input have a row of each item? */
-static bool is_copied(const struct source *w, int input)
-{
-    return demand_reads(w->demand, input) && source_input(w, input)->index != INDEX_SHARED;
-}
-
-/* What a copy of the input says of lines in L2. Rows of nodes are used again. Weights go first only where no
- * gradients of them leave: it was measured that these leave faster where their lines have not gone. */
-static const char *policy_of(const struct staged_writer *c, const struct operand *q)
-{
-    bool leaves = q->slot == SLOT_W && demand_outputs_of(c->w->demand, SLOT_W);
-    return q->index == INDEX_ITEM && !leaves ? "stream" : "keep";
-}
-
-static bool uses_policy(const struct staged_writer *c, const char *policy)
-{
-    for (int i = 0; i < c->w->form->inputs; i++)
-        if (is_copied(c->w, i) && strcmp(policy_of(c, source_input(c->w, i)), policy) == 0)
-            return true;
-    return false;
-}
-
 static void emit_load(struct staged_writer *c)
 {
-    static const char *const policies[] = {"stream", "keep"};
-    for (int i = 0; i < 2; i++)
-        if (uses_policy(c, policies[i]))
-            line(c->o, "const cgtp_policy %s = cgtp_policy_%s();", policies[i], policies[i]);
+    item_rows_policies(c->w, c->o);
     line(c->o, "auto load = [&](int64_t e, %s &to) {", c->g->stage.name);
-    for (int i = 0; i < c->w->form->inputs; i++) {
-        const struct operand *q = source_input(c->w, i);
-        if (is_copied(c->w, i))
-            line(c->o, "cgtp_copy_row_by<%d>(to.%s, %s, thread, %s);", threads_of(c->g), q->symbol,
-                 item_row(c->w, q->symbol, q), policy_of(c, q));
-    }
+    for (int i = 0; i < c->w->form->inputs; i++)
+        if (item_rows_copies(c->w, i))
+            item_rows_copy(c->w, c->o, i, arena_printf(c->w->arena, "to.%s", source_input(c->w, i)->symbol),
+                           threads_of(c->g));
     line(c->o, "};");
 }
 
@@ -65,12 +26,7 @@ static void emit_rows(struct staged_writer *c, bool zeros)
     struct source *w = c->w;
     for (int o = 0; o < w->demand->outputs; o++) {
         const struct operand *q = demand_operand(w->demand, o);
-        const bool buffer = w->schedule->route[o].kind == ROUTE_EDGE_BUFFER;
-        const char *to = buffer ? arena_printf(w->arena, "l.%sedges + e * %lld", q->symbol, source_dim(q))
-                                : item_row(w, q->symbol, q);
-        const char *call = q->slot == SLOT_Y                            ? "put_sums"
-                           : w->schedule->route[o].kind == ROUTE_ATOMIC ? "add_row"
-                                                                        : "put_row";
+        const char *call = q->slot == SLOT_Y ? "put_sums" : item_rows_leave(w, o);
         if (q->index == INDEX_SHARED)
             continue;
         if (zeros && q->slot == SLOT_Y)
@@ -78,7 +34,8 @@ static void emit_rows(struct staged_writer *c, bool zeros)
         else if (zeros)
             line(c->o, "cgtp_clear_row_by<%d>(%s, thread);", threads_of(c->g), staged_output(c, o));
         else
-            line(c->o, "cgtp_%s_by<%d>(%s, %s, thread);", call, threads_of(c->g), to, staged_output(c, o));
+            line(c->o, "cgtp_%s_by<%d>(%s, %s, thread);", call, threads_of(c->g), item_rows_to(w, o),
+                 staged_output(c, o));
     }
 }
 
@@ -144,7 +101,7 @@ static void emit_item(struct staged_writer *c)
 static void emit_parts(struct staged_writer *c)
 {
     const struct staged *g = c->g;
-    line(c->o, "cgtp_sync_group<%d>();", g->teams * g->warps);
+    line(c->o, "cgtp_sync_block();");
     for (int o = 0; o < c->w->demand->outputs; o++) {
         const struct operand *q = demand_operand(c->w->demand, o);
         if (q->index != INDEX_SHARED)
@@ -209,22 +166,6 @@ static void emit_kernel(struct staged_writer *c)
     blank(o);
 }
 
-/* Adds up the rows of all blocks for output o. */
-static void emit_sum(struct staged_writer *c, const struct operand *q)
-{
-    line(c->o, "/* %s: the sums of all blocks, added in order; an element per thread. */", q->name);
-    line(c->o, "CGTP_KERNEL(%d, 1) %s_sum_%s(const launch l, const int64_t blocks)", SUM_THREADS,
-         c->w->form->name, q->symbol);
-    line(c->o, "{");
-    line(c->o, "const int at = cgtp_block() * %d + cgtp_thread();", SUM_THREADS);
-    line(c->o, "cgtp_launch_wait();");
-    line(c->o, "if (at < %lld)", source_dim(q));
-    line(c->o, "l.%s[at] = cgtp_sum_rows(l.%sparts + at, blocks, %lld);", q->symbol, q->symbol,
-         source_dim(q));
-    line(c->o, "}");
-    blank(c->o);
-}
-
 void staged_kernel(struct source *w)
 {
     const struct staged *g = w->schedule->own;
@@ -239,52 +180,19 @@ void staged_kernel(struct source *w)
     if (g->any_others)
         item_device(w, &(struct item_code){g->others, true});
     emit_kernel(&c);
-    for (int i = 0; i < w->demand->outputs; i++) {
-        const struct form_output *f = demand_output(w->demand, i);
-        const struct operand *q = demand_operand(w->demand, i);
-        if (w->schedule->route[i].kind == ROUTE_PARTS)
-            emit_sum(&c, q);
-        if (w->schedule->route[i].kind != ROUTE_EDGE_BUFFER)
-            continue;
-        gather_begin(w, &o, f);
-        line(&o, "cgtp_gather_%s(sum, l.%sedges + at, %lld, l.graph, node);",
-             q->index == INDEX_SENDER ? "rows" : "received_rows", f->symbol, source_dim(q));
-        gather_end(&o, w, f);
-    }
+    item_rows_kernels(w, &o);
 }
 
 void staged_launch(struct source *w, const struct schedule *schedule)
 {
     source_set(w, schedule);
     const struct staged *g = schedule->own;
-    struct text at = {.arena = w->arena}, bytes = {.arena = w->arena};
-    int cleared = 0;
-    for (int o = 0; o < w->demand->outputs; o++) {
-        const struct operand *q = demand_operand(w->demand, o);
-        if (schedule->route[o].kind != ROUTE_ATOMIC)
-            continue;
-        text_printf(&at, "%s%s", cleared ? ", " : "", q->symbol);
-        text_printf(&bytes, "%s(size_t)%s * %lld * sizeof(real)", cleared++ ? ", " : "",
-                    source_rows(w->plan, q->index), source_dim(q));
-    }
-    if (cleared)
-        source_step(w, arena_printf(w->arena, "cgtp_clear(cgtp_areas<%d>{{%s}, {%s}}, stream)", cleared,
-                                    text_string(&at), text_string(&bytes)));
+    item_rows_clear(w);
     const char *grid =
-        arena_printf(w->arena, "cgtp_staged_grid(%s, %d)", source_rows(w->plan, INDEX_ITEM), g->teams);
+        arena_printf(w->arena, "cgtp_teams_grid(%s, %d)", source_rows(w->plan, INDEX_ITEM), g->teams);
     source_step(w, arena_printf(w->arena,
                                 "cgtp_launch_early(code::%s, %s, %d, "
                                 "sizeof(code::%s), stream, l)",
                                 g->name, grid, g->teams * threads_of(g), g->block->name));
-    for (int o = 0; o < w->demand->outputs; o++) {
-        const struct form_output *f = demand_output(w->demand, o);
-        if (schedule->route[o].kind == ROUTE_EDGE_BUFFER)
-            gather_launch(w, f);
-        if (schedule->route[o].kind == ROUTE_PARTS)
-            source_step(
-                w, arena_printf(w->arena, "cgtp_launch_early(code::%s_sum_%s, %lld, %d, 0, stream, l, %s)",
-                                w->form->name, f->symbol,
-                                (source_dim(demand_operand(w->demand, o)) + SUM_THREADS - 1) / SUM_THREADS,
-                                SUM_THREADS, grid));
-    }
+    item_rows_finish(w, grid, NULL);
 }
