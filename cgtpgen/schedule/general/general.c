@@ -141,8 +141,8 @@ static void launch(struct source *w, const struct schedule *s)
                              w->form->name, s->name));
     for (int o = 0; o < s->demand->outputs; o++)
         if (s->route[o].kind == ROUTE_PARTS)
-            source_step(w, arena_printf(w->arena, "cgtp_launch(code::%s_sum_%s, %lld, 128, 0, stream, l)",
-                                        w->form->name, general_parts(w->arena, s, o),
+            source_step(w, arena_printf(w->arena, "cgtp_launch(code::%s, %lld, 128, 0, stream, l)",
+                                        general_sum(w->arena, s, o),
                                         (source_dim(demand_operand(s->demand, o)) + 127) / 128));
 }
 

@@ -12,6 +12,8 @@ struct general {
 
 /* The area of the partial rows of output o of the demand: its own where another schedule has one, too. */
 const char *general_parts(struct arena *, const struct schedule *, int o);
+/* The kernel that adds them up. */
+const char *general_sum(struct arena *, const struct schedule *, int o);
 
 /* Writes the kernels that visit items, and finish sums over all items (general_kernel.c). */
 void general_kernels(struct source *);

@@ -22,6 +22,12 @@ const char *general_parts(struct arena *a, const struct schedule *s, int o)
     return arena_printf(a, "%sparts%s", demand_output(s->demand, o)->symbol, s->before ? "_general" : "");
 }
 
+const char *general_sum(struct arena *a, const struct schedule *s, int o)
+{
+    return arena_printf(a, "%s%s_sum_%s", s->demand->kernel->form->name, s->before ? "_general" : "",
+                        demand_output(s->demand, o)->symbol);
+}
+
 static void emit_row(struct source *w, int indent, int o, const char *at)
 {
     const struct form_output *f = demand_output(w->demand, o);
@@ -178,10 +184,10 @@ static void emit_sum(struct source *w, int o)
     long long dim = source_dim(demand_operand(w->demand, o));
     text_printf(w->out,
                 "/* %s: the partial sums of all warps, added in order; a thread per element. */\n"
-                "CGTP_KERNEL(128, 1) %s_sum_%s(const launch l)\n{\n"
+                "CGTP_KERNEL(128, 1) %s(const launch l)\n{\n"
                 "    const int64_t at = cgtp_block() * (int64_t)128 + cgtp_thread();\n"
                 "    if (at >= %lld)\n        return;\n",
-                demand_output(w->demand, o)->name, w->form->name, parts, dim);
+                demand_output(w->demand, o)->name, general_sum(w->arena, w->schedule, o), dim);
     if (w->schedule->route[o].compensated)
         text_printf(
             w->out,
