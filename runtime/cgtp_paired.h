@@ -3,6 +3,7 @@
 #ifndef CGTP_PAIRED_H
 #define CGTP_PAIRED_H
 
+#include "cgtp_item.h"
 #include "cgtp_rows.h"
 
 namespace
