@@ -138,7 +138,7 @@ struct cgtp_run {
     int64_t partial;  /* the run's partial row; negative: the node has no other run */
 };
 
-template <bool senders, typename Graph> CGTP_DEVICE int64_t cgtp_item_at(const Graph &graph, int64_t position)
+template <bool senders, typename Graph> CGTP_DEVICE int64_t cgtp_nth_item(const Graph &graph, int64_t position)
 {
     if constexpr (senders)
         return graph.by_sender[position];

@@ -335,7 +335,7 @@ static void name_channel(const struct kind_writer *k)
         line(o, "const bool mine = slot < %d && position < items;", g->items);
         line(o,
              "const cgtp_run run = mine ? cgtp_run_of<%s>(l.graph, "
-             "cgtp_node_of<%s>(l.graph, cgtp_item_at<%s>(l.graph, position)), number, place, chunk) : "
+             "cgtp_node_of<%s>(l.graph, cgtp_nth_item<%s>(l.graph, position)), number, place, chunk) : "
              "cgtp_run();",
              of, of, of);
         return;

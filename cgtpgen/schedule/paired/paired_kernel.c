@@ -58,7 +58,7 @@ static void begin_items(struct paired_writer *c)
         line(c->o, "const int64_t number = turn * %d + i, position = number * chunk + place;", g->items);
         line(c->o, "if (position < items) {");
         line(c->o,
-             "const int64_t e = cgtp_item_at<%s>(l.graph, position), node = cgtp_node_of<%s>(l.graph, e);",
+             "const int64_t e = cgtp_nth_item<%s>(l.graph, position), node = cgtp_node_of<%s>(l.graph, e);",
              of, of);
         line(c->o, "const cgtp_run run = cgtp_run_of<%s>(l.graph, node, number, place, chunk);", of);
     }
@@ -118,7 +118,7 @@ static void emit_load_ahead(struct paired_writer *c)
         "auto there = [&](void) { return turn_ahead < turns && turn_ahead * chunk + place_ahead < items; };");
     line(o, "auto ask = [&](void) {");
     line(o, "if (there())");
-    line(o, "item_ahead = cgtp_item_at<%s>(l.graph, turn_ahead * chunk + place_ahead);", of);
+    line(o, "item_ahead = cgtp_nth_item<%s>(l.graph, turn_ahead * chunk + place_ahead);", of);
     line(o, "};");
     line(o, "auto look = [&](void) {");
     line(o, "if (there())");
