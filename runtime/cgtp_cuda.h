@@ -72,8 +72,15 @@ CGTP_DEVICE void cgtp_sync_warp(void)
     __syncwarp();
 }
 
+/* All threads of the block arrive. */
+CGTP_DEVICE void cgtp_sync_block(void)
+{
+    __syncthreads();
+}
+
 /* A warp group: the block's warps whose number divided by `warps` is the same. All its lanes arrive; memory
- * written before is seen by the others after. At most 15 groups per block. */
+ * written before is seen by the others after. At most 15 groups per block; no
+ * group waits while another of the same first number, but of more or fewer warps, does: they would meet at one barrier. */
 template <int warps> CGTP_DEVICE void cgtp_sync_group(void)
 {
     if constexpr (warps == 1)

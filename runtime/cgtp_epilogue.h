@@ -234,7 +234,7 @@ CGTP_DEVICE void cgtp_reduce_across_warps(Row row, const real *from, int items)
 }
 
 /* 16 bytes of a sum over rows, and of one that carries its errors along. */
-struct cgtp_chunk {
+struct cgtp_plain_chunk {
     real (&sum)[CGTP_WIDE];
 
     CGTP_MEMBER void add(const real *row) const
@@ -251,7 +251,7 @@ struct cgtp_carried_chunk {
 
     CGTP_MEMBER void add(const real *row) const
     {
-        cgtp_chunk{rest}.add(row);
+        cgtp_plain_chunk{rest}.add(row);
         cgtp_carry(sum, rest);
     }
 };

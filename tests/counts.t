@@ -24,7 +24,8 @@ if os.environ.get('TEST_ALL'):
     SPECS += sorted(glob.glob('tests/golden/*.yaml') + glob.glob('tests/simt/specs/[!b]*.yaml'))
 FUNCTION = re.compile(r'^/\* (\(l1, [^\n]*(?:\n \*[^\n]*)*?)\. \*/\n(?:static|CGTP_DEVICE|CGTP_DEVICE_CALL) void (\w+)'
                       r'\(([^{;]*)\)\n\{\n(.*?)^\}\n', re.M | re.S)
-CALLED = re.compile(r'^ {12,}/\* \d+: (\d+)x((?:(?!\*/).)*)\*/\n +(\w+)(?:<\w+>)?\(', re.M | re.S)
+CALLED = re.compile(r'((?:^ {12,}/\* \d+: \d+x(?:(?!\*/).)*\*/\n)+) +(\w+)(?:<\w+>)?\(', re.M | re.S)
+PATH = re.compile(r'/\* \d+: (\d+)x((?:(?!\*/).)*)\*/', re.S)
 COUNTED = re.compile(r'(?:const real )?(.*?) (\+?=) (.*)')
 NAMES = ('fma', 'mul', 'add', 'neg')
 
@@ -71,13 +72,14 @@ def flops(count):
     return 2 * count[0] + count[1] + count[2]
 
 
-def called_path(functions, channels, comment, name):
-    """(channels, (channel, item)) of a call: its function's counts, or those that the comment has of a path by table. A
-    call of a loop that several path sets share is one for each of their paths."""
-    comment = ' '.join(re.sub(r'\n +\* ', ' ', comment).split())
-    paths = 1 + len(re.findall(r'\d+', (re.findall(r'; likewise ([\d, ]+)', comment) or [''])[0]))
+def called_path(functions, comments, name):
+    """(channels, paths, (channel, item)) of a call of one path, or of several: its function's counts, or those that the comment has of
+    a path by table. A call of a loop that several path sets share is one for each of their paths."""
+    paths = PATH.findall(comments)
+    comment = ' '.join(re.sub(r'\n +\* ', ' ', paths[0][1]).split())
+    likewise = 1 + len(re.findall(r'\d+', (re.findall(r'; likewise ([\d, ]+)', comment) or [''])[0]))
     counts = functions.get(name) or tuple(printed(comment, per)[:3] for per in ('channel', 'item'))
-    return int(channels), tuple(times(count, paths) for count in counts)
+    return sum(int(channels) for channels, _ in paths), len(paths), tuple(times(count, likewise) for count in counts)
 
 
 def check_block(where, comment, text, loop, wrong):
@@ -149,11 +151,11 @@ def check(spec):
                 where = '%s: %s' % (os.path.basename(path), name)
                 functions[name] = check_block(where, comment, body, 'for (int', wrong)
             blocks += len(functions)
-            planned = [int(n) for n in re.findall(r'pipelined \w+, [^;]*; (\d+) flops per item', text)]
+            planned = [int(n) for n in re.findall(r'(?:pipelined \w+|paired items), [^;]*; (\d+) flops per item', text)]
             called = [called_path(functions, *call) for call in CALLED.findall(text)]
             total = [0, 0, 0]
-            for channels, (channel, item) in called:
-                total = add(total, add(times(channel, channels), item))
+            for channels, paths, (channel, item) in called:
+                total = add(total, add(times(channel, channels), times(item, paths)))
             if sum(planned) != flops(total):
                 wrong.append('%s: %s flops are planned, other calls are there' % (os.path.basename(path), planned))
             kernel = report.get((re.search(r'^/\* \w+: (\w+)', text).group(1), 'cuda'))

@@ -68,6 +68,15 @@ TILED_NEVER = [
     ('16x0e', '1616x0e', 'rows of a tile larger than shared memory'),
     ('6x0e, y', '120x0e, y', 'rows of a tile larger than shared memory'),
 ]
+PAIRED = 'tests/simt/specs/paired_pairs.yaml'
+PAIRED_NEVER = [
+    ('x: item', 'x: shared', 'sums of x, y or z over all items'),
+    (r'\[0, 0, 0, uuu\]', '[0, 0, 0, uvw]', 'sums over all items of paths that are not tied'),
+    (r'\b12x', '4096x', 'rows larger than shared memory'),
+    ('kernels: ', 'accumulate: compensated\nkernels: ', 'no way to sum as the spec asks'),
+    (r'1o, z: ', '1o + 0e, z: ', 'rows of nodes that are no multiple of 16 bytes'),
+    ('uuu', 'uvw', 'no path for it'),
+]
 SHARED_BYTES = 228 << 10  # of a multiprocessor of sm_90; each block takes 1 KiB more than it asks for
 # Layers whose convolutions need almost all registers, or the most path sets that compile in seconds, and which of
 # their kernels are compiled (a kernel of benzene takes nvcc 14 to 21 s); with TEST_ALL all of all layers. And those
@@ -121,7 +130,8 @@ def check_choice():
                f'conv_mixed {name}: a convolution before has written {", ".join(one["outputs"])}')
         said = [verdict for verdict in kernel['verdicts'] if verdict['evaluation'] == 'convolution']
         equal([verdict['path_reasons'] for verdict in said], [LEFT] * len(said), f'conv_mixed {name}: it says why')
-        equal({verdict['evaluation'] for verdict in kernel['verdicts']}, {'convolution', 'batch', 'tiled', 'staged', 'general'},
+        equal({verdict['evaluation'] for verdict in kernel['verdicts']},
+              {'convolution', 'batch', 'tiled', 'paired', 'staged', 'general'},
               f'conv_mixed {name}: all were asked')
     for pattern, replacement, reason in WHOLE:
         changed = plan_of(re.sub(pattern, replacement, text))
@@ -206,6 +216,23 @@ def check_tiled_choice():
         said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
                 if verdict['evaluation'] == 'tiled'}
         ok(reason in said, f'no tiled items: it says why, {reason}', said)
+
+
+def check_paired_choice():
+    """Paired items are for channels that are tied, where rows fit and sums are as the spec asks."""
+    with open(PAIRED) as f:
+        text = re.sub('kernels: .*', 'kernels: [forward, backward]', f.read())
+    for kernel in plan_of(text):
+        equal([(one['evaluation'], one['paths']) for one in kernel['schedules']], [('paired', list(range(20)))],
+              f'paired_pairs {kernel["name"]}: paired items')
+        sets = kernel['schedules'][0]['path_sets']
+        equal(sorted(path for one in sets for path in one['paths']), list(range(20)),
+              f'paired_pairs {kernel["name"]}: each path in a path set')
+    for pattern, replacement, reason in PAIRED_NEVER:
+        changed = plan_of(re.sub(pattern, replacement, text))
+        said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
+                if verdict['evaluation'] == 'paired'}
+        ok(reason in said, f'no paired items: it says why, {reason}', said)
 
 
 def compile_kernel(job):
@@ -399,6 +426,7 @@ check_choice()
 check_batch_choice()
 check_staged_choice()
 check_tiled_choice()
+check_paired_choice()
 jobs = [(arch, product, kernel) for arch, products in PRODUCTS.items() for product in products
         for kernel in KERNELS]
 if not shutil.which(NVCC):

@@ -17,7 +17,8 @@ from tap import done, equal, ok  # noqa: E402
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
 SUMS = ['reduction: deterministic', 'reduction: atomic', 'edges: any', 'accumulate: compensated']  # columns
 FIRST = 3  # of them
-LAYERS = [*glob.glob('specs/*.yaml'), 'tests/simt/specs/staged_graph.yaml']
+LAYERS = [*glob.glob('specs/*.yaml'), 'tests/simt/specs/staged_graph.yaml',
+          'tests/simt/specs/staged_shared.yaml']
 ELSEWHERE = {'general', 'no graph', 'no sum'}  # cells of what cannot be seen there
 
 

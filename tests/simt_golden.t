@@ -15,7 +15,9 @@ layouts='g_mace_large_c32_graph g_mace_large_c32 g_mode_uvu_0 g_mode_uvuv_0 g_mo
 batches=
 for name in 128 double mixed phases plain; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
 tiled='tests/simt/specs/tiled_wide.yaml tests/simt/specs/tiled_modes.yaml'
-staged='tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_mixed.yaml'
+paired_graphs='tests/simt/specs/paired_nodes.yaml tests/simt/specs/paired_pairs.yaml'
+paired="$paired_graphs tests/simt/specs/paired_mixed.yaml"
+staged='tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_mixed.yaml tests/simt/specs/staged_shared.yaml'
 parts='tests/simt/specs/staged_parts.yaml tests/simt/specs/staged_parts_graph.yaml'
 
 if [ "$TEST_ALL" ]; then
@@ -28,6 +30,7 @@ if [ "$TEST_ALL" ]; then
     check_kernels convolutions_any_wide "sed $any $wide" tests/simt/specs/conv_64.yaml sizes
     check_kernels staged_any "sed $any" 'tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_parts_graph.yaml' \
         sizes paths calls
+    check_kernels paired_any "sed $any" 'tests/simt/specs/paired_nodes.yaml tests/simt/specs/paired_pairs.yaml' sizes paths calls
     check_kernels golden_any "sed $any" tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden golden
     check_kernels convolutions_compensated "sed -e '/^accumulate:/d' -e 's/^instructions:/accumulate: compensated\n&/'" \
         "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
@@ -40,6 +43,9 @@ if [ "$TEST_ALL" ]; then
     check_kernels staged_layouts "$irmul" "$staged $parts" sizes paths
     check_kernels tiled cat "$tiled" sizes paths calls
     check_kernels tiled_double_layouts "$irmul $double" "$tiled" sizes paths
+    check_kernels paired cat "$paired" sizes paths calls
+    check_kernels paired_double_atomic "sed $double $atomic" "$paired_graphs" sizes paths
+    check_kernels paired_layouts "$irmul" "$paired" sizes paths
     check_kernels mixed_atomic "sed $atomic" $mixed sizes paths
     check_kernels mixed_double "sed $double" $mixed sizes paths
     check_kernels mixed_double_atomic "sed $double $atomic" $mixed sizes paths
@@ -71,6 +77,7 @@ else
     check_kernels sample_any "sed $any $three" \
         "tests/simt/specs/conv_sums.yaml $mixed tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_parts_graph.yaml" \
         sizes calls
+    check_kernels sample_paired_any "sed $any $three" 'tests/simt/specs/paired_nodes.yaml tests/simt/specs/paired_pairs.yaml' sizes
     check_kernels sample_any_wide "sed $any $wide $three" tests/simt/specs/conv_64.yaml sizes
     check_kernels sample_compensated "sed $three -e 's/^instructions:/accumulate: compensated\n&/'" \
         "tests/simt/specs/conv_sums.yaml $mixed" sizes paths calls
@@ -84,7 +91,8 @@ else
         tests/simt/specs/conv_alike.yaml sizes
     check_kernels sample_high cat tests/simt/specs/conv_high.yaml paths
     check_kernels sample_batches "sed $three" "$batches" sizes paths
-    check_kernels sample_staged "sed $three" tests/simt/specs/staged_graph.yaml sizes paths calls
+    check_kernels sample_staged "sed $three" \
+        "tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_shared.yaml" sizes paths calls
     check_kernels sample_staged_mixed "sed -e 's/^kernels: .*/kernels: [double_backward]/'" \
         tests/simt/specs/staged_mixed.yaml sizes
     check_kernels sample_staged_double_atomic "$irmul $three $double $atomic" \
@@ -94,6 +102,10 @@ else
         tests/simt/specs/staged_parts_graph.yaml sizes paths
     check_kernels sample_tiled "sed -e 's/^kernels: .*/kernels: [backward, double_backward]/'" "$tiled" sizes paths
     check_kernels sample_tiled_double_layouts "$irmulyz $double -e 's/^kernels: .*/kernels: [forward, backward]/'" "$tiled" sizes
+    check_kernels sample_paired "sed $three" "$paired_graphs" sizes paths calls
+    check_kernels sample_paired_mixed "sed -e 's/^kernels: .*/kernels: [backward]/'" \
+        tests/simt/specs/paired_mixed.yaml sizes calls
+    check_kernels sample_paired_double_atomic "$irmul $three $double $atomic" "$paired_graphs" sizes paths
     check_kernels sample_mixed "sed $three" $mixed sizes paths calls
     check_kernels sample_mixed_double_atomic "sed $three $double $atomic" $mixed sizes paths
     cases=

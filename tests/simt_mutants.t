@@ -17,7 +17,8 @@ DRIVERS = ["tests/%s.c" % name for name in """check_main check check_golden chec
     driver reference reference_kernels reference_wigner golden_case""".split()]
 
 # The headers of the runtime that are changed like the kernels.
-HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h", "cgtp_batch.h", "cgtp_staged.h", "cgtp_tiled.h"]
+HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h", "cgtp_batch.h", "cgtp_rows.h", "cgtp_staged.h", "cgtp_tiled.h",
+           "cgtp_paired.h"]
 
 # A mutant ends with its first finding: what it would do after that may take for ever.
 STOP = dict(os.environ, SIMT_STOP="1")
@@ -26,6 +27,7 @@ STOP = dict(os.environ, SIMT_STOP="1")
 MUTATIONS = [
     (r"cgtp_sync_warp\(\);", ";", "no cgtp_sync_warp"),
     (r"cgtp_sync_group<\d+>\(\);", ";", "no cgtp_sync_group"),
+    (r"cgtp_sync_block\(\);", ";", "no cgtp_sync_block"),
     (r"cgtp_launch_wait\(\);", "", "no cgtp_launch_wait"),
     (r"cgtp_copies_wait<stages - 2>", "cgtp_copies_wait<stages - 1>", "waits for one group less"),
     (r"cgtp_copies_wait<(\d)>", r"cgtp_copies_wait<1\1>", "waits for ten groups less"),
@@ -133,6 +135,7 @@ mutants("conv_128", "backward")
 mutants("batch_128", "backward")
 mutants("staged_graph", "double_backward")
 mutants("tiled_wide", "backward")
+mutants("paired_pairs", "backward")
 if os.environ.get("TEST_ALL"):
     mutants("staged_parts", "double_backward")
     mutants("batch_128", "forward")

@@ -13,6 +13,7 @@
 #include "schedule/check.h"
 #include "schedule/convolution/conv_plan.h"
 #include "schedule/cover.h"
+#include "schedule/paired/paired_plan.h"
 #include "schedule/loops/loops.h"
 #include "schedule/staged/staged_plan.h"
 #include "schedule/tiled/tiled_plan.h"
@@ -69,6 +70,9 @@ static const char parts[] =
 /* Few weights that all items share. */
 static const char tiled[] = "cgtp: 1\nname: t\nirreps: {x: 1x0e + 1x1o, y: 1x0e + 1x1o, z: 16x0e + 8x1o}\n"
                             "instructions: fully_connected\nindex: {w: shared}\nkernels: [forward]\n";
+/* Channels that meet in pairs. */
+static const char paired[] = "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 40x0e + 40x1o, z: 40x0e + 40x1o}\n"
+                             "instructions: [[0, 0, 0, uuu], [0, 1, 1, uuu]]\nkernels: [forward]\n";
 
 /* Schedules that a test may change; kernel: its number. */
 static struct kernel_schedule *plan_for(const struct backend *backend, const char *source, int kernel,
@@ -453,6 +457,45 @@ static void rules_of_tiled_items(void **state)
                              g->device->shared_bytes));
 }
 
+static struct paired *new_paired(const struct schedules **all)
+{
+    return own_plan("paired", &backend_cuda, paired, 0, all);
+}
+
+static void rules_of_paired_items(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct paired *g = new_paired(&all);
+    g->set[0].first = 8;
+    expect(all, "paired: path set 0: path 0 from channel 8 on, after 0");
+    g = new_paired(&all);
+    g->set[0].lanes--;
+    expect(all, "paired: path 1: 39 channels of 40");
+    g = new_paired(&all);
+    g->set[0].lanes += 1000;
+    expect(all, "paired: path set 0: 1040 channels of ");
+    g = new_paired(&all);
+    g->kind[0].first = 1;
+    expect(all, "paired: kind 0 begins with path set 1, not 0");
+    g = new_paired(&all);
+    g->kind[0].sets = 3;
+    expect(all, arena_printf(&arena, "paired: kinds of 3 path sets, not %d", g->sets));
+    g = new_paired(&all);
+    g->groups = 7;
+    expect(all, arena_printf(&arena, "paired: 7 groups of %d warps", g->warps));
+    g = new_paired(&all);
+    g->in_place = true;
+    expect(all, "paired: results in place of rows that are read again");
+    g = new_paired(&all);
+    g->block->field[0].at = 8;
+    expect(all, "paired: shared memory: ");
+    g = new_paired(&all);
+    g->block->bytes = g->device->shared_bytes + 1;
+    expect(all, arena_printf(&arena, "paired: a block of %d bytes of %d that there are", g->block->bytes,
+                             g->device->shared_bytes));
+}
+
 /* ---- every rule ---- */
 
 /* The string that stands at p, of several literals. */
@@ -533,6 +576,7 @@ int main(void)
         cmocka_unit_test(rules_of_the_batch),       cmocka_unit_test(phases_of_the_batch),
         cmocka_unit_test(rules_of_staged_weights),  cmocka_unit_test(rules_of_staged_parts),
         cmocka_unit_test(groups_of_tiled_items),    cmocka_unit_test(rules_of_tiled_items),
+        cmocka_unit_test(rules_of_paired_items),
         cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

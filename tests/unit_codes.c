@@ -1,4 +1,5 @@
-/* unit_codes.c - memory that grows or is scratch (arena.h), and that equal recipes and codes are made once (codes.h). */
+/* unit_codes.c - memory that grows or is scratch (arena.h), and that equal recipes and codes are made once
+ * (codes.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +39,8 @@ static void scratch_counts_and_goes(void **state)
     arena_empty(scratch);
 }
 
-/* A large array that grows is counted once, in the arena and in its scratch; a small one leaves its copies. */
+/* A large array that grows is counted once, in the arena and in its scratch; a small one leaves its copies.
+ */
 static void large_arrays_grow_in_place(void **state)
 {
     (void)state;

@@ -19,7 +19,7 @@ static int teardown(void **state)
 
 /* Inputs x and y, a weight w, and an output z. */
 enum { X, Y, W, Z };
-static struct recipe_input input[] = {{ROLE_B, "x", 0}, {ROLE_A, "y", 1}, {ROLE_W, "w", 2}};
+static struct recipe_input input[] = {{ROLE_B, "x", 0, 0}, {ROLE_A, "y", 1, 0}, {ROLE_W, "w", 2, 0}};
 static struct recipe_output output[] = {{.role = ROLE_G, .name = "z"}};
 static const struct recipe recipe = {.inputs = 3, .outputs = 1, .input = input, .output = output};
 

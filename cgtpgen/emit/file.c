@@ -26,7 +26,7 @@ bool emit_sized(struct source *w)
     const struct areas all = emit_areas(w);
     bool sized = false;
     for (int i = 0; i < all.n; i++)
-        sized |= !all.area[i].count && all.area[i].rows != INDEX_SHARED;
+        sized |= all.area[i].rows != INDEX_COUNT && all.area[i].rows != INDEX_SHARED;
     return sized;
 }
 

@@ -1,7 +1,7 @@
 /* form.c - derives kernels: the forward one, cotangents of any (backward), tangents of any (JVP), subsets,
  * spelled ones.
  *
- * The rule is one line of mathematics. A kernel's outputs paired with cotangents is a sum of full numbers
+ * The rule is one line of mathematics. A kernel's outputs times their cotangents is a sum of full numbers
  * Q(x', y', w', g'), one for each term, the cotangent standing in the slot of the term's target. Its
  * derivative by an input is the sum, over the numbers in which that input stands, of Q by that slot at the
  * other three arguments.

@@ -32,7 +32,7 @@ static struct recipe_input *kernel_inputs(struct arena *a, const struct kernel_f
 {
     struct recipe_input *in = NEW_ARRAY(a, struct recipe_input, k->inputs + more + 1);
     for (int i = 0; i < k->inputs; i++)
-        in[i] = (struct recipe_input){role_of(v, k->input[i].slot), k->input[i].symbol, i};
+        in[i] = (struct recipe_input){role_of(v, k->input[i].slot), k->input[i].symbol, i, 0};
     return in;
 }
 
@@ -154,7 +154,7 @@ static void contracted(struct arena *a, const struct kernel_form *k, const struc
     if (backs) {
         struct recipe_input *in = kernel_inputs(a, k, v, v->ps);
         for (int i = 0; i < v->ps; i++)
-            in[k->inputs + i] = (struct recipe_input){ROLE_G, arena_printf(a, "p%d", i), k->inputs + i};
+            in[k->inputs + i] = (struct recipe_input){ROLE_G, arena_printf(a, "p%d", i), k->inputs + i, 0};
         v->product = codes_recipe(d->codes, recipe_build(a, k->inputs + v->ps, in, backs, back, v->wide));
     }
 }
@@ -225,6 +225,16 @@ struct path_code demand_code(const struct demand *d, int path)
     return *code;
 }
 
+const struct code *demand_code_of(const struct demand *d, int path, int n)
+{
+    const int variant = d->variant_of[path];
+    const struct recipe **r = &d->repeated[variant * DEMAND_TOGETHER + n - 1];
+    if (!*r)
+        *r = n == 1 ? d->variant[variant].product
+                    : codes_recipe(d->codes, recipe_repeat(d->codes->arena, d->variant[variant].product, n));
+    return code_of(d, *r, &d->plan->path[path]);
+}
+
 struct operations demand_operations(const struct demand *d)
 {
     struct operations sum = {0};
@@ -292,6 +302,7 @@ const struct demand *demand_build(struct codes *codes, const struct plan *plan,
         if (v && !v->product && !v->tensor)
             d->variant_of[p] = -1;
     }
+    d->repeated = NEW_ARRAY(a, const struct recipe *, d->variants *DEMAND_TOGETHER + 1);
     find_reads(d);
     return d;
 }

@@ -45,6 +45,8 @@ struct path_code {
     const struct code *product, *tensor;
 };
 
+enum { DEMAND_TOGETHER = 4 };
+
 struct demand {
     const struct plan *plan;
     const struct kernel_plan *kernel;
@@ -54,6 +56,7 @@ struct demand {
     struct variant *variant;
     int *variant_of;        /* [paths]: variant, or -1: the path has nothing to do, or takes no part */
     struct path_code *code; /* [paths]: what demand_code has been asked for */
+    const struct recipe **repeated; /* [variants][DEMAND_TOGETHER]: what demand_code_of has */
     bool *raw, *vector; /* [kernel inputs]: read as stored (A, W); as vectors over channels (B, G, tied A) */
 };
 
@@ -64,6 +67,10 @@ const struct demand *demand_build(struct codes *, const struct plan *, const str
 /* The code of a path, made when it is first asked for: evaluations that have codes of their own, or refuse,
  * need none. Paths of the same variant and matrix share it. */
 struct path_code demand_code(const struct demand *, int path);
+
+/* The code of a path together with n - 1 others (n at most DEMAND_TOGETHER) of the same variant, matrix and
+ * segment of A, of other segments of B and of z, where channels are tied. */
+const struct code *demand_code_of(const struct demand *, int path, int n);
 
 /* Per item, by its codes. */
 struct operations demand_operations(const struct demand *);

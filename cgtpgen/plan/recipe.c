@@ -146,6 +146,75 @@ struct recipe *recipe_build(struct arena *a, int inputs, struct recipe_input *in
     return r;
 }
 
+/* ---- several paths ---- */
+
+/* The input of copy i of a recipe that input `in` is there. */
+static int repeated_input(const struct recipe *r, int in, int copy)
+{
+    return in < 0 || r->input[in].role == ROLE_A ? in : copy * r->inputs + in;
+}
+
+static struct recipe_product *repeat_products(struct arena *a, const struct recipe *r,
+                                              const struct recipe_product *list, int count, int n)
+{
+    struct recipe_product *all = NEW_ARRAY(a, struct recipe_product, count * n + 1);
+    for (int i = 0; i < count * n; i++)
+        all[i] = (struct recipe_product){repeated_input(r, list[i % count].first, i / count),
+                                         repeated_input(r, list[i % count].second, i / count)};
+    return all;
+}
+
+static const char *repeated_name(struct arena *a, const char *name, int copy)
+{
+    return copy ? arena_printf(a, "%sn%d", name, copy) : name;
+}
+
+/* Adds to an output of the recipe for several paths the parts of one of them. */
+static void add_parts(const struct recipe *r, const struct recipe_output *from, struct recipe_output *to,
+                      int copy)
+{
+    const int vectors = from->role == ROLE_A || from->prescaled                        ? r->us
+                        : from->role == ROLE_G || (from->role == ROLE_W && from->by_r) ? r->rs
+                                                                                       : r->ls;
+    for (int i = 0; i < from->parts; i++)
+        to->part[to->parts++] = (struct recipe_part){repeated_input(r, from->part[i].factor, copy),
+                                                     from->part[i].vector + copy * vectors};
+}
+
+struct recipe *recipe_repeat(struct arena *a, const struct recipe *r, int n)
+{
+    struct recipe *all = NEW(a, struct recipe);
+    *all = (struct recipe){.inputs = n * r->inputs,
+                           .input = NEW_ARRAY(a, struct recipe_input, n * r->inputs + 1),
+                           .output = NEW_ARRAY(a, struct recipe_output, n * r->outputs + 1),
+                           .rs = n * r->rs,
+                           .ls = n * r->ls,
+                           .us = n * r->us,
+                           .r = repeat_products(a, r, r->r, r->rs, n),
+                           .l = repeat_products(a, r, r->l, r->ls, n),
+                           .u = repeat_products(a, r, r->u, r->us, n),
+                           .applications = n * r->applications};
+    for (int i = 0; i < all->inputs; i++) {
+        all->input[i] = r->input[i % r->inputs];
+        all->input[i].copy = i / r->inputs;
+        all->input[i].name = repeated_name(a, all->input[i].name, all->input[i].copy);
+    }
+    for (int o = 0; o < r->outputs; o++)
+        for (int copy = 0; copy < n; copy++) {
+            const bool common = r->output[o].role == ROLE_A && copy > 0;
+            struct recipe_output *to = &all->output[common ? all->outputs - 1 : all->outputs++];
+            if (!common) {
+                *to = r->output[o];
+                to->copy = copy;
+                to->name = repeated_name(a, to->name, copy);
+                to->parts = 0;
+                to->part = NEW_ARRAY(a, struct recipe_part, n * r->output[o].parts + 1);
+            }
+            add_parts(r, &r->output[o], to, copy);
+        }
+    return all;
+}
+
 static bool equal_products(int n, const struct recipe_product *p, int m, const struct recipe_product *q)
 {
     bool equal = n == m;
@@ -156,9 +225,9 @@ static bool equal_products(int n, const struct recipe_product *p, int m, const s
 
 static bool equal_outputs(const struct recipe_output *p, const struct recipe_output *q)
 {
-    bool equal = p->role == q->role && p->source == q->source && p->assign == q->assign &&
-                 p->prescaled == q->prescaled && p->by_r == q->by_r && p->parts == q->parts &&
-                 strcmp(p->name, q->name) == 0;
+    bool equal = p->role == q->role && p->source == q->source && p->copy == q->copy &&
+                 p->assign == q->assign && p->prescaled == q->prescaled && p->by_r == q->by_r &&
+                 p->parts == q->parts && strcmp(p->name, q->name) == 0;
     for (int i = 0; equal && i < p->parts; i++)
         equal = p->part[i].factor == q->part[i].factor && p->part[i].vector == q->part[i].vector;
     return equal;
@@ -171,7 +240,7 @@ bool recipe_equal(const struct recipe *p, const struct recipe *q)
                  equal_products(p->us, p->u, q->us, q->u);
     for (int i = 0; equal && i < p->inputs; i++)
         equal = p->input[i].role == q->input[i].role && p->input[i].source == q->input[i].source &&
-                strcmp(p->input[i].name, q->input[i].name) == 0;
+                p->input[i].copy == q->input[i].copy && strcmp(p->input[i].name, q->input[i].name) == 0;
     for (int i = 0; equal && i < p->outputs; i++)
         equal = equal_outputs(&p->output[i], &q->output[i]);
     return equal;

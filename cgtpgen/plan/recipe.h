@@ -30,6 +30,7 @@ struct recipe_input {
     enum role role;
     const char *name; /* as a C identifier */
     int source;
+    int copy; /* of a recipe for several paths (recipe_repeat): which path's it is */
 };
 
 /* Q_target at the recipe inputs input[role]; -1 at the target and, without weights, at W. */
@@ -60,6 +61,7 @@ struct recipe_output {
     enum role role;
     const char *name;
     int source;     /* the caller's number for it (a kernel output, or a scratch vector) */
+    int copy;       /* as an input's */
     bool assign;    /* written, not added to */
     bool prescaled; /* role G: M applied to U */
     bool by_r;      /* role W: through R */
@@ -90,6 +92,11 @@ struct recipe_request {
  */
 struct recipe *recipe_build(struct arena *, int inputs, struct recipe_input *, int outputs,
                             const struct recipe_request *, bool wide);
+
+/* The recipe of `n` paths that have A and its gradients in common, and all else their own: A's forms are
+ * computed once then, and what flows back to them is added up first. What is path i's own is named x_2, from
+ * i = 1 on. */
+struct recipe *recipe_repeat(struct arena *, const struct recipe *, int n);
 
 /* Are they alike in everything, names included? */
 bool recipe_equal(const struct recipe *, const struct recipe *);

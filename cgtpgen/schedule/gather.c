@@ -25,7 +25,7 @@ static long long chunks_of(const struct operand *q)
     return (long long)q->dim * operand_size(q) / 16;
 }
 
-void gather_begin(struct source *w, struct out *o, const struct form_output *f)
+void gather_begin(struct source *w, struct out *o, const struct form_output *f, const char *parameters)
 {
     const struct operand *q = output_of(w, f);
     const bool sender = q->index == INDEX_SENDER;
@@ -33,7 +33,8 @@ void gather_begin(struct source *w, struct out *o, const struct form_output *f)
     const long long dim = (long long)q->dim, chunks = chunks_of(q), blocks = (chunks + THREADS - 1) / THREADS;
     line(o, "/* %s: the rows of each %s's edges, added in %s; 16 bytes per thread. */", f->name,
          sender ? "sender" : "receiver", sender ? "the order of by_sender" : "their order");
-    line(o, "CGTP_KERNEL(%d, 8) %s_gather_%s(const launch l)", THREADS, w->form->name, f->symbol);
+    line(o, "CGTP_KERNEL(%d, 8) %s_gather_%s(const launch l%s)", THREADS, w->form->name, f->symbol,
+         parameters);
     line(o, "{");
     if (blocks == 1) {
         line(o, "const int64_t node = cgtp_block();");
@@ -55,7 +56,7 @@ void gather_begin(struct source *w, struct out *o, const struct form_output *f)
 
 const char *gather_sum(const struct source *w, const struct form_output *f)
 {
-    return carries(w, f) ? "cgtp_carried_chunk{sum, rest}" : "cgtp_chunk{sum}";
+    return carries(w, f) ? "cgtp_carried_chunk{sum, rest}" : "cgtp_plain_chunk{sum}";
 }
 
 void gather_end(struct out *o, const struct source *w, const struct form_output *f)
@@ -69,12 +70,13 @@ void gather_end(struct out *o, const struct source *w, const struct form_output 
     blank(o);
 }
 
-void gather_launch(struct source *w, const struct form_output *f)
+void gather_launch(struct source *w, const struct form_output *f, const char *arguments)
 {
     const struct operand *q = output_of(w, f);
     const long long blocks = (chunks_of(q) + THREADS - 1) / THREADS;
     const char *nodes = source_rows(w->plan, q->index);
-    source_step(w, arena_printf(w->arena, "cgtp_launch_early(code::%s_gather_%s, %s%s, %d, 0, stream, l)",
+    source_step(w, arena_printf(w->arena, "cgtp_launch_early(code::%s_gather_%s, %s%s, %d, 0, stream, l%s)",
                                 w->form->name, f->symbol, nodes,
-                                blocks > 1 ? arena_printf(w->arena, " * %lld", blocks) : "", THREADS));
+                                blocks > 1 ? arena_printf(w->arena, " * %lld", blocks) : "", THREADS,
+                                arguments));
 }

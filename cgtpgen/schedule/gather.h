@@ -7,15 +7,17 @@
 #include "schedule/source.h"
 #include "util/out.h"
 
-/* The kernel up to where `sum` is to get element `at` and those after of the rows of node `node`; and from
+/* `parameters`, `arguments`: more of the kernel's, after a comma each; or "".
+ *
+ * The kernel up to where `sum` is to get element `at` and those after of the rows of node `node`; and from
  * there on.
  */
-void gather_begin(struct source *, struct out *, const struct form_output *);
+void gather_begin(struct source *, struct out *, const struct form_output *, const char *parameters);
 /* That sum, as the runtime's functions take it. */
 const char *gather_sum(const struct source *, const struct form_output *);
 void gather_end(struct out *, const struct source *, const struct form_output *);
 
 /* Its launch. */
-void gather_launch(struct source *, const struct form_output *);
+void gather_launch(struct source *, const struct form_output *, const char *arguments);
 
 #endif

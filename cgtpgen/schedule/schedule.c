@@ -27,6 +27,12 @@ void areas_add_counted(struct areas *all, const char *type, const char *name, co
     add_area(all, (struct area){type, name, INDEX_COUNT, count, each, false});
 }
 
+void areas_add_by_items(struct areas *all, const char *type, const char *name, const char *count,
+                        int64_t each)
+{
+    add_area(all, (struct area){type, name, INDEX_ITEM, count, each, false});
+}
+
 int knob_value(const struct spec *s, const struct target *target, enum knob knob)
 {
     for (int i = 0; i < s->knobs; i++)

@@ -42,7 +42,9 @@ void areas_add(struct areas *, const char *type, const char *name, enum index_ki
 /* The same for an area that several schedules use alike: there once. */
 void areas_share(struct areas *, const char *type, const char *name, enum index_kind rows, int64_t each);
 
+/* As many rows as the C expression says; of the second, that depends on the number of items. */
 void areas_add_counted(struct areas *, const char *type, const char *name, const char *count, int64_t each);
+void areas_add_by_items(struct areas *, const char *type, const char *name, const char *count, int64_t each);
 
 /* What an evaluation decided for a demand. */
 struct schedule {

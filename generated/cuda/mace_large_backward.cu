@@ -667,7 +667,7 @@ CGTP_KERNEL(128, 8) backward_gather_gx_(const launch l)
     if (at >= 1152)
         return;
     real sum[4] = {0};
-    cgtp_gather_rows(cgtp_chunk{sum}, l.gx_edges + at, 1152, l.graph, node);
+    cgtp_gather_rows(cgtp_plain_chunk{sum}, l.gx_edges + at, 1152, l.graph, node);
     cgtp_store<4>(l.gx_ + node * 1152 + at, sum);
 }
 

@@ -965,7 +965,7 @@ CGTP_KERNEL(128, 8) double_backward_gather_d_x_(const launch l)
     if (at >= 1152)
         return;
     real sum[4] = {0};
-    cgtp_gather_rows(cgtp_chunk{sum}, l.d_x_edges + at, 1152, l.graph, node);
+    cgtp_gather_rows(cgtp_plain_chunk{sum}, l.d_x_edges + at, 1152, l.graph, node);
     cgtp_store<4>(l.d_x_ + node * 1152 + at, sum);
 }
 

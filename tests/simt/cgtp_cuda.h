@@ -38,6 +38,7 @@ CGTP_DEVICE int cgtp_reload_lane(void) { return cgtp_lane(); }
 CGTP_DEVICE int cgtp_warp(void) { return (int)(threadIdx.x / CGTP_LANES); }
 
 CGTP_DEVICE void cgtp_sync_warp(void) { simt_sync_warp(); }
+CGTP_DEVICE void cgtp_sync_block(void) { simt_sync_block(); }
 template <int warps> CGTP_DEVICE void cgtp_sync_group(void) { simt_sync_group(warps); }
 
 CGTP_DEVICE int cgtp_shuffle(int value, int from)

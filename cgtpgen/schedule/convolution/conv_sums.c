@@ -68,7 +68,7 @@ void conv_gather(struct source *w, const struct form_output *f)
     long long dim = (long long)conv_output(w, f)->dim;
     struct moved *part = NEW_ARRAY(w->arena, struct moved, w->problem->x.n + 1);
     int parts = divide_row(w, f, part);
-    gather_begin(w, o, f);
+    gather_begin(w, o, f, "");
     for (int i = 0; i < parts; i++) {
         if (!*part[i].add)
             continue;

@@ -3,29 +3,12 @@
 
 #include "schedule/check.h"
 #include "schedule/evaluations.h"
-#include "schedule/parts.h"
+#include "schedule/item_rows.h"
 #include "schedule/report.h"
 
 static void areas(struct areas *all, const struct schedule *s)
 {
-    for (int o = 0; o < s->demand->outputs; o++) {
-        const struct operand *q = demand_operand(s->demand, o);
-        if (s->route[o].kind == ROUTE_EDGE_BUFFER)
-            areas_add(all, "real", arena_printf(all->arena, "%sedges", q->symbol), INDEX_ITEM, q->dim);
-        if (s->route[o].kind == ROUTE_PARTS)
-            parts_area(all, q, "cgtp_multiprocessors()");
-    }
-}
-
-/* Sums at receivers ask for row pointers in every way, so that a caller need not know which one is taken. */
-static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
-{
-    const bool ordered = spec_is_ordered(s->demand->plan->problem->spec);
-    for (int o = 0; o < s->demand->outputs; o++) {
-        const enum index_kind index = demand_operand(s->demand, o)->index;
-        *receiver_row |= ordered && index == INDEX_RECEIVER;
-        *by_sender |= s->route[o].kind == ROUTE_EDGE_BUFFER && index == INDEX_SENDER;
-    }
+    item_rows_areas(all, s, "cgtp_multiprocessors()", NULL);
 }
 
 static void device(struct source *w, const struct schedule *s)
@@ -153,7 +136,7 @@ const struct evaluation staged_evaluation = {
     .plan = staged_plan,
     .check = check,
     .areas = areas,
-    .reads_graph = reads_graph,
+    .reads_graph = item_rows_reads_graph,
     .device = device,
     .launch = staged_launch,
     .report = report,

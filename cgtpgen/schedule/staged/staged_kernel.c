@@ -1,19 +1,11 @@
 /* staged_kernel.c - staged items: the kernel, and its launch. */
-#include "schedule/gather.h"
 #include "schedule/index_words.h"
 #include "schedule/item_device.h"
-#include "schedule/parts.h"
+#include "schedule/item_rows.h"
 #include "schedule/path.h"
 #include "schedule/staged/staged_emit.h"
 
 #include <string.h>
-
-/* The item's row of an operand in the array `name`. */
-static const char *item_row(const struct source *w, const char *name, const struct operand *q)
-{
-    const char *row = source_item_row(w->arena, "l.graph.", source_item(w), q->index);
-    return arena_printf(w->arena, "l.%s + (int64_t)%s * %lld", name, row, source_dim(q));
-}
 
 static int threads_of(const struct staged *g)
 {
@@ -23,28 +15,6 @@ static int threads_of(const struct staged *g)
 static const char *items_of(const struct staged_writer *c)
 {
     return c->w->graph ? "l.graph.items" : "l.items";
-}
-
-/* Does the input have a row of each item? */
-static bool is_copied(const struct source *w, int input)
-{
-    return demand_reads(w->demand, input) && source_input(w, input)->index != INDEX_SHARED;
-}
-
-/* What a copy of the input says of lines in L2. Rows of nodes are used again. Weights go first only where no
- * gradients of them leave: it was measured that these leave faster where their lines have not gone. */
-static const char *policy_of(const struct staged_writer *c, const struct operand *q)
-{
-    bool leaves = q->slot == SLOT_W && demand_outputs_of(c->w->demand, SLOT_W);
-    return q->index == INDEX_ITEM && !leaves ? "stream" : "keep";
-}
-
-static bool uses_policy(const struct staged_writer *c, const char *policy)
-{
-    for (int i = 0; i < c->w->form->inputs; i++)
-        if (is_copied(c->w, i) && strcmp(policy_of(c, source_input(c->w, i)), policy) == 0)
-            return true;
-    return false;
 }
 
 /* Part of the name of what copies the part. */
@@ -67,7 +37,7 @@ static bool is_brought(const struct staged_writer *c, const struct staged_part *
 {
     const bool weights = source_input(c->w, input)->slot == SLOT_W;
     *whole = !(weights && staged_in_parts(c->g));
-    return is_copied(c->w, input) && (!*whole || part == c->g->part);
+    return item_rows_copies(c->w, input) && (!*whole || part == c->g->part);
 }
 
 static bool is_node(enum index_kind index)
@@ -98,7 +68,7 @@ static void emit_load(struct staged_writer *c, const struct staged_part *part)
          c->g->stage.name, text_string(&more));
     for (int i = 0; i < c->w->form->inputs; i++) {
         const struct operand *q = source_input(c->w, i);
-        const char *row = item_row(c->w, q->symbol, q);
+        const char *row = item_rows_row(c->w, q);
         bool whole;
         if (!is_brought(c, part, i, &whole))
             continue;
@@ -107,20 +77,17 @@ static void emit_load(struct staged_writer *c, const struct staged_part *part)
                 arena_printf(c->w->arena, "l.%s + %s * %lld", q->symbol, index_name[q->index], source_dim(q));
         if (whole)
             line(c->o, "cgtp_copy_row_by<%d>(%s.%s, %s, thread, %s);", threads_of(c->g),
-                 parts ? "rows" : "to", q->symbol, row, policy_of(c, q));
+                 parts ? "rows" : "to", q->symbol, row, item_rows_policy(c->w, q));
         else
             line(c->o, "cgtp_copy_part_by%s(to.%s, %s, thread, %s);", part_arguments(c, part, q), q->symbol,
-                 plus_offset(c->w->arena, row, part->base), policy_of(c, q));
+                 plus_offset(c->w->arena, row, part->base), item_rows_policy(c->w, q));
     }
     line(c->o, "};");
 }
 
 static void emit_loads(struct staged_writer *c)
 {
-    static const char *const policies[] = {"stream", "keep"};
-    for (int i = 0; i < 2; i++)
-        if (uses_policy(c, policies[i]))
-            line(c->o, "const cgtp_policy %s = cgtp_policy_%s();", policies[i], policies[i]);
+    item_rows_policies(c->w, c->o);
     for (int i = 0; i < c->g->parts; i++)
         emit_load(c, &c->g->part[i]);
 }
@@ -187,7 +154,7 @@ static void emit_put(struct staged_writer *c, int o, const struct staged_part *p
     const char *to = buffer ? arena_printf(w->arena, "l.%sedges + e * %lld", q->symbol, source_dim(q))
                      : is_node(q->index) ? arena_printf(w->arena, "l.%s + %s * %lld", q->symbol,
                                                         index_name[q->index], source_dim(q))
-                                         : item_row(w, q->symbol, q);
+                                         : item_rows_row(w, q);
     if (part)
         line(c->o, "cgtp_%s_part_by%s(%s, %s, thread);", how, part_arguments(c, part, q),
              plus_offset(w->arena, to, part->base), staged_output(c, o));
@@ -318,7 +285,7 @@ static void emit_item(struct staged_writer *c)
 static void emit_parts(struct staged_writer *c)
 {
     const struct staged *g = c->g;
-    line(c->o, "cgtp_sync_group<%d>();", g->teams * g->warps);
+    line(c->o, "cgtp_sync_block();");
     for (int o = 0; o < c->w->demand->outputs; o++) {
         const struct operand *q = demand_operand(c->w->demand, o);
         if (q->index != INDEX_SHARED)
@@ -392,48 +359,19 @@ void staged_kernel(struct source *w)
     if (g->any_others)
         item_device(w, &(struct item_code){g->others, true});
     emit_kernel(&c);
-    for (int i = 0; i < w->demand->outputs; i++) {
-        const struct form_output *f = demand_output(w->demand, i);
-        const struct operand *q = demand_operand(w->demand, i);
-        if (w->schedule->route[i].kind == ROUTE_PARTS)
-            parts_sum(w, &o, q);
-        if (w->schedule->route[i].kind != ROUTE_EDGE_BUFFER)
-            continue;
-        gather_begin(w, &o, f);
-        line(&o, "cgtp_gather_%s(%s, l.%sedges + at, %lld, l.graph, node);",
-             q->index == INDEX_SENDER ? "rows" : "received_rows", gather_sum(w, f), f->symbol, source_dim(q));
-        gather_end(&o, w, f);
-    }
+    item_rows_kernels(w, &o);
 }
 
 void staged_launch(struct source *w, const struct schedule *schedule)
 {
     source_set(w, schedule);
     const struct staged *g = schedule->own;
-    struct text at = {.arena = w->arena}, bytes = {.arena = w->arena};
-    int cleared = 0;
-    for (int o = 0; o < w->demand->outputs; o++) {
-        const struct operand *q = demand_operand(w->demand, o);
-        if (schedule->route[o].kind != ROUTE_ATOMIC)
-            continue;
-        text_printf(&at, "%s%s", cleared ? ", " : "", q->symbol);
-        text_printf(&bytes, "%s(size_t)%s * %lld * sizeof(real)", cleared++ ? ", " : "",
-                    source_rows(w->plan, q->index), source_dim(q));
-    }
-    if (cleared)
-        source_step(w, arena_printf(w->arena, "cgtp_clear(cgtp_areas<%d>{{%s}, {%s}}, stream)", cleared,
-                                    text_string(&at), text_string(&bytes)));
+    item_rows_clear(w);
     const char *grid =
-        arena_printf(w->arena, "cgtp_staged_grid(%s, %d)", source_rows(w->plan, INDEX_ITEM), g->teams);
+        arena_printf(w->arena, "cgtp_teams_grid(%s, %d)", source_rows(w->plan, INDEX_ITEM), g->teams);
     source_step(w, arena_printf(w->arena,
                                 "cgtp_launch_early(code::%s, %s, %d, "
                                 "sizeof(code::%s), stream, l)",
                                 g->name, grid, g->teams * threads_of(g), g->block->name));
-    for (int o = 0; o < w->demand->outputs; o++) {
-        const struct form_output *f = demand_output(w->demand, o);
-        if (schedule->route[o].kind == ROUTE_EDGE_BUFFER)
-            gather_launch(w, f);
-        if (schedule->route[o].kind == ROUTE_PARTS)
-            parts_launch(w, demand_operand(w->demand, o), grid);
-    }
+    item_rows_finish(w, grid, NULL);
 }

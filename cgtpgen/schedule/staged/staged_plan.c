@@ -1,6 +1,7 @@
 /* staged_plan.c - see staged_plan.h. */
 #include "schedule/staged/staged_plan.h"
 #include "schedule/item_device.h"
+#include "schedule/item_rows.h"
 #include "schedule/path.h"
 
 enum {
@@ -21,13 +22,7 @@ enum {
 const char *staged_refuses(const struct target *target, const struct demand *d)
 {
     (void)target;
-    for (int o = 0; o < d->outputs; o++) {
-        const struct operand *q = demand_operand(d, o);
-        bool node = q->index != INDEX_ITEM && q->index != INDEX_SHARED;
-        if (node && q->dim * operand_size(q) % 16)
-            return "rows of nodes that are no multiple of 16 bytes";
-    }
-    return NULL;
+    return item_rows_refuses(d);
 }
 
 /* Is a path computed by passes: are its results an item's own, but gradients of weights? */
@@ -220,35 +215,13 @@ static double cost_of(struct staged *g)
     return longer + 0.4 * (g->work + bytes - longer);
 }
 
-static const char *choose_routes(struct arena *a, struct schedule *s)
-{
-    static const enum route_kind own_row[] = {ROUTE_ITEM}, parts[] = {ROUTE_PARTS};
-    static const enum route_kind node[] = {ROUTE_ATOMIC,
-                                           ROUTE_EDGE_BUFFER}; /* the latter needs edges in order */
-    const struct demand *d = s->demand;
-    const struct spec *spec = d->plan->problem->spec;
-    s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
-    for (int o = 0; o < d->outputs; o++) {
-        const struct operand *q = demand_operand(d, o);
-        const enum route_kind *offered = q->index == INDEX_ITEM     ? own_row
-                                         : q->index == INDEX_SHARED ? parts
-                                         : q->slot == SLOT_Y        ? node + 1 /* several warps have sums */
-                                                                    : node;
-        bool ordered = spec_is_ordered(spec);
-        int kinds = offered == node && ordered ? 2 : offered == node + 1 && !ordered ? 0 : 1;
-        if (!route_choose(spec, q->index, kinds, offered, &s->route[o]) || s->route[o].compensated)
-            return "no way to sum as the spec asks";
-    }
-    return NULL;
-}
-
 const char *staged_plan(struct arena *a, struct schedule *s)
 {
     const struct spec *spec = s->demand->plan->problem->spec;
     struct staged *g = NEW(a, struct staged);
     g->demand = s->demand;
     g->device = s->target->device;
-    const char *why = choose_routes(a, s);
+    const char *why = item_rows_routes(a, s, true);
     if (why)
         return why;
     divide_paths(a, g);

@@ -1,0 +1,189 @@
+/* item_rows.c - see item_rows.h. */
+#include "schedule/item_rows.h"
+
+#include "schedule/gather.h"
+#include "schedule/index_words.h"
+#include "schedule/parts.h"
+
+#include <string.h>
+
+/* ---- plans ---- */
+
+const char *item_rows_refuses(const struct demand *d)
+{
+    for (int o = 0; o < d->outputs; o++) {
+        const struct operand *q = demand_operand(d, o);
+        bool node = q->index != INDEX_ITEM && q->index != INDEX_SHARED;
+        if (node && q->dim * operand_size(q) % 16)
+            return "rows of nodes that are no multiple of 16 bytes";
+    }
+    return NULL;
+}
+
+const char *item_rows_routes(struct arena *a, struct schedule *s, bool several)
+{
+    static const enum route_kind own_row[] = {ROUTE_ITEM}, parts[] = {ROUTE_PARTS};
+    static const enum route_kind node[] = {ROUTE_ATOMIC,
+                                           ROUTE_EDGE_BUFFER}; /* the latter needs edges in order */
+    const struct demand *d = s->demand;
+    const struct spec *spec = d->plan->problem->spec;
+    s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
+    for (int o = 0; o < d->outputs; o++) {
+        const struct operand *q = demand_operand(d, o);
+        const enum route_kind *offered = q->index == INDEX_ITEM         ? own_row
+                                         : q->index == INDEX_SHARED     ? parts
+                                         : q->slot == SLOT_Y && several ? node + 1
+                                                                        : node;
+        bool ordered = spec_is_ordered(spec);
+        int kinds = offered == node && ordered ? 2 : offered == node + 1 && !ordered ? 0 : 1;
+        if (!route_choose(spec, q->index, kinds, offered, &s->route[o]) || s->route[o].compensated)
+            return "no way to sum as the spec asks";
+    }
+    return NULL;
+}
+
+void item_rows_areas(struct areas *all, const struct schedule *s, const char *parts, const char *partial)
+{
+    for (int o = 0; o < s->demand->outputs; o++) {
+        const struct operand *q = demand_operand(s->demand, o);
+        if (s->route[o].kind == ROUTE_EDGE_BUFFER)
+            areas_add(all, "real", arena_printf(all->arena, "%sedges", q->symbol), INDEX_ITEM, q->dim);
+        if (s->route[o].kind == ROUTE_PARTS)
+            parts_area(all, q, parts);
+        if (s->route[o].kind == ROUTE_FIXED_UP)
+            areas_add_by_items(all, "real", arena_printf(all->arena, "%spartial", q->symbol), partial,
+                               q->dim);
+    }
+}
+
+/* Sums at receivers ask for row pointers in every way, so that a caller need not know which one is taken. */
+void item_rows_reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
+{
+    const bool ordered = spec_is_ordered(s->demand->plan->problem->spec);
+    for (int o = 0; o < s->demand->outputs; o++) {
+        const enum index_kind index = demand_operand(s->demand, o)->index;
+        *receiver_row |= ordered && index == INDEX_RECEIVER;
+        const enum route_kind kind = s->route[o].kind;
+        *by_sender |= (kind == ROUTE_EDGE_BUFFER || kind == ROUTE_FIXED_UP) && index == INDEX_SENDER;
+    }
+}
+
+/* ---- rows ---- */
+
+const char *item_rows_row(const struct source *w, const struct operand *q)
+{
+    const char *row = source_item_row(w->arena, "l.graph.", source_item(w), q->index);
+    return arena_printf(w->arena, "l.%s + (int64_t)%s * %lld", q->symbol, row, source_dim(q));
+}
+
+bool item_rows_copies(const struct source *w, int input)
+{
+    return demand_reads(w->demand, input) && source_input(w, input)->index != INDEX_SHARED;
+}
+
+/* What a copy of the input says of lines in L2. Rows of nodes are used again. Weights go first only where no
+ * gradients of them leave: it was measured that these leave faster where their lines have not gone. */
+const char *item_rows_policy(const struct source *w, const struct operand *q)
+{
+    bool leaves = q->slot == SLOT_W && demand_outputs_of(w->demand, SLOT_W);
+    return q->index == INDEX_ITEM && !leaves ? "stream" : "keep";
+}
+
+static bool uses_policy(const struct source *w, const char *policy)
+{
+    for (int i = 0; i < w->form->inputs; i++)
+        if (item_rows_copies(w, i) && strcmp(item_rows_policy(w, source_input(w, i)), policy) == 0)
+            return true;
+    return false;
+}
+
+void item_rows_policies(const struct source *w, struct out *o)
+{
+    static const char *const policies[] = {"stream", "keep"};
+    for (int i = 0; i < 2; i++)
+        if (uses_policy(w, policies[i]))
+            line(o, "const cgtp_policy %s = cgtp_policy_%s();", policies[i], policies[i]);
+}
+
+void item_rows_copy(const struct source *w, struct out *o, int input, const char *to, int threads)
+{
+    const struct operand *q = source_input(w, input);
+    line(o, "cgtp_copy_row_by<%d>(%s, %s, thread, %s);", threads, to, item_rows_row(w, q),
+         item_rows_policy(w, q));
+}
+
+const char *item_rows_to(const struct source *w, int o)
+{
+    const struct operand *q = demand_operand(w->demand, o);
+    return w->schedule->route[o].kind == ROUTE_EDGE_BUFFER
+               ? arena_printf(w->arena, "l.%sedges + e * %lld", q->symbol, source_dim(q))
+               : item_rows_row(w, q);
+}
+
+const char *item_rows_leave(const struct source *w, int o)
+{
+    return w->schedule->route[o].kind == ROUTE_ATOMIC ? "add_row" : "put_row";
+}
+
+/* ---- sums over items ---- */
+
+/* Completes the rows of nodes whose items are in several chunks, and of those without any. */
+static void emit_fix_up(struct source *w, struct out *o, const struct form_output *f, const struct operand *q)
+{
+    const char *of = q->index == INDEX_SENDER ? "true" : "false";
+    gather_begin(w, o, f, ", const int chunk");
+    line(o, "if (!cgtp_gather_chunks<%s>(sum, l.%spartial + at, %lld, l.graph, node, chunk))", of, f->symbol,
+         source_dim(q));
+    line(o, "return;");
+    gather_end(o, w, f);
+}
+
+void item_rows_kernels(struct source *w, struct out *o)
+{
+    for (int i = 0; i < w->demand->outputs; i++) {
+        const struct form_output *f = demand_output(w->demand, i);
+        const struct operand *q = demand_operand(w->demand, i);
+        if (w->schedule->route[i].kind == ROUTE_PARTS)
+            parts_sum(w, o, q);
+        if (w->schedule->route[i].kind == ROUTE_FIXED_UP)
+            emit_fix_up(w, o, f, q);
+        if (w->schedule->route[i].kind != ROUTE_EDGE_BUFFER)
+            continue;
+        gather_begin(w, o, f, "");
+        line(o, "cgtp_gather_%s(%s, l.%sedges + at, %lld, l.graph, node);",
+             q->index == INDEX_SENDER ? "rows" : "received_rows", gather_sum(w, f), f->symbol, source_dim(q));
+        gather_end(o, w, f);
+    }
+}
+
+/* ---- launches ---- */
+
+void item_rows_clear(struct source *w)
+{
+    struct text at = {.arena = w->arena}, bytes = {.arena = w->arena};
+    int cleared = 0;
+    for (int o = 0; o < w->demand->outputs; o++) {
+        const struct operand *q = demand_operand(w->demand, o);
+        if (w->schedule->route[o].kind != ROUTE_ATOMIC)
+            continue;
+        text_printf(&at, "%s%s", cleared ? ", " : "", q->symbol);
+        text_printf(&bytes, "%s(size_t)%s * %lld * sizeof(real)", cleared++ ? ", " : "",
+                    source_rows(w->plan, q->index), source_dim(q));
+    }
+    if (cleared)
+        source_step(w, arena_printf(w->arena, "cgtp_clear(cgtp_areas<%d>{{%s}, {%s}}, stream)", cleared,
+                                    text_string(&at), text_string(&bytes)));
+}
+
+void item_rows_finish(struct source *w, const char *blocks, const char *chunk)
+{
+    for (int o = 0; o < w->demand->outputs; o++) {
+        const struct form_output *f = demand_output(w->demand, o);
+        if (w->schedule->route[o].kind == ROUTE_EDGE_BUFFER)
+            gather_launch(w, f, "");
+        if (w->schedule->route[o].kind == ROUTE_FIXED_UP)
+            gather_launch(w, f, arena_printf(w->arena, ", %s", chunk));
+        if (w->schedule->route[o].kind == ROUTE_PARTS)
+            parts_launch(w, demand_operand(w->demand, o), blocks);
+    }
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* cgtp_rows.h - rows of items in shared memory: how teams of warps bring them there, and how results leave. Included
+ * after cgtp_cuda.h.
+ */
+#ifndef CGTP_ROWS_H
+#define CGTP_ROWS_H
+
+#include "cgtp_convolution.h"
+
+namespace
+{
+
+/* ---- rows ---- */
+
+/* What a thread has of elements `from` to `to` of a row of which it is one of so many: what it copies, stores and clears.
+ * wide: rows begin at multiples of 16 bytes, and chunks of these are its; `chunk` is called with the distance of each
+ * from the thread's first one. `element`: with the place of each element that is in no whole chunk. Whatever the range
+ * is, an element is the same thread's. */
+template <int threads, bool wide, int from, int to, typename Chunk, typename Element>
+CGTP_DEVICE void cgtp_own_part(int thread, Chunk chunk, Element element)
+{
+    if constexpr (wide) {
+        constexpr int chunks = (to + CGTP_WIDE - 1) / CGTP_WIDE;
+        static_assert(from < CGTP_WIDE, "the range begins in the first chunk");
+        CGTP_UNROLL
+        for (int k = 0; k < chunks; k += threads)
+            if (chunks - k >= threads || thread < chunks - k) {
+                const bool begins = from > 0 && k == 0 && thread == 0,
+                           ends = to % CGTP_WIDE > 0 && chunks - k <= threads && thread == chunks - k - 1;
+                if (begins || ends)
+                    for (int i = begins ? from : (chunks - 1) * CGTP_WIDE; i < (ends ? to : CGTP_WIDE); i++)
+                        element(i);
+                else
+                    chunk(k * CGTP_WIDE);
+            }
+    } else {
+        for (int i = thread; i < to; i += threads)
+            if (i >= from)
+                element(i);
+    }
+}
+template <int threads, int n, typename Chunk, typename Element>
+CGTP_DEVICE void cgtp_own_part(int thread, Chunk chunk, Element element)
+{
+    cgtp_own_part<threads, n % CGTP_WIDE == 0, 0, n>(thread, chunk, element);
+}
+
+/* Starts the copy of a part of a row. All lanes of the warp call. */
+template <int threads, bool wide, int from, int to>
+CGTP_DEVICE void cgtp_copy_part_by(real *part, const real *row, int thread, cgtp_policy policy)
+{
+    real *const first = (real *)cgtp_pinned_shared((unsigned char *)(part + thread * CGTP_WIDE));
+    cgtp_own_part<threads, wide, from, to>(
+        thread, [&](int i) { cgtp_copy16(first + i, row + thread * CGTP_WIDE + i, policy); },
+        [&](int i) { cgtp_copy_element(part + i, row + i); });
+}
+
+/* Stores a part of a row. */
+template <int threads, bool wide, int from, int to>
+CGTP_DEVICE void cgtp_put_part_by(real *row, const real *part, int thread)
+{
+    cgtp_own_part<threads, wide, from, to>(
+        thread, [&](int i) { cgtp_put16(row + thread * CGTP_WIDE + i, part + thread * CGTP_WIDE + i); },
+        [&](int i) { row[i] = part[i]; });
+}
+
+/* Adds it to the row, atomically. */
+template <int threads, bool wide, int from, int to>
+CGTP_DEVICE void cgtp_add_part_by(real *row, const real *part, int thread)
+{
+    cgtp_own_part<threads, wide, from, to>(
+        thread, [&](int i) { cgtp_add16(row + thread * CGTP_WIDE + i, part + thread * CGTP_WIDE + i); },
+        [&](int i) { cgtp_add(row + i, part[i]); });
+}
+
+/* The same with whole rows. */
+template <int threads, int n>
+CGTP_DEVICE void cgtp_copy_row_by(real (&to)[n], const real *row, int thread, cgtp_policy policy)
+{
+    cgtp_copy_part_by<threads, n % CGTP_WIDE == 0, 0, n>(to, row, thread, policy);
+}
+template <int threads, int n> CGTP_DEVICE void cgtp_put_row_by(real *row, const real (&from)[n], int thread)
+{
+    cgtp_put_part_by<threads, n % CGTP_WIDE == 0, 0, n>(row, from, thread);
+}
+template <int threads, int n> CGTP_DEVICE void cgtp_add_row_by(real *row, const real (&from)[n], int thread)
+{
+    cgtp_add_part_by<threads, n % CGTP_WIDE == 0, 0, n>(row, from, thread);
+}
+
+/* Zeros in a row. */
+template <int threads, int n> CGTP_DEVICE void cgtp_clear_row_by(real (&row)[n], int thread)
+{
+    const real zero[CGTP_WIDE] = {0};
+    cgtp_own_part<threads, n>(
+        thread, [&](int i) { cgtp_store<CGTP_WIDE>(row + thread * CGTP_WIDE + i, zero); },
+        [&](int i) { row[i] = 0; });
+}
+
+/* Zeros in each warp's row. */
+template <int threads, int n, int warps> CGTP_DEVICE void cgtp_clear_sums_by(real (&row)[warps][n], int thread)
+{
+    for (int i = thread; i < n; i += threads)
+        CGTP_UNROLL
+    for (int warp = 0; warp < warps; warp++)
+        row[warp][i] = 0;
+}
+
+/* Stores the sum of each warp's row, in the order of the warps. */
+template <int threads, int n, int warps>
+CGTP_DEVICE void cgtp_put_sums_by(real *row, const real (&from)[warps][n], int thread)
+{
+    for (int i = thread; i < n; i += threads) {
+        real sum = from[0][i];
+        CGTP_UNROLL
+        for (int warp = 1; warp < warps; warp++)
+            sum += from[warp][i];
+        row[i] = sum;
+    }
+}
+
+/* Zeros in whatever it is, by so many threads. */
+template <int threads, typename T> CGTP_DEVICE void cgtp_zero_by(T &what, int thread)
+{
+    static_assert(sizeof(T) % sizeof(real) == 0, "whole numbers");
+    real *const at = (real *)&what;
+    for (int i = thread; i < (int)(sizeof(T) / sizeof(real)); i += threads)
+        at[i] = 0;
+}
+
+/* ---- items in the order of their nodes ---- */
+
+/* Items are taken in the order of their senders (by_sender) or receivers, in chunks of equal length. What a chunk has of
+ * a node's items is a run: it is summed by one team. */
+struct cgtp_run {
+    int64_t node;
+    bool first, last; /* the item is the first, the last one of the run */
+    int64_t partial;  /* the run's partial row; negative: the node has no other run */
+};
+
+template <bool senders, typename Graph> CGTP_DEVICE int64_t cgtp_nth_item(const Graph &graph, int64_t position)
+{
+    if constexpr (senders)
+        return graph.by_sender[position];
+    else
+        return position;
+}
+
+/* The node of an item. */
+template <bool senders, typename Graph> CGTP_DEVICE int64_t cgtp_node_of(const Graph &graph, int64_t item)
+{
+    if constexpr (senders)
+        return graph.sender[item];
+    else
+        return graph.receiver[item];
+}
+
+/* The run of the node's item at a position, number `place` of chunk `number`. */
+template <bool senders, typename Graph>
+CGTP_DEVICE cgtp_run cgtp_run_of(const Graph &graph, int64_t node, int64_t number, int place, int chunk)
+{
+    const int64_t begin = number * chunk, position = begin + place;
+    int64_t first, end;
+    if constexpr (senders)
+        first = graph.sender_row[node], end = graph.sender_row[node + 1];
+    else
+        first = graph.receiver_row[node], end = graph.receiver_row[node + 1];
+    const bool before = first < begin, after = end > begin + chunk;
+    return {node, place == 0 || position == first, place + 1 == chunk || position + 1 == end,
+            before || after ? number * 2 + !before : -1};
+}
+
+/* The sum of 16 bytes of the partial rows of a node, in order; false: it has one run, whose row is there. */
+template <bool senders, typename Graph>
+CGTP_DEVICE bool cgtp_gather_chunks(real *sum, const real *rows, int64_t length, const Graph &graph, int64_t node,
+                                    int chunk)
+{
+    int64_t first, end;
+    if constexpr (senders)
+        first = graph.sender_row[node], end = graph.sender_row[node + 1];
+    else
+        first = graph.receiver_row[node], end = graph.receiver_row[node + 1];
+    const int64_t begin = first / chunk, last = (end - 1) / chunk;
+    if (first < end && begin == last)
+        return false;
+    _Pragma("unroll 4") for (int64_t i = begin; first < end && i <= last; i++)
+    {
+        real row[CGTP_WIDE];
+        cgtp_read16_stream(row, rows + (i * 2 + (first >= i * chunk)) * length);
+        CGTP_UNROLL
+        for (int j = 0; j < CGTP_WIDE; j++)
+            sum[j] += row[j];
+    }
+    return true;
+}
+
+/* ---- on the host ---- */
+
+/* The length of chunks for a launch of so many teams per multiprocessor: long where items are many. */
+static inline int cgtp_chunk(int64_t items, int teams)
+{
+    const int64_t all = (int64_t)cgtp_multiprocessors() * teams, length = items / (6 * all);
+    return items <= all ? 1 : length < 2 ? 2 : length < 8 ? (int)length : 8;
+}
+
+/* How many chunks there are. */
+static inline int64_t cgtp_chunks(int64_t items, int chunk)
+{
+    return (items + chunk - 1) / chunk;
+}
+
+/* Blocks of a launch: so many per multiprocessor, or a team per item. */
+static inline int64_t cgtp_teams_grid(int64_t items, int teams, int per_multiprocessor = 1)
+{
+    const int64_t fit = cgtp_multiprocessors() * (int64_t)per_multiprocessor, most = (items + teams - 1) / teams;
+    return most < fit ? most : fit;
+}
+
+} // namespace
+
+#endif
