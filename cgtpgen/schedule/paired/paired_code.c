@@ -331,11 +331,11 @@ static void name_channel(const struct kind_writer *k)
     }
     if (g->owner != INDEX_ITEM) {
         line(o, "const int slot = at / %d, u = at %% %d;", lanes, lanes);
-        line(o, "const int64_t number = turn * %d + slot, position = number * chunk + place;", g->items);
+        line(o, "const int64_t part = turn * %d + slot, position = part * chunk + place;", g->items);
         line(o, "const bool mine = slot < %d && position < items;", g->items);
         line(o,
              "const cgtp_run run = mine ? cgtp_run_of<%s>(l.graph, "
-             "cgtp_node_of<%s>(l.graph, cgtp_nth_item<%s>(l.graph, position)), number, place, chunk) : "
+             "cgtp_node_of<%s>(l.graph, cgtp_nth_item<%s>(l.graph, position)), part, place, chunk) : "
              "cgtp_run();",
              of, of, of);
         return;

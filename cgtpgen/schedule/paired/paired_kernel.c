@@ -55,12 +55,12 @@ static void begin_items(struct paired_writer *c)
         line(c->o, "const int64_t e = turn * %d + i;", g->items);
         line(c->o, "if (e < items) {");
     } else {
-        line(c->o, "const int64_t number = turn * %d + i, position = number * chunk + place;", g->items);
+        line(c->o, "const int64_t part = turn * %d + i, position = part * chunk + place;", g->items);
         line(c->o, "if (position < items) {");
         line(c->o,
              "const int64_t e = cgtp_nth_item<%s>(l.graph, position), node = cgtp_node_of<%s>(l.graph, e);",
              of, of);
-        line(c->o, "const cgtp_run run = cgtp_run_of<%s>(l.graph, node, number, place, chunk);", of);
+        line(c->o, "const cgtp_run run = cgtp_run_of<%s>(l.graph, node, part, place, chunk);", of);
     }
 }
 
@@ -305,7 +305,7 @@ static void emit_turn(struct paired_writer *c)
     }
     line(c->o, "cgtp_copies_wait<0>();");
     line(c->o, "cgtp_sync_group<%d>();", g->warps);
-    if (g->items > 1)
+    if (g->items > 1 && g->owner == INDEX_ITEM)
         line(c->o, "const int64_t first = turn * %d;", g->items);
     if (paired_rounds(g) > 1) {
         line(c->o, "CGTP_LOOP");
