@@ -393,7 +393,9 @@ static void time_product(struct bench *b, const struct table_entry *t, const str
                            .place = g,
                            .key = {p->graph ? "conv" : "batch", q->name, place_info[place].name,
                                    p->scalar_size == 8 ? "fp64" : "fp32", k->name},
-                           .reduction = p->graph ? reduction[p->sorted][t->deterministic] : "-"};
+                           .reduction = !p->graph        ? "-"
+                                        : t->compensated ? "compensated"
+                                                         : reduction[p->sorted][t->deterministic]};
         if (option.items == INT64_MAX)
             r.peer = peer_of(b->peer, b->peers, r.key);
         if (measure(m, g, &d, &r))

@@ -13,6 +13,7 @@ struct table_kernel {
 struct table_entry {
     const cgtp_product *product;
     int deterministic; /* the spec's reduction */
+    int compensated;   /* its sums */
     int large;         /* also launched with offsets past 2^31 elements */
     const struct table_kernel *kernel;
 };
