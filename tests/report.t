@@ -153,8 +153,8 @@ def wrong_schedules(root, report):
                 name = key.replace('_', ' ')
                 if key in known:
                     continue
-                if isinstance(value, bool):
-                    good = shown[name] == ('yes' if value else 'no')
+                if isinstance(value, (bool, str)):
+                    good = shown[name] == (value if isinstance(value, str) else 'yes' if value else 'no')
                 elif isinstance(value, (int, float)):
                     good = number(shown[name]) == as_shown(value)
                 elif isinstance(value, dict):

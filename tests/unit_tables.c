@@ -211,8 +211,8 @@ static int emit(const struct device *d, const char *tune, struct output_file **f
     struct text wrong = {.arena = &arena};
     if (schedules_check(&arena, all, &wrong))
         fail_msg("%s %s: %s", d->name, tune, text_string(&wrong));
-    return emit_files(&arena, &(struct emission){.backend = backend, .schedules = all}, (1u << emitter_count) - 1,
-                      file);
+    return emit_files(&arena, &(struct emission){.backend = backend, .schedules = all, .of_folder = true},
+                      (1u << emitter_count) - 1, file);
 }
 
 /* For each device all files are emitted, each under a name of its own, at either end of each knob's range
