@@ -79,6 +79,8 @@ NARROW = [
     ("staged_graph_any", "../tests/simt/specs/staged_graph", "64", {"kernels": THREE, "edges": "any"}, "quick"),
     ("staged_graph_atomic_irmul", "../tests/simt/specs/staged_graph", "64",
      {"kernels": THREE, "reduction": "atomic", "layout": "ir_mul"}, "quick"),
+    # several warps per team and sums over all items: barriers of a team and of the block
+    ("staged_shared", "../tests/simt/specs/staged_shared", "64", {"kernels": THREE}, "quick sanitize"),
     ("staged_parts", "../tests/simt/specs/staged_parts", "64", {"kernels": THREE}, "quick sanitize"),
     ("staged_parts_f64", "../tests/simt/specs/staged_parts", "64", {"kernels": THREE, "precision": "float64"}, "quick"),
     ("staged_parts_graph", "../tests/simt/specs/staged_parts_graph", "64", {"kernels": THREE}, "quick sanitize"),
