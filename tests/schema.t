@@ -29,6 +29,7 @@ UNSEEN = {
     'another spec of the call': 'collision collision_symbol',
     'a log of times': 'log_cells log_no_column log_not_one log_number log_other',
     'names that belong together': '''
+        tune_kernel_name
         form_no_weight_output form_no_weights form_term_twice form_two_targets form_unknown_argument form_wrong_slot
         kernel_name_twice kernel_type kernel_type_unsigned''',
     'numbers of segments': '''
@@ -124,7 +125,8 @@ def test_words():
     for knob, rule in definitions['knobs']['properties'].items():
         values = rule.get('enum') or range(rule['minimum'], rule['maximum'] + 1)
         text = said({'tune': f'{{sm_90: {{{knob}: 1000000}}}}'})
-        wanted = ([str(value) for value in values] if len(values) <= 3 else [f'{values[0]} to {values[-1]}'])
+        wanted = ([str(value) for value in values] if 'enum' in rule or len(values) <= 3
+                  else [f'{values[0]} to {values[-1]}'])
         equal(text, sorted(wanted), f'the values of {knob}')
 
 

@@ -136,6 +136,16 @@ for table in (1, 2):
     equal(bool(tuned.found(r'CGTP_TABLE int (matrix_1_1_\w+)_entry')), table == 2, f'table: {table} is emitted')
     equal(bool(tuned.found(r'CGTP_DEVICE void (uvu_1_2_1)\(')), table == 1, f'table: {table}: or its arithmetic')
 
+tuned = Generated('{sm_90: {evaluation: staged}}', index='{}', spec=CONNECTED)
+equal(set(tuned.planned('evaluation')), {'staged'}, 'evaluation: staged takes what it would have')
+tuned = Generated('{sm_90: {forward: {evaluation: general}}}')
+equal(tuned.planned('evaluation'), ['general', 'convolution'], 'evaluation: general is planned, for the one kernel')
+ok(tuned.found(r'CGTP_KERNEL\(\w+, \d+\) forward_(general)\('), 'evaluation: general is emitted')
+equal(Generated('{sm_90: {evaluation: batch}}').code(), free.code(), 'evaluation: one that refuses changes nothing')
+tuned = Generated('{sm_90: {stages: 3, backward: {stages: 2}}}')
+equal(tuned.planned('stages'), [3, 2], "stages: a kernel's own knob is stronger")
+equal([tuned.code()[kernel] == Generated(f'{{sm_90: {{stages: {stages}}}}}').code()[kernel]
+       for kernel, stages in (('forward', 3), ('backward', 2))], [True, True], 'and each is emitted as if for all')
 knobs = '{sm_80: {stages: 2, channels: 1}}'
 equal(Generated(knobs).code(), free.code(), "another architecture's knobs change nothing")
 tuned = Generated(knobs, arch='sm_80')

@@ -78,7 +78,7 @@ static const char paired[] = "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 40x0e + 40
 static struct kernel_schedule *plan_for(const struct backend *backend, const char *source, int kernel,
                                         const struct schedules **all)
 {
-    const struct target target = {device_named(backend->device), backend->evaluations};
+    const struct target target = {.device = device_named(backend->device), .evaluations = backend->evaluations};
     *all = schedules_build(&arena, unit_plan(&arena, source), &target);
     struct text out = {.arena = &arena};
     if (schedules_check(&arena, *all, &out))

@@ -130,7 +130,7 @@ static void everything(void **state)
              "layout: {x: ir_mul, z: mul_ir}\n"
              "kernels: [forward, {name: forces, of: backward, outputs: [gx, gy]}, double_backward_jvp]\n"
              "tune:\n"
-             "  sm_90: {stages: 3, warps: 12}\n"
+             "  sm_90: {stages: 3, warps: 12, forces: {evaluation: staged}}\n"
              "  sm_80: {paths: 4}\n"
              "  c: {}\n");
     assert_string_equal(s->name, "water_1");
@@ -190,11 +190,15 @@ static void everything(void **state)
     assert_string_equal(s->kernel[1].output[1].name, "gy");
     assert_int_equal(s->kernel[1].output[1].terms, 0);
     assert_place(s->kernel[1].output[1].pos, "gy");
-    assert_int_equal(s->knobs, 3);
+    assert_int_equal(s->knobs, 4);
     assert_ptr_equal(s->knob[1].device, device_named("sm_90"));
     assert_int_equal(s->knob[1].knob, KNOB_WARPS);
     assert_int_equal(s->knob[1].value, 12);
-    assert_ptr_equal(s->knob[2].device, device_named("sm_80"));
+    assert_int_equal(s->knob[1].kernel, -1);
+    assert_int_equal(s->knob[2].knob, KNOB_EVALUATION);
+    assert_string_equal(s->knob[2].word, "staged");
+    assert_int_equal(s->knob[2].kernel, 1);
+    assert_ptr_equal(s->knob[3].device, device_named("sm_80"));
 }
 
 #define HEAD "cgtp: 1\nname: t\nirreps: {x: 4x1o, y: 1x1o, z: 4x0e}\ninstructions: [[0, 0, 0, uvu]]\n"

@@ -159,6 +159,8 @@ static void tune(void **state)
         for (int k = 0; k < device_table[i].knobs; k++) {
             const struct device *d = &device_table[i];
             const struct knob_range *q = &d->knob[k];
+            if (!q->step) /* takes a word: see devices_emit */
+                continue;
             const int values[] = {q->least,     q->most,     q->least + q->step,
                                   q->least - 1, q->most + 1, q->least + q->step - 1};
             for (int v = 0; v < 6; v++) {
@@ -206,7 +208,7 @@ static int emit(const struct device *d, const char *tune, struct output_file **f
     for (int b = 0; b < backend_count; b++)
         if (strcmp(backend_table[b]->name, d->backend) == 0)
             backend = backend_table[b];
-    const struct target target = {d, backend->evaluations};
+    const struct target target = {.device = d, .evaluations = backend->evaluations};
     const struct schedules *all = schedules_build(&arena, unit_plan(&arena, source), &target);
     struct text wrong = {.arena = &arena};
     if (schedules_check(&arena, all, &wrong))
@@ -224,9 +226,11 @@ static void devices_emit(void **state)
         const struct device *d = &device_table[i];
         for (int k = -1; k < 2 * d->knobs; k++) {
             const struct knob_range *q = k < 0 ? NULL : &d->knob[k / 2];
-            const char *tune = k < 0 ? ""
-                                     : arena_printf(&arena, "tune: {%s: {%s: %d}}\n", d->name,
-                                                    knob_name[q->knob], k % 2 ? q->most : q->least);
+            struct spec_knob end = {d, -1, q ? q->knob : 0, q && k % 2 ? q->most : q ? q->least : 0, NULL, {0}};
+            if (q && !q->step)
+                end.word = k % 2 ? "general" : "convolution";
+            const char *tune =
+                q ? arena_printf(&arena, "tune: {%s: {%s}}\n", d->name, spec_knob_text(&arena, &end)) : "";
             struct output_file *file;
             int files = emit(d, tune, &file), kernels = 3;
             assert_int_equal(files, emitter_count - 1 + kernels);

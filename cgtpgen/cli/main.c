@@ -172,6 +172,7 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         if (has(options->dump, DUMP_PROBLEM))
             print_problem(&dump, problem);
         form = form_build(a, problem, &diag);
+        backend_check_knobs(spec, &diag);
     }
     if (form)
         lint(problem, form, &diag);
@@ -183,9 +184,10 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         if (has(options->dump, DUMP_FORM))
             print_form(&dump, form);
         const struct plan *plan = plan_build(a, problem, form);
-        const struct target target = {options->device, options->backend->evaluations};
         if (has(options->dump, DUMP_PLAN))
             plan_print(&dump, plan);
+        const struct target target = {.device = options->device,
+                                      .evaluations = options->backend->evaluations};
         struct schedules *all = schedules_build(a, plan, &target);
         all->mutation = mutation;
         product->schedules = all;

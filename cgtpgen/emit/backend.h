@@ -20,6 +20,9 @@ struct backend {
 extern const struct backend *const backend_table[]; /* the first is the default */
 extern const int backend_count;
 
+/* Reports the spec's knobs that are to name an evaluation, and name none of their device's backend. */
+void backend_check_knobs(const struct spec *, struct diag *);
+
 extern const struct backend backend_cuda, backend_c;
 
 #endif

@@ -3,6 +3,17 @@
 
 #include <stdint.h>
 
+static void normalised_knob(struct text *t, const struct spec *s, const struct spec_knob *k)
+{
+    text_printf(t, "tune %s ", k->device->name);
+    if (k->kernel >= 0)
+        text_printf(t, "%s ", s->kernel[k->kernel].name);
+    if (k->word)
+        text_printf(t, "%s %s\n", knob_name[k->knob], k->word);
+    else
+        text_printf(t, "%s %d\n", knob_name[k->knob], k->value);
+}
+
 /* One line a fact, in a fixed order: what the digest is taken of. The name is the spec's own, so that a
  * product has the same under any name. */
 static void normalised_spec(struct text *t, const struct plan *plan)
@@ -46,8 +57,7 @@ static void normalised_spec(struct text *t, const struct plan *plan)
         }
     }
     for (int i = 0; i < s->knobs; i++)
-        text_printf(t, "tune %s %s %d\n", s->knob[i].device->name, knob_name[s->knob[i].knob],
-                    s->knob[i].value);
+        normalised_knob(t, s, &s->knob[i]);
 }
 
 /* FNV-1a, 64 bits: identifies a spec, protects against nothing. */

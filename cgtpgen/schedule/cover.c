@@ -196,17 +196,36 @@ static struct cover begin_with(const struct cover *base, const struct evaluation
     return c;
 }
 
-/* The cheapest cover of outputs that are computed together. .whole: there is one. */
+/* The number of the evaluation that is to compute the kernel, by its knob; -1: any. */
+static int evaluation_asked(const struct cover *c)
+{
+    const struct spec_knob *asked = knob_of(c->plan, c->target, c->kernel, KNOB_EVALUATION);
+    for (int i = 0; asked && c->target->evaluations[i]; i++)
+        if (strcmp(c->target->evaluations[i]->name, asked->word) == 0)
+            return i;
+    return -1;
+}
+
+/* The cheapest cover of outputs that are computed together; one that begins with the evaluation that is asked
+ * for, if there is one. .whole: there is a cover. */
 static struct cover cover_outputs(const struct cover *base, const struct outputs *q)
 {
     const struct demand *d = demand_build(base->codes, base->plan, base->kernel, q->n, q->output, NULL);
     struct cover best = *base;
-    int n = 0, winner = -1;
+    int n = 0, winner = -1, asked = evaluation_asked(base);
     while (base->target->evaluations[n])
         n++;
     struct verdict *verdict = NEW_ARRAY(base->arena, struct verdict, n);
     double *cost = NEW_ARRAY(base->arena, double, n);
-    for (int i = 0; i < n; i++) {
+    for (int turn = 0; turn < n; turn++) { /* first the one that is asked for */
+        int i = asked < 0 || turn > asked ? turn : turn == 0 ? asked : turn - 1;
+        if (asked >= 0 && winner == asked) {
+            verdict[i] = (struct verdict){.evaluation = base->target->evaluations[i],
+                                          .outputs = q->n,
+                                          .output = q->output,
+                                          .why = "another is asked for"};
+            continue;
+        }
         double most = winner < 0 ? HUGE_VAL : best.cost;
         struct cover c = begin_with(base, base->target->evaluations[i], q, d, most, &verdict[i]);
         cost[i] = c.cost;
@@ -280,7 +299,8 @@ static struct kernel_schedule cover_kernel(struct codes *codes, const struct pla
 {
     struct arena *a = codes->arena;
     struct cover base = {.arena = a, .codes = codes, .target = target, .plan = plan, .kernel = kernel};
-    int n = kernel->form->outputs, passes = knob_value(plan->problem->spec, target, KNOB_PASSES);
+    const struct spec_knob *knob = knob_of(plan, target, kernel, KNOB_PASSES);
+    int n = kernel->form->outputs, passes = knob ? knob->value : 0;
     struct outputs all = {n, NEW_ARRAY(a, int, n + 1)}, group[INDEX_COUNT];
     for (int o = 0; o < n; o++)
         all.output[o] = o;

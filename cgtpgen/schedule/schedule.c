@@ -33,12 +33,31 @@ void areas_add_by_items(struct areas *all, const char *type, const char *name, c
     add_area(all, (struct area){type, name, INDEX_ITEM, count, each, false});
 }
 
-int knob_value(const struct spec *s, const struct target *target, enum knob knob)
+/* The last of the knobs that is for the kernel; kernel -1: for all. */
+static const struct spec_knob *find(int n, const struct spec_knob *knob, const struct device *d, int kernel,
+                                    enum knob wanted)
 {
-    for (int i = 0; i < s->knobs; i++)
-        if (s->knob[i].device == target->device && s->knob[i].knob == knob)
-            return s->knob[i].value;
-    return 0;
+    const struct spec_knob *found = NULL;
+    for (int i = 0; i < n; i++)
+        if (knob[i].device == d && knob[i].kernel == kernel && knob[i].knob == wanted)
+            found = &knob[i];
+    return found;
+}
+
+const struct spec_knob *knob_of(const struct plan *plan, const struct target *t,
+                                const struct kernel_plan *kernel, enum knob knob)
+{
+    const struct spec *s = plan->problem->spec;
+    int k = (int)(kernel - plan->kernel);
+    const struct spec_knob *found = find(t->knobs, t->knob, t->device, k, knob);
+    found = found ? found : find(s->knobs, s->knob, t->device, k, knob);
+    return found ? found : find(s->knobs, s->knob, t->device, -1, knob);
+}
+
+int knob_value(const struct schedule *s, enum knob knob)
+{
+    const struct spec_knob *found = knob_of(s->demand->plan, s->target, s->demand->kernel, knob);
+    return found ? found->value : 0;
 }
 
 bool leaves_weights(const struct form_output *o, const struct demand *first, const struct path *q)

@@ -21,6 +21,10 @@ struct target {
     /* In the order in which they are asked; at the end NULL. The last computes every path of demands with one
      * owner, also where it has to add to what is there. */
     const struct evaluation *const *evaluations;
+    /* Knobs that are tried: those of the spec that are for the same kernel and have the same name do not
+     * hold. */
+    int knobs;
+    const struct spec_knob *knob;
 };
 
 /* An area of a kernel's workspace: rows of `each` elements. */
@@ -119,8 +123,12 @@ struct schedules {
     struct mutation *mutation;      /* what to get wrong when code is written; NULL: nothing */
 };
 
-/* What the spec sets the knob to for the target's device; 0: nothing. */
-int knob_value(const struct spec *, const struct target *, enum knob);
+/* What the knob is set to for a kernel of the plan and the target's device; NULL: nothing. */
+const struct spec_knob *knob_of(const struct plan *, const struct target *, const struct kernel_plan *,
+                                enum knob);
+
+/* The same for a schedule's kernel, of a knob that is a number; 0: nothing. */
+int knob_value(const struct schedule *, enum knob);
 
 /* Do a kernel's launches read the graph's receiver_row; sender_row and by_sender? */
 void kernel_reads_graph(const struct kernel_schedule *, bool *receiver_row, bool *by_sender);

@@ -23,12 +23,13 @@ enum knob {
     KNOB_CODE,
     KNOB_SHARE,
     KNOB_TABLE,
+    KNOB_EVALUATION,
     KNOB_COUNT
 };
 
 extern const char *const knob_name[KNOB_COUNT];
 
-/* A knob that a device takes: least, least + step, .., most. */
+/* A knob that a device takes: least, least + step, .., most; of step 0, a word: the name of an evaluation. */
 struct knob_range {
     enum knob knob;
     int least, most, step;

@@ -68,12 +68,18 @@ struct spec_kernel {
     struct spec_argument *argument;
 };
 
-/* A planner knob, as `tune: {sm_90: {stages: 3}}`. */
+/* A planner knob, as `tune: {sm_90: {stages: 3, forward: {warps: 8}}}`. */
 struct spec_knob {
     const struct device *device;
-    enum knob knob; /* one that the device has */
-    int value;      /* in its range */
+    int kernel;       /* the number of the one that it is for; -1: of all that have none of their own */
+    enum knob knob;   /* one that the device has */
+    int value;        /* in its range; */
+    const char *word; /* or a word, where the knob takes one, not yet checked; else NULL */
+    struct pos pos;   /* of the value */
 };
+
+/* "stages: 3" */
+const char *spec_knob_text(struct arena *, const struct spec_knob *);
 
 struct spec {
     const char *name;         /* of files and symbols */
@@ -101,7 +107,7 @@ struct spec {
     enum row_layout layout[SLOT_COUNT]; /* of every array of the slot; w has none */
     int kernels;
     struct spec_kernel *kernel;
-    int knobs;
+    int knobs, knobs_capacity;
     struct spec_knob *knob;
 };
 

@@ -22,6 +22,12 @@ static void print_kernel(struct text *out, const struct spec_kernel *k)
     }
 }
 
+const char *spec_knob_text(struct arena *a, const struct spec_knob *k)
+{
+    return k->word ? arena_printf(a, "%s: %s", knob_name[k->knob], k->word)
+                   : arena_printf(a, "%s: %d", knob_name[k->knob], k->value);
+}
+
 void spec_print(struct text *out, const struct spec *s)
 {
     text_printf(out, "%s: spec\n  x ", s->name);
@@ -50,6 +56,7 @@ void spec_print(struct text *out, const struct spec *s)
     for (int k = 0; k < s->kernels; k++)
         print_kernel(out, &s->kernel[k]);
     for (int k = 0; k < s->knobs; k++)
-        text_printf(out, "  tune %s %s %d\n", s->knob[k].device->name, knob_name[s->knob[k].knob],
-                    s->knob[k].value);
+        text_printf(out, "  tune %s%s%s %s\n", s->knob[k].device->name, s->knob[k].kernel < 0 ? "" : " ",
+                    s->knob[k].kernel < 0 ? "" : s->kernel[s->knob[k].kernel].name,
+                    spec_knob_text(out->arena, &s->knob[k]));
 }

@@ -455,10 +455,9 @@ const char *batch_plan(struct arena *a, struct schedule *s)
     static const enum route_kind own_row[] = {ROUTE_ITEM};
     const struct demand *d = s->demand;
     const struct problem *p = d->plan->problem;
-    const struct choice c = {
-        knob_value(p->spec, s->target, KNOB_CHANNELS), knob_value(p->spec, s->target, KNOB_STAGES),
-        knob_value(p->spec, s->target, KNOB_WARPS), knob_value(p->spec, s->target, KNOB_PATHS),
-        knob_value(p->spec, s->target, KNOB_PHASES)};
+    const struct choice c = {knob_value(s, KNOB_CHANNELS), knob_value(s, KNOB_STAGES),
+                             knob_value(s, KNOB_WARPS), knob_value(s, KNOB_PATHS),
+                             knob_value(s, KNOB_PHASES)};
     struct batch *g = cheapest(a, s, &c);
     if (!g)
         return "a stage larger than shared memory";

@@ -157,11 +157,10 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     const struct problem *p = plan->problem;
     const struct kernel_form *k = d->kernel->form;
     struct convolution *g = NEW(a, struct convolution);
-    const struct conv_choice c = {
-        knob_value(p->spec, s->target, KNOB_CHANNELS), knob_value(p->spec, s->target, KNOB_STAGES),
-        knob_value(p->spec, s->target, KNOB_WARPS),    knob_value(p->spec, s->target, KNOB_PATHS),
-        knob_value(p->spec, s->target, KNOB_CODE),     knob_value(p->spec, s->target, KNOB_SHARE),
-        knob_value(p->spec, s->target, KNOB_TABLE)};
+    const struct conv_choice c = {knob_value(s, KNOB_CHANNELS), knob_value(s, KNOB_STAGES),
+                                  knob_value(s, KNOB_WARPS),    knob_value(s, KNOB_PATHS),
+                                  knob_value(s, KNOB_CODE),     knob_value(s, KNOB_SHARE),
+                                  knob_value(s, KNOB_TABLE)};
     int shared = s->target->device->shared_bytes;
     g->demand = d;
     g->device = s->target->device;

@@ -220,7 +220,7 @@ static int registers_of(const struct paired *g)
 const char *paired_plan(struct arena *a, struct schedule *s)
 {
     static const int warps[] = {32, 28, 24, 20, 16, 12, 10, 8};
-    const int asked = knob_value(s->demand->plan->problem->spec, s->target, KNOB_WARPS);
+    const int asked = knob_value(s, KNOB_WARPS);
     struct paired *best = NEW(a, struct paired),
                   g = {.demand = s->demand, .device = s->target->device, .owner = INDEX_ITEM};
     const char *why = item_rows_routes(a, s, false);

@@ -217,7 +217,6 @@ static double cost_of(struct staged *g)
 
 const char *staged_plan(struct arena *a, struct schedule *s)
 {
-    const struct spec *spec = s->demand->plan->problem->spec;
     struct staged *g = NEW(a, struct staged);
     g->demand = s->demand;
     g->device = s->target->device;
@@ -226,9 +225,8 @@ const char *staged_plan(struct arena *a, struct schedule *s)
         return why;
     divide_paths(a, g);
     find_places(a, g);
-    const struct staged_knobs knob = {knob_value(spec, s->target, KNOB_STAGES),
-                                      knob_value(spec, s->target, KNOB_WARPS),
-                                      knob_value(spec, s->target, KNOB_PARTS)};
+    const struct staged_knobs knob = {knob_value(s, KNOB_STAGES), knob_value(s, KNOB_WARPS),
+                                      knob_value(s, KNOB_PARTS)};
     if (!choose(a, g, &knob))
         return "rows larger than shared memory";
     staged_passes(a, g);

@@ -359,7 +359,6 @@ static const char *choose_routes(struct arena *a, struct schedule *s)
 const char *tiled_plan(struct arena *a, struct schedule *s)
 {
     const struct demand *d = s->demand;
-    const struct spec *spec = d->plan->problem->spec;
     struct tiled *g = NEW(a, struct tiled);
     g->demand = d;
     g->device = s->target->device;
@@ -374,8 +373,7 @@ const char *tiled_plan(struct arena *a, struct schedule *s)
     if (g->parts == 0)
         return "no paths";
     g->in_place = NEW_ARRAY(a, int, d->outputs + 1);
-    if (!choose_warps(a, g, knob_value(spec, s->target, KNOB_STAGES),
-                      knob_value(spec, s->target, KNOB_WARPS)))
+    if (!choose_warps(a, g, knob_value(s, KNOB_STAGES), knob_value(s, KNOB_WARPS)))
         return "rows of a tile larger than shared memory";
     s->own = g;
     s->operations = demand_operations(d);
