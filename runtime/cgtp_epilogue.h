@@ -233,19 +233,32 @@ CGTP_DEVICE void cgtp_reduce_across_warps(Row row, const real *from, int items)
         }
 }
 
-/* 16 bytes of a sum over rows, and of one that carries its errors along. */
-struct cgtp_plain_chunk {
-    real (&sum)[CGTP_WIDE];
+/* 16 bytes that are read once, or so many elements one by one. */
+template <int n> CGTP_DEVICE void cgtp_read_stream(real *r, const real *p)
+{
+    if constexpr (n == CGTP_WIDE) {
+        cgtp_read16_stream(r, p);
+    } else {
+        CGTP_UNROLL
+        for (int i = 0; i < n; i++)
+            r[i] = p[i];
+    }
+}
+
+/* n elements of a sum over rows, 16 bytes or one, and 16 bytes of a sum that carries its errors along. */
+template <int n> struct cgtp_plain_elements {
+    real (&sum)[n];
 
     CGTP_MEMBER void add(const real *row) const
     {
-        real r[CGTP_WIDE];
-        cgtp_read16_stream(r, row);
+        real r[n];
+        cgtp_read_stream<n>(r, row);
         CGTP_UNROLL
-        for (int j = 0; j < CGTP_WIDE; j++)
+        for (int j = 0; j < n; j++)
             sum[j] += r[j];
     }
 };
+using cgtp_plain_chunk = cgtp_plain_elements<CGTP_WIDE>;
 struct cgtp_carried_chunk {
     real (&sum)[CGTP_WIDE], (&rest)[CGTP_WIDE];
 
@@ -256,7 +269,7 @@ struct cgtp_carried_chunk {
     }
 };
 
-/* Adds 16 bytes of the row of each of a sender's edges, in their order: row e begins at rows + e * length. */
+/* Adds so much of the row of each of a sender's edges, in their order: row e begins at rows + e * length. */
 template <typename Chunk, typename Graph>
 CGTP_DEVICE void cgtp_gather_rows(const Chunk &sum, const real *rows, int64_t length, const Graph &graph,
                                   int64_t sender)

@@ -170,9 +170,9 @@ CGTP_DEVICE cgtp_run cgtp_run_of(const Graph &graph, int64_t node, int64_t numbe
             before || after ? number * 2 + !before : -1};
 }
 
-/* The sum of 16 bytes of the partial rows of a node, in order; false: it has one run, whose row is there. */
-template <bool senders, typename Graph>
-CGTP_DEVICE bool cgtp_gather_chunks(real *sum, const real *rows, int64_t length, const Graph &graph, int64_t node,
+/* The sum of n elements of the partial rows of a node, in order; false: it has one run, whose row is there. */
+template <bool senders, int n, typename Graph>
+CGTP_DEVICE bool cgtp_gather_chunks(real (&sum)[n], const real *rows, int64_t length, const Graph &graph, int64_t node,
                                     int chunk)
 {
     int64_t first, end;
@@ -185,10 +185,10 @@ CGTP_DEVICE bool cgtp_gather_chunks(real *sum, const real *rows, int64_t length,
         return false;
     _Pragma("unroll 4") for (int64_t i = begin; first < end && i <= last; i++)
     {
-        real row[CGTP_WIDE];
-        cgtp_read16_stream(row, rows + (i * 2 + (first >= i * chunk)) * length);
+        real row[n];
+        cgtp_read_stream<n>(row, rows + (i * 2 + (first >= i * chunk)) * length);
         CGTP_UNROLL
-        for (int j = 0; j < CGTP_WIDE; j++)
+        for (int j = 0; j < n; j++)
             sum[j] += row[j];
     }
     return true;

@@ -19,20 +19,27 @@ static bool carries(const struct source *w, const struct form_output *f)
     return any;
 }
 
-/* 16 bytes of a row. */
+/* Elements of a row that a thread sums: 16 bytes, or one where rows are no multiples of that. */
+static int elements_of(const struct operand *q)
+{
+    const int wide = 16 / operand_size(q);
+    return q->dim % wide ? 1 : wide;
+}
+
 static long long chunks_of(const struct operand *q)
 {
-    return (long long)q->dim * operand_size(q) / 16;
+    return (long long)q->dim / elements_of(q);
 }
 
 void gather_begin(struct source *w, struct out *o, const struct form_output *f, const char *parameters)
 {
     const struct operand *q = output_of(w, f);
     const bool sender = q->index == INDEX_SENDER;
-    const int per = 16 / operand_size(q);
+    const int per = elements_of(q);
     const long long dim = (long long)q->dim, chunks = chunks_of(q), blocks = (chunks + THREADS - 1) / THREADS;
-    line(o, "/* %s: the rows of each %s's edges, added in %s; 16 bytes per thread. */", f->name,
-         sender ? "sender" : "receiver", sender ? "the order of by_sender" : "their order");
+    line(o, "/* %s: the rows of each %s's edges, added in %s; %s per thread. */", f->name,
+         sender ? "sender" : "receiver", sender ? "the order of by_sender" : "their order",
+         per == 1 ? "an element" : "16 bytes");
     line(o, "CGTP_KERNEL(%d, 8) %s_gather_%s(const launch l%s)", THREADS, w->form->name, f->symbol,
          parameters);
     line(o, "{");
@@ -56,7 +63,9 @@ void gather_begin(struct source *w, struct out *o, const struct form_output *f, 
 
 const char *gather_sum(const struct source *w, const struct form_output *f)
 {
-    return carries(w, f) ? "cgtp_carried_chunk{sum, rest}" : "cgtp_plain_chunk{sum}";
+    return carries(w, f)                       ? "cgtp_carried_chunk{sum, rest}"
+           : elements_of(output_of(w, f)) == 1 ? "cgtp_plain_elements<1>{sum}"
+                                               : "cgtp_plain_chunk{sum}";
 }
 
 void gather_end(struct out *o, const struct source *w, const struct form_output *f)
@@ -64,8 +73,7 @@ void gather_end(struct out *o, const struct source *w, const struct form_output 
     const struct operand *q = output_of(w, f);
     if (carries(w, f))
         line(o, "cgtp_finish(rest, sum);");
-    line(o, "cgtp_store<%d>(l.%s + node * %lld + at, sum);", 16 / operand_size(q), f->symbol,
-         (long long)q->dim);
+    line(o, "cgtp_store<%d>(l.%s + node * %lld + at, sum);", elements_of(q), f->symbol, (long long)q->dim);
     line(o, "}");
     blank(o);
 }

@@ -9,17 +9,6 @@
 
 /* ---- plans ---- */
 
-const char *item_rows_refuses(const struct demand *d)
-{
-    for (int o = 0; o < d->outputs; o++) {
-        const struct operand *q = demand_operand(d, o);
-        bool node = q->index != INDEX_ITEM && q->index != INDEX_SHARED;
-        if (node && q->dim * operand_size(q) % 16)
-            return "rows of nodes that are no multiple of 16 bytes";
-    }
-    return NULL;
-}
-
 const char *item_rows_routes(struct arena *a, struct schedule *s, bool several)
 {
     static const enum route_kind own_row[] = {ROUTE_ITEM}, parts[] = {ROUTE_PARTS};

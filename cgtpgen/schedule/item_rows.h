@@ -7,9 +7,6 @@
 #include "schedule/source.h"
 #include "util/out.h"
 
-/* Why a demand's rows cannot leave so; NULL: they can. */
-const char *item_rows_refuses(const struct demand *);
-
 /* Chooses the schedule's routes; why there are none, or NULL. several: warps of an item have sums of slot y
  * each, which cannot be added to a node's row. */
 const char *item_rows_routes(struct arena *, struct schedule *, bool several);

@@ -198,7 +198,8 @@ void device_path_call(const struct device_path *c)
     for (int i = 0; i < r->inputs + r->outputs; i++)
         if (is_passed(r, i)) {
             text_puts(&list, list.n ? ", " : "");
-            text_puts(&list, c->argument ? c->argument(c, i) : argument(c, r, i));
+            const char *own = c->argument ? c->argument(c, i) : NULL;
+            text_puts(&list, own ? own : argument(c, r, i));
         }
     line(c->o, "%s(%s);", function_of(c), text_string(&list));
 }

@@ -20,8 +20,8 @@ struct device_path {
     const char *likewise;        /* numbers of paths that the call also computes, elsewhere; NULL: of none */
     const char *rows; /* inputs of slot y are fields of this, in memory; NULL: they are in registers */
     const struct layout *lane; /* the lane's arrays of slot z; NULL: an array per segment */
-    /* What a call passes for an operand of the recipe: an input, or (inputs + o) an output. NULL: see above.
-     */
+    /* What a call passes for an operand of the recipe: an input, or (inputs + o) an output; NULL, or a
+     * function that returns it: see above. */
     const char *(*argument)(const struct device_path *, int operand);
     void *context; /* the caller's */
 };

@@ -2,8 +2,10 @@
  * the fastest peers.
  *
  * Kernel time by events, median, L2 flushed before every run by reading; inputs random. A sample of every
- * output is compared with the dense reference after the runs. Usage: bench [options], see `usage`. The table
- * on standard output is Markdown between comments; the same with more columns goes to a file for compare.py.
+ * output is compared with the dense reference after the runs. Golden cases with more channels (sweep.py) are
+ * timed in 100,000 items, or as many as memory holds, beside the larger of that floor and one by flops.
+ * Usage: bench [options], see `usage`. The table on standard output is Markdown between comments; the same
+ * with more columns goes to a file for compare.py.
  */
 #include "device.h"
 #include "peers.h"
@@ -31,8 +33,9 @@ static const char usage[] =
     "  --variants  sorted by time within a kernel and place, under the products' own names\n"
     "  --no-check  no comparison with the reference\n";
 
-/* Bytes a second that a copy reaches on the machine that the peers were timed on. */
-static const double bandwidth = 4.3e12;
+/* Bytes a second that a copy reaches on the machine that the peers were timed on, and flops at its highest
+ * clock. */
+static const double bandwidth = 4.3e12, flops_f32 = 66.9e12, flops_f64 = 33.5e12;
 
 enum { WARM_UP = 3, RUNS_LEAST = 5, RESULTS = 1000 };
 
@@ -43,8 +46,9 @@ static const double warm_up_time = 0.03;
 /* Timed runs of one kernel take about this long at most, in seconds. */
 static const double timed_most = 0.5;
 
-/* Where products are timed: graphs, then batches. */
-enum { GRAPHS = 4, FIRST_ORDERS = GRAPHS, SECOND_ORDERS, PLACES };
+/* Where products are timed: graphs, then batches, then golden cases with more channels: the first edges of
+ * the first graph, rows. */
+enum { GRAPHS = 4, FIRST_ORDERS = GRAPHS, SECOND_ORDERS, PLACES, SCALED_EDGES = 100000 };
 
 static const struct {
     const char *name;
@@ -61,6 +65,7 @@ struct result {
     const struct ref_graph *place;
     const char *reduction; /* "-" where nothing is added up */
     double ms, least, floor;
+    bool by_flops;           /* the floor */
     const struct peer *peer; /* NULL: none */
     int checked;             /* 0: not, 1: right, -1: wrong */
     struct sample_result sample;
@@ -69,6 +74,7 @@ struct result {
 /* Everything that a run of the program has. */
 struct bench {
     struct ref_graph place[PLACES], shuffled[PLACES]; /* as they are; graphs with edges in any order */
+    struct ref_graph scaled[RESULTS];                 /* of each row of a golden case: these own nothing */
     struct peer peer[PEERS];
     struct result result[RESULTS];
     int peers, results, wrong, failed;
@@ -167,6 +173,16 @@ static struct ref_graph shuffle(const struct ref_graph *g)
 
 /* ---- one kernel in one place ---- */
 
+/* How the generator evaluates the kernel. */
+static const struct table_kernel *planned(const struct table_entry *t, const cgtp_kernel *k)
+{
+    static const struct table_kernel unknown = {NULL, "-", 0};
+    for (const struct table_kernel *of = t->kernel; of->name; of++)
+        if (strcmp(of->name, k->name) == 0)
+            return of;
+    return &unknown;
+}
+
 /* The least milliseconds for the bytes: every array read or written once. An array of nodes counts a row for
  * every node. */
 static double floor_of(const cgtp_product *p, const cgtp_kernel *k, const struct ref_graph *g)
@@ -257,6 +273,10 @@ static bool measure(const struct model *m, const struct ref_graph *g, const stru
         r->ms = (ms[runs / 2] + ms[(runs - 1) / 2]) / 2;
         r->least = ms[0];
         r->floor = floor_of(p, r->kernel, g);
+        const double by_flops = 1e3 * (double)g->items * planned(r->entry, r->kernel)->flops /
+                                (p->scalar_size == 8 ? flops_f64 : flops_f32);
+        r->by_flops = r->entry->scaled && by_flops > r->floor;
+        r->floor = r->by_flops ? by_flops : r->floor;
         if (!option.no_check && sample_check(m, &l, &r->sample))
             r->checked = r->sample.ratio <= 1 ? 1 : -1;
     }
@@ -317,21 +337,18 @@ static void print_result(const struct result *r)
 static void write_head(FILE *file)
 {
     fputs("op\tproblem\tgraph\tdtype\tkernel\treduction\tms\tleast\tfloor\txfloor\tbest_peer\tpeer_ms\tgain\t"
-          "evaluation\titems\tsenders\treceivers\tx\ty\tw\tz\n",
+          "evaluation\tbound\titems\tsenders\treceivers\tx\ty\tw\tz\n",
           file);
 }
 
 static void write_result(FILE *file, const struct result *r)
 {
     const struct peer_text peer = peer_text(r);
-    const char *evaluation = "-";
-    for (const struct table_kernel *k = r->entry->kernel; k->name; k++)
-        if (strcmp(k->name, r->kernel->name) == 0)
-            evaluation = k->evaluation;
     const cgtp_product *p = r->entry->product;
-    fprintf(file, "%s\t%s\t%s\t%s\t%s\t%s\t%.5f\t%.5f\t%.5f\t%.3f\t%s\t%s\t%s\t%s", r->key.op,
+    fprintf(file, "%s\t%s\t%s\t%s\t%s\t%s\t%.5f\t%.5f\t%.5f\t%.3f\t%s\t%s\t%s\t%s\t%s", r->key.op,
             r->key.problem, r->key.place, r->key.type, r->key.kernel, r->reduction, r->ms, r->least, r->floor,
-            r->ms / r->floor, r->peer ? r->peer->name : "-", peer.ms, peer.gain, evaluation);
+            r->ms / r->floor, r->peer ? r->peer->name : "-", peer.ms, peer.gain,
+            planned(r->entry, r->kernel)->evaluation, r->by_flops ? "flops" : "bytes");
     fprintf(file, "\t%lld\t%lld\t%lld\t%s\t%s\t%lld\t%lld\n", (long long)r->place->items,
             (long long)r->place->senders, (long long)r->place->receivers, p->irreps[CGTP_X],
             p->irreps[CGTP_Y], (long long)p->dim[CGTP_W], (long long)p->dim[CGTP_Z]);
@@ -376,49 +393,84 @@ static bool kernel_timed_in(const cgtp_kernel *k, int place)
            (place < GRAPHS || place == (second ? SECOND_ORDERS : FIRST_ORDERS));
 }
 
+/* One kernel; name: the product's. */
+static void time_kernel(struct bench *b, const struct table_entry *t, const cgtp_kernel *k, const char *name,
+                        const char *place, const struct model *m, const struct ref_graph *g,
+                        const struct driver_graph *d)
+{
+    static const char *const reduction[2][2] = {{"atomic, any order", "any order"},
+                                                {"atomic", "deterministic"}};
+    const cgtp_product *p = t->product;
+    struct result r = {
+        .entry = t,
+        .kernel = k,
+        .place = g,
+        .key = {p->graph ? "conv" : "batch", name, place, p->scalar_size == 8 ? "fp64" : "fp32", k->name},
+        .reduction = !p->graph        ? "-"
+                     : t->compensated ? "compensated"
+                                      : reduction[p->sorted][t->deterministic]};
+    if (b->results == RESULTS)
+        return;
+    if (option.items == INT64_MAX && !t->scaled)
+        r.peer = peer_of(b->peer, b->peers, r.key);
+    if (measure(m, g, d, &r))
+        add_result(b, &r);
+    else
+        b->failed++;
+}
+
 static void time_product(struct bench *b, const struct table_entry *t, const struct problem *q,
                          const struct model *m, int place)
 {
-    static const char *const reduction[2][2] = {{"atomic, any order", "any order"}, {"atomic", "deterministic"}};
     const cgtp_product *p = t->product;
     const struct ref_graph *g = p->graph && !p->sorted ? &b->shuffled[place] : &b->place[place];
     struct driver_graph d;
     driver_graph_make(&d, p, g);
-    for (int i = 0; i < p->kernels && b->results < RESULTS; i++) {
-        const cgtp_kernel *k = &p->kernel[i];
-        if (!kernel_timed_in(k, place))
-            continue;
-        struct result r = {.entry = t,
-                           .kernel = k,
-                           .place = g,
-                           .key = {p->graph ? "conv" : "batch", q->name, place_info[place].name,
-                                   p->scalar_size == 8 ? "fp64" : "fp32", k->name},
-                           .reduction = !p->graph        ? "-"
-                                        : t->compensated ? "compensated"
-                                                         : reduction[p->sorted][t->deterministic]};
-        if (option.items == INT64_MAX)
-            r.peer = peer_of(b->peer, b->peers, r.key);
-        if (measure(m, g, &d, &r))
-            add_result(b, &r);
-        else
-            b->failed++;
-    }
+    for (int i = 0; i < p->kernels; i++)
+        if (kernel_timed_in(&p->kernel[i], place))
+            time_kernel(b, t, &p->kernel[i], q->name, place_info[place].name, m, g, &d);
     driver_graph_free(&d);
+}
+
+/* Each kernel in as many items as memory holds, of 100,000 and halves of them. */
+static void time_scaled(struct bench *b, const struct table_entry *t, const struct model *m)
+{
+    const cgtp_product *p = t->product;
+    for (int i = 0; i < p->kernels; i++) {
+        const cgtp_kernel *k = &p->kernel[i];
+        struct ref_graph *g = &b->scaled[b->results < RESULTS ? b->results : 0];
+        struct driver_graph d;
+        *g = p->graph ? b->place[0] : (struct ref_graph){0};
+        g->items = p->graph && g->items < SCALED_EDGES ? g->items : SCALED_EDGES;
+        g->items = option.items < g->items ? option.items : g->items;
+        if (!wanted(option.kernel, k->name))
+            continue;
+        driver_graph_make(&d, p, g);
+        while (g->items > 1 && launch_bytes(p, k, g, &d) > device_free_memory()) {
+            driver_graph_free(&d);
+            g->items /= 2;
+            driver_graph_make(&d, p, g);
+        }
+        time_kernel(b, t, k, p->name, p->graph ? place_info[0].name : "rows", m, g, &d);
+        driver_graph_free(&d);
+    }
 }
 
 static void time_entry(struct bench *b, const struct table_entry *t)
 {
-    const struct problem *q = problem_of(t->product);
+    const struct problem *q = t->scaled ? NULL : problem_of(t->product);
     struct model m;
     if (option.product && !strstr(t->product->name, option.product))
         return;
-    if (!q)
+    if (!q && !t->scaled)
         printf("# %s: not one of the benchmark's problems\n", t->product->name);
-    if (!q || !model_make(&m, t->product)) {
+    if ((!q && !t->scaled) || !model_make(&m, t->product)) {
         b->failed++;
         return;
     }
-    for (int place = 0; place < PLACES; place++)
+    if (t->scaled)
+        time_scaled(b, t, &m);
+    for (int place = 0; place < PLACES && q; place++)
         if (timed_in(q, t->product, place))
             time_product(b, t, q, &m, place);
     model_free(&m);

@@ -7,7 +7,8 @@
 # make static         $(BUILD)/static/cgtpgen, which runs where there is no libyaml
 # make gpu-check      builds and runs all checks; MODE=quick: some. The log is $(GPU_DIR)/check.log
 # make gpu-bench      times the benchmark's kernels: GPU_BENCH="main large" (default); large is lmax 4 and 5, whose
-#                     kernels compile for minutes; quick is a few of main. Logs: bench_main.log, ..; the rows:
+#                     kernels compile for minutes; quick is a few of main; sweep (and sweep_large) are golden cases
+#                     with more channels, 100,000 items each, and a table of them, bench_sweep.md. Logs: bench_main.log, ..; the rows:
 #                     bench_main.tsv, .., of which tests/gpu/compare.py OLD NEW compares two; drawn: bench.svg.
 #                     GPU_OPTIONS=--help: options
 #                     VARIANTS="DIR .." times the specs in these folders instead: the benchmark's products
@@ -20,7 +21,8 @@ GPU_BACKEND ?= cuda
 GPU_DIR ?= build/gpu$(if $(filter cuda,$(GPU_BACKEND)),,-$(GPU_BACKEND))
 GPU_TOLD := $(filter-out undefined,$(origin GPU_GENERATOR))
 GPU_GENERATOR ?= $(BUILD)/cgtpgen
-GPU_SETS ?= golden narrow quick_golden quick_narrow sanitize bench_quick bench_main bench_large
+GPU_SETS ?= golden narrow quick_golden quick_narrow sanitize bench_quick bench_main bench_large bench_sweep \
+    bench_sweep_large
 GPU_BENCH ?= main large
 GPU_ARCH ?= native
 GPU_JOBS ?= $(shell nproc)
@@ -114,6 +116,7 @@ gpu-check:
 	$(Q)SANITIZER_TOOL='$(SANITIZER_TOOL)' sh tests/gpu/logged.sh $(GPU_DIR)/check.log \
 	    sh tests/gpu/check.sh $(GPU_DIR) '$(GPU_PREFIX)'
 
+GPU_DRAWN = $(filter-out sweep%,$(GPU_BENCH))
 gpu-bench:
 ifdef VARIANTS
 	$(Q)$(GPU_GENERATE) $(VARIANTS:%=--variants=%) variants
@@ -123,5 +126,7 @@ else
 	$(Q)$(foreach set,$(GPU_BENCH:%=bench_%),$(call GPU_BUILD,$(set),bench) &&) \
 	    $(foreach set,$(GPU_BENCH:%=bench_%),sh tests/gpu/logged.sh $(GPU_DIR)/$(set).log \
 	    $(GPU_DIR)/$(set)/bench --tsv=$(GPU_DIR)/$(set).tsv $(GPU_OPTIONS) &&) \
-	    $(PYTHON) tests/gpu/plot.py $(GPU_BENCH:%=$(GPU_DIR)/bench_%.tsv) > $(GPU_DIR)/bench.svg
+	    $(foreach set,$(filter sweep%,$(GPU_BENCH)), \
+	    $(PYTHON) tests/gpu/sweep.py $(GPU_DIR)/bench_$(set).tsv > $(GPU_DIR)/bench_$(set).md &&) \
+	    $(if $(GPU_DRAWN),$(PYTHON) tests/gpu/plot.py $(GPU_DRAWN:%=$(GPU_DIR)/bench_%.tsv) > $(GPU_DIR)/bench.svg,true)
 endif

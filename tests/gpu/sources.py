@@ -4,8 +4,8 @@
 Usage: sources.py [--generator=FILE] [--backend=cuda] [--out=build/gpu] [--commit=TEXT] [--variants=DIR] SET..
 
 SET: golden (tests/golden), narrow (published layers with fewer channels), quick_golden, quick_narrow and
-sanitize (a few of them), bench_quick, bench_main, bench_large (what is timed), variants (every *.yaml in the
-folders given, under their own names). Each set is a folder OUT/SET of sources with table.c and shard_N.c. Specs are tests/golden's and specs/'s (one of
+sanitize (a few of them), bench_quick, bench_main, bench_large (what is timed), bench_sweep, bench_sweep_large (golden
+cases with more channels, sweep.py), variants (every *.yaml in the folders given, under their own names). Each set is a folder OUT/SET of sources with table.c and shard_N.c. Specs are tests/golden's and specs/'s (one of
 tests/simt/specs), changed as the lists below say; they are kept in OUT/SET/specs. Files that stay the same
 keep their times.
 """
@@ -15,6 +15,8 @@ import os
 import re
 import subprocess
 import sys
+
+import sweep
 
 GOLDEN = "tests/golden"
 ALL_KERNELS = "[forward, backward, double_backward, triple_backward, jvp, backward_jvp, double_backward_jvp]"
@@ -29,7 +31,7 @@ QUICK = re.compile(r"g_(mixed_modes|mace_large_c(4|40)_graph|mace_large_c32|nequ
                    r"mode_\w+_shared|triple_(mixed|mixed_shared)|random_[0-3]|diffdock_l1_graph)$")
 
 SETS = ("golden", "narrow", "quick_golden", "quick_narrow", "sanitize", "bench_quick", "bench_main", "bench_large",
-        "variants")
+        "bench_sweep", "bench_sweep_large", "variants")
 SHARDS = 8  # programs that share a set's products, to be run at once
 
 GRAPH = {"index": "{x: sender, z: receiver}"}
@@ -79,6 +81,8 @@ NARROW = [
     ("staged_graph_any", "../tests/simt/specs/staged_graph", "64", {"kernels": THREE, "edges": "any"}, "quick"),
     ("staged_graph_atomic_irmul", "../tests/simt/specs/staged_graph", "64",
      {"kernels": THREE, "reduction": "atomic", "layout": "ir_mul"}, "quick"),
+    ("staged_several", "../tests/simt/specs/staged_several", "64", {"kernels": THREE}, "quick sanitize"),
+    ("staged_several_odd", "../tests/simt/specs/staged_several", "13", {"kernels": THREE, **GRAPH}, "quick"),
     # several warps per team and sums over all items: barriers of a team and of the block
     ("staged_shared", "../tests/simt/specs/staged_shared", "64", {"kernels": THREE}, "quick sanitize"),
     ("staged_parts", "../tests/simt/specs/staged_parts", "64", {"kernels": THREE}, "quick sanitize"),
@@ -150,8 +154,8 @@ PRECISIONS = {"f32": "float32", "f64": "float64"}
 
 
 class Product:
-    def __init__(self, name, text, large=False):
-        self.name, self.large = name, large
+    def __init__(self, name, text, large=False, scaled=False):
+        self.name, self.large, self.scaled = name, large, scaled
         self.text = with_keys(text, {"name": name})
         found = re.search(r"^reduction:\s*(\w+)", self.text, re.M)
         self.deterministic = not found or found.group(1) == "deterministic"
@@ -183,12 +187,17 @@ def read(path):
         return file.read()
 
 
-def golden(quick):
+def golden_cases():
     for path in sorted(glob.glob(f"{GOLDEN}/*.yaml")):
         name = os.path.basename(path)[:-len(".yaml")]
-        if not os.path.exists(f"{GOLDEN}/{name}.problem") or (quick and not QUICK.match(name)):
-            continue  # a spelling of another case, or not asked for
-        text = read(f"{GOLDEN}/{name}.yaml")
+        if os.path.exists(f"{GOLDEN}/{name}.problem"):  # no spelling of another case
+            yield name, read(path)
+
+
+def golden(quick):
+    for name, text in golden_cases():
+        if quick and not QUICK.match(name):
+            continue
         yield Product(name, with_keys(text, {"kernels": ALL_KERNELS if SEVEN.match(name) else THREE}))
         if SINGLE.match(name):
             yield Product(name + "_f32", with_keys(text, {"kernels": THREE, "precision": "float32"}))
@@ -211,11 +220,18 @@ def bench(which):
                 yield Product(f"{spec}_{precision}_{name}", with_keys(read(f"specs/{spec}.yaml"), keys))
 
 
+def swept(large):
+    for name, text in sweep.cases(golden_cases(), large):
+        yield Product(name, with_keys(text, {"kernels": THREE, "precision": "float32"}), scaled=True)
+
+
 def products(which, folders):
     if which in ("golden", "quick_golden"):
         return list(golden(which == "quick_golden"))
     if which in ("narrow", "quick_narrow", "sanitize"):
         return list(narrow({"narrow": "all", "quick_narrow": "quick"}.get(which, which)))
+    if which.startswith("bench_sweep"):
+        return list(swept(which == "bench_sweep_large"))
     if which.startswith("bench_"):
         return list(bench(which[len("bench_"):]))
     found = []
@@ -237,14 +253,14 @@ def declarations(found):
 
 
 def evaluations(reports):
-    """Lists for the table, by product, from the generator's reports: which evaluations a kernel has."""
+    """Lists for the table, by product, from the generator's reports: which evaluations a kernel has, and its flops."""
     lists, decoded = {}, json.loads(reports)
     for report in decoded if isinstance(decoded, list) else [decoded]:
         rows = []
         for kernel in report["kernels"]:
             names = [schedule["evaluation"] for schedule in kernel.get("schedules", [])]
             if names:
-                rows.append(f'{{"{kernel["name"]}", "{"+".join(sorted(set(names)))}"}}, ')
+                rows.append(f'{{"{kernel["name"]}", "{"+".join(sorted(set(names)))}", {kernel["flops_per_item"]}}}, ')
         lists[report["name"]] = "".join(rows)
     return lists
 
@@ -253,7 +269,8 @@ def table(found, commit, lists):
     lines = ["/* Generated by tests/gpu/sources.py. */", '#include "table.h"', *declarations(found)]
     lines += [f"static const struct table_kernel {p.name}_kernels[] = {{{lists[p.name]}{{0}}}};" for p in found]
     lines.append("const struct table_entry table[] = {")
-    lines += [f"    {{&{p.name}_product, {int(p.deterministic)}, {int(p.compensated)}, {int(p.large)}, {p.name}_kernels}}," for p in found]
+    lines += [f"    {{&{p.name}_product, {int(p.deterministic)}, {int(p.compensated)}, {int(p.large)}, {int(p.scaled)}, "
+              f"{p.name}_kernels}}," for p in found]
     lines += ["};", f"const int table_entries = {len(found)};"]
     return "\n".join(lines + [f'const char table_commit[] = "{commit}";', ""])
 

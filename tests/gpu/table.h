@@ -8,6 +8,7 @@
 struct table_kernel {
     const char *name;       /* NULL: the end of the list */
     const char *evaluation; /* one name, or several joined by + */
+    double flops;           /* per item */
 };
 
 struct table_entry {
@@ -15,6 +16,7 @@ struct table_entry {
     int deterministic; /* the spec's reduction */
     int compensated;   /* its sums */
     int large;         /* also launched with offsets past 2^31 elements */
+    int scaled;        /* a golden case with more channels (sweep.py): timed in 100,000 items */
     const struct table_kernel *kernel;
 };
 

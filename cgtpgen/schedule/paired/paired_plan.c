@@ -37,7 +37,7 @@ const char *paired_refuses(const struct target *target, const struct demand *d)
     for (int slot = 0; slot < SLOT_COUNT; slot++)
         if (index[slot] != INDEX_SHARED)
             bytes += (double)p->dim[slot] * kernel_size(d->kernel);
-    return bytes > target->device->shared_bytes ? "rows larger than shared memory" : item_rows_refuses(d);
+    return bytes > target->device->shared_bytes ? "rows larger than shared memory" : NULL;
 }
 
 const char *paired_refuses_path(const struct target *target, const struct demand *d, const struct path *p)

@@ -36,8 +36,8 @@ static void check_pieces(struct checker *c, const struct staged *g)
             check_that(c, q->from == next[q->path], "part %d: channel %d of path %d comes after %d", i,
                        q->from, q->path, next[q->path]);
             check_that(c,
-                       at + (int64_t)q->from * path->mul_z >= part->from &&
-                           at + (int64_t)q->to * path->mul_z <= part->to,
+                       at + (int64_t)q->from * staged_rows(path) * path->mul_z >= part->from &&
+                           at + (int64_t)q->to * staged_rows(path) * path->mul_z <= part->to,
                        "part %d: weights of path %d are not in it", i, q->path);
             next[q->path] = q->to;
         }

@@ -6,6 +6,11 @@ enum {
     CHUNK = 16  /* what a thread copies at a time */
 };
 
+int staged_rows(const struct path *p)
+{
+    return p->mul_y;
+}
+
 const char *staged_tensor(struct arena *a, const struct path *p, int t)
 {
     return arena_printf(a, "t%dp%d", t, p->number);
@@ -88,7 +93,7 @@ static void lay_out_results(struct arena *a, struct staged *g)
         for (int t = 0; v && t < v->ts; t++)
             if (staged_keeps(v, t))
                 layout_add(a, &g->out, staged_tensor(a, q, t), "real", kernel_size(d->kernel), CHUNK,
-                           (int64_t)q->mul_x * (2 * q->l3 + 1), "T, by path");
+                           (int64_t)q->mul_x * staged_rows(q) * (2 * q->l3 + 1), "T, by path");
     }
     if (g->scratch)
         layout_add(a, &g->out, "scratch", "real", kernel_size(d->kernel), CHUNK, g->scratch, NULL);

@@ -40,10 +40,11 @@ static int cut(const struct staged *g, int64_t most, bool fill, struct staged_pa
     for (int i = 0; i < p->paths; i++) {
         const struct path *q = &p->path[i];
         for (int from = 0; g->passes[i] && from < q->mul_x;) {
-            const int64_t start = q->weight_offset + (int64_t)from * q->mul_z;
+            const int length = staged_rows(q) * q->mul_z; /* of a channel of x */
+            const int64_t start = q->weight_offset + (int64_t)from * length;
             if (!begun)
                 base = start / wide * wide;
-            int rows = rows_that_fit(wide, q->mul_x - from, q->mul_z, most - (start - base), fresh);
+            int rows = rows_that_fit(wide, q->mul_x - from, length, most - (start - base), fresh);
             if (begun && !fill && from == 0 && rows < q->mul_x && q->weight_numel <= fresh)
                 rows = 0;
             if (rows <= 0 && !begun)
@@ -54,7 +55,7 @@ static int cut(const struct staged *g, int64_t most, bool fill, struct staged_pa
                         .base = base, .from = (int)(start - base), .piece = piece + pieces};
                 piece[pieces++] = (struct staged_piece){i, from, from + rows, {-1, -1}};
                 part[parts].pieces++;
-                part[parts].to = (int)(start - base) + rows * q->mul_z;
+                part[parts].to = (int)(start - base) + rows * length;
             }
             from += rows > 0 ? rows : 0;
             begun = rows > 0;
@@ -132,7 +133,7 @@ int staged_segment(const struct path *p, enum staged_by by)
     return by == BY_ROWS ? p->x : p->z;
 }
 
-/* Instructions of a piece for the row of weights of a lane, and for its columns. */
+/* Instructions of a piece for the rows of weights of a lane, and for its columns. */
 static int row_work(const struct staged *g, const struct path *p)
 {
     const struct demand *d = g->demand;
@@ -147,12 +148,12 @@ static int row_work(const struct staged *g, const struct path *p)
         const struct code *c = i ? code.tensor : code.product;
         work += c ? code_instructions(c->channel) + code_instructions(c->item) : 0;
     }
-    return work;
+    return work * staged_rows(p);
 }
 
 static int column_work(const struct staged *g, const struct staged_piece *q, const struct path *p)
 {
-    return staged_variant(g, p->number)->zs * (q->to - q->from) * (2 * p->l3 + LOAD_WORK);
+    return staged_variant(g, p->number)->zs * (q->to - q->from) * staged_rows(p) * (2 * p->l3 + LOAD_WORK);
 }
 
 /* What a segment has of a part. */

@@ -22,6 +22,7 @@ struct staged_path {
     const struct path *path;
     const struct variant *v;
     int d, m; /* components and channels of z */
+    int rows; /* of weights, of each channel of x */
 };
 
 bool staged_by_rows(const struct demand *d)
@@ -32,6 +33,16 @@ bool staged_by_rows(const struct demand *d)
 bool staged_by_columns(const struct demand *d)
 {
     return demand_outputs_of(d, SLOT_G) > 0;
+}
+
+/* What a path's function takes of y where that has several channels: an array of one of them. */
+static const char *channel_of_y(const struct device_path *f, int operand)
+{
+    const struct recipe *r = f->code->recipe;
+    const bool input = operand < r->inputs;
+    const enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
+    const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
+    return role == ROLE_A ? arena_printf(f->w->arena, "%sv", name) : NULL;
 }
 
 /* The path's function: of T, or of what comes from P. */
@@ -45,14 +56,16 @@ static struct device_path function_of(const struct staged_path *q, bool tensor)
                                 .code = tensor ? code.tensor : code.product,
                                 .matrix = w->plan->path[q->path->number].matrix,
                                 .channels = 1,
-                                .rows = w->spec->index[SLOT_Y] == INDEX_SHARED ? "l" : "at"};
+                                .rows = w->spec->index[SLOT_Y] == INDEX_SHARED ? "l" : "at",
+                                .argument = q->rows > 1 ? channel_of_y : NULL};
 }
 
 static struct staged_path path_of(struct staged_writer *c, const struct staged_part *part, int piece)
 {
     const struct staged_piece *at = &part->piece[piece];
     const struct path *p = &c->w->problem->path[at->path];
-    return (struct staged_path){c, part, at, p, staged_variant(c->g, at->path), 2 * p->l3 + 1, p->mul_z};
+    return (struct staged_path){c,        part,          at, p, staged_variant(c->g, at->path), 2 * p->l3 + 1,
+                                p->mul_z, staged_rows(p)};
 }
 
 void staged_functions(struct staged_writer *c)
@@ -134,14 +147,14 @@ static const char *tensor_from(const struct staged_path *q, int t, int channel)
 {
     struct arena *a = q->c->w->arena;
     return plus_offset(a, arena_printf(a, "own.out.%s", staged_tensor(a, q->path, t)),
-                       (int64_t)channel * q->d);
+                       (int64_t)channel * q->rows * q->d);
 }
 
 /* The piece's weights in a row or part of one. */
 static const char *weights_in(const struct staged_path *q, const char *row)
 {
     return plus_offset(q->c->w->arena, row,
-                       q->path->weight_offset + (int64_t)q->piece->from * q->m - q->part->base);
+                       q->path->weight_offset + (int64_t)q->piece->from * q->rows * q->m - q->part->base);
 }
 
 /* ---- what a path is, and a lane's part of rows ---- */
@@ -165,6 +178,59 @@ static void load_x(struct staged_writer *c, int segment)
         line(c->o, "real %s[%d];", name, components);
         load_channels(c, 1, components, name, staged_input(c, i), &q->block[segment], "u");
     }
+}
+
+/* "u", from the piece's first channel on; "(u * 3 + v)": the row of weights or T of the lane's channel of x,
+ * and of that of y where this has several. */
+static const char *row_number(const struct staged_path *q, int from)
+{
+    struct arena *a = q->c->w->arena;
+    const char *u = from ? arena_printf(a, "(u - %d)", from) : "u";
+    return q->rows > 1 ? arena_printf(a, "(%s * %d + v)", u, q->rows) : u;
+}
+
+/* Begins the loop over channels of y, where there are several: one of each input, and zeros to sum gradients
+ * of it. */
+static void open_channels_of_y(const struct staged_path *q)
+{
+    struct staged_writer *c = q->c;
+    const struct demand *d = c->w->demand;
+    if (q->rows == 1)
+        return;
+    line(c->o, "CGTP_UNROLL");
+    line(c->o, "for (int v = 0; v < %d; v++) {", q->rows);
+    for (int i = 0; i < c->w->form->inputs; i++) {
+        const struct operand *y = source_input(c->w, i);
+        if (y->slot != SLOT_Y || !demand_reads(d, i))
+            continue;
+        const char *name = arena_printf(c->w->arena, "%sv", y->symbol);
+        line(c->o, "real %s[%d];", name, y->block[q->path->y].components);
+        load_channels(c, 1, y->block[q->path->y].components, name, staged_input(c, i), &y->block[q->path->y],
+                      "v");
+    }
+    for (int o = 0; o < d->outputs; o++)
+        if (demand_output(d, o)->slot == SLOT_Y)
+            line(c->o, "real %sv[%d] = {0};", demand_output(d, o)->symbol, 2 * q->path->l2 + 1);
+}
+
+/* Ends it: what has been summed is added to the lane's sums. */
+static void close_channels_of_y(const struct staged_path *q, bool sums)
+{
+    struct staged_writer *c = q->c;
+    const struct demand *d = c->w->demand;
+    if (q->rows == 1)
+        return;
+    for (int o = 0; o < d->outputs && sums; o++) {
+        const struct operand *y = demand_operand(d, o);
+        if (y->slot != SLOT_Y)
+            continue;
+        const struct operand_block *b = &y->block[q->path->y];
+        line(c->o, "CGTP_UNROLL");
+        line(c->o, "for (int j = 0; j < %d; j++)", 2 * q->path->l2 + 1);
+        line(c->o, "%s[%lld + v * %lld + j * %lld] += %sv[j];", y->symbol, (long long)b->offset,
+             (long long)b->channel, (long long)b->component, y->symbol);
+    }
+    line(c->o, "}");
 }
 
 static void declare(const struct staged_path *q, const char *kind, int n, bool zero)
@@ -212,11 +278,13 @@ static void emit_tensors(struct staged_writer *c, const struct staged_part *part
             continue;
         path_comment(&q);
         line(c->o, "{");
+        open_channels_of_y(&q);
         make_tensors(&q);
         for (int t = 0; t < q.v->ts; t++)
             if (staged_keeps(q.v, t))
-                line(c->o, "cgtp_store<%d>(%s + u * %d, t%ds%d);", q.d, tensor_from(&q, t, 0), q.d, t,
-                     q.path->z);
+                line(c->o, "cgtp_store<%d>(%s + %s * %d, t%ds%d);", q.d, tensor_from(&q, t, 0),
+                     row_number(&q, 0), q.d, t, q.path->z);
+        close_channels_of_y(&q, false);
         line(c->o, "}");
     }
     line(c->o, "}");
@@ -267,8 +335,8 @@ static void emit_column(struct staged_writer *c, const struct staged_part *part,
         for (int k = 0; k < q.v->zs; k++) {
             const struct contract_z *z = &q.v->z[k];
             line(c->o, "cgtp_add_columns<%d, %d, %d, %d>(%ss%d, %s, %s + c);", pass->channels, q.d,
-                 q.piece->to - q.piece->from, q.m, w->form->output[z->output].symbol, pass->segment,
-                 tensor_from(&q, z->t, q.piece->from), weights_in(&q, staged_input(c, z->w)));
+                 (q.piece->to - q.piece->from) * q.rows, q.m, w->form->output[z->output].symbol,
+                 pass->segment, tensor_from(&q, z->t, q.piece->from), weights_in(&q, staged_input(c, z->w)));
         }
     }
     end_outputs(c, pass, SLOT_G, components, "c");
@@ -307,8 +375,8 @@ static const char *channel_of(const struct staged_path *q, const struct row_loop
 static const char *weights_of(const struct staged_path *q, const char *row, const char *channel)
 {
     struct arena *a = q->c->w->arena;
-    const char *u = q->piece->from ? arena_printf(a, "(u - %d)", q->piece->from) : "u";
-    return arena_printf(a, "%s + %s * %d + %s", weights_in(q, row), u, q->m, channel);
+    return arena_printf(a, "%s + %s * %d + %s", weights_in(q, row), row_number(q, q->piece->from), q->m,
+                        channel);
 }
 
 /* The products of the weights of some turns of the loop, or gradients of theirs. All are loaded before any is
@@ -382,7 +450,8 @@ static struct row_loop loop_of(const struct staged_path *q)
             each += source_input(q->c->w, i)->slot == SLOT_W ? v : v * q->d;
     int together = REGISTERS * 4 / (each * kernel_size(d->kernel));
     together = together < 1 ? 1 : together < TOGETHER ? together : TOGETHER;
-    return (struct row_loop){v, turns, together < turns ? together : turns, turns > 1 && turns % 2 == 0};
+    return (struct row_loop){v, turns, together < turns ? together : turns,
+                             turns > 1 && turns * q->rows % 2 == 0};
 }
 
 /* So many of the loop's turns after each other. */
@@ -420,6 +489,7 @@ static void emit_row_path(const struct staged_path *q, const struct staged_pass 
 {
     path_comment(q);
     open_channels(q, pass);
+    open_channels_of_y(q);
     if (q->v->ws)
         make_tensors(q);
     declare(q, "p", q->v->ps, true);
@@ -427,6 +497,7 @@ static void emit_row_path(const struct staged_path *q, const struct staged_pass 
     const struct device_path f = function_of(q, false);
     if (f.code)
         device_path_call(&f);
+    close_channels_of_y(q, true);
     line(q->c->o, "}");
 }
 

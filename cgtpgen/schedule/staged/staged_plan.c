@@ -9,6 +9,8 @@ enum {
     WARPS = 12,       /* of a multiprocessor, that hide what each waits for */
     TEAMS_ALONE = 16, /* the same of teams of one warp without passes */
     ROWS_LEAST = 8,   /* lanes that work by rows, or the path is done otherwise */
+    YS_MOST = 8,      /* channels of y, each of which a lane has a row of weights for */
+    Y_MOST = 64,      /* elements of y, whose gradients a lane sums in registers */
     TEAM_WARPS = 8,   /* of a team, at most */
     STAGES_MOST = 4,  /* of a ring */
     TEAMS_WHOLE = 8,  /* whose items come as a whole where these have room */
@@ -21,8 +23,8 @@ enum {
 
 const char *staged_refuses(const struct target *target, const struct demand *d)
 {
-    (void)target;
-    return item_rows_refuses(d);
+    (void)target, (void)d;
+    return NULL;
 }
 
 /* Is a path computed by passes: are its results an item's own, but gradients of weights? */
@@ -31,8 +33,8 @@ static bool by_passes(const struct demand *d, const struct path *p)
     for (int o = 0; o < d->outputs; o++)
         if (demand_operand(d, o)->slot != SLOT_W && demand_operand(d, o)->index == INDEX_SHARED)
             return false;
-    return p->mode == MODE_UVW && p->mul_y == 1 && p->mul_x >= ROWS_LEAST &&
-           d->plan->path[p->number].a == SLOT_Y;
+    return p->mode == MODE_UVW && p->mul_y <= YS_MOST && p->mul_x >= ROWS_LEAST &&
+           d->plan->problem->dim[SLOT_Y] <= Y_MOST && d->plan->path[p->number].a == SLOT_Y;
 }
 
 /* Bytes of the rows that an item has of the demand's inputs and outputs; with those of all items or without.
@@ -58,7 +60,7 @@ const char *staged_refuses_path(const struct target *target, const struct demand
         return "left to pipelined evaluations";
     if (d->plan->problem->spec->index[SLOT_W] != INDEX_SHARED && !by_passes(d, p) &&
         bytes_of_item(d, false) > target->device->shared_bytes)
-        return "rows larger than shared memory, and not uvw of 8 channels of x or more and one of y";
+        return "rows larger than shared memory, and not uvw of 8 channels of x or more and 8 of y or fewer";
     return NULL;
 }
 

@@ -4,12 +4,12 @@
  * A team of warps takes whole items, and many teams share a multiprocessor, so that some copy while others
  * work. What is summed over all items stays in a team's shared memory until the end.
  *
- * Where weights connect the channels of x with those of z (uvw) and y has one channel, the channels of a
+ * Where weights connect the channels of x with those of z (uvw) and y has few channels, the channels of a
  * segment are worked on in passes, each of one warp. z is made by columns: a lane has some channels of z and
  * goes through the rows of weights, by which it multiplies T, which lanes with a channel of x have made
- * before. All else is made by rows: a lane has a channel of x and goes through its row of weights, which
- * gives P and gradients of weights at once, and gradients of x from P. Other paths are done one after the
- * other by the first warp (item_device.h).
+ * before. All else is made by rows: a lane has a channel of x and goes through its rows of weights, one for
+ * each channel of y, which gives P and gradients of weights at once, and gradients of x from P. Other paths
+ * are done one after the other by the first warp (item_device.h).
  *
  * Weights that connect channels are most of what is moved. Where few items fit, an item's rows of them come
  * in parts, one after the other through a ring of stages, so that the next parts are under way while one is
@@ -76,6 +76,9 @@ struct staged {
     struct layout sums; /* over all items of the team */
     struct layout team, *block; /* shared memory */
 };
+
+/* Rows of weights of a path for each channel of x: one for each of y. */
+int staged_rows(const struct path *);
 
 /* The segment of z or x that passes of a path work on. */
 int staged_segment(const struct path *, enum staged_by);
