@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp.c - the host side of the runtime: status texts, sorting, indexing and checking of graphs.
+/* cgtp.c - the host side of the runtime: status texts; sorting, indexing, checking and splitting of graphs;
+ * rows that go between ranks.
  *
  * Nothing here allocates, prints or keeps state. The two widths of node index share one body, which reads
  * both through struct cgtp_graph_view (cgtp_fault.h, which also says what makes a graph bad).
  */
+#include "cgtp_call.h"
 #include "cgtp_fault.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *cgtp_status_text(cgtp_status status)
 {
@@ -250,6 +253,149 @@ cgtp_status cgtp_graph64_index(cgtp_graph64 *graph, int64_t *receiver_row, int64
         graph->receiver_row = receiver_row;
         graph->by_sender = by_sender;
         graph->sender_row = sender_row;
+    }
+    return status;
+}
+
+/* Marks the receivers of edges from ghosts, and counts the others; then numbers both. */
+static cgtp_status split_graph(const struct cgtp_graph_view *g, void *number, int64_t *interior)
+{
+    cgtp_status status = check_edges(g, 0);
+    if (status)
+        return status;
+    if (g->senders < g->receivers)
+        return CGTP_BAD_SIZE;
+    if (!interior || (g->receivers && !number))
+        return CGTP_NULL_POINTER;
+    int64_t boundary = 0;
+    for (int64_t r = 0; r < g->receivers; r++)
+        put(g, number, r, 0);
+    for (int64_t e = 0; e < g->items; e++)
+        if (cgtp_view_get(g, g->sender, e) >= g->receivers)
+            put(g, number, cgtp_view_get(g, g->receiver, e), 1);
+    for (int64_t r = 0; r < g->receivers; r++)
+        boundary += cgtp_view_get(g, number, r);
+    int64_t next[2] = {0, g->receivers - boundary};
+    for (int64_t r = 0; r < g->receivers; r++)
+        put(g, number, r, next[cgtp_view_get(g, number, r)]++);
+    *interior = g->receivers - boundary;
+    return CGTP_OK;
+}
+
+cgtp_status cgtp_graph_split(const cgtp_graph *graph, int32_t *number, int64_t *interior)
+{
+    if (!graph)
+        return CGTP_NULL_POINTER;
+    struct cgtp_graph_view view = view32(graph);
+    return split_graph(&view, number, interior);
+}
+
+cgtp_status cgtp_graph64_split(const cgtp_graph64 *graph, int64_t *number, int64_t *interior)
+{
+    if (!graph)
+        return CGTP_NULL_POINTER;
+    struct cgtp_graph_view view = view64(graph);
+    return split_graph(&view, number, interior);
+}
+
+/* Where the edges of the receivers begin and end. */
+static cgtp_status slice_edges(const struct cgtp_graph_view *g, int64_t first, int64_t last, int64_t senders,
+                               int64_t edges[2])
+{
+    cgtp_status status = check_arrays(g, 1);
+    if (status)
+        return status;
+    if (first < 0 || last < first || last > g->receivers || senders < 0 || senders > g->senders)
+        return CGTP_BAD_SIZE;
+    if (!g->receiver_row)
+        return CGTP_NOT_INDEXED;
+    edges[0] = g->receiver_row[first];
+    edges[1] = g->receiver_row[last];
+    return edges[0] < 0 || edges[1] < edges[0] || edges[1] > g->items ? CGTP_BAD_GRAPH : CGTP_OK;
+}
+
+static void shift_receivers(const struct cgtp_graph_view *g, const int64_t edges[2], int64_t first,
+                            void *receiver)
+{
+    for (int64_t e = edges[0]; e < edges[1]; e++)
+        put(g, receiver, e - edges[0], cgtp_view_get(g, g->receiver, e) - first);
+}
+
+cgtp_status cgtp_graph_slice(const cgtp_graph *graph, int64_t first, int64_t last, int64_t senders,
+                             cgtp_graph *part, int32_t *receiver, int64_t *receiver_row, int32_t *by_sender,
+                             int64_t *sender_row)
+{
+    if (!graph || !part)
+        return CGTP_NULL_POINTER;
+    int64_t edges[2];
+    struct cgtp_graph_view view = view32(graph);
+    cgtp_status status = slice_edges(&view, first, last, senders, edges);
+    if (status)
+        return status;
+    if (edges[1] > edges[0] && !receiver)
+        return CGTP_NULL_POINTER;
+    shift_receivers(&view, edges, first, receiver);
+    cgtp_graph made = {.items = edges[1] - edges[0],
+                       .senders = senders,
+                       .receivers = last - first,
+                       .sender = graph->sender ? graph->sender + edges[0] : NULL,
+                       .receiver = receiver};
+    status = cgtp_graph_index(&made, receiver_row, by_sender, sender_row);
+    if (status)
+        return status;
+    made.order = graph->order ? graph->order + edges[0] : NULL;
+    *part = made;
+    return CGTP_OK;
+}
+
+cgtp_status cgtp_graph64_slice(const cgtp_graph64 *graph, int64_t first, int64_t last, int64_t senders,
+                               cgtp_graph64 *part, int64_t *receiver, int64_t *receiver_row,
+                               int64_t *by_sender, int64_t *sender_row)
+{
+    if (!graph || !part)
+        return CGTP_NULL_POINTER;
+    int64_t edges[2];
+    struct cgtp_graph_view view = view64(graph);
+    cgtp_status status = slice_edges(&view, first, last, senders, edges);
+    if (status)
+        return status;
+    if (edges[1] > edges[0] && !receiver)
+        return CGTP_NULL_POINTER;
+    shift_receivers(&view, edges, first, receiver);
+    cgtp_graph64 made = {.items = edges[1] - edges[0],
+                         .senders = senders,
+                         .receivers = last - first,
+                         .sender = graph->sender ? graph->sender + edges[0] : NULL,
+                         .receiver = receiver};
+    status = cgtp_graph64_index(&made, receiver_row, by_sender, sender_row);
+    if (status)
+        return status;
+    made.order = graph->order ? graph->order + edges[0] : NULL;
+    *part = made;
+    return CGTP_OK;
+}
+
+cgtp_status cgtp_rows_gather(const cgtp_rows *rows, const void *array, void *buffer)
+{
+    const cgtp_status status = cgtp_check_rows(rows, array, buffer);
+    const size_t bytes = status ? 0 : (size_t)(rows->elements * rows->scalar_size);
+    for (int64_t i = 0; bytes && i < rows->count; i++)
+        memcpy((char *)buffer + (size_t)(rows->place ? rows->place[i] : i) * bytes,
+               (const char *)array + (size_t)rows->row[i] * bytes, bytes);
+    return status;
+}
+
+cgtp_status cgtp_rows_add(const cgtp_rows *rows, const void *buffer, void *array)
+{
+    const cgtp_status status = cgtp_check_rows(rows, array, buffer);
+    for (int64_t i = 0; !status && rows->elements && i < rows->count; i++) {
+        const int64_t n = rows->elements, to = rows->row[i] * n,
+                      from = (rows->place ? rows->place[i] : i) * n;
+        for (int64_t k = 0; k < n; k++)
+            if (rows->scalar_size == 8)
+                ((double *)array)[to + k] += ((const double *)buffer)[from + k];
+            else
+                ((float *)array)[to + k] += ((const float *)buffer)[from + k];
     }
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cgtp_device.h - preparing a graph on the device: order by receiver, permutation by sender, row pointers,
- * checks.
+ * checks; and rows that go between devices.
  *
  * The functions of cgtp_graph.cu, for C and C++. What they fill equals what cgtp_graph_index (cgtp.h) fills
  * on the host, element for element. All arrays are device memory of the caller; graph structures are the
@@ -59,6 +59,13 @@ CGTP_API cgtp_status cgtp_device_fault_read(const cgtp_graph *graph, const uint6
                                             cgtp_fault *fault, cgtp_stream stream);
 CGTP_API cgtp_status cgtp_device_fault64_read(const cgtp_graph64 *graph, const uint64_t *result,
                                               cgtp_fault *fault, cgtp_stream stream);
+
+/* cgtp_rows_gather and cgtp_rows_add (cgtp.h) of arrays and lists on the device; the struct is the host's. What is added
+ * has row[] ascending. Numbers are not checked. */
+CGTP_API cgtp_status cgtp_device_rows_gather(const cgtp_rows *rows, const void *array, void *buffer,
+                                             cgtp_stream stream);
+CGTP_API cgtp_status cgtp_device_rows_add(const cgtp_rows *rows, const void *buffer, void *array,
+                                          cgtp_stream stream);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp_graph.cu - see cgtp_device.h. Sorting is that of cgtp_order.h. The two widths of node index share
- * templates.
+/* cgtp_graph.cu - see cgtp_device.h. Sorting is that of cgtp_order.h, rows that go between devices those of
+ * cgtp_exchange.h. The two widths of node index share templates.
  */
 #include "cgtp_device.h"
 
 typedef float real; /* cgtp_cuda.h asks for it; nothing here depends on it */
+#include "cgtp_exchange.h"
 #include "cgtp_graph_check.h"
 #include "cgtp_order.h"
 
@@ -246,6 +247,16 @@ cgtp_status cgtp_device_fault64_read(const cgtp_graph64 *graph, const uint64_t *
                                      cgtp_stream stream)
 {
     return read_fault(graph, result, fault, stream);
+}
+
+cgtp_status cgtp_device_rows_gather(const cgtp_rows *rows, const void *array, void *buffer, cgtp_stream stream)
+{
+    return cgtp_exchange_rows<false>(rows, (void *)array, buffer, stream);
+}
+
+cgtp_status cgtp_device_rows_add(const cgtp_rows *rows, const void *buffer, void *array, cgtp_stream stream)
+{
+    return cgtp_exchange_rows<true>(rows, array, (void *)buffer, stream);
 }
 
 } // extern "C"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# simt_graph.t - the device's check of a graph, run on the CPU by the shim.
+# simt_graph.t - the device's check of a graph and rows that go between devices, run on the CPU by the shim.
 BUILD=${BUILD:-build}
 export BUILD
 mkdir -p "$BUILD/simt"

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* cgtp_exchange.h - the kernels that gather and add rows on their way between devices. Included by
+ * cgtp_graph.cu after cgtp_cuda.h.
+ */
+#ifndef CGTP_EXCHANGE_H
+#define CGTP_EXCHANGE_H
+
+#include "cgtp_call.h"
+#include "cgtp_cuda.h"
+
+namespace
+{
+
+enum { CGTP_EXCHANGE_THREADS = 256, CGTP_EXCHANGE_BLOCKS = 1 << 16, CGTP_CHUNK_BYTES = 16 };
+
+/* What a thread moves: n neighbouring elements. */
+template <typename scalar, int n> struct alignas(sizeof(scalar) * n) cgtp_chunk {
+    scalar element[n];
+};
+
+/* buffer[place] = array[row], or with `adds` array[row] += buffer[place], where the first entry of a row does
+ * the additions of all of them; in rows of so many chunks. */
+template <bool adds, typename scalar, int n>
+CGTP_KERNEL(CGTP_EXCHANGE_THREADS, 4)
+cgtp_exchange_kernel(const cgtp_rows rows, int64_t chunks, cgtp_chunk<scalar, n> *array,
+                     cgtp_chunk<scalar, n> *buffer)
+{
+    const int64_t all = rows.count * chunks, step = cgtp_blocks() * (int64_t)CGTP_EXCHANGE_THREADS;
+    for (int64_t at = cgtp_block() * (int64_t)CGTP_EXCHANGE_THREADS + cgtp_thread(); at < all; at += step) {
+        const int64_t first = at / chunks, chunk = at % chunks;
+        const int32_t row = rows.row[first];
+        cgtp_chunk<scalar, n> *const here = array + row * chunks + chunk;
+        if constexpr (!adds) {
+            buffer[(rows.place ? rows.place[first] : first) * chunks + chunk] = *here;
+        } else if (first == 0 || rows.row[first - 1] != row) {
+            cgtp_chunk<scalar, n> sum = *here;
+            for (int64_t i = first; i < rows.count && rows.row[i] == row; i++) {
+                const cgtp_chunk<scalar, n> more = buffer[(rows.place ? rows.place[i] : i) * chunks + chunk];
+                for (int k = 0; k < n; k++)
+                    sum.element[k] += more.element[k];
+            }
+            *here = sum;
+        }
+    }
+}
+
+template <bool adds, typename scalar, int n>
+static inline cgtp_status cgtp_exchange_chunks(const cgtp_rows &rows, void *array, void *buffer,
+                                               cgtp_stream stream)
+{
+    const int64_t chunks = rows.elements / n;
+    const int64_t blocks = (rows.count * chunks + CGTP_EXCHANGE_THREADS - 1) / CGTP_EXCHANGE_THREADS;
+    return cgtp_launch(cgtp_exchange_kernel<adds, scalar, n>,
+                       blocks < CGTP_EXCHANGE_BLOCKS ? blocks : CGTP_EXCHANGE_BLOCKS, CGTP_EXCHANGE_THREADS,
+                       0, stream, rows, chunks, (cgtp_chunk<scalar, n> *)array,
+                       (cgtp_chunk<scalar, n> *)buffer);
+}
+
+template <bool adds, typename scalar>
+static inline cgtp_status cgtp_exchange(const cgtp_rows &rows, void *array, void *buffer, cgtp_stream stream)
+{
+    constexpr int n = CGTP_CHUNK_BYTES / (int)sizeof(scalar);
+    return rows.elements % n ? cgtp_exchange_chunks<adds, scalar, 1>(rows, array, buffer, stream)
+                             : cgtp_exchange_chunks<adds, scalar, n>(rows, array, buffer, stream);
+}
+
+/* Of rows of either type, as the caller gave them. */
+template <bool adds>
+static inline cgtp_status cgtp_exchange_rows(const cgtp_rows *rows, void *array, void *buffer,
+                                             cgtp_stream stream)
+{
+    const cgtp_status status = cgtp_check_rows(rows, array, buffer);
+    if (status != CGTP_OK || rows->count == 0 || rows->elements == 0)
+        return status;
+    return rows->scalar_size == 8 ? cgtp_exchange<adds, double>(*rows, array, buffer, stream)
+                                  : cgtp_exchange<adds, float>(*rows, array, buffer, stream);
+}
+
+} // namespace
+
+#endif
