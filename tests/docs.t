@@ -56,6 +56,7 @@ UNRUN = {
     ('docs/design.md', 'forward '): 'a formula',
     ('docs/design.md', 'constexpr real'): 'an excerpt with parts left out',
     ('docs/diagnostics.md', ''): 'tests/diagnostics.t reads all specs of this page',
+    ('docs/distributed.md', 'make -C examples/ranks'): 'tests/ranks.t builds and runs it where MPI is',
     ('docs/precision.md', '|error| <= '): 'a formula',
     ('docs/simulation.md', 'cd examples/lammps'): 'tests/simulation.t builds and runs it where LAMMPS is',
     ('docs/spec.md', 'Q(x, y, w, g) = '): 'a formula',

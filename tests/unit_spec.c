@@ -26,8 +26,7 @@ static struct diag diag;
 
 static struct spec *try_read(const char *source)
 {
-    diag =
-        (struct diag){.file = "t", .source = source, .source_size = strlen(source), .arena = &arena};
+    diag = (struct diag){.file = "t", .source = source, .source_size = strlen(source), .arena = &arena};
     return spec_read(&arena, &diag);
 }
 
@@ -86,7 +85,7 @@ static void defaults(void **state)
     for (int i = 0; i < SLOT_COUNT; i++)
         assert_int_equal(s->index[i], INDEX_ITEM);
     assert_true(s->sorted);
-    assert_true(s->deterministic);
+    assert_true(s->reduction);
     assert_false(s->compensated);
     assert_false(s->index64);
     assert_int_equal(s->precision, PRECISION_FLOAT32);
@@ -177,7 +176,7 @@ static void everything(void **state)
     assert_place(s->index_pos[SLOT_G], "receiver");
     assert_true(spec_is_graph(s));
     assert_false(s->sorted);
-    assert_false(s->deterministic);
+    assert_false(s->reduction);
     assert_true(s->compensated);
     assert_true(s->index64);
     assert_int_equal(s->precision, PRECISION_FLOAT64);
@@ -226,15 +225,19 @@ static void reductions(void **state)
 {
     (void)state;
     static const char *const index = HEAD "index: {x: sender}\n";
-    assert_true(read(index)->deterministic);
+    assert_int_equal(read(index)->reduction, REDUCTION_DETERMINISTIC);
     const struct spec *any = read(arena_printf(&arena, "%sedges: any\n", index));
-    assert_true(any->deterministic && spec_orders(any) && spec_is_ordered(any));
+    assert_true(any->reduction == REDUCTION_DETERMINISTIC && spec_orders(any) && spec_is_ordered(any));
     const struct spec *sorted = read(arena_printf(&arena, "%sedges: sorted\n", index));
-    assert_true(sorted->deterministic && !spec_orders(sorted) && spec_is_ordered(sorted));
+    assert_true(sorted->reduction == REDUCTION_DETERMINISTIC && !spec_orders(sorted) &&
+                spec_is_ordered(sorted));
     const struct spec *atomic = read(arena_printf(&arena, "%sedges: any\nreduction: atomic\n", index));
-    assert_false(atomic->deterministic || spec_orders(atomic) || spec_is_ordered(atomic));
+    assert_int_equal(atomic->reduction, REDUCTION_ATOMIC);
+    assert_false(spec_orders(atomic) || spec_is_ordered(atomic));
+    const struct spec *invariant = read(arena_printf(&arena, "%sedges: any\nreduction: invariant\n", index));
+    assert_true(invariant->reduction == REDUCTION_INVARIANT && spec_orders(invariant));
     assert_false(spec_orders(read(HEAD "index: {w: shared}\n")));
-    assert_false(read(arena_printf(&arena, "%sreduction: atomic\n", index))->deterministic);
+    assert_int_equal(read(arena_printf(&arena, "%sreduction: atomic\n", index))->reduction, REDUCTION_ATOMIC);
     assert_true(read(HEAD "index: {w: shared}\naccumulate: compensated\n")->compensated);
 }
 

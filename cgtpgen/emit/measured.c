@@ -106,7 +106,7 @@ static struct wanted wanted_of(struct arena *a, const struct schedules *all)
     const struct problem *p = all->plan->problem;
     const bool graph = spec_is_graph(p->spec);
     struct wanted w = {.text = {[COLUMN_TYPE] = p->spec->precision == PRECISION_FLOAT64 ? "fp64" : "fp32",
-                                [COLUMN_REDUCTION] = graph ? reduction_name[p->spec->deterministic] : "-",
+                                [COLUMN_REDUCTION] = graph ? reduction_name[p->spec->reduction] : "-",
                                 [COLUMN_X] = irreps_text(a, &p->x),
                                 [COLUMN_Y] = irreps_text(a, &p->y),
                                 [COLUMN_W] = arena_printf(a, "%lld", (long long)p->dim[SLOT_W]),

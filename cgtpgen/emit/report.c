@@ -51,8 +51,8 @@ static void facts(struct page *p)
     fact(p, "precision", precision_table[s->precision].name, false);
     fact(p, "items",
          spec_is_graph(s) ? arena_printf(a, "edges, %s", edges_name[s->sorted]) : "rows, no graph", false);
-    fact(p, "sums",
-         arena_printf(a, "%s, %s", reduction_name[s->deterministic], accumulate_name[s->compensated]), false);
+    fact(p, "sums", arena_printf(a, "%s, %s", reduction_name[s->reduction], accumulate_name[s->compensated]),
+         false);
     fact(p, "digest of the spec", arena_printf(a, "<code>%s</code>", p->all->plan->digest), false);
     put(p, "</dl>\n");
 }

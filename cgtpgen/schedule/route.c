@@ -3,11 +3,12 @@
 
 const struct route_facts route_facts[ROUTE_KINDS] = {
     [ROUTE_ITEM] = {"row of the item", .deterministic = true},
-    [ROUTE_OWNED_ROW] = {"row of one owner", .deterministic = true, .compensates = true, .sums = true},
+    [ROUTE_OWNED_ROW] = {"row of one owner", .deterministic = true, .invariant = true, .compensates = true,
+                         .sums = true},
     [ROUTE_FIXED_UP] = {"row with a fix-up", .deterministic = true, .compensates = true, .sums = true,
                         .area = "partial"},
-    [ROUTE_EDGE_BUFFER] = {"edge buffer and gather", .deterministic = true, .compensates = true, .sums = true,
-                           .finished = true, .area = "edges"},
+    [ROUTE_EDGE_BUFFER] = {"edge buffer and gather", .deterministic = true, .invariant = true,
+                           .compensates = true, .sums = true, .finished = true, .area = "edges"},
     [ROUTE_PARTS] = {"partial rows and their sum", .deterministic = true, .compensates = true, .sums = true,
                      .finished = true, .area = "parts"},
     [ROUTE_GROUP_SUM] = {"sum over a group of warps", .deterministic = true, .sums = true},
@@ -20,7 +21,10 @@ bool route_choose(const struct spec *spec, enum index_kind index, int n, const e
     for (int i = 0; i < n; i++) {
         const struct route_facts *f = &route_facts[offered[i]];
         bool compensated = spec->compensated && f->sums && index != INDEX_ITEM;
-        if ((spec->deterministic && !f->deterministic) || (compensated && !f->compensates))
+        bool of_node = index == INDEX_SENDER || index == INDEX_RECEIVER;
+        if ((spec->reduction != REDUCTION_ATOMIC && !f->deterministic) ||
+            (spec->reduction == REDUCTION_INVARIANT && of_node && !f->invariant) ||
+            (compensated && !f->compensates))
             continue;
         *route = (struct route){offered[i], compensated};
         return true;

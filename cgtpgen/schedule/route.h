@@ -26,6 +26,7 @@ struct route {
 struct route_facts {
     const char *words;  /* "edge buffer and gather" */
     bool deterministic; /* the same bits for the same graph, device and build */
+    bool invariant;     /* and for the same edges of a node in any graph, where rows of nodes are summed */
     bool compensates;   /* can keep rounding errors */
     bool sums;          /* takes more than one contribution per row */
     bool cleared;       /* the output is zero before the first contribution comes */

@@ -317,7 +317,7 @@ bool spec_is_graph(const struct spec *spec)
 
 bool spec_orders(const struct spec *spec)
 {
-    return spec_is_graph(spec) && !spec->sorted && spec->deterministic;
+    return spec_is_graph(spec) && !spec->sorted && spec->reduction != REDUCTION_ATOMIC;
 }
 
 bool spec_is_ordered(const struct spec *spec)
@@ -411,7 +411,10 @@ static void read_root(struct reader *r, const struct node *root, struct spec *sp
         read_variance(r, found[KEY_VARIANCE]->value, spec);
     bool index_known = !found[KEY_INDEX] || read_index(r, found[KEY_INDEX]->value, spec);
     spec->sorted = read_choice(r, found[KEY_EDGES], edges_name, true);
-    spec->deterministic = read_choice(r, found[KEY_REDUCTION], reduction_name, true);
+    spec->reduction = REDUCTION_DETERMINISTIC;
+    if (found[KEY_REDUCTION])
+        spec->reduction = (enum reduction)field_word(r, found[KEY_REDUCTION]->value, reduction_name,
+                                                     REDUCTION_COUNT, REDUCTION_DETERMINISTIC);
     spec->compensated = read_choice(r, found[KEY_ACCUMULATE], accumulate_name, false);
     spec->index64 = read_choice(r, found[KEY_INDEX_TYPE], index_type_name, false);
     if (found[KEY_PRECISION])

@@ -99,10 +99,10 @@ struct spec {
     struct spec_variance variance[3]; /* x, y, z */
     enum index_kind index[SLOT_COUNT];
     struct pos index_pos[SLOT_COUNT];
-    bool sorted;        /* edges: sorted */
-    bool deterministic; /* reduction: deterministic */
-    bool compensated;   /* accumulate: compensated */
-    bool index64;       /* index_type: int64 */
+    bool sorted; /* edges: sorted */
+    enum reduction reduction;
+    bool compensated; /* accumulate: compensated */
+    bool index64;     /* index_type: int64 */
     enum precision precision;
     enum row_layout layout[SLOT_COUNT]; /* of every array of the slot; w has none */
     int kernels;

@@ -26,9 +26,14 @@ enum path_normalization { PATH_ELEMENT, PATH_PATH, PATH_NONE, PATH_NORMALIZATION
 extern const char *const irrep_normalization_name[IRREP_NORMALIZATIONS];
 extern const char *const path_normalization_name[PATH_NORMALIZATIONS];
 
+/* How rows of nodes are summed: in any order; in one that the graph decides; in one that the node's edges
+ * decide. */
+enum reduction { REDUCTION_ATOMIC, REDUCTION_DETERMINISTIC, REDUCTION_INVARIANT, REDUCTION_COUNT };
+
+extern const char *const reduction_name[REDUCTION_COUNT]; /* atomic deterministic invariant */
+
 /* The keys with two words; [0] where the field of struct spec is false. */
 extern const char *const edges_name[2];      /* any sorted */
-extern const char *const reduction_name[2];  /* atomic deterministic */
 extern const char *const accumulate_name[2]; /* plain compensated */
 extern const char *const index_type_name[2]; /* int32 int64 */
 

@@ -224,12 +224,14 @@ static void emit_receiver_end(struct conv *c)
         else
             text_printf(&sums, ", cgtp_plain(%s)", name);
     }
-    line(o,
-         "if (cgtp_hand_over<%d>(tiles, graph, tile, node, count, {l.flag_%s, l.partial_%s, PARTIAL_%s, "
-         "partial_row%s}, lane%s))",
-         c->s->channel_blocks, pass, pass, pass, c->s->channel_blocks > 1 ? " + channel_block" : "",
-         text_string(&sums));
-    line(o, "continue;");
+    if (own(w)->hands_over) {
+        line(o,
+             "if (cgtp_hand_over<%d>(tiles, graph, tile, node, count, {l.flag_%s, l.partial_%s, PARTIAL_%s, "
+             "partial_row%s}, lane%s))",
+             c->s->channel_blocks, pass, pass, pass, c->s->channel_blocks > 1 ? " + channel_block" : "",
+             text_string(&sums));
+        line(o, "continue;");
+    }
     if (own(w)->b_outputs)
         line(o, "cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */");
     for (int i = 0; i < n; i++) {
@@ -257,16 +259,16 @@ static void emit_set_head(struct conv *c)
 {
     const struct convolution *g = own(c->w);
     line(c->o, "/* Path set %d: the edges of tile `number`, for one channel block.%s */", c->number,
-         g->g_outputs ? " partial_row: the set's first." : "");
+         g->hands_over ? " partial_row: the set's first." : "");
     line(c->o, "template <int nodes>");
     line(c->o,
          "CGTP_DEVICE void %s_%d(const launch &l, const cgtp_tile_scheduler<nodes, %d, %s> &tiles, int "
          "number, "
          "int channel_block, %swarp_%d &own, %s%scgtp_policy stream, cgtp_policy keep)",
-         g->name, c->number, g->reduces ? c->s->channel_blocks : 0, g->g_outputs ? "true" : "false",
+         g->name, c->number, g->reduces ? c->s->channel_blocks : 0, g->hands_over ? "true" : "false",
          takes_which(c) ? "int which, " : "", c->label,
          g->reduces ? arena_printf(c->w->arena, "%s &sums, ", c->s->reduce.name) : "",
-         g->g_outputs ? "int64_t partial_row, " : "");
+         g->hands_over ? "int64_t partial_row, " : "");
     line(c->o, "{");
 }
 
@@ -353,14 +355,14 @@ static void emit_block_of_set(struct conv *c)
          g->reduces || blocks == 1 ? "" : " + channel_block");
     const char *slot = g->reduces ? arena_printf(w->arena, "block.broadcast + %s", own_group) : "NULL";
     line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %s, &own.tile, l.counters_%s);",
-         g->reduces ? blocks : 0, g->g_outputs ? "true" : "false", set, g->name);
+         g->reduces ? blocks : 0, g->hands_over ? "true" : "false", set, g->name);
     line(o, "for (int t = tiles.start(l.graph, %s, queue, %s); t >= 0; t = tiles.next(l.graph, queue, %s))",
          begin, slot, slot);
     line(o, "%s_%d(%s, tiles, t, %s, %sown, %s%sstream, keep);", g->name, c->number,
          c->alike > 1 ? "at" : "l", blocks > 1 ? "channel_block" : "0", takes_which(c) ? "which, " : "",
          g->reduces ? arena_printf(w->arena, "block.reduce%s[%s], ", g->one_reduce ? "" : member, own_group)
                     : "",
-         g->g_outputs ? arena_printf(w->arena, "partition.partial_row[%s], ", set) : "");
+         g->hands_over ? arena_printf(w->arena, "partition.partial_row[%s], ", set) : "");
 }
 
 /* A block computes its own path set; then, while tiles of others are left, these. */
@@ -406,7 +408,7 @@ static void emit_kernel(struct conv *first)
          "and for "
          "%s. nodes: receivers per tile (see cgtp_tile_scheduler). */",
          g->name, g->warps * LANES, g->blocks, g->block->bytes, predicted, least,
-         g->g_outputs
+         g->hands_over
              ? "signals of tiles after its own, which were taken before by warps that run or have ended; the "
                "last tile waits for none"
              : "no other warp");
@@ -462,7 +464,7 @@ void conv_kernels(struct source *w)
         longest = longest > g->set[s].g_length ? longest : g->set[s].g_length;
     product_functions_begin(w->arena, &w->functions);
     emit_layouts(&o, g);
-    if (g->g_outputs) {
+    if (g->hands_over) {
         line(
             &o,
             "/* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */");

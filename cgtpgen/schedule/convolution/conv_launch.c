@@ -60,7 +60,7 @@ static void emit_clear(struct source *w, struct out *o)
             clear(&c, f->symbol, "graph->items", dim, "real");
     }
     clear(&c, arena_printf(w->arena, "l.counters_%s", g->name), conv_counters(w->arena, g), 1, "unsigned");
-    if (g->g_outputs)
+    if (g->hands_over)
         clear(&c, arena_printf(w->arena, "l.flag_%s", g->name), conv_partial_rows(w->arena, g), 1,
               "unsigned");
     line(o, "if ((status = cgtp_clear(cgtp_areas<%d>{{%s}, {%s}}, stream)))", c.n, text_string(&c.at),
@@ -91,10 +91,12 @@ static void emit_main_launch(struct source *w, struct out *o)
     if (g->few)
         line(o, "const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);");
     const char *few = g->few ? arena_printf(w->arena, "nodes ? code::%s<CGTP_FEW_NODES> : ", g->name) : "";
+    /* sums that carry their errors along count edges from the tile's first on */
+    const char *nodes = !g->whole ? "0" : g->carries ? "1" : "CGTP_FEW_NODES";
     emit_step(o, arena_printf(w->arena,
-                              "cgtp_launch_early(%scode::%s<0>, cgtp_partition_blocks(partition), %d, "
+                              "cgtp_launch_early(%scode::%s<%s>, cgtp_partition_blocks(partition), %d, "
                               "sizeof(code::%s), stream, l, partition)",
-                              few, g->name, g->warps * LANES, g->block->name));
+                              few, g->name, nodes, g->warps * LANES, g->block->name));
     line(o, "}");
 }
 

@@ -29,7 +29,8 @@ static int routes_offered(enum slot s, int parts, bool grouped, enum route_kind 
         return 2;
     }
     offered[0] = s == SLOT_G ? ROUTE_FIXED_UP : s == SLOT_Y && grouped ? ROUTE_GROUP_SUM : ROUTE_ITEM;
-    return 1;
+    offered[1] = ROUTE_OWNED_ROW;
+    return s == SLOT_G ? 2 : 1;
 }
 
 const char *conv_refuses(const struct target *target, const struct demand *d)
@@ -195,7 +196,9 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     for (int i = 0; i < g->sets; i++)
         instructions += g->set[i].like == i ? g->set[i].work : 0;
     find_ys(p, g);
-    g->few = instructions <= FEW_INSTRUCTIONS;
+    g->whole = g->g_outputs && leaves_by(p->spec, SLOT_G, 1, ROUTE_OWNED_ROW);
+    g->hands_over = g->g_outputs && !g->whole;
+    g->few = p->spec->reduction != REDUCTION_INVARIANT && instructions <= FEW_INSTRUCTIONS;
     g->warps = 4;
     g->blocks = g->device->occupancy[point].warps / g->warps;
     g->grouped = g->a_outputs;

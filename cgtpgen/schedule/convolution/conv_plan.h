@@ -86,7 +86,9 @@ struct convolution {
     bool g_outputs, a_outputs, b_outputs, w_outputs;
     bool orders; /* edges come in any order: rows of items are read and written through that in which they are
                     done */
-    bool carries;     /* rounding errors of sums over edges: beside each there is what is still to be added */
+    bool carries; /* rounding errors of sums over edges: beside each there is what is still to be added */
+    bool whole; /* tiles are whole receivers, in every graph, so that a sum depends on its own edges alone */
+    bool hands_over;  /* warps hand each other parts of a receiver's sums */
     bool few;         /* has a kernel of its own for graphs with few edges per receiver */
     bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */
     int edge_row;     /* elements of a row of that buffer, for each B output */

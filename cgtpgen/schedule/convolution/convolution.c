@@ -11,7 +11,7 @@ static void areas(struct areas *all, const struct schedule *s)
     struct arena *a = all->arena;
     const char *name = arena_printf(a, "%s_%s", s->demand->kernel->form->name, s->name);
     areas_add_counted(all, "unsigned", arena_printf(a, "counters_%s", name), conv_counters(a, g), 1);
-    if (g->g_outputs) {
+    if (g->hands_over) {
         int longest = 0;
         for (int i = 0; i < g->sets; i++)
             longest = longest > g->set[i].g_length ? longest : g->set[i].g_length;

@@ -199,6 +199,8 @@ static void try_ways(struct arena *a, struct paired *best, double *cost, const s
 static void choose_owner(struct paired *g, struct schedule *s)
 {
     int64_t dim[INDEX_COUNT] = {0};
+    if (s->demand->plan->problem->spec->reduction == REDUCTION_INVARIANT)
+        return; /* which items a team has is the graph's matter */
     for (int o = 0; o < s->demand->outputs; o++)
         if (s->route[o].kind == ROUTE_EDGE_BUFFER)
             dim[demand_operand(s->demand, o)->index] += demand_operand(s->demand, o)->dim;
