@@ -14,6 +14,7 @@
  */
 #include "cgtp_selftest.h"
 #include "cgtp_selftest_dense.h"
+#include "cgtp_selftest_graph.h"
 #include "cgtp_selftest_memory.h"
 
 #include <float.h>
@@ -26,12 +27,7 @@
 
 enum { SHOWN = 3, SIZES = 4, WIDE = 1 << 18 };
 
-/* ---- items and how they refer to rows ---- */
-
-struct graph {
-    int64_t items, senders, receivers;
-    int64_t *sender, *receiver; /* NULL in a batch */
-};
+/* ---- inputs and graphs ---- */
 
 static int64_t below(uint64_t *seed, int64_t n)
 {
@@ -78,111 +74,6 @@ static struct graph graph_new(const cgtp_selftest *t, uint64_t *seed, int64_t it
     return g;
 }
 
-static void graph_free(struct graph *g)
-{
-    free(g->sender);
-    free(g->receiver);
-}
-
-static int64_t rows_of(const cgtp_selftest *t, const struct graph *g, cgtp_slot slot)
-{
-    return t->index[slot] == CGTP_ITEM       ? g->items
-           : t->index[slot] == CGTP_SENDER   ? g->senders
-           : t->index[slot] == CGTP_RECEIVER ? g->receivers
-                                             : 1;
-}
-
-static int64_t row_of(const cgtp_selftest *t, const struct graph *g, cgtp_slot slot, int64_t item)
-{
-    return t->index[slot] == CGTP_ITEM       ? item
-           : t->index[slot] == CGTP_SENDER   ? g->sender[item]
-           : t->index[slot] == CGTP_RECEIVER ? g->receiver[item]
-                                             : 0;
-}
-
-static int64_t elements_of(const cgtp_selftest *t, const struct graph *g, cgtp_slot slot)
-{
-    return rows_of(t, g, slot) * t->dim[slot];
-}
-
-/* The graph as kernels take it: its arrays in the device's memory. */
-struct kernel_graph {
-    cgtp_graph narrow;
-    cgtp_graph64 wide;
-    const void *graph; /* one of the two */
-    void *array[5];
-};
-
-static void narrow_graph(struct kernel_graph *k, const struct graph *g, int sorted)
-{
-    int32_t *sender = host_new(g->items, sizeof *sender), *receiver = host_new(g->items, sizeof *receiver);
-    int32_t *by_sender = host_new(g->items, sizeof *by_sender);
-    int64_t *receiver_row = host_new(g->receivers + 1, sizeof *receiver_row);
-    int64_t *sender_row = host_new(g->senders + 1, sizeof *sender_row);
-    for (int64_t e = 0; e < g->items; e++) {
-        sender[e] = (int32_t)g->sender[e];
-        receiver[e] = (int32_t)g->receiver[e];
-    }
-    k->narrow = (cgtp_graph){g->items, g->senders, g->receivers, sender, receiver, NULL, NULL, NULL, NULL};
-    if (sorted && cgtp_graph_index(&k->narrow, receiver_row, by_sender, sender_row) != CGTP_OK)
-        give_up("cgtp_graph_index refuses the graph");
-    k->narrow.sender = k->array[0] = device_copy(sender, (size_t)g->items * sizeof *sender);
-    k->narrow.receiver = k->array[1] = device_copy(receiver, (size_t)g->items * sizeof *receiver);
-    if (sorted) {
-        k->narrow.receiver_row = k->array[2] =
-            device_copy(receiver_row, (size_t)(g->receivers + 1) * sizeof *receiver_row);
-        k->narrow.by_sender = k->array[3] = device_copy(by_sender, (size_t)g->items * sizeof *by_sender);
-        k->narrow.sender_row = k->array[4] =
-            device_copy(sender_row, (size_t)(g->senders + 1) * sizeof *sender_row);
-    }
-    free(sender);
-    free(receiver);
-    free(by_sender);
-    free(receiver_row);
-    free(sender_row);
-}
-
-static void wide_graph(struct kernel_graph *k, const struct graph *g, int sorted)
-{
-    size_t bytes = (size_t)g->items * sizeof(int64_t);
-    int64_t *by_sender = host_new(g->items, sizeof *by_sender);
-    int64_t *receiver_row = host_new(g->receivers + 1, sizeof *receiver_row);
-    int64_t *sender_row = host_new(g->senders + 1, sizeof *sender_row);
-    k->wide = (cgtp_graph64){g->items, g->senders, g->receivers, g->sender, g->receiver, NULL, NULL, NULL, NULL};
-    if (sorted && cgtp_graph64_index(&k->wide, receiver_row, by_sender, sender_row) != CGTP_OK)
-        give_up("cgtp_graph64_index refuses the graph");
-    k->wide.sender = k->array[0] = device_copy(g->sender, bytes);
-    k->wide.receiver = k->array[1] = device_copy(g->receiver, bytes);
-    if (sorted) {
-        k->wide.receiver_row = k->array[2] =
-            device_copy(receiver_row, (size_t)(g->receivers + 1) * sizeof *receiver_row);
-        k->wide.by_sender = k->array[3] = device_copy(by_sender, bytes);
-        k->wide.sender_row = k->array[4] =
-            device_copy(sender_row, (size_t)(g->senders + 1) * sizeof *sender_row);
-    }
-    free(by_sender);
-    free(receiver_row);
-    free(sender_row);
-}
-
-static void kernel_graph_new(struct kernel_graph *k, const cgtp_selftest *t, const struct graph *g)
-{
-    memset(k, 0, sizeof *k);
-    k->graph = t->index_size == 8 ? (const void *)&k->wide : (const void *)&k->narrow;
-    k->narrow.items = k->wide.items = g->items;
-    if (t->graph && t->index_size == 8)
-        wide_graph(k, g, t->sorted);
-    else if (t->graph)
-        narrow_graph(k, g, t->sorted);
-}
-
-static void kernel_graph_free(struct kernel_graph *k)
-{
-    for (int i = 0; i < 5; i++)
-        if (k->array[i])
-            device_free(k->array[i]);
-}
-
 /* ---- the dense loop ---- */
 
 /* Row number `row` of the output. input[i]: the kernel's inputs as they were rounded to its type. */
@@ -191,19 +82,15 @@ static void dense(const cgtp_selftest *t, const struct graph *g, const cgtp_self
 {
     for (int64_t e = 0; e < t->dim[o->slot]; e++)
         result[e] = (struct sum){0, 0, 0};
-    for (int64_t item = 0; item < g->items; item++)
-        for (int i = 0; i < o->terms && row_of(t, g, o->slot, item) == row; i++) {
-            const cgtp_selftest_term *term = &o->term[i];
-            struct rows rows = {term->target, result, {NULL}};
-            for (int s = 0; s < CGTP_SLOTS; s++)
-                if (term->argument[s] >= 0)
-                    rows.input[s] = input[term->argument[s]] + row_of(t, g, (cgtp_slot)s, item) * t->dim[s];
-            int w = term->argument[CGTP_W];
-            bool weighted_only = term->target == CGTP_W || (w >= 0 && k->input[w].tangent);
-            for (int p = 0; p < t->paths; p++)
-                if (t->path[p].weighted || !weighted_only)
-                    add_path(t, &t->path[p], &rows);
-        }
+    const double **of_item = host_new(k->inputs, sizeof *of_item);
+    for (int64_t item = 0; item < g->items; item++) {
+        if (row_of(t, g, o->slot, item) != row)
+            continue;
+        for (int i = 0; i < k->inputs; i++)
+            of_item[i] = input[i] + row_of(t, g, k->input[i].slot, item) * t->dim[k->input[i].slot];
+        add_item(t, k, o, of_item, result);
+    }
+    free(of_item);
 }
 
 /* ---- one run of a kernel ---- */

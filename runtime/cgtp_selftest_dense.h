@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cgtp_selftest_dense.h - what a path adds to a row of an output, as a loop over channels and the entries of
- * its tensor. For cgtp_selftest.c alone.
+ * its tensor. For the same programs as cgtp_selftest_graph.h.
  */
 #ifndef CGTP_SELFTEST_DENSE_H
 #define CGTP_SELFTEST_DENSE_H
@@ -154,6 +154,24 @@ static void add_path(const cgtp_selftest *test, const cgtp_selftest_path *p, con
             add_pair(test, p, &t, row);
             pair++;
         }
+}
+
+/* Adds to a row of an output what one item contributes. row: the kernel's inputs' rows of the item. */
+static void add_item(const cgtp_selftest *t, const cgtp_selftest_kernel *k, const cgtp_selftest_output *o,
+                     const double *const *row, struct sum *result)
+{
+    for (int i = 0; i < o->terms; i++) {
+        const cgtp_selftest_term *term = &o->term[i];
+        struct rows rows = {term->target, result, {NULL}};
+        for (int s = 0; s < CGTP_SLOTS; s++)
+            if (term->argument[s] >= 0)
+                rows.input[s] = row[term->argument[s]];
+        int w = term->argument[CGTP_W];
+        bool weighted_only = term->target == CGTP_W || (w >= 0 && k->input[w].tangent);
+        for (int p = 0; p < t->paths; p++)
+            if (t->path[p].weighted || !weighted_only)
+                add_path(t, &t->path[p], &rows);
+    }
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp_selftest_memory.h - memory of a self-test program: the host's, and that which kernels work on. For
- * cgtp_selftest.c alone. What cannot be had ends the program.
+/* cgtp_selftest_memory.h - memory of a self-test program: the host's, and that which kernels work on. For the
+ * same programs as cgtp_selftest_graph.h. What cannot be had ends the program.
  */
 #ifndef CGTP_SELFTEST_MEMORY_H
 #define CGTP_SELFTEST_MEMORY_H

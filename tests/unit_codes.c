@@ -39,6 +39,31 @@ static void scratch_counts_and_goes(void **state)
     arena_empty(scratch);
 }
 
+/* What is allocated after a mark goes at its release, small or large, and nothing else. */
+static void released(void **state)
+{
+    (void)state;
+    arena_scratch(&arena);
+    char *before = arena_alloc(&arena, 64);
+    memset(before, 7, 64);
+    const size_t used = arena.used;
+    for (int turn = 0; turn < 3; turn++) {
+        const struct arena_mark outer = arena_mark(&arena);
+        memset(arena_alloc(&arena, 1000), 1, 1000);
+        memset(arena_alloc(&arena, 200000), 2, 200000);
+        const struct arena_mark inner = arena_mark(&arena);
+        memset(arena_alloc(&arena, 200000), 3, 200000);
+        for (int i = 0; i < 100; i++)
+            memset(arena_alloc(&arena, 5000), 4, 5000);
+        arena_release(&arena, inner);
+        memset(arena_alloc(&arena, 3000), 5, 3000);
+        arena_release(&arena, outer);
+        assert_int_equal(arena.used, used);
+        for (int i = 0; i < 64; i++)
+            assert_int_equal(before[i], 7);
+    }
+}
+
 /* A large array that grows is counted once, in the arena and in its scratch; a small one leaves its copies.
  */
 static void large_arrays_grow_in_place(void **state)
@@ -129,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(scratch_counts_and_goes, teardown),
+        cmocka_unit_test_teardown(released, teardown),
         cmocka_unit_test_teardown(large_arrays_grow_in_place, teardown),
         cmocka_unit_test_teardown(scratch_fails_as_its_owner, teardown),
         cmocka_unit_test_teardown(equal_codes_are_one, teardown),

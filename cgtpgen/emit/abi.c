@@ -441,7 +441,7 @@ static void arguments(struct text *out, const struct kernel_form *f, int number,
     text_printf(out, "};\n\n");
 }
 
-static void wrappers(struct text *out, const struct plan *plan, const struct kernel_form *f, int number)
+void emit_wrappers(struct text *out, const struct plan *plan, const struct kernel_form *f, int number)
 {
     const struct spec *s = plan->problem->spec;
     const bool plain = !spec_is_graph(s);
@@ -490,7 +490,7 @@ void emit_descriptor(struct text *out, const struct schedules *all, const char *
         const struct kernel_form *f = plan->kernel[k].form;
         arguments(out, f, k, true);
         arguments(out, f, k, false);
-        wrappers(out, plan, f, k);
+        emit_wrappers(out, plan, f, k);
     }
     text_printf(out, "static const cgtp_kernel kernel_table[] = {\n");
     for (int k = 0; k < plan->kernels; k++) {

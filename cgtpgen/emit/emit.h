@@ -47,8 +47,14 @@ void emit_descriptor(struct text *, const struct schedules *, const char *backen
 /* NAME.hpp: the same interface in a namespace of C++. */
 void emit_cpp(struct text *, const struct plan *);
 
+/* The functions workspace_N and run_N, which take arrays by position, of kernel number N. */
+void emit_wrappers(struct text *, const struct plan *, const struct kernel_form *, int number);
+
 /* NAME_selftest.c: a program that compares every kernel with a dense loop. */
 void emit_selftest(struct text *, const struct plan *);
+
+/* Its tables, and `test`, which names them. */
+void emit_selftest_tables(struct text *, const struct plan *);
 
 /* ---- a kernel's file (file.c) ---- */
 

@@ -3,7 +3,12 @@
 #include "emit/emit.h"
 #include "emit/report.h"
 #include "emit/torch.h"
+#include "emit/tune.h"
 #include "emit/unity.h"
+#include "schedule/alternatives.h"
+#include "schedule/cover.h"
+
+#include <string.h>
 
 static void header(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
 {
@@ -72,57 +77,130 @@ static void torch_setup(struct text *out, const struct emission *e, const struct
     emit_torch_setup(out);
 }
 
+static void tune_program(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+{
+    (void)kernel;
+    emit_tune_program(out, e);
+}
+
+static void tune_makefile(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+{
+    (void)kernel;
+    emit_tune_makefile(out, e);
+}
+
 const struct emitter emitter_table[] = {
-    {"header", NULL, true, false, false, ".h", header},
-    {"hpp", NULL, false, false, false, ".hpp", cpp_header},
-    {"source", NULL, true, false, false, ".c", descriptor},
-    {"source", NULL, true, false, false, NULL, kernel_source},
-    {"unity", "c", false, false, false, ".unity.c", unity},
-    {"selftest", NULL, false, false, false, "_selftest.c", selftest},
-    {"torch", NULL, false, false, false, "_torch.cpp", torch_operators},
-    {"torch", NULL, false, false, false, ".py", torch_module},
-    {"torch", NULL, false, false, true, "pyproject.toml", torch_project},
-    {"torch", NULL, false, false, true, "setup.py", torch_setup},
-    {"report", NULL, false, true, false, ".html", report},
+    {.word = "header", .by_default = true, .suffix = ".h", .emit = header},
+    {.word = "hpp", .suffix = ".hpp", .emit = cpp_header},
+    {.word = "source", .by_default = true, .suffix = ".c", .emit = descriptor},
+    {.word = "source", .by_default = true, .emit = kernel_source},
+    {.word = "unity", .backend = "c", .suffix = ".unity.c", .emit = unity},
+    {.word = "selftest", .suffix = "_selftest.c", .emit = selftest},
+    {.word = "torch", .suffix = "_torch.cpp", .emit = torch_operators},
+    {.word = "torch", .suffix = ".py", .emit = torch_module},
+    {.word = "torch", .of_folder = true, .suffix = "pyproject.toml", .emit = torch_project},
+    {.word = "torch", .of_folder = true, .suffix = "setup.py", .emit = torch_setup},
+    {.word = "tune", .backend = "cuda", .tunes = true, .suffix = ".tune.c", .emit = tune_program},
+    {.word = "tune", .backend = "cuda", .tunes = true, .suffix = ".tune.mk", .emit = tune_makefile},
+    {.word = "tune", .backend = "cuda", .tunes = true, .of_alternative = true, .emit = emit_tune_alternative},
+    {.word = "report", .reads_measured = true, .suffix = ".html", .emit = report},
 };
 const int emitter_count = sizeof emitter_table / sizeof *emitter_table;
 
-/* The name of a row's file; f: the kernel where it has one for each. */
+/* The name of a row's file; f: the kernel where it has one for each; number: of the alternative, likewise. */
 static const char *file_name(struct arena *a, const struct emitter *e, const struct backend *b,
-                             const struct plan *plan, const struct kernel_form *f)
+                             const struct plan *plan, const struct kernel_form *f, int number)
 {
     const char *name = plan->problem->spec->name;
-    return e->of_folder ? e->suffix
-           : e->suffix  ? arena_printf(a, "%s%s", name, e->suffix)
-                        : arena_printf(a, "%s_%s%s", name, f->name, b->suffix);
+    return e->of_folder        ? e->suffix
+           : e->suffix         ? arena_printf(a, "%s%s", name, e->suffix)
+           : e->of_alternative ? emit_tune_file(a, b, plan, f, number)
+                               : arena_printf(a, "%s_%s%s", name, f->name, b->suffix);
 }
 
 int emit_names(struct arena *a, const struct backend *b, const struct plan *plan, const char *const **names)
 {
-    const char **list = NEW_ARRAY(a, const char *, emitter_count + plan->kernels);
+    const char **list = NEW_ARRAY(a, const char *, emitter_count + plan->kernels * (1 + ALTERNATIVES_MOST));
     int n = 0;
-    for (int i = 0; i < emitter_count; i++)
-        for (int k = 0; k < (emitter_table[i].suffix ? 1 : plan->kernels); k++)
-            list[n++] = file_name(a, &emitter_table[i], b, plan, plan->kernel[k].form);
+    for (int i = 0; i < emitter_count; i++) {
+        const struct emitter *e = &emitter_table[i];
+        for (int k = 0; k < (e->suffix ? 1 : plan->kernels); k++)
+            for (int number = 1; number <= (e->of_alternative ? ALTERNATIVES_MOST : 1); number++)
+                list[n++] = file_name(a, e, b, plan, plan->kernel[k].form, number);
+    }
     *names = list;
     return n;
 }
 
+/* Files in memory. */
+struct files {
+    struct arena *arena;
+    int n, capacity;
+    struct output_file *file;
+};
+
+static void add_file(struct files *all, const char *name, const char *text, size_t size, int kernel)
+{
+    all->file = arena_grow(all->arena, all->file, all->n, &all->capacity, sizeof *all->file);
+    all->file[all->n++] = (struct output_file){name, text, size, kernel};
+}
+
+/* A row's files: one, or one for each kernel. */
+static void add_files(struct files *all, const struct emission *from, const struct emitter *e)
+{
+    const struct plan *plan = from->schedules->plan;
+    int count = e->of_folder && !from->of_folder ? 0 : e->suffix ? 1 : plan->kernels;
+    for (int k = 0; k < count; k++) {
+        struct text out = {.arena = all->arena};
+        e->emit(&out, from, e->suffix ? NULL : &from->schedules->kernel[k]);
+        add_file(all, file_name(all->arena, e, from->backend, plan, plan->kernel[k].form, 0),
+                 text_string(&out), out.n, e->suffix ? -1 : k);
+    }
+}
+
+/* The same for each alternative of each kernel, whose plans are large: each is made again, and forgotten. */
+static void add_alternatives(struct files *all, const struct emission *from, const struct emitter *e)
+{
+    struct arena *a = all->arena;
+    const struct plan *plan = from->schedules->plan;
+    for (int k = 0; k < plan->kernels; k++)
+        for (int i = 0; i < from->alternatives[k]->n; i++) {
+            const struct alternative *q = &from->alternatives[k]->alternative[i];
+            const char *name = file_name(a, e, from->backend, plan, plan->kernel[k].form, i + 1);
+            const struct arena_mark mark = arena_mark(a);
+            struct text out = {.arena = a};
+            struct emission one = *from;
+            one.schedules = schedules_with(a, from->schedules, k, q->knobs, q->knob);
+            one.alternative = i + 1;
+            e->emit(&out, &one, &one.schedules->kernel[k]);
+            const size_t size = out.n;
+            const char *kept = arena_copy(arena_scratch(a), text_string(&out), size + 1);
+            arena_release(a, mark);
+            add_file(all, name, arena_copy(a, kept, size + 1), size, k);
+            arena_empty(a->scratch);
+        }
+}
+
 int emit_files(struct arena *a, const struct emission *from, unsigned rows, struct output_file **files)
 {
-    const struct schedules *all = from->schedules;
-    struct output_file *file = NEW_ARRAY(a, struct output_file, emitter_count + all->plan->kernels);
-    int n = 0;
+    struct files all = {.arena = a};
+    struct emission e = *from;
+    bool tunes = false;
+    for (int i = 0; i < emitter_count; i++)
+        tunes |= emitter_table[i].tunes && (rows & 1u << i);
+    const int kernels = from->schedules->plan->kernels;
+    const struct alternatives **found = NEW_ARRAY(a, const struct alternatives *, kernels + 1);
+    for (int k = 0; k < kernels && tunes; k++)
+        found[k] = alternatives_find(a, from->schedules, k);
+    e.alternatives = tunes ? found : NULL;
     for (int i = 0; i < emitter_count; i++) {
-        const struct emitter *e = &emitter_table[i];
-        int count = e->of_folder && !from->of_folder ? 0 : e->suffix ? 1 : all->plan->kernels;
-        for (int k = 0; k < count && (rows & 1u << i); k++) {
-            struct text out = {.arena = a};
-            e->emit(&out, from, e->suffix ? NULL : &all->kernel[k]);
-            const char *path = file_name(a, e, from->backend, all->plan, all->plan->kernel[k].form);
-            file[n++] = (struct output_file){path, text_string(&out), out.n, e->suffix ? -1 : k};
-        }
+        if (!(rows & 1u << i))
+            continue;
+        if (emitter_table[i].of_alternative)
+            add_alternatives(&all, &e, &emitter_table[i]);
+        else
+            add_files(&all, &e, &emitter_table[i]);
     }
-    *files = file;
-    return n;
+    *files = all.file;
+    return all.n;
 }

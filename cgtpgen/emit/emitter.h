@@ -20,6 +20,9 @@ struct emission {
     const struct schedules *schedules;
     const struct measured *measured; /* what ran; NULL: not known */
     bool of_folder;                  /* files that are the same for all products, too */
+    /* [kernels], of a program that tunes; NULL where none is asked for */
+    const struct alternatives *const *alternatives;
+    int alternative; /* the number of that which the schedules are, from 1 on; 0: the planner's own */
 };
 
 struct emitter {
@@ -28,6 +31,8 @@ struct emitter {
     bool by_default;     /* also where there is no --emit */
     bool reads_measured; /* shows what ran, where that is known */
     bool of_folder;      /* its file is the same for all products of a folder, and called as the suffix */
+    bool tunes;          /* knows what other plans there are of each kernel; */
+    bool of_alternative; /* and has a file for each of them, NAME_kernel.tuneN with the backend's suffix */
     const char *suffix;  /* of its file, after the product's name; NULL: a file per kernel, NAME_kernel with
                             the backend's suffix */
     /* kernel: NULL in a file for all */

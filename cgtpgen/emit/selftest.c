@@ -104,35 +104,38 @@ static void kernels(struct text *out, const struct plan *plan)
     text_printf(out, "};\n\n");
 }
 
-void emit_selftest(struct text *out, const struct plan *plan)
+void emit_selftest_tables(struct text *out, const struct plan *plan)
 {
     const struct problem *p = plan->problem;
     const struct spec *s = p->spec;
     struct arena *a = out->arena;
     int *number = NEW_ARRAY(a, int, p->paths + 1), cgs = 0;
-    emit_banner(out, plan, "self-test");
-    text_printf(out, "#include \"%s.h\"\n#include \"cgtp_selftest.h\"\n\n", s->name);
     if (p->paths) {
         cgs = tensors(out, p, number);
         paths(out, plan, number);
     }
     kernels(out, plan);
     text_printf(out,
-                "int main(void)\n{\n    static const cgtp_selftest test = {\n        .product = &%s_product, "
-                ".digest = \"%s\",\n"
-                "        .dim = {%lld, %lld, %lld, %lld},\n        .index = {%s, %s, %s, %s},\n"
-                "        .layout = {%s, %s, %s, %s},\n",
+                "static const cgtp_selftest test = {\n    .product = &%s_product, .digest = \"%s\",\n"
+                "    .dim = {%lld, %lld, %lld, %lld},\n    .index = {%s, %s, %s, %s},\n"
+                "    .layout = {%s, %s, %s, %s},\n",
                 s->name, plan->digest, (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y],
                 (long long)p->dim[SLOT_W], (long long)p->dim[SLOT_G], index_words[s->index[SLOT_X]].constant,
                 index_words[s->index[SLOT_Y]].constant, index_words[s->index[SLOT_W]].constant,
                 index_words[s->index[SLOT_G]].constant, layout_constant[s->layout[SLOT_X]],
                 layout_constant[s->layout[SLOT_Y]], layout_constant[s->layout[SLOT_W]],
                 layout_constant[s->layout[SLOT_G]]);
-    text_printf(
-        out,
-        "        .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n"
-        "        .cgs = %d, .paths = %d, .kernels = %d, .cg = %s, .path = %s, .kernel = kernels,\n    };\n"
-        "    return cgtp_selftest_run(&test);\n}\n",
-        spec_is_graph(s), s->sorted, precision_table[s->precision].bytes, s->index64 ? 8 : 4, cgs, p->paths,
-        plan->kernels, p->paths ? "cgs" : "NULL", p->paths ? "paths" : "NULL");
+    text_printf(out,
+                "    .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n"
+                "    .cgs = %d, .paths = %d, .kernels = %d, .cg = %s, .path = %s, .kernel = kernels,\n};\n\n",
+                spec_is_graph(s), s->sorted, precision_table[s->precision].bytes, s->index64 ? 8 : 4, cgs,
+                p->paths, plan->kernels, p->paths ? "cgs" : "NULL", p->paths ? "paths" : "NULL");
+}
+
+void emit_selftest(struct text *out, const struct plan *plan)
+{
+    emit_banner(out, plan, "self-test");
+    text_printf(out, "#include \"%s.h\"\n#include \"cgtp_selftest.h\"\n\n", plan->problem->spec->name);
+    emit_selftest_tables(out, plan);
+    text_printf(out, "int main(void)\n{\n    return cgtp_selftest_run(&test);\n}\n");
 }

@@ -336,3 +336,17 @@ struct schedules *schedules_build(struct arena *a, const struct plan *plan, cons
         all->kernel[k] = cover_kernel(codes, plan, &all->target, &plan->kernel[k]);
     return all;
 }
+
+struct schedules *schedules_with(struct arena *a, const struct schedules *before, int kernel, int knobs,
+                                 const struct spec_knob *knob)
+{
+    const int kernels = before->plan->kernels;
+    struct schedules *all = arena_copy(a, before, sizeof *before);
+    struct codes *codes = NEW(a, struct codes);
+    *codes = (struct codes){.arena = a, .scaled = {.arena = a}};
+    all->target.knobs = knobs;
+    all->target.knob = knob;
+    all->kernel = arena_copy(a, before->kernel, (size_t)kernels * sizeof *before->kernel);
+    all->kernel[kernel] = cover_kernel(codes, before->plan, &all->target, &before->plan->kernel[kernel]);
+    return all;
+}

@@ -7,4 +7,8 @@
 /* Plans every kernel for the target. */
 struct schedules *schedules_build(struct arena *, const struct plan *, const struct target *);
 
+/* The same plan but of one kernel, which is planned again with these knobs. */
+struct schedules *schedules_with(struct arena *, const struct schedules *, int kernel, int knobs,
+                                 const struct spec_knob *);
+
 #endif

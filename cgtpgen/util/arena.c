@@ -193,3 +193,21 @@ void arena_empty(struct arena *scratch)
     scratch->owner->used -= scratch->used;
     scratch->used = 0;
 }
+
+struct arena_mark arena_mark(struct arena *a)
+{
+    arena_scratch(a); /* which stays */
+    struct arena_mark mark = {NULL, a->used};
+    struct arena_block *full = a->block;
+    mark.fence = add_block(a, 1);
+    assert(mark.fence->older == full); /* of one byte it stands before the newest, */
+    add_block(a, 1);                   /* and another before it, behind which stands what is large */
+    return mark;
+}
+
+void arena_release(struct arena *a, struct arena_mark mark)
+{
+    struct arena_block *older = mark.fence->older;
+    free_blocks(a, older);
+    a->used = mark.used;
+}

@@ -55,6 +55,14 @@ void arena_free(struct arena *);
 struct arena *arena_scratch(struct arena *);
 void arena_empty(struct arena *scratch);
 
+/* A point in time: what is allocated after it goes at its release, and marks after it with it. */
+struct arena_mark {
+    struct arena_block *fence;
+    size_t used;
+};
+struct arena_mark arena_mark(struct arena *);
+void arena_release(struct arena *, struct arena_mark);
+
 #define NEW(arena, type) ((type *)arena_alloc(arena, sizeof(type)))
 #define NEW_ARRAY(arena, type, count) ((type *)arena_array(arena, (size_t)(count), sizeof(type)))
 

@@ -1,0 +1,158 @@
+/* alternatives.c - see alternatives.h.
+ *
+ * Each knob that the device has gets some values, the words of `evaluation` too; then knobs that trade the
+ * same registers, shared memory or code get values together, of those that were worth something alone. A plan
+ * is dropped that is there already, that spills where the planner's own does not, or costs much more. Plans
+ * are large and their number is not: each is forgotten once it is judged.
+ */
+#include "schedule/alternatives.h"
+#include "schedule/cover.h"
+#include "schedule/print.h"
+#include "util/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { VALUES = 6, FOUND_MOST = 512 };
+
+/* A plan that costs more than this many times the planner's own is not tried. */
+static const double cost_most = 2;
+
+/* Values to try. Not those of `table`, which changes how long sources take to compile, and hardly a kernel.
+ */
+static const struct {
+    enum knob knob;
+    int value[VALUES]; /* 0: no more */
+} trial_table[] = {
+    {KNOB_CHANNELS, {1, 2}},
+    {KNOB_STAGES, {2, 3, 4, 6}},
+    {KNOB_WARPS, {8, 12, 16}},
+    {KNOB_PATHS, {1, 2, 3, 4, 6, 8}},
+    {KNOB_PASSES, {1, 2}},
+    {KNOB_PHASES, {1, 2, 3, 4, 5, 6}},
+    {KNOB_PARTS, {1, 2, 3, 4, 5, 6}},
+    {KNOB_CODE, {8, 12, 16, 24, 32, 48}},
+    {KNOB_SHARE, {1, 2, 3}},
+};
+enum { TRIALS = sizeof trial_table / sizeof *trial_table };
+
+/* Knobs that are tried together. */
+static const enum knob pair_table[][2] = {
+    {KNOB_CHANNELS, KNOB_WARPS},   {KNOB_STAGES, KNOB_WARPS},      {KNOB_WARPS, KNOB_PATHS},
+    {KNOB_WARPS, KNOB_PASSES},     {KNOB_WARPS, KNOB_PHASES},      {KNOB_CHANNELS, KNOB_PHASES},
+    {KNOB_PATHS, KNOB_PASSES},     {KNOB_STAGES, KNOB_PARTS},      {KNOB_CODE, KNOB_SHARE},
+    {KNOB_WARPS, KNOB_EVALUATION}, {KNOB_STAGES, KNOB_EVALUATION},
+};
+enum { PAIRS = sizeof pair_table / sizeof *pair_table };
+
+struct search {
+    struct arena *arena;
+    const struct schedules *all;
+    int kernel;
+    struct alternative own; /* the planner's */
+    bool own_spills;
+    struct alternatives *found;
+    int n;
+    struct alternative *kept; /* [FOUND_MOST] */
+};
+
+static double cost_of(const struct kernel_schedule *k, bool *spills)
+{
+    double cost = 0;
+    *spills = false;
+    for (int s = 0; s < k->schedules; s++) {
+        cost += k->schedule[s].cost;
+        *spills |= k->schedule[s].spills;
+    }
+    return cost;
+}
+
+/* Cost and hash of the kernel's plan. */
+static void judge(struct arena *a, const struct kernel_schedule *k, struct alternative *q, bool *spills)
+{
+    struct text t = {.arena = a};
+    kernel_schedule_print(&t, k);
+    q->plan = hash_bytes(0, text_string(&t), t.n);
+    q->cost = cost_of(k, spills);
+}
+
+/* Plans with the knobs, and keeps what is worth it. */
+static void consider(struct search *s, struct alternative q)
+{
+    bool spills;
+    const struct arena_mark mark = arena_mark(s->arena);
+    const struct schedules *all = schedules_with(s->arena, s->all, s->kernel, q.knobs, q.knob);
+    judge(s->arena, &all->kernel[s->kernel], &q, &spills);
+    arena_release(s->arena, mark);
+    bool alike = q.plan == s->own.plan;
+    for (int i = 0; i < s->n; i++)
+        alike |= q.plan == s->kept[i].plan;
+    s->found->alike += alike;
+    s->found->spilled += !alike && spills && !s->own_spills;
+    if (alike || (spills && !s->own_spills))
+        return;
+    if (q.cost > cost_most * s->own.cost)
+        s->found->dear++;
+    else if (s->n < FOUND_MOST)
+        s->kept[s->n++] = q;
+}
+
+static struct alternative of_one(const struct search *s, enum knob knob, int value, const char *word)
+{
+    const struct spec_knob k = {s->all->target.device, s->kernel, knob, value, word, {0}};
+    return (struct alternative){.knobs = 1, .knob = {k}};
+}
+
+/* Every knob by itself. */
+static void consider_ones(struct search *s)
+{
+    const struct device *d = s->all->target.device;
+    for (int k = 0; k < d->knobs; k++) {
+        for (int t = 0; t < TRIALS && d->knob[k].step; t++)
+            for (int v = 0; trial_table[t].knob == d->knob[k].knob && v < VALUES; v++)
+                if (knob_allows(&d->knob[k], trial_table[t].value[v]))
+                    consider(s, of_one(s, d->knob[k].knob, trial_table[t].value[v], NULL));
+        for (int e = 0; !d->knob[k].step && s->all->target.evaluations[e]; e++)
+            consider(s, of_one(s, d->knob[k].knob, 0, s->all->target.evaluations[e]->name));
+    }
+}
+
+/* Pairs of what is left of these. */
+static void consider_pairs(struct search *s)
+{
+    const int ones = s->n;
+    for (int p = 0; p < PAIRS; p++)
+        for (int i = 0; i < ones; i++)
+            for (int j = 0; j < ones; j++)
+                if (s->kept[i].knob->knob == pair_table[p][0] && s->kept[j].knob->knob == pair_table[p][1]) {
+                    struct alternative q = s->kept[i];
+                    q.knob[q.knobs++] = *s->kept[j].knob;
+                    consider(s, q);
+                }
+}
+
+/* Those of fewer knobs first, then cheaper ones; equals as they were found. */
+static void sort(int n, struct alternative *q)
+{
+    for (int i = 1; i < n; i++) {
+        const struct alternative moved = q[i];
+        int at = i;
+        for (; at > 0 && moved.knobs == q[at - 1].knobs && moved.cost < q[at - 1].cost; at--)
+            q[at] = q[at - 1];
+        q[at] = moved;
+    }
+}
+
+struct alternatives *alternatives_find(struct arena *a, const struct schedules *all, int kernel)
+{
+    struct search s = {.arena = a, .all = all, .kernel = kernel, .found = NEW(a, struct alternatives)};
+    s.kept = NEW_ARRAY(a, struct alternative, FOUND_MOST);
+    judge(a, &all->kernel[kernel], &s.own, &s.own_spills);
+    consider_ones(&s);
+    consider_pairs(&s);
+    sort(s.n, s.kept);
+    s.found->n = s.n < ALTERNATIVES_MOST ? s.n : ALTERNATIVES_MOST;
+    s.found->beyond = s.n - s.found->n;
+    memcpy(s.found->alternative, s.kept, (size_t)s.found->n * sizeof *s.kept);
+    return s.found;
+}

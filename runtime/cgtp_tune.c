@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: MIT */
+/* cgtp_tune.c - times a kernel's plans beside each other; see cgtp_tune.h.
+ *
+ * For each kernel the product's own plan and then its alternatives run on the same random rows. What an
+ * alternative computes is compared with what the product's plan does, element by element: each may be off by
+ * c u S, with u the unit roundoff and S the sum of the absolute values of its n terms, c = 12 + 4 sqrt(n)
+ * (cgtp_selftest.c says why), so the two differ by at most twice that. Operands are in (-1, 1), so S is at
+ * most what operands that are all one make of absolute coefficients, for each item that adds to the row: a
+ * table of one row, made once for each output.
+ *
+ * Every time goes to a log at once, from which a later run takes it instead of measuring again. A kernel is
+ * known there by a hash of its source. The fastest plan is timed a second time, and the product's own after
+ * it, so that one disturbed measurement chooses nothing.
+ */
+#include "cgtp_tune.h"
+#include "cgtp_selftest_dense.h"
+#include "cgtp_selftest_graph.h"
+#include "cgtp_selftest_memory.h"
+#include "cgtp_tune_device.h"
+#include "cgtp_tune_problem.h"
+
+#include <errno.h>
+#include <float.h>
+#include <unistd.h>
+
+enum { WARM_UP = 3, BAR = 24, ROUNDS = 2 };
+
+/* Timed runs of a plan take about this long at most, in ms; but there are five. */
+static const double timed_most = 1000;
+enum { RUNS_LEAST = 5 };
+
+/* A time of a plan. */
+struct time {
+    double ms, least; /* median, least */
+    double error;     /* the largest difference, in units of its bound; 0 of the product's own plan */
+    const char *why;  /* it could not run; NULL */
+};
+
+struct tuner {
+    const cgtp_tune *tune;
+    const cgtp_selftest *test;
+    struct arguments arguments;
+    struct graph graph;
+    char device[FIELD], problem[FIELD];
+    FILE *log;
+    int lines, capacity;
+    char **line;    /* of the log, as it was found */
+    int done, todo; /* measurements */
+    int wrong;      /* alternatives that computed something else, or did not run */
+};
+
+/* ---- the log ---- */
+
+static const char header[] = "device\tproblem\tkernel\tknobs\tsource\tround\tms\tleast\terror\n";
+
+/* The fields that say what was timed, with the tab after them. */
+static void key_of(char *key, const struct tuner *t, int k, int plan, int round)
+{
+    const cgtp_tune_kernel *q = &t->tune->kernel[k];
+    snprintf(key, LINE, "%s\t%s\t%s\t%s\t%s\t%d\t", t->device, t->problem, t->test->product->kernel[k].name,
+             plan ? q->alternative[plan - 1]->knobs : "-",
+             plan ? q->alternative[plan - 1]->source : q->source, round);
+}
+
+/* Reads what is there, and opens it to go on; a last line that was cut short is none. 0 after a complaint. */
+static int open_log(struct tuner *t, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char text[LINE];
+    int whole = 1;
+    while (file && fgets(text, sizeof text, file)) {
+        const size_t n = strlen(text);
+        whole = text[n - 1] == '\n';
+        if (!whole)
+            break;
+        if (t->lines == t->capacity) {
+            t->capacity = 2 * t->capacity + 64;
+            t->line = realloc(t->line, (size_t)t->capacity * sizeof *t->line);
+        }
+        char *copy = host_new((int64_t)n, 1);
+        memcpy(copy, text, n - 1);
+        t->line[t->lines++] = copy;
+    }
+    const int is_new = !file;
+    if (file)
+        fclose(file);
+    t->log = fopen(path, "a");
+    if (!t->log) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return 0;
+    }
+    fprintf(t->log, "%s%s", whole ? "" : "\n", is_new ? header : "");
+    fflush(t->log);
+    return 1;
+}
+
+/* The time that the log has; the last, where there are several. */
+static int known(const struct tuner *t, int k, int plan, int round, struct time *time)
+{
+    char key[LINE];
+    int found = 0;
+    key_of(key, t, k, plan, round);
+    for (int i = 0; i < t->lines; i++) {
+        const char *rest = t->line[i] + strlen(key);
+        if (strncmp(t->line[i], key, strlen(key)))
+            continue;
+        struct time read = {0, 0, 0, NULL};
+        if (sscanf(rest, "%lf\t%lf\t%lf", &read.ms, &read.least, &read.error) != 3)
+            read.why = rest;
+        *time = read;
+        found = 1;
+    }
+    return found;
+}
+
+static void record(struct tuner *t, int k, int plan, int round, const struct time *time)
+{
+    char key[LINE];
+    key_of(key, t, k, plan, round);
+    if (time->why)
+        fprintf(t->log, "%s%s\n", key, time->why);
+    else
+        fprintf(t->log, "%s%.5f\t%.5f\t%.4f\n", key, time->ms, time->least, time->error);
+    fflush(t->log);
+}
+
+/* ---- a kernel on the device ---- */
+
+/* An output's table of bounds, for a row to which one item adds. */
+struct bound {
+    double *magnitude, *terms;
+};
+
+/* What all plans of a kernel are given, and what its own plan computes. */
+struct bench {
+    int number, ready;
+    struct kernel_graph graph;
+    void **input, **output; /* the device's */
+    void **wanted;          /* the host's: outputs of the product's own plan */
+    struct bound *bound;
+    double **items; /* by output: how many items add to each row; NULL: one */
+    size_t bytes;   /* of the workspace, */
+    void *workspace;
+};
+
+/* Random numbers in (-1, 1), few of them again and again. */
+static void *random_rows(int64_t n, int size, uint64_t seed)
+{
+    enum { PIECE = 1000003 };
+    const int64_t piece = n < PIECE ? n : PIECE;
+    void *host = host_new(piece, (size_t)size), *p = device_new((size_t)n * (size_t)size);
+    for (int64_t i = 0; i < piece; i++) {
+        const double value = ((double)(2 * (next(&seed) % (1 << 18)) + 1) - (1 << 18)) / (1 << 18);
+        if (size == 8)
+            ((double *)host)[i] = value;
+        else
+            ((float *)host)[i] = (float)value;
+    }
+    for (int64_t at = 0; at < n; at += piece)
+        device_write((char *)p + at * size, host, (size_t)((n - at < piece ? n - at : piece) * size));
+    free(host);
+    return p;
+}
+
+static struct bound bound_of(const cgtp_selftest *t, const cgtp_selftest_kernel *k,
+                             const cgtp_selftest_output *o)
+{
+    const int64_t n = t->dim[o->slot];
+    struct bound b = {host_new(n, sizeof *b.magnitude), host_new(n, sizeof *b.terms)};
+    struct sum *row = host_new(n, sizeof *row);
+    double **one = host_new(k->inputs, sizeof *one);
+    for (int i = 0; i < k->inputs; i++) {
+        one[i] = host_new(t->dim[k->input[i].slot], sizeof *one[i]);
+        for (int64_t e = 0; e < t->dim[k->input[i].slot]; e++)
+            one[i][e] = 1;
+    }
+    add_item(t, k, o, (const double *const *)one, row);
+    for (int64_t e = 0; e < n; e++) {
+        b.magnitude[e] = (double)row[e].magnitude;
+        b.terms[e] = row[e].terms;
+    }
+    for (int i = 0; i < k->inputs; i++)
+        free(one[i]);
+    free(one);
+    free(row);
+    return b;
+}
+
+static double *items_of_rows(const struct tuner *t, cgtp_slot slot)
+{
+    if (t->test->index[slot] == CGTP_ITEM)
+        return NULL;
+    double *items = host_new(rows_of(t->test, &t->graph, slot), sizeof *items);
+    for (int64_t i = 0; i < t->graph.items; i++)
+        items[row_of(t->test, &t->graph, slot, i)]++;
+    return items;
+}
+
+static cgtp_status call(const struct tuner *t, struct bench *b, int plan)
+{
+    const cgtp_tune_kernel *k = &t->tune->kernel[b->number];
+    const cgtp_kernel *own = &t->test->product->kernel[b->number];
+    const void *const *input = (const void *const *)b->input;
+    return plan
+               ? k->alternative[plan - 1]->run(b->graph.graph, input, b->output, b->workspace, b->bytes, NULL)
+               : own->run(b->graph.graph, input, b->output, b->workspace, b->bytes, NULL);
+}
+
+/* Runs a plan once, from outputs and a workspace of NaN on; why that failed, or NULL. */
+static const char *run_once(struct tuner *t, struct bench *b, int plan)
+{
+    const cgtp_tune_kernel *k = &t->tune->kernel[b->number];
+    const cgtp_selftest_kernel *q = &t->test->kernel[b->number];
+    if (b->workspace)
+        device_free(b->workspace);
+    b->bytes = plan ? k->alternative[plan - 1]->workspace(b->graph.graph)
+                    : t->test->product->kernel[b->number].workspace(b->graph.graph);
+    b->workspace = NULL;
+    if (b->bytes == CGTP_NO_WORKSPACE)
+        return cgtp_status_text(CGTP_BAD_SIZE);
+    b->workspace = device_nan(b->bytes);
+    for (int o = 0; o < q->outputs; o++) {
+        if (b->output[o])
+            device_free(b->output[o]);
+        b->output[o] = device_nan((size_t)elements_of(t->test, &t->graph, q->output[o].slot) *
+                                  (size_t)t->test->scalar_size);
+    }
+    cgtp_status status = call(t, b, plan);
+    const char *why = cgtp_tune_wait();
+    return status != CGTP_OK ? cgtp_status_text(status) : why;
+}
+
+/* The kernel's arrays, and what its own plan computes, when a measurement first needs them. */
+static void get_ready(struct tuner *t, struct bench *b)
+{
+    const cgtp_selftest_kernel *k = &t->test->kernel[b->number];
+    if (b->ready)
+        return;
+    b->ready = 1;
+    kernel_graph_new(&b->graph, t->test, &t->graph);
+    b->input = host_new(k->inputs, sizeof *b->input);
+    b->output = host_new(k->outputs, sizeof *b->output);
+    b->wanted = host_new(k->outputs, sizeof *b->wanted);
+    b->bound = host_new(k->outputs, sizeof *b->bound);
+    b->items = host_new(k->outputs, sizeof *b->items);
+    for (int i = 0; i < k->inputs; i++)
+        b->input[i] = random_rows(elements_of(t->test, &t->graph, k->input[i].slot), t->test->scalar_size,
+                                  (uint64_t)i + 1);
+    const char *why = run_once(t, b, 0);
+    if (why)
+        give_up(why);
+    for (int o = 0; o < k->outputs; o++) {
+        const int64_t n = elements_of(t->test, &t->graph, k->output[o].slot);
+        b->bound[o] = bound_of(t->test, k, &k->output[o]);
+        b->items[o] = items_of_rows(t, k->output[o].slot);
+        b->wanted[o] = host_new(n, (size_t)t->test->scalar_size);
+        device_read(b->wanted[o], b->output[o], (size_t)n * (size_t)t->test->scalar_size);
+    }
+}
+
+static void bench_free(struct tuner *t, struct bench *b)
+{
+    const cgtp_selftest_kernel *k = &t->test->kernel[b->number];
+    if (!b->ready)
+        return;
+    for (int i = 0; i < k->inputs; i++)
+        device_free(b->input[i]);
+    for (int o = 0; o < k->outputs; o++) {
+        device_free(b->output[o]);
+        free(b->wanted[o]);
+        free(b->bound[o].magnitude);
+        free(b->bound[o].terms);
+        free(b->items[o]);
+    }
+    device_free(b->workspace);
+    kernel_graph_free(&b->graph);
+    free(b->input);
+    free(b->output);
+    free(b->wanted);
+    free(b->bound);
+    free(b->items);
+}
+
+/* The largest difference of an output from the product's own, in units of its bound; what is no number is
+ * infinitely far. */
+static double difference(const struct tuner *t, const struct bench *b, int o)
+{
+    const cgtp_selftest_output *q = &t->test->kernel[b->number].output[o];
+    const int64_t n = t->test->dim[q->slot], rows = rows_of(t->test, &t->graph, q->slot);
+    const int wide = t->test->scalar_size == 8;
+    const double u = wide ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+    void *found = host_new(n * rows, (size_t)t->test->scalar_size);
+    double *most = host_new(n, sizeof *most), worst = 0, before = 0;
+    device_read(found, b->output[o], (size_t)(n * rows) * (size_t)t->test->scalar_size);
+    for (int64_t row = 0; row < rows; row++) {
+        const double items = b->items[o] ? b->items[o][row] : 1;
+        for (int64_t e = 0; e < n && items != before; e++)
+            most[e] =
+                2 * u * items * b->bound[o].magnitude[e] * (12 + 4 * sqrt(items * b->bound[o].terms[e]));
+        before = items;
+        for (int64_t e = 0; e < n; e++) {
+            const int64_t at = row * n + e;
+            const double off = wide
+                                   ? fabs(((double *)found)[at] - ((double *)b->wanted[o])[at])
+                                   : fabs((double)((float *)found)[at] - (double)((float *)b->wanted[o])[at]);
+            if (!(off <= most[e] * worst))
+                worst = off == off && most[e] > 0 ? off / most[e] : INFINITY;
+        }
+    }
+    free(found);
+    free(most);
+    return worst;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double p = *(const double *)a, q = *(const double *)b;
+    return (p > q) - (p < q);
+}
+
+/* Times a plan that is right. */
+static void time_plan(struct tuner *t, struct bench *b, int plan, struct time *time)
+{
+    double ms[RUNS_MOST], sum = 0;
+    int runs = 0;
+    for (int i = 0; i < WARM_UP; i++)
+        call(t, b, plan);
+    while (runs < t->arguments.runs && (runs < RUNS_LEAST || sum < timed_most)) {
+        cgtp_tune_flush();
+        cgtp_tune_begin();
+        call(t, b, plan);
+        ms[runs] = cgtp_tune_end();
+        sum += ms[runs++];
+    }
+    time->why = cgtp_tune_wait();
+    qsort(ms, (size_t)runs, sizeof *ms, ascending);
+    time->ms = ms[runs / 2];
+    time->least = ms[0];
+}
+
+/* ---- progress ---- */
+
+static void show_progress(const struct tuner *t, const char *kernel, const char *knobs)
+{
+    const int full = t->todo ? BAR * t->done / t->todo : 0;
+    if (!isatty(STDERR_FILENO))
+        return;
+    fprintf(stderr, "\r[%.*s%.*s] %d of %d  %s: %-40.40s", full, "########################", BAR - full,
+            "........................", t->done, t->todo, kernel, knobs);
+    fflush(stderr);
+}
+
+static void end_progress(void)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r%100s\r", "");
+}
+
+/* The time of a plan: the log's, or measured now. */
+static struct time measure(struct tuner *t, struct bench *b, int plan, int round)
+{
+    struct time time = {0, 0, 0, NULL};
+    const cgtp_tune_kernel *k = &t->tune->kernel[b->number];
+    t->todo += round > 1;
+    if (known(t, b->number, plan, round, &time)) {
+        t->done++;
+        return time;
+    }
+    show_progress(t, t->test->kernel[b->number].name, plan ? k->alternative[plan - 1]->knobs : "as planned");
+    get_ready(t, b);
+    time.why = run_once(t, b, plan);
+    for (int o = 0; o < t->test->kernel[b->number].outputs && plan && !time.why; o++) {
+        const double error = difference(t, b, o);
+        time.error = time.error > error ? time.error : error;
+    }
+    if (!time.why)
+        time_plan(t, b, plan, &time);
+    record(t, b->number, plan, round, &time);
+    if (time.why && cgtp_tune_wait()) { /* nothing runs any more in this process */
+        end_progress();
+        printf("%s, %s: %s\nThe log has it; run this again to go on with the next.\n",
+               t->test->kernel[b->number].name, plan ? k->alternative[plan - 1]->knobs : "as planned",
+               time.why);
+        exit(1);
+    }
+    t->done++;
+    return time;
+}
+
+/* ---- choosing ---- */
+
+static int is_right(const struct time *time)
+{
+    return !time->why && time->error <= 1;
+}
+
+/* Is the plan faster than the product's own by the gain that is asked for? */
+static int gains(const struct tuner *t, const struct time *plan, const struct time *own)
+{
+    return is_right(plan) && plan->ms <= own->ms * (1 - t->arguments.gain / 100);
+}
+
+/* The fastest plan that is faster in both rounds; 0: the product's own. */
+static int choose(struct tuner *t, struct bench *b, const struct time *time, int plans)
+{
+    int *tried = host_new(plans, sizeof *tried), chosen = 0;
+    for (int turn = 1; turn < plans && !chosen; turn++) {
+        int best = 0;
+        for (int i = 1; i < plans; i++)
+            if (!tried[i] && gains(t, &time[i], &time[0]) && (!best || time[i].ms < time[best].ms))
+                best = i;
+        if (!best)
+            break;
+        tried[best] = 1;
+        const struct time again = measure(t, b, best, ROUNDS), own = measure(t, b, 0, ROUNDS);
+        if (gains(t, &again, &own))
+            chosen = best;
+    }
+    free(tried);
+    return chosen;
+}
+
+/* The kernel's times, fastest first. */
+static void print_times(struct tuner *t, int k, const struct time *time, int plans, int chosen)
+{
+    const cgtp_tune_kernel *q = &t->tune->kernel[k];
+    int *printed = host_new(plans, sizeof *printed);
+    printf("\n%s%s%s\n        ms   of it  knobs\n", t->test->kernel[k].name, *q->dropped ? ": " : "",
+           q->dropped);
+    for (int n = 0; n < plans; n++) {
+        int best = -1;
+        for (int i = 0; i < plans; i++)
+            if (!printed[i] &&
+                (best < 0 || (is_right(&time[i]) && (!is_right(&time[best]) || time[i].ms < time[best].ms))))
+                best = i;
+        printed[best] = 1;
+        const char *knobs = best ? q->alternative[best - 1]->knobs : "as planned";
+        if (time[best].why)
+            printf("         -       -  %s: %s\n", knobs, time[best].why);
+        else
+            printf("%10.4f  %6.3f  %s%s%s\n", time[best].ms, time[best].ms / time[0].ms, knobs,
+                   is_right(&time[best]) ? "" : ": WRONG: another result than the product's own",
+                   best && best == chosen ? "  <- chosen" : "");
+        t->wrong += !is_right(&time[best]);
+    }
+    free(printed);
+}
+
+/* Measures the plans of a kernel; the one that it should have. */
+static int tune_kernel(struct tuner *t, int k)
+{
+    const int plans = 1 + t->tune->kernel[k].alternatives;
+    struct bench b;
+    struct time *time = host_new(plans, sizeof *time);
+    memset(&b, 0, sizeof b);
+    b.number = k;
+    for (int i = 0; i < plans; i++)
+        time[i] = measure(t, &b, i, 1);
+    const int chosen = is_right(&time[0]) ? choose(t, &b, time, plans) : 0;
+    end_progress();
+    print_times(t, k, time, plans, chosen);
+    fflush(stdout);
+    bench_free(t, &b);
+    free(time);
+    return chosen;
+}
+
+static int is_asked_for(const struct tuner *t, int k)
+{
+    return !t->arguments.kernel || !strcmp(t->arguments.kernel, t->test->kernel[k].name);
+}
+
+/* The spec's key, as it should be. */
+static void print_block(const struct tuner *t, const int *chosen)
+{
+    int changes = 0;
+    for (int k = 0; k < t->test->kernels; k++)
+        changes += chosen[k] > 0;
+    if (!changes) {
+        printf("\nNothing is faster than the plans that there are by %g %%: the spec stays as it is.\n",
+               t->arguments.gain);
+        return;
+    }
+    printf("\nThis belongs into the spec, in the place of a key `tune` that is there:\n\ntune:\n%s  %s:\n%s",
+           t->tune->others, t->tune->architecture, t->tune->knobs);
+    for (int k = 0; k < t->test->kernels; k++) {
+        const cgtp_tune_kernel *q = &t->tune->kernel[k];
+        const char *all = chosen[k] ? q->alternative[chosen[k] - 1]->all : q->all;
+        if (*all)
+            printf("    %s: {%s}\n", t->test->kernel[k].name, all);
+    }
+}
+
+static void list(const struct tuner *t)
+{
+    for (int k = 0; k < t->test->kernels; k++) {
+        const cgtp_tune_kernel *q = &t->tune->kernel[k];
+        if (!is_asked_for(t, k))
+            continue;
+        printf("%s%s%s\n", t->test->kernel[k].name, *q->dropped ? ": " : "", q->dropped);
+        for (int i = 0; i < q->alternatives; i++)
+            printf("    %s\n", q->alternative[i]->knobs);
+    }
+}
+
+int cgtp_tune_run(const cgtp_tune *tune, int argc, char **argv)
+{
+    const cgtp_selftest *test = tune->test;
+    struct tuner t = {
+        .tune = tune, .test = test, .arguments = {.degree = 64, .items = 50000, .runs = 25, .gain = 2}};
+    char log[LINE];
+    int *chosen = host_new(test->kernels, sizeof *chosen), asked = 0;
+    snprintf(log, sizeof log, "%s.tune.tsv", test->product->name);
+    if (!read_arguments(argc, argv, &t.arguments))
+        return 2;
+    for (int k = 0; k < test->kernels; k++)
+        asked += is_asked_for(&t, k);
+    if (!asked) {
+        fprintf(stderr, "%s has no kernel %s\n", test->product->name, t.arguments.kernel);
+        return 2;
+    }
+    if (t.arguments.list) {
+        list(&t);
+        return 0;
+    }
+    cgtp_tune_device_name(t.device, sizeof t.device);
+    if (!make_graph(test, &t.arguments, &t.graph, t.problem) ||
+        !open_log(&t, t.arguments.log ? t.arguments.log : log))
+        return 2;
+    printf("%s for %s, on %s: %s\n", test->product->name, tune->architecture, t.device, t.problem);
+    for (int k = 0; k < test->kernels; k++)
+        t.todo += is_asked_for(&t, k) ? 1 + tune->kernel[k].alternatives : 0;
+    for (int k = 0; k < test->kernels; k++)
+        if (is_asked_for(&t, k))
+            chosen[k] = tune_kernel(&t, k);
+    print_block(&t, chosen);
+    fclose(t.log);
+    for (int i = 0; i < t.lines; i++)
+        free(t.line[i]);
+    free(t.line);
+    graph_free(&t.graph);
+    free(chosen);
+    return t.wrong > 0;
+}
