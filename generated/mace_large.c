@@ -147,6 +147,8 @@ const cgtp_product mace_large_product = {
     .dim = {1152, 16, 2176, 9088},
     .index = {CGTP_SENDER, CGTP_ITEM, CGTP_ITEM, CGTP_RECEIVER},
     .layout = {CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR},
-    .graph = 1, .sorted = 1, .scalar_size = 4, .index_size = 4,
+    .type = {CGTP_FLOAT32, CGTP_FLOAT32, CGTP_FLOAT32, CGTP_FLOAT32},
+    .compute = CGTP_FLOAT32, .sum = CGTP_FLOAT32,
+    .graph = 1, .sorted = 1, .index_size = 4,
     .paths = 17, .kernels = 3, .path = path_table, .kernel = kernel_table,
 };

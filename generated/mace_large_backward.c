@@ -700,7 +700,7 @@ cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x_, const 
     if ((status = cgtp_check_array(gw_, graph->items, 2176, sizeof(real))))
         return status;
     if (!graph->items) {
-        cgtp_zero_rows(graph->senders, 1152, gx_);
+        cgtp_zero_rows(graph->senders, 1152 * sizeof(real), gx_);
         return CGTP_OK;
     }
     struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .gx_ = gx_, .gy_ = gy_,
@@ -717,7 +717,7 @@ cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x_, const 
         for (int64_t r = cgtp_part(graph->senders, part, parts),
                      end = cgtp_part(graph->senders, part + 1, parts);
              r < end; r++)
-            cgtp_row_to_components(3, xsegments, x_ + r * 1152, l.x_turned + r * 1152);
+            cgtp_row_to_components(3, xsegments, l.x_ + r * 1152, l.x_turned + r * 1152);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         pass_0(&l, cgtp_part(graph->senders, part, parts),

@@ -1450,8 +1450,8 @@ cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x_,
     if ((status = cgtp_check_array(d_w_, graph->items, 2176, sizeof(real))))
         return status;
     if (!graph->items) {
-        cgtp_zero_rows(graph->receivers, 9088, d_gz_);
-        cgtp_zero_rows(graph->senders, 1152, d_x_);
+        cgtp_zero_rows(graph->receivers, 9088 * sizeof(real), d_gz_);
+        cgtp_zero_rows(graph->senders, 1152 * sizeof(real), d_x_);
         return CGTP_OK;
     }
     struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .ax_ = ax_, .by_ = by_,
@@ -1468,13 +1468,13 @@ cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x_,
         for (int64_t r = cgtp_part(graph->senders, part, parts),
                      end = cgtp_part(graph->senders, part + 1, parts);
              r < end; r++)
-            cgtp_row_to_components(3, xsegments, x_ + r * 1152, l.x_turned + r * 1152);
+            cgtp_row_to_components(3, xsegments, l.x_ + r * 1152, l.x_turned + r * 1152);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         for (int64_t r = cgtp_part(graph->senders, part, parts),
                      end = cgtp_part(graph->senders, part + 1, parts);
              r < end; r++)
-            cgtp_row_to_components(3, xsegments, ax_ + r * 1152, l.ax_turned + r * 1152);
+            cgtp_row_to_components(3, xsegments, l.ax_ + r * 1152, l.ax_turned + r * 1152);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         pass_0(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts),

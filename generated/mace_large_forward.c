@@ -487,7 +487,7 @@ cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x_, const f
     if ((status = cgtp_check_array(z_, graph->receivers, 9088, sizeof(real))))
         return status;
     if (!graph->items) {
-        cgtp_zero_rows(graph->receivers, 9088, z_);
+        cgtp_zero_rows(graph->receivers, 9088 * sizeof(real), z_);
         return CGTP_OK;
     }
     struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .z_ = z_};
@@ -503,7 +503,7 @@ cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x_, const f
         for (int64_t r = cgtp_part(graph->senders, part, parts),
                      end = cgtp_part(graph->senders, part + 1, parts);
              r < end; r++)
-            cgtp_row_to_components(3, xsegments, x_ + r * 1152, l.x_turned + r * 1152);
+            cgtp_row_to_components(3, xsegments, l.x_ + r * 1152, l.x_turned + r * 1152);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         pass_0(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts),

@@ -265,7 +265,7 @@ cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x_, cons
     if ((status = cgtp_check_array(gw_, graph->items, 320, sizeof(real))))
         return status;
     if (!graph->items) {
-        cgtp_zero_rows(graph->senders, 256, gx_);
+        cgtp_zero_rows(graph->senders, 256 * sizeof(real), gx_);
         return CGTP_OK;
     }
     struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .gx_ = gx_, .gy_ = gy_,
@@ -282,7 +282,7 @@ cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x_, cons
         for (int64_t r = cgtp_part(graph->senders, part, parts),
                      end = cgtp_part(graph->senders, part + 1, parts);
              r < end; r++)
-            cgtp_row_to_components(4, xsegments, x_ + r * 256, l.x_turned + r * 256);
+            cgtp_row_to_components(4, xsegments, l.x_ + r * 256, l.x_turned + r * 256);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         pass_0(&l, cgtp_part(graph->senders, part, parts),

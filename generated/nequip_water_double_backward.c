@@ -473,8 +473,8 @@ cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x
     if ((status = cgtp_check_array(d_w_, graph->items, 320, sizeof(real))))
         return status;
     if (!graph->items) {
-        cgtp_zero_rows(graph->receivers, 704, d_gz_);
-        cgtp_zero_rows(graph->senders, 256, d_x_);
+        cgtp_zero_rows(graph->receivers, 704 * sizeof(real), d_gz_);
+        cgtp_zero_rows(graph->senders, 256 * sizeof(real), d_x_);
         return CGTP_OK;
     }
     struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .ax_ = ax_, .by_ = by_,
@@ -491,13 +491,13 @@ cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x
         for (int64_t r = cgtp_part(graph->senders, part, parts),
                      end = cgtp_part(graph->senders, part + 1, parts);
              r < end; r++)
-            cgtp_row_to_components(4, xsegments, x_ + r * 256, l.x_turned + r * 256);
+            cgtp_row_to_components(4, xsegments, l.x_ + r * 256, l.x_turned + r * 256);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         for (int64_t r = cgtp_part(graph->senders, part, parts),
                      end = cgtp_part(graph->senders, part + 1, parts);
              r < end; r++)
-            cgtp_row_to_components(4, xsegments, ax_ + r * 256, l.ax_turned + r * 256);
+            cgtp_row_to_components(4, xsegments, l.ax_ + r * 256, l.ax_turned + r * 256);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         pass_0(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts),

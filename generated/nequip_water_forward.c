@@ -210,7 +210,7 @@ cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x_, const
     if ((status = cgtp_check_array(z_, graph->receivers, 704, sizeof(real))))
         return status;
     if (!graph->items) {
-        cgtp_zero_rows(graph->receivers, 704, z_);
+        cgtp_zero_rows(graph->receivers, 704 * sizeof(real), z_);
         return CGTP_OK;
     }
     struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .z_ = z_};
@@ -226,7 +226,7 @@ cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x_, const
         for (int64_t r = cgtp_part(graph->senders, part, parts),
                      end = cgtp_part(graph->senders, part + 1, parts);
              r < end; r++)
-            cgtp_row_to_components(4, xsegments, x_ + r * 256, l.x_turned + r * 256);
+            cgtp_row_to_components(4, xsegments, l.x_ + r * 256, l.x_turned + r * 256);
     CGTP_PARALLEL
     for (int64_t part = 0; part < parts; part++)
         pass_0(&l, cgtp_part_by_edges(graph->receiver_row, graph->receivers, part, parts),

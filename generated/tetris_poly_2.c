@@ -145,6 +145,8 @@ const cgtp_product tetris_poly_2_product = {
     .dim = {368, 9, 664, 7},
     .index = {CGTP_ITEM, CGTP_ITEM, CGTP_SHARED, CGTP_ITEM},
     .layout = {CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR},
-    .graph = 0, .sorted = 1, .scalar_size = 4, .index_size = 4,
+    .type = {CGTP_FLOAT32, CGTP_FLOAT32, CGTP_FLOAT32, CGTP_FLOAT32},
+    .compute = CGTP_FLOAT32, .sum = CGTP_FLOAT32,
+    .graph = 0, .sorted = 1, .index_size = 4,
     .paths = 5, .kernels = 3, .path = path_table, .kernel = kernel_table,
 };

@@ -298,7 +298,7 @@ cgtp_status tetris_poly_2_backward(int64_t items, const float *x_, const float *
     if ((status = cgtp_check_array(gw_, 1, 664, sizeof(real))))
         return status;
     if (!items) {
-        cgtp_zero_rows(1, 664, gw_);
+        cgtp_zero_rows(1, 664 * sizeof(real), gw_);
         return CGTP_OK;
     }
     struct launch l = {.items = items, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .gx_ = gx_, .gy_ = gy_,
@@ -315,8 +315,8 @@ cgtp_status tetris_poly_2_backward(int64_t items, const float *x_, const float *
         pass_0(&l, cgtp_part(items, part, CGTP_SHARED_PARTS),
                cgtp_part(items, part + 1, CGTP_SHARED_PARTS),
                part, l.scratch_loops + part * 800);
-    cgtp_zero(664, gw_);
+    cgtp_zero(664, l.gw_);
     for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)
-        cgtp_add(664, l.gw_parts + part * 664, gw_);
+        cgtp_add(664, l.gw_parts + part * 664, l.gw_);
     return CGTP_OK;
 }

@@ -399,7 +399,7 @@ cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x_, const 
     if ((status = cgtp_check_array(d_w_, 1, 664, sizeof(real))))
         return status;
     if (!items) {
-        cgtp_zero_rows(1, 664, d_w_);
+        cgtp_zero_rows(1, 664 * sizeof(real), d_w_);
         return CGTP_OK;
     }
     struct launch l = {.items = items, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .ax_ = ax_, .by_ = by_,
@@ -416,8 +416,8 @@ cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x_, const 
         pass_0(&l, cgtp_part(items, part, CGTP_SHARED_PARTS),
                cgtp_part(items, part + 1, CGTP_SHARED_PARTS),
                part, l.scratch_loops + part * 1296);
-    cgtp_zero(664, d_w_);
+    cgtp_zero(664, l.d_w_);
     for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)
-        cgtp_add(664, l.d_w_parts + part * 664, d_w_);
+        cgtp_add(664, l.d_w_parts + part * 664, l.d_w_);
     return CGTP_OK;
 }

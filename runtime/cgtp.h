@@ -23,7 +23,7 @@ extern "C" {
 #endif
 #endif
 
-#define CGTP_ABI 4 /* generated code refuses to compile with another */
+#define CGTP_ABI 5 /* generated code refuses to compile with another */
 
 typedef enum cgtp_status {
     CGTP_OK = 0,
@@ -46,6 +46,15 @@ CGTP_API const char *cgtp_status_text(cgtp_status status);
  * items or rows is negative, or more bytes would be needed than can be addressed. An allocation of so many
  * fails. */
 #define CGTP_NO_WORKSPACE SIZE_MAX
+
+/* Numbers of 16 bits, by their bits: bfloat16 (8 bits of exponent, 7 of mantissa, a float's upper half) and IEEE's
+ * binary16 (5 and 10). PyTorch's, CUDA's and others' types of these names are the same in memory. */
+typedef struct cgtp_bfloat16 {
+    uint16_t bits;
+} cgtp_bfloat16;
+typedef struct cgtp_float16 {
+    uint16_t bits;
+} cgtp_float16;
 
 /* cudaStream_t on a GPU; ignored by the C backend. */
 typedef void *cgtp_stream;
@@ -166,6 +175,15 @@ typedef enum cgtp_index { CGTP_ITEM, CGTP_SENDER, CGTP_RECEIVER, CGTP_SHARED } c
  * of a row on) is: at offset + u * (2l+1) + i, as in e3nn; or at offset + i * mul + u. */
 typedef enum cgtp_layout { CGTP_MUL_IR, CGTP_IR_MUL } cgtp_layout;
 
+/* Types of numbers. */
+typedef enum cgtp_type { CGTP_FLOAT32, CGTP_FLOAT64, CGTP_BFLOAT16, CGTP_FLOAT16 } cgtp_type;
+
+/* Bytes of a number. */
+static inline size_t cgtp_type_size(cgtp_type type)
+{
+    return type == CGTP_FLOAT64 ? 8 : type == CGTP_FLOAT32 ? 4 : 2;
+}
+
 /* An array of a kernel: its rows have dim[slot] elements, their number and meaning follow index[slot]. */
 typedef struct cgtp_argument {
     const char *name; /* x, gz, d_w, ... */
@@ -202,9 +220,10 @@ typedef struct cgtp_product {
     int64_t dim[CGTP_SLOTS];        /* elements of a row of x, y, w, z */
     cgtp_index index[CGTP_SLOTS];
     cgtp_layout layout[CGTP_SLOTS]; /* of all arrays of x, y, z; w has none */
+    cgtp_type type[CGTP_SLOTS];     /* of the elements of all arrays of a slot; */
+    cgtp_type compute, sum;         /* of arithmetic, of sums over items: CGTP_FLOAT32 or CGTP_FLOAT64 */
     int graph;                      /* 1: kernels take a graph; 0: a number of items */
     int sorted;                     /* edges: sorted */
-    int scalar_size;                /* 4 or 8: float or double */
     int index_size;                 /* 4 or 8: node indices */
     int paths, kernels;
     const cgtp_path *path;

@@ -12,6 +12,7 @@
 #define CGTP_C_H
 
 #include "cgtp_call.h"
+#include "cgtp_types.h"
 
 #include <string.h>
 #ifdef __cplusplus
@@ -61,6 +62,24 @@ static inline int64_t cgtp_part_by_edges(const int64_t *first, int64_t rows, int
     return low;
 }
 
+/* An output that sums over no items. */
+static inline void cgtp_zero_rows(int64_t rows, size_t bytes, void *a)
+{
+    if (rows && bytes)
+        memset(a, 0, (size_t)rows * bytes);
+}
+
+/* Sums in double of numbers of another type. */
+static inline void cgtp_zero_sums(int64_t n, double *restrict sum)
+{
+    memset(sum, 0, (size_t)n * sizeof *sum);
+}
+static inline void cgtp_add_sums(int64_t n, const double *restrict term, double *restrict sum)
+{
+    for (int64_t i = 0; i < n; i++)
+        sum[i] += term[i];
+}
+
 /* A segment of a row of x, y or z: mul channels of d components from `offset` on. */
 struct cgtp_segment {
     int64_t offset, mul;
@@ -76,13 +95,6 @@ struct cgtp_segment {
 static inline void cgtp_zero(int64_t n, real *restrict a)
 {
     memset(a, 0, (size_t)n * sizeof *a);
-}
-
-/* An output that sums over no items. */
-static inline void cgtp_zero_rows(int64_t rows, int64_t dim, real *a)
-{
-    if (rows && dim)
-        memset(a, 0, (size_t)rows * (size_t)dim * sizeof *a);
 }
 
 /* One segment of a row from mul_ir order to components. */
@@ -187,6 +199,12 @@ static inline void cgtp_add_compensated(int64_t n, const real *restrict term, re
 }
 
 static inline void cgtp_add(int64_t n, const real *restrict term, real *restrict sum)
+{
+    for (int64_t i = 0; i < n; i++)
+        sum[i] += term[i];
+}
+
+static inline void cgtp_add_wide(int64_t n, const real *restrict term, double *restrict sum)
 {
     for (int64_t i = 0; i < n; i++)
         sum[i] += term[i];

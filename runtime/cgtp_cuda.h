@@ -16,7 +16,7 @@
 #error "generated kernels need compute capability 8.0 or later: compile with -arch=sm_80 or higher"
 #endif
 
-#include "cgtp.h"
+#include "cgtp_types.h"
 
 #include <cuda_runtime.h>
 
@@ -270,6 +270,42 @@ CGTP_DEVICE void cgtp_add16(double *global, const double *shared)
 CGTP_DEVICE void cgtp_add(real *global, real value)
 {
     atomicAdd(global, value);
+}
+
+/* Two neighbours of any type, at a multiple of their size. */
+template <typename T> struct alignas(2 * sizeof(T)) cgtp_pair {
+    T low, high;
+};
+template <typename T> CGTP_DEVICE cgtp_pair<T> cgtp_read_pair(const T *p)
+{
+    return *(const cgtp_pair<T> *)p;
+}
+template <typename T> CGTP_DEVICE void cgtp_write_pair(T *p, cgtp_pair<T> pair)
+{
+    *(cgtp_pair<T> *)p = pair;
+}
+
+/* ---- numbers of 16 bits, to the bit as in cgtp_types.h ---- */
+
+CGTP_DEVICE float cgtp_widen(cgtp_bfloat16 x)
+{
+    return cgtp_bfloat16_to_float(x);
+}
+CGTP_DEVICE float cgtp_widen(cgtp_float16 x)
+{
+    float wide;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
+    return wide;
+}
+
+/* Rounded to nearest even. */
+CGTP_DEVICE void cgtp_round(cgtp_bfloat16 *to, float x)
+{
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(to->bits) : "f"(x));
+}
+CGTP_DEVICE void cgtp_round(cgtp_float16 *to, float x)
+{
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to->bits) : "f"(x));
 }
 
 /* ---- between blocks ---- */

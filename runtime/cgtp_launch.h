@@ -41,17 +41,18 @@ template <typename Graph> static inline cgtp_status cgtp_check_graph(const Graph
     return CGTP_OK;
 }
 
-/* An array of the caller: rows of `elements` reals. */
+/* An array of the caller: rows of `elements` numbers. */
 struct cgtp_array {
     const void *array;
     int64_t rows, elements;
+    size_t size = sizeof(real); /* of a number */
 };
 
 template <int n> static inline cgtp_status cgtp_check_arrays(const cgtp_array (&arrays)[n])
 {
     cgtp_status status = CGTP_OK;
     for (int i = 0; i < n && !status; i++)
-        status = cgtp_check_array(arrays[i].array, arrays[i].rows, arrays[i].elements, sizeof(real));
+        status = cgtp_check_array(arrays[i].array, arrays[i].rows, arrays[i].elements, arrays[i].size);
     return status;
 }
 
@@ -122,7 +123,7 @@ static inline cgtp_status cgtp_clear_outputs(const cgtp_array (&arrays)[n], cgtp
     cgtp_areas<n - first> areas = {};
     for (int i = first; i < n; i++) {
         areas.at[i - first] = (void *)arrays[i].array;
-        areas.bytes[i - first] = (size_t)(arrays[i].rows * arrays[i].elements) * sizeof(real);
+        areas.bytes[i - first] = (size_t)(arrays[i].rows * arrays[i].elements) * arrays[i].size;
     }
     return cgtp_clear(areas, stream);
 }

@@ -10,12 +10,14 @@
  * is summed: its two coefficients here and there (4), a linear form of operands (3), up to three operands and
  * a factor taken out (4), itself (1). Sums in any order add errors of either sign, which grow like sqrt(n):
  * c = 12 + 4 sqrt(n), where four standard deviations leave room for all elements of a test. Both are twice as
- * large where long double is no wider than the type.
+ * large where long double is no wider than the type. Where arrays are of another type than arithmetic, what an output
+ * is rounded to may be as far off as its type says.
  */
 #include "cgtp_selftest.h"
 #include "cgtp_selftest_dense.h"
 #include "cgtp_selftest_graph.h"
 #include "cgtp_selftest_memory.h"
+#include "cgtp_types.h"
 
 #include <float.h>
 #include <math.h>
@@ -35,7 +37,15 @@ static int64_t below(uint64_t *seed, int64_t n)
     return (int64_t)((*seed >> 33) % (uint64_t)n);
 }
 
-/* In (-1, 1), not zero, of few bits: exact in every type. */
+/* As an array of the type holds it. */
+static double rounded(cgtp_type type, double x)
+{
+    double room[1];
+    cgtp_put_number(room, type, 0, x);
+    return cgtp_get_number(room, type, 0);
+}
+
+/* In (-1, 1), not zero, of few bits: exact in float and double. */
 static double random_value(uint64_t *seed)
 {
     return (double)(2 * below(seed, 1 << 18) + 1 - (1 << 18)) / (1 << 18);
@@ -136,15 +146,17 @@ static void verdict(struct tap *tap, const char *format, ...)
 static void compare(struct tap *tap, const cgtp_selftest *t, const cgtp_selftest_kernel *k,
                     const cgtp_selftest_output *o, int64_t row, const struct sum *wanted, const void *found)
 {
-    const double u = t->scalar_size == 8 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
-    const double twice = t->scalar_size == 8 && LDBL_MANT_DIG <= DBL_MANT_DIG ? 2 : 1;
+    const double u = t->compute == CGTP_FLOAT64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+    const double twice = t->compute == CGTP_FLOAT64 && LDBL_MANT_DIG <= DBL_MANT_DIG ? 2 : 1;
     const int64_t n = t->dim[o->slot];
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = row * n + i;
-        const double got = t->scalar_size == 8 ? ((const double *)found)[at] : ((const float *)found)[at];
+        const double got = cgtp_get_number(found, t->type[o->slot], at);
         const double c = twice * (12 + 4 * sqrt(wanted[i].terms));
         const long double error = fabsl(got - wanted[i].value), unit = u * wanted[i].magnitude;
-        if (!(error <= c * unit)) /* NaN too */
+        const long double stored =
+            t->type[o->slot] == t->compute ? 0 : cgtp_rounding(t->type[o->slot], fabs((double)wanted[i].value) + (double)(c * unit));
+        if (!(error <= c * unit + stored)) /* NaN too */
             complain(tap, "%s: %s[%lld][%lld] is %.17g, expected %.17Lg; off by %.3Lg u S, allowed %.3g",
                      k->name, o->name, (long long)row, (long long)i, got, wanted[i].value, error / unit, c);
         else if (unit > 0 && error / unit * tap->allowed >= tap->worst * c) {
@@ -160,20 +172,20 @@ static void run_kernel(struct tap *tap, const cgtp_selftest *t, int number, cons
 {
     const cgtp_selftest_kernel *k = &t->kernel[number];
     const cgtp_kernel *tested = &t->product->kernel[number];
-    const size_t size = (size_t)t->scalar_size;
     struct kernel_graph graph;
     void **in = host_new(k->inputs, sizeof *in), **out = host_new(k->outputs, sizeof *out);
     kernel_graph_new(&graph, t, g);
     for (int i = 0; i < k->inputs; i++) {
         int64_t n = elements_of(t, g, k->input[i].slot);
-        float *narrow = host_new(n, sizeof *narrow);
+        const cgtp_type type = t->type[k->input[i].slot];
+        void *stored = host_new(n, cgtp_type_size(type));
         for (int64_t e = 0; e < n; e++)
-            narrow[e] = (float)input[i][e];
-        in[i] = device_copy(size == 8 ? (const void *)input[i] : (const void *)narrow, (size_t)n * size);
-        free(narrow);
+            cgtp_put_number(stored, type, e, input[i][e]);
+        in[i] = device_copy(stored, (size_t)n * cgtp_type_size(type));
+        free(stored);
     }
     for (int o = 0; o < k->outputs; o++)
-        out[o] = device_nan((size_t)elements_of(t, g, k->output[o].slot) * size);
+        out[o] = device_nan((size_t)elements_of(t, g, k->output[o].slot) * cgtp_type_size(t->type[k->output[o].slot]));
     size_t bytes = tested->workspace(graph.graph);
     void *workspace = device_nan(bytes);
     cgtp_status status = tested->run(graph.graph, (const void *const *)in, out, workspace, bytes, NULL);
@@ -181,6 +193,7 @@ static void run_kernel(struct tap *tap, const cgtp_selftest *t, int number, cons
         complain(tap, "%s: %s", k->name, cgtp_status_text(status));
     for (int o = 0; o < k->outputs; o++) {
         int64_t n = elements_of(t, g, k->output[o].slot);
+        const size_t size = cgtp_type_size(t->type[k->output[o].slot]);
         void *found = host_new(n, size);
         device_read(found, out[o], (size_t)n * size);
         struct sum *wanted = host_new(t->dim[k->output[o].slot], sizeof *wanted); /* of a row */
@@ -225,7 +238,7 @@ static void run_random(struct tap *tap, const cgtp_selftest *t, int number, cons
         for (int64_t e = 0; e < n; e++) {
             bool hidden =
                 alone && (slot == CGTP_W || !alone->weighted) && !owns(alone, slot, e % t->dim[slot]);
-            input[i][e] = hidden ? 0 : random_value(seed);
+            input[i][e] = hidden ? 0 : rounded(t->type[k->input[i].slot], random_value(seed));
         }
     }
     run_kernel(tap, t, number, g, input);
@@ -280,10 +293,10 @@ static void test_descriptor(struct tap *tap, const cgtp_selftest *t)
         complain(tap, "the product is of runtime ABI %d, this is %d", p->abi, CGTP_ABI);
     if (strcmp(p->digest, t->digest) != 0)
         complain(tap, "the product is of the spec %s, this test of %s", p->digest, t->digest);
-    if (p->graph != t->graph || p->sorted != t->sorted || p->scalar_size != t->scalar_size ||
+    if (p->graph != t->graph || p->sorted != t->sorted || p->compute != t->compute ||
         p->index_size != t->index_size || memcmp(p->dim, t->dim, sizeof p->dim) != 0 ||
         memcmp(p->index, t->index, sizeof p->index) != 0 ||
-        memcmp(p->layout, t->layout, sizeof p->layout) != 0)
+        memcmp(p->layout, t->layout, sizeof p->layout) != 0 || memcmp(p->type, t->type, sizeof p->type) != 0)
         complain(tap, "dimensions, indices, layouts or types are others");
     bool same = p->paths == t->paths && p->kernels == t->kernels;
     for (int i = 0; same && i < t->paths; i++)

@@ -87,7 +87,8 @@ typedef struct cgtp_selftest {
     int64_t dim[CGTP_SLOTS];
     cgtp_index index[CGTP_SLOTS];
     cgtp_layout layout[CGTP_SLOTS];
-    int graph, sorted, scalar_size, index_size; /* as in cgtp_product */
+    cgtp_type type[CGTP_SLOTS], compute;
+    int graph, sorted, index_size; /* as in cgtp_product */
     int cgs, paths, kernels;
     const cgtp_selftest_cg *cg;
     const cgtp_selftest_path *path;

@@ -89,6 +89,14 @@ inline view look(const operation &op, const tensor &t)
 
 /* ---- what is wrong with an argument ---- */
 
+inline int32_t dtype_of(cgtp_type type)
+{
+    return type == CGTP_FLOAT32    ? aoti_torch_dtype_float32()
+           : type == CGTP_FLOAT64  ? aoti_torch_dtype_float64()
+           : type == CGTP_BFLOAT16 ? aoti_torch_dtype_bfloat16()
+                                   : aoti_torch_dtype_float16();
+}
+
 inline std::string dtype_text(int32_t dtype)
 {
     return dtype == aoti_torch_dtype_float32()    ? "float32"
@@ -259,7 +267,6 @@ inline void run(const operation &op, StableIValue *stack, uint64_t arguments)
         (i < inputs ? input[i] : graph[i - inputs]).reset(torch::stable::detail::to<AtenTensorHandle>(stack[i]));
     if (inputs + graphs == 0)
         fail(op, "it has no arguments by which PyTorch could find a device");
-    const int32_t real = p.scalar_size == 8 ? aoti_torch_dtype_float64() : aoti_torch_dtype_float32();
     const device on = look(op, inputs ? input[0] : graph[0]).on;
     const current_device current(op, on);
     items all;
@@ -273,13 +280,13 @@ inline void run(const operation &op, StableIValue *stack, uint64_t arguments)
     for (size_t i = 0; i < inputs; i++) {
         const cgtp_slot slot = k.input[i].slot;
         const view v = look(op, input[i]);
-        expect(op, k.input[i].name, v, all.rows[p.index[slot]], p.dim[slot], real, on);
+        expect(op, k.input[i].name, v, all.rows[p.index[slot]], p.dim[slot], dtype_of(p.type[slot]), on);
         from[i] = aligned(op, v, input[i]);
     }
     std::vector<void *> to(output.size());
     for (size_t o = 0; o < output.size(); o++) {
         const cgtp_slot slot = k.output[o].slot;
-        output[o] = allocate(op, on, real, all.rows[p.index[slot]], p.dim[slot]);
+        output[o] = allocate(op, on, dtype_of(p.type[slot]), all.rows[p.index[slot]], p.dim[slot]);
         to[o] = look(op, output[o]).data;
     }
     const void *graph_of = p.index_size == 8 ? static_cast<const void *>(&all.graph64) : &all.graph;

@@ -140,7 +140,7 @@ class _Module(torch.nn.Module):
             raise ValueError("internal weights are shared by all items: shared_weights=False contradicts that")
         self.internal_weights, self.shared_weights = internal_weights, shared_weights
         if internal_weights and self.weight_numel:
-            self.weight = torch.nn.Parameter(torch.randn(self.weight_numel, dtype=p.dtype))
+            self.weight = torch.nn.Parameter(torch.randn(self.weight_numel, dtype=p.dtype["w"]))
         else:
             self.register_buffer("weight", torch.Tensor())  # as e3nn's, so that state_dicts fit
         self.register_buffer("output_mask", self._output_mask())
@@ -192,7 +192,7 @@ class _Module(torch.nn.Module):
         """given: rows of x, y and w."""
         if self._forward is None:
             p = self.product
-            return given[0].new_zeros((p.rows(graph)[p.index["z"]], p.dim["z"]), dtype=p.dtype)
+            return given[0].new_zeros((p.rows(graph)[p.index["z"]], p.dim["z"]), dtype=p.dtype["z"])
         return self._forward([given[slot].contiguous() for slot in self._slots], graph)[0]
 
 

@@ -60,7 +60,7 @@ class Kernel:
 class Product:
     name: str
     digest: str
-    dtype: torch.dtype
+    dtype: dict[str, torch.dtype]  # by slot
     edges: Optional[str]          # "sorted", "any"; None: no graph
     index_dtype: torch.dtype      # of node numbers
     irreps: dict[str, str]
@@ -168,7 +168,7 @@ class Operator:
     def zeros(self, slot: str, inputs: Arrays, graph: Graph) -> Tensor:
         like = next((array for array in inputs.values() if array is not None), graph[0])
         rows = self.product.rows(graph)[self.product.index[slot]]
-        return like.new_zeros((rows, self.product.dim[slot]), dtype=self.product.dtype)
+        return like.new_zeros((rows, self.product.dim[slot]), dtype=self.product.dtype[slot])
 
     def pullback(self, inputs: Arrays, cotangents: Arrays, wanted: Sequence[str], graph: Graph) -> Arrays:
         """The gradients by the wanted inputs, given those by the outputs (None: zero)."""
@@ -261,10 +261,11 @@ class Operator:
             for size, want in zip(array.shape, wanted):
                 torch._check(size == want, lambda: f"cgtp::{self.name}: {name} has shape {list(array.shape)}, "
                                                    f"not {list(wanted)}")
-            torch._check(array.dtype == self.product.dtype, lambda: f"cgtp::{self.name}: {name} is of {array.dtype}, "
-                                                                    f"not {self.product.dtype}")
+            dtype = self.product.dtype[slot]
+            torch._check(array.dtype == dtype,
+                         lambda: f"cgtp::{self.name}: {name} is of {array.dtype}, not {dtype}")
         like = next(iter(inputs.values()), graph[0])
-        made = [like.new_empty((rows[self.product.index[slot]], self.product.dim[slot]), dtype=self.product.dtype)
+        made = [like.new_empty((rows[self.product.index[slot]], self.product.dim[slot]), dtype=self.product.dtype[slot])
                 for slot in self.kernel.outputs.values()]
         return made[0] if len(made) == 1 else tuple(made)
 
@@ -436,7 +437,7 @@ def register(product: Product, file: str) -> Product:
         torch.library.register_autograd(name, operator.backward, setup_context=operator.remember)
         torch.library.register_vmap(name, operator.vmap)
         for device in ("cpu", "cuda"):
-            if torch._C._is_autocast_available(device):
-                torch.library.register_autocast(name, device, product.dtype)
+            if torch._C._is_autocast_available(device) and len(set(product.dtype.values())) == 1:
+                torch.library.register_autocast(name, device, product.dtype["x"])
     registered[product.name] = product
     return product

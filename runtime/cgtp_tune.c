@@ -18,6 +18,7 @@
 #include "cgtp_selftest_memory.h"
 #include "cgtp_tune_device.h"
 #include "cgtp_tune_problem.h"
+#include "cgtp_types.h"
 
 #include <errno.h>
 #include <float.h>
@@ -144,17 +145,15 @@ struct bench {
 };
 
 /* Random numbers in (-1, 1), few of them again and again. */
-static void *random_rows(int64_t n, int size, uint64_t seed)
+static void *random_rows(int64_t n, cgtp_type type, uint64_t seed)
 {
+    const int64_t size = (int64_t)cgtp_type_size(type);
     enum { PIECE = 1000003 };
     const int64_t piece = n < PIECE ? n : PIECE;
     void *host = host_new(piece, (size_t)size), *p = device_new((size_t)n * (size_t)size);
     for (int64_t i = 0; i < piece; i++) {
         const double value = ((double)(2 * (next(&seed) % (1 << 18)) + 1) - (1 << 18)) / (1 << 18);
-        if (size == 8)
-            ((double *)host)[i] = value;
-        else
-            ((float *)host)[i] = (float)value;
+        cgtp_put_number(host, type, i, value);
     }
     for (int64_t at = 0; at < n; at += piece)
         device_write((char *)p + at * size, host, (size_t)((n - at < piece ? n - at : piece) * size));
@@ -223,7 +222,7 @@ static const char *run_once(struct tuner *t, struct bench *b, int plan)
         if (b->output[o])
             device_free(b->output[o]);
         b->output[o] = device_nan((size_t)elements_of(t->test, &t->graph, q->output[o].slot) *
-                                  (size_t)t->test->scalar_size);
+                                  cgtp_type_size(t->test->type[q->output[o].slot]));
     }
     cgtp_status status = call(t, b, plan);
     const char *why = cgtp_tune_wait();
@@ -244,7 +243,7 @@ static void get_ready(struct tuner *t, struct bench *b)
     b->bound = host_new(k->outputs, sizeof *b->bound);
     b->items = host_new(k->outputs, sizeof *b->items);
     for (int i = 0; i < k->inputs; i++)
-        b->input[i] = random_rows(elements_of(t->test, &t->graph, k->input[i].slot), t->test->scalar_size,
+        b->input[i] = random_rows(elements_of(t->test, &t->graph, k->input[i].slot), t->test->type[k->input[i].slot],
                                   (uint64_t)i + 1);
     const char *why = run_once(t, b, 0);
     if (why)
@@ -253,8 +252,9 @@ static void get_ready(struct tuner *t, struct bench *b)
         const int64_t n = elements_of(t->test, &t->graph, k->output[o].slot);
         b->bound[o] = bound_of(t->test, k, &k->output[o]);
         b->items[o] = items_of_rows(t, k->output[o].slot);
-        b->wanted[o] = host_new(n, (size_t)t->test->scalar_size);
-        device_read(b->wanted[o], b->output[o], (size_t)n * (size_t)t->test->scalar_size);
+        const size_t size = cgtp_type_size(t->test->type[k->output[o].slot]);
+        b->wanted[o] = host_new(n, size);
+        device_read(b->wanted[o], b->output[o], (size_t)n * size);
     }
 }
 
@@ -287,11 +287,11 @@ static double difference(const struct tuner *t, const struct bench *b, int o)
 {
     const cgtp_selftest_output *q = &t->test->kernel[b->number].output[o];
     const int64_t n = t->test->dim[q->slot], rows = rows_of(t->test, &t->graph, q->slot);
-    const int wide = t->test->scalar_size == 8;
-    const double u = wide ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
-    void *found = host_new(n * rows, (size_t)t->test->scalar_size);
+    const cgtp_type type = t->test->type[q->slot];
+    const double u = t->test->compute == CGTP_FLOAT64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+    void *found = host_new(n * rows, cgtp_type_size(type));
     double *most = host_new(n, sizeof *most), worst = 0, before = 0;
-    device_read(found, b->output[o], (size_t)(n * rows) * (size_t)t->test->scalar_size);
+    device_read(found, b->output[o], (size_t)(n * rows) * cgtp_type_size(type));
     for (int64_t row = 0; row < rows; row++) {
         const double items = b->items[o] ? b->items[o][row] : 1;
         for (int64_t e = 0; e < n && items != before; e++)
@@ -300,9 +300,10 @@ static double difference(const struct tuner *t, const struct bench *b, int o)
         before = items;
         for (int64_t e = 0; e < n; e++) {
             const int64_t at = row * n + e;
-            const double off = wide
-                                   ? fabs(((double *)found)[at] - ((double *)b->wanted[o])[at])
-                                   : fabs((double)((float *)found)[at] - (double)((float *)b->wanted[o])[at]);
+            const double wanted = cgtp_get_number(b->wanted[o], type, at);
+            double off = fabs(cgtp_get_number(found, type, at) - wanted);
+            if (type != t->test->compute && off == off) /* both were rounded to the array's type, too */
+                off = fmax(0, off - 2 * cgtp_rounding(type, fabs(wanted) + most[e]));
             if (!(off <= most[e] * worst))
                 worst = off == off && most[e] > 0 ? off / most[e] : INFINITY;
         }

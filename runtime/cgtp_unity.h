@@ -22,7 +22,6 @@
 
 /* The functions of cgtp_c.h that depend on `real`. */
 #define cgtp_zero CGTP_UNITY(cgtp_zero)
-#define cgtp_zero_rows CGTP_UNITY(cgtp_zero_rows)
 #define cgtp_to_components CGTP_UNITY(cgtp_to_components)
 #define cgtp_from_components CGTP_UNITY(cgtp_from_components)
 #define cgtp_row_to_components CGTP_UNITY(cgtp_row_to_components)
@@ -30,6 +29,7 @@
 #define cgtp_sum CGTP_UNITY(cgtp_sum)
 #define cgtp_add_compensated CGTP_UNITY(cgtp_add_compensated)
 #define cgtp_add CGTP_UNITY(cgtp_add)
+#define cgtp_add_wide CGTP_UNITY(cgtp_add_wide)
 #define cgtp_dot CGTP_UNITY(cgtp_dot)
 #define cgtp_weights_z_d CGTP_UNITY(cgtp_weights_z_d)
 #define cgtp_weights_p_d CGTP_UNITY(cgtp_weights_p_d)

@@ -6,10 +6,13 @@
  * before it is summed (coefficient, two factors of the matrix and its one or two entries, linear forms once
  * more, two or three operands). A sum of n terms can be off by n u S; with terms of mixed signs or sizes it
  * is by less than u S, but terms that are all equal (operands shared by many items) come as far as n/9.
+ * u is that of the type that is computed with; an output of another type may be rounded by as much as that allows
+ * (cgtp_rounding), once.
  */
 #ifndef TEST_CHECK_H
 #define TEST_CHECK_H
 
+#include "cgtp_types.h"
 #include "driver.h"
 
 extern const double check_constant; /* the 16 of c */
@@ -18,7 +21,7 @@ struct check {
     const cgtp_product *product;
     struct ref_problem *problem;
     const char *kind;
-    double roundoff; /* u of the product's type */
+    double roundoff; /* u of the type of arithmetic */
     uint64_t seed;
     double worst; /* largest error so far in units of u S */
     double share; /* and as a part of what was allowed */
@@ -35,8 +38,15 @@ struct check_values {
     } entry[64];
 };
 
-/* A number in [-1, 1) of the product's type and few bits, so that sums and differences of two are exact. */
+/* A number in [-1, 1) of few bits, so that sums and differences of two are exact. */
 double check_random(uint64_t *seed);
+
+/* A number as arrays of the slot hold it; a random one. */
+double check_rounded(const struct check *, cgtp_slot, double);
+double check_random_of(struct check *, cgtp_slot);
+
+/* What rounding an output of about this size to its array's type may add to its error. */
+double check_stored(const struct check *, cgtp_slot, double size);
 
 /* The values of a name; made at random the first time. */
 double *check_value_of(struct check *, struct check_values *, const struct ref_graph *, const char *name,
@@ -50,9 +60,9 @@ void check_graph_free(struct ref_graph *);
 /* Counts a failure and prints it as a TAP comment (the first few of a check). */
 void check_failure(struct check *, const char *format, ...);
 
-/* Is got within factor * u * magnitude of expected? Notes the ratio. name[i] is printed where it is not. */
+/* Is got within factor * u * magnitude + stored of expected? Notes the ratio. name[i] is printed where it is not. */
 void check_number(struct check *, const char *kernel, const char *name, int64_t i, double got,
-                  long double expected, long double magnitude, double factor);
+                  long double expected, long double magnitude, double factor, double stored);
 
 /* The kernel of the reference that a product's kernel is: known by its name, or one that the problem brings.
  */

@@ -23,7 +23,7 @@ struct call {
 static size_t bytes_of(const struct call *call, const struct ref_graph *g, cgtp_slot slot)
 {
     const cgtp_product *p = call->check->product;
-    return (size_t)(driver_rows(p, g, slot) * p->dim[slot]) * (size_t)p->scalar_size;
+    return (size_t)(driver_rows(p, g, slot) * p->dim[slot]) * cgtp_type_size(p->type[slot]);
 }
 
 static void *zeros(size_t bytes)
@@ -97,14 +97,13 @@ static void expect(struct call *call, const void *graph, cgtp_status expected, c
 static void spoil_pointers(struct call *call)
 {
     const cgtp_kernel *k = call->kernel;
-    const int size = call->check->product->scalar_size;
     for (int i = 0; i < k->inputs + k->outputs; i++) {
         const bool in = i < k->inputs;
         const char *name = in ? k->input[i].name : k->output[i - k->inputs].name;
         const cgtp_slot slot = in ? k->input[i].slot : k->output[i - k->inputs].slot;
         const void **place = in ? &call->input[i] : (const void **)(void *)&call->output[i - k->inputs];
         const void *keep = *place;
-        *place = (const char *)keep + size;
+        *place = (const char *)keep + cgtp_type_size(call->check->product->type[slot]);
         expect(call, call->graph.graph, CGTP_MISALIGNED, "misaligned", name);
         *place = NULL;
         if (call->check->product->dim[slot])
@@ -116,7 +115,7 @@ static void spoil_pointers(struct call *call)
     char *keep = call->workspace;
     call->workspace = NULL;
     expect(call, call->graph.graph, CGTP_WORKSPACE, "null", "workspace");
-    call->workspace = keep + size;
+    call->workspace = keep + 4;
     expect(call, call->graph.graph, CGTP_MISALIGNED, "misaligned", "workspace");
     call->workspace = keep;
     call->workspace_bytes = 0;

@@ -12,6 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of double throughout: then e3nn's numbers can be compared. */
+static bool is_double(const cgtp_product *p)
+{
+    bool all = true;
+    for (int slot = 0; slot < CGTP_SLOTS; slot++)
+        all &= p->type[slot] == CGTP_FLOAT64;
+    return all && p->compute == CGTP_FLOAT64;
+}
+
 static void take_golden(struct check *c, const struct golden_case *golden, struct check_values *v,
                         const char *name, cgtp_slot slot)
 {
@@ -21,7 +30,7 @@ static void take_golden(struct check *c, const struct golden_case *golden, struc
     double *to = check_value_of(c, v, &golden->graph, name, slot);
     int64_t n = driver_rows(c->product, &golden->graph, slot) * c->product->dim[slot];
     for (int64_t i = 0; i < n; i++)
-        to[i] = c->product->scalar_size == 8 ? from[i] : (float)from[i];
+        to[i] = check_rounded(c, slot, from[i]);
 }
 
 static void compare_golden(struct check *c, const struct golden_case *golden, const cgtp_kernel *k,
@@ -39,7 +48,7 @@ static void compare_golden(struct check *c, const struct golden_case *golden, co
         check_reference(c, &r, k->output[o].name, &golden->graph, v, -1, &value, &magnitude);
         check_output(c, k, o, &golden->graph, v, output[o], value, magnitude);
         for (int64_t i = 0; i < n; i++)
-            if (expected && c->product->scalar_size == 8 &&
+            if (expected && is_double(c->product) &&
                 !(fabsl(output[o][i] - expected[i]) <= 1e-14L * magnitude[i]))
                 check_failure(c, "%s: %s[%lld] is %.17g, e3nn has %.17g", k->name, k->output[o].name,
                               (long long)i, output[o][i], expected[i]);
@@ -61,6 +70,21 @@ static const struct {
 
 enum { LAYOUTS = sizeof layouts / sizeof *layouts };
 
+/* And other types than golden_double.t's and golden_single.t's. */
+static const struct {
+    const char *suffix;
+    cgtp_type type[CGTP_SLOTS], compute, sum;
+} types[] = {
+    {"_bf16", {CGTP_BFLOAT16, CGTP_BFLOAT16, CGTP_BFLOAT16, CGTP_BFLOAT16}, CGTP_FLOAT32, CGTP_FLOAT32},
+    {"_f16", {CGTP_FLOAT16, CGTP_FLOAT16, CGTP_FLOAT16, CGTP_FLOAT16}, CGTP_FLOAT32, CGTP_FLOAT32},
+    {"_f32", {CGTP_FLOAT32, CGTP_FLOAT32, CGTP_FLOAT32, CGTP_FLOAT32}, CGTP_FLOAT32, CGTP_FLOAT32},
+    {"_device", {CGTP_FLOAT16, CGTP_FLOAT32, CGTP_BFLOAT16, CGTP_FLOAT64}, CGTP_FLOAT32, CGTP_FLOAT32},
+    {"_mixed", {CGTP_BFLOAT16, CGTP_FLOAT32, CGTP_FLOAT64, CGTP_FLOAT16}, CGTP_FLOAT32, CGTP_FLOAT64},
+    {"_narrow", {CGTP_FLOAT16, CGTP_BFLOAT16, CGTP_FLOAT32, CGTP_FLOAT32}, CGTP_FLOAT64, CGTP_FLOAT64},
+};
+
+enum { TYPES = sizeof types / sizeof *types };
+
 static bool ends_in(const char *name, const char *suffix)
 {
     size_t n = strlen(name), m = strlen(suffix);
@@ -78,15 +102,29 @@ static void check_layout(struct check *c)
                       c->product->layout[CGTP_Y], c->product->layout[CGTP_Z]);
 }
 
+static void check_types(struct check *c)
+{
+    const cgtp_product *p = c->product;
+    for (int i = 0; i < TYPES; i++)
+        if (ends_in(p->name, types[i].suffix) &&
+            (memcmp(p->type, types[i].type, sizeof p->type) != 0 || p->compute != types[i].compute ||
+             p->sum != types[i].sum))
+            check_failure(c, "types of x, y, w, z are %d, %d, %d, %d, computed in %d, summed in %d",
+                          p->type[CGTP_X], p->type[CGTP_Y], p->type[CGTP_W], p->type[CGTP_Z], p->compute, p->sum);
+}
+
 /* The case of product g_x_f32 or g_x_sugar is g_x. */
 static void case_name(char *out, size_t size, const char *product)
 {
-    static const char *const suffix[] = {"_any", "_f32", "_sugar"};
+    static const char *const suffix[] = {"_any", "_sugar"};
     snprintf(out, size, "%s", product);
     for (int i = 0; i < LAYOUTS; i++)
         if (ends_in(out, layouts[i].suffix))
             out[strlen(out) - strlen(layouts[i].suffix)] = 0;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < TYPES; i++)
+        if (ends_in(out, types[i].suffix))
+            out[strlen(out) - strlen(types[i].suffix)] = 0;
+    for (int i = 0; i < 2; i++)
         if (ends_in(out, suffix[i]))
             out[strlen(out) - strlen(suffix[i])] = 0;
 }
@@ -134,6 +172,7 @@ void check_descriptor(struct check *c)
     const cgtp_product *p = c->product;
     const struct ref_problem *r = c->problem;
     check_layout(c);
+    check_types(c);
     same_irreps(c, p->irreps[CGTP_X], &r->irreps[REF_X], "x");
     same_irreps(c, p->irreps[CGTP_Y], &r->irreps[REF_Y], "y");
     same_irreps(c, p->irreps[CGTP_Z], &r->irreps[REF_G], "z");

@@ -16,14 +16,19 @@ static int64_t count(const struct check *c, const struct ref_graph *g, cgtp_slot
     return driver_rows(c->product, g, slot) * c->product->dim[slot];
 }
 
-/* Of every output of a kernel. */
+/* Of every output of a kernel: sums of absolute terms, and as much more as lets check_constant of them hold what
+ * rounding to the array's type adds. */
 static void magnitudes(struct check *c, const cgtp_kernel *k, const struct ref_graph *g,
                        struct check_values *v, long double **magnitude)
 {
     struct ref_kernel r;
     check_reference_kernel(c, k, &r);
-    for (int o = 0; o < k->outputs; o++)
+    for (int o = 0; o < k->outputs; o++) {
+        const cgtp_slot slot = k->output[o].slot;
         check_reference(c, &r, k->output[o].name, g, v, -1, NULL, &magnitude[o]);
+        for (int64_t i = 0; i < count(c, g, slot); i++)
+            magnitude[o][i] += check_stored(c, slot, (double)magnitude[o][i]) / (check_constant * c->roundoff);
+    }
 }
 
 static void free_magnitudes(const cgtp_kernel *k, long double **magnitude)
@@ -90,7 +95,7 @@ static void rotate_inputs(struct check *c, const cgtp_kernel *k, const struct re
         long double *after = rotated(c, slot, d, false, n, before);
         double *out = check_value_of(c, to, g, k->input[i].name, slot);
         for (int64_t j = 0; j < n; j++)
-            out[j] = c->product->scalar_size == 8 ? (double)after[j] : (float)after[j];
+            out[j] = check_rounded(c, slot, (double)after[j]);
         free(before);
         free(after);
     }
@@ -102,6 +107,9 @@ static void check_rotation(struct check *c, const cgtp_kernel *k, const struct r
     double *before[REF_OUTPUTS], *after[REF_OUTPUTS];
     long double *bound_before[REF_OUTPUTS], *bound_after[REF_OUTPUTS];
     bool ran = check_run(c, k, g, &plain, before);
+    double operands = 0; /* three of a term were rounded after they were turned */
+    for (int slot = 0; slot < CGTP_SLOTS; slot++)
+        operands = fmax(operands, 3 * cgtp_rounding(c->product->type[slot], 1) / c->roundoff);
     rotate_inputs(c, k, g, d, &plain, &turned);
     ran &= check_run(c, k, g, &turned, after);
     magnitudes(c, k, g, &plain, bound_before);
@@ -111,10 +119,9 @@ static void check_rotation(struct check *c, const cgtp_kernel *k, const struct r
         const int64_t n = count(c, g, slot);
         long double *wide = widened(before[o], n), *expected = rotated(c, slot, d, false, n, wide);
         long double *spread = rotated(c, slot, d, true, n, bound_before[o]);
-        /* three operands of a term were rounded after they were turned */
         for (int64_t i = 0; i < n; i++)
             check_number(c, k->name, k->output[o].name, i, after[o][i], expected[i],
-                         bound_after[o][i] + spread[i], check_constant + 3);
+                         bound_after[o][i] + spread[i], check_constant + operands, 0);
         free(wide);
         free(expected);
         free(spread);
@@ -158,7 +165,7 @@ static void check_inversion(struct check *c, const cgtp_kernel *k, const struct 
         invert(c, k->output[o].slot, n, before[o]);
         for (int64_t i = 0; i < n; i++)
             check_number(c, k->name, k->output[o].name, i, after[o][i], before[o][i],
-                         any_order ? 2 * bound[o][i] : 0, any_order ? check_constant : 0);
+                         any_order ? 2 * bound[o][i] : 0, any_order ? check_constant : 0, 0);
     }
     free_magnitudes(k, bound);
     check_free_outputs(k, before);
@@ -255,10 +262,13 @@ void check_euler(struct check *c)
             const cgtp_slot slot = backward->output[o].slot;
             const char *of = backward->output[o].name + 1; /* gx is of x */
             const double *operand = check_value_of(c, &v, &g, of, slot);
+            double stored = 0;
+            for (int64_t i = 0; i < count(c, &g, slot); i++)
+                stored += fabs(operand[i]) * check_stored(c, slot, fabs(gradient[o][i]));
             check_number(
                 c, "backward", backward->output[o].name, 0,
                 (double)(pair(operand, gradient[o], count(c, &g, slot)) - (slot == CGTP_W ? part : whole)), 0,
-                bound, 2 * check_constant);
+                bound, 2 * check_constant, stored);
         }
     }
     free(magnitude[0]);
@@ -342,7 +352,7 @@ static void check_cotangents(struct check *c, const char *name, const char *deri
         difference -= paired(c, k, &g, &v, &bound);
         shift(a, e, 1, n);
         check_number(c, derivative, output, 0, (double)(difference - 2 * pair(gradient[o], e, n)), 0, bound,
-                     check_constant);
+                     check_constant, 0);
     }
     free_magnitudes(d, magnitude);
     check_free_outputs(d, gradient);
@@ -399,7 +409,7 @@ static void check_tangents(struct check *c, const char *name, const char *deriva
     for (int o = 0; o < k->outputs; o++) {
         for (int64_t i = 0; i < count(c, &g, k->output[o].slot); i++)
             check_number(c, derivative, d->output[o].name, i, got[o][i], sum[o][i], bound[o][i],
-                         check_constant);
+                         check_constant, 0);
         free(sum[o]);
     }
     free_magnitudes(d, bound);

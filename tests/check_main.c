@@ -82,7 +82,7 @@ int main(int argc, char **argv)
             const cgtp_product *p = check_products[i];
             struct check c = {.product = p,
                               .kind = argv[a],
-                              .roundoff = p->scalar_size == 8 ? 0x1p-53 : 0x1p-24,
+                              .roundoff = p->compute == CGTP_FLOAT64 ? 0x1p-53 : 0x1p-24,
                               .seed = (uint64_t)i * 77 + 1};
             c.problem = folder ? problem_of_file(p, folder) : problem_of_descriptor(p);
             if (golden)

@@ -5,6 +5,7 @@
  */
 #include "check.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Zeroes what the path does not own in every value of slot w. */
@@ -19,7 +20,7 @@ static void keep_weights(struct check *c, struct check_values *v, const cgtp_ker
         for (int64_t j = 0; j < rows * dim; j++) {
             int64_t at = j % dim - path->weight_offset;
             bool own = path->weighted && at >= 0 && at < path->weight_numel;
-            w[j] = !own ? 0 : w[j] == 0 ? check_random(&c->seed) : w[j];
+            w[j] = !own ? 0 : w[j] == 0 ? check_random_of(c, CGTP_W) : w[j];
         }
     }
 }
@@ -61,9 +62,10 @@ static void check_path(struct check *c, const cgtp_kernel *k, const struct ref_g
         expected_output(c, &r, &k->output[o], g, v, p, &value, &magnitude);
         for (int64_t i = 0; i < n; i++) {
             int64_t at = i % dim - path->weight_offset;
+            const double size = (double)(fabsl(value[i]) + check_constant * c->roundoff * magnitude[i]);
             if (slot != CGTP_W || (path->weighted && at >= 0 && at < path->weight_numel))
                 check_number(c, k->name, k->output[o].name, i, output[o][i], value[i], magnitude[i],
-                             check_constant);
+                             check_constant, check_stored(c, slot, size));
         }
         free(value);
         free(magnitude);

@@ -1,6 +1,7 @@
 /* driver.c - see driver.h. */
 #include "driver.h"
 
+#include "cgtp_types.h"
 #include "memory.h"
 
 #include <stdlib.h>
@@ -188,28 +189,6 @@ static void fenced_free(struct fenced *f)
     free(f->image);
 }
 
-static void to_real(int size, unsigned char *to, const double *from, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (size == 8)
-            memcpy(to + 8 * i, from + i, 8);
-        else
-            memcpy(to + 4 * i, &(float){(float)from[i]}, 4);
-}
-
-static void from_real(int size, double *to, const unsigned char *from, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float narrow;
-        if (size == 8) {
-            memcpy(to + i, from + 8 * i, 8);
-        } else {
-            memcpy(&narrow, from + 4 * i, 4);
-            to[i] = narrow;
-        }
-    }
-}
-
 /* ---- layouts ---- */
 
 /* The element of a row that is element e of the row in layout mul_ir, for each e; NULL: the same one. */
@@ -255,24 +234,25 @@ cgtp_status driver_run(const cgtp_product *p, const cgtp_kernel *k, const struct
     struct fenced in[ARRAYS], out[ARRAYS], workspace;
     const void *in_pointer[ARRAYS];
     void *out_pointer[ARRAYS];
-    const int size = p->scalar_size;
     bool fence, data;
     if (k->inputs > ARRAYS || k->outputs > ARRAYS)
         abort();
     *damage = (struct driver_damage){NULL, NULL};
     for (int i = 0; i < k->inputs; i++) {
         int64_t n = driver_rows(p, g, k->input[i].slot) * p->dim[k->input[i].slot];
-        fenced_new(&in[i], (size_t)n * (size_t)size);
+        const cgtp_type type = p->type[k->input[i].slot];
+        fenced_new(&in[i], (size_t)n * cgtp_type_size(type));
         double *rows = host((size_t)n * sizeof *rows);
         driver_change_layout(p, k->input[i].slot, false, rows, input[i], n);
-        to_real(size, in[i].image + FENCE, rows, n);
+        for (int64_t e = 0; e < n; e++)
+            cgtp_put_number(in[i].image + FENCE, type, e, rows[e]);
         free(rows);
         fenced_write(&in[i]);
         in_pointer[i] = in[i].memory + FENCE;
     }
     for (int o = 0; o < k->outputs; o++) {
         int64_t n = driver_rows(p, g, k->output[o].slot) * p->dim[k->output[o].slot];
-        fenced_new(&out[o], (size_t)n * (size_t)size);
+        fenced_new(&out[o], (size_t)n * cgtp_type_size(p->type[k->output[o].slot]));
         fenced_write(&out[o]);
         out_pointer[o] = out[o].memory + FENCE;
     }
@@ -291,9 +271,11 @@ cgtp_status driver_run(const cgtp_product *p, const cgtp_kernel *k, const struct
     for (int o = 0; o < k->outputs; o++) {
         unsigned char *now = fenced_read(&out[o], &fence, &data);
         note(damage, fence, "fence of", k->output[o].name);
-        const int64_t n = (int64_t)(out[o].bytes / (size_t)size);
+        const cgtp_type type = p->type[k->output[o].slot];
+        const int64_t n = (int64_t)(out[o].bytes / cgtp_type_size(type));
         double *rows = host((size_t)n * sizeof *rows);
-        from_real(size, rows, now + FENCE, n);
+        for (int64_t e = 0; e < n; e++)
+            rows[e] = cgtp_get_number(now + FENCE, type, e);
         driver_change_layout(p, k->output[o].slot, true, output[o], rows, n);
         free(rows);
         free(now);

@@ -1,6 +1,6 @@
 /* driver.h - calls any kernel of any generated product through its descriptor, with doubles on the outside.
  *
- * Rows are e3nn's outside, whatever the product's layouts. Inputs are rounded to its type. Before a launch outputs and workspace are filled with NaN and
+ * Rows are e3nn's outside, whatever the product's layouts. Inputs are rounded to their types. Before a launch outputs and workspace are filled with NaN and
  * every array is fenced; after it the fences and the inputs must be as they were.
  */
 #ifndef TEST_DRIVER_H

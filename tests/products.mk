@@ -39,8 +39,8 @@ $(DIR)/check: $(DIR)/compiled $(LINKED)
 	@$(CC) $(FLAGS) $(LDFLAGS) -o $@ $(SOURCES:.c=.o) $(DIR)/products.o $(LINKED) -lm
 
 # All that changed since the last time, at once.
-$(DIR)/compiled: $(SOURCES) $(DIR)/products.c $(DIR)/flags runtime/cgtp.h runtime/cgtp_c.h runtime/cgtp_call.h tests/products.mk \
-    tests/compile.sh
+$(DIR)/compiled: $(SOURCES) $(DIR)/products.c $(DIR)/flags runtime/cgtp.h runtime/cgtp_c.h runtime/cgtp_call.h runtime/cgtp_types.h \
+    tests/products.mk tests/compile.sh
 	@tests/compile.sh $(COMPILE) -- $(filter %.c,$(if $(filter-out %.c,$?),$^,$?))
 	@touch $@
 endif

@@ -306,6 +306,17 @@ def draw_kernels(r, weights):
     return kernels
 
 
+def draw_types(r, p):
+    """Arrays of other types than arithmetic: a word, or a type for some operands."""
+    if r.random() < 0.5:
+        return r.choice(["bfloat16", "float16"])
+    types = {slot: r.choice(["bfloat16", "float16", "float32", "float64"]) for slot in SLOTS if r.random() < 0.7}
+    types["compute"] = r.choice(["float32", "float32", "float64"])
+    if not p.compensated and r.random() < 0.5:
+        types["sum"] = "float64"
+    return "{%s}" % ", ".join("%s: %s" % item for item in types.items())
+
+
 def said_cost(p):
     return max(p.x[i][0] * p.y[j][0] * (p.z[k][0] if mode == "uvw" else 1) * (2 * p.x[i][1] + 1) * (2 * p.y[j][1] + 1)
                for i, j, k, mode, _, _ in p.instructions)
@@ -343,6 +354,8 @@ def draw(seed):
         p.compensated = r.random() < 0.3
         p.index_type = r.choice(["int32", "int32", "int64"])
         p.precision = r.choice(["float32", "float64"])
+        if words.random() < 0.3:
+            p.precision = draw_types(words, p)
         if r.random() < 0.4:
             p.layout = r.choice(list(LAYOUTS))
         p.atomic = not p.compensated and r.random() < 0.2

@@ -15,7 +15,7 @@ GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
 HEADERS = ['runtime/' + name for name in ('cgtp_cuda.h', 'cgtp_vector.h', 'cgtp_partition.h', 'cgtp_schedule.h',
                                           'cgtp_convolution.h', 'cgtp_epilogue.h', 'cgtp_table.h', 'cgtp_batch.h',
                                           'cgtp_item.h', 'cgtp_rows.h', 'cgtp_staged.h', 'cgtp_tiled.h', 'cgtp_paired.h',
-                                          'cgtp_general.h', 'cgtp_launch.h', 'cgtp_order.h')]
+                                          'cgtp_general.h', 'cgtp_launch.h', 'cgtp_order.h', 'cgtp_convert.h')]
 NAME = r'\b(?:cgtp|CGTP)_\w+'
 
 
@@ -65,7 +65,10 @@ with tempfile.TemporaryDirectory() as folder:
         out.write(file.read().replace('name: ', 'name: atomic_').replace('kernels: ', 'reduction: atomic\nkernels: '))
     with open('tests/simt/specs/tiled_wide.yaml') as file, open(f'{folder}/tiles.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: components_').replace('kernels: ', 'layout: ir_mul\nkernels: '))
-    changed = [f'{folder}/{name}.yaml' for name in ('tiles', 'unsorted', 'carried', 'ordered', 'components', 'atomic')]
+    with open('tests/simt/specs/conv_32.yaml') as file, open(f'{folder}/types.yaml', 'w') as out:
+        out.write(file.read().replace('name: ', 'name: types_').replace(
+            'kernels: ', 'precision: {x: bfloat16, y: float16, w: float64, compute: float32}\nkernels: '))
+    changed = [f'{folder}/{name}.yaml' for name in ('types', 'tiles', 'unsorted', 'carried', 'ordered', 'components', 'atomic')]
     made = subprocess.run([GENERATOR, '--backend=cuda', '-o', folder, *changed, *specs],
                           capture_output=True, text=True)
     ok(made.returncode == 0, 'the specs are generated', made.stderr)

@@ -28,6 +28,7 @@ UNSEEN = {
         yaml_tag_directive yaml_tag_verbatim''',
     'another spec of the call': 'collision collision_symbol',
     'a log of times': 'log_cells log_no_column log_not_one log_number log_other',
+    'types that belong together': 'precision_compensated precision_sum precision_sum_cuda',
     'names that belong together': '''
         tune_kernel_name
         form_no_weight_output form_no_weights form_term_twice form_two_targets form_unknown_argument form_wrong_slot
@@ -100,13 +101,16 @@ def test_words():
         same(properties[key]['properties'], said({key: f'{{{odd}: 1}}'}), key)
     same(properties['layout']['then']['properties'], said({'layout': f'{{{odd}: 1}}'}), 'layout, a mapping')
     same(definitions['layout']['enum'], said({'layout': odd}), 'layout')
+    same(properties['precision']['then']['properties'], said({'precision': f'{{{odd}: 1}}'}), 'precision, a mapping')
+    same(definitions['precision']['enum'], said({'precision': odd}), 'precision')
+    same(definitions['arithmetic']['enum'], said({'precision': f'{{sum: {odd}}}'}), 'the precision of sums')
     same(properties['instructions']['else']['enum'], said({'instructions': odd}, 'a list of instructions, or '),
          'instructions')
     same(definitions['instruction']['items'][3]['enum'], said({'instructions': f'[[0, 0, 0, {odd}]]'}), 'modes')
     same(definitions['index']['enum'], said({'index': f'{{x: {odd}}}'}), 'index')
     for key in ('irrep', 'path'):
         same(properties['normalization']['properties'][key]['enum'], said({'normalization': f'{{{key}: {odd}}}'}), key)
-    for key in ('order', 'edges', 'reduction', 'accumulate', 'index_type', 'precision'):
+    for key in ('order', 'edges', 'reduction', 'accumulate', 'index_type'):
         same(properties[key]['enum'], said({key: odd, 'index': '{x: sender}'}), key)
     same(definitions['known']['enum'], said({'kernels': f'[{odd}]'}), 'kernels')
     same({'name', 'of', 'arguments', 'outputs'}, said({'kernels': f'[{{{odd}: 1}}]'}), 'a kernel')

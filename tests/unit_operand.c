@@ -77,7 +77,7 @@ static void paths_and_types(void **state)
     assert_block(&w->block[1], 12, 1, 1, 4, 1);
     assert_int_equal(operand_size(x), 8);
     assert_int_equal(x->storage, PRECISION_FLOAT64);
-    assert_int_equal(x->compute, PRECISION_FLOAT64);
+    assert_int_equal(x->held, PRECISION_FLOAT64);
     assert_int_equal(x->block[1].alignment, 1); /* rows of 15 elements */
     assert_int_equal(w->block[1].alignment, 2); /* 16 bytes */
 }

@@ -81,7 +81,7 @@ static struct spec *make_spec(const char *x, const char *y, const char *z, enum 
     spec->sugar = sugar;
     spec->sugar_pos = spec->instructions_pos = at(SUGAR_LINE, 1);
     spec->order_output = true;
-    spec->precision = PRECISION_FLOAT64;
+    spec->compute = PRECISION_FLOAT64;
     return spec;
 }
 
@@ -661,7 +661,7 @@ static void extreme_coefficients(void **state)
     add(spec, 0, 0, 1, "uvu", true, "1e-30");
     set_variance(spec, 0, "1e-30");
     assert_string_equal(reports(spec), "");
-    spec->precision = PRECISION_FLOAT32; /* 1e30 and 1: the bounds themselves are allowed */
+    spec->compute = PRECISION_FLOAT32; /* 1e30 and 1: the bounds themselves are allowed */
     assert_string_equal(reports(spec), "");
     set_variance(spec, 1, "0.5");
     assert_string_equal(reports(spec),
@@ -673,7 +673,7 @@ static void extreme_coefficients(void **state)
     assert_string_equal(reports(spec),
                         "11:6: error: variances and path weights make the coefficient of this instruction "
                         "3.16e-31, outside 1e-30 .. 1e30: change them, or ask for precision: float64\n");
-    spec->precision = PRECISION_FLOAT64;
+    spec->compute = PRECISION_FLOAT64;
     assert_string_equal(reports(spec), "");
 }
 

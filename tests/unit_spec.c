@@ -88,7 +88,7 @@ static void defaults(void **state)
     assert_true(s->reduction);
     assert_false(s->compensated);
     assert_false(s->index64);
-    assert_int_equal(s->precision, PRECISION_FLOAT32);
+    assert_int_equal(s->compute, PRECISION_FLOAT32);
     assert_int_equal(s->kernels, 3);
     assert_string_equal(s->kernel[0].name, "forward");
     assert_string_equal(s->kernel[1].name, "backward");
@@ -179,7 +179,9 @@ static void everything(void **state)
     assert_false(s->reduction);
     assert_true(s->compensated);
     assert_true(s->index64);
-    assert_int_equal(s->precision, PRECISION_FLOAT64);
+    assert_int_equal(s->storage[SLOT_W], PRECISION_FLOAT64);
+    assert_int_equal(s->compute, PRECISION_FLOAT64);
+    assert_int_equal(s->sum, PRECISION_FLOAT64);
     assert_int_equal(s->kernels, 3);
     assert_string_equal(s->kernel[1].name, "forces");
     assert_ptr_equal(s->kernel[1].of, &known_table[KNOWN_BACKWARD]);
@@ -218,6 +220,41 @@ static void sugar_and_emptiness(void **state)
     assert_int_equal(s->x.n, 0);
     assert_int_equal(s->instructions, 0);
     assert_true(s->has_z);
+}
+
+/* The types that are said of x, y, w, z, of arithmetic and of sums, and how they are said again. */
+static void types(void **state)
+{
+    enum { F32 = PRECISION_FLOAT32, F64 = PRECISION_FLOAT64, B16 = PRECISION_BFLOAT16, F16 = PRECISION_FLOAT16 };
+    static const struct {
+        const char *said;
+        int type[SLOT_COUNT + 2];
+        const char *again;
+    } row[] = {
+        {"bfloat16", {B16, B16, B16, B16, F32, F32}, "bfloat16"},
+        {"float16", {F16, F16, F16, F16, F32, F32}, "float16"},
+        {"float64", {F64, F64, F64, F64, F64, F64}, "float64"},
+        {"{}", {F32, F32, F32, F32, F32, F32}, "float32"},
+        {"{x: bfloat16, y: bfloat16, w: bfloat16, z: bfloat16}", {B16, B16, B16, B16, F32, F32}, "bfloat16"},
+        {"{w: float64}",
+         {F32, F32, F64, F32, F64, F64},
+         "{x: float32, y: float32, w: float64, z: float32, compute: float64, sum: float64}"},
+        {"{x: float16, w: float64, compute: float32, sum: float64}",
+         {F16, F32, F64, F32, F32, F64},
+         "{x: float16, y: float32, w: float64, z: float32, compute: float32, sum: float64}"},
+        {"{sum: float64}",
+         {F32, F32, F32, F32, F32, F64},
+         "{x: float32, y: float32, w: float32, z: float32, compute: float32, sum: float64}"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct spec *s = read(arena_printf(&arena, HEAD "precision: %s\n", row[i].said));
+        for (int slot = 0; slot < SLOT_COUNT; slot++)
+            assert_int_equal(s->storage[slot], row[i].type[slot]);
+        assert_int_equal(s->compute, row[i].type[SLOT_COUNT]);
+        assert_int_equal(s->sum, row[i].type[SLOT_COUNT + 1]);
+        assert_string_equal(spec_precision(&arena, s), row[i].again);
+    }
 }
 
 /* Without `reduction` it is deterministic, whatever the order of the edges. */
@@ -380,6 +417,7 @@ int main(void)
         cmocka_unit_test_teardown(defaults, teardown),
         cmocka_unit_test_teardown(everything, teardown),
         cmocka_unit_test_teardown(sugar_and_emptiness, teardown),
+        cmocka_unit_test_teardown(types, teardown),
         cmocka_unit_test_teardown(reductions, teardown),
         cmocka_unit_test_teardown(terms, teardown),
         cmocka_unit_test_teardown(places_in_folded_text, teardown),

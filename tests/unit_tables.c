@@ -56,7 +56,7 @@ static void rows(void **state)
         if (!d->occupancies)
             continue;
         assert_true(d->shared_bytes >= 1 << 15 && d->shared_bytes % 1024 == 0);
-        for (int p = 0; p < PRECISION_COUNT; p++)
+        for (int p = 0; p < PRECISION_ARITHMETIC; p++)
             assert_true(d->fma[p] > 0);
         assert_true(d->fma[PRECISION_FLOAT32] >= d->fma[PRECISION_FLOAT64]);
         assert_non_null(d->machine.name);

@@ -199,7 +199,7 @@ static void print_json(struct text *out, const struct schedules *all)
     text_printf(out, "},\n  \"layout\": {\"x\": \"%s\", \"y\": \"%s\", \"z\": \"%s\"",
                 layout_name[spec->layout[SLOT_X]], layout_name[spec->layout[SLOT_Y]],
                 layout_name[spec->layout[SLOT_G]]);
-    text_printf(out, "},\n  \"precision\": \"%s\",\n", precision_table[spec->precision].name);
+    text_printf(out, "},\n  \"precision\": \"%s\",\n", spec_precision(a, spec));
     text_printf(out, "  \"arch\": \"%s\",\n", all->target.device->name);
     text_printf(out, "  \"paths\": [\n");
     for (int i = 0; i < problem->paths; i++) {

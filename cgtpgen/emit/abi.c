@@ -127,14 +127,19 @@ static void add_workspace(struct emit_list *l)
 void emit_prototype(struct text *out, const struct plan *plan, const struct kernel_form *f,
                     const char *linkage)
 {
-    const char *real = source_real(plan);
     struct emit_list l = emit_list_open(
         out, arena_printf(out->arena, "%scgtp_status %s_%s(", linkage, plan->problem->spec->name, f->name));
     emit_list_add(&l, emit_items_parameter(plan), ",");
     for (int i = 0; i < f->inputs; i++)
-        emit_list_add(&l, arena_printf(out->arena, "const %s *%s", real, f->input[i].symbol), ",");
+        emit_list_add(&l,
+                      arena_printf(out->arena, "const %s *%s", source_stored(plan, f->input[i].slot),
+                                   f->input[i].symbol),
+                      ",");
     for (int o = 0; o < f->outputs; o++)
-        emit_list_add(&l, arena_printf(out->arena, "%s *%s", real, f->output[o].symbol), ",");
+        emit_list_add(
+            &l,
+            arena_printf(out->arena, "%s *%s", source_stored(plan, f->output[o].slot), f->output[o].symbol),
+            ",");
     add_workspace(&l);
 }
 
@@ -208,8 +213,9 @@ void emit_checks(struct text *out, const struct plan *plan, const struct kernel_
     for (int i = 0; i < f->inputs + f->outputs; i++) {
         const struct operand *o = &kernel->kernel->operand[i];
         text_printf(
-            out, "    if ((status = cgtp_check_array(%s, %s, %lld, sizeof(real))))\n        return status;\n",
-            o->symbol, source_rows(plan, o->index), source_dim(o));
+            out, "    if ((status = cgtp_check_array(%s, %s, %lld, sizeof(%s))))\n        return status;\n",
+            o->symbol, source_rows(plan, o->index), source_dim(o),
+            o->storage == s->compute ? "real" : source_stored(plan, o->slot));
     }
 }
 
@@ -243,26 +249,32 @@ static void header_paths(struct text *out, const struct plan *plan)
     text_printf(out, " */\n\n");
 }
 
-/* Fields "    TYPE *a, *b;" of a struct. */
-static void fields(struct text *out, const char *type, int n, const char *const *symbol)
+/* Fields "    TYPE *a, *b;" of a struct: inputs or outputs, those of one type that follow each other as one.
+ */
+static void fields(struct text *out, const struct plan *plan, int n, const struct operand *o)
 {
-    struct emit_list l = emit_list_open(out, arena_printf(out->arena, "    %s ", type));
-    for (int i = 0; i < n; i++)
-        emit_list_add(&l, arena_printf(out->arena, "*%s", symbol[i]), i + 1 < n ? "," : ";\n");
+    for (int i = 0; i < n;) {
+        const enum precision type = o[i].storage;
+        struct emit_list l =
+            emit_list_open(out, arena_printf(out->arena, "    %s%s ", o->output ? "" : "const ",
+                                             source_stored(plan, o[i].slot)));
+        for (bool more = true; more; i++) {
+            more = i + 1 < n && o[i + 1].storage == type;
+            emit_list_add(&l, arena_printf(out->arena, "*%s", o[i].symbol), more ? "," : ";\n");
+        }
+    }
 }
 
 /* The kernel with a struct of its arrays, which cannot be mixed up as arguments can. */
-static void header_by_name(struct text *out, const struct plan *plan, const struct kernel_form *f)
+static void header_by_name(struct text *out, const struct plan *plan, const struct kernel_plan *k)
 {
     struct arena *a = out->arena;
-    const char *real = source_real(plan), *items = spec_is_graph(plan->problem->spec) ? "graph" : "items";
+    const struct kernel_form *f = k->form;
+    const char *items = spec_is_graph(plan->problem->spec) ? "graph" : "items";
     const char *name = arena_printf(a, "%s_%s", plan->problem->spec->name, f->name);
-    const char **symbol = NEW_ARRAY(a, const char *, f->inputs + f->outputs);
-    for (int i = 0; i < f->inputs + f->outputs; i++)
-        symbol[i] = i < f->inputs ? f->input[i].symbol : f->output[i - f->inputs].symbol;
     text_printf(out, "typedef struct %s_arrays {\n", name);
-    fields(out, arena_printf(a, "const %s", real), f->inputs, symbol);
-    fields(out, real, f->outputs, symbol + f->inputs);
+    fields(out, plan, f->inputs, k->operand);
+    fields(out, plan, f->outputs, k->operand + f->inputs);
     text_printf(out, "} %s_arrays;\n", name);
     text_puts(out, "static inline cgtp_status\n");
     struct emit_list head = emit_list_open(out, arena_printf(a, "%s_with(", name));
@@ -273,7 +285,7 @@ static void header_by_name(struct text *out, const struct plan *plan, const stru
     struct emit_list call = emit_list_open(out, arena_printf(a, "    return %s(", name));
     emit_list_add(&call, items, ",");
     for (int i = 0; i < f->inputs + f->outputs; i++)
-        emit_list_add(&call, arena_printf(a, "arrays->%s", symbol[i]), ",");
+        emit_list_add(&call, arena_printf(a, "arrays->%s", k->operand[i].symbol), ",");
     emit_list_add(&call, "workspace", ",");
     emit_list_add(&call, "workspace_bytes", ",");
     emit_list_add(&call, "stream", ");\n}\n\n");
@@ -311,7 +323,26 @@ static void header_kernel(struct text *out, const struct plan *plan, const struc
     text_printf(out, ";\nCGTP_API ");
     emit_workspace_prototype(out, plan, f);
     text_printf(out, ";\n");
-    header_by_name(out, plan, f);
+    header_by_name(out, plan, k);
+}
+
+/* The types of arrays; where they are not all that of arithmetic, all types. */
+static const char *types_words(struct arena *a, const struct spec *s)
+{
+    bool same = s->sum == s->compute;
+    struct text words = {.arena = a};
+    for (int i = 0; i < SLOT_COUNT; i++)
+        same &= s->storage[i] == s->compute;
+    if (same)
+        return precision_table[s->compute].c;
+    for (int i = 0; i < SLOT_COUNT; i++)
+        text_printf(&words, "%s%s %s", i ? ", " : "", slot_name[i], precision_table[s->storage[i]].name);
+    text_printf(&words,
+                " (tangents and\n * cotangents as their primals; cgtp.h); arithmetic is in %s, sums over "
+                "items in %s, and"
+                " elements of\n * outputs are rounded to their type once, to nearest even",
+                precision_table[s->compute].name, precision_table[s->sum].name);
+    return text_string(&words);
 }
 
 /* What a segment of a row holds, in the layouts that rows have. */
@@ -390,7 +421,7 @@ void emit_header(struct text *out, const struct plan *plan)
     header_guard(out, name);
     text_printf(out,
                 "#include \"cgtp.h\"\n\n"
-                "#if CGTP_ABI != 4\n#error \"%s was generated for cgtp runtime ABI 4; regenerate it, or use "
+                "#if CGTP_ABI != 5\n#error \"%s was generated for cgtp runtime ABI 5; regenerate it, or use "
                 "that runtime\"\n#endif\n\n"
                 "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
                 name);
@@ -410,7 +441,7 @@ void emit_header(struct text *out, const struct plan *plan)
         " * zero; CGTP_NO_WORKSPACE where the function would refuse the call. NAME_with() is the same "
         "function, and\n"
         " * takes its arrays by their names.%s */\n\n",
-        source_real(plan), layout_words(out->arena, p->spec), graph_words(p->spec));
+        types_words(out->arena, p->spec), layout_words(out->arena, p->spec), graph_words(p->spec));
     header_paths(out, plan);
     text_printf(out, "/* Elements of a row. */\n");
     for (int s = 0; s < SLOT_COUNT; s++)
@@ -428,6 +459,11 @@ void emit_header(struct text *out, const struct plan *plan)
 /* ---- descriptor ---- */
 
 enum { STRING_MOST = 96 };
+
+static const char *type_constant(enum precision p)
+{
+    return precision_table[p].constant;
+}
 
 static void arguments(struct text *out, const struct kernel_form *f, int number, bool inputs)
 {
@@ -461,7 +497,8 @@ void emit_wrappers(struct text *out, const struct plan *plan, const struct kerne
         text_printf(out, "    if (!graph)\n        return CGTP_NULL_POINTER;\n");
     text_printf(out, "    return %s_%s(%s,\n", s->name, f->name, argument);
     for (int i = 0; i < f->inputs + f->outputs; i++)
-        text_printf(out, "        (%s%s *)%s[%d],\n", i < f->inputs ? "const " : "", source_real(plan),
+        text_printf(out, "        (%s%s *)%s[%d],\n", i < f->inputs ? "const " : "",
+                    source_stored(plan, i < f->inputs ? f->input[i].slot : f->output[i - f->inputs].slot),
                     i < f->inputs ? "input" : "output", i < f->inputs ? i : i - f->inputs);
     text_printf(out, "        ws, ws_bytes, stream);\n}\n\n");
 }
@@ -522,19 +559,22 @@ void emit_descriptor(struct text *out, const struct schedules *all, const char *
     irreps_string(out, &p->y);
     text_printf(out, ",\n        NULL,\n        ");
     irreps_string(out, &p->z);
+    text_printf(
+        out,
+        ",\n    },\n    .dim = {%lld, %lld, %lld, %lld},\n    .index = {%s, %s, %s, %s},\n"
+        "    .layout = {%s, %s, %s, %s},\n    .type = {%s, %s, %s, %s},\n    .compute = %s, .sum = %s,\n",
+        (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y], (long long)p->dim[SLOT_W],
+        (long long)p->dim[SLOT_G], index_words[s->index[SLOT_X]].constant,
+        index_words[s->index[SLOT_Y]].constant, index_words[s->index[SLOT_W]].constant,
+        index_words[s->index[SLOT_G]].constant, layout_constant[s->layout[SLOT_X]],
+        layout_constant[s->layout[SLOT_Y]], layout_constant[s->layout[SLOT_W]],
+        layout_constant[s->layout[SLOT_G]], type_constant(s->storage[SLOT_X]),
+        type_constant(s->storage[SLOT_Y]), type_constant(s->storage[SLOT_W]),
+        type_constant(s->storage[SLOT_G]), type_constant(s->compute), type_constant(s->sum));
     text_printf(out,
-                ",\n    },\n    .dim = {%lld, %lld, %lld, %lld},\n    .index = {%s, %s, %s, %s},\n"
-                "    .layout = {%s, %s, %s, %s},\n",
-                (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y], (long long)p->dim[SLOT_W],
-                (long long)p->dim[SLOT_G], index_words[s->index[SLOT_X]].constant,
-                index_words[s->index[SLOT_Y]].constant, index_words[s->index[SLOT_W]].constant,
-                index_words[s->index[SLOT_G]].constant, layout_constant[s->layout[SLOT_X]],
-                layout_constant[s->layout[SLOT_Y]], layout_constant[s->layout[SLOT_W]],
-                layout_constant[s->layout[SLOT_G]]);
-    text_printf(out,
-                "    .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n    .paths = %d, "
+                "    .graph = %d, .sorted = %d, .index_size = %d,\n    .paths = %d, "
                 ".kernels = %d, .path = %s, "
                 ".kernel = kernel_table,\n};\n",
-                spec_is_graph(s), s->sorted, precision_table[s->precision].bytes, s->index64 ? 8 : 4,
-                p->paths, plan->kernels, p->paths ? "path_table" : "NULL");
+                spec_is_graph(s), s->sorted, s->index64 ? 8 : 4, p->paths, plan->kernels,
+                p->paths ? "path_table" : "NULL");
 }

@@ -62,10 +62,24 @@ static void emit_nothing(struct source *w)
     for (int o = 0; o < w->form->outputs; o++) {
         const struct operand *q = kernel_output(w->kernel->kernel, o);
         if (q->index != INDEX_ITEM)
-            text_printf(w->out, "        cgtp_zero_rows(%s, %lld, %s);\n", source_rows(w->plan, q->index),
-                        source_dim(q), q->symbol);
+            text_printf(w->out, "        cgtp_zero_rows(%s, %lld * sizeof(%s), %s);\n",
+                        source_rows(w->plan, q->index), source_dim(q), emit_type(w, w->form->inputs + o),
+                        q->symbol);
     }
     text_printf(w->out, "        return CGTP_OK;\n    }\n");
+}
+
+/* An input's elements to the type that is computed with; an output's, rounded, to the caller's. */
+static void emit_conversion(struct source *w, const struct operand *o)
+{
+    const char *stored = precision_table[o->storage].name, *held = precision_table[o->held].name;
+    const char *n = arena_printf(w->arena, "%s * %lld", source_rows(w->plan, o->index), source_dim(o));
+    text_printf(w->out,
+                "    CGTP_PARALLEL\n    for (int64_t part = 0; part < parts; part++)\n"
+                "        cgtp_%s_to_%s(cgtp_part(%s, part, parts),\n"
+                "            cgtp_part(%s, part + 1, parts), l.%s%s, l.%s%s);\n",
+                o->output ? held : stored, o->output ? stored : held, n, n, o->symbol,
+                o->output ? "" : "stored", o->symbol, o->output ? "stored" : "");
 }
 
 static void emit_launcher(struct source *w)
@@ -77,9 +91,8 @@ static void emit_launcher(struct source *w)
     struct out out = {.text = w->out, .depth = 1};
     struct text list = {.arena = w->arena};
     for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
-        const char *name =
-            i < w->form->inputs ? w->form->input[i].symbol : w->form->output[i - w->form->inputs].symbol;
-        text_printf(&list, ", .%s = %s", name, name);
+        const char *name = w->kernel->kernel->operand[i].symbol;
+        text_printf(&list, ", .%s = %s", emit_stored(w, i), name);
     }
     emit_nothing(w);
     line(&out, "struct launch l = {.%s = %s%s};", items, items, text_string(&list));
@@ -92,7 +105,7 @@ static void emit_launcher(struct source *w)
         "    layout(%s, parts, &l, (char *)workspace);\n"
         "    (void)stream;\n",
         items, items, items);
-    emit_launches(w);
+    emit_launches(w, emit_conversion);
     text_printf(w->out, "    return CGTP_OK;\n}\n");
 }
 
@@ -125,6 +138,7 @@ const struct backend backend_c = {
     .name = "c",
     .device = "c",
     .suffix = ".c",
+    .wide_sums = true,
     .evaluations = c_evaluations,
     .kernel = emit_kernel,
 };

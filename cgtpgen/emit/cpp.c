@@ -38,11 +38,17 @@ static void add_workspace(struct emit_list *head)
     emit_list_add(head, "::cgtp_stream stream = nullptr", ")\n{\n");
 }
 
+/* What stands before the type of a slot's arrays, where it is the runtime's. */
+static const char *scope(const struct plan *plan, enum slot slot)
+{
+    return plan->problem->spec->storage[slot] < PRECISION_ARITHMETIC ? "" : "::";
+}
+
 static void function(struct text *out, const struct plan *plan, const struct kernel_form *f)
 {
     struct arena *a = out->arena;
     const struct spec *s = plan->problem->spec;
-    const char *real = source_real(plan), *items = spec_is_graph(s) ? "graph" : "items";
+    const char *items = spec_is_graph(s) ? "graph" : "items";
     const char *first = !spec_is_graph(s) ? "::std::int64_t items"
                         : s->index64      ? "const ::cgtp_graph64 &graph"
                                           : "const ::cgtp_graph &graph";
@@ -51,9 +57,15 @@ static void function(struct text *out, const struct plan *plan, const struct ker
     struct emit_list head = emit_list_open(out, arena_printf(a, "inline ::cgtp_status %s(", name));
     emit_list_add(&head, first, ",");
     for (int i = 0; i < f->inputs; i++)
-        emit_list_add(&head, arena_printf(a, "const %s *%s", real, f->input[i].symbol), ",");
+        emit_list_add(&head,
+                      arena_printf(a, "const %s%s *%s", scope(plan, f->input[i].slot),
+                                   source_stored(plan, f->input[i].slot), f->input[i].symbol),
+                      ",");
     for (int o = 0; o < f->outputs; o++)
-        emit_list_add(&head, arena_printf(a, "%s *%s", real, f->output[o].symbol), ",");
+        emit_list_add(&head,
+                      arena_printf(a, "%s%s *%s", scope(plan, f->output[o].slot),
+                                   source_stored(plan, f->output[o].slot), f->output[o].symbol),
+                      ",");
     add_workspace(&head);
     struct emit_list call = emit_list_open(out, arena_printf(a, "    return ::%s_%s(", s->name, f->name));
     emit_list_add(&call, passed, ",");

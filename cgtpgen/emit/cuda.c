@@ -13,15 +13,17 @@
 
 #include <string.h>
 
-/* "*x, *y": the names of inputs or outputs. */
-static const char *pointers(const struct source *w, bool outputs)
+/* "const real *x, *y;": inputs or outputs, those of one type that follow each other on a line. */
+static void emit_pointers(struct source *w, struct out *o, bool outputs)
 {
-    struct text list = {.arena = w->arena};
-    int n = outputs ? w->form->outputs : w->form->inputs;
-    for (int i = 0; i < n; i++)
-        text_printf(&list, "%s*%s", i ? ", " : "",
-                    outputs ? w->form->output[i].symbol : w->form->input[i].symbol);
-    return text_string(&list);
+    const int end = w->form->inputs + (outputs ? w->form->outputs : 0);
+    for (int i = outputs ? w->form->inputs : 0; i < end;) {
+        struct text list = {.arena = w->arena};
+        const char *type = emit_type(w, i);
+        for (; i < end && strcmp(type, emit_type(w, i)) == 0; i++)
+            text_printf(&list, "%s*%s", list.n ? ", " : "", emit_stored(w, i));
+        line(o, "%s%s %s;", outputs ? "" : "const ", type, text_string(&list));
+    }
 }
 
 /* Does the launcher make row pointers and permutations, as the caller's edges come in any order? */
@@ -40,9 +42,8 @@ static void emit_launch_struct(struct source *w)
         line(o, "cgtp_graph_arrays<%s> graph;", w->spec->index64 ? "int64_t" : "int32_t");
     else
         line(o, "int64_t items;");
-    if (w->form->inputs)
-        line(o, "const real %s;", pointers(w, false));
-    line(o, "real %s;", pointers(w, true));
+    emit_pointers(w, o, false);
+    emit_pointers(w, o, true);
     for (int i = 0; i < all.n; i++)
         line(o, "%s *%s = NULL;", all.area[i].type, all.area[i].name);
     if (orders(w))
@@ -127,12 +128,23 @@ static void emit_cuda_checks(struct source *w)
     }
     for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
         const struct operand *q = &w->kernel->kernel->operand[i];
-        text_printf(&arrays, "%s{%s, %s, %lld}", i ? ", " : "", q->symbol, source_rows(w->plan, q->index),
+        text_printf(&arrays, "%s{%s, %s, %lld", i ? ", " : "", q->symbol, source_rows(w->plan, q->index),
                     source_dim(q));
+        if (q->storage != w->spec->compute)
+            text_printf(&arrays, ", sizeof(%s)", source_stored(w->plan, q->slot));
+        text_puts(&arrays, "}");
     }
     line(o, "const cgtp_array arrays[] = {%s};", text_string(&arrays));
     line(o, "if ((status = cgtp_check_arrays(arrays)))");
     line(o, "return status;");
+}
+
+/* An input's elements to the type that is computed with; an output's, rounded, to the caller's. */
+static void emit_conversion(struct source *w, const struct operand *o)
+{
+    source_step(w, arena_printf(w->arena, "cgtp_convert(%s * %lld, l.%s%s, l.%s%s, stream)",
+                                source_rows(w->plan, o->index), source_dim(o), o->symbol,
+                                o->output ? "" : "stored", o->symbol, o->output ? "stored" : ""));
 }
 
 static void emit_launcher(struct source *w)
@@ -155,7 +167,7 @@ static void emit_launcher(struct source *w)
     line(o, "return status;");
     if (orders(w))
         source_step(w, "cgtp_order_edges(l.graph, l.ordering, stream)");
-    emit_launches(w);
+    emit_launches(w, emit_conversion);
     text_printf(w->out, "    return CGTP_OK;\n}\n");
 }
 
@@ -197,9 +209,11 @@ static void emit_includes(struct source *w)
         if (source_once(w, header))
             text_printf(w->out, "#include \"%s\"\n", header);
     }
+    if (emit_converts(w))
+        text_puts(w->out, "#include \"cgtp_convert.h\"\n");
     text_printf(w->out,
                 "#include \"%s\"\n\n"
-                "static_assert(CGTP_DEVICE_ABI == 8 && CGTP_LANES == %d, \"made for other headers of the "
+                "static_assert(CGTP_DEVICE_ABI == 9 && CGTP_LANES == %d, \"made for other headers of the "
                 "runtime\");\n\nnamespace\n{\n\n",
                 orders(w) ? "cgtp_order.h" : "cgtp_launch.h", w->kernel->schedule[0].target->device->lanes);
 }

@@ -73,7 +73,15 @@ bool emit_sized(struct source *);
 /* The code of all schedules, after the constants that it uses; qualifier: "static const". */
 void emit_schedules(struct source *, const char *qualifier);
 
-/* The launches of all schedules. */
-void emit_launches(struct source *);
+/* The caller's array of operand i of the kernel in struct launch: the operand's symbol, where schedules see
+ * the array itself, or that and `stored` beside a copy of the symbol's name in the workspace; its type. */
+const char *emit_stored(const struct source *, int i);
+const char *emit_type(const struct source *, int i);
+
+/* Are there copies of arrays in the workspace, of another type? */
+bool emit_converts(const struct source *);
+
+/* The launches of all schedules, between those that make copies of inputs and make outputs of copies. */
+void emit_launches(struct source *, void (*convert)(struct source *, const struct operand *));
 
 #endif

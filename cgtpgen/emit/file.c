@@ -2,9 +2,43 @@
 #include "emit/emit.h"
 #include "schedule/code_print.h"
 
+/* Is there a copy of the kernel's array? An input that nothing reads has none. */
+static bool has_copy(const struct source *w, int i)
+{
+    bool used = i >= w->form->inputs;
+    for (int s = 0; s < w->kernel->schedules && !used; s++)
+        used = demand_reads(w->kernel->schedule[s].demand, i);
+    return used && operand_is_copied(&w->kernel->kernel->operand[i]);
+}
+
+bool emit_converts(const struct source *w)
+{
+    bool any = false;
+    for (int i = 0; i < w->form->inputs + w->form->outputs; i++)
+        any |= has_copy(w, i);
+    return any;
+}
+
+const char *emit_stored(const struct source *w, int i)
+{
+    const char *symbol = w->kernel->kernel->operand[i].symbol;
+    return has_copy(w, i) ? arena_printf(w->arena, "%sstored", symbol) : symbol;
+}
+
+const char *emit_type(const struct source *w, int i)
+{
+    const struct operand *q = &w->kernel->kernel->operand[i];
+    return q->storage == w->spec->compute ? "real" : source_stored(w->plan, q->slot);
+}
+
 struct areas emit_areas(struct source *w)
 {
     struct areas all = {.arena = w->arena};
+    for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
+        const struct operand *q = &w->kernel->kernel->operand[i];
+        if (has_copy(w, i))
+            areas_add(&all, source_held(w->plan, q), q->symbol, q->index, q->dim);
+    }
     for (int s = 0; s < w->kernel->schedules; s++)
         w->kernel->schedule[s].evaluation->areas(&all, &w->kernel->schedule[s]);
     return all;
@@ -13,10 +47,9 @@ struct areas emit_areas(struct source *w)
 void emit_launch_fields(struct source *w)
 {
     const struct areas all = emit_areas(w);
-    for (int i = 0; i < w->form->inputs; i++)
-        text_printf(w->out, "    const real *%s;\n", w->form->input[i].symbol);
-    for (int o = 0; o < w->form->outputs; o++)
-        text_printf(w->out, "    real *%s;\n", w->form->output[o].symbol);
+    for (int i = 0; i < w->form->inputs + w->form->outputs; i++)
+        text_printf(w->out, "    %s%s *%s;\n", i < w->form->inputs ? "const " : "", emit_type(w, i),
+                    emit_stored(w, i));
     for (int i = 0; i < all.n; i++)
         text_printf(w->out, "    %s *%s;\n", all.area[i].type, all.area[i].name);
 }
@@ -58,8 +91,15 @@ void emit_schedules(struct source *w, const char *qualifier)
     text_put(out, text_string(&code), code.n);
 }
 
-void emit_launches(struct source *w)
+void emit_launches(struct source *w, void (*convert)(struct source *, const struct operand *))
 {
+    const struct operand *operand = w->kernel->kernel->operand;
+    for (int i = 0; i < w->form->inputs; i++)
+        if (has_copy(w, i))
+            convert(w, &operand[i]);
     for (int s = 0; s < w->kernel->schedules; s++)
         w->kernel->schedule[s].evaluation->launch(w, &w->kernel->schedule[s]);
+    for (int i = w->form->inputs; i < w->form->inputs + w->form->outputs; i++)
+        if (has_copy(w, i))
+            convert(w, &operand[i]);
 }

@@ -101,11 +101,21 @@ static const char *evaluations_of(struct arena *a, const struct kernel_schedule 
     }
 }
 
+/* What the log calls a product's types: those of one for all arrays. */
+static const char *type_words(const struct spec *s)
+{
+    static const char *const words[PRECISION_COUNT] = {"fp32", "fp64", "bf16", "fp16"};
+    bool same = true;
+    for (int i = 0; i < SLOT_COUNT; i++)
+        same &= s->storage[i] == s->storage[0];
+    return same ? words[s->storage[0]] : "mixed";
+}
+
 static struct wanted wanted_of(struct arena *a, const struct schedules *all)
 {
     const struct problem *p = all->plan->problem;
     const bool graph = spec_is_graph(p->spec);
-    struct wanted w = {.text = {[COLUMN_TYPE] = p->spec->precision == PRECISION_FLOAT64 ? "fp64" : "fp32",
+    struct wanted w = {.text = {[COLUMN_TYPE] = type_words(p->spec),
                                 [COLUMN_REDUCTION] = graph ? reduction_name[p->spec->reduction] : "-",
                                 [COLUMN_X] = irreps_text(a, &p->x),
                                 [COLUMN_Y] = irreps_text(a, &p->y),

@@ -48,7 +48,7 @@ static void facts(struct page *p)
     fact(p, "backend", p->from->backend->name, false);
     fact(p, "planned for",
          d->machine.name ? arena_printf(a, "%s (%s)", d->name, d->machine.name) : "the host", false);
-    fact(p, "precision", precision_table[s->precision].name, false);
+    fact(p, "precision", spec_precision(a, s), false);
     fact(p, "items",
          spec_is_graph(s) ? arena_printf(a, "edges, %s", edges_name[s->sorted]) : "rows, no graph", false);
     fact(p, "sums", arena_printf(a, "%s, %s", reduction_name[s->reduction], accumulate_name[s->compensated]),

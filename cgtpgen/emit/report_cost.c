@@ -15,7 +15,7 @@ struct machine_roof {
 static struct machine_roof roof_of(const struct page *p)
 {
     const struct device *d = p->all->target.device;
-    return (struct machine_roof){device_fma_rate(d, p->problem->spec->precision), d->machine.bytes};
+    return (struct machine_roof){device_fma_rate(d, p->problem->spec->compute), d->machine.bytes};
 }
 
 /* Flops a second at so many flops per byte, if every operation is a multiply-add. */
@@ -378,8 +378,8 @@ static void roofline(struct page *p, struct machine_roof r)
             "memory at %s. Rings are predicted, for graphs with many edges per node: the least bytes of an "
             "item, and an "
             "operation in the time of a multiply-add.</p>\n",
-            d->machine.name, d->machine.multiprocessors, d->fma[p->problem->spec->precision],
-            precision_table[p->problem->spec->precision].name, d->machine.mhz, rate_text(a, r.bytes, "B/s"));
+            d->machine.name, d->machine.multiprocessors, d->fma[p->problem->spec->compute],
+            precision_table[p->problem->spec->compute].name, d->machine.mhz, rate_text(a, r.bytes, "B/s"));
     else
         put(p, "<p class=\"soft\">The device table has no rates for the host, so that nothing is "
                "predicted.</p>\n");

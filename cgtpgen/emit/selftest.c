@@ -126,9 +126,12 @@ void emit_selftest_tables(struct text *out, const struct plan *plan)
                 layout_constant[s->layout[SLOT_Y]], layout_constant[s->layout[SLOT_W]],
                 layout_constant[s->layout[SLOT_G]]);
     text_printf(out,
-                "    .graph = %d, .sorted = %d, .scalar_size = %d, .index_size = %d,\n"
+                "    .type = {%s, %s, %s, %s}, .compute = %s,\n"
+                "    .graph = %d, .sorted = %d, .index_size = %d,\n"
                 "    .cgs = %d, .paths = %d, .kernels = %d, .cg = %s, .path = %s, .kernel = kernels,\n};\n\n",
-                spec_is_graph(s), s->sorted, precision_table[s->precision].bytes, s->index64 ? 8 : 4, cgs,
+                precision_table[s->storage[SLOT_X]].constant, precision_table[s->storage[SLOT_Y]].constant,
+                precision_table[s->storage[SLOT_W]].constant, precision_table[s->storage[SLOT_G]].constant,
+                precision_table[s->compute].constant, spec_is_graph(s), s->sorted, s->index64 ? 8 : 4, cgs,
                 p->paths, plan->kernels, p->paths ? "cgs" : "NULL", p->paths ? "paths" : "NULL");
 }
 

@@ -178,15 +178,22 @@ static void instructions(struct text *out, const struct problem *p)
     text_puts(out, "        ),\n");
 }
 
+/* torch's type of a slot's arrays has the spec's name. */
+static const char *dtype(const struct spec *s, enum slot slot)
+{
+    return precision_table[s->storage[slot]].name;
+}
+
 static void product_data(struct text *out, const struct plan *plan)
 {
     const struct problem *p = plan->problem;
     const struct spec *s = p->spec;
     text_printf(out,
                 "PRODUCT = register(\n    Product(\n        name=\"%s\",\n        digest=\"%s\",\n"
-                "        dtype=torch.%s,\n        edges=%s,\n        index_dtype=torch.%s,\n"
+                "        dtype={\"x\": torch.%s, \"y\": torch.%s, \"w\": torch.%s, \"z\": torch.%s},\n       "
+                " edges=%s,\n        index_dtype=torch.%s,\n"
                 "        irreps={\n",
-                s->name, plan->digest, precision_table[s->precision].name,
+                s->name, plan->digest, dtype(s, SLOT_X), dtype(s, SLOT_Y), dtype(s, SLOT_W), dtype(s, SLOT_G),
                 !spec_is_graph(s) ? "None"
                 : s->sorted       ? "\"sorted\""
                                   : "\"any\"",
@@ -218,8 +225,8 @@ static void shape_line(struct text *out, const struct plan *plan, enum slot slot
     const struct spec *s = plan->problem->spec;
     enum index_kind index = s->index[slot];
     const char *rows = index == INDEX_ITEM && !spec_is_graph(s) ? "items" : index_words[index].shape;
-    text_printf(out, "        %-7s [%s%s%lld]\n", what, index == INDEX_SHARED ? "" : rows,
-                index == INDEX_SHARED ? "" : ", ", (long long)plan->problem->dim[slot]);
+    text_printf(out, "        %-7s [%s%s%lld], torch.%s\n", what, index == INDEX_SHARED ? "" : rows,
+                index == INDEX_SHARED ? "" : ", ", (long long)plan->problem->dim[slot], dtype(s, slot));
 }
 
 static void module(struct text *out, const struct plan *plan)
@@ -240,8 +247,7 @@ static void module(struct text *out, const struct plan *plan)
     if (plan->problem->weight_numel)
         shape_line(out, plan, SLOT_W, "weight");
     shape_line(out, plan, SLOT_G, "z");
-    text_printf(out, "\n    All are torch.%s, of one device.\n    \"\"\"\n\n    product = PRODUCT\n",
-                precision_table[s->precision].name);
+    text_puts(out, "\n    All are of one device.\n    \"\"\"\n\n    product = PRODUCT\n");
 }
 
 void emit_torch_module(struct text *out, const struct plan *plan)

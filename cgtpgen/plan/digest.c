@@ -40,7 +40,7 @@ static void normalised_spec(struct text *t, const struct plan *plan)
         text_printf(t, " %s", index_name[s->index[i]]);
     text_printf(t, "\nedges %s\nreduction %s\naccumulate %s\nindex_type %s\nprecision %s\n",
                 edges_name[s->sorted], reduction_name[s->reduction], accumulate_name[s->compensated],
-                index_type_name[s->index64], precision_table[s->precision].name);
+                index_type_name[s->index64], spec_precision(t->arena, s));
     if (!spec_has_e3nn_layout(s))
         text_printf(t, "layout %s %s %s\n", layout_name[s->layout[SLOT_X]], layout_name[s->layout[SLOT_Y]],
                     layout_name[s->layout[SLOT_G]]);

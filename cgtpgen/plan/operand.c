@@ -55,8 +55,9 @@ const struct operand *operands_build(struct arena *a, const struct problem *p, c
                               .symbol = output ? k->output[i - k->inputs].symbol : k->input[i].symbol,
                               .slot = slot,
                               .index = p->spec->index[slot],
-                              .storage = p->spec->precision,
-                              .compute = p->spec->precision,
+                              .storage = p->spec->storage[slot],
+                              .held = output && p->spec->index[slot] != INDEX_ITEM ? p->spec->sum
+                                                                                   : p->spec->compute,
                               .output = output,
                               .tangent = !output && k->input[i].tangent,
                               .dim = p->dim[slot]};
@@ -76,7 +77,17 @@ const struct operand_block *operand_block_of(const struct operand *o, const stru
 
 int operand_size(const struct operand *o)
 {
+    return precision_table[o->held].bytes;
+}
+
+int operand_stored_size(const struct operand *o)
+{
     return precision_table[o->storage].bytes;
+}
+
+bool operand_is_copied(const struct operand *o)
+{
+    return o->storage != o->held;
 }
 
 bool block_is_by_component(const struct operand_block *b)

@@ -20,11 +20,11 @@ struct operand {
     const char *name, *symbol; /* of the spec; of the parameter in emitted code */
     enum slot slot;
     enum index_kind index;
-    enum precision storage; /* of its elements */
-    enum precision compute; /* what they are computed with */
-    bool output, tangent;   /* tangent: a tangent or cotangent of the slot */
-    int64_t dim;            /* elements of a row */
-    int blocks;             /* irreps segments; weights: paths */
+    enum precision storage; /* of the caller's array */
+    enum precision held; /* of the rows that schedules read or write: the array, or a copy in the workspace */
+    bool output, tangent; /* tangent: a tangent or cotangent of the slot */
+    int64_t dim;          /* elements of a row */
+    int blocks;           /* irreps segments; weights: paths */
     const struct operand_block *block;
 };
 
@@ -34,8 +34,12 @@ const struct operand *operands_build(struct arena *, const struct problem *, con
 /* The block that a path reads or adds to. */
 const struct operand_block *operand_block_of(const struct operand *, const struct path *);
 
-/* Bytes of an element. */
+/* Bytes of an element, as schedules see it; as the caller does. */
 int operand_size(const struct operand *);
+int operand_stored_size(const struct operand *);
+
+/* Do schedules see a copy, of another type? */
+bool operand_is_copied(const struct operand *);
 
 /* Are neighbouring channels of a component neighbours in memory? */
 bool block_is_by_component(const struct operand_block *);

@@ -42,21 +42,16 @@ const struct operand *kernel_output(const struct kernel_plan *k, int output)
     return &k->operand[k->form->inputs + output];
 }
 
-enum precision kernel_compute(const struct kernel_plan *k)
-{
-    return k->operand[0].compute; /* all have the same; there is always an output */
-}
-
 int kernel_size(const struct kernel_plan *k)
 {
-    return precision_table[kernel_compute(k)].bytes;
+    return precision_table[k->compute].bytes;
 }
 
 static void count_bytes(struct kernel_plan *kernel)
 {
     for (int i = 0; i < kernel->form->inputs + kernel->form->outputs; i++) {
         const struct operand *o = &kernel->operand[i];
-        double bytes = operand_size(o) * (double)o->dim;
+        double bytes = operand_stored_size(o) * (double)o->dim;
         if (o->index == INDEX_ITEM)
             kernel->bytes_least += bytes;
         else
@@ -95,6 +90,7 @@ const struct plan *plan_build(struct arena *a, const struct problem *problem, co
     plan->kernel = NEW_ARRAY(a, struct kernel_plan, form->kernels + 1);
     for (int k = 0; k < form->kernels; k++) {
         plan->kernel[k].form = &form->kernel[k];
+        plan->kernel[k].compute = problem->spec->compute;
         plan->kernel[k].operand = operands_build(a, problem, &form->kernel[k]);
         count_bytes(&plan->kernel[k]);
     }

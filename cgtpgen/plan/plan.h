@@ -42,6 +42,7 @@ struct path_group {
 
 struct kernel_plan {
     const struct kernel_form *form;
+    enum precision compute;        /* what is computed with */
     const struct operand *operand; /* [form->inputs + form->outputs] */
     double bytes_least;            /* per item: every item-indexed operand once */
     double bytes_row[INDEX_COUNT]; /* per row of senders, receivers, shared: each operand once */
@@ -51,8 +52,7 @@ struct kernel_plan {
 const struct operand *kernel_input(const struct kernel_plan *, int input);
 const struct operand *kernel_output(const struct kernel_plan *, int output);
 
-/* The type that a kernel computes in, in which sums and registers are; bytes of a number of it. */
-enum precision kernel_compute(const struct kernel_plan *);
+/* Bytes of a number of the type that a kernel computes in, which registers hold. */
 int kernel_size(const struct kernel_plan *);
 
 struct plan {

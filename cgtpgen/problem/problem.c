@@ -275,7 +275,7 @@ static void check_range(struct builder *b)
 {
     enum { LARGEST_EXPONENT = 30 };
     struct rat one = rat_make(b->arena, 1, 1), hundred = rat_make(b->arena, 100, 1), largest = one;
-    if (b->spec->precision != PRECISION_FLOAT32)
+    if (b->spec->compute != PRECISION_FLOAT32)
         return;
     for (int i = 0; i < LARGEST_EXPONENT; i++)
         largest = rat_mul(b->arena, largest, hundred); /* squared, as coefficients are kept */

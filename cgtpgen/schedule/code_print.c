@@ -29,7 +29,7 @@ const char *constant_name(struct constants *all, struct surd s)
 void constants_print(struct text *out, const struct constants *all, const struct plan *plan,
                      const char *qualifier)
 {
-    bool is_float = plan->problem->spec->precision == PRECISION_FLOAT32;
+    bool is_float = plan->problem->spec->compute == PRECISION_FLOAT32;
     struct text line = {.arena = all->arena}, one = line;
     for (int i = 0; i < all->n; i++) {
         struct surd s = all->constant[i].value;

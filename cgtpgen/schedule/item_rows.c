@@ -155,7 +155,7 @@ void item_rows_clear(struct source *w)
         const struct operand *q = demand_operand(w->demand, o);
         if (w->schedule->route[o].kind != ROUTE_ATOMIC)
             continue;
-        text_printf(&at, "%s%s", cleared ? ", " : "", q->symbol);
+        text_printf(&at, "%sl.%s", cleared ? ", " : "", q->symbol);
         text_printf(&bytes, "%s(size_t)%s * %lld * sizeof(real)", cleared++ ? ", " : "",
                     source_rows(w->plan, q->index), source_dim(q));
     }

@@ -24,7 +24,17 @@ bool source_once(struct source *s, const char *what)
 
 const char *source_real(const struct plan *plan)
 {
-    return precision_table[plan->problem->spec->precision].c;
+    return precision_table[plan->problem->spec->compute].c;
+}
+
+const char *source_stored(const struct plan *plan, enum slot slot)
+{
+    return precision_table[plan->problem->spec->storage[slot]].c;
+}
+
+const char *source_held(const struct plan *plan, const struct operand *o)
+{
+    return o->held == plan->problem->spec->compute ? "real" : precision_table[o->held].c;
 }
 
 const char *source_rows(const struct plan *plan, enum index_kind index)

@@ -33,8 +33,14 @@ void source_set(struct source *, const struct schedule *);
 /* Is this the first time in the file that this is asked for? */
 bool source_once(struct source *, const char *what);
 
-/* float or double */
+/* The type of arithmetic: float or double. */
 const char *source_real(const struct plan *);
+
+/* The type of the caller's arrays of a slot. */
+const char *source_stored(const struct plan *, enum slot);
+
+/* The type of the rows that schedules see, as a kernel's file calls it. */
+const char *source_held(const struct plan *, const struct operand *);
 
 /* Number of rows of arrays with this index, as a C expression in a launcher. */
 const char *source_rows(const struct plan *, enum index_kind);

@@ -67,7 +67,7 @@ struct device {
     int code_bytes; /* of a loop whose instructions are not waited for; beyond, they come from L2 each time */
     int loop_bytes; /* of a loop that a multiprocessor executes at full rate: what its nearer caches hold */
     unsigned features;
-    int fma[PRECISION_COUNT]; /* multiply-adds per clock and multiprocessor */
+    int fma[PRECISION_ARITHMETIC]; /* multiply-adds per clock and multiprocessor */
     struct machine machine;
     int occupancies; /* most warps first */
     const struct occupancy *occupancy;

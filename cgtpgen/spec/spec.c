@@ -242,26 +242,64 @@ static bool read_index(struct reader *r, const struct node *node, struct spec *s
     return r->diag->errors == errors && node->kind == NODE_MAPPING;
 }
 
+/* What the word for all arrays says of arithmetic. */
+static enum precision arithmetic_of(enum precision storage)
+{
+    return storage == PRECISION_FLOAT64 ? PRECISION_FLOAT64 : PRECISION_FLOAT32;
+}
+
+static void set_precision(struct spec *spec, enum precision storage)
+{
+    for (int s = 0; s < SLOT_COUNT; s++)
+        spec->storage[s] = storage;
+    spec->compute = spec->sum = arithmetic_of(storage);
+}
+
+/* One word for everything, or one each for the arrays of an operand, for arithmetic and for sums. */
 static void read_precision(struct reader *r, const struct node *node, struct spec *spec)
 {
+    enum { COMPUTE = SLOT_COUNT, SUM, ENTRIES };
+    static const char *const keys[ENTRIES] = {"x", "y", "w", "z", "compute", "sum"};
     const char *words[PRECISION_COUNT];
-    static const char *const planned[] = {"bfloat16", "bf16", "float16", "fp16", "half"};
-    if (node->kind == NODE_MAPPING) {
-        diag_report(r->diag, DIAG_PLANNED, node->pos,
-                    "a precision each for storage, compute and accumulate is planned, not supported "
-                    "by this version; expected float32 or float64");
-        return;
-    }
-    for (int i = 0; i < 5; i++)
-        if (node->kind == NODE_SCALAR && strcmp(node->text, planned[i]) == 0) {
-            diag_report(r->diag, DIAG_PLANNED, node->pos,
-                        "precision %s is planned, not supported by this version; expected float32 or float64",
-                        planned[i]);
-            return;
-        }
+    const struct entry *found[ENTRIES];
+    spec->precision_pos = node->pos;
     for (int i = 0; i < PRECISION_COUNT; i++)
         words[i] = precision_table[i].name;
-    spec->precision = (enum precision)field_word(r, node, words, PRECISION_COUNT, PRECISION_FLOAT32);
+    if (node->kind != NODE_MAPPING) {
+        set_precision(spec, (enum precision)field_word(r, node, words, PRECISION_COUNT, PRECISION_FLOAT32));
+        return;
+    }
+    field_mapping(r, node, "", keys, ENTRIES, found);
+    for (int s = 0; s < SLOT_COUNT; s++) {
+        if (found[s])
+            spec->storage[s] =
+                (enum precision)field_word(r, found[s]->value, words, PRECISION_COUNT, PRECISION_FLOAT32);
+        if (spec->storage[s] == PRECISION_FLOAT64)
+            spec->compute = PRECISION_FLOAT64;
+    }
+    if (found[COMPUTE])
+        spec->compute = (enum precision)field_word(r, found[COMPUTE]->value, words, PRECISION_ARITHMETIC,
+                                                   PRECISION_FLOAT32);
+    spec->sum = spec->compute;
+    if (found[SUM])
+        spec->sum =
+            (enum precision)field_word(r, found[SUM]->value, words, PRECISION_ARITHMETIC, (int)spec->sum);
+    if (precision_table[spec->sum].bytes < precision_table[spec->compute].bytes)
+        diag_report(r->diag, DIAG_PRECISION, found[SUM]->value->pos,
+                    "sums in float32 would lose what is computed in float64");
+}
+
+const char *spec_precision(struct arena *a, const struct spec *s)
+{
+    bool word = s->compute == arithmetic_of(s->storage[0]) && s->sum == s->compute;
+    struct text t = {.arena = a};
+    for (int i = 0; i < SLOT_COUNT; i++) {
+        word &= s->storage[i] == s->storage[0];
+        text_printf(&t, "%s%s: %s", i ? ", " : "{", slot_name[i], precision_table[s->storage[i]].name);
+    }
+    text_printf(&t, ", compute: %s, sum: %s}", precision_table[s->compute].name,
+                precision_table[s->sum].name);
+    return word ? precision_table[s->storage[0]].name : text_string(&t);
 }
 
 /* One word for all rows, or one for those of each operand. */
@@ -371,6 +409,16 @@ static void check_graph_keys(struct reader *r, const struct entry *const found[K
     }
 }
 
+/* Two ways to keep what sums lose. */
+static void check_sums(struct reader *r, const struct entry *const found[KEYS], const struct spec *spec)
+{
+    if (!spec->compensated || spec->sum == spec->compute)
+        return;
+    diag_report(r->diag, DIAG_PRECISION, found[KEY_ACCUMULATE]->value->pos,
+                "sums in a wider type are not compensated");
+    diag_note(r->diag, found[KEY_PRECISION]->value->pos, "the type of sums is given here");
+}
+
 static const char *const order_name[2] = {"input", "output"};
 
 static void read_name(struct reader *r, const struct node *node, struct spec *spec)
@@ -425,6 +473,7 @@ static void read_root(struct reader *r, const struct node *root, struct spec *sp
     if (found[KEY_TUNE])
         tune_read(r, found[KEY_TUNE]->value, spec);
     check_instruction_keys(r, found, spec);
+    check_sums(r, found, spec);
     if (index_known)
         check_graph_keys(r, found, spec);
 }

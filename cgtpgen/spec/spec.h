@@ -101,9 +101,12 @@ struct spec {
     struct pos index_pos[SLOT_COUNT];
     bool sorted; /* edges: sorted */
     enum reduction reduction;
-    bool compensated; /* accumulate: compensated */
-    bool index64;     /* index_type: int64 */
-    enum precision precision;
+    bool compensated;                   /* accumulate: compensated */
+    bool index64;                       /* index_type: int64 */
+    enum precision storage[SLOT_COUNT]; /* of every array of the slot */
+    enum precision compute;             /* arithmetic: float32 or float64 */
+    struct pos precision_pos;           /* of the key's value */
+    enum precision sum;                 /* of sums into rows of nodes and shared rows: the same, or wider */
     enum row_layout layout[SLOT_COUNT]; /* of every array of the slot; w has none */
     int kernels;
     struct spec_kernel *kernel;
@@ -128,6 +131,9 @@ bool spec_orders(const struct spec *);
 
 /* Does it see them by receiver: as they come, or as it has ordered them? */
 bool spec_is_ordered(const struct spec *);
+
+/* The types as `precision` says them: a word, or "{x: bfloat16, ..}". */
+const char *spec_precision(struct arena *, const struct spec *);
 
 /* Are the rows of all slots as e3nn has them? */
 bool spec_has_e3nn_layout(const struct spec *);

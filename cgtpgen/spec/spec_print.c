@@ -52,7 +52,7 @@ void spec_print(struct text *out, const struct spec *s)
         text_printf(out, " %s", index_name[s->index[i]]);
     text_printf(out, "\n  edges %s, reduction %s, accumulate %s, index_type %s, precision %s\n",
                 edges_name[s->sorted], reduction_name[s->reduction], accumulate_name[s->compensated],
-                index_type_name[s->index64], precision_table[s->precision].name);
+                index_type_name[s->index64], spec_precision(out->arena, s));
     for (int k = 0; k < s->kernels; k++)
         print_kernel(out, &s->kernel[k]);
     for (int k = 0; k < s->knobs; k++)

@@ -22,6 +22,7 @@ const struct diag_row diag_table[DIAG_COUNT] = {
     [DIAG_NUMBER_RANGE] = {"number-range", SEVERITY_ERROR},
     [DIAG_EMPTY_LIST] = {"empty-list", SEVERITY_ERROR},
     [DIAG_LISTED_TWICE] = {"listed-twice", SEVERITY_ERROR},
+    [DIAG_PRECISION] = {"precision", SEVERITY_ERROR},
     [DIAG_BAD_NAME] = {"bad-name", SEVERITY_ERROR},
     [DIAG_NAME_TAKEN] = {"name-taken", SEVERITY_ERROR},
     [DIAG_VERSION] = {"version", SEVERITY_ERROR},

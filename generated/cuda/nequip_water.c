@@ -138,6 +138,8 @@ const cgtp_product nequip_water_product = {
     .dim = {256, 4, 320, 704},
     .index = {CGTP_SENDER, CGTP_ITEM, CGTP_ITEM, CGTP_RECEIVER},
     .layout = {CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR},
-    .graph = 1, .sorted = 1, .scalar_size = 4, .index_size = 4,
+    .type = {CGTP_FLOAT32, CGTP_FLOAT32, CGTP_FLOAT32, CGTP_FLOAT32},
+    .compute = CGTP_FLOAT32, .sum = CGTP_FLOAT32,
+    .graph = 1, .sorted = 1, .index_size = 4,
     .paths = 10, .kernels = 3, .path = path_table, .kernel = kernel_table,
 };

@@ -20,7 +20,7 @@ PRODUCT = register(
     Product(
         name="nequip_water",
         digest="7108679147c677f4",
-        dtype=torch.float32,
+        dtype={"x": torch.float32, "y": torch.float32, "w": torch.float32, "z": torch.float32},
         edges="sorted",
         index_dtype=torch.int32,
         irreps={
@@ -91,12 +91,12 @@ class Convolution(cgtp_torch.Convolution):
 
     Edges may be in any order; `prepare_graph(edge_index, nodes)` prepares them ahead.
 
-        x       [senders, 256]
-        y       [edges, 4]
-        weight  [edges, 320]
-        z       [receivers, 704]
+        x       [senders, 256], torch.float32
+        y       [edges, 4], torch.float32
+        weight  [edges, 320], torch.float32
+        z       [receivers, 704], torch.float32
 
-    All are torch.float32, of one device.
+    All are of one device.
     """
 
     product = PRODUCT

@@ -45,7 +45,8 @@ class Kernel(Structure):  # cgtp_kernel
 class Product(Structure):  # cgtp_product
     _fields_ = [('abi', c_int), ('name', c_char_p), ('backend', c_char_p), ('digest', c_char_p),
                 ('irreps', c_char_p * 4), ('dim', c_int64 * 4), ('index', c_int * 4), ('layout', c_int * 4),
-                ('graph', c_int), ('sorted', c_int), ('scalar_size', c_int), ('index_size', c_int), ('paths', c_int),
+                ('type', c_int * 4), ('compute', c_int), ('sum', c_int), ('graph', c_int), ('sorted', c_int),
+                ('index_size', c_int), ('paths', c_int),
                 ('kernels', c_int), ('path', c_void_p), ('kernel', POINTER(Kernel))]
 
 
@@ -75,7 +76,7 @@ def build(folder, generator, compiler, spec, name, precision, compensated):
 
 def generated(product, graph, inputs):
     """The outputs of all kernels, {kernel: {name: array}}, of inputs by name; rows by slot as in the graph."""
-    kind = torch.float64 if product.scalar_size == 8 else torch.float32
+    kind = (torch.float32, torch.float64)[product.compute]
     rows, results = (graph.items, graph.senders, graph.receivers, 1), {}
     for kernel in product.kernel[:product.kernels]:
         given = [inputs[kernel.input[i].name.decode()].to(kind).contiguous() for i in range(kernel.inputs)]

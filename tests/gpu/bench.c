@@ -183,16 +183,32 @@ static const struct table_kernel *planned(const struct table_entry *t, const cgt
     return &unknown;
 }
 
+static double bytes_of(const cgtp_product *p, const struct ref_graph *g, cgtp_slot slot)
+{
+    return (double)(driver_rows(p, g, slot) * p->dim[slot]) * (double)cgtp_type_size(p->type[slot]);
+}
+
+/* What all arrays of a product are. */
+static const char *type_name(const cgtp_product *p)
+{
+    static const char *const name[] = {
+        [CGTP_FLOAT32] = "fp32", [CGTP_FLOAT64] = "fp64", [CGTP_BFLOAT16] = "bf16", [CGTP_FLOAT16] = "fp16"};
+    for (int slot = 1; slot < CGTP_SLOTS; slot++)
+        if (p->type[slot] != p->type[0])
+            return "mixed";
+    return name[p->type[0]];
+}
+
 /* The least milliseconds for the bytes: every array read or written once. An array of nodes counts a row for
  * every node. */
 static double floor_of(const cgtp_product *p, const cgtp_kernel *k, const struct ref_graph *g)
 {
-    double elements = 0;
+    double bytes = 0;
     for (int i = 0; i < k->inputs; i++)
-        elements += (double)(driver_rows(p, g, k->input[i].slot) * p->dim[k->input[i].slot]);
+        bytes += bytes_of(p, g, k->input[i].slot);
     for (int o = 0; o < k->outputs; o++)
-        elements += (double)(driver_rows(p, g, k->output[o].slot) * p->dim[k->output[o].slot]);
-    return 1e3 * elements * p->scalar_size / bandwidth;
+        bytes += bytes_of(p, g, k->output[o].slot);
+    return 1e3 * bytes / bandwidth;
 }
 
 static int by_value(const void *a, const void *b)
@@ -274,7 +290,7 @@ static bool measure(const struct model *m, const struct ref_graph *g, const stru
         r->least = ms[0];
         r->floor = floor_of(p, r->kernel, g);
         const double by_flops = 1e3 * (double)g->items * planned(r->entry, r->kernel)->flops /
-                                (p->scalar_size == 8 ? flops_f64 : flops_f32);
+                                (p->compute == CGTP_FLOAT64 ? flops_f64 : flops_f32);
         r->by_flops = r->entry->scaled && by_flops > r->floor;
         r->floor = r->by_flops ? by_flops : r->floor;
         if (!option.no_check && sample_check(m, &l, &r->sample))
@@ -405,7 +421,7 @@ static void time_kernel(struct bench *b, const struct table_entry *t, const cgtp
         .entry = t,
         .kernel = k,
         .place = g,
-        .key = {p->graph ? "conv" : "batch", name, place, p->scalar_size == 8 ? "fp64" : "fp32", k->name},
+        .key = {p->graph ? "conv" : "batch", name, place, type_name(p), k->name},
         .reduction = !p->graph        ? "-"
                      : t->compensated ? "compensated"
                                       : reduction[p->sorted][t->deterministic]};

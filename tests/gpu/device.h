@@ -7,6 +7,8 @@
 #ifndef TEST_GPU_DEVICE_H
 #define TEST_GPU_DEVICE_H
 
+#include "cgtp.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,8 +37,8 @@ bool device_wait(void *stream);
 /* Waits for at most this long; true when all is done. */
 bool device_done_within(void *stream, double seconds);
 
-/* n reals of the size (4 or 8) become random_at(seed, 0 .. n-1). */
-void device_fill(void *to, int size, uint64_t seed, int64_t n, void *stream);
+/* n numbers of the type become random_at(seed, 0 .. n-1). */
+void device_fill(void *to, cgtp_type type, uint64_t seed, int64_t n, void *stream);
 void device_set(void *to, int byte, size_t bytes, void *stream);
 /* A number that depends on all 32-bit words and where they stand. Waits. bytes: a multiple of 4. */
 uint64_t device_hash(const void *from, size_t bytes);

@@ -83,7 +83,8 @@ static int by_number(const void *a, const void *b)
 
 static struct ref_graph make_graph(const cgtp_product *p)
 {
-    const int64_t row = (p->dim[CGTP_W] + p->dim[CGTP_Z] + p->dim[CGTP_X] + p->dim[CGTP_Y]) * p->scalar_size;
+    const int64_t row = (p->dim[CGTP_W] + p->dim[CGTP_Z] + p->dim[CGTP_X] + p->dim[CGTP_Y]) *
+                        (int64_t)cgtp_type_size(p->compute);
     int64_t items = (int64_t)(64 << 20) / (row + 1), senders = 60, receivers = 70;
     items = items < 5000 ? items : 5000;
     for (int slot = 0; slot < CGTP_SLOTS; slot++) /* a row that all items share is compared as a whole */

@@ -1,5 +1,6 @@
 /* device_cuda.cu - see device.h and tests/memory.h. */
 #include "device.h"
+#include "cgtp_types.h"
 #include "random.h"
 
 extern "C" {
@@ -122,18 +123,40 @@ static unsigned blocks_for(int64_t n)
     return (unsigned)(blocks < 1 << 16 ? blocks : 1 << 16);
 }
 
-template <typename real> static __global__ void fill(real *to, uint64_t seed, int64_t n)
+static __device__ void set(double *to, double x)
 {
-    for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < n; i += gridDim.x * (int64_t)THREADS)
-        to[i] = (real)random_at(seed, (uint64_t)i);
+    *to = x;
+}
+static __device__ void set(float *to, double x)
+{
+    *to = (float)x;
+}
+static __device__ void set(cgtp_bfloat16 *to, double x)
+{
+    *to = cgtp_double_to_bfloat16(x);
+}
+static __device__ void set(cgtp_float16 *to, double x)
+{
+    *to = cgtp_double_to_float16(x);
 }
 
-void device_fill(void *to, int size, uint64_t seed, int64_t n, void *stream)
+template <typename T> static __global__ void fill(T *to, uint64_t seed, int64_t n)
 {
-    if (n && size == 8)
-        fill<<<blocks_for(n), THREADS, 0, (cudaStream_t)stream>>>((double *)to, seed, n);
+    for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < n; i += gridDim.x * (int64_t)THREADS)
+        set(to + i, random_at(seed, (uint64_t)i));
+}
+
+void device_fill(void *to, cgtp_type type, uint64_t seed, int64_t n, void *stream)
+{
+    const cudaStream_t s = (cudaStream_t)stream;
+    if (n && type == CGTP_FLOAT64)
+        fill<<<blocks_for(n), THREADS, 0, s>>>((double *)to, seed, n);
+    else if (n && type == CGTP_BFLOAT16)
+        fill<<<blocks_for(n), THREADS, 0, s>>>((cgtp_bfloat16 *)to, seed, n);
+    else if (n && type == CGTP_FLOAT16)
+        fill<<<blocks_for(n), THREADS, 0, s>>>((cgtp_float16 *)to, seed, n);
     else if (n)
-        fill<<<blocks_for(n), THREADS, 0, (cudaStream_t)stream>>>((float *)to, seed, n);
+        fill<<<blocks_for(n), THREADS, 0, s>>>((float *)to, seed, n);
     must(cudaGetLastError(), "fill");
 }
 

@@ -24,9 +24,9 @@ size_t launch_bytes(const cgtp_product *p, const cgtp_kernel *k, const struct re
 {
     size_t bytes = k->workspace(d->graph);
     for (int i = 0; i < k->inputs; i++)
-        bytes += (size_t)(elements(p, g, k->input[i].slot) * p->scalar_size);
+        bytes += (size_t)elements(p, g, k->input[i].slot) * cgtp_type_size(p->type[k->input[i].slot]);
     for (int o = 0; o < k->outputs; o++)
-        bytes += (size_t)(elements(p, g, k->output[o].slot) * p->scalar_size);
+        bytes += (size_t)elements(p, g, k->output[o].slot) * cgtp_type_size(p->type[k->output[o].slot]);
     return bytes;
 }
 
@@ -38,11 +38,12 @@ void launch_new(struct launch *l, const cgtp_product *p, const cgtp_kernel *k, c
         abort();
     for (int i = 0; i < k->inputs; i++) {
         int64_t n = elements(p, g, k->input[i].slot);
-        l->in[i] = memory_new((size_t)(n * p->scalar_size));
-        device_fill(l->in[i], p->scalar_size, launch_seed(k->input[i].name), n, NULL);
+        const cgtp_type type = p->type[k->input[i].slot];
+        l->in[i] = memory_new((size_t)n * cgtp_type_size(type));
+        device_fill(l->in[i], type, launch_seed(k->input[i].name), n, NULL);
     }
     for (int o = 0; o < k->outputs; o++) {
-        l->out_bytes[o] = (size_t)(elements(p, g, k->output[o].slot) * p->scalar_size);
+        l->out_bytes[o] = (size_t)elements(p, g, k->output[o].slot) * cgtp_type_size(p->type[k->output[o].slot]);
         l->out[o] = memory_new(l->out_bytes[o]);
     }
     l->workspace_bytes = k->workspace(d->graph);

@@ -127,5 +127,5 @@ double model_bound(const struct ref_problem *p, const struct ref_kernel *k, int 
 
 double model_unit(const cgtp_product *p)
 {
-    return p->scalar_size == 8 ? 0x1p-53 : 0x1p-24;
+    return p->compute == CGTP_FLOAT64 ? 0x1p-53 : 0x1p-24;
 }

@@ -150,7 +150,7 @@ HOW = {"conv": {"atomic": {"reduction": "atomic"}, "deterministic": {"reduction"
        "batch": {"batch": {"index": "{}"}},
        "shared": {"shared": {"index": "{w: shared}"}},
        "pairs": {"pairs": {"index": "{x: item, y: sender, w: shared, z: item}"}}}
-PRECISIONS = {"f32": "float32", "f64": "float64"}
+PRECISIONS = {"f32": "float32", "f64": "float64", "bf16": "bfloat16", "f16": "float16"}
 
 
 class Product:

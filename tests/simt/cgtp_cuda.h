@@ -6,7 +6,7 @@
 #ifndef CGTP_CUDA_H
 #define CGTP_CUDA_H
 
-#include "cgtp.h"
+#include "cgtp_types.h"
 #include "simt_device.h"
 
 #include <string.h>
@@ -137,6 +137,27 @@ CGTP_DEVICE void cgtp_add16(real *global, const real *shared)
     for (size_t i = 0; i < 16 / sizeof(real); i++)
         simt_atomic_add(global + i, values[i]);
 }
+
+template <typename T> struct cgtp_pair {
+    T low, high;
+};
+template <typename T> CGTP_DEVICE cgtp_pair<T> cgtp_read_pair(const T *p)
+{
+    cgtp_pair<T> pair;
+    simt_read(&pair, p, sizeof pair, sizeof pair);
+    return pair;
+}
+template <typename T> CGTP_DEVICE void cgtp_write_pair(T *p, cgtp_pair<T> pair)
+{
+    simt_write(p, &pair, sizeof pair, sizeof pair);
+}
+
+/* ---- numbers of 16 bits ---- */
+
+CGTP_DEVICE float cgtp_widen(cgtp_bfloat16 x) { return cgtp_bfloat16_to_float(x); }
+CGTP_DEVICE float cgtp_widen(cgtp_float16 x) { return cgtp_float16_to_float(x); }
+CGTP_DEVICE void cgtp_round(cgtp_bfloat16 *to, float x) { *to = cgtp_float_to_bfloat16(x); }
+CGTP_DEVICE void cgtp_round(cgtp_float16 *to, float x) { *to = cgtp_float_to_float16(x); }
 
 /* ---- between blocks ---- */
 

@@ -2,7 +2,7 @@
  * that order: whether the launch sorts or the caller has. Links check_products: pairs, the sorted product first. Prints
  * TAP.
  */
-#include "cgtp.h"
+#include "cgtp_types.h"
 #include "memory.h"
 #include "simt.h"
 
@@ -72,15 +72,10 @@ static char *outputs(const cgtp_product *p, const cgtp_kernel *k, const cgtp_gra
     random_state = 7;
     for (int i = 0; i < k->inputs; i++) {
         const int64_t rows = rows_of(p, g, k->input[i].slot), elements = rows * p->dim[k->input[i].slot];
-        const size_t row = (size_t)(p->dim[k->input[i].slot] * p->scalar_size), bytes = (size_t)rows * row;
+        const size_t row = (size_t)(p->dim[k->input[i].slot]) * cgtp_type_size(p->type[k->input[i].slot]), bytes = (size_t)rows * row;
         char *drawn = malloc(bytes + 1), *placed = malloc(bytes + 1);
-        for (int64_t e = 0; e < elements; e++) {
-            const double value = (random_below(20001) - 10000) / 10000.0;
-            if (p->scalar_size == 8)
-                ((double *)drawn)[e] = value;
-            else
-                ((float *)drawn)[e] = (float)value;
-        }
+        for (int64_t e = 0; e < elements; e++)
+            cgtp_put_number(drawn, p->type[k->input[i].slot], e, (random_below(20001) - 10000) / 10000.0);
         const bool moves = order && p->index[k->input[i].slot] == CGTP_ITEM;
         if (moves)
             permute(placed, drawn, order, rows, row, false);
@@ -91,7 +86,7 @@ static char *outputs(const cgtp_product *p, const cgtp_kernel *k, const cgtp_gra
     random_state = before;
     *n = 0;
     for (int o = 0; o < k->outputs; o++) {
-        const size_t bytes = (size_t)(rows_of(p, g, k->output[o].slot) * p->dim[k->output[o].slot] * p->scalar_size);
+        const size_t bytes = (size_t)(rows_of(p, g, k->output[o].slot) * p->dim[k->output[o].slot]) * cgtp_type_size(p->type[k->output[o].slot]);
         out[o] = memory_new(bytes);
         *n += bytes;
     }
@@ -104,7 +99,7 @@ static char *outputs(const cgtp_product *p, const cgtp_kernel *k, const cgtp_gra
     size_t at = 0;
     for (int o = 0; o < k->outputs; o++) {
         const int64_t rows = rows_of(p, g, k->output[o].slot);
-        const size_t row = (size_t)(p->dim[k->output[o].slot] * p->scalar_size), all_rows = (size_t)rows * row;
+        const size_t row = (size_t)(p->dim[k->output[o].slot]) * cgtp_type_size(p->type[k->output[o].slot]), all_rows = (size_t)rows * row;
         char *placed = malloc(all_rows + 1);
         memory_read(placed, out[o], all_rows);
         if (order && p->index[k->output[o].slot] == CGTP_ITEM)

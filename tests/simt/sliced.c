@@ -2,7 +2,7 @@
  * graph when they compute a slice of it (cgtp_graph_slice). Links check_products: pairs, the invariant
  * product first, then the same with other sums, of which one at least must differ. Prints TAP.
  */
-#include "cgtp.h"
+#include "cgtp_types.h"
 #include "memory.h"
 #include "simt.h"
 
@@ -67,7 +67,7 @@ static cgtp_graph to_device(const cgtp_graph *g, void *memory[5])
 
 static size_t row_bytes(const cgtp_product *p, cgtp_slot slot)
 {
-    return (size_t)(p->dim[slot] * p->scalar_size);
+    return (size_t)p->dim[slot] * cgtp_type_size(p->type[slot]);
 }
 
 static int64_t rows_of(const cgtp_product *p, const cgtp_graph *g, cgtp_slot slot)
@@ -100,14 +100,9 @@ static void run(const cgtp_product *p, const cgtp_kernel *k, const cgtp_graph *w
         const cgtp_slot s = k->input[i].slot;
         const int64_t elements = rows_of(p, whole, s) * p->dim[s];
         const size_t bytes = (size_t)rows_of(p, part, s) * row_bytes(p, s);
-        char *all = malloc((size_t)elements * (size_t)p->scalar_size + 1);
-        for (int64_t e = 0; e < elements; e++) {
-            const double value = (random_below(20001) - 10000) / 10000.0;
-            if (p->scalar_size == 8)
-                ((double *)all)[e] = value;
-            else
-                ((float *)all)[e] = (float)value;
-        }
+        char *all = malloc((size_t)elements * cgtp_type_size(p->type[s]) + 1);
+        for (int64_t e = 0; e < elements; e++)
+            cgtp_put_number(all, p->type[s], e, (random_below(20001) - 10000) / 10000.0);
         in[i] = memory_new(bytes + 1);
         memory_write(in[i], all + (size_t)first_row(p, whole, receiver, s) * row_bytes(p, s), bytes);
         free(all);

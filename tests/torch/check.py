@@ -36,7 +36,7 @@ def rows(product, items, nodes, seed=0, scale=1):
     """Random x, y, w."""
     torch.manual_seed(seed)
     count = {'item': items, 'sender': nodes, 'receiver': nodes, 'shared': 1}
-    return [torch.randn(count[product.index[s]], product.dim[s], dtype=product.dtype) * scale for s in 'xyw']
+    return [torch.randn(count[product.index[s]], product.dim[s], dtype=product.dtype[s]) * scale for s in 'xyw']
 
 
 def fails(kind, words, call, name):

@@ -146,7 +146,7 @@ void batch_launch(struct source *w, const struct schedule *schedule)
         const struct form_output *f = demand_output(w->demand, o);
         if (covers(w, g, f->slot))
             continue;
-        text_printf(&at, "%s%s", cleared ? ", " : "", f->symbol);
+        text_printf(&at, "%sl.%s", cleared ? ", " : "", f->symbol);
         text_printf(&bytes, "%s(size_t)items * %lld * sizeof(real)", cleared++ ? ", " : "",
                     (long long)w->problem->dim[f->slot]);
     }

@@ -59,8 +59,9 @@ static void areas(struct areas *all, const struct schedule *s)
         const char *error = arena_printf(all->arena, "%serror", f->symbol);
         shared |= parts;
         if (parts)
-            areas_add_counted(all, "real", arena_printf(all->arena, "%sparts", f->symbol),
-                              "CGTP_SHARED_PARTS", problem->dim[f->slot]);
+            areas_add_counted(all, source_held(d->plan, demand_operand(d, o)),
+                              arena_printf(all->arena, "%sparts", f->symbol), "CGTP_SHARED_PARTS",
+                              problem->dim[f->slot]);
         if (s->route[o].compensated && parts)
             areas_add_counted(all, "real", error, "CGTP_SHARED_PARTS", problem->dim[f->slot]);
         else if (s->route[o].compensated)
@@ -134,7 +135,7 @@ static void launch_copies(struct source *w)
                     "        for (int64_t r = cgtp_part(%s, part, parts),\n"
                     "                     end = cgtp_part(%s, part + 1, parts);\n"
                     "             r < end; r++)\n"
-                    "            cgtp_row_to_components(%d, %s, %s + r * %lld, l.%sturned + r * %lld);\n",
+                    "            cgtp_row_to_components(%d, %s, l.%s + r * %lld, l.%sturned + r * %lld);\n",
                     n, n, slot_irreps(w->problem, in->slot)->n, loops_segments(in->slot), in->symbol, dim,
                     in->symbol, dim);
     }
@@ -148,22 +149,23 @@ static void launch_sum(struct source *w, int o)
     long long d = source_dim(demand_operand(w->demand, o));
     if (d == 0)
         return;
-    text_printf(w->out, "    cgtp_zero(%lld, %s);\n", d, n);
+    const bool wide = loops_is_wide(w->demand, o);
+    text_printf(w->out, "    %s(%lld, l.%s);\n", wide ? "cgtp_zero_sums" : "cgtp_zero", d, n);
     if (w->schedule->route[o].compensated) /* part 0's errors become those of the whole sum */
         text_printf(w->out,
                     "    for (int64_t part = 1; part < CGTP_SHARED_PARTS; part++)\n"
                     "        cgtp_add(%lld, l.%serror + part * %lld, l.%serror);\n"
                     "    for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)\n"
-                    "        cgtp_add_compensated(%lld, l.%sparts + part * %lld, %s, l.%serror);\n"
-                    "    cgtp_add(%lld, l.%serror, %s);\n",
+                    "        cgtp_add_compensated(%lld, l.%sparts + part * %lld, l.%s, l.%serror);\n"
+                    "    cgtp_add(%lld, l.%serror, l.%s);\n",
                     d, n, d, n, d, n, d, n, n, d, n, n);
     else
         text_printf(w->out,
                     "    for (int64_t part = 0; part < CGTP_SHARED_PARTS; part++)\n"
-                    "        cgtp_add(%lld, l.%sparts + part * %lld, %s);\n",
-                    d, n, d, n);
-    if (loops_transposes(w, w->demand->output[o]))
-        text_printf(w->out, "    cgtp_row_from_components(%d, %s, %s, l.scratch_%s);\n",
+                    "        %s(%lld, l.%sparts + part * %lld, l.%s);\n",
+                    wide ? "cgtp_add_sums" : "cgtp_add", d, n, d, n);
+    if (loops_transposes(w, w->demand->output[o]) && !wide)
+        text_printf(w->out, "    cgtp_row_from_components(%d, %s, l.%s, l.scratch_%s);\n",
                     slot_irreps(w->problem, f->slot)->n, loops_segments(f->slot), n, w->schedule->name);
 }
 

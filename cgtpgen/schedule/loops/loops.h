@@ -24,7 +24,7 @@ struct channel_sum {
 };
 
 /* Scratch of a part, in elements, in this order: sums over channels, a path's own sums, T, P, copies of rows,
- * contributions of an item to compensated outputs, a segment to transpose. */
+ * contributions of an item to compensated and wide outputs, a segment to transpose. */
 struct loops {
     bool *transposed; /* [kernel operands]: is it read or summed as vectors, and stored in another order? */
     enum staging *staging; /* [kernel inputs] */
@@ -32,7 +32,7 @@ struct loops {
     struct channel_sum *sum;
     int64_t sums_length, sum_at, t_at, p_at, temporary_at;
     int64_t *brought_at; /* [kernel inputs] */
-    int64_t *term_at;    /* [demand's outputs]: compensated outputs' contributions of one item */
+    int64_t *term_at;    /* [demand's outputs]: contributions of one item to compensated and wide outputs */
     int64_t scratch;     /* elements that a part needs */
 };
 
@@ -54,6 +54,10 @@ int64_t loops_padded(int64_t n);
 /* The name under which input i is read as a vector: its component-order copy, or itself where orders agree.
  */
 const char *loops_vector_name(struct source *, int i);
+
+/* Is output o of the demand a sum in a type wider than that of arithmetic, row by row in the array's own
+ * order? */
+bool loops_is_wide(const struct demand *, int o);
 
 /* Does the work of an item do anything to the row of output o of the demand? */
 bool loops_touches(const struct source *, int o);

@@ -43,7 +43,14 @@ static bool is_owned(const struct source *w, int o)
 /* Is there something to do when the row of output o is complete? */
 static bool needs_finish(const struct source *w, int o)
 {
-    return loops_transposes(w, w->demand->output[o]) || w->schedule->route[o].compensated;
+    return (loops_transposes(w, w->demand->output[o]) && !loops_is_wide(w->demand, o)) ||
+           w->schedule->route[o].compensated;
+}
+
+/* Does the work of an item make a row of its own, which is then added to the output's? */
+static bool has_term(const struct source *w, int o)
+{
+    return w->schedule->route[o].compensated || loops_is_wide(w->demand, o);
 }
 
 static bool any_needs_finish(const struct source *w)
@@ -60,18 +67,29 @@ static void emit_row_pointer(struct source *w, int indent, int o, const char *at
 {
     const struct form_output *out = demand_output(w->demand, o);
     const char *array = w->schedule->route[o].kind == ROUTE_PARTS ? "parts" : "";
-    text_printf(w->out, "%*sreal *const %sout = l->%s%s + %s * %lld;\n", indent, "", out->symbol, out->symbol,
-                array, at, source_dim(demand_operand(w->demand, o)));
+    text_printf(w->out, "%*s%s *const %sout = l->%s%s + %s * %lld;\n", indent, "",
+                source_held(w->plan, demand_operand(w->demand, o)), out->symbol, out->symbol, array, at,
+                source_dim(demand_operand(w->demand, o)));
 }
 
 static void emit_begin(struct source *w, int indent, int o, const char *at)
 {
     const struct form_output *out = demand_output(w->demand, o);
     long long dim = source_dim(demand_operand(w->demand, o));
-    text_printf(w->out, "%*scgtp_zero(%lld, %sout);\n", indent, "", dim, out->symbol);
+    text_printf(w->out, "%*s%s(%lld, %sout);\n", indent, "",
+                loops_is_wide(w->demand, o) ? "cgtp_zero_sums" : "cgtp_zero", dim, out->symbol);
     if (w->schedule->route[o].compensated)
         text_printf(w->out, "%*scgtp_zero(%lld, l->%serror + %s * %lld);\n", indent, "", dim, out->symbol, at,
                     dim);
+}
+
+/* A row of output o from component order to the array's, in place. */
+static void emit_turn(struct source *w, int indent, int o, const char *row)
+{
+    const enum slot slot = demand_output(w->demand, o)->slot;
+    text_printf(w->out, "%*scgtp_row_from_components(%d, %s, %s, %s);\n", indent, "",
+                slot_irreps(w->problem, slot)->n, loops_segments(slot), row,
+                plus_offset(w->arena, "scratch", own(w)->temporary_at));
 }
 
 static void emit_finish(struct source *w, int indent, int o, const char *at)
@@ -81,10 +99,24 @@ static void emit_finish(struct source *w, int indent, int o, const char *at)
     if (w->schedule->route[o].compensated)
         text_printf(w->out, "%*scgtp_add(%lld, l->%serror + %s * %lld, %sout);\n", indent, "", dim,
                     out->symbol, at, dim, out->symbol);
+    if (loops_transposes(w, w->demand->output[o]) && !loops_is_wide(w->demand, o))
+        emit_turn(w, indent, o, arena_printf(w->arena, "%sout", out->symbol));
+}
+
+/* Adds what an item has made for the owned row of output o. */
+static void emit_add(struct source *w, int indent, int o, const char *owned)
+{
+    const struct form_output *out = demand_output(w->demand, o);
+    const char *term = plus_offset(w->arena, "scratch", own(w)->term_at[o]);
+    long long dim = source_dim(demand_operand(w->demand, o));
+    if (!loops_is_wide(w->demand, o)) {
+        text_printf(w->out, "%*scgtp_add_compensated(%lld, %s, %sout, l->%serror + %s * %lld);\n", indent, "",
+                    dim, term, out->symbol, out->symbol, owned, dim);
+        return;
+    }
     if (loops_transposes(w, w->demand->output[o]))
-        text_printf(w->out, "%*scgtp_row_from_components(%d, %s, %sout, %s);\n", indent, "",
-                    slot_irreps(w->problem, out->slot)->n, loops_segments(out->slot), out->symbol,
-                    plus_offset(w->arena, "scratch", own(w)->temporary_at));
+        emit_turn(w, indent, o, term);
+    text_printf(w->out, "%*scgtp_add_wide(%lld, %s, %sout);\n", indent, "", dim, term, out->symbol);
 }
 
 enum owned_step { DECLARE = 1, BEGIN = 2, FINISH = 4 };
@@ -145,9 +177,8 @@ static void emit_work(struct source *w, int indent)
     }
     for (int o = 0; o < d->outputs; o++)
         if (loops_touches(w, o))
-            argument[n++] = w->schedule->route[o].compensated
-                                ? plus_offset(w->arena, "scratch", own(w)->term_at[o])
-                                : arena_printf(w->arena, "%sout", demand_output(d, o)->symbol);
+            argument[n++] = has_term(w, o) ? plus_offset(w->arena, "scratch", own(w)->term_at[o])
+                                           : arena_printf(w->arena, "%sout", demand_output(d, o)->symbol);
     argument[n++] = "scratch";
     emit_call(w->out, indent, arena_printf(w->arena, "item_%d", loops_number(w)), n, argument);
 }
@@ -170,21 +201,17 @@ static void emit_visit(struct source *w, int indent, const char *owned, bool dec
         } else if (is_owned(w, o) && declare && loops_touches(w, o)) {
             emit_row_pointer(w, indent, o, owned);
         }
-        if (w->schedule->route[o].compensated && loops_touches(w, o))
+        if (has_term(w, o) && loops_touches(w, o))
             text_printf(w->out, "%*scgtp_zero(%lld, %s);\n", indent, "",
                         source_dim(demand_operand(w->demand, o)),
                         plus_offset(w->arena, "scratch", own(w)->term_at[o]));
     }
     emit_work(w, indent);
     for (int o = 0; o < w->demand->outputs; o++) {
-        const struct form_output *out = demand_output(w->demand, o);
-        long long dim = source_dim(demand_operand(w->demand, o));
         if (!is_owned(w, o))
             emit_finish(w, indent, o, own_row(w));
-        else if (w->schedule->route[o].compensated && loops_touches(w, o))
-            text_printf(w->out, "%*scgtp_add_compensated(%lld, %s, %sout, l->%serror + %s * %lld);\n", indent,
-                        "", dim, plus_offset(w->arena, "scratch", own(w)->term_at[o]), out->symbol,
-                        out->symbol, owned, dim);
+        else if (has_term(w, o) && loops_touches(w, o))
+            emit_add(w, indent, o, owned);
     }
 }
 

@@ -42,6 +42,11 @@ bool loops_transposes(const struct source *w, int output)
     return own(w)->transposed[w->form->inputs + output];
 }
 
+bool loops_is_wide(const struct demand *d, int o)
+{
+    return demand_operand(d, o)->held != d->kernel->compute;
+}
+
 /* Does a way of computing a path write the kernel's output? */
 static bool writes(const struct variant *v, int output)
 {
@@ -199,7 +204,7 @@ static void lay_out_scratch(struct arena *a, const struct schedule *s, struct lo
             l->brought_at[i] = take(&at, loops_padded(kernel_input(d->kernel, i)->dim));
     l->term_at = NEW_ARRAY(a, int64_t, d->outputs + 1);
     for (int o = 0; o < d->outputs; o++)
-        if (s->route[o].compensated)
+        if (s->route[o].compensated || loops_is_wide(d, o))
             l->term_at[o] = take(&at, loops_padded(demand_operand(d, o)->dim));
     l->temporary_at = take(&at, loops_padded(longest_segment(d, l)));
     l->scratch = at ? at : 16;

@@ -34,11 +34,12 @@ class Kernel(Structure):  # cgtp_kernel
 class Product(Structure):  # cgtp_product
     _fields_ = [('abi', c_int), ('name', c_char_p), ('backend', c_char_p), ('digest', c_char_p),
                 ('irreps', c_char_p * 4), ('dim', c_int64 * 4), ('index', c_int * 4), ('layout', c_int * 4),
-                ('graph', c_int), ('sorted', c_int), ('scalar_size', c_int), ('index_size', c_int),
+                ('type', c_int * 4), ('compute', c_int), ('sum', c_int), ('graph', c_int), ('sorted', c_int),
+                ('index_size', c_int),
                 ('paths', c_int), ('kernels', c_int), ('path', c_void_p), ('kernel', POINTER(Kernel))]
 
 
-ABI = 4  # CGTP_ABI, of the structures above
+ABI, FLOAT32 = 5, 0  # CGTP_ABI, of the structures above; CGTP_FLOAT32
 library = CDLL(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'liblayer.so'))
 library.cgtp_status_text.restype = c_char_p
 
@@ -97,7 +98,7 @@ def call(product, number, graph, inputs):
 
 def main():
     product = Product.in_dll(library, 'layer_product')
-    assert product.abi == ABI and ctypes.sizeof(c_float) == product.scalar_size
+    assert product.abi == ABI and list(product.type) == [FLOAT32] * 4
     random.seed(1)
     nodes, edges = 5, 12
     pairs = [(random.randrange(nodes), random.randrange(nodes)) for _ in range(edges)]

@@ -1,0 +1,26 @@
+#!/bin/sh
+# simt_types.t - generated CUDA kernels on the CPU, through the shim of tests/simt, with arrays of 16 bits and of mixed
+# types: every evaluation. A sample; with TEST_ALL all kernels and specs.
+. tests/products.sh
+. tests/types.sh
+. tests/simt/kernels.sh
+
+specs=tests/simt/specs
+three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
+if [ "$TEST_ALL" ]; then
+    all=$(echo $specs/conv_*.yaml $specs/batch_*.yaml $specs/paired_*.yaml $specs/staged_[gmsp]*.yaml $specs/tiled_*.yaml)
+    all=$(echo "$all" | sed 's/[^ ]*\(compensated\|outputs\).yaml//g')
+    for types in "$bfloat16" "$float16" "$device"; do
+        name=$(echo "$types" | sed 's/.*&_\([a-z0-9]*\).*/\1/')
+        check_kernels "types_$name" "$types" "$all" sizes paths calls
+    done
+    check_kernels types_golden "$bfloat16" "$(echo $(ls tests/golden/*.yaml | grep -v sugar))" problems=tests/golden golden
+else
+    check_kernels types_bf16 "$bfloat16 $three" "$specs/conv_32.yaml $specs/conv_sums.yaml $specs/conv_mixed.yaml \
+        $specs/batch_plain.yaml" sizes calls
+    check_kernels types_f16 "$float16 -e 's/^kernels: .*/kernels: [backward]/'" "$specs/paired_nodes.yaml \
+        $specs/staged_graph.yaml $specs/staged_shared.yaml $specs/tiled_modes.yaml" sizes paths
+    check_kernels types_device "$device $three" $specs/conv_32.yaml sizes paths calls
+    check_kernels types_golden "$bfloat16 -e 's/^kernels: .*/kernels: [forward, backward]/'" \
+        "tests/golden/g_mace_large_c32_graph.yaml tests/golden/g_mixed_modes.yaml" problems=tests/golden golden
+fi
