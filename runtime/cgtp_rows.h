@@ -155,19 +155,47 @@ template <bool senders, typename Graph> CGTP_DEVICE int64_t cgtp_node_of(const G
         return graph.receiver[item];
 }
 
-/* The run of the node's item at a position, number `place` of chunk `number`. */
+/* Where a team is: number `place` of chunk `number`; and the place after it, where chunks are dealt out to so many
+ * teams. */
+struct cgtp_place {
+    int64_t number;
+    int place;
+
+    CGTP_MEMBER int64_t position(int chunk) const
+    {
+        return number * chunk + place;
+    }
+    CGTP_MEMBER cgtp_place after(int chunk, int64_t teams) const
+    {
+        return place + 1 < chunk ? cgtp_place{number, place + 1} : cgtp_place{number + teams, 0};
+    }
+};
+
+/* The positions of the node's items. */
+struct cgtp_positions {
+    int64_t first, end;
+};
+template <bool senders, typename Graph>
+CGTP_DEVICE cgtp_positions cgtp_positions_of(const Graph &graph, int64_t node)
+{
+    if constexpr (senders)
+        return {graph.sender_row[node], graph.sender_row[node + 1]};
+    else
+        return {graph.receiver_row[node], graph.receiver_row[node + 1]};
+}
+
+/* The run of the node's item at a place. */
+CGTP_DEVICE cgtp_run cgtp_run_at(const cgtp_positions &of, int64_t node, const cgtp_place &at, int chunk)
+{
+    const int64_t begin = at.number * chunk, position = begin + at.place;
+    const bool before = of.first < begin, after = of.end > begin + chunk;
+    return {node, at.place == 0 || position == of.first, at.place + 1 == chunk || position + 1 == of.end,
+            before || after ? at.number * 2 + !before : -1};
+}
 template <bool senders, typename Graph>
 CGTP_DEVICE cgtp_run cgtp_run_of(const Graph &graph, int64_t node, int64_t number, int place, int chunk)
 {
-    const int64_t begin = number * chunk, position = begin + place;
-    int64_t first, end;
-    if constexpr (senders)
-        first = graph.sender_row[node], end = graph.sender_row[node + 1];
-    else
-        first = graph.receiver_row[node], end = graph.receiver_row[node + 1];
-    const bool before = first < begin, after = end > begin + chunk;
-    return {node, place == 0 || position == first, place + 1 == chunk || position + 1 == end,
-            before || after ? number * 2 + !before : -1};
+    return cgtp_run_at(cgtp_positions_of<senders>(graph, node), node, {number, place}, chunk);
 }
 
 /* The sum of n elements of the partial rows of a node, in order; false: it has one run, whose row is there. */
@@ -175,11 +203,7 @@ template <bool senders, int n, typename Graph>
 CGTP_DEVICE bool cgtp_gather_chunks(real (&sum)[n], const real *rows, int64_t length, const Graph &graph, int64_t node,
                                     int chunk)
 {
-    int64_t first, end;
-    if constexpr (senders)
-        first = graph.sender_row[node], end = graph.sender_row[node + 1];
-    else
-        first = graph.receiver_row[node], end = graph.receiver_row[node + 1];
+    const auto [first, end] = cgtp_positions_of<senders>(graph, node);
     const int64_t begin = first / chunk, last = (end - 1) / chunk;
     if (first < end && begin == last)
         return false;
@@ -196,11 +220,12 @@ CGTP_DEVICE bool cgtp_gather_chunks(real (&sum)[n], const real *rows, int64_t le
 
 /* ---- on the host ---- */
 
-/* The length of chunks for a launch of so many teams per multiprocessor: long where items are many. */
-static inline int cgtp_chunk(int64_t items, int teams)
+/* The length of chunks for a launch of so many teams per multiprocessor, each of which is to have `each` or more: long
+ * where items are many. */
+static inline int cgtp_chunk(int64_t items, int teams, int each = 6, int most = 8)
 {
-    const int64_t all = (int64_t)cgtp_multiprocessors() * teams, length = items / (6 * all);
-    return items <= all ? 1 : length < 2 ? 2 : length < 8 ? (int)length : 8;
+    const int64_t all = (int64_t)cgtp_multiprocessors() * teams, length = items / (each * all);
+    return items <= all ? 1 : length < 2 ? 2 : length < most ? (int)length : most;
 }
 
 /* How many chunks there are. */

@@ -31,6 +31,23 @@ const char *item_rows_routes(struct arena *a, struct schedule *s, bool several)
     return NULL;
 }
 
+enum index_kind item_rows_owner(struct schedule *s, const bool *may)
+{
+    int64_t dim[INDEX_COUNT] = {0};
+    enum index_kind owner = INDEX_ITEM;
+    if (s->demand->plan->problem->spec->reduction == REDUCTION_INVARIANT)
+        return owner; /* which items a team has is the graph's matter */
+    for (int o = 0; o < s->demand->outputs; o++)
+        if (s->route[o].kind == ROUTE_EDGE_BUFFER && (!may || may[o]))
+            dim[demand_operand(s->demand, o)->index] += demand_operand(s->demand, o)->dim;
+    if (dim[INDEX_SENDER] + dim[INDEX_RECEIVER] > 0)
+        owner = dim[INDEX_SENDER] > dim[INDEX_RECEIVER] ? INDEX_SENDER : INDEX_RECEIVER;
+    for (int o = 0; o < s->demand->outputs && owner != INDEX_ITEM; o++)
+        if (demand_operand(s->demand, o)->index == owner && (!may || may[o]))
+            s->route[o].kind = ROUTE_FIXED_UP;
+    return owner;
+}
+
 void item_rows_areas(struct areas *all, const struct schedule *s, const char *parts, const char *partial)
 {
     for (int o = 0; o < s->demand->outputs; o++) {

@@ -73,7 +73,7 @@ NARROW = [
     ("nequip32", "nequip_revmd17_aspirin", "32", {}, ""),
     ("nequix7", "nequix_main", "=7", {}, ""),
     ("table5_32", "flashtp_table5_lmax3", "32", {}, ""),
-    ("table5_4", "flashtp_table5_lmax2", "=4", {"reduction": "atomic"}, "sanitize"),
+    ("table5_4_atomic", "flashtp_table5_lmax2", "=4", {"reduction": "atomic"}, "sanitize"),
     ("diffdock8", "diffdock_l1", "8", {}, "quick sanitize"),
     ("diffdock8_graph", "diffdock_l1", "8", GRAPH, "quick"),
     ("diffdock16_f64", "diffdock_l1", "16", {"precision": "float64"}, "quick"),

@@ -51,8 +51,10 @@ def scaled(text):
     for slot, segments in part.items():
         line = f"  {slot}: " + " + ".join(f"{n}x{irrep}" for n, irrep in segments)
         text = re.sub(rf"^  {slot}: .*$", line, text, flags=re.M)
-    text = re.sub(r"^(normalization|variance):.*\n", "", text, flags=re.M)
-    return re.sub(r"^(  - \[.*), [\d.]+\]$", r"\1]", text, flags=re.M)  # factors of paths
+    for x, y, z, mode, weighted in paths:  # without their factors
+        line = f"  - [{x}, {y}, {z}, {mode}{'' if weighted else ', false'}]"
+        text = re.sub(rf"^  - \[{x}, {y}, {z}, {re.escape(mode)}[],].*$", line, text, flags=re.M)
+    return re.sub(r"^(normalization|variance):.*\n", "", text, flags=re.M)
 
 
 def cases(found, large):

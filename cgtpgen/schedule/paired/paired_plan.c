@@ -194,23 +194,6 @@ static void try_ways(struct arena *a, struct paired *best, double *cost, const s
         }
 }
 
-/* Sums for nodes that need no order but a fixed one are made by teams that take items in the nodes' order:
- * those of senders or receivers, whichever rows are longer. */
-static void choose_owner(struct paired *g, struct schedule *s)
-{
-    int64_t dim[INDEX_COUNT] = {0};
-    if (s->demand->plan->problem->spec->reduction == REDUCTION_INVARIANT)
-        return; /* which items a team has is the graph's matter */
-    for (int o = 0; o < s->demand->outputs; o++)
-        if (s->route[o].kind == ROUTE_EDGE_BUFFER)
-            dim[demand_operand(s->demand, o)->index] += demand_operand(s->demand, o)->dim;
-    if (dim[INDEX_SENDER] + dim[INDEX_RECEIVER] > 0)
-        g->owner = dim[INDEX_SENDER] > dim[INDEX_RECEIVER] ? INDEX_SENDER : INDEX_RECEIVER;
-    for (int o = 0; o < s->demand->outputs; o++)
-        if (paired_owns(g, o))
-            s->route[o].kind = ROUTE_FIXED_UP;
-}
-
 static int registers_of(const struct paired *g)
 {
     int most = 0;
@@ -223,13 +206,12 @@ const char *paired_plan(struct arena *a, struct schedule *s)
 {
     static const int warps[] = {32, 28, 24, 20, 16, 12, 10, 8};
     const int asked = knob_value(s, KNOB_WARPS);
-    struct paired *best = NEW(a, struct paired),
-                  g = {.demand = s->demand, .device = s->target->device, .owner = INDEX_ITEM};
+    struct paired *best = NEW(a, struct paired), g = {.demand = s->demand, .device = s->target->device};
     const char *why = item_rows_routes(a, s, false);
     if (why)
         return why;
     find_bytes(&g);
-    choose_owner(&g, s);
+    g.owner = item_rows_owner(s, NULL);
     const bool whole = covers(a, &g);
     const int others = LOOP_VALUES + PASSING_VALUES * kernel_size(s->demand->kernel) / 4;
     s->cost = HUGE_VAL;

@@ -3,12 +3,13 @@
 
 #include "schedule/check.h"
 #include "schedule/evaluations.h"
+#include "schedule/index_words.h"
 #include "schedule/item_rows.h"
 #include "schedule/report.h"
 
 static void areas(struct areas *all, const struct schedule *s)
 {
-    item_rows_areas(all, s, "cgtp_multiprocessors()", NULL);
+    item_rows_areas(all, s, "cgtp_multiprocessors()", staged_partial(all->arena, s->own));
 }
 
 static void device(struct source *w, const struct schedule *s)
@@ -117,6 +118,8 @@ static void report(struct report *r, const struct schedule *s)
     const struct staged *g = s->own;
     report_ring(r, "stages", g->stages, "team", staged_in_parts(g) ? "part" : "item");
     report_number(r, "parts", g->parts);
+    if (g->owner != INDEX_ITEM)
+        report_word(r, "in_the_order_of", index_words[g->owner].plural);
     report_number(r, "teams_per_block", g->teams);
     report_number(r, "warps_per_team", g->warps);
     report_part(r, "shared_bytes_per_block", g->block->bytes, g->device->shared_bytes);

@@ -92,9 +92,23 @@ static void emit_loads(struct staged_writer *c)
         emit_load(c, &c->g->part[i]);
 }
 
+/* Are items in the order of nodes, whose rows stay? */
+static bool has_owner(const struct staged_writer *c)
+{
+    return c->g->owner != INDEX_ITEM;
+}
+
+/* "true", for functions of a graph that are asked about senders. */
+static const char *by_sender(const struct staged_writer *c)
+{
+    return c->g->owner == INDEX_SENDER ? "true" : "false";
+}
+
 /* "e + 2 * step"; "(slot + 1) % 2": where the rows of so many items after this one are. */
 static const char *items_after(const struct staged_writer *c, int items)
 {
+    if (has_owner(c))
+        return items == 0 ? "e" : "ahead";
     return items == 0 ? "e" : items == 1 ? "e + step" : arena_printf(c->w->arena, "e + %d * step", items);
 }
 
@@ -107,6 +121,12 @@ static const char *slot_after(const struct staged_writer *c, int items)
 
 /* When copies of a part of the item so many items after e are started. */
 enum start { START_FIRST, START_SAME, START_AHEAD }; /* before the loop; in the item; items before */
+
+/* Is there an item so many after this one? */
+static const char *is_there(const struct staged_writer *c, int items)
+{
+    return has_owner(c) ? "there" : arena_printf(c->w->arena, "%s < %s", items_after(c, items), items_of(c));
+}
 
 /* Starts them, into the stage `to`. */
 static void emit_start(struct staged_writer *c, int part, int items, const char *to, enum start start)
@@ -122,9 +142,21 @@ static void emit_start(struct staged_writer *c, int part, int items, const char 
                             ? arena_printf(a, "%s_ahead", index_name[index])
                             : arena_printf(a, "l.graph.%s[%s]", index_name[index], items_after(c, items)));
     if (start != START_SAME)
-        line(c->o, "if (%s < %s)", items_after(c, items), items_of(c));
+        line(c->o, "if (%s)", is_there(c, items));
     line(c->o, "load%s(%s, %s%s);", part_number(c, part), items_after(c, items), to, text_string(&more));
     line(c->o, "cgtp_copies_commit();");
+}
+
+/* The same for items in the order of nodes. */
+static void emit_start_in_order(struct staged_writer *c, int stage)
+{
+    line(c->o, "{");
+    line(c->o, "const bool there = next_place.position(chunk) < items;");
+    line(c->o, "const int64_t ahead = there ? cgtp_nth_item<%s>(l.graph, next_place.position(chunk)) : 0;",
+         by_sender(c));
+    emit_start(c, 0, 1, arena_printf(c->w->arena, "own.ring[%d]", stage), START_FIRST);
+    line(c->o, "next_place = next_place.after(chunk, step);");
+    line(c->o, "}");
 }
 
 /* Reads which nodes' rows are brought while this item is worked on, and to which its results are added. */
@@ -137,8 +169,8 @@ static void emit_nodes(struct staged_writer *c)
             added |= c->w->schedule->route[o].kind == ROUTE_ATOMIC &&
                      demand_operand(c->w->demand, o)->index == (enum index_kind)index;
         if (brings_nodes(c, index))
-            line(c->o, "const int64_t %s_ahead = %s < %s ? l.graph.%s[%s] : 0;", index_name[index],
-                 items_after(c, items), items_of(c), index_name[index], items_after(c, items));
+            line(c->o, "const int64_t %s_ahead = %s ? l.graph.%s[%s] : 0;", index_name[index],
+                 is_there(c, items), index_name[index], items_after(c, items));
         if (added)
             line(c->o, "const int64_t %s = l.graph.%s[e];", index_name[index], index_name[index]);
     }
@@ -150,6 +182,16 @@ static void emit_put(struct staged_writer *c, int o, const struct staged_part *p
     struct source *w = c->w;
     const struct operand *q = demand_operand(w->demand, o);
     const bool buffer = w->schedule->route[o].kind == ROUTE_EDGE_BUFFER;
+    if (c->g->owned[o]) {
+        line(c->o, "if (run.last)");
+        line(c->o,
+             "cgtp_put_row_by<%d>(run.partial < 0 ? l.%s + node * %lld : l.%spartial + run.partial * %lld, "
+             "%s, "
+             "thread);",
+             threads_of(c->g), q->symbol, source_dim(q), q->symbol, source_dim(q),
+             q->slot == SLOT_Y ? arena_printf(w->arena, "%s[0]", staged_output(c, o)) : staged_output(c, o));
+        return;
+    }
     const char *how = w->schedule->route[o].kind == ROUTE_ATOMIC ? "add" : "put";
     const char *to = buffer ? arena_printf(w->arena, "l.%sedges + e * %lld", q->symbol, source_dim(q))
                      : is_node(q->index) ? arena_printf(w->arena, "l.%s + %s * %lld", q->symbol,
@@ -209,7 +251,9 @@ static void emit_zeros(struct staged_writer *c)
     for (int o = 0; o < d->outputs; o++) {
         const struct operand *q = demand_operand(d, o);
         const bool by_parts = staged_in_parts(c->g) && (q->slot == SLOT_X || q->slot == SLOT_G);
-        if (q->index != INDEX_SHARED && (c->g->any_others || by_parts))
+        if (c->g->owned[o])
+            line(c->o, "if (begins)");
+        if (c->g->owned[o] || (q->index != INDEX_SHARED && (c->g->any_others || by_parts)))
             emit_clear(c, o);
     }
 }
@@ -222,6 +266,8 @@ static void emit_end(struct staged_writer *c, int number)
     const bool last = number == g->parts - 1;
     bool in_place = false;
     line(c->o, "cgtp_sync_group<%d>();", g->warps);
+    if (has_owner(c))
+        line(c->o, "const cgtp_run run = cgtp_run_at(positions, node, here, chunk);");
     for (int o = 0; o < d->outputs; o++) {
         const bool part = staged_output_in_parts(c, o);
         if (demand_operand(d, o)->index == INDEX_SHARED)
@@ -266,9 +312,29 @@ static void emit_part(struct staged_writer *c, int number)
         line(c->o, "}");
 }
 
+/* Which item is worked on, which is next and which one's rows are to be brought: what leads to another is
+ * read an item before that is needed. */
+static void emit_places(struct staged_writer *c)
+{
+    const char *of = by_sender(c);
+    struct out *o = c->o;
+    line(o, "const int64_t e = item_after, node = node_after;");
+    line(o, "const bool begins = here.place == 0 || node != node_before;");
+    line(o, "const cgtp_positions positions = cgtp_positions_of<%s>(l.graph, node);", of);
+    line(o, "const cgtp_place after = here.after(chunk, step);");
+    line(o, "if (after.position(chunk) < items) {");
+    line(o, "item_after = cgtp_nth_item<%s>(l.graph, after.position(chunk));", of);
+    line(o, "node_after = cgtp_node_of<%s>(l.graph, item_after);", of);
+    line(o, "}");
+    line(o, "const bool there = next_place.position(chunk) < items;");
+    line(o, "const int64_t ahead = there ? cgtp_nth_item<%s>(l.graph, next_place.position(chunk)) : 0;", of);
+}
+
 static void emit_item(struct staged_writer *c)
 {
     const struct staged *g = c->g;
+    if (has_owner(c))
+        emit_places(c);
     emit_nodes(c);
     if (staged_in_parts(g)) {
         line(c->o, "const %s &at = own.rows[slot];", g->rows.name);
@@ -279,6 +345,11 @@ static void emit_item(struct staged_writer *c)
         emit_part(c, i);
     if (staged_in_parts(g))
         line(c->o, "slot = %s;", slot_after(c, 1));
+    if (has_owner(c)) {
+        line(c->o, "next_place = next_place.after(chunk, step);");
+        line(c->o, "node_before = node;");
+        line(c->o, "here = after;");
+    }
 }
 
 /* What the block's teams have summed, in the order of the teams, to the block's row. */
@@ -310,7 +381,8 @@ static void emit_kernel(struct staged_writer *c)
          "of %d "
          "warps, each with items of its own at equal distances. */",
          g->name, g->teams * threads_of(g), g->block->bytes, g->teams, g->warps);
-    line(o, "CGTP_KERNEL(%d, 1) %s(const launch l)", g->teams * threads_of(g), g->name);
+    line(o, "CGTP_KERNEL(%d, 1) %s(const launch l%s)", g->teams * threads_of(g), g->name,
+         has_owner(c) ? ", const int chunk" : "");
     line(o, "{");
     line(o, "CGTP_SHARED(shared);");
     line(o, "const int team = cgtp_warp() / %d, warp = cgtp_warp() %% %d, lane = cgtp_lane();", g->warps,
@@ -319,22 +391,40 @@ static void emit_kernel(struct staged_writer *c)
     line(o, "%s &own = ((%s *)shared)->team[team];", g->team.name, g->block->name);
     emit_loads(c);
     line(o, "const int64_t step = (int64_t)cgtp_blocks() * %d;", g->teams);
-    line(o, "int64_t e = (int64_t)cgtp_block() * %d + team;", g->teams);
+    if (has_owner(c)) {
+        line(o, "const int64_t items = l.graph.items;");
+        line(o, "cgtp_place here = {(int64_t)cgtp_block() * %d + team, 0}, next_place = here;", g->teams);
+        line(o, "int64_t item_after = 0, node_after = 0, node_before = -1;");
+    } else
+        line(o, "int64_t e = (int64_t)cgtp_block() * %d + team;", g->teams);
     if (g->stages > 1)
         line(o, "int next = 0;");
     if (staged_in_parts(g))
         line(o, "int slot = 0;");
     line(o, "cgtp_launch_wait();");
+    if (has_owner(c)) {
+        line(o, "if (here.position(chunk) < items) {");
+        line(o, "item_after = cgtp_nth_item<%s>(l.graph, here.position(chunk));", by_sender(c));
+        line(o, "node_after = cgtp_node_of<%s>(l.graph, item_after);", by_sender(c));
+        line(o, "}");
+    }
     for (int i = 0; i < g->stages; i++)
-        emit_start(c, i % g->parts, i / g->parts, arena_printf(c->w->arena, "own.ring[%d]", i), START_FIRST);
+        if (has_owner(c))
+            emit_start_in_order(c, i);
+        else
+            emit_start(c, i % g->parts, i / g->parts, arena_printf(c->w->arena, "own.ring[%d]", i),
+                       START_FIRST);
     if (g->out.bytes && !g->any_others)
         line(o, "cgtp_zero_by<%d>(own.out, thread); /* segments without paths stay so */", threads_of(g));
-    if (staged_in_parts(g)) /* others of the team make zeros there for each item */
+    if (staged_in_parts(g) || has_owner(c)) /* others of the team make zeros there for each item, or some */
         line(o, "cgtp_sync_group<%d>();", g->warps);
     if (g->sums.bytes)
         line(o, "cgtp_zero_by<%d>(own.sums, thread);", threads_of(g));
     line(o, "CGTP_LOOP");
-    line(o, "for (; e < %s; e += step) {", items_of(c));
+    if (has_owner(c))
+        line(o, "while (here.position(chunk) < items) {");
+    else
+        line(o, "for (; e < %s; e += step) {", items_of(c));
     emit_item(c);
     line(o, "}");
     if (g->sums.bytes)
@@ -367,11 +457,14 @@ void staged_launch(struct source *w, const struct schedule *schedule)
     source_set(w, schedule);
     const struct staged *g = schedule->own;
     item_rows_clear(w);
-    const char *grid =
-        arena_printf(w->arena, "cgtp_teams_grid(%s, %d)", source_rows(w->plan, INDEX_ITEM), g->teams);
+    const char *chunk = g->owner != INDEX_ITEM ? staged_chunk(w->arena, g) : NULL;
+    const char *rows = source_rows(w->plan, INDEX_ITEM);
+    const char *turns = chunk ? arena_printf(w->arena, "cgtp_chunks(%s, %s)", rows, chunk) : rows;
+    const char *grid = arena_printf(w->arena, "cgtp_teams_grid(%s, %d)", turns, g->teams);
     source_step(w, arena_printf(w->arena,
                                 "cgtp_launch_early(code::%s, %s, %d, "
-                                "sizeof(code::%s), stream, l)",
-                                g->name, grid, g->teams * threads_of(g), g->block->name));
-    item_rows_finish(w, grid, NULL);
+                                "sizeof(code::%s), stream, l%s)",
+                                g->name, grid, g->teams * threads_of(g), g->block->name,
+                                chunk ? arena_printf(w->arena, ", %s", chunk) : ""));
+    item_rows_finish(w, grid, chunk);
 }

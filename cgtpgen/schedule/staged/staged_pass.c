@@ -292,8 +292,8 @@ static void emit_tensors(struct staged_writer *c, const struct staged_part *part
 
 /* ---- columns ---- */
 
-/* The lane's channels of the outputs of a slot that a pass makes: from zero on, or what parts before have
- * made. */
+/* The lane's channels of the outputs of a slot that a pass makes: from zero on, or what parts or items before
+ * have made. */
 static void begin_outputs(struct staged_writer *c, const struct staged_pass *pass, enum slot slot,
                           int components, const char *channel)
 {
@@ -303,8 +303,9 @@ static void begin_outputs(struct staged_writer *c, const struct staged_pass *pas
         if (demand_output(d, o)->slot != slot)
             continue;
         const char *name = arena_printf(c->w->arena, "%ss%d", demand_output(d, o)->symbol, pass->segment);
-        line(c->o, "real %s[%d]%s;", name, v * components, staged_in_parts(c->g) ? "" : " = {0}");
-        if (staged_in_parts(c->g))
+        const bool goes_on = staged_in_parts(c->g) || c->g->owned[o];
+        line(c->o, "real %s[%d]%s;", name, v * components, goes_on ? "" : " = {0}");
+        if (goes_on)
             load_channels(c, v, components, name, staged_output(c, o),
                           &demand_operand(d, o)->block[pass->segment], channel);
     }

@@ -198,8 +198,22 @@ static double other_work(const struct demand *d, int path)
     return a * (turns * channel + item + contractions);
 }
 
+/* Bytes that are moved for an item beside each row once: rows of edges are read again, those of nodes that
+ * stay are moved with some items only. */
+static double bytes_of_sums(const struct schedule *s)
+{
+    const double runs = 0.25;
+    double elements = 0;
+    for (int o = 0; o < s->demand->outputs; o++)
+        elements +=
+            (double)demand_operand(s->demand, o)->dim * (s->route[o].kind == ROUTE_EDGE_BUFFER ? 1
+                                                         : s->route[o].kind == ROUTE_FIXED_UP  ? runs - 1
+                                                                                               : 0);
+    return elements * kernel_size(s->demand->kernel);
+}
+
 /* As evaluations of graphs count: instructions of a warp per item, bytes at so many an instruction. */
-static double cost_of(struct staged *g)
+static double cost_of(struct staged *g, const struct schedule *s)
 {
     const double bytes_per_instruction = 6, per_item = 300;
     const struct demand *d = g->demand;
@@ -212,9 +226,32 @@ static double cost_of(struct staged *g)
     for (int i = 0; i < d->plan->problem->paths; i++)
         if (g->others[i])
             g->work += other_work(d, i) * (waiting > 1 ? waiting : 1);
-    g->bytes = bytes_of_item(d, true);
+    g->bytes = bytes_of_item(d, true) + bytes_of_sums(s);
     double bytes = g->bytes / bytes_per_instruction, longer = g->work > bytes ? g->work : bytes;
     return longer + 0.4 * (g->work + bytes - longer);
+}
+
+/* Rows of nodes that passes do not sum over lanes stay from item to item, but where weights come in parts,
+ * which are much longer. */
+static void choose_owner(struct arena *a, struct staged *g, struct schedule *s)
+{
+    const struct demand *d = g->demand;
+    g->owned = NEW_ARRAY(a, bool, d->outputs + 1);
+    for (int o = 0; o < d->outputs; o++)
+        g->owned[o] = !staged_in_parts(g) && (demand_operand(d, o)->slot != SLOT_Y || g->whole.pieces == 0);
+    g->owner = item_rows_owner(s, g->owned);
+    for (int o = 0; o < d->outputs; o++)
+        g->owned[o] = s->route[o].kind == ROUTE_FIXED_UP;
+}
+
+const char *staged_chunk(struct arena *a, const struct staged *g)
+{
+    return arena_printf(a, "cgtp_chunk(graph->items, %d, 3, 32)", g->teams);
+}
+
+const char *staged_partial(struct arena *a, const struct staged *g)
+{
+    return arena_printf(a, "2 * cgtp_chunks(graph->items, %s)", staged_chunk(a, g));
 }
 
 const char *staged_plan(struct arena *a, struct schedule *s)
@@ -232,8 +269,9 @@ const char *staged_plan(struct arena *a, struct schedule *s)
     if (!choose(a, g, &knob))
         return "rows larger than shared memory";
     staged_passes(a, g);
+    choose_owner(a, g, s);
     s->own = g;
     s->operations = demand_operations(s->demand);
-    s->cost = cost_of(g);
+    s->cost = cost_of(g, s);
     return NULL;
 }

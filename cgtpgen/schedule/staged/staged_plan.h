@@ -2,7 +2,8 @@
  * results leave as whole lines. For whatever the paths are.
  *
  * A team of warps takes whole items, and many teams share a multiprocessor, so that some copy while others
- * work. What is summed over all items stays in a team's shared memory until the end.
+ * work. What is summed over all items stays in a team's shared memory until the end. Of a graph, items may be
+ * in the order of the nodes whose rows are summed: then these stay there from one item of a node to the next.
  *
  * Where weights connect the channels of x with those of z (uvw) and y has few channels, the channels of a
  * segment are worked on in passes, each of one warp. z is made by columns: a lane has some channels of z and
@@ -61,6 +62,8 @@ struct staged {
     const struct device *device;
     bool *passes, *others; /* [paths]: computed by passes; one after the other */
     bool any_others;
+    enum index_kind owner;    /* of whose nodes rows are summed, items being in their order; item: of none */
+    bool *owned;              /* [demand's outputs]: are they? */
     int64_t scratch;          /* elements that the latter need (item_device.h) */
     struct staged_part whole; /* all weights at once: its passes by rows make T */
     int parts;
@@ -98,6 +101,10 @@ int staged_together(const struct demand *, const struct path *);
 
 /* Do an item's weights come in parts? */
 bool staged_in_parts(const struct staged *);
+
+/* The length of chunks of items and the number of partial rows, as C expressions. */
+const char *staged_chunk(struct arena *, const struct staged *);
+const char *staged_partial(struct arena *, const struct staged *);
 
 /* All weights are one part. */
 void staged_whole(struct arena *, struct staged *);
