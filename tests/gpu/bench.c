@@ -46,9 +46,9 @@ static const double warm_up_time = 0.03;
 /* Timed runs of one kernel take about this long at most, in seconds. */
 static const double timed_most = 0.5;
 
-/* Where products are timed: graphs, then batches, then golden cases with more channels: the first edges of
- * the first graph, rows. */
-enum { GRAPHS = 4, FIRST_ORDERS = GRAPHS, SECOND_ORDERS, PLACES, SCALED_EDGES = 100000 };
+/* Where products are timed: graphs, then batches. Golden cases with more channels: in the first graph, with
+ * so many edges of each receiver at most; in so many rows. */
+enum { GRAPHS = 4, FIRST_ORDERS = GRAPHS, SECOND_ORDERS, PLACES, SCALED_EDGES = 100, SCALED_ROWS = 100000 };
 
 static const struct {
     const char *name;
@@ -74,7 +74,7 @@ struct result {
 /* Everything that a run of the program has. */
 struct bench {
     struct ref_graph place[PLACES], shuffled[PLACES]; /* as they are; graphs with edges in any order */
-    struct ref_graph scaled[RESULTS];                 /* of each row of a golden case: these own nothing */
+    struct ref_graph thin, scaled[RESULTS]; /* see SCALED_EDGES; of each row of such a case: a part of thin */
     struct peer peer[PEERS];
     struct result result[RESULTS];
     int peers, results, wrong, failed;
@@ -169,6 +169,19 @@ static struct ref_graph shuffle(const struct ref_graph *g)
         sender[with] = g->sender[e], receiver[with] = g->receiver[e];
     }
     return (struct ref_graph){g->items, g->senders, g->receivers, sender, receiver};
+}
+
+/* The graph with the first edges of each receiver. */
+static struct ref_graph thin_out(const struct ref_graph *g, int64_t most)
+{
+    const size_t bytes = (size_t)g->items * sizeof *g->sender;
+    int64_t *sender = malloc(bytes + 1), *receiver = malloc(bytes + 1), n = 0;
+    if (!sender || !receiver)
+        fail("a graph", "out of memory");
+    for (int64_t e = 0; e < g->items; e++)
+        if (n < most || receiver[n - most] != g->receiver[e]) /* edges are sorted by receiver */
+            sender[n] = g->sender[e], receiver[n++] = g->receiver[e];
+    return (struct ref_graph){n, g->senders, g->receivers, sender, receiver};
 }
 
 /* ---- one kernel in one place ---- */
@@ -448,7 +461,7 @@ static void time_product(struct bench *b, const struct table_entry *t, const str
     driver_graph_free(&d);
 }
 
-/* Each kernel in as many items as memory holds, of 100,000 and halves of them. */
+/* Each kernel in as many items as memory holds, of all and halves of them. */
 static void time_scaled(struct bench *b, const struct table_entry *t, const struct model *m)
 {
     const cgtp_product *p = t->product;
@@ -456,8 +469,7 @@ static void time_scaled(struct bench *b, const struct table_entry *t, const stru
         const cgtp_kernel *k = &p->kernel[i];
         struct ref_graph *g = &b->scaled[b->results < RESULTS ? b->results : 0];
         struct driver_graph d;
-        *g = p->graph ? b->place[0] : (struct ref_graph){0};
-        g->items = p->graph && g->items < SCALED_EDGES ? g->items : SCALED_EDGES;
+        *g = p->graph ? b->thin : (struct ref_graph){.items = SCALED_ROWS};
         g->items = option.items < g->items ? option.items : g->items;
         if (!wanted(option.kernel, k->name))
             continue;
@@ -547,6 +559,7 @@ int main(int argc, char **argv)
         b.place[i] = read_place(i);
     for (int i = 0; i < GRAPHS; i++)
         b.shuffled[i] = shuffle(&b.place[i]);
+    b.thin = thin_out(&b.place[0], SCALED_EDGES);
     if (option.tsv && !(b.tsv = fopen(option.tsv, "w")))
         fail(option.tsv, strerror(errno));
     if (b.tsv)
@@ -571,6 +584,8 @@ int main(int argc, char **argv)
         free((void *)b.shuffled[i].sender);
         free((void *)b.shuffled[i].receiver);
     }
+    free((void *)b.thin.sender);
+    free((void *)b.thin.receiver);
     if (b.tsv && fclose(b.tsv))
         fail(option.tsv, strerror(errno));
     return b.wrong || b.failed || !b.results;

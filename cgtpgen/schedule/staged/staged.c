@@ -37,8 +37,8 @@ static void check_pieces(struct checker *c, const struct staged *g)
             check_that(c, q->from == next[q->path], "part %d: channel %d of path %d comes after %d", i,
                        q->from, q->path, next[q->path]);
             check_that(c,
-                       at + (int64_t)q->from * staged_rows(path) * path->mul_z >= part->from &&
-                           at + (int64_t)q->to * staged_rows(path) * path->mul_z <= part->to,
+                       at + (int64_t)q->from * staged_row_length(path) >= part->from &&
+                           at + (int64_t)q->to * staged_row_length(path) <= part->to,
                        "part %d: weights of path %d are not in it", i, q->path);
             next[q->path] = q->to;
         }
@@ -70,6 +70,8 @@ static void check_passes(struct checker *c, const struct staged *g, const struct
     for (int i = 0; i < part->pieces; i++) {
         const struct staged_piece *q = &part->piece[i];
         const struct path *path = &p->path[q->path];
+        if (by == BY_COLUMNS && !staged_connects(path))
+            continue;
         const int segment = staged_segment(path, by), from = by == BY_ROWS ? q->from : 0,
                   to = by == BY_ROWS ? q->to : path->mul_z;
         check_that(c, first[segment] <= from && next[segment] >= to,

@@ -30,10 +30,6 @@ void staged_functions(struct staged_writer *);
  * arrived before each. */
 void staged_work(struct staged_writer *, const struct staged_part *);
 
-/* Does the demand need what is made by rows; what is made by columns? */
-bool staged_by_rows(const struct demand *);
-bool staged_by_columns(const struct demand *);
-
 /* Writes the kernels and their launches. */
 void staged_kernel(struct source *);
 void staged_launch(struct source *, const struct schedule *);

@@ -253,7 +253,8 @@ static void emit_zeros(struct staged_writer *c)
         const bool by_parts = staged_in_parts(c->g) && (q->slot == SLOT_X || q->slot == SLOT_G);
         if (c->g->owned[o])
             line(c->o, "if (begins)");
-        if (c->g->owned[o] || (q->index != INDEX_SHARED && (c->g->any_others || by_parts)))
+        const bool by_paths = c->g->any_others || (q->slot == SLOT_G && c->g->adds);
+        if (c->g->owned[o] || (q->index != INDEX_SHARED && (by_paths || by_parts)))
             emit_clear(c, o);
     }
 }
@@ -416,7 +417,8 @@ static void emit_kernel(struct staged_writer *c)
                        START_FIRST);
     if (g->out.bytes && !g->any_others)
         line(o, "cgtp_zero_by<%d>(own.out, thread); /* segments without paths stay so */", threads_of(g));
-    if (staged_in_parts(g) || has_owner(c)) /* others of the team make zeros there for each item, or some */
+    if (staged_in_parts(g) || has_owner(c) ||
+        g->adds) /* others of the team make zeros there for each item, or some */
         line(o, "cgtp_sync_group<%d>();", g->warps);
     if (g->sums.bytes)
         line(o, "cgtp_zero_by<%d>(own.sums, thread);", threads_of(g));

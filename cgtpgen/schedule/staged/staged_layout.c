@@ -11,6 +11,16 @@ int staged_rows(const struct path *p)
     return p->mul_y;
 }
 
+bool staged_connects(const struct path *p)
+{
+    return p->mode == MODE_UVW;
+}
+
+int staged_row_length(const struct path *p)
+{
+    return !p->weighted ? 0 : staged_connects(p) ? p->mul_y * p->mul_z : p->mul_y;
+}
+
 const char *staged_tensor(struct arena *a, const struct path *p, int t)
 {
     return arena_printf(a, "t%dp%d", t, p->number);

@@ -40,7 +40,7 @@ static int cut(const struct staged *g, int64_t most, bool fill, struct staged_pa
     for (int i = 0; i < p->paths; i++) {
         const struct path *q = &p->path[i];
         for (int from = 0; g->passes[i] && from < q->mul_x;) {
-            const int length = staged_rows(q) * q->mul_z; /* of a channel of x */
+            const int length = staged_row_length(q); /* of a channel of x */
             const int64_t start = q->weight_offset + (int64_t)from * length;
             if (!begun)
                 base = start / wide * wide;
@@ -142,6 +142,8 @@ static int row_work(const struct staged *g, const struct path *p)
     int products = v->ps, work = PATH_WORK;
     for (int w = 0; w < v->ws; w++)
         products += v->w[w].parts;
+    if (!staged_connects(p))
+        work += (2 * p->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G));
     if (products)
         work += p->mul_z * (products * (2 * p->l3 + 1) + LOAD_WORK);
     for (int i = 0; i < 2; i++) {
@@ -193,7 +195,10 @@ static void find_passes(struct arena *a, const struct staged *g, struct staged_p
     int *order = NEW_ARRAY(a, int, part->pieces + 1), segments = 0, capacity = 0;
     part->passes[by] = 0;
     for (int i = 0; i < part->pieces; i++) {
-        const int segment = staged_segment(&p->path[part->piece[i].path], by);
+        const struct path *path = &p->path[part->piece[i].path];
+        const int segment = staged_segment(path, by);
+        if (by == BY_COLUMNS && !staged_connects(path))
+            continue;
         if (add_piece(g, &share[segment], part, i, by))
             order[segments++] = segment;
     }
@@ -217,37 +222,90 @@ static void find_passes(struct arena *a, const struct staged *g, struct staged_p
     }
 }
 
+/* Passes that are one warp's. */
+struct bundle {
+    int number, work, warp; /* the order in which it was met; instructions of all */
+};
+
 /* The longest first; those of equal length in their order. */
 static int compare_work(const void *left, const void *right)
 {
-    const struct staged_pass *const *a = left, *const *b = right;
-    return (*a)->work != (*b)->work ? ((*a)->work < (*b)->work ? 1 : -1) : (*a > *b) - (*a < *b);
+    const struct bundle *const *a = left, *const *b = right;
+    return (*a)->work != (*b)->work ? ((*a)->work < (*b)->work ? 1 : -1)
+                                    : ((*a)->number > (*b)->number) - ((*a)->number < (*b)->number);
 }
 
-/* Deals passes out to the warps of a team, each, the longest first, to the one with least to do. */
-static void deal(struct arena *a, int n, struct staged_pass *pass, int warps)
+static int root_of(int *parent, int x)
 {
-    struct staged_pass **order = NEW_ARRAY(a, struct staged_pass *, n + 1);
-    int *busy = NEW_ARRAY(a, int, warps);
-    for (int i = 0; i < n; i++)
-        order[i] = &pass[i];
-    qsort(order, (size_t)n, sizeof(struct staged_pass *), compare_work);
+    while (parent[x] != x)
+        x = parent[x] = parent[parent[x]];
+    return x;
+}
+
+/* For each segment of x: one of those whose paths make the same segments of z by rows; -1: there is no other.
+ */
+static int *tie_segments(struct arena *a, const struct staged *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    int *parent = NEW_ARRAY(a, int, p->x.n + 1), *size = NEW_ARRAY(a, int, p->x.n + 1);
+    int *writer = NEW_ARRAY(a, int, p->z.n + 1); /* of a segment of z: a segment of x, and 1 */
+    for (int x = 0; x < p->x.n; x++)
+        parent[x] = x;
+    for (int i = 0; i < p->paths && demand_outputs_of(g->demand, SLOT_G); i++) {
+        const struct path *q = &p->path[i];
+        if (!g->passes[i] || staged_connects(q))
+            continue;
+        if (writer[q->z])
+            parent[root_of(parent, q->x)] = root_of(parent, writer[q->z] - 1);
+        writer[q->z] = q->x + 1;
+    }
+    for (int x = 0; x < p->x.n; x++)
+        size[root_of(parent, x)]++;
+    int *tie = NEW_ARRAY(a, int, p->x.n + 1);
+    for (int x = 0; x < p->x.n; x++)
+        tie[x] = size[root_of(parent, x)] > 1 ? root_of(parent, x) : -1;
+    return tie;
+}
+
+/* Deals passes out to the warps of a team, the longest first, each to the one with least to do. Those of tied
+ * segments go to one warp. tie: [segments]; NULL: none are. */
+static void deal(struct arena *a, int n, struct staged_pass *pass, int warps, int segments, const int *tie)
+{
+    struct bundle *bundle = NEW_ARRAY(a, struct bundle, n + 1),
+                  **order = NEW_ARRAY(a, struct bundle *, n + 1);
+    int *busy = NEW_ARRAY(a, int, warps), *of = NEW_ARRAY(a, int, n + 1),
+        *met = NEW_ARRAY(a, int, segments + 1);
+    int bundles = 0;
     for (int i = 0; i < n; i++) {
+        const int root = tie ? tie[pass[i].segment] : -1;
+        pass[i].tied = root >= 0;
+        of[i] = root >= 0 && met[root] ? met[root] - 1 : bundles++;
+        if (root >= 0)
+            met[root] = of[i] + 1;
+        bundle[of[i]].number = of[i];
+        bundle[of[i]].work += pass[i].work;
+        order[of[i]] = &bundle[of[i]];
+    }
+    qsort(order, (size_t)bundles, sizeof(struct bundle *), compare_work);
+    for (int i = 0; i < bundles; i++) {
         int warp = 0;
         for (int k = 1; k < warps; k++)
             warp = busy[k] < busy[warp] ? k : warp;
         order[i]->warp = warp;
         busy[warp] += order[i]->work;
     }
+    for (int i = 0; i < n; i++)
+        pass[i].warp = bundle[of[i]].warp;
 }
 
-static void passes_of(struct arena *a, const struct staged *g, struct staged_part *part,
+static void passes_of(struct arena *a, const struct staged *g, struct staged_part *part, const int *tie,
                       struct share *const *share)
 {
+    const int segments = g->demand->plan->problem->x.n;
     for (enum staged_by by = BY_COLUMNS; by < BY_COUNT; by++) {
         if (by == BY_ROWS || demand_outputs_of(g->demand, SLOT_G))
             find_passes(a, g, part, share[by], by);
-        deal(a, part->passes[by], part->pass[by], g->warps);
+        deal(a, part->passes[by], part->pass[by], g->warps, segments, by == BY_ROWS ? tie : NULL);
     }
 }
 
@@ -256,7 +314,8 @@ void staged_passes(struct arena *a, struct staged *g)
     const struct problem *p = g->demand->plan->problem;
     struct share *const share[BY_COUNT] = {NEW_ARRAY(a, struct share, p->z.n + 1),
                                            NEW_ARRAY(a, struct share, p->x.n + 1)};
-    passes_of(a, g, &g->whole, share);
+    const int *tie = tie_segments(a, g);
+    passes_of(a, g, &g->whole, tie, share);
     for (int i = 0; i < g->parts && staged_in_parts(g); i++)
-        passes_of(a, g, &g->part[i], share);
+        passes_of(a, g, &g->part[i], tie, share);
 }

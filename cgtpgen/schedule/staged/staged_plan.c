@@ -21,20 +21,15 @@ enum {
 
 /* ---- what it takes ---- */
 
-const char *staged_refuses(const struct target *target, const struct demand *d)
-{
-    (void)target, (void)d;
-    return NULL;
-}
-
 /* Is a path computed by passes: are its results an item's own, but gradients of weights? */
 static bool by_passes(const struct demand *d, const struct path *p)
 {
     for (int o = 0; o < d->outputs; o++)
         if (demand_operand(d, o)->slot != SLOT_W && demand_operand(d, o)->index == INDEX_SHARED)
             return false;
-    return p->mode == MODE_UVW && p->mul_y <= YS_MOST && p->mul_x >= ROWS_LEAST &&
-           d->plan->problem->dim[SLOT_Y] <= Y_MOST && d->plan->path[p->number].a == SLOT_Y;
+    const bool channelwise = p->mode == MODE_UVU || p->mode == MODE_UVUV;
+    return (channelwise || (p->mode == MODE_UVW && d->plan->path[p->number].a == SLOT_Y)) &&
+           p->mul_y <= YS_MOST && p->mul_x >= ROWS_LEAST && d->plan->problem->dim[SLOT_Y] <= Y_MOST;
 }
 
 /* Bytes of the rows that an item has of the demand's inputs and outputs; with those of all items or without.
@@ -51,13 +46,30 @@ static double bytes_of_item(const struct demand *d, bool shared)
     return elements * kernel_size(d->kernel);
 }
 
-/* What the pipelined evaluations are for stays theirs, or the last one's: with one path that they cannot
- * compute, a product of many would otherwise seem cheaper here, which was not measured. Paths that are done
- * one after the other need all of an item's rows. */
+/* Do the pipelined evaluations take all paths, or would if these were in the right order? */
+static bool all_pipelined(const struct target *target, const struct demand *d)
+{
+    const struct spec *spec = d->plan->problem->spec;
+    const enum index_kind x = spec->index[SLOT_X], z = spec->index[SLOT_G];
+    bool all = rows_are_aligned(d->kernel, 16) &&
+               ((x == INDEX_ITEM && z == INDEX_ITEM) ||
+                (x == INDEX_SENDER && z == INDEX_RECEIVER && spec_is_ordered(spec)));
+    for (int i = 0; i < d->plan->problem->paths && all; i++) {
+        const struct path *p = &d->plan->problem->path[i];
+        all = d->variant_of[i] < 0 ||
+              (path_is_pipelined(target->device, spec, p) && path_is_aligned(d->kernel, p, 16));
+    }
+    return all;
+}
+
+const char *staged_refuses(const struct target *target, const struct demand *d)
+{
+    return all_pipelined(target, d) ? "left to pipelined evaluations" : NULL;
+}
+
+/* Paths that are done one after the other need all of an item's rows. */
 const char *staged_refuses_path(const struct target *target, const struct demand *d, const struct path *p)
 {
-    if (path_is_pipelined(target->device, d->plan->problem->spec, p))
-        return "left to pipelined evaluations";
     if (d->plan->problem->spec->index[SLOT_W] != INDEX_SHARED && !by_passes(d, p) &&
         bytes_of_item(d, false) > target->device->shared_bytes)
         return "rows larger than shared memory, and not uvw of 8 channels of x or more and 8 of y or fewer";
@@ -78,6 +90,24 @@ static void divide_paths(struct arena *a, struct staged *g)
         g->any_others |= g->others[i];
     }
     g->scratch = item_scratch(d, g->others);
+}
+
+/* Which paths add to z by rows: those to segments that columns make before, or other rows. */
+static void find_added(struct arena *a, struct staged *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    int *rows = NEW_ARRAY(a, int, p->z.n + 1);
+    bool *columns = NEW_ARRAY(a, bool, p->z.n + 1);
+    for (int i = 0; i < p->paths; i++) {
+        rows[p->path[i].z] += g->passes[i] && !staged_connects(&p->path[i]);
+        columns[p->path[i].z] |= g->passes[i] && staged_connects(&p->path[i]);
+    }
+    g->added = NEW_ARRAY(a, bool, p->paths + 1);
+    for (int i = 0; i < p->paths; i++) {
+        const int z = p->path[i].z;
+        g->added[i] = g->passes[i] && !staged_connects(&p->path[i]) && (columns[z] || rows[z] > 1);
+        g->adds |= g->added[i] && !columns[z];
+    }
 }
 
 /* ---- teams ---- */
@@ -161,9 +191,11 @@ static int choose_parts(struct arena *a, struct staged *g, const struct staged_k
 static bool choose(struct arena *a, struct staged *g, const struct staged_knobs *knob)
 {
     staged_whole(a, g);
-    const bool whole = choose_teams(a, g, knob),
-               can = g->whole.pieces > 0 && !g->any_others &&
-                     g->demand->plan->problem->spec->index[SLOT_W] != INDEX_SHARED;
+    const struct problem *p = g->demand->plan->problem;
+    bool can = g->whole.pieces > 0 && !g->any_others && p->spec->index[SLOT_W] != INDEX_SHARED;
+    for (int i = 0; i < g->whole.pieces; i++)
+        can &= staged_connects(&p->path[g->whole.piece[i].path]);
+    const bool whole = choose_teams(a, g, knob);
     if (!can || knob->parts == 1 || (whole && !knob->parts && g->teams >= TEAMS_WHOLE))
         return whole;
     const int parts = knob->parts ? knob->parts : choose_parts(a, g, knob);
@@ -263,6 +295,7 @@ const char *staged_plan(struct arena *a, struct schedule *s)
     if (why)
         return why;
     divide_paths(a, g);
+    find_added(a, g);
     find_places(a, g);
     const struct staged_knobs knob = {knob_value(s, KNOB_STAGES), knob_value(s, KNOB_WARPS),
                                       knob_value(s, KNOB_PARTS)};

@@ -9,8 +9,10 @@
  * segment are worked on in passes, each of one warp. z is made by columns: a lane has some channels of z and
  * goes through the rows of weights, by which it multiplies T, which lanes with a channel of x have made
  * before. All else is made by rows: a lane has a channel of x and goes through its rows of weights, one for
- * each channel of y, which gives P and gradients of weights at once, and gradients of x from P. Other paths
- * are done one after the other by the first warp (item_device.h).
+ * each channel of y, which gives P and gradients of weights at once, and gradients of x from P. Where a
+ * channel of x is tied to one of z for each channel of y or all of them (uvu, uvuv), a lane does all that
+ * there is for its channel of x, by rows. Other paths are done one after the other by the first warp
+ * (item_device.h).
  *
  * Weights that connect channels are most of what is moved. Where few items fit, an item's rows of them come
  * in parts, one after the other through a ring of stages, so that the next parts are under way while one is
@@ -38,6 +40,7 @@ struct staged_pass {
     int piece;        /* the first of the part's that leads to the segment, or reads it */
     int work;         /* instructions */
     int warp;         /* of the team */
+    bool tied;        /* to others that add to channels of z that this one adds to: all are the same warp's */
 };
 
 /* The weights of a path for channels `from` to `to` of x. */
@@ -61,6 +64,8 @@ struct staged {
     const struct demand *demand;
     const struct device *device;
     bool *passes, *others; /* [paths]: computed by passes; one after the other */
+    bool *added, adds; /* [paths]: z is added to what is there, by rows; is there a path of that kind whose z
+                          nothing has made before? */
     bool any_others;
     enum index_kind owner;    /* of whose nodes rows are summed, items being in their order; item: of none */
     bool *owned;              /* [demand's outputs]: are they? */
@@ -80,8 +85,12 @@ struct staged {
     struct layout team, *block; /* shared memory */
 };
 
-/* Rows of weights of a path for each channel of x: one for each of y. */
+/* Rows of weights of a path for each channel of x: one for each of y; how many weights these are. */
 int staged_rows(const struct path *);
+int staged_row_length(const struct path *);
+
+/* Do the path's weights connect channels of x with those of z? */
+bool staged_connects(const struct path *);
 
 /* The segment of z or x that passes of a path work on. */
 int staged_segment(const struct path *, enum staged_by);
