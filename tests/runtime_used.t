@@ -53,7 +53,7 @@ with tempfile.TemporaryDirectory() as folder:
     specs = sorted(glob.glob('tests/simt/specs/*.yaml') + glob.glob('tests/golden/g_m*.yaml'))
     with open('tests/simt/specs/conv_mixed.yaml') as file, open(f'{folder}/unsorted.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: unsorted_').replace(
-            'kernels: ', 'edges: any\nreduction: atomic\nkernels: '))
+            'kernels: ', 'edges: any\nreduction: atomic\nkernels: ').replace('evaluation: convolution', 'evaluation: general'))
     with open('tests/simt/specs/conv_mixed.yaml') as file, open(f'{folder}/carried.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: carried_').replace(
             'kernels: ', 'accumulate: compensated\nkernels: '))

@@ -18,7 +18,8 @@ tiled='tests/simt/specs/tiled_wide.yaml tests/simt/specs/tiled_modes.yaml'
 paired_graphs='tests/simt/specs/paired_nodes.yaml tests/simt/specs/paired_pairs.yaml'
 paired="$paired_graphs tests/simt/specs/paired_mixed.yaml"
 staged='tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_mixed.yaml tests/simt/specs/staged_shared.yaml'
-staged="$staged tests/simt/specs/staged_several.yaml"
+staged="$staged tests/simt/specs/staged_several.yaml tests/simt/specs/staged_channels.yaml"
+only="-e '/uvw/d'" # paths that are done by rows alone
 graph="-e 's/^instructions:/index: {x: sender, z: receiver}\n&/'"
 odd_pairs="-e 's/36x/35x/g' -e 's/8x2e/7x2e/g' -e 's/z: item/z: receiver/'" # rows of nodes of an odd length
 parts='tests/simt/specs/staged_parts.yaml tests/simt/specs/staged_parts_graph.yaml'
@@ -43,6 +44,7 @@ if [ "$TEST_ALL" ]; then
     check_kernels staged cat "$staged $parts" sizes paths calls
     check_kernels staged_several_parts "sed -e '\$atune: {sm_90: {parts: 4}}'" tests/simt/specs/staged_several.yaml \
         sizes paths
+    check_kernels staged_channels "sed $graph $only" tests/simt/specs/staged_channels.yaml sizes paths
     check_kernels staged_odd "sed $graph -e 's/12x0e/13x0e/'" tests/simt/specs/staged_several.yaml sizes paths
     check_kernels paired_odd "sed $odd_pairs" tests/simt/specs/paired_nodes.yaml sizes paths
     check_kernels staged_double_atomic "sed $double $atomic" \
@@ -100,6 +102,8 @@ else
     check_kernels sample_batches "sed $three" "$batches" sizes paths
     check_kernels sample_staged "sed $three" \
         "tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_shared.yaml" sizes paths calls
+    check_kernels sample_staged_channels "sed $three" tests/simt/specs/staged_channels.yaml sizes
+    check_kernels sample_staged_channels_graph "$irmul $three $graph $only" tests/simt/specs/staged_channels.yaml paths
     check_kernels sample_staged_several "$irmul $three" tests/simt/specs/staged_several.yaml sizes
     check_kernels sample_staged_several_odd "sed $three $graph -e 's/12x0e/13x0e/' -e '\$atune: {sm_90: {parts: 4}}'" \
         tests/simt/specs/staged_several.yaml paths

@@ -39,7 +39,8 @@ static int teardown(void **state)
 static const char mixed[] =
     "cgtp: 1\nname: t\nirreps: {x: 32x0e + 4x0e, y: 1x0e + 1x1o, z: 32x0e + 32x1o + 4x0e}\n"
     "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [1, 0, 2, uvu]]\n"
-    "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward, backward, double_backward]\n";
+    "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward, backward, double_backward]\n"
+    "tune: {sm_90: {evaluation: convolution}}\n";
 
 /* Segments of x whose paths are alike. */
 static const char alike[] =
@@ -78,7 +79,8 @@ static const char paired[] = "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 40x0e + 40
 static struct kernel_schedule *plan_for(const struct backend *backend, const char *source, int kernel,
                                         const struct schedules **all)
 {
-    const struct target target = {.device = device_named(backend->device), .evaluations = backend->evaluations};
+    const struct target target = {.device = device_named(backend->device),
+                                  .evaluations = backend->evaluations};
     *all = schedules_build(&arena, unit_plan(&arena, source), &target);
     struct text out = {.arena = &arena};
     if (schedules_check(&arena, *all, &out))
@@ -576,8 +578,7 @@ int main(void)
         cmocka_unit_test(rules_of_the_batch),       cmocka_unit_test(phases_of_the_batch),
         cmocka_unit_test(rules_of_staged_weights),  cmocka_unit_test(rules_of_staged_parts),
         cmocka_unit_test(groups_of_tiled_items),    cmocka_unit_test(rules_of_tiled_items),
-        cmocka_unit_test(rules_of_paired_items),
-        cmocka_unit_test(every_rule_is_broken), /* last */
+        cmocka_unit_test(rules_of_paired_items),    cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, teardown);

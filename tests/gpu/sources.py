@@ -83,6 +83,9 @@ NARROW = [
      {"kernels": THREE, "reduction": "atomic", "layout": "ir_mul"}, "quick"),
     ("staged_several", "../tests/simt/specs/staged_several", "64", {"kernels": THREE}, "quick sanitize"),
     ("staged_several_odd", "../tests/simt/specs/staged_several", "13", {"kernels": THREE, **GRAPH}, "quick"),
+    ("staged_channels", "../tests/simt/specs/staged_channels", "64", {"kernels": THREE}, "quick"),
+    ("staged_channels_graph_irmul", "../tests/simt/specs/staged_channels", "64",
+     {"kernels": THREE, "layout": "ir_mul", **GRAPH}, "quick sanitize"),
     # several warps per team and sums over all items: barriers of a team and of the block
     ("staged_shared", "../tests/simt/specs/staged_shared", "64", {"kernels": THREE}, "quick sanitize"),
     ("staged_parts", "../tests/simt/specs/staged_parts", "64", {"kernels": THREE}, "quick sanitize"),
