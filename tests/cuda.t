@@ -66,6 +66,15 @@ TILED_NEVER = [
     ('16x0e', '1616x0e', 'rows of a tile larger than shared memory'),
     ('6x0e, y', '120x0e, y', 'rows of a tile larger than shared memory'),
 ]
+GEMM = 'tests/simt/specs/gemm_wide.yaml'  # many weights that all items share
+GEMM_LARGE = 'tests/simt/specs/gemm_large.yaml'
+GEMM_NEVER = [
+    ('index: .*', 'index: {x: sender, w: shared}', 'rows of nodes'),
+    ('index: .*', 'index: {}', 'weights not of all items'),
+    ('index: .*', 'index: {y: shared, w: shared}', 'shared rows that are no weights'),
+    ('index: .*', 'index: {w: shared}\naccumulate: compensated', 'no way to sum as the spec asks'),
+    ('40x0e', '4040x0e', 'rows of a tile larger than shared memory'),
+]
 PAIRED = 'tests/simt/specs/paired_pairs.yaml'
 PAIRED_NEVER = [
     ('x: item', 'x: shared', 'sums of x, y or z over all items'),
@@ -128,7 +137,7 @@ def check_choice():
         said = [verdict for verdict in kernel['verdicts'] if verdict['evaluation'] == 'convolution']
         equal([verdict['path_reasons'] for verdict in said], [LEFT] * len(said), f'conv_mixed {name}: it says why')
         equal({verdict['evaluation'] for verdict in kernel['verdicts']},
-              {'convolution', 'batch', 'tiled', 'paired', 'staged', 'general'},
+              {'convolution', 'batch', 'tiled', 'gemm', 'paired', 'staged', 'general'},
               f'conv_mixed {name}: all were asked')
     for pattern, replacement, reason in WHOLE:
         changed = plan_of(re.sub(pattern, replacement, text))
@@ -213,6 +222,35 @@ def check_tiled_choice():
         said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
                 if verdict['evaluation'] == 'tiled'}
         ok(reason in said, f'no tiled items: it says why, {reason}', said)
+
+
+def check_gemm_choice():
+    """Items by GEMM are for weights of all items that connect many channels; what ties channels is left."""
+    with open(GEMM) as f:
+        text = f.read()
+    for kernel in plan_of(text):
+        equal([(one['evaluation'], one['paths']) for one in kernel['schedules']], [('gemm', list(range(7)))],
+              f'gemm_wide {kernel["name"]}: items by GEMM')
+    for pattern, replacement, reason in GEMM_NEVER:
+        changed = plan_of(re.sub(pattern, replacement, text))
+        said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
+                if verdict['evaluation'] == 'gemm'}
+        ok(reason in said, f'no items by GEMM: it says why, {reason}', said)
+    changed = re.sub(r'z: ', 'z: 5x1e + ', re.sub(r'y: ', 'y: 50x1e + 40x0e + ', text))
+    changed = re.sub(r'(?s)instructions:.*index', 'instructions:\n  - [0, 1, 1, uvw]\n  - [2, 1, 0, uvu]\n  - [0, 1, 1, uuw]\n'
+                     '  - [2, 0, 0, uvw]\nindex', changed)
+    for kernel in plan_of(changed):
+        for verdict in kernel['verdicts']:
+            if verdict['evaluation'] == 'gemm':
+                equal(verdict['path_reasons'], {'1': 'no weights that connect channels', '2': 'channels of x and y are tied',
+                                                '3': 'more channels of y than of x'}, 'other paths are left, with a reason')
+    with open(GEMM_LARGE) as f:
+        backward = plan_of(f.read())[1]
+    equal([one['evaluation'] for one in backward['schedules']], ['gemm', 'general'], 'gemm_large: other paths are added')
+    one = backward['schedules'][0]
+    equal((one['weights_in_shared_memory'], one['sum_sets']), (False, 2),
+          'gemm_large: weights are read where they are, and blocks sum them together')
+
 
 
 def check_paired_choice():
@@ -423,6 +461,7 @@ check_choice()
 check_batch_choice()
 check_staged_choice()
 check_tiled_choice()
+check_gemm_choice()
 check_paired_choice()
 jobs = [(arch, product, kernel) for arch, products in PRODUCTS.items() for product in products
         for kernel in KERNELS]

@@ -14,6 +14,7 @@
 #include "schedule/convolution/conv_plan.h"
 #include "schedule/cover.h"
 #include "schedule/paired/paired_plan.h"
+#include "schedule/gemm/gemm_plan.h"
 #include "schedule/loops/loops.h"
 #include "schedule/staged/staged_plan.h"
 #include "schedule/tiled/tiled_plan.h"
@@ -71,6 +72,9 @@ static const char parts[] =
 /* Few weights that all items share. */
 static const char tiled[] = "cgtp: 1\nname: t\nirreps: {x: 1x0e + 1x1o, y: 1x0e + 1x1o, z: 16x0e + 8x1o}\n"
                             "instructions: fully_connected\nindex: {w: shared}\nkernels: [forward]\n";
+/* Many: more parts than a block has warps. */
+static const char gemm[] = "cgtp: 1\nname: t\nirreps: {x: 96x0e, y: 1x0e + 1x1o, z: 72x0e + 20x1o}\n"
+                           "instructions: fully_connected\nindex: {w: shared}\nkernels: [forward, backward]\n";
 /* Channels that meet in pairs. */
 static const char paired[] = "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 40x0e + 40x1o, z: 40x0e + 40x1o}\n"
                              "instructions: [[0, 0, 0, uuu], [0, 1, 1, uuu]]\nkernels: [forward]\n";
@@ -459,6 +463,72 @@ static void rules_of_tiled_items(void **state)
                              g->device->shared_bytes));
 }
 
+static struct gemm *new_gemm(const struct schedules **all)
+{
+    struct gemm *g = own_plan("gemm", &backend_cuda, gemm, 1, all);
+    assert_int_equal(g->spans, 1);
+    assert_int_equal(g->sum_count, 2);
+    assert_int_equal(g->parts, 18);
+    return g;
+}
+
+static void rows_by_gemm(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct gemm *g = new_gemm(&all);
+    g->span[0].first = 1;
+    expect(all, "gemm: chunks of span 0 begin at 1, not 0");
+    g = new_gemm(&all);
+    g->span[0].tiles = 0;
+    expect(all,
+           arena_printf(&arena, "gemm: span 0: %d chunks of 0 blocks for 96 channels", g->span[0].chunks));
+    g = new_gemm(&all);
+    g->span[0].segment = 1;
+    expect(all, "gemm: path 0 is in a span of segment 1");
+    g = new_gemm(&all);
+    g->span[0].paths = 1;
+    expect(all, "gemm: path 1 is in 0 spans of x");
+    g = own_plan("gemm", &backend_cuda, gemm, 0, &all);
+    g->span[0].paths = 0;
+    expect(all, "gemm: path 0 is in 0 spans of z");
+    g = new_gemm(&all);
+    g->block.field[0].at = 8;
+    expect(all, "gemm: shared memory: ");
+    g = new_gemm(&all);
+    g->block.bytes = g->device->shared_bytes + 1;
+    expect(all, arena_printf(&arena, "gemm: a block of %d bytes of %d that there are", g->block.bytes,
+                             g->device->shared_bytes));
+}
+
+static void sums_by_gemm(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct gemm *g = new_gemm(&all);
+    g->sum[1].first = 11;
+    expect(all, "gemm: parts of path 1 begin at 11, not 12");
+    g = new_gemm(&all);
+    g->sum[1].tiles = 2;
+    expect(all, "gemm: path 1: 1 chunks of 2 blocks for 20 channels");
+    g = new_gemm(&all);
+    g->sum[1].parts = 5;
+    expect(all, "gemm: path 1: 5 parts for 96 channels");
+    g = new_gemm(&all);
+    g->sets = 1;
+    expect(all, "gemm: 1 sets of 9 warps for 18 parts");
+    g = new_gemm(&all);
+    g->sum_count = 1;
+    expect(all, "gemm: path 1 has 0 sums");
+    g = new_gemm(&all);
+    g->sum_block.field[0].at = 8;
+    expect(all, "gemm: shared memory of sums: ");
+    g = new_gemm(&all);
+    g->sum_block.bytes = g->device->shared_bytes + 1;
+    expect(all, arena_printf(&arena, "gemm: a block of sums of %d bytes of %d that there are",
+                             g->sum_block.bytes, g->device->shared_bytes));
+}
+
 static struct paired *new_paired(const struct schedules **all)
 {
     return own_plan("paired", &backend_cuda, paired, 0, all);
@@ -578,6 +648,7 @@ int main(void)
         cmocka_unit_test(rules_of_the_batch),       cmocka_unit_test(phases_of_the_batch),
         cmocka_unit_test(rules_of_staged_weights),  cmocka_unit_test(rules_of_staged_parts),
         cmocka_unit_test(groups_of_tiled_items),    cmocka_unit_test(rules_of_tiled_items),
+        cmocka_unit_test(rows_by_gemm),             cmocka_unit_test(sums_by_gemm),
         cmocka_unit_test(rules_of_paired_items),    cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

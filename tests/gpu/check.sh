@@ -40,7 +40,7 @@ done
 wait
 start device-crowd "$folder/${prefix}narrow/device" crowd
 wait
-start device-large "$folder/${prefix}narrow/device" large graphs
+start device-large "$folder/${prefix}narrow/device" large graphs multiply
 wait
 
 # Findings of the sanitizer make it exit with 99. It slows kernels down a lot: small sizes, few runs. A program

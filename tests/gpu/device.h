@@ -57,6 +57,9 @@ void *device_capture_end(void *stream);
 void device_replay(void *graph, void *stream);
 void device_capture_free(void *graph);
 
+/* Elements of a product of matrices on tensor cores that are wrong, or not where PTX ISA has them. */
+int device_multiplies_wrong(void);
+
 /* Occupies all multiprocessors but `leave` with blocks that spin until told to stop; true once all of them
  * run. */
 bool device_spin_start(int leave);

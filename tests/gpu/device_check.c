@@ -3,8 +3,8 @@
  * every backend.)
  *
  * Usage: device [--runs=N] [--product=TEXT] [--part=I/N] [TOPIC...]; the topics are repeat, capture, streams,
- * crowd, large and graphs; default: all. A part: every Nth product from the Ith. Prints TAP. A sample of the
- * outputs is compared with the dense reference after each kind of launch; where the spec says deterministic all
+ * crowd, large, graphs and multiply; default: all. A part: every Nth product from the Ith. Prints TAP. A sample of
+ * the outputs is compared with the dense reference after each kind of launch; where the spec says deterministic all
  * outputs must also have the same bits.
  */
 #include "device_check.h"
@@ -317,6 +317,10 @@ int main(int argc, char **argv)
     }
     if (wanted(argc, argv, "graphs"))
         check_graphs();
+    if (wanted(argc, argv, "multiply") && host)
+        tap_skip("no device", "products of matrices on tensor cores");
+    else if (wanted(argc, argv, "multiply"))
+        tap(device_multiplies_wrong() == 0, "products of matrices on tensor cores: elements are where PTX ISA has them");
     printf("1..%d\n", lines);
     note("%d failed, %d skipped", failures, skips);
     return failures > 0 || (lines == 0 && parts == 1);

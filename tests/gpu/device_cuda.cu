@@ -7,7 +7,9 @@ extern "C" {
 #include "memory.h"
 }
 
-#include <cuda_runtime.h>
+typedef float real;
+#include "cgtp_cuda.h"
+#include "fragments.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +23,26 @@ static void must(cudaError_t error, const char *what)
     fflush(stdout);
     fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
     abort();
+}
+
+/* ---- products of matrices ---- */
+
+template <typename T> static int multiplies_wrong(void)
+{
+    enum { A = 0, B = 128, C = 192, D = 320, ALL = 448 };
+    T here[ALL] = {}, *there;
+    fragments_fill(here + A, here + B, here + C);
+    must(cudaMalloc(&there, sizeof here), "allocation");
+    must(cudaMemcpy(there, here, sizeof here, cudaMemcpyHostToDevice), "copy to the device");
+    fragments_kernel<T><<<1, CGTP_LANES>>>(there + A, there + B, there + C, there + D);
+    must(cudaMemcpy(here, there, sizeof here, cudaMemcpyDeviceToHost), "copy from the device");
+    must(cudaFree(there), "free");
+    return fragments_wrong(here + A, here + B, here + C, here + D);
+}
+
+int device_multiplies_wrong(void)
+{
+    return multiplies_wrong<float>() + multiplies_wrong<double>();
 }
 
 /* ---- memory ---- */

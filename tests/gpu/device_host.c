@@ -119,6 +119,11 @@ void device_capture_free(void *graph)
     (void)graph;
 }
 
+int device_multiplies_wrong(void)
+{
+    return 0;
+}
+
 bool device_spin_start(int leave)
 {
     (void)leave;

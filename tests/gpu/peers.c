@@ -45,6 +45,9 @@ static const struct problem problems[] = {
     {"tetris-poly-1", HARMONICS_3, HARMONICS_3, 648, 368, ""},
     {"tetris-poly-2", "64x0e+24x1e+24x1o+16x2e+16x2o", "1x0e+1x1o+1x2e", 664, 7, ""},
     {"e3tools-conv", "64x0e+16x1o", HARMONICS_1, 7680, 128, ""},
+    {"e3tools-transformer", "64x0e+16x1o", HARMONICS_1, 6400, 112, ""},
+    {"uvw-64", "64x0e+64x1o", HARMONICS_1, 16384, 256, ""},
+    {"uvw-128", "128x0e+128x1o", HARMONICS_1, 65536, 512, ""},
 };
 
 const struct problem *problem_of(const cgtp_product *p)

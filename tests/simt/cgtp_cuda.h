@@ -67,6 +67,27 @@ CGTP_DEVICE unsigned cgtp_vote(bool condition) { return simt_vote(condition); }
 CGTP_DEVICE int cgtp_lowest(unsigned bits) { return __builtin_ffs((int)bits) - 1; }
 CGTP_DEVICE int cgtp_bits(unsigned bits) { return __builtin_popcount(bits); }
 
+/* ---- products of matrices by a warp ---- */
+
+CGTP_DEVICE float cgtp_tf32(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits = (bits + 0x1000) & ~0x1fffu; /* to nearest, ties away from zero; of no infinity */
+    memcpy(&value, &bits, sizeof bits);
+    return value;
+}
+
+/* Of floats only what TF32 has is multiplied, and sums lose what does not fit: no lane may rely on more. */
+CGTP_DEVICE void cgtp_mma(float (&d)[4], const float (&a)[4], const float (&b)[2])
+{
+    simt_multiply(d, a, b);
+}
+CGTP_DEVICE void cgtp_mma(double (&d)[4], const double (&a)[4], const double (&b)[2])
+{
+    simt_multiply(d, a, b);
+}
+
 /* ---- asynchronous copies ---- */
 
 struct cgtp_policy {

@@ -11,6 +11,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 #include "simt.h"
+#include "../fragments.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -325,6 +326,40 @@ CGTP_KERNEL(32, 1) lanes_kernel(int *out, real *sums, double *atomic)
     simt_atomic_add(atomic, 0.5);
 }
 
+template <typename T> static bool multiplies(void)
+{
+    std::vector<T> a(128), b(64), c(128);
+    fragments_fill(a.data(), b.data(), c.data());
+    device_array<T> from_a("a", a), from_b("b", b), from_c("c", c), to("d", 128);
+    cgtp_launch(fragments_kernel<T>, 1, 32, 0, NULL, (const T *)from_a.p, (const T *)from_b.p, (const T *)from_c.p, to.p);
+    return fragments_wrong(a.data(), b.data(), c.data(), to.get().data()) == 0;
+}
+
+/* Of a float tensor cores take what TF32 has, and to a sum they add no part of its last place. */
+CGTP_KERNEL(32, 1) rounds_kernel(float *out)
+{
+    const float one[4] = {1, 0, 0, 0}, odd[2] = {1 + 0x1p-11f, 0}, small[2] = {0x1.8p-24f, 0};
+    float a[4] = {1, 1, 0, 0}, sum[4] = {0, 0, 0, 0}, more[4] = {1, 1, 1, 1};
+    if (cgtp_lane() % 4)
+        a[0] = a[1] = 0;
+    cgtp_mma(sum, a, odd);
+    cgtp_mma(more, a, small);
+    out[cgtp_lane()] = sum[0];
+    out[32 + cgtp_lane()] = more[0];
+    out[64 + cgtp_lane()] = cgtp_tf32(one[0] + 0x1p-11f);
+}
+
+static bool rounds(void)
+{
+    device_array<float> to("to", 96);
+    cgtp_launch(rounds_kernel, 1, 32, 0, NULL, to.p);
+    bool right = true;
+    const std::vector<float> found = to.get();
+    for (size_t i = 0; i < 96; i++)
+        right &= found[i] == (i < 64 ? 1 : 1 + 0x1p-10f);
+    return right;
+}
+
 static bool lanes(void)
 {
     device_array<int> out("out", 64);
@@ -568,6 +603,9 @@ int main(int argc, char **argv)
     right("chain of blocks by tickets and flags", chain<NONE>);
     right("transposition in shared memory", transpose<NONE>);
     right("shuffles, sums over lanes, atomic sums", lanes);
+    right("products of matrices of TF32", multiplies<float>);
+    right("products of matrices of doubles", multiplies<double>);
+    right("products of matrices: what is cut off", rounds);
     right("groups of warps", groups<NONE>);
     right("arrays cleared", clears);
     right("slots of blocks", slots);

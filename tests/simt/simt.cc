@@ -7,6 +7,7 @@
 #include "simt_internal.h"
 
 #include <algorithm>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -183,7 +184,8 @@ static const char *operation_name(int operation)
 {
     static const char *const name[] = {
         "",          "cgtp_sync_warp",  "a barrier", "cgtp_shuffle", "cgtp_shuffle_xor",
-        "cgtp_vote", "cgtp_signal",     "cgtp_wait",       "cgtp_sync_group"};
+        "cgtp_vote", "cgtp_signal",     "cgtp_wait",       "cgtp_sync_group",
+        "cgtp_mma"};
     return name[operation];
 }
 
@@ -511,6 +513,59 @@ uint64_t simt_exchange(simt_operation operation, uint64_t value, int from)
     w->value[turn][l->number] = value;
     meet(operation, __builtin_return_address(0), [] { return true; });
     return w->value[turn][from & (LANES - 1)];
+}
+
+/* What tensor cores take of a float: TF32; and of a sum: what fits, the rest cut off. */
+static double taken(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits &= ~0x1fffu;
+    memcpy(&value, &bits, sizeof bits);
+    return value;
+}
+static double taken(double value)
+{
+    return value;
+}
+static void put(float *to, double sum)
+{
+    float nearest = (float)sum;
+    *to = fabs(nearest) > fabs(sum) ? nextafterf(nearest, 0) : nearest;
+}
+static void put(double *to, double sum)
+{
+    *to = sum;
+}
+
+/* Element (row, column) of a is number 2 * (column / 4) + row / 8 of lane 4 * (row % 8) + column % 4; of b, number
+ * row / 4 of lane 4 * column + row % 4; of d, number 2 * (row / 8) + column % 2 of lane 4 * (row % 8) + column / 2. */
+template <typename T> static void multiply(T *d, const T *a, const T *b)
+{
+    Lane *l = current;
+    Warp *w = l->warp;
+    int turn = w->turn[l->number] ^= 1;
+    auto &all = w->fragment[turn];
+    for (int i = 0; i < 6; i++)
+        all[l->number][i] = taken(i < 4 ? a[i] : b[i - 4]);
+    meet(SIMT_MULTIPLY, __builtin_return_address(0), [] { return true; });
+    for (int i = 0; i < 4; i++) {
+        const int row = l->number / 4 + i / 2 * 8, column = l->number % 4 * 2 + i % 2;
+        double sum = d[i];
+        for (int k = 0; k < 8; k++)
+            sum += all[row % 8 * 4 + k % 4][k / 4 * 2 + row / 8] * all[column * 4 + k % 4][4 + k / 4];
+        put(&d[i], sum);
+    }
+}
+
+void simt_multiply(float *d, const float *a, const float *b)
+{
+    multiply(d, a, b);
+}
+
+void simt_multiply(double *d, const double *a, const double *b)
+{
+    multiply(d, a, b);
 }
 
 unsigned simt_vote(bool condition)

@@ -18,7 +18,8 @@ enum simt_operation {
     SIMT_VOTE,
     SIMT_SIGNAL,
     SIMT_WAIT,
-    SIMT_SYNC_GROUP
+    SIMT_SYNC_GROUP,
+    SIMT_MULTIPLY
 };
 
 simt_index simt_thread_index(void), simt_block_index(void), simt_block_dim(void), simt_grid_dim(void);
@@ -32,6 +33,11 @@ void simt_sync_group(int warps);
 /* All lanes give a value and get that of a lane; nothing is said about memory. */
 unsigned simt_vote(bool condition);
 uint64_t simt_exchange(enum simt_operation, uint64_t value, int from);
+
+/* d += a b of 16 by 8 by 8, in the lanes' fragments that PTX has for mma.m16n8k8 (tf32) and, twice by two, for
+ * mma.m8n8k4 (f64). */
+void simt_multiply(float *d, const float *a, const float *b);
+void simt_multiply(double *d, const double *a, const double *b);
 
 /* An access of `bytes` at a multiple of `align`; and the copy itself, which needs no further check. */
 void simt_read(void *to, const void *from, size_t bytes, size_t align);

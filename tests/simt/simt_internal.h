@@ -65,6 +65,7 @@ struct Warp {
     uint32_t ready, arrived, done;
     int operation; /* at which lanes have arrived */
     uint64_t value[2][LANES];
+    double fragment[2][LANES][6]; /* of a and b: what tensor cores multiply */
     int turn[LANES]; /* which of the two this lane uses next */
     int order;       /* lanes run in the order first, first + order, ... */
     Clock known;

@@ -1,0 +1,139 @@
+/* gemm_path.c - items by GEMM: a path's operands in registers, and the calls of its code. */
+#include "schedule/gemm/gemm_emit.h"
+#include "schedule/path.h"
+
+struct gemm_path gemm_path_of(struct gemm_writer *c, int path, const char *item)
+{
+    const struct path_plan *e = &c->w->plan->path[path];
+    return (struct gemm_path){c, e, e->path, gemm_variant(c->d, path), e->matrix->columns, item};
+}
+
+/* ---- calls ---- */
+
+static const char *argument(const struct device_path *f, int operand)
+{
+    const struct gemm_path *q = f->context;
+    struct arena *a = q->c->w->arena;
+    const struct recipe *r = f->code->recipe;
+    const bool input = operand < r->inputs;
+    const enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
+    const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
+    if (role == ROLE_A)
+        return arena_printf(a, "%s%s[%s]", name, input ? "i" : "sum", q->item);
+    if (role == ROLE_B && !input)
+        return arena_printf(a, "%ssum[i]", name);
+    return arena_printf(a, "%su", name);
+}
+
+static struct device_path function_of(const struct gemm_path *q, bool tensor)
+{
+    const struct path_code code = demand_code(q->c->d, q->path->number);
+    return (struct device_path){.w = q->c->w,
+                                .o = q->c->o,
+                                .path = q->path,
+                                .code = tensor ? code.tensor : code.product,
+                                .matrix = q->e->matrix,
+                                .channels = 1,
+                                .argument = argument,
+                                .context = (void *)q};
+}
+
+void gemm_functions(struct gemm_writer *c)
+{
+    for (int p = 0; p < c->w->problem->paths; p++) {
+        if (c->d->variant_of[p] < 0)
+            continue;
+        const struct gemm_path q = gemm_path_of(c, p, "i");
+        for (int tensor = 1; tensor >= 0; tensor--) {
+            const struct device_path f = function_of(&q, tensor);
+            if (f.code)
+                device_path_function(&f);
+        }
+    }
+}
+
+void gemm_comment(const struct gemm_path *q)
+{
+    const struct device_path f = function_of(q, q->v->tensor != NULL);
+    device_path_comment(&f);
+}
+
+void gemm_call(const struct gemm_path *q, bool tensor)
+{
+    const struct device_path f = function_of(q, tensor);
+    device_path_call(&f);
+}
+
+/* ---- operands ---- */
+
+void gemm_begin_channels(const struct gemm_path *q)
+{
+    const int channels = path_channels_a(q->e);
+    if (channels > 1) {
+        line(q->c->o, "CGTP_LOOP");
+        line(q->c->o, "for (int a = 0; a < %d; a++) {", channels);
+    } else {
+        line(q->c->o, "{");
+    }
+}
+
+void gemm_take_items(const struct gemm_path *q, const struct recipe *r, const char *from)
+{
+    for (int i = 0; i < r->inputs; i++) {
+        if (r->input[i].role != ROLE_A || !recipe_reads(r, i))
+            continue;
+        const struct operand *y = source_input(q->c->w, r->input[i].source);
+        const struct operand_block *b = operand_block_of(y, q->path);
+        const char *row = arena_printf(q->c->w->arena, "rows.%s[%s]", y->symbol, from);
+        line(q->c->o, "real %si[2][%d];", r->input[i].name, q->e->matrix->depth);
+        line(q->c->o, "CGTP_UNROLL for (int i = 0; i < 2; i++)");
+        line(q->c->o, "cgtp_take<%d>(%si[i], %s);", (int)b->component, r->input[i].name,
+             path_address(q->c->w->arena, q->e, ROLE_A, row, b));
+    }
+}
+
+void gemm_take_channel(const struct gemm_path *q, const struct recipe *r, const char *item,
+                       const char *channel, bool all)
+{
+    for (int i = 0; i < r->inputs; i++) {
+        if (r->input[i].role != ROLE_B || !recipe_reads(r, i))
+            continue;
+        const struct operand *x = source_input(q->c->w, r->input[i].source);
+        const struct operand_block *b = operand_block_of(x, q->path);
+        const char *row = arena_printf(q->c->w->arena, "rows.%s[%s]", x->symbol, item);
+        line(q->c->o, "real %su[%d];", r->input[i].name, q->e->matrix->rows);
+        line(q->c->o, "cgtp_take<%d>(%su, %s + (%s) * %d%s);", (int)b->component, r->input[i].name,
+             plus_offset(q->c->w->arena, row, b->offset), channel, (int)b->channel,
+             all ? "" : arena_printf(q->c->w->arena, ", %s < %d", channel, q->path->mul_x));
+    }
+}
+
+void gemm_left(const struct gemm_path *q, const char *item, const char *channel, bool all)
+{
+    struct gemm_writer *c = q->c;
+    for (int t = 0; t < q->v->ts; t++)
+        line(c->o, "cgtp_left t%d[%d];", t, q->d);
+    line(c->o, "CGTP_UNROLL");
+    line(c->o, "for (int i = 0; i < 4; i++) {");
+    gemm_take_channel(q, q->v->tensor, item, channel, all);
+    for (int t = 0; t < q->v->ts; t++)
+        line(c->o, "real t%du[%d];", t, q->d);
+    gemm_call(q, true);
+    for (int t = 0; t < q->v->ts; t++) {
+        line(c->o, "CGTP_UNROLL for (int k = 0; k < %d; k++)", q->d);
+        line(c->o, "t%d[k].set(i, t%du[k]);", t, t);
+    }
+    line(c->o, "}");
+}
+
+void gemm_copies(struct gemm_writer *c, const char *tile, const char *to, const char *thread, int threads)
+{
+    for (int i = 0; i < c->w->form->inputs; i++) {
+        const struct operand *q = source_input(c->w, i);
+        if (demand_reads(c->d, i) && q->index == INDEX_ITEM && q->dim)
+            line(c->o,
+                 "cgtp_copy_items<%lld, %s>(%s.%s, l.%s + %s * (int64_t)%lld, count_of(%s), %s, %d, once);",
+                 source_dim(q), gemm_is_wide(q) ? "true" : "false", to, q->symbol, q->symbol, tile,
+                 source_dim(q) * GEMM_ITEMS, tile, thread, threads);
+    }
+}

@@ -1,0 +1,89 @@
+/* gemm_plan.h - items by GEMM: products with matrices of weights that all items share, on tensor cores.
+ *
+ * A path whose weights connect channels is T = M x, made for each item and channel of x by its code, and a
+ * product of matrices: z += T W for channels u of x and w of z, P = g W^T the other way, gW = T^T g, where
+ * items and components are what is summed over. Two kernels: of rows, in which a team of warps has tiles of
+ * 16 items, and each warp chunks of the channels of an output's segments; of sums over all items, in which
+ * each warp of a set of blocks has a part of the weights of one path, whose sum stays in registers. The left
+ * operand of a product (T, or g) is made in the registers of the lanes that need it.
+ */
+#ifndef CGTPGEN_GEMM_PLAN_H
+#define CGTPGEN_GEMM_PLAN_H
+
+#include "schedule/layout.h"
+#include "schedule/schedule.h"
+
+enum {
+    GEMM_ITEMS = 16, /* of a tile: rows of a left operand */
+    GEMM_BLOCK = 8   /* columns of a right operand, and what is summed over at a time */
+};
+
+/* A segment of outputs: a warp has `tiles` blocks of its channels at a time, a chunk. */
+struct gemm_span {
+    bool back;  /* of x, with what goes to y: by weights turned round; otherwise of z */
+    int output; /* of z: the demand's */
+    int segment, channels;
+    int tiles, chunks;
+    int first; /* number of its first chunk among those of all spans, which the team's warps take in turns */
+    double work; /* of a chunk, for a tile: instructions of a warp */
+    int paths;
+    const int *path;
+};
+
+/* The weights of a path: 16 channels of x for one of y, and a chunk of the channels of z, are a part, which a
+ * warp has. */
+struct gemm_sum {
+    int path;
+    int tiles, chunks;
+    int first, parts; /* number of its first part among those of all */
+};
+
+struct gemm {
+    const char *name; /* kernel and schedule; what its device code is called */
+    const struct device *device;
+    const struct demand *rows, *sums; /* outputs of items; sums over all items; NULL: none */
+    double work, bytes;               /* per item: instructions of a warp; moved */
+    /* rows */
+    int spans;
+    struct gemm_span *span;
+    int members, teams, stages;    /* warps of a team; of a block; tiles of a team under way */
+    bool resident;                 /* weights are in shared memory */
+    int64_t *place;                /* [paths]: where its weights are */
+    struct layout tile, out, team; /* rows of inputs, of outputs; of a team */
+    struct layout weights, block;
+    /* sums */
+    int sum_count, parts;
+    struct gemm_sum *sum;
+    int warps, fit, sets; /* of a block; blocks on a multiprocessor; that together have all parts */
+    int sum_stages;
+    struct layout sum_tile, sum_block;
+};
+
+/* The path's variant. */
+const struct variant *gemm_variant(const struct demand *, int path);
+
+/* Does the path add to the output of such a demand? */
+bool gemm_adds(const struct demand *, int output, int path);
+
+/* Are its rows copied by 16 bytes? */
+bool gemm_is_wide(const struct operand *);
+
+/* Elements from one row to the next in shared memory, of rows of so many: four more than a multiple of eight.
+ */
+int gemm_pitch(int64_t elements);
+
+/* Lays out the shared memory of both kernels. */
+void gemm_layout_rows(struct arena *, struct gemm *);
+void gemm_layout_sums(struct arena *, struct gemm *);
+
+/* Names the device code of a schedule, and its structs. */
+void gemm_layout_name(struct arena *, const struct schedule *);
+
+/* Why it computes nothing of a demand, or not a path of it; NULL: it may. */
+const char *gemm_refuses(const struct target *, const struct demand *);
+const char *gemm_refuses_path(const struct target *, const struct demand *, const struct path *);
+
+/* Decides everything; returns why it cannot be after all, or NULL. */
+const char *gemm_plan(struct arena *, struct schedule *);
+
+#endif
