@@ -58,6 +58,7 @@ UNRUN = {
     ('docs/diagnostics.md', ''): 'tests/diagnostics.t reads all specs of this page',
     ('docs/distributed.md', 'make -C examples/ranks'): 'tests/ranks.t builds and runs it where MPI is',
     ('docs/precision.md', '|error| <= '): 'a formula',
+    ('docs/pytorch.md', 'torchrun'): 'tests/torch.t runs it with one process and two',
     ('docs/simulation.md', 'cd examples/lammps'): 'tests/simulation.t builds and runs it where LAMMPS is',
     ('docs/spec.md', 'Q(x, y, w, g) = '): 'a formula',
     ('docs/spec.md', '# yaml-language-server'): 'a comment for editors',

@@ -44,7 +44,7 @@ class Product:
         self.variance = {}
         self.index = dict.fromkeys(SLOTS, "item")
         self.layout = ""
-        self.atomic = False
+        self.atomic = self.invariant = False
         self.edges, self.compensated, self.index_type, self.precision = "sorted", False, "int32", "float64"
         self.kernels = [("known", "forward")]
 
@@ -127,8 +127,8 @@ def yaml(p, name):
         lines.append("accumulate: compensated")
     if p.layout:
         lines.append("layout: " + LAYOUTS[p.layout])
-    if p.atomic and p.graph():
-        lines.append("reduction: atomic")
+    if p.graph() and (p.atomic or p.invariant):
+        lines.append("reduction: " + ("atomic" if p.atomic else "invariant"))
     lines += ["precision: " + p.precision, "kernels:"]
     return "\n".join(lines + [kernel_yaml(k) for k in p.kernels]) + "\n"
 
@@ -362,6 +362,7 @@ def draw(seed):
         p.kernels = draw_kernels(r, p.weights() > 0)
         dims = [sum(mul * (2 * l + 1) for mul, l, _ in s) for s in (p.x, p.y, p.z)] + [p.weights()]
         if max(dims) <= DIM_MAX and p.valid() and (not p.said or p.instructions and said_cost(p) <= COST_MAX):
+            p.invariant = not p.atomic and r.random() < 0.2
             return p
 
 
@@ -411,6 +412,7 @@ def smaller(p):
     yield changed(normalization=("component", "element"))
     yield changed(compensated=False)
     yield changed(atomic=False)
+    yield changed(invariant=False)
     yield changed(layout="")
     yield changed(index_type="int32")
     yield changed(edges="sorted")

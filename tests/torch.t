@@ -44,6 +44,7 @@ def generate():
     """The folder that is built: products that are used below, for CPUs."""
     os.makedirs(f'{WORK}/specs', exist_ok=True)
     specs = [f'tests/torch/specs/{name}' for name in sorted(os.listdir('tests/torch/specs'))]
+    specs.append('docs/examples/ddp/layer.yaml')
     specs += [f'tests/golden/{name}.yaml' for name in GOLDEN]
     for name, of, kernels in FEWER:
         text = read(f'tests/torch/specs/{of}.yaml')
@@ -92,6 +93,21 @@ def program():
            'it runs the model of AOTInductor, the product and the operator: the same numbers as Python', result.stdout)
 
 
+def example():
+    """docs/examples/ddp: one process and two have the same losses, which fall."""
+    os.makedirs(f'{WORK}/ddp', exist_ok=True)
+    if not os.path.exists(f'{WORK}/ddp/layers'):
+        os.symlink(f'{WORK}/site/products', f'{WORK}/ddp/layers')
+    losses = []
+    for n in (1, 2):
+        result = run(PYTHON, '-m', 'torch.distributed.run', '--standalone', f'--nproc-per-node={n}',
+                     'docs/examples/ddp/train.py', '--steps=4', PYTHONPATH=f'{WORK}/ddp', OMP_NUM_THREADS='1', DEVICE='cpu')
+        losses.append([float(loss) for loss in re.findall(r'^step \d: loss (\S+)$', result.stdout, re.M)])
+        ok(result.returncode == 0 and len(losses[-1]) == 4 and losses[-1] == sorted(set(losses[-1]), reverse=True),
+           f'ddp: {n} of 2 processes: losses fall', result.stdout[-3000:])
+    ok(all(abs(a - b) < 1e-4 * a for a, b in zip(*losses)), 'ddp: two processes learn what one does', *losses)
+
+
 def main():
     version = subprocess.run([PYTHON, '-c', 'import torch; print(torch.__version__)'], capture_output=True, text=True)
     has = re.match(r'(\d+)\.(\d+)', version.stdout)
@@ -106,6 +122,7 @@ def main():
         check('transforms', 'opcheck', 'graphs', 'modules', 'e3nn', 'errors')
         check('compiled', 'exported')
         program()
+        example()
     done()
 
 

@@ -13,6 +13,9 @@
 #                     GPU_OPTIONS=--help: options
 #                     VARIANTS="DIR .." times the specs in these folders instead: the benchmark's products
 #                     under different names and with different tune knobs; log: variants.log
+# make gpu-ranks      a graph divided among the GPUs (docs/examples/ranks), compared with one of them and timed: carbon
+#                     with 20,000 atoms. GPU_RANKS=2, GPU_NCCL=DIR: of NCCL's include/ and lib/ (default: that of PYTHON's
+#                     package nvidia-nccl); log: ranks.log
 #
 # GPU_ARCH=sm_90 (default: the machine's own), GPU_JOBS=16, NVCC, NVCCFLAGS. GPU_BACKEND=c tries everything
 # but the GPU: the C backend's output, on the host.
@@ -32,7 +35,7 @@ SANITIZER_TOOL ?= $(firstword $(shell command -v compute-sanitizer) \
     $(wildcard $(dir $(NVCC))compute-sanitizer) compute-sanitizer)
 MODE ?= full
 
-.PHONY: gpu-sources gpu-check gpu-bench gpu-programs
+.PHONY: gpu-sources gpu-check gpu-bench gpu-programs gpu-ranks
 
 GPU_COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 GPU_GENERATE = $(PYTHON) tests/gpu/sources.py --generator=$(GPU_GENERATOR) --backend=$(GPU_BACKEND) \
@@ -130,3 +133,15 @@ else
 	    $(PYTHON) tests/gpu/sweep.py $(GPU_DIR)/bench_$(set).tsv > $(GPU_DIR)/bench_$(set).md &&) \
 	    $(if $(GPU_DRAWN),$(PYTHON) tests/gpu/plot.py $(GPU_DRAWN:%=$(GPU_DIR)/bench_%.tsv) > $(GPU_DIR)/bench.svg,true)
 endif
+
+# As its users build it. NCCL's multicast needs more of a driver than the exchange does.
+GPU_RANKS ?= 2
+GPU_NCCL ?= $(shell $(PYTHON) -c 'import nvidia.nccl as n; print(list(n.__path__)[0])')
+GPU_RANKS_ARCH ?= sm_90
+gpu-ranks: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
+	$(Q)mkdir -p $(GPU_DIR)/ranks && cp docs/examples/ranks/* $(GPU_DIR)/ranks
+	$(Q)env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(MAKE) -s -j$(GPU_JOBS) -C $(GPU_DIR)/ranks GPU=1 SPEC=large.yaml \
+	    NCCL='$(GPU_NCCL)' NVCC='$(NVCC)' CGTPGEN='$(abspath $(GPU_GENERATOR))' RUNTIME='$(abspath runtime)' \
+	    CGTPGEN_ARCH=$(GPU_RANKS_ARCH)
+	$(Q)NCCL_NVLS_ENABLE=0 sh tests/gpu/logged.sh $(GPU_DIR)/ranks.log sh -c "nvidia-smi -L | sed 's/ (.*//; s/^/# /'; \
+	    echo '# commit $(GPU_COMMIT)'; exec $(GPU_DIR)/ranks/ranks --ranks=$(GPU_RANKS) --cells=5,5,100 --check --time=20"

@@ -42,6 +42,7 @@ NARROW = [
      {"kernels": "[forward, backward, double_backward, triple_backward, jvp]"}, "quick"),
     ("mace32_atomic", "mace_large", "32", {"reduction": "atomic"}, "quick sanitize"),
     ("mace32_any", "mace_large", "32", {"edges": "any"}, "quick sanitize"),
+    ("mace32_whole", "mace_large", "32", {"reduction": "invariant"}, "quick sanitize"),
     ("mace32_any_atomic", "mace_large", "32", {"reduction": "atomic", "edges": "any"}, ""),
     ("mace32_any_wide", "mace_large", "32", {"edges": "any", "index_type": "int64"}, ""),
     ("mace32_wide", "mace_large", "32", {"index_type": "int64"}, "quick"),
