@@ -1,5 +1,6 @@
 /* device_check_graph.c - graphs prepared on the device (runtime/cgtp_graph.cu): equal to what the host makes
- * of the same list, and refused where the host refuses them. Both widths of index.
+ * of the same list, and refused where the host refuses them, in both widths of index; rows that go between
+ * devices, gathered and added as on the host.
  */
 #include "device_check.h"
 
@@ -346,6 +347,81 @@ static bool wrong_calls(int size)
     return good && device_wait(NULL);
 }
 
+/* Memory of the host at a multiple of 16 bytes, with numbers of no pattern. */
+static void *random_rows(int size, int64_t elements, uint64_t seed)
+{
+    void *rows = aligned_alloc(64, ((size_t)elements * (size_t)size + 64) / 64 * 64);
+    for (int64_t i = 0; rows && i < elements; i++) {
+        const double value = (double)(int64_t)random_bits(seed, (uint64_t)i) * 0x1p-60;
+        if (size == 8)
+            ((double *)rows)[i] = value;
+        else
+            ((float *)rows)[i] = (float)value;
+    }
+    return rows ? rows : host_new(0);
+}
+
+static void *uploaded(const void *from, size_t bytes)
+{
+    void *to = memory_new(bytes);
+    memory_write(to, from, bytes);
+    return to;
+}
+
+static bool same_rows(const void *host, const void *device, size_t bytes)
+{
+    void *now = host_new(bytes + 1);
+    memory_read(now, device, bytes);
+    const bool same = memcmp(now, host, bytes) == 0;
+    free(now);
+    return same;
+}
+
+/* Entries of some rows, of which the first has most, added and gathered. */
+static bool rows_as_on_host(int size, int64_t elements, int64_t entries, bool placed)
+{
+    const int64_t count = entries / 2 + 1;
+    int32_t *row = host_new((size_t)entries * 4 + 4), *place = host_new((size_t)entries * 4 + 4);
+    for (int64_t i = 0; i < entries; i++) {
+        row[i] = (int32_t)(i < entries / 3 ? 0 : i * count / entries);
+        place[i] = (int32_t)(entries - 1 - i);
+    }
+    void *array = random_rows(size, count * elements, 21), *buffer = random_rows(size, entries * elements, 22);
+    const size_t array_bytes = (size_t)(count * elements * size), buffer_bytes = (size_t)(entries * elements * size);
+    void *memory[4] = {uploaded(array, array_bytes), uploaded(buffer, buffer_bytes), uploaded(row, (size_t)entries * 4),
+                       uploaded(place, (size_t)entries * 4)};
+    const cgtp_rows host = {entries, elements, size, row, placed ? place : NULL};
+    const cgtp_rows device = {entries, elements, size, memory[2], placed ? memory[3] : NULL};
+    bool good = cgtp_rows_add(&host, buffer, array) == CGTP_OK &&
+                cgtp_device_rows_add(&device, memory[1], memory[0], NULL) == CGTP_OK && device_wait(NULL) &&
+                same_rows(array, memory[0], array_bytes);
+    good = good && cgtp_rows_gather(&host, array, buffer) == CGTP_OK &&
+           cgtp_device_rows_gather(&device, memory[0], memory[1], NULL) == CGTP_OK && device_wait(NULL) &&
+           same_rows(buffer, memory[1], buffer_bytes);
+    if (!good)
+        note("rows of %lld elements of %d bytes, %lld entries: not as on the host", (long long)elements, size,
+             (long long)entries);
+    for (int i = 0; i < 4; i++)
+        memory_free(memory[i]);
+    free(row);
+    free(place);
+    free(array);
+    free(buffer);
+    return good;
+}
+
+static void check_rows(void)
+{
+    static const int64_t elements[] = {1, 3, 4, 130, 1152}, entries[] = {0, 1, 33, 5000};
+    bool good = true;
+    for (int size = 4; size <= 8; size += 4)
+        for (int e = 0; e < 5; e++)
+            for (int n = 0; n < 4; n++)
+                good = rows_as_on_host(size, elements[e], entries[n], n % 2) &&
+                       rows_as_on_host(size, elements[e], entries[n], n % 2 == 0) && good;
+    tap(good, "rows between devices: gathered and added as on the host");
+}
+
 void check_graphs(void)
 {
     static const int64_t shape[][3] = {{0, 1, 1},
@@ -374,6 +450,7 @@ void check_graphs(void)
             size, bad);
         tap(wrong_calls(size), "graphs, %d-byte indices: wrong calls", size);
     }
+    check_rows();
 }
 
 #endif
