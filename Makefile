@@ -4,6 +4,7 @@
 # make test-all         the long ones too (TEST_ALL=1 in the environment of every test)
 # make test-torch       --emit=torch, with PyTorch: TORCH_PYTHON is a python that has it (default: build/torch/venv's,
 #                       which make torch-venv installs, some 3 GB; or PYTHON)
+# make models           models of MACE, NequIP, SevenNet and Allegro with generated modules (tests/models/models.mk)
 # make fuzz             changed specs through the generator, guided by coverage (tests/fuzz/fuzz.mk; RUNS=100000)
 # make coverage         lines and branches of the generator that tests run; fails where these are too few
 # make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000);
@@ -58,7 +59,7 @@ TEST_NEEDS :=
 # What `make test` runs: the tests named by T, or all, those first that take longest, so that none is left to run
 # alone at the end.
 LONG := $(patsubst %,tests/%.t,cuda simt_golden compilers golden_double simt_mutants install golden_optimized names \
-    specs_paths mutation fuzz selftest random simt golden_single limits simulation torch)
+    specs_paths mutation fuzz selftest random simt golden_single limits simulation torch models)
 TESTS := $(filter $(SCRIPTS),$(LONG)) $(UNITS) $(filter-out $(LONG),$(SCRIPTS))
 ifdef T
 NAMED := $(basename $(notdir $(T)))
@@ -73,6 +74,7 @@ all: $(BUILD)/cgtpgen
 -include tests/rules.mk
 -include tests/fuzz/fuzz.mk
 -include tests/gpu/gpu.mk
+-include tests/models/models.mk
 
 # Rewritten only when the compiler or its flags change, so that what depends on it is built again then.
 $(BUILD)/flags: FORCE

@@ -43,12 +43,16 @@ class Graph(NamedTuple):
             0, self.order, torch.arange(self.order.shape[0], device=self.order.device)))
 
 
-_prepared: weak.WeakIdKeyDictionary = weak.WeakIdKeyDictionary()  # edge_index -> {how: Graph}
+# owner of senders -> {how: (owner of receivers, Graph)}
+_prepared: weak.WeakIdKeyDictionary = weak.WeakIdKeyDictionary()
 
 
-def prepare_graph(edge_index: Tensor, senders: int, receivers: Optional[int] = None, *, sender_row: int = 0,
+Edges = Union[Tensor, tuple[Tensor, Tensor]]  # an edge_index, or its rows: (sender, receiver)
+
+
+def prepare_graph(edge_index: Edges, senders: int, receivers: Optional[int] = None, *, sender_row: int = 0,
                   sort: bool = True, dtype: torch.dtype = torch.int32) -> Graph:
-    """Prepares an edge_index [2, edges], in any order, for all convolutions.
+    """Prepares an edge_index [2, edges], in any order, for all convolutions; or a pair of its rows, (sender, receiver).
 
     Row `sender_row` of it has the senders, the other one the receivers: 0 in MACE and PyTorch Geometric, 1 in NequIP
     and SevenNet. There are `senders` and `receivers` nodes (as many, where only one number is given). Indices out of
@@ -59,20 +63,44 @@ def prepare_graph(edge_index: Tensor, senders: int, receivers: Optional[int] = N
     without a look at indices: prepare the graph outside, and pass it.
     """
     receivers = senders if receivers is None else receivers
-    if edge_index.dim() != 2 or edge_index.shape[0] != 2:
-        raise ValueError(f"edge_index has shape {list(edge_index.shape)}, not [2, edges]")
-    if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
-        raise TypeError(f"edge_index is of {edge_index.dtype}, not of integers")
-    if torch.compiler.is_compiling() or torch.jit.is_tracing() or edge_index.is_inference():
-        return _prepare(edge_index, senders, receivers, sender_row, sort, dtype, is_sorted=not sort)
-    how = (edge_index._version, senders, receivers, sender_row, sort, dtype)
-    known = _prepared.setdefault(edge_index, {})
-    if how not in known:
-        for stale in [key for key in known if key[0] != edge_index._version]:
-            del known[stale]
-        is_sorted = _check_edges(edge_index[sender_row], edge_index[1 - sender_row], senders, receivers)
-        known[how] = _prepare(edge_index, senders, receivers, sender_row, sort, dtype, is_sorted or not sort)
-    return known[how]
+    if isinstance(edge_index, Tensor):
+        owner, other, where = edge_index, edge_index, (sender_row,)
+    else:  # rows may be views, made anew for each call: what lives is what they are views of
+        owner, other = _owner(edge_index[0]), _owner(edge_index[1])
+        where = (id(other), *((row.storage_offset(), row.stride(), row.shape) for row in edge_index))
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or owner.is_inference() or other.is_inference():
+        return _prepare(*_ends(edge_index, sender_row), senders, receivers, sort, dtype, is_sorted=not sort)
+    how = (owner._version, other._version, where, senders, receivers, sort, dtype)
+    known = _prepared.setdefault(owner, {})
+    if how in known and known[how][0]() is other:
+        return known[how][1]
+    for stale in [key for key, (ref, _) in known.items() if key[0] != owner._version or ref() is None]:
+        del known[stale]
+    ends = _ends(edge_index, sender_row)
+    is_sorted = _check_edges(*ends, senders, receivers)
+    graph = _prepare(*ends, senders, receivers, sort, dtype, is_sorted or not sort)
+    known[how] = (weak.TensorWeakRef(other), graph)
+    return graph
+
+
+def _ends(edges: Edges, sender_row: int) -> tuple[Tensor, Tensor]:
+    """Senders and receivers."""
+    if isinstance(edges, Tensor):
+        if edges.dim() != 2 or edges.shape[0] != 2:
+            raise ValueError(f"edge_index has shape {list(edges.shape)}, not [2, edges]")
+        edges = edges[sender_row], edges[1 - sender_row]
+    sender, receiver = edges
+    if sender.dim() != 1 or receiver.shape != sender.shape:
+        raise ValueError(f"sender and receiver have shapes {list(sender.shape)} and {list(receiver.shape)}, not [edges]")
+    for row in edges:
+        if row.is_floating_point() or row.dtype == torch.bool:
+            raise TypeError(f"edge_index is of {row.dtype}, not of integers")
+    return sender, receiver
+
+
+def _owner(row: Tensor) -> Tensor:
+    """The tensor that a row is a view of."""
+    return row if row._base is None else row._base
 
 
 def _check_edges(sender: Tensor, receiver: Tensor, senders: int, receivers: int) -> bool:
@@ -88,10 +116,9 @@ def _check_edges(sender: Tensor, receiver: Tensor, senders: int, receivers: int)
     return not facts[4]
 
 
-def _prepare(edge_index: Tensor, senders: int, receivers: int, sender_row: int, sort: bool, dtype: torch.dtype,
+def _prepare(sender: Tensor, receiver: Tensor, senders: int, receivers: int, sort: bool, dtype: torch.dtype,
              is_sorted: bool) -> Graph:
     with torch.no_grad():
-        sender, receiver = edge_index[sender_row], edge_index[1 - sender_row]
         order = None
         if not is_sorted:
             receiver, order = torch.sort(receiver, stable=True)
@@ -229,9 +256,9 @@ class Convolution(_Module):
 
     z = module(x, y, weight, edge_index), where x, y, weight and z have the rows that the spec's `index` says: a row for
     each edge, each sender or each receiver, or one alone. edge_index [2, edges] is in any order, and rows of edges are
-    in that order; or a `Graph` of `prepare_graph`, which spares a look into the cache, and which compiled functions and
-    CUDA graphs should be given. Sorting rows of y and weight costs as much as reading them: where edges are sorted by
-    receiver to begin with (`Graph.sort`), nothing is moved.
+    in that order; or it is a pair, (sender, receiver); or a `Graph` of `prepare_graph`, which spares a look into the
+    cache, and which compiled functions and CUDA graphs should be given. Sorting rows of y and weight costs as much as
+    reading them: where edges are sorted by receiver to begin with (`Graph.sort`), nothing is moved.
 
     There are as many senders and receivers as rows of x, y, weight that have such an index; `receivers` says how many
     of z where no operand does and they differ. sender_row: the row of an edge_index that has the senders.
@@ -242,7 +269,7 @@ class Convolution(_Module):
         super().__init__(internal_weights=internal_weights, shared_weights=shared_weights)
         self.sender_row = sender_row
 
-    def forward(self, x: Tensor, y: Tensor, weight: Optional[Tensor], edge_index: Union[Tensor, Graph],
+    def forward(self, x: Tensor, y: Tensor, weight: Optional[Tensor], edge_index: Union[Edges, Graph],
                 receivers: Optional[int] = None) -> Tensor:
         graph = edge_index if isinstance(edge_index, Graph) else self._graph(edge_index, x, y, weight, receivers)
         own = graph.order is not None  # is the graph's order of edges another than that of rows?
@@ -258,7 +285,7 @@ class Convolution(_Module):
         z = self._call((x, y, weight), self._arguments(graph))
         return graph.unsort(z) if own and self.product.index["z"] == "item" else z
 
-    def _graph(self, edge_index: Tensor, x: Tensor, y: Tensor, weight: Optional[Tensor],
+    def _graph(self, edge_index: Edges, x: Tensor, y: Tensor, weight: Optional[Tensor],
                receivers: Optional[int]) -> Graph:
         nodes = {self.product.index[slot]: value.shape[0] for slot, value in zip("wxy", (weight, x, y))
                  if value is not None and value.dim() == 2}

@@ -334,6 +334,7 @@ def check_graphs():
         swapped = type(layer)(sender_row=1, **({'internal_weights': False} if name == 'environment' else {}))
         ok(torch.equal(z, swapped(x, y, w, edge_index.flip(0), 7)), f'{name}: senders in row 1')
         ok(torch.equal(z, layer(x, y, w, edge_index.int(), 7)), f'{name}: an edge_index of int32')
+        ok(torch.equal(z, layer(x, y, w, (edge_index[0], edge_index[1].clone()), 7)), f'{name}: senders and receivers as a pair')
         for nodes, edges in (0, 0), (3, 0):
             a = rows(p, edges, nodes)
             a[2] = a[2][0] if p.index['w'] == 'shared' else a[2]
@@ -354,12 +355,20 @@ def check_graphs():
     edge_index[0, 0] = 1
     ok(m.prepare_graph(edge_index, 3) is not graph, 'and again when the edge_index has changed')
     equal(graph.order.tolist(), [2, 1, 0], 'order of edges')
+    senders, receivers = edge_index[0].clone(), edge_index[1].clone()
+    graph = m.prepare_graph((edge_index[0], edge_index[1]), 3)
+    ok(m.prepare_graph((edge_index[0], edge_index[1]), 3) is graph, 'a graph of rows is prepared once, though views are new')
+    ok(m.prepare_graph((edge_index[1], edge_index[0]), 3) is not graph, 'and again for the rows the other way round')
+    graph = m.prepare_graph((senders, receivers), 3)
+    receivers[0] = 0
+    ok(m.prepare_graph((senders, receivers), 3).receiver.tolist() == sorted(receivers.tolist()),
+       'and again when one of two arrays has changed')
     ok(torch.equal(graph.unsort(graph.sort(edge_index[0])), edge_index[0]), 'unsort undoes sort')
     equal(m.prepare_graph(torch.tensor([[2, 0], [0, 1]]), 3).order, None, 'a sorted list is left as it is')
     before = len(from_package._prepared)
     ascending = torch.tensor([[2, 0], [0, 1]], dtype=torch.int32)
     m.prepare_graph(ascending, 3)
-    del ascending, edge_index
+    del ascending, edge_index, senders
     gc.collect()
     ok(len(from_package._prepared) < before + 1, 'a graph is forgotten with its edge_index')
     with torch.inference_mode():
@@ -461,6 +470,8 @@ def check_errors():
     fails(IndexError, 'edge_index has a sender 2', lambda: layer(x, y, w, edge_index + torch.tensor([[1], [0]])), 'an edge')
     fails(IndexError, 'edge_index has a receiver -1', lambda: layer(x, y, w, edge_index - torch.tensor([[0], [1]])), 'an edge')
     fails(ValueError, 'edge_index has shape [3, 2], not [2, edges]', lambda: layer(x, y, w, edge_index.T), 'edges')
+    fails(ValueError, 'sender and receiver have shapes [3] and [2], not [edges]',
+          lambda: layer(x, y, w, (edge_index[0], edge_index[1, :2])), 'edges')
     fails(TypeError, 'edge_index is of torch.float32', lambda: layer(x, y, w, edge_index.float()), 'edges')
     fails(TypeError, 'pass prepare_graph that dtype',
           lambda: layer(x, y, w, m.prepare_graph(edge_index, 2, dtype=torch.int64)), 'node numbers')

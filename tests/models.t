@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Models of MACE, NequIP, SevenNet and Allegro, small ones on the CPU, with the functions of docs/models.md that put
+generated modules in (tests/models/check.py).
+
+None of the packages is needed to pass the tests: what is not there is skipped. `make models` asks for all of them
+(TEST_MODELS). MODELS_PYTHON is a Python that has them; MODELS_MACE a folder with mace-torch and the e3nn that it needs,
+which is older than the others'.
+"""
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from tap import done, ok, skip  # noqa: E402
+
+BUILD = os.environ.get('BUILD', 'build')
+PYTHON = os.environ.get('MODELS_PYTHON') or sys.executable
+MACE = os.environ.get('MODELS_MACE')
+DEVICE = ['--device=cuda'] if os.environ.get('MODELS_DEVICE') == 'cuda' else []
+NEEDS = {'mace': 'mace.modules', 'nequip': 'nequip.model', 'sevennet': 'sevenn.model_build', 'allegro': 'allegro.model'}
+
+
+def run(name, *command):
+    path = [MACE] * (name == 'mace' and MACE is not None) + [os.environ.get('PYTHONPATH', '')]
+    environment = {'PYTHONPATH': ':'.join(filter(None, path)), 'CFLAGS': '-O1', 'OMP_NUM_THREADS': '2',
+                   'CGTPGEN': os.path.abspath(os.environ.get('CGTPGEN', f'{BUILD}/cgtpgen'))}
+    return subprocess.run([PYTHON, *command], env=os.environ | environment, capture_output=True, text=True)
+
+
+def check(name):
+    """check.py's lines become this test's."""
+    result = run(name, 'tests/models/check.py', *DEVICE, name, os.path.abspath(f'{BUILD}/models/{name}'))
+    lines = re.findall(r'^(not ok|ok) \d+ - (.*)((?:\n# (?:error|[^:\n]* of ).*)*)', result.stdout, re.M)
+    for status, what, details in lines:
+        ok(status == 'ok', f'{name}: {what}', *re.findall(r'# (.*)', details))
+    ok(f'1..{len(lines)}' in result.stdout, f'{name}: checked to the end', result.stdout[-2000:], result.stderr[-3000:])
+    for line in re.findall(r'^# (?:f64|f32|NVE): .*', result.stdout, re.M):
+        print(line, flush=True)
+
+
+def main():
+    for name, module in NEEDS.items():
+        there = run(name, '-c', f'import torch, ase, matscipy, e3nn, {module}\n'
+                                'assert tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 10)')
+        if there.returncode == 0:
+            check(name)
+        elif os.environ.get('TEST_MODELS'):
+            ok(False, f'{name}: {PYTHON} has its package (make models-venv)', there.stderr[-1000:])
+        else:
+            skip(name, f'no {module} (make models, tests/models.t)')
+    done()
+
+
+main()

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""A model of another package against itself with generated modules, on the CPU or, with --device=cuda, on a GPU.
+
+    tests/models/check.py [--device=cuda] mace|nequip|sevennet|allegro FOLDER
+
+FOLDER is where the kernels are generated and built. Energies, forces, stresses and the gradients of a training step by
+all parameters differ by rounding; forces are the derivatives of the energy; and dynamics conserve it.
+"""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import packages  # noqa: E402
+import swapping  # noqa: E402
+import torch  # noqa: E402
+from tap import done, ok  # noqa: E402
+
+DEVICE = 'cuda' if '--device=cuda' in sys.argv else 'cpu'
+NAME, FOLDER = [word for word in sys.argv[1:] if not word.startswith('--')]
+CHANNELS = {'cpu': 4, 'cuda': 32}[DEVICE]
+TYPES = {'f64': torch.float64, 'f32': torch.float32}
+STEPS = 16  # of dynamics, and as many again with half the step
+
+
+def swapped(case, functions, kind):
+    model = case.like(TYPES[kind], DEVICE)
+    names = [f'{NAME}_{kind}_{number}' for number in range(len(functions.specs(model, NAME)))]
+    layers = swapping.layers(f'{NAME}_layers', names, FOLDER)
+    functions.swap(model, layers)
+    return model.to(DEVICE), sum(case.degree * len(layer.PRODUCT.instructions) for layer in layers)
+
+
+def gradients(model, results):
+    """By all parameters, by name, of a loss of energy, forces and stress: the forces are differentiated once more."""
+    energy, forces, stress = results
+    loss = energy / len(forces) + forces.square().mean() + 100 * stress.square().mean()
+    parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    found = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
+    return {name: gradient for name, gradient in zip(parameters, found)}
+
+
+def near(found, wanted, kind, terms, name):
+    """As far apart as a sum of so many terms may be, in whichever order it is computed. kind: the type that it is
+    computed in, whatever it is brought to afterwards."""
+    bound = terms * torch.finfo(TYPES[kind]).eps * wanted.abs().max().item()
+    error = (found - wanted).abs().max().item()
+    ok(error <= bound, name, f'error {error:.2e}, bound {bound:.2e}, largest {wanted.abs().max().item():.2e}')
+    return error / (wanted.abs().max().item() or 1)
+
+
+def compare(case, functions, kind):
+    plain, (model, terms) = case.like(TYPES[kind], DEVICE), swapped(case, functions, kind)
+    inputs = case.inputs(TYPES[kind], DEVICE)
+    worst = {}
+    for training in False, True:
+        wanted, found = case.call(plain, inputs, training), case.call(model, inputs, training)
+        for name, a, b in zip(('energy', 'forces', 'stress'), found, wanted):
+            worst[name] = near(a.detach(), b.detach(), kind, terms,
+                               f'{kind}: {name}{", training" if training else ""}')
+    wanted, found = gradients(plain, wanted), gradients(model, found)
+    ok(wanted.keys() == found.keys(), f'{kind}: the same parameters', *(wanted.keys() ^ found.keys()))
+    same = [name for name in wanted if (wanted[name] is None) == (found[name] is None)]
+    ok(len(same) == len(wanted), f'{kind}: the same parameters have gradients', *(wanted.keys() - set(same)))
+    there = [name for name in same if wanted[name] is not None]
+    worst['gradients'] = max(near(found[name], wanted[name], kind, terms, f'{kind}: gradient of {name}')
+                             for name in there)
+    missing = plain.state_dict().keys() - model.state_dict().keys()
+    ok(not missing, f'{kind}: what was in the state_dict still is', *missing)
+    print(f'# {kind}: largest differences, of the largest element:',
+          ', '.join(f'{name} {error:.1e}' for name, error in worst.items()), flush=True)
+
+
+def moved(case, model, positions):
+    energy, forces, _ = case.call(model, case.inputs(torch.float64, DEVICE, positions))
+    return energy.item(), forces.detach().cpu()
+
+
+def differences(case, model, terms):
+    """Two formulas of fourth order, one of twice the other's step: forces are as near to one as these are to each other,
+    and as far off as the rounding of energies makes them."""
+    start, step = torch.tensor(case.atoms.positions), 1e-3
+    for seed in 0, 1:
+        torch.manual_seed(seed)
+        way = torch.randn(start.shape, dtype=torch.float64)
+        way /= way.norm()
+        energy, forces = moved(case, model, start)
+        at = {n: moved(case, model, start + n * step * way)[0] for n in (-4, -2, -1, 1, 2, 4)}
+        near_one, far_one = ((8 * (at[n] - at[-n]) - (at[2 * n] - at[-2 * n])) / (12 * n * step) for n in (1, 2))
+        found = -(forces * way).sum().item()
+        bound = abs(near_one - far_one) + terms * torch.finfo(torch.float64).eps * abs(energy) / step
+        ok(abs(found - near_one) <= bound, f'forces are the derivatives of the energy, direction {seed}',
+           f'{found} of autograd, {near_one} and {far_one} of differences, bound {bound:.1e}')
+
+
+def trajectory(case, model, steps, step):
+    """Total energies of velocity Verlet, masses of one."""
+    torch.manual_seed(5)
+    positions = torch.tensor(case.atoms.positions)
+    velocity = torch.randn(positions.shape, dtype=torch.float64)
+    velocity *= 0.01 * STEPS / steps / step / velocity.abs().max()
+    energy, forces = moved(case, model, positions)
+    found = [energy + 0.5 * velocity.square().sum().item()]
+    for _ in range(steps):
+        velocity = velocity + 0.5 * step * forces
+        positions = positions + step * velocity
+        energy, forces = moved(case, model, positions)
+        velocity = velocity + 0.5 * step * forces
+        found.append(energy + 0.5 * velocity.square().sum().item())
+    return found
+
+
+def dynamics(case, model, terms):
+    """Energy is conserved to the integrator's second order: half the step, a quarter of the deviation at equal times."""
+    forces = moved(case, model, torch.tensor(case.atoms.positions))[1]
+    step = (1e-3 / forces.abs().max().item()) ** 0.5
+    coarse, fine = trajectory(case, model, STEPS, step), trajectory(case, model, 2 * STEPS, step / 2)
+    far, half = (max(abs(energy - found[0]) for energy in found) for found in (coarse, fine[::2]))
+    ok(3 < far / half < 5, f'{STEPS} steps conserve the energy, twice as many four times as well', f'{far} and {half}')
+    rounding = terms * torch.finfo(torch.float64).eps * abs(coarse[0])
+    ok(half > rounding, 'and what is left is the integrator\'s', f'{half}, rounding {rounding}')
+    print(f'# NVE: the total energy moves by {far:.1e} in {STEPS} steps, {half:.1e} in {2 * STEPS} of half the length; '
+          f'kinetic energy {coarse[0] - moved(case, model, torch.tensor(case.atoms.positions))[0]:.1e}', flush=True)
+
+
+def main():
+    case = packages.CASES[NAME](packages.crystal(), CHANNELS)
+    functions = swapping.functions(NAME, FOLDER)
+    texts = {f'{NAME}_{kind}_{number}': text for kind in TYPES
+             for number, text in enumerate(functions.specs(case.like(TYPES[kind]), f'{NAME}_{kind}_'))}
+    swapping.build(f'{NAME}_layers', texts, FOLDER, (DEVICE,))
+    for kind in TYPES:
+        compare(case, functions, kind)
+    torch.set_default_dtype(torch.float64)
+    model, terms = swapped(case, functions, 'f64')
+    differences(case, model, terms)
+    dynamics(case, model, terms)
+    done()
+
+
+main()

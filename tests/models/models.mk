@@ -1,0 +1,33 @@
+# Models of other packages with generated modules: docs/models.md.
+#
+# make models           small ones on the CPU against themselves: numbers, training, dynamics (tests/models.t)
+# make gpu-models       the same on a GPU, and times and memory beside e3nn, cuEquivariance and OpenEquivariance
+# make models-venv      the packages, some 5 GB, into build/models
+#
+# MODELS_PYTHON and MODELS_MACE name others. mace-torch needs an older e3nn than the others: it has a folder of its own.
+
+MODELS := build/models
+MODELS_PYTHON ?= $(if $(wildcard $(MODELS)/venv/bin/python),$(abspath $(MODELS))/venv/bin/python,$(PYTHON))
+MODELS_MACE ?= $(if $(wildcard $(MODELS)/mace-site),$(abspath $(MODELS))/mace-site)
+MODELS_RUN = CGTPGEN='$(abspath $(BUILD)/cgtpgen)' BUILD='$(BUILD)' MODELS_PYTHON='$(MODELS_PYTHON)' \
+    MODELS_MACE='$(MODELS_MACE)' TEST_MODELS=1
+MODELS_BENCH = CGTPGEN='$(abspath $(BUILD)/cgtpgen)' MODELS='$(abspath $(MODELS))/bench' OEQ_JIT_EXTENSION=1
+.PHONY: models gpu-models models-venv
+models: $(BUILD)/cgtpgen
+	$(Q)$(MODELS_RUN) prove -v -e '' tests/models.t
+gpu-models: $(BUILD)/cgtpgen
+	$(Q)$(MODELS_RUN) MODELS_DEVICE=cuda prove -v -e '' tests/models.t
+	$(Q)rm -f $(MODELS)/bench.tsv
+	$(Q)for name in mace nequip; do \
+	    path="$$PYTHONPATH"; [ $$name = nequip ] || path='$(MODELS_MACE)':"$$path"; \
+	    for what in build run; do \
+	        $(MODELS_BENCH) PYTHONPATH="$$path" $(MODELS_PYTHON) tests/models/bench.py $$what $$name $(MODELS)/bench.tsv || \
+	            exit 1; \
+	    done; done
+models-venv:
+	$(Q)$(PYTHON) -m venv $(MODELS)/venv
+	$(Q)$(MODELS)/venv/bin/pip install 'torch>=2.10' 'setuptools>=70.1' e3nn==0.6.0 nequip==0.19.1 nequip-allegro==0.8.3 \
+	    sevenn==0.13.0 torch-ema prettytable python-hostlist configargparse GitPython h5py orjson matplotlib \
+	    $(if $(shell nvidia-smi -L 2> /dev/null),cuequivariance-torch==0.13.0 cuequivariance-ops-torch-cu13==0.13.0 \
+	    platformdirs openequivariance==0.7.0)
+	$(Q)$(MODELS)/venv/bin/pip install --no-deps --target $(MODELS)/mace-site mace-torch==0.3.16 e3nn==0.4.4

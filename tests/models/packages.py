@@ -1,0 +1,184 @@
+"""Models of other packages, built by their own constructors with random weights, and a crystal to run them on.
+
+A case has a model in float64, which `like` copies, and knows how its package is called: everything else, here and in
+bench.py, is the same for all of them.
+"""
+import copy
+import os
+import warnings
+
+import ase.build
+import numpy
+import torch
+
+os.environ.setdefault('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '1')  # e3nn 0.4.4 loads its own constants so
+warnings.simplefilter('ignore')
+
+
+
+def crystal(repeats=(1, 1, 1), seed=3):
+    """Zinc blende SiC, periodic, every atom moved and the cell strained, so that no force or stress is zero."""
+    atoms = ase.build.bulk('SiC', 'zincblende', a=4.36, cubic=True) * repeats
+    random = numpy.random.default_rng(seed)
+    atoms.set_cell(atoms.cell.array @ (numpy.eye(3) + random.uniform(-0.03, 0.03, (3, 3))), scale_atoms=True)
+    atoms.positions += random.uniform(-0.15, 0.15, atoms.positions.shape)
+    return atoms
+
+
+def neighbours(atoms, cutoff):
+    """(receiver, sender, shift in cells) of each edge, ordered by receiver; an edge's vector is from one to the other."""
+    from matscipy.neighbours import neighbour_list
+    receiver, sender, shift = neighbour_list('ijS', atoms, cutoff)
+    return torch.tensor(receiver.astype('int64')), torch.tensor(sender.astype('int64')), torch.tensor(shift, dtype=torch.float64)
+
+
+class Case:
+    """What the packages have in common. Subclasses build a model and say how it is called."""
+
+    def __init__(self, atoms, channels, cutoff=4.0):
+        self.atoms, self.channels, self.cutoff = atoms, channels, cutoff
+        self.receiver, self.sender, self.shift = neighbours(atoms, self.cutoff)
+        self.degree = int(torch.bincount(self.receiver).max())
+        self.average = len(self.receiver) / len(atoms)
+        torch.manual_seed(11)
+        torch.set_default_dtype(torch.float64)
+        self.model = self.build(torch.float64)
+        self.model.eval()
+
+    def like(self, dtype, device='cpu'):
+        """The same model in another type."""
+        torch.set_default_dtype(dtype)
+        return copy.deepcopy(self.model).to(device=device, dtype=dtype)
+
+    def tensors(self, dtype, device, positions):
+        positions = torch.tensor(self.atoms.positions) if positions is None else positions
+        cell = torch.tensor(self.atoms.cell.array)
+        return (positions.to(device=device, dtype=dtype), cell.to(device=device, dtype=dtype),
+                self.shift.to(device=device, dtype=dtype), torch.stack([self.sender, self.receiver]).to(device))
+
+
+class Mace(Case):
+    """MACE large, but for channels and elements: two interactions, hidden irreps to l = 2, correlation 3."""
+
+    elements = (6, 14)
+    name = 'mace'
+
+    def build(self, dtype):
+        from e3nn import o3
+        from mace import modules
+        block = modules.interaction_classes['RealAgnosticResidualInteractionBlock']
+        c = self.channels
+        return modules.ScaleShiftMACE(
+            r_max=self.cutoff, num_bessel=8, num_polynomial_cutoff=5, max_ell=3, interaction_cls=block,
+            interaction_cls_first=block, num_interactions=2, num_elements=len(self.elements),
+            hidden_irreps=o3.Irreps(f'{c}x0e + {c}x1o + {c}x2e'), MLP_irreps=o3.Irreps('16x0e'),
+            atomic_energies=numpy.array([-1.0, -2.0]), avg_num_neighbors=self.average,
+            atomic_numbers=list(self.elements), correlation=3, gate=torch.nn.functional.silu, atomic_inter_scale=1.0,
+            atomic_inter_shift=0.1, radial_MLP=[64, 64, 64])
+
+    def inputs(self, dtype, device='cpu', positions=None):
+        positions, cell, shift, edge_index = self.tensors(dtype, device, positions)
+        numbers = torch.tensor(self.atoms.numbers, device=device)
+        return {'positions': positions, 'cell': cell, 'unit_shifts': shift, 'shifts': shift @ cell, 'edge_index': edge_index,
+                'node_attrs': torch.stack([numbers == z for z in self.elements], 1).to(dtype),
+                'batch': torch.zeros(len(numbers), dtype=torch.int64, device=device),
+                'ptr': torch.tensor([0, len(numbers)], device=device),
+                'head': torch.zeros(1, dtype=torch.int64, device=device),
+                'pbc': torch.ones(1, 3, dtype=torch.bool, device=device)}
+
+    def call(self, model, inputs, training=False):
+        out = model(dict(inputs), training=training, compute_force=True, compute_stress=True)
+        return out['energy'].sum(), out['forces'], out['stress'].reshape(3, 3)
+
+
+class Nequip(Case):
+    name = 'nequip'
+    layers = 3
+
+    def __init__(self, *arguments):
+        from nequip.utils.global_state import set_global_state
+        set_global_state()
+        super().__init__(*arguments)
+
+    def like(self, dtype, device='cpu'):
+        model = self.build(dtype)  # the type is an argument of it
+        model.load_state_dict(self.model.state_dict())
+        return model.to(device).eval()
+
+    def build(self, dtype):
+        from nequip.model import NequIPGNNModel
+        return NequIPGNNModel(
+            seed=7, model_dtype=str(dtype)[6:], r_max=self.cutoff, type_names=['C', 'Si'], num_layers=self.layers, l_max=2,
+            parity=True, num_features=self.channels, radial_mlp_depth=2, radial_mlp_width=64,
+            avg_num_neighbors=self.average,
+            per_type_energy_scales={'C': 1.0, 'Si': 1.0}, per_type_energy_shifts={'C': -1.0, 'Si': -2.0})
+
+    def inputs(self, dtype, device='cpu', positions=None):
+        positions, cell, shift, edge_index = self.tensors(torch.float64, device, positions)
+        return {'pos': positions, 'cell': cell.reshape(1, 3, 3), 'edge_index': edge_index.flip(0),
+                'edge_cell_shift': shift, 'atom_types': torch.tensor((self.atoms.numbers == 14).astype('int64'), device=device)}
+
+    def call(self, model, inputs, training=False):
+        model.train(training)
+        out = model(dict(inputs))
+        return out['total_energy'].sum(), out['forces'], out['stress'].reshape(3, 3)
+
+
+class Allegro(Nequip):
+    name = 'allegro'
+
+    def build(self, dtype):
+        from allegro.model import AllegroModel
+        return AllegroModel(
+            seed=7, model_dtype=str(dtype)[6:], r_max=self.cutoff, type_names=['C', 'Si'], l_max=2, parity=True, num_layers=2,
+            num_scalar_features=16, num_tensor_features=self.channels, allegro_mlp_hidden_layers_width=16,
+            allegro_mlp_hidden_layers_depth=1, readout_mlp_hidden_layers_depth=1, readout_mlp_hidden_layers_width=8,
+            radial_chemical_embed={'_target_': 'allegro.nn.TwoBodyBesselScalarEmbed', 'num_bessels': 8},
+            radial_chemical_embed_dim=16, scalar_embed_mlp_hidden_layers_depth=1, scalar_embed_mlp_hidden_layers_width=16,
+            avg_num_neighbors=self.average,
+            per_type_energy_scales={'C': 1.0, 'Si': 1.0}, per_type_energy_shifts={'C': -1.0, 'Si': -2.0})
+
+
+class Sevennet(Case):
+    """SevenNet, three convolutions, lmax 2 of both parities."""
+
+    name = 'sevennet'
+
+    def build(self, dtype):
+        import sevenn._const as const
+        import sevenn._keys as KEY
+        from sevenn.model_build import build_E3_equivariant_model
+        config = copy.deepcopy(const.DEFAULT_E3_EQUIVARIANT_MODEL_CONFIG) | {
+            KEY.CUTOFF: self.cutoff, KEY.NODE_FEATURE_MULTIPLICITY: self.channels, KEY.LMAX: 2, KEY.NUM_CONVOLUTION: 3,
+            KEY.RADIAL_BASIS: {KEY.RADIAL_BASIS_NAME: 'bessel', 'bessel_basis_num': 8},
+            KEY.CUTOFF_FUNCTION: {KEY.CUTOFF_FUNCTION_NAME: 'poly_cut', 'poly_cut_p_value': 6},
+            KEY.NUM_SPECIES: 2, KEY.CHEMICAL_SPECIES: ['C', 'Si'], KEY.TYPE_MAP: {6: 0, 14: 1},
+            KEY.CONV_DENOMINATOR: self.average, KEY.SHIFT: -1.0, KEY.SCALE: 1.0}
+        model = build_E3_equivariant_model(config)
+        # Its one-hot vectors are float32 whatever the parameters are.
+        model.onehot_idx_to_onehot.register_forward_hook(self.cast)
+        return model
+
+    @staticmethod
+    def cast(module, arguments, data):
+        for key in ('x', 'node_attr'):
+            data[key] = data[key].to(data['edge_vec'].dtype)
+        return data
+
+    def inputs(self, dtype, device='cpu', positions=None):
+        positions, cell, shift, edge_index = self.tensors(dtype, device, positions)
+        numbers = torch.tensor(self.atoms.numbers, dtype=torch.int64, device=device)
+        sender, receiver = edge_index
+        return {'x': numbers, 'atomic_numbers': numbers, 'pos': positions, 'edge_index': edge_index.flip(0),
+                'edge_vec': positions[sender] - positions[receiver] + shift @ cell,
+                'cell_volume': cell.det().abs(), 'num_atoms': torch.tensor(len(numbers), device=device)}
+
+    def call(self, model, inputs, training=False):
+        model.train(training).set_is_batch_data(False)
+        inputs = dict(inputs)
+        inputs['edge_vec'] = inputs['edge_vec'].detach().clone()
+        out = model(inputs)
+        return out['inferred_total_energy'].sum(), out['inferred_force'], out['inferred_stress']
+
+
+CASES = {case.name: case for case in (Mace, Nequip, Sevennet, Allegro)}
