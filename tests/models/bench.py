@@ -2,15 +2,20 @@
 """Time and peak memory of a force step and of a training step of models with generated modules, beside e3nn eager,
 cuEquivariance and OpenEquivariance in the same run, on one GPU.
 
-    tests/models/bench.py build mace|nequip        generates and compiles (no GPU is used)
-    tests/models/bench.py run mace|nequip [FILE]   measures; FILE: rows of a table, added
+    tests/models/bench.py build NAME          generates and compiles what NAME, mace or nequip, needs
+    tests/models/bench.py run NAMES.. [TSV]   measures all contenders of these; TSV: a file for a table of the results
 
-A force step is energy, forces and stress, with parameters that take no gradient, as calculators have them. A training
-step is the same and the gradients by all parameters of a loss of energy and forces. Float32; times are medians of runs
-that are waited for; memory is the peak of PyTorch's allocator. A contender that its package cannot make is an error.
+A force step is energy and forces (of NequIP stress, too, which it always computes), with parameters that take no
+gradient, as calculators have them. A training step is the same and the gradients by all parameters of a loss of energy
+and forces. Float32. Times are medians of steps that are waited for; `kernels` is the sum of its kernels' times, so that
+the rest is the host's; `replayed` is the step as a CUDA graph, where it can be captured; memory is the peak of PyTorch's
+allocator. A contender whose own kernels do not run is an error. Every contender is a process of its own, made ready
+beside the others and measured alone.
 """
 import gc
 import os
+import re
+import subprocess
 import sys
 import time
 
@@ -22,20 +27,20 @@ import torch  # noqa: E402
 
 FOLDER = os.path.abspath(os.environ.get('MODELS', 'build/models/bench'))
 DEVICE = os.environ.get('DEVICE', 'cuda')
-ATOMS = {'mace': (5, 5, 25), 'nequip': (5, 5, 25)}
-CHANNELS = {'mace': 128, 'nequip': 64}
-RUNS = 10
-# What must be among the names of the kernels that run, so that no contender is measured by its fallback.
-OWN = {'cgtpgen': 'forward', 'cuEquivariance': 'segmented|uniform|fused', 'OpenEquivariance': 'forward|backward'}
+# Atoms, channels, cutoff: SiC of 87 and 46 neighbours; 6 is the cutoff of MACE-MP.
+SIZES = {'mace': ((5, 5, 25), 128, 6.0), 'nequip': ((5, 5, 25), 64, 5.0)}
+if DEVICE == 'cpu':  # to try this program out
+    SIZES = dict.fromkeys(SIZES, ((1, 1, 1), 8, 4.0))
+RUNS, SECONDS = 10, 3
+OWN = {'cgtpgen': 'forward_convolution', 'cuEquivariance': 'segmented_polynomial|uniform_1d|fused_tp',
+       'OpenEquivariance': r'forward\(.*ConvData'}
 
 
 def case(name):
-    small = os.environ.get('SMALL')
-    atoms = packages.crystal((1, 1, 1) if small else ATOMS[name])
+    repeats, channels, cutoff = SIZES[name]
     made = packages.CASES[name]
-    if name == 'nequip':
-        made.layers = 4
-    return made(atoms, 8 if small else CHANNELS[name], 4.0 if small else 4.5)
+    made.layers = 4  # of NequIP, its default
+    return made(packages.crystal(repeats), channels, cutoff)
 
 
 def specs(name, model):
@@ -86,16 +91,16 @@ CONTENDERS = {
     'mace': {
         'e3nn': lambda model: model,
         'cgtpgen': lambda model: generated('mace', model, 'mace'),
-        'OpenEquivariance': mace_oeq,
-        'cuEquivariance': mace_cueq,
         'cgtpgen, the rest cuEquivariance': lambda model: generated('mace', mace_cueq(model), 'mace_ir'),
+        'cuEquivariance': mace_cueq,
+        'OpenEquivariance': mace_oeq,
     },
     'nequip': {
         'e3nn': lambda model: model,
         'cgtpgen': lambda model: generated('nequip', model, 'nequip'),
+        'cuEquivariance': lambda model: nequip_peer(model, '_tp_scatter_cueq', 'CuEquivarianceTensorProductScatter'),
         'OpenEquivariance': lambda model: nequip_peer(model, '_tp_scatter_oeq', 'OpenEquivarianceTensorProductScatter',
                                                       use_opaque=False),
-        'cuEquivariance': lambda model: nequip_peer(model, '_tp_scatter_cueq', 'CuEquivarianceTensorProductScatter'),
     },
 }
 
@@ -109,90 +114,140 @@ def wait():
 
 def force_step(found, model, inputs):
     model.requires_grad_(False)
-    return [value.detach() for value in found.call(model, inputs)]
+    return [value.detach() for value in found.call(model, inputs, stress=False)[:2]]
 
 
 def training_step(found, model, inputs):
     model.requires_grad_(True)
     model.zero_grad(set_to_none=True)
-    energy, forces, stress = found.call(model, inputs, True)
+    energy, forces = found.call(model, inputs, True, stress=False)[:2]
     (energy / len(found.atoms) + forces.square().mean()).backward()
-    return [energy.detach(), forces.detach(), stress.detach()]
+    return [energy.detach(), forces.detach()]
 
 
-def measure(step, *arguments):
-    """(seconds, peak bytes, results), or None where memory does not suffice."""
-    gc.collect()
-    if DEVICE == 'cuda':
-        torch.cuda.empty_cache()
-    try:
-        results = step(*arguments)
-        results = step(*arguments)
+def median(call):
+    times = []
+    while len(times) < RUNS and sum(times) < SECONDS:
+        start = time.perf_counter()
+        call()
         wait()
-        if DEVICE == 'cuda':
-            torch.cuda.reset_peak_memory_stats()
-        times = []
-        for _ in range(RUNS):
-            start = time.perf_counter()
-            results = step(*arguments)
-            wait()
-            times.append(time.perf_counter() - start)
-            if sum(times) > 3:
-                break
-        return sorted(times)[len(times) // 2], torch.cuda.max_memory_allocated() if DEVICE == 'cuda' else 0, results
-    except torch.OutOfMemoryError:
-        return None
+        times.append(time.perf_counter() - start)
+    return sorted(times)[len(times) // 2] * 1e3
 
 
-def kernels(step, *arguments):
-    """Names of the kernels of a step, and how long each took, in us."""
+def kernels(call):
+    """[(name, ms)] of the kernels of a step, those that take longest first."""
     from torch.profiler import ProfilerActivity, profile
     with profile(activities=[ProfilerActivity.CUDA]) as found:
-        step(*arguments)
+        call()
         wait()
-    rows = [(event.key, event.self_device_time_total) for event in found.key_averages() if event.self_device_time_total]
+    rows = [(event.key, event.self_device_time_total / 1e3) for event in found.key_averages()]
     return sorted(rows, key=lambda row: -row[1])
 
 
-def run(name, into):
+def captured(call):
+    """The step as a CUDA graph, or why it is none."""
+    try:
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            call()
+        wait()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            call()
+        graph.replay()
+        return f'{median(graph.replay):.2f}'
+    except Exception as error:
+        print(f'# not captured: {type(error).__name__}: {str(error).splitlines()[0]}')
+        return '-'
+
+
+def measure(contender, step, *arguments):
+    """The columns of a row, and the results."""
+    def call():
+        return step(*arguments)
+
+    gc.collect()
+    torch.cuda.empty_cache()
+    try:
+        call()
+        call()
+        wait()
+        if DEVICE == 'cpu':
+            return [f'{median(call):.2f}', '-', '-'], call()
+        torch.cuda.reset_peak_memory_stats()
+        took = median(call)
+        memory, results = torch.cuda.max_memory_allocated(), call()
+        found = kernels(call)
+    except torch.OutOfMemoryError:
+        return ['out of memory', '-', '-'], None
+    for name, ms in found[:8]:
+        print(f'#    {ms:8.2f} ms {name[:120]}')
+    missing = [own for name, own in OWN.items() if name in contender and not any(re.search(own, k) for k, _ in found)]
+    if missing:
+        raise RuntimeError(f'{contender}: no kernel is called {missing[0]}')
+    return [f'{took:.2f}', f'{sum(ms for _, ms in found):.2f}', f'{memory / 2**30:.2f}'], results
+
+
+def contend(name, contender, into):
+    """A process of one contender: makes it ready, says so, and measures when it is told to."""
     found = case(name)
     inputs = {key: value.to(DEVICE) if isinstance(value, torch.Tensor) else value
               for key, value in found.inputs(torch.float32).items()}
-    print(f'# {name}: {len(found.atoms)} atoms, {len(found.receiver)} edges, {found.channels} channels', flush=True)
-    wanted, rows = None, []
-    for contender, make in CONTENDERS[name].items():
-        try:
-            model = make(found.like(torch.float32, DEVICE)).to(torch.float32)
-        except Exception as error:
-            print(f'# {contender}: {type(error).__name__}: {error}', flush=True)
-            continue
-        for step in force_step, training_step:
-            start = time.perf_counter()
-            try:
-                made = measure(step, found, model, inputs)
-            except Exception as error:
-                print(f'# {contender}, {step.__name__}: {type(error).__name__}: {error}', flush=True)
-                continue
-            if made is None:
-                rows.append((name, contender, step.__name__, 'out of memory', '', ''))
-                print(*rows[-1], sep='\t', flush=True)
-                continue
-            seconds, memory, results = made
-            wanted = wanted or results
-            error = max(((a.reshape(-1)[:b.numel()] - b.reshape(-1)).abs().max() / b.abs().max()).item()
-                        for a, b in zip(results, wanted))
-            rows.append((name, contender, step.__name__, f'{seconds * 1e3:.2f}', f'{memory / 2**30:.2f}', f'{error:.1e}'))
-            print(*rows[-1], sep='\t', flush=True)
-            if DEVICE == 'cuda' and os.environ.get('KERNELS'):
-                for key, took in kernels(step, found, model, inputs)[:14]:
-                    print(f'#    {took:10.0f} us {key[:150]}')
-            print(f'# {time.perf_counter() - start:.0f} s', flush=True)
-        del model
-        gc.collect()
-    if into:
-        with open(into, 'a') as file:
-            file.writelines('\t'.join(row) + '\n' for row in rows)
+    model = CONTENDERS[name][contender](found.like(torch.float32, DEVICE)).to(torch.float32)
+    print('ready', flush=True)
+    sys.stdin.readline()
+    print(f'# {name}: {len(found.atoms)} atoms, {len(found.receiver)} edges, {found.channels} channels, {contender}')
+    rows, results = [], []
+    for step in force_step, training_step:
+        columns, made = measure(contender, step, found, model, inputs)
+        rows.append([name, contender, step.__name__.replace('_', ' '), *columns, '-'])
+        results.append([value.cpu() for value in made] if made else None)
+        torch.save((rows, results), into)
+    if DEVICE == 'cuda':
+        rows[0][-1] = captured(lambda: force_step(found, model, inputs))
+        torch.save((rows, results), into)
+
+
+def run(names, table):
+    started = []
+    for name in names:
+        path = os.pathsep.join(filter(None, [name == 'mace' and os.environ.get('MODELS_MACE'), os.environ.get('PYTHONPATH')]))
+        for number, contender in enumerate(CONTENDERS[name]):
+            into = f'{FOLDER}/{name}.{number}'
+            if os.path.exists(into):
+                os.remove(into)
+            process = subprocess.Popen([sys.executable, '-W', 'ignore', '-X', 'faulthandler', __file__, 'contend', name,
+                                        contender, into], env=os.environ | {'PYTHONPATH': path}, text=True,
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            started.append((process, name, contender, into))
+    ready = [process for process, *_ in started if any(line == 'ready\n' for line in iter(process.stdout.readline, ''))]
+    lines, failures, wanted = [], 0, {}
+    for process, name, contender, into in started:
+        output = process.communicate('go\n')[0] if process in ready else ''
+        print(output, end='', flush=True)
+        if process.wait():
+            failures += 1
+            print(f'# {name}, {contender}: failed, status {process.returncode}', flush=True)
+        if os.path.exists(into):
+            rows, results = torch.load(into, weights_only=False)
+            for row, made in zip(rows, results):
+                if made:
+                    of = wanted.setdefault((name, row[2]), made)
+                    row.append(f'{max(((a - b).abs().max() / b.abs().max()).item() for a, b in zip(made, of)):.1e}')
+                lines.append('\t'.join(row) + '\n')
+                print(lines[-1], end='', flush=True)
+    if table:
+        with open(table, 'w') as file:
+            file.writelines(['model\tcontender\tstep\tms\tkernels ms\tGB\treplayed ms\tdifference\n', *lines])
+    return failures
 
 
 if __name__ == '__main__':
-    build(sys.argv[2]) if sys.argv[1] == 'build' else run(sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None)
+    if sys.argv[1] == 'build':
+        build(sys.argv[2])
+    elif sys.argv[1] == 'contend':
+        contend(*sys.argv[2:])
+    else:
+        files = [word for word in sys.argv[2:] if word.endswith('.tsv')]
+        sys.exit(run([word for word in sys.argv[2:] if word not in files], files[0] if files else None))

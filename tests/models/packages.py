@@ -86,14 +86,14 @@ class Mace(Case):
                 'head': torch.zeros(1, dtype=torch.int64, device=device),
                 'pbc': torch.ones(1, 3, dtype=torch.bool, device=device)}
 
-    def call(self, model, inputs, training=False):
-        out = model(dict(inputs), training=training, compute_force=True, compute_stress=True)
-        return out['energy'].sum(), out['forces'], out['stress'].reshape(3, 3)
+    def call(self, model, inputs, training=False, stress=True):
+        out = model(dict(inputs), training=training, compute_force=True, compute_stress=stress)
+        return out['energy'].sum(), out['forces'], out['stress'].reshape(3, 3) if stress else None
 
 
 class Nequip(Case):
     name = 'nequip'
-    layers = 3
+    layers = 3  # 4 is the default
 
     def __init__(self, *arguments):
         from nequip.utils.global_state import set_global_state
@@ -106,6 +106,7 @@ class Nequip(Case):
         return model.to(device).eval()
 
     def build(self, dtype):
+        """NequIP, lmax 2 with both parities."""
         from nequip.model import NequIPGNNModel
         return NequIPGNNModel(
             seed=7, model_dtype=str(dtype)[6:], r_max=self.cutoff, type_names=['C', 'Si'], num_layers=self.layers, l_max=2,
@@ -118,7 +119,7 @@ class Nequip(Case):
         return {'pos': positions, 'cell': cell.reshape(1, 3, 3), 'edge_index': edge_index.flip(0),
                 'edge_cell_shift': shift, 'atom_types': torch.tensor((self.atoms.numbers == 14).astype('int64'), device=device)}
 
-    def call(self, model, inputs, training=False):
+    def call(self, model, inputs, training=False, stress=True):
         model.train(training)
         out = model(dict(inputs))
         return out['total_energy'].sum(), out['forces'], out['stress'].reshape(3, 3)
@@ -173,7 +174,7 @@ class Sevennet(Case):
                 'edge_vec': positions[sender] - positions[receiver] + shift @ cell,
                 'cell_volume': cell.det().abs(), 'num_atoms': torch.tensor(len(numbers), device=device)}
 
-    def call(self, model, inputs, training=False):
+    def call(self, model, inputs, training=False, stress=True):
         model.train(training).set_is_batch_data(False)
         inputs = dict(inputs)
         inputs['edge_vec'] = inputs['edge_vec'].detach().clone()
