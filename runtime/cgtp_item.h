@@ -100,8 +100,8 @@ CGTP_DEVICE void cgtp_weights_p(int d, int n, int m, int64_t ld, const real *w, 
     cgtp_weights_p(d, n, m, ld, w, g, p, d, 1);
 }
 
-/* gW[b,c] += sum_k t[b,k] g[c,k]; lanes share c */
-template <typename Row>
+/* gW[b,c] += sum_k t[b,k] g[c,k], or = where it is the first summand; lanes share c */
+template <bool first, typename Row>
 CGTP_DEVICE void cgtp_weights_w(int d, int n, int m, int64_t ld, const real *t, const real *g, Row gw,
                                      int channel, int component)
 {
@@ -110,14 +110,17 @@ CGTP_DEVICE void cgtp_weights_w(int d, int n, int m, int64_t ld, const real *t, 
             real sum = 0;
             for (int k = 0; k < d; k++)
                 sum += t[b * d + k] * g[c * channel + k * component];
-            gw[b * ld + c] += sum;
+            if constexpr (first)
+                gw[b * ld + c] = sum;
+            else
+                gw[b * ld + c] += sum;
         }
     cgtp_sync_warp();
 }
-template <typename Row>
+template <bool first, typename Row>
 CGTP_DEVICE void cgtp_weights_w(int d, int n, int m, int64_t ld, const real *t, const real *g, Row gw)
 {
-    cgtp_weights_w(d, n, m, ld, t, g, gw, d, 1);
+    cgtp_weights_w<first>(d, n, m, ld, t, g, gw, d, 1);
 }
 
 /* Contraction without weights: z[k] += sum_b t[b,k], and back: p[b,k] = g[k] */

@@ -106,6 +106,28 @@ template <int threads, int n, int warps> CGTP_DEVICE void cgtp_clear_sums_by(rea
         row[warp][i] = 0;
 }
 
+/* Adds each warp's row to the first one's, in the order of the warps. */
+template <int threads, int n, int warps> CGTP_DEVICE void cgtp_join_rows_by(real (&row)[warps][n], int thread)
+{
+    auto join = [&](auto elements, int i) {
+        constexpr int v = decltype(elements)::value;
+        real sum[v];
+        cgtp_load<v>(sum, row[0] + i);
+        CGTP_UNROLL
+        for (int warp = 1; warp < warps; warp++) {
+            real more[v];
+            cgtp_load<v>(more, row[warp] + i);
+            CGTP_UNROLL
+            for (int j = 0; j < v; j++)
+                sum[j] += more[j];
+        }
+        cgtp_store<v>(row[0] + i, sum);
+    };
+    cgtp_own_part<threads, n>(
+        thread, [&](int i) { join(cgtp_number<CGTP_WIDE>(), thread * CGTP_WIDE + i); },
+        [&](int i) { join(cgtp_number<1>(), i); });
+}
+
 /* Stores the sum of each warp's row, in the order of the warps. */
 template <int threads, int n, int warps>
 CGTP_DEVICE void cgtp_put_sums_by(real *row, const real (&from)[warps][n], int thread)

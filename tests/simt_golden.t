@@ -105,6 +105,10 @@ else
     check_kernels sample_batches "sed $three" "$batches" sizes paths
     check_kernels sample_staged "sed $three" \
         "tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_shared.yaml" sizes paths calls
+    divided=
+    for name in uvv_1 uuw_0 ultvw_0 uvultv_1 uvultv_noweight; do divided="$divided tests/golden/g_mode_$name.yaml"; done
+    check_kernels sample_divided "$single $three -e '\$atune: {sm_90: {evaluation: staged, warps: 16}}'" \
+        "$divided tests/golden/g_mixed_modes.yaml" problems=tests/golden golden sizes
     check_kernels sample_staged_channels "sed $three" tests/simt/specs/staged_channels.yaml sizes
     check_kernels sample_staged_channels_graph "$irmul $three $graph $only" tests/simt/specs/staged_channels.yaml paths
     check_kernels sample_staged_several "$irmul $three" tests/simt/specs/staged_several.yaml sizes

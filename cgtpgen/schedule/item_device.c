@@ -12,6 +12,7 @@ struct writer {
     const struct item_code *code;
     struct text *out;                 /* the work of an item; functions are found while it is written */
     const struct product_function *f; /* the one that is written */
+    int dealt;                        /* paths that have been given to one of several warps */
 };
 
 /* Are functions put in the place of their calls? */
@@ -212,7 +213,8 @@ static void call_weights(struct writer *c, int indent, const char *function, int
     emit_call(c->out, indent, function, n, argument);
 }
 
-/* Products with the path's weights: z from T, gradients of weights from T, P from gradients of z. */
+/* Products with the path's weights: z from T, P from gradients of z, gradients of weights from T, which may
+ * take the place of the weights that the others read. */
 static void emit_contractions(struct writer *c, int indent, const struct path_plan *e,
                               const struct variant *v, const char *n)
 {
@@ -232,14 +234,6 @@ static void emit_contractions(struct writer *c, int indent, const struct path_pl
                          (const char *[9]){d, n, m, ld, input_address(w, e, ROLE_W, v->z[i].w), t, z},
                          kernel_output(k, v->z[i].output), e->path);
     }
-    for (int i = 0; i < v->ws; i++)
-        for (int part = 0; part < v->w[i].parts; part++) {
-            const char *t = plus_offset(a, "scratch", v->w[i].part[part].t * vector);
-            const char *g = input_address(w, e, ROLE_G, v->w[i].part[part].g);
-            call_weights(c, indent, "cgtp_weights_w", 7,
-                         (const char *[9]){d, n, m, ld, t, g, output_address(w, e, ROLE_W, v->w[i].output)},
-                         kernel_input(k, v->w[i].part[part].g), e->path);
-        }
     for (int i = 0; i < v->ps; i++) {
         const char *p = plus_offset(a, "scratch", (v->ts + i) * vector);
         const char *g = input_address(w, e, ROLE_G, v->p[i].g);
@@ -250,6 +244,15 @@ static void emit_contractions(struct writer *c, int indent, const struct path_pl
                          (const char *[9]){d, n, m, ld, input_address(w, e, ROLE_W, v->p[i].w), g, p},
                          kernel_input(k, v->p[i].g), e->path);
     }
+    for (int i = 0; i < v->ws; i++)
+        for (int part = 0; part < v->w[i].parts; part++) {
+            const char *t = plus_offset(a, "scratch", v->w[i].part[part].t * vector);
+            const char *g = input_address(w, e, ROLE_G, v->w[i].part[part].g);
+            const bool first = part == 0 && kernel_output(k, v->w[i].output)->index == INDEX_ITEM;
+            call_weights(c, indent, first ? "cgtp_weights_w<true>" : "cgtp_weights_w<false>", 7,
+                         (const char *[9]){d, n, m, ld, t, g, output_address(w, e, ROLE_W, v->w[i].output)},
+                         kernel_input(k, v->w[i].part[part].g), e->path);
+        }
 }
 
 static void emit_path(struct writer *c, int number)
@@ -259,21 +262,26 @@ static void emit_path(struct writer *c, int number)
     const struct path *p = e->path;
     const struct variant *v = &w->demand->variant[w->demand->variant_of[number]];
     bool loop = path_channels_a(e) > 1;
-    int indent = loop ? 8 : 4;
+    int indent = loop || c->code->warps > 1 ? 8 : 4;
     const char *n = e->pairs ? arena_printf(w->arena, "%d - a", p->mul_x - 1)
                              : arena_printf(w->arena, "%d", path_channels_b(e));
     text_printf(c->out, "\n    /* ");
     source_path_line(c->out, w->plan, p);
     text_printf(c->out, " */\n");
+    const bool alone = c->code->warps > 1 && !loop;
+    if (alone)
+        text_printf(c->out, "    if (warp == %d) {\n", c->dealt++ % c->code->warps);
     if (loop)
-        text_printf(c->out, "    for (int a = 0; a < %d; a++) {\n",
-                    e->pairs ? p->mul_x - 1 : path_channels_a(e));
+        text_printf(c->out,
+                    c->code->warps > 1 ? "    for (int a = warp; a < %d; a += %d) {\n"
+                                       : "    for (int a = 0; a < %d; a++) {\n",
+                    e->pairs ? p->mul_x - 1 : path_channels_a(e), c->code->warps);
     if (v->tensor)
         call_product(c, indent, e, v->tensor, n);
     emit_contractions(c, indent, e, v, n);
     if (v->product)
         call_product(c, indent, e, v->product, n);
-    if (loop)
+    if (loop || alone)
         text_printf(c->out, "    }\n");
 }
 
@@ -289,8 +297,11 @@ static void emit_item(struct writer *c)
             text_printf(&list, "const real *%s, ", w->form->input[i].symbol);
     for (int i = 0; i < d->outputs; i++)
         text_printf(&list, "%s%s, ", row_type(w, d->output[i]), demand_output(d, i)->symbol);
-    line(&o, "/* What one item adds to its rows, pass over %s. */", w->schedule->name);
-    line(&o, "%s void item_%s(%sreal *scratch)", qualifier(c), w->schedule->name, text_string(&list));
+    const bool several = c->code->warps > 1;
+    line(&o, "/* What one item adds to its rows, pass over %s%s. */", w->schedule->name,
+         several ? ": a warp's part" : "");
+    line(&o, several ? "%s void item_%s(%sreal *scratch, int warp)" : "%s void item_%s(%sreal *scratch)",
+         qualifier(c), w->schedule->name, text_string(&list));
     text_printf(out, "{\n");
     for (int g = 0; g < w->plan->groups; g++)
         for (int i = 0; i < w->plan->group[g].paths; i++)

@@ -130,7 +130,7 @@ static void device(struct source *w, const struct schedule *s)
 {
     source_set(w, s);
     product_functions_begin(w->arena, &w->functions);
-    item_device(w, &(struct item_code){NULL, false});
+    item_device(w, &(struct item_code){NULL, false, 1});
     general_kernels(w);
 }
 

@@ -19,6 +19,9 @@ struct staged_writer {
 const char *staged_input(const struct staged_writer *, int input);
 const char *staged_output(const struct staged_writer *, int o);
 
+/* The same of all warps, where each has a row of its own. */
+const char *staged_rows_of(const struct staged_writer *, int o);
+
 /* Does output number o of the demand come in parts? */
 bool staged_output_in_parts(const struct staged_writer *, int o);
 

@@ -182,6 +182,12 @@ static void emit_put(struct staged_writer *c, int o, const struct staged_part *p
     struct source *w = c->w;
     const struct operand *q = demand_operand(w->demand, o);
     const bool buffer = w->schedule->route[o].kind == ROUTE_EDGE_BUFFER;
+    const bool joined =
+        staged_divides(c->g) && staged_by_warps(c->g, o) && (c->g->owned[o] || q->slot != SLOT_Y);
+    if (joined && c->g->owned[o])
+        line(c->o, "if (run.last)");
+    if (joined)
+        line(c->o, "cgtp_join_rows_by<%d>(%s, thread);", threads_of(c->g), staged_rows_of(c, o));
     if (c->g->owned[o]) {
         line(c->o, "if (run.last)");
         line(c->o,
@@ -209,31 +215,41 @@ static void emit_put(struct staged_writer *c, int o, const struct staged_part *p
 /* Zeros in the place of output number o, by the threads that it leaves by. */
 static void emit_clear(struct staged_writer *c, int o)
 {
-    const bool sums = demand_operand(c->w->demand, o)->slot == SLOT_Y;
-    line(c->o, "cgtp_clear_%s_by<%d>(%s, thread);", sums ? "sums" : "row", threads_of(c->g),
-         staged_output(c, o));
+    const int threads = threads_of(c->g);
+    if (demand_operand(c->w->demand, o)->slot == SLOT_Y) {
+        line(c->o, "cgtp_clear_sums_by<%d>(%s, thread);", threads, staged_rows_of(c, o));
+    } else if (staged_by_warps(c->g, o)) {
+        line(c->o, "for (int k = 0; k < %d; k++)", c->g->warps);
+        line(c->o, "cgtp_clear_row_by<%d>(%s[k], thread);", threads, staged_rows_of(c, o));
+    } else {
+        line(c->o, "cgtp_clear_row_by<%d>(%s, thread);", threads, staged_output(c, o));
+    }
 }
 
-/* The paths that have no passes, by the team's first warp. */
+/* The paths that have no passes, by the team's warps or the first one. */
 static void emit_others(struct staged_writer *c)
 {
     struct source *w = c->w;
     struct arena *a = w->arena;
+    const bool divide = staged_divides(c->g);
     struct text list = {.arena = a};
     for (int i = 0; i < w->form->inputs; i++)
         if (demand_reads(w->demand, i))
             text_printf(&list, "%s, ", staged_input(c, i));
     for (int o = 0; o < w->demand->outputs; o++) {
-        const struct operand *q = demand_operand(w->demand, o);
-        const bool by_warp = q->slot == SLOT_Y && q->index != INDEX_SHARED;
-        text_printf(&list, "%s%s, ", staged_output(c, o), by_warp ? "[0]" : "");
+        const bool by_warps = staged_by_warps(c->g, o);
+        text_printf(&list, "%s%s, ", by_warps ? staged_rows_of(c, o) : staged_output(c, o),
+                    !by_warps ? ""
+                    : divide  ? "[warp]"
+                              : "[0]");
     }
+    text_printf(&list, "%s%s", c->g->scratch ? "own.out.scratch" : "NULL",
+                c->g->scratch && divide ? "[warp]" : "");
     if (c->g->whole.pieces)
         line(c->o, "cgtp_sync_group<%d>();", c->g->warps);
-    if (c->g->warps > 1)
+    if (c->g->warps > 1 && !divide)
         line(c->o, "if (warp == 0)");
-    line(c->o, "item_%s(%s%s);", w->schedule->name, text_string(&list),
-         c->g->scratch ? "own.out.scratch" : "NULL");
+    line(c->o, "item_%s(%s%s);", w->schedule->name, text_string(&list), divide ? ", warp" : "");
 }
 
 /* The thread's sums of an output of y. */
@@ -254,7 +270,7 @@ static void emit_zeros(struct staged_writer *c)
         if (c->g->owned[o])
             line(c->o, "if (begins)");
         const bool by_paths = c->g->any_others || (q->slot == SLOT_G && c->g->adds);
-        if (c->g->owned[o] || (q->index != INDEX_SHARED && (by_paths || by_parts)))
+        if (c->g->owned[o] || (q->index != INDEX_SHARED && c->g->in_place[o] < 0 && (by_paths || by_parts)))
             emit_clear(c, o);
     }
 }
@@ -449,7 +465,7 @@ void staged_kernel(struct source *w)
     device_path_note(&o);
     staged_functions(&c);
     if (g->any_others)
-        item_device(w, &(struct item_code){g->others, true});
+        item_device(w, &(struct item_code){g->others, true, staged_divides(g) ? g->warps : 1});
     emit_kernel(&c);
     item_rows_kernels(w, &o);
 }

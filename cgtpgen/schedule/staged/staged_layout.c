@@ -34,6 +34,17 @@ bool staged_keeps(const struct variant *v, int t)
     return false;
 }
 
+bool staged_divides(const struct staged *g)
+{
+    return g->divisible && g->warps > 1;
+}
+
+bool staged_by_warps(const struct staged *g, int o)
+{
+    const struct operand *q = demand_operand(g->demand, o);
+    return q->index != INDEX_SHARED && (q->slot == SLOT_Y || (q->slot != SLOT_W && staged_divides(g)));
+}
+
 bool staged_in_parts(const struct staged *g)
 {
     return g->parts > 1;
@@ -94,7 +105,7 @@ static void lay_out_results(struct arena *a, struct staged *g)
             continue;
         add_row(a, g, q->index == INDEX_SHARED ? &g->sums : &g->out, q,
                 staged_in_parts(g) && q->slot == SLOT_W);
-        if (q->slot == SLOT_Y && q->index != INDEX_SHARED)
+        if (staged_by_warps(g, o))
             layout_repeat(&g->out, g->warps);
     }
     for (int p = 0; p < d->plan->problem->paths; p++) {
@@ -105,8 +116,11 @@ static void lay_out_results(struct arena *a, struct staged *g)
                 layout_add(a, &g->out, staged_tensor(a, q, t), "real", kernel_size(d->kernel), CHUNK,
                            (int64_t)q->mul_x * staged_rows(q) * (2 * q->l3 + 1), "T, by path");
     }
-    if (g->scratch)
+    if (g->scratch) {
         layout_add(a, &g->out, "scratch", "real", kernel_size(d->kernel), CHUNK, g->scratch, NULL);
+        if (staged_divides(g))
+            layout_repeat(&g->out, g->warps);
+    }
     layout_pad(a, &g->out, CHUNK);
     layout_pad(a, &g->sums, CHUNK);
 }

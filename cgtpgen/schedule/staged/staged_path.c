@@ -116,13 +116,18 @@ const char *staged_input(const struct staged_writer *c, int input)
                         q->symbol);
 }
 
-const char *staged_output(const struct staged_writer *c, int o)
+const char *staged_rows_of(const struct staged_writer *c, int o)
 {
     const struct operand *q = demand_operand(c->w->demand, o);
-    int place = c->g->in_place[o];
-    return place >= 0
-               ? staged_input(c, place)
-               : arena_printf(c->w->arena, "own.%s.%s", q->index == INDEX_SHARED ? "sums" : "out", q->symbol);
+    return arena_printf(c->w->arena, "own.%s.%s", q->index == INDEX_SHARED ? "sums" : "out", q->symbol);
+}
+
+const char *staged_output(const struct staged_writer *c, int o)
+{
+    const int place = c->g->in_place[o];
+    const bool first = staged_by_warps(c->g, o) && demand_operand(c->w->demand, o)->slot != SLOT_Y;
+    return place >= 0 ? staged_input(c, place)
+                      : arena_printf(c->w->arena, "%s%s", staged_rows_of(c, o), first ? "[0]" : "");
 }
 
 bool staged_output_in_parts(const struct staged_writer *c, int o)

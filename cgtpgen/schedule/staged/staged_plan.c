@@ -90,6 +90,9 @@ static void divide_paths(struct arena *a, struct staged *g)
         g->any_others |= g->others[i];
     }
     g->scratch = item_scratch(d, g->others);
+    g->divisible = g->any_others;
+    for (int o = 0; o < d->outputs; o++)
+        g->divisible &= demand_operand(d, o)->slot == SLOT_W || demand_operand(d, o)->index != INDEX_SHARED;
 }
 
 /* Which paths add to z by rows: those to segments that columns make before, or other rows. */
@@ -120,8 +123,7 @@ static void find_places(struct arena *a, struct staged *g)
     g->in_place = NEW_ARRAY(a, int, d->outputs + 1);
     for (int o = 0; o < d->outputs; o++) {
         g->in_place[o] = -1;
-        if (demand_operand(d, o)->slot != SLOT_W || demand_operand(d, o)->index == INDEX_SHARED ||
-            g->any_others)
+        if (demand_operand(d, o)->slot != SLOT_W || demand_operand(d, o)->index != INDEX_ITEM)
             continue;
         while (next < d->kernel->form->inputs &&
                (d->kernel->form->input[next].slot != SLOT_W || !demand_reads(d, next)))
@@ -144,19 +146,45 @@ struct staged_knobs {
     int stages, warps, parts;
 };
 
+/* So many teams that together with their warps there are enough, where each warp has rows of results of its
+ * own; false: none have room. */
+static bool choose_warps(struct arena *scratch, struct staged *g, int stages, int most, int enough)
+{
+    int teams = 0, warps = 0;
+    for (int t = most; t > 0; t--) {
+        g->warps = enough / t < TEAM_WARPS ? enough / t : TEAM_WARPS;
+        while (g->warps > 0 && !fits(scratch, g, stages, t))
+            g->warps--;
+        if (t * g->warps > teams * warps) {
+            teams = t;
+            warps = g->warps;
+        }
+    }
+    g->warps = warps;
+    g->teams = teams;
+    return teams > 0;
+}
+
 /* As many teams as shared memory holds, each of so many warps that there are enough; then longer rings. */
 static bool choose_teams(struct arena *a, struct staged *g, const struct staged_knobs *knob)
 {
     struct arena *scratch = arena_scratch(a);
     const bool passes = g->whole.pieces > 0;
-    const int least = knob->stages ? knob->stages : staged_in_parts(g) ? 2 : 1;
-    int teams = passes ? TEAMS_MOST : TEAMS_ALONE;
+    const int least = knob->stages         ? knob->stages
+                      : staged_in_parts(g) ? 2
+                                           : 1,
+              enough = knob->warps ? knob->warps : WARPS;
+    int teams = passes || g->divisible ? TEAMS_MOST : TEAMS_ALONE;
     g->warps = 1;
     while (teams > 0 && !fits(scratch, g, least, teams))
         teams--;
     if (teams == 0)
         return false;
-    while (passes && g->warps < TEAM_WARPS && (g->warps + 1) * teams <= (knob->warps ? knob->warps : WARPS))
+    if (g->divisible && teams < enough) {
+        choose_warps(scratch, g, least, teams, enough);
+        teams = g->teams;
+    }
+    while (passes && !g->divisible && g->warps < TEAM_WARPS && (g->warps + 1) * teams <= enough)
         g->warps++;
     while (teams > 1 && !fits(scratch, g, least, teams)) /* each warp has sums of y */
         teams--;
@@ -254,7 +282,8 @@ static double cost_of(struct staged *g, const struct schedule *s)
         for (enum staged_by by = BY_COLUMNS; by < BY_COUNT; by++)
             for (int k = 0; k < g->part[i].passes[by]; k++)
                 g->work += g->part[i].pass[by][k].work;
-    const double waiting = (double)WARPS / (g->teams * g->warps); /* too few warps issue too little */
+    const double waiting =
+        (double)WARPS / (g->teams * (g->divisible ? g->warps : 1)); /* too few warps issue too little */
     for (int i = 0; i < d->plan->problem->paths; i++)
         if (g->others[i])
             g->work += other_work(d, i) * (waiting > 1 ? waiting : 1);

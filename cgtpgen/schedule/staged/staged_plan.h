@@ -11,8 +11,8 @@
  * before. All else is made by rows: a lane has a channel of x and goes through its rows of weights, one for
  * each channel of y, which gives P and gradients of weights at once, and gradients of x from P. Where a
  * channel of x is tied to one of z for each channel of y or all of them (uvu, uvuv), a lane does all that
- * there is for its channel of x, by rows. Other paths are done one after the other by the first warp
- * (item_device.h).
+ * there is for its channel of x, by rows. Other paths are done one after the other (item_device.h): by the
+ * team's warps together where each can have rows of results of its own, or by the first one.
  *
  * Weights that connect channels are most of what is moved. Where few items fit, an item's rows of them come
  * in parts, one after the other through a ring of stages, so that the next parts are under way while one is
@@ -66,7 +66,7 @@ struct staged {
     bool *passes, *others; /* [paths]: computed by passes; one after the other */
     bool *added, adds; /* [paths]: z is added to what is there, by rows; is there a path of that kind whose z
                           nothing has made before? */
-    bool any_others;
+    bool any_others, divisible; /* are there such paths; may a team's warps divide them? */
     enum index_kind owner;    /* of whose nodes rows are summed, items being in their order; item: of none */
     bool *owned;              /* [demand's outputs]: are they? */
     int64_t scratch;          /* elements that the latter need (item_device.h) */
@@ -107,6 +107,11 @@ const struct variant *staged_variant(const struct staged *, int path);
 /* How many neighbouring channels of z one access has at most in all of a path's rows: 16 bytes, or fewer
  * where their number or alignment demands it. */
 int staged_together(const struct demand *, const struct path *);
+
+/* Do a team's warps divide paths without passes? Has each of them a row of its own of output number o, which
+ * are added up at the end? */
+bool staged_divides(const struct staged *);
+bool staged_by_warps(const struct staged *, int o);
 
 /* Do an item's weights come in parts? */
 bool staged_in_parts(const struct staged *);
