@@ -5,6 +5,7 @@
 # make test-torch       --emit=torch, with PyTorch: TORCH_PYTHON is a python that has it (default: build/torch/venv's,
 #                       which make torch-venv installs, some 3 GB; or PYTHON)
 # make models           models of MACE, NequIP, SevenNet and Allegro with generated modules (tests/models/models.mk)
+# make test-jax         --emit=jax, with JAX, likewise: JAX_PYTHON, make jax-venv
 # make fuzz             changed specs through the generator, guided by coverage (tests/fuzz/fuzz.mk; RUNS=100000)
 # make coverage         lines and branches of the generator that tests run; fails where these are too few
 # make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000);
@@ -59,7 +60,7 @@ TEST_NEEDS :=
 # What `make test` runs: the tests named by T, or all, those first that take longest, so that none is left to run
 # alone at the end.
 LONG := $(patsubst %,tests/%.t,cuda simt_golden compilers golden_double simt_mutants install golden_optimized names \
-    specs_paths mutation fuzz selftest random simt golden_single limits simulation torch models)
+    specs_paths mutation fuzz selftest random simt golden_single limits simulation torch models jax)
 TESTS := $(filter $(SCRIPTS),$(LONG)) $(UNITS) $(filter-out $(LONG),$(SCRIPTS))
 ifdef T
 NAMED := $(basename $(notdir $(T)))
@@ -67,7 +68,7 @@ TESTS := $(foreach name,$(NAMED),$(or $(filter $(BUILD)/tests/$(name) tests/$(na
     $(error no test is named $(name))))
 endif
 
-.PHONY: all test test-all test-torch torch-venv demo bench bench-stability bench-generation generated check-generated \
+.PHONY: all test test-all test-torch torch-venv test-jax jax-venv demo bench bench-stability bench-generation generated check-generated \
     install uninstall static dist deb clean FORCE
 all: $(BUILD)/cgtpgen
 
@@ -172,7 +173,7 @@ test: $(BUILD)/cgtpgen $(filter $(UNITS),$(TESTS)) $(TEST_NEEDS)
 test-all:
 	$(Q)$(MAKE) test TEST_ALL=1
 
-# PyTorch is needed for one test alone, which is skipped without.
+# PyTorch and JAX are needed for one test each, which is skipped without.
 TORCH_VENV := build/torch/venv
 TORCH_PYTHON ?= $(if $(wildcard $(TORCH_VENV)/bin/python),$(abspath $(TORCH_VENV))/bin/python,$(PYTHON))
 test-torch: $(BUILD)/cgtpgen
@@ -180,6 +181,13 @@ test-torch: $(BUILD)/cgtpgen
 torch-venv:
 	$(Q)$(PYTHON) -m venv $(TORCH_VENV)
 	$(Q)$(TORCH_VENV)/bin/pip install 'torch>=2.10' 'setuptools>=70.1' numpy
+JAX_VENV := build/jax/venv
+JAX_PYTHON ?= $(if $(wildcard $(JAX_VENV)/bin/python),$(abspath $(JAX_VENV))/bin/python,$(PYTHON))
+test-jax: $(BUILD)/cgtpgen
+	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' TEST_JAX=1 JAX_PYTHON='$(JAX_PYTHON)' prove -v -e '' tests/jax.t
+jax-venv:
+	$(Q)$(PYTHON) -m venv $(JAX_VENV)
+	$(Q)$(JAX_VENV)/bin/pip install 'jax>=0.10' 'setuptools>=70.1'
 
 # Generated code is compiled as its users would: no language standard given, so that compilers may fuse multiply
 # and add.
@@ -269,16 +277,19 @@ GENERATED_CUDA := nequip_water mace_large
 GENERATE_C = $< $(1) --backend=c -o generated $(GENERATED:%=specs/%.yaml)
 GENERATE_CUDA = $< $(1) --backend=cuda -o generated/cuda $(GENERATED_CUDA:%=specs/%.yaml)
 GENERATE_TORCH = $< $(1) --backend=cuda --emit=torch -o generated/torch specs/nequip_water.yaml
+GENERATE_JAX = $< $(1) --backend=cuda --emit=jax -o generated/jax specs/nequip_water.yaml
 GENERATE_REPORT = $< $(1) --emit=report --measured=docs/examples/report/mace_large.tsv -o docs/examples/report \
     specs/mace_large.yaml
 generated: $(BUILD)/cgtpgen
 	$(Q)$(call GENERATE_C)
 	$(Q)$(call GENERATE_CUDA)
 	$(Q)$(call GENERATE_TORCH)
+	$(Q)$(call GENERATE_JAX)
 	$(Q)$(call GENERATE_REPORT)
 check-generated: $(BUILD)/cgtpgen
 	$(Q)$(call GENERATE_C,--check); c=$$?; $(call GENERATE_CUDA,--check) || c=$$?; \
 	    $(call GENERATE_TORCH,--check) || c=$$?; \
+	    $(call GENERATE_JAX,--check) || c=$$?; \
 	    $(call GENERATE_REPORT,--check) && exit $$c
 
 clean:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Builds the products that cgtpgen wrote into a folder, with --emit=header,source,torch, as a package of Python.
+"""Builds the products that cgtpgen wrote into a folder, with --emit=header,source,torch or jax, as a package of Python.
 
 The folder's setup.py calls `setup`; `python3 cgtp_build.py FOLDER INTO` makes the package's folder INTO without pip.
-A product is NAME.py and, for CPUs, libNAME_cpu.so from NAME_kernel.c, for CUDA libNAME_cuda.so from NAME_kernel.cu.
-Sources of the second backend lie in a folder of their own inside the first, such as FOLDER/cuda. Needed are a compiler
-for C and C++, or nvcc, and the headers of PyTorch, 2.10 or later. The libraries work with every later PyTorch.
+A product is NAME.py for PyTorch, NAME_jax.py for JAX, and libraries: for CPUs from NAME_kernel.c, libNAME_cpu.so and
+libNAME_cpu_jax.so, for CUDA from NAME_kernel.cu, libNAME_cuda.so and libNAME_cuda_jax.so. Sources of the second backend
+lie in a folder of their own inside the first, such as FOLDER/cuda. Needed are a compiler for C and C++, or nvcc, and the
+headers of PyTorch, 2.10 or later, or of JAX, 0.10 or later. The libraries know no version of Python.
 
 Variables of the environment:
 
@@ -12,6 +13,7 @@ Variables of the environment:
     NVCC, NVCCFLAGS     nvcc, -O3
     CGTP_CUDA_ARCHS     what to compile for, as 80;90; without it for the GPU that is here, or 80;90
     CGTP_TORCH          the folder of PyTorch, where it is not importable
+    CGTP_JAX            the folder of jaxlib, likewise
     CGTP_PACKAGE        the package's name, where it is not the folder's
     MAX_JOBS            compilers at a time: as many as there are cores
 """
@@ -27,22 +29,48 @@ import shlex
 import shutil
 import subprocess
 import sys
+from typing import NamedTuple
 
 RUNTIME = os.path.dirname(os.path.abspath(__file__))
-PYTHON_RUNTIME = ("cgtp_torch.py", "cgtp_torch_ops.py")
 KERNEL = {"cpu": ", portable C.", "cuda": ", CUDA."}  # how first lines of kernels' files end
 
 
-def torch_folder() -> str:
-    """Where PyTorch is installed: also in an isolated build, which hides it."""
-    if "CGTP_TORCH" in os.environ:
-        return os.environ["CGTP_TORCH"]
-    find = "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')"
-    spec = importlib.util.find_spec("torch")
+class Framework(NamedTuple):
+    words: str                       # what people call it
+    package: str                     # which has its headers
+    variable: str                    # of the environment, that says where that is
+    source: str                      # NAME and this: what is compiled for it
+    module: str                      # NAME and this
+    library: str
+    flags: tuple[str, ...]           # of the compiler
+    link: dict[str, tuple[str, ...]]  # of the linker, by device
+    runtime: tuple[str, ...]         # what modules import
+    requires: str
+
+
+FRAMEWORKS = {
+    "torch": Framework("PyTorch", "torch", "CGTP_TORCH", "_torch.cpp", ".py", "lib{name}_{device}.so", (),
+                       {"cpu": ("-ltorch_cpu",), "cuda": ("-ltorch_cpu", "-ltorch_cuda")},
+                       ("cgtp_product.py", "cgtp_torch.py", "cgtp_torch_ops.py"), "torch>=2.10"),
+    "jax": Framework("JAX", "jaxlib", "CGTP_JAX", "_jax.cpp", "_jax.py", "lib{name}_{device}_jax.so",
+                     ("-fpermissive",),  # for which XLA's headers ask GCC
+                     {"cpu": (), "cuda": ()},
+                     ("cgtp_product.py", "cgtp_jax.py", "cgtp_jax_ops.py"), "jax>=0.10"),
+}
+
+
+def package_folder(framework: Framework) -> str:
+    """Where a framework is installed: also in an isolated build, which hides it."""
+    if framework.variable in os.environ:
+        return os.environ[framework.variable]
+    find = f"import importlib.util as u; s = u.find_spec('{framework.package}'); " \
+           f"print(s.submodule_search_locations[0] if s else '')"
+    spec = importlib.util.find_spec(framework.package)
     folder = spec.submodule_search_locations[0] if spec and spec.submodule_search_locations else \
         subprocess.run([sys.executable, "-I", "-c", find], stdout=subprocess.PIPE, text=True).stdout.strip()
     if not folder:
-        sys.exit("PyTorch is not found: install it, build with --no-build-isolation, or set CGTP_TORCH to its folder")
+        sys.exit(f"{framework.words} is not found: install it, build with --no-build-isolation, or set {framework.variable} "
+                 f"to the folder of {framework.package}")
     return folder
 
 
@@ -51,12 +79,15 @@ def first_line(path: str) -> str:
         return file.readline().rstrip()
 
 
-def products(folder: str) -> list[str]:
-    """Their names."""
-    names = sorted(os.path.basename(path)[:-len("_torch.cpp")] for path in glob.glob(f"{folder}/*_torch.cpp"))
-    if not names:
-        sys.exit(f"{folder} has no product for PyTorch: write it with cgtpgen --emit=header,source,torch")
-    return names
+def products(folder: str) -> dict[str, list[Framework]]:
+    """Their names, and for which frameworks each is."""
+    found: dict[str, list[Framework]] = {}
+    for framework in FRAMEWORKS.values():
+        for path in glob.glob(f"{glob.escape(folder)}/*{framework.source}"):
+            found.setdefault(os.path.basename(path)[:-len(framework.source)], []).append(framework)
+    if not found:
+        sys.exit(f"{folder} has no product for PyTorch or JAX: write it with cgtpgen --emit=header,source,torch or jax")
+    return dict(sorted(found.items()))
 
 
 def kernels(folder: str, name: str, device: str) -> list[str]:
@@ -83,11 +114,10 @@ class Builder:
 
     def __init__(self, temporary: str):
         os.makedirs(temporary, exist_ok=True)
-        self.temporary, self.torch = temporary, torch_folder()
+        self.temporary = temporary
         flags = shlex.split(os.environ.get("CFLAGS", "-O3"))
         self.cc = [*shlex.split(os.environ.get("CC", "cc")), *flags, "-fPIC"]
-        self.cxx = [*shlex.split(os.environ.get("CXX", "c++")), "-std=c++17", *flags, "-fPIC",
-                    "-isystem", f"{self.torch}/include"]
+        self.cxx = [*shlex.split(os.environ.get("CXX", "c++")), "-std=c++17", *flags, "-fPIC"]
         self.nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
         self.openmp = ["-fopenmp"] if self.has_openmp() else []
         self.runtime = hashlib.sha256()
@@ -124,20 +154,22 @@ class Builder:
             os.replace(f"{made}.new", made)
         return made
 
-    def library(self, pool: concurrent.futures.Executor, folder: str, name: str, device: str, defined: bool,
-                into: str) -> str:
-        """Builds a product's library for a device; defined: that of another device defines the operators."""
+    def library(self, pool: concurrent.futures.Executor, framework: Framework, folder: str, name: str, device: str,
+                defined: bool, into: str) -> None:
+        """Builds a product's library for a device; defined: that of another device defines PyTorch's operators."""
+        where = package_folder(framework)
         jobs = [(path, self.compiler(path, device)) for path in
                 (*kernels(folder, name, device), f"{folder}/{name}.c", f"{RUNTIME}/cgtp.c")]
-        jobs.append((f"{folder}/{name}_torch.cpp", [*self.cxx, *["-DCGTP_TORCH_NO_DEF"] * defined]))
+        jobs.append((f"{folder}/{name}{framework.source}",
+                     [*self.cxx, *framework.flags, "-isystem", f"{where}/include", *["-DCGTP_TORCH_NO_DEF"] * defined]))
         objects = list(pool.map(self.object_of, jobs))
-        made, libraries = f"{into}/lib{name}_{device}.so", [f"-L{self.torch}/lib", "-ltorch_cpu"]
+        made = f"{into}/{framework.library.format(name=name, device=device)}"
+        libraries = [f"-L{where}/lib", *framework.link[device]] if framework.link[device] else []
         if device == "cuda":
-            self.run([self.nvcc, "-shared", "-Xlinker=-Bsymbolic", "-o", made, *objects, *libraries, "-ltorch_cuda"])
+            self.run([self.nvcc, "-shared", "-Xlinker=-Bsymbolic", "-o", made, *objects, *libraries])
         else:
             self.run([*shlex.split(os.environ.get("CXX", "c++")), "-shared", "-Wl,-Bsymbolic", *self.openmp, "-o", made,
                       *objects, *libraries])
-        return made
 
 
 def build(folder: str, into: str, temporary: str) -> None:
@@ -147,22 +179,31 @@ def build(folder: str, into: str, temporary: str) -> None:
     builder = Builder(temporary)
     places = [folder, *sorted(path[:-1] for path in glob.glob(f"{glob.escape(folder)}/*/"))]
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("MAX_JOBS", os.cpu_count() or 1))) as pool:
-        for name in products(folder):
-            found = [(place, device) for device in KERNEL
-                     for place in [p for p in places if kernels(p, name, device)][:1]]
-            if not found:
-                sys.exit(f"{folder} has no kernels of {name}: write them with cgtpgen --emit=header,source,torch")
-            for number, (place, device) in enumerate(found):
-                builder.library(pool, place, name, device, number > 0, into)
-            for path in (f"{folder}/{name}{suffix}" for suffix in (".py", ".h", ".hpp")):
-                if os.path.exists(path):
-                    shutil.copy(path, into)
-    for path in (f"{RUNTIME}/{name}" for name in (*PYTHON_RUNTIME, "cgtp.h")):
-        shutil.copy(path, into)
+        for name, frameworks in products(folder).items():
+            for framework in frameworks:
+                found = [(place, device) for device in KERNEL
+                         for place in [p for p in places if kernels(p, name, device) and
+                                       os.path.exists(f"{p}/{name}{framework.source}")][:1]]
+                if not found:
+                    sys.exit(f"{folder} has no kernels of {name}: write them with cgtpgen --emit=header,source,..")
+                for number, (place, device) in enumerate(found):
+                    builder.library(pool, framework, place, name, device, number > 0, into)
+            for suffix in (".h", ".hpp", *(framework.module for framework in frameworks)):
+                if os.path.exists(f"{folder}/{name}{suffix}"):
+                    shutil.copy(f"{folder}/{name}{suffix}", into)
+    for name in sorted({"cgtp.h"}.union(*(framework.runtime for framework in used(folder)))):
+        shutil.copy(f"{RUNTIME}/{name}", into)
     with open(f"{into}/py.typed", "w"):
         pass
+    modules = sorted(name + framework.module[:-3] for name, its in products(folder).items() for framework in its)
     with open(f"{into}/__init__.py", "w") as file:
-        file.write(f'"""Products of cgtpgen for PyTorch: modules {", ".join(products(folder))}."""\n')
+        file.write(f'"""Products of cgtpgen for {" and ".join(f.words for f in used(folder))}: modules {", ".join(modules)}."""\n')
+
+
+def used(folder: str) -> list[Framework]:
+    """The frameworks of a folder's products."""
+    return [framework for framework in FRAMEWORKS.values()
+            if any(framework in its for its in products(folder).values())]
 
 
 def package_name(folder: str) -> str:
@@ -192,12 +233,13 @@ def setup(folder: str) -> None:
         def has_ext_modules(self) -> bool:
             return True
 
-    with open(f"{folder}/{products(folder)[0]}.py") as file:
+    first, its = next(iter(products(folder).items()))
+    with open(f"{folder}/{first}{its[0].module}") as file:
         version = re.search(r"Generated by cgtpgen (\S+)", file.read())
     setuptools.setup(name=name, version=version[1] if version else "0", packages=[name], package_dir={name: folder},
                      distclass=Binary, cmdclass={"build_py": Build, "bdist_wheel": Wheel},
                      description="Tensor products, generated by cgtpgen", python_requires=">=3.9",
-                     install_requires=["torch>=2.10"])
+                     install_requires=[framework.requires for framework in used(folder)])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils import weak
 
-from .cgtp_torch_ops import Instruction, Product
+from .cgtp_product import Instruction, Product
 
 
 class Graph(NamedTuple):

@@ -99,7 +99,7 @@ def test_usage(folder):
             ("unknown architecture '90'; there are sm_80, sm_86, sm_89, sm_90, sm_100, sm_120 and c\n", '--arch=90', a),
             ("did you mean sm_90? There are sm_80, ", '--arch=sm_91', a),
             ("unknown backend 'hip'; there are cuda and c\n", '--backend=hip', a),
-            ("--emit: unknown word 'foo'; there are header, hpp, source, unity, selftest, torch, tune and report\n", '--emit=foo', a),
+            ("--emit: unknown word 'foo'; there are header, hpp, source, unity, selftest, torch, jax, tune and report\n", '--emit=foo', a),
             ("--print: unknown word 'foo'; there are paths, nnz, weights, plan, cost and json\n", '--print=foo', a),
             ("-d: unknown letter 'x'; there are spflecm", '-dx', a),
             ('-o needs a value', a, '-o'),
@@ -403,8 +403,13 @@ def test_input_output(folder):
     result = run('--emit=torch', '--list', a, spec(folder, 'b'))
     equal(result.out.split(), ['a_torch.cpp', 'a.py', 'pyproject.toml', 'setup.py', 'b_torch.cpp', 'b.py'],
           'files that all products share are written once')
+    result = run('--emit=jax,torch', '--list', a)
+    equal(result.out.split(), ['a_torch.cpp', 'a.py', 'pyproject.toml', 'setup.py', 'a_jax.cpp', 'a_jax.py'],
+          'and once for PyTorch and JAX')
     fails(1, 'it generates setup.py, and so does', '--emit=torch', '--list', spec(folder, 'setup'))
     os.remove(f'{folder}/setup.yaml')
+    fails(1, 'it generates a_jax.py, and so does', '--emit=torch,jax', '--list', a, spec(folder, 'a_jax'))
+    os.remove(f'{folder}/a_jax.yaml')
     os.remove(f'{folder}/b.yaml')
     reader, gone = os.pipe()
     os.close(reader)

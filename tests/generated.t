@@ -27,7 +27,7 @@ def run(*command):
 
 sources, headers = [], []
 for backend, folder in (('c', 'generated'), ('cuda', 'generated/cuda')):
-    there = sorted(f'{folder}/{name}' for name in os.listdir(folder) if name not in ('cuda', 'torch'))
+    there = sorted(f'{folder}/{name}' for name in os.listdir(folder) if name not in ('cuda', 'torch', 'jax'))
     specs = [f'specs/{os.path.basename(name)[:-2]}.yaml' for name in there if name.endswith('.h')]
     generate = [GENERATOR, f'--backend={backend}', '-o', folder, *specs]
     check = run(*generate, '--check')
@@ -36,18 +36,19 @@ for backend, folder in (('c', 'generated'), ('cuda', 'generated/cuda')):
     equal(there, sorted(run(*generate, '--list').stdout.split()), f'{folder}: no other files are there')
     sources += [name for name in there if name.endswith('.c')]
     headers += [name for name in there if name.endswith('.h')]
-generate = [GENERATOR, '--emit=torch', '-o', 'generated/torch', 'specs/nequip_water.yaml']
-check = run(*generate, '--check')
-ok(check.returncode == 0, 'generated/torch: cgtpgen --check', check.stdout)
-equal(sorted(f'generated/torch/{name}' for name in os.listdir('generated/torch')), sorted(run(*generate, '--list').stdout.split()),
-      'generated/torch: no other files are there')
+for word in 'torch', 'jax':
+    generate = [GENERATOR, f'--emit={word}', '-o', f'generated/{word}', 'specs/nequip_water.yaml']
+    check = run(*generate, '--check')
+    ok(check.returncode == 0, f'generated/{word}: cgtpgen --check', check.stdout)
+    equal(sorted(f'generated/{word}/{name}' for name in os.listdir(f'generated/{word}')),
+          sorted(run(*generate, '--list').stdout.split()), f'generated/{word}: no other files are there')
 for name in headers:
     if name.startswith('generated/cuda/'):
         with open(name) as cuda, open(f'generated/{os.path.basename(name)}') as c:
             equal(cuda.read(), c.read(), f'{name} is the same for both backends')
 
 lengths = {}
-for folder in 'generated', 'generated/cuda', 'generated/torch':
+for folder in 'generated', 'generated/cuda', 'generated/torch', 'generated/jax':
     for name in sorted(os.listdir(folder)):
         if not os.path.isdir(f'{folder}/{name}'):
             with open(f'{folder}/{name}') as file:

@@ -112,9 +112,12 @@ def test_roles(folder):
                          'runtime/cgtp_selftest.c', '-lm', '-o', program)
         result = run(program) if result.returncode == 0 else result
         ok(result.returncode == 0, f'{name}: the self-test passes', result.stdout[-2000:])
-    result = generate(f'{folder}/torch', awkward, '--backend=c', '--emit=torch')
+    result = generate(f'{folder}/torch', awkward, '--backend=c', '--emit=torch,jax')
     for path in sources(f'{folder}/torch', '.py'):
         compile(read(path), path, 'exec')
+    handlers = [text for path in sources(f'{folder}/torch', '_jax.cpp')
+                for text in re.findall(r'^CGTP_JAX_HANDLER\((\w+), \w+, \d+\);$', read(path), re.M)]
+    ok(len(handlers) == len(set(handlers)) > len(NAMES), f'JAX: {len(handlers)} handlers', *handlers[:3])
     schemas = [text.replace('"\n                "', '') for path in sources(f'{folder}/torch', '.cpp')
                for text in re.findall(r'def\((".*?")\);', read(path), re.S)]
     ok(len(schemas) > len(NAMES) and all(re.fullmatch(r'"\w+\((Tensor \w+_, )+[\w, ]+\) -> \((Tensor, )+Tensor\)"', text)

@@ -39,7 +39,7 @@ coverage:
 	$(Q)for s in specs/*.yaml tests/golden/*.yaml tests/simt/specs/*.yaml tests/regress/*.yaml $(COVERAGE)/random/*.yaml \
 	    tests/fuzz/corpus/*; do \
 	    for backend in c 'cuda --arch=sm_80' cuda; do \
-	        $(COVERAGE)/cgtpgen --backend=$$backend --emit=header,hpp,source,selftest,torch,report -Wno-all -dspflec \
+	        $(COVERAGE)/cgtpgen --backend=$$backend --emit=header,hpp,source,selftest,torch,jax,report -Wno-all -dspflec \
 	            --print=paths,nnz,weights,plan,cost,json -o $(COVERAGE)/generated "$$s" > /dev/null 2>&1 || [ $$? = 1 ] || \
 	            exit 1; \
 	    done; done

@@ -16,7 +16,7 @@ const char options_help[] =
     "%_gpu\n"
     "  --backend=NAME    cuda (default) or c\n"
     "  --arch=NAME       the GPU to plan for, sm_80 to sm_120 (default sm_90); not with --backend=c\n"
-    "  --emit=LIST       of header, hpp, source, unity, selftest, torch, tune, report (default: "
+    "  --emit=LIST       of header, hpp, source, unity, selftest, torch, jax, tune, report (default: "
     "header,source)\n"
     "  --measured=FILE   show in the report what ran: FILE has the rows of a gpu-bench\n"
     "  --prune           remove files that were generated for a kernel that the spec no longer has\n"

@@ -1,6 +1,8 @@
 /* emitter.c - see emitter.h. */
 #include "emit/emitter.h"
 #include "emit/emit.h"
+#include "emit/jax.h"
+#include "emit/python.h"
 #include "emit/report.h"
 #include "emit/torch.h"
 #include "emit/tune.h"
@@ -63,18 +65,30 @@ static void torch_module(struct text *out, const struct emission *e, const struc
     emit_torch_module(out, e->schedules->plan);
 }
 
-static void torch_project(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+static void jax_handlers(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
 {
-    (void)e;
     (void)kernel;
-    emit_torch_project(out);
+    emit_jax_handlers(out, e);
 }
 
-static void torch_setup(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+static void jax_module(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+{
+    (void)kernel;
+    emit_jax_module(out, e->schedules->plan);
+}
+
+static void python_project(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
 {
     (void)e;
     (void)kernel;
-    emit_torch_setup(out);
+    emit_python_project(out);
+}
+
+static void python_setup(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+{
+    (void)e;
+    (void)kernel;
+    emit_python_setup(out);
 }
 
 static void tune_program(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
@@ -98,8 +112,12 @@ const struct emitter emitter_table[] = {
     {.word = "selftest", .suffix = "_selftest.c", .emit = selftest},
     {.word = "torch", .suffix = "_torch.cpp", .emit = torch_operators},
     {.word = "torch", .suffix = ".py", .emit = torch_module},
-    {.word = "torch", .of_folder = true, .suffix = "pyproject.toml", .emit = torch_project},
-    {.word = "torch", .of_folder = true, .suffix = "setup.py", .emit = torch_setup},
+    {.word = "torch", .of_folder = true, .suffix = "pyproject.toml", .emit = python_project},
+    {.word = "torch", .of_folder = true, .suffix = "setup.py", .emit = python_setup},
+    {.word = "jax", .suffix = "_jax.cpp", .emit = jax_handlers},
+    {.word = "jax", .suffix = "_jax.py", .emit = jax_module},
+    {.word = "jax", .of_folder = true, .suffix = "pyproject.toml", .emit = python_project},
+    {.word = "jax", .of_folder = true, .suffix = "setup.py", .emit = python_setup},
     {.word = "tune", .backend = "cuda", .tunes = true, .suffix = ".tune.c", .emit = tune_program},
     {.word = "tune", .backend = "cuda", .tunes = true, .suffix = ".tune.mk", .emit = tune_makefile},
     {.word = "tune", .backend = "cuda", .tunes = true, .of_alternative = true, .emit = emit_tune_alternative},
@@ -118,13 +136,23 @@ static const char *file_name(struct arena *a, const struct emitter *e, const str
                                : arena_printf(a, "%s_%s%s", name, f->name, b->suffix);
 }
 
+/* Has a row before this one, of those that are asked for, the same file? */
+static bool repeats(int row, unsigned rows)
+{
+    const struct emitter *e = &emitter_table[row];
+    bool found = false;
+    for (int i = 0; i < row && e->of_folder; i++)
+        found |= rows & 1u << i && emitter_table[i].of_folder && !strcmp(emitter_table[i].suffix, e->suffix);
+    return found;
+}
+
 int emit_names(struct arena *a, const struct backend *b, const struct plan *plan, const char *const **names)
 {
     const char **list = NEW_ARRAY(a, const char *, emitter_count + plan->kernels * (1 + ALTERNATIVES_MOST));
     int n = 0;
     for (int i = 0; i < emitter_count; i++) {
         const struct emitter *e = &emitter_table[i];
-        for (int k = 0; k < (e->suffix ? 1 : plan->kernels); k++)
+        for (int k = 0; k < (e->suffix ? 1 : plan->kernels) && !repeats(i, ~0u); k++)
             for (int number = 1; number <= (e->of_alternative ? ALTERNATIVES_MOST : 1); number++)
                 list[n++] = file_name(a, e, b, plan, plan->kernel[k].form, number);
     }
@@ -194,7 +222,7 @@ int emit_files(struct arena *a, const struct emission *from, unsigned rows, stru
         found[k] = alternatives_find(a, from->schedules, k);
     e.alternatives = tunes ? found : NULL;
     for (int i = 0; i < emitter_count; i++) {
-        if (!(rows & 1u << i))
+        if (!(rows & 1u << i) || repeats(i, rows))
             continue;
         if (emitter_table[i].of_alternative)
             add_alternatives(&all, &e, &emitter_table[i]);

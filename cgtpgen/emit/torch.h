@@ -1,7 +1,6 @@
-/* torch.h - what PyTorch needs of a product: operators, modules, and how to build them as a package.
+/* torch.h - what PyTorch needs of a product: operators and a module.
  *
- * What is the same for all products is in the runtime: cgtp_torch.h, cgtp_torch.py, cgtp_torch_ops.py,
- * cgtp_build.py.
+ * What is the same for all products is in the runtime: cgtp_torch.h, cgtp_torch.py, cgtp_torch_ops.py.
  */
 #ifndef CGTPGEN_TORCH_H
 #define CGTPGEN_TORCH_H
@@ -13,9 +12,5 @@ void emit_torch_operators(struct text *, const struct emission *);
 
 /* NAME.py: the product as data, from which the runtime makes derivatives and checks, and its module. */
 void emit_torch_module(struct text *, const struct plan *);
-
-/* pyproject.toml and setup.py of the folder, for all products in it. */
-void emit_torch_project(struct text *);
-void emit_torch_setup(struct text *);
 
 #endif

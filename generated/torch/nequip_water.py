@@ -12,7 +12,8 @@ import torch
 
 from . import cgtp_torch
 from .cgtp_torch import Graph, prepare_graph
-from .cgtp_torch_ops import Instruction, Kernel, Product, register
+from .cgtp_product import Instruction, Kernel, Product
+from .cgtp_torch_ops import register
 
 __all__ = ["PRODUCT", "Convolution", "Graph", "prepare_graph"]
 

@@ -12,7 +12,6 @@ import io
 import os
 import re
 import shutil
-import struct
 import sys
 import tempfile
 
@@ -21,10 +20,10 @@ import torch
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
 from tap import done, equal, ok, skip  # noqa: E402
+from wheel import golden_arrays  # noqa: E402
 
 FOLDER = os.path.abspath(sys.argv[1])
 sys.path.insert(0, os.path.dirname(FOLDER))
-GOLDEN = os.path.join(os.path.dirname(__file__), '../golden')
 EPSILON = torch.finfo(torch.float64).eps
 
 
@@ -50,19 +49,9 @@ def fails(kind, words, call, name):
 # ---- numbers ----
 
 def golden(name):
-    """The facts and arrays of a golden case."""
-    path = f'{GOLDEN}/{name}'
-    with open(f'{path}.problem') as file:
-        lines = [line.split() for line in file]
-    with open(f'{path}.f64', 'rb') as file:
-        data = file.read()
-    arrays, at = {}, 0
-    for _, array, n, columns in (line for line in lines if line[0] == 'array'):
-        size = int(n) * int(columns)
-        values = struct.unpack(f'<{size}d', data[8 * at:8 * (at + size)])
-        arrays[array] = torch.tensor(values, dtype=torch.float64).reshape(int(n), int(columns))
-        at += size
-    return arrays
+    """The arrays of a golden case."""
+    return {key: torch.tensor(numbers, dtype=torch.float64).reshape(n, columns)
+            for key, (n, columns, numbers) in golden_arrays(name).items()}
 
 
 def near(found, wanted, name):

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* cgtp_jax.h - a product's kernels as handlers that XLA calls. NAME_jax.cpp is made of it.
+ *
+ * C++17. It uses nothing but the headers of XLA's foreign function interface, which JAX ships
+ * (jax.ffi.include_dir()) and which are an interface in C: a library links with nothing. What a handler takes
+ * and returns follows from the product's descriptor. Operands are the kernel's inputs, then the arrays of the
+ * graph (sender, receiver, receiver_row, by_sender, sender_row; with edges: any sender and receiver); results
+ * are the kernel's outputs, then the workspace. Arrays are [rows, elements of a row]. 64-bit integers are
+ * pairs of 32-bit ones, low words first, since JAX has no others unless told. Attributes are numbers of rows:
+ * items, senders, receivers.
+ */
+#ifndef CGTP_JAX_H
+#define CGTP_JAX_H
+
+#include "cgtp.h"
+
+#include <xla/ffi/api/ffi.h> /* which GCC takes with -fpermissive */
+
+#include <array>
+#include <string>
+
+namespace cgtp_jax
+{
+
+namespace ffi = xla::ffi;
+
+constexpr size_t arrays_most = 16; /* inputs, or outputs, of a kernel */
+
+/* What a handler that is being called is, and what is wrong with the call: the first thing that is. */
+struct call {
+    const cgtp_product &product;
+    const cgtp_kernel &kernel;
+    std::string wrong = "";
+
+    ffi::Error error(ffi::ErrorCode code) const
+    {
+        return ffi::Error(code, std::string("cgtp ") + product.name + "_" + kernel.name + ": " + wrong);
+    }
+};
+
+inline ffi::DataType dtype_of(cgtp_type type)
+{
+    return type == CGTP_FLOAT32    ? ffi::DataType::F32
+           : type == CGTP_FLOAT64  ? ffi::DataType::F64
+           : type == CGTP_BFLOAT16 ? ffi::DataType::BF16
+                                   : ffi::DataType::F16;
+}
+
+/* The data of a buffer, which is to have these sizes. */
+inline void *data(call &c, const char *name, const ffi::AnyBuffer &buffer, ffi::DataType type, int64_t rows,
+                  int64_t columns)
+{
+    const ffi::AnyBuffer::Dimensions sizes = buffer.dimensions();
+    const bool fits = columns == 1 && sizes.size() == 1
+                          ? sizes[0] == rows
+                          : sizes.size() == 2 && sizes[0] == rows && sizes[1] == columns;
+    if (c.wrong.empty() && (!fits || buffer.element_type() != type))
+        c.wrong = std::string(name) + " is not an array [" + std::to_string(rows) + ", " +
+                  std::to_string(columns) + "] of the product's type";
+    return buffer.untyped_data();
+}
+
+template <class graph_type, class index>
+graph_type graph_of(const std::array<int64_t, CGTP_SHARED + 1> &rows, void *const *array, size_t arrays)
+{
+    graph_type graph = {};
+    graph.items = rows[CGTP_ITEM];
+    graph.senders = rows[CGTP_SENDER];
+    graph.receivers = rows[CGTP_RECEIVER];
+    graph.sender = static_cast<const index *>(array[0]);
+    graph.receiver = static_cast<const index *>(array[1]);
+    if (arrays == 5) {
+        graph.receiver_row = static_cast<const int64_t *>(array[2]);
+        graph.by_sender = static_cast<const index *>(array[3]);
+        graph.sender_row = static_cast<const int64_t *>(array[4]);
+    }
+    return graph;
+}
+
+inline ffi::Error run(call c, void *stream, ffi::RemainingArgs operands, ffi::RemainingRets results,
+                      int64_t items, int64_t senders, int64_t receivers)
+{
+    static const char *const part[] = {"sender", "receiver", "receiver_row", "by_sender", "sender_row"};
+    const cgtp_product &p = c.product;
+    const cgtp_kernel &k = c.kernel;
+    const size_t inputs = static_cast<size_t>(k.inputs), outputs = static_cast<size_t>(k.outputs);
+    const size_t graphs = !p.graph ? 0 : p.sorted ? 5 : 2;
+    const std::array<int64_t, CGTP_SHARED + 1> rows = {items, senders, receivers, 1};
+    if (operands.size() != inputs + graphs || results.size() != outputs + 1 || inputs > arrays_most ||
+        outputs > arrays_most) {
+        c.wrong = "it takes other numbers of operands and results";
+        return c.error(ffi::ErrorCode::kInvalidArgument);
+    }
+    std::array<const void *, arrays_most> from = {};
+    std::array<void *, arrays_most> to = {};
+    std::array<void *, 5> ends = {};
+    for (size_t i = 0; i < inputs; i++) {
+        const cgtp_slot slot = k.input[i].slot;
+        from[i] = data(c, k.input[i].name, *operands.get<ffi::AnyBuffer>(i), dtype_of(p.type[slot]),
+                       rows[p.index[slot]], p.dim[slot]);
+    }
+    for (size_t o = 0; o < outputs; o++) {
+        const cgtp_slot slot = k.output[o].slot;
+        to[o] = data(c, k.output[o].name, **results.get<ffi::AnyBuffer>(o), dtype_of(p.type[slot]),
+                     rows[p.index[slot]], p.dim[slot]);
+    }
+    for (size_t g = 0; g < graphs; g++) {
+        const bool pointers = g == 2 || g == 4;
+        ends[g] = data(c, part[g], *operands.get<ffi::AnyBuffer>(inputs + g), ffi::DataType::S32,
+                       !pointers ? items : 1 + (g == 2 ? receivers : senders),
+                       pointers || p.index_size == 8 ? 2 : 1);
+    }
+    if (!c.wrong.empty())
+        return c.error(ffi::ErrorCode::kInvalidArgument);
+    const cgtp_graph graph = graph_of<cgtp_graph, int32_t>(rows, ends.data(), graphs);
+    const cgtp_graph64 graph64 = graph_of<cgtp_graph64, int64_t>(rows, ends.data(), graphs);
+    const ffi::AnyBuffer room = **results.get<ffi::AnyBuffer>(outputs);
+    const cgtp_status status = k.run(p.index_size == 8 ? static_cast<const void *>(&graph64) : &graph,
+                                     from.data(), to.data(), room.untyped_data(), room.size_bytes(), stream);
+    c.wrong = cgtp_status_text(status);
+    return status == CGTP_OK ? ffi::Error::Success() : c.error(ffi::ErrorCode::kInternal);
+}
+
+template <const cgtp_product &product, int number>
+ffi::Error on_cpu(ffi::RemainingArgs operands, ffi::RemainingRets results, int64_t items, int64_t senders,
+                  int64_t receivers)
+{
+    return run({product, product.kernel[number]}, nullptr, operands, results, items, senders, receivers);
+}
+
+template <const cgtp_product &product, int number>
+ffi::Error on_cuda(void *stream, ffi::RemainingArgs operands, ffi::RemainingRets results, int64_t items,
+                   int64_t senders, int64_t receivers)
+{
+    return run({product, product.kernel[number]}, stream, operands, results, items, senders, receivers);
+}
+
+/* What follows the stream in the arguments of both. */
+template <class binding> auto bind(binding b)
+{
+    return std::move(b)
+        .RemainingArgs()
+        .RemainingRets()
+        .template Attr<int64_t>("items")
+        .template Attr<int64_t>("senders")
+        .template Attr<int64_t>("receivers");
+}
+
+/* On CUDA all that a handler does is to launch, so that XLA may record it into a graph. */
+template <const cgtp_product &product, int number> auto make_handler()
+{
+#ifdef CGTP_JAX_CUDA
+    return bind(ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void *>>())
+        .To(on_cuda<product, number>, {ffi::Traits::kCmdBufferCompatible});
+#else
+    return bind(ffi::Ffi::Bind()).To(on_cpu<product, number>);
+#endif
+}
+
+} // namespace cgtp_jax
+
+/* Defines the handler `symbol` of the product's kernel `number`. */
+#define CGTP_JAX_HANDLER(symbol, product, number)                                                            \
+    extern "C" CGTP_API XLA_FFI_Error *symbol(XLA_FFI_CallFrame *frame)                                      \
+    {                                                                                                        \
+        static auto *const handler = cgtp_jax::make_handler<product, number>().release();                    \
+        return handler->Call(frame);                                                                         \
+    }                                                                                                        \
+    static_assert(number >= 0, "a kernel of the product")
+
+#endif

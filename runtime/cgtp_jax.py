@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""Functions of JAX that are made of a product: `tensor_product`, for batches, and `convolve`, on graphs.
+
+NAME_jax.py has the one that its product is for, and `prepare_graph` and `Graph` beside a convolution. Both may be
+compiled, mapped over, sharded, run on CPUs and CUDA devices, and are differentiable as often as wanted.
+"""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Optional, Union
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .cgtp_jax_ops import words
+from .cgtp_product import Product
+
+Array = Any  # of JAX or numpy
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A list of edges as kernels take it: sorted by receiver, and indexed. `prepare_graph` makes it.
+
+    It is a pytree of its arrays, so that compiled functions take it as an argument; numbers of nodes are static. Row
+    pointers, and node numbers where they have 64 bits, are pairs of int32, low word first.
+    """
+
+    sender: Array                  # [edges], sorted by receiver, as all of these
+    receiver: Array                # [edges], ascends
+    receiver_row: Optional[Array]  # [receivers + 1] edges receiver_row[r] .. receiver_row[r+1] - 1 end at r
+    by_sender: Optional[Array]     # [edges] edges, ordered by sender
+    sender_row: Optional[Array]    # [senders + 1] by_sender[sender_row[s] ..] are the edges from s
+    order: Optional[Array]         # [edges] edge i was order[i] in the edge_index; None: it was sorted
+    senders: int                   # how many nodes there are
+    receivers: int
+
+    def sort(self, rows: Array) -> Array:
+        """Brings what there is of each edge [edges, ..] from the order of the edge_index into the graph's."""
+        return rows if self.order is None else jnp.take(rows, self.order, axis=0, unique_indices=True, mode="clip")
+
+    def unsort(self, rows: Array) -> Array:
+        """The other way round."""
+        return rows if self.order is None else jnp.zeros_like(rows).at[self.order].set(rows, unique_indices=True)
+
+
+jax.tree_util.register_dataclass(
+    Graph, data_fields=["sender", "receiver", "receiver_row", "by_sender", "sender_row", "order"],
+    meta_fields=["senders", "receivers"])
+
+
+def prepare_graph(edge_index: Array, senders: int, receivers: Optional[int] = None, *, sender_row: int = 0,
+                  sort: bool = True, dtype: Any = np.int32) -> Graph:
+    """Prepares an edge_index [2, edges], in any order, for all convolutions.
+
+    Row `sender_row` of it has the senders, the other one the receivers: 0 in jraph and PyTorch Geometric, 1 in NequIP.
+    There are `senders` and `receivers` nodes (as many, where only one number is given). Indices out of range are an
+    error. dtype: that of node numbers, the spec's index_type; sort: not needed by products with edges: any.
+
+    It is computed on the host. In functions that are compiled or mapped over, where the edge_index is not known yet, it
+    is traced, without a look at indices: prepare the graph outside, and pass it.
+    """
+    receivers = senders if receivers is None else receivers
+    traced = isinstance(edge_index, jax.core.Tracer)
+    edges = edge_index if traced else np.asarray(edge_index)
+    if edges.ndim != 2 or edges.shape[0] != 2:
+        raise ValueError(f"edge_index has shape {list(edges.shape)}, not [2, edges]")
+    if edges.dtype.kind not in "iu":
+        raise TypeError(f"edge_index is of {edges.dtype}, not of integers")
+    sender, receiver = edges[sender_row], edges[1 - sender_row]
+    if not traced:
+        for name, ends, nodes in ("sender", sender, senders), ("receiver", receiver, receivers):
+            if ends.size and (ends.min() < 0 or ends.max() >= nodes):
+                raise IndexError(f"edge_index has a {name} {ends.min() if ends.min() < 0 else ends.max()}: it is the "
+                                 f"number of no node, of which there are {nodes}")
+    xp = jnp if traced else np
+    order = None
+    if sort and (traced or (receiver[1:] < receiver[:-1]).any()):
+        order = _ascending(xp, receiver)
+        sender, receiver = sender[order], receiver[order]
+    rest: tuple[Any, ...] = (None, None, None)
+    if sort:
+        by_sender = _ascending(xp, sender)
+        rest = (words(_rows(xp, receiver, receivers)), _numbers(by_sender, dtype),
+                words(_rows(xp, sender[by_sender], senders)))
+    parts = (_numbers(sender, dtype), _numbers(receiver, dtype), *rest, None if order is None else order.astype(np.int32))
+    return Graph(*(None if part is None else jnp.asarray(part) for part in parts), senders, receivers)
+
+
+def _ascending(xp: Any, values: Array) -> Array:
+    """The order in which they ascend, equal ones as they came."""
+    return np.argsort(values, kind="stable") if xp is np else jnp.argsort(values, stable=True)
+
+
+def _rows(xp: Any, ascending: Array, nodes: int) -> Array:
+    """[nodes + 1]: where the edges of each node begin."""
+    return xp.searchsorted(ascending, xp.arange(nodes + 1, dtype=ascending.dtype))
+
+
+def _numbers(values: Array, dtype: Any) -> Array:
+    return words(values) if np.dtype(dtype).itemsize == 8 else values.astype(np.int32)
+
+
+def _array(p: Product, slot: str, value: Array) -> Array:
+    """An operand, of rows that have the product's length."""
+    name = "weight" if slot == "w" else slot
+    if value is None:
+        raise ValueError(f"{p.name} has {p.dim[slot]} weights: pass them")
+    value = jnp.asarray(value)
+    if value.shape[-1:] != (p.dim[slot],):
+        raise ValueError(f"{name} has shape {list(value.shape)}: its rows are to have {p.dim[slot]} elements")
+    return value
+
+
+def _call(p: Product, given: dict[str, Array], graph: tuple[Any, ...]) -> Array:
+    """given: rows of x, y and w."""
+    if not any(i.path_weight for i in p.instructions):
+        return jnp.zeros((p.rows(graph)[p.index["z"]], p.dim["z"]), p.dtype["z"])
+    forward = p.forward()
+    return forward([given[slot] for slot in forward.kernel.inputs.values()], graph)[0]
+
+
+def _given(p: Product, x: Array, y: Array, weight: Optional[Array]) -> dict[str, Array]:
+    values = {"x": x, "y": y} | ({"w": weight} if p.weight_numel else {})
+    return {slot: _array(p, slot, value) for slot, value in values.items()}
+
+
+def tensor_product(p: Product, x: Array, y: Array, weight: Optional[Array]) -> Array:
+    """z [.., dim of z] of x [.., dim of x], y [.., dim of y] and weight [.., weight_numel], where the dimensions before the
+    last broadcast. An operand whose index is shared in the spec has one row."""
+    given = _given(p, x, y, weight)
+    batch = jnp.broadcast_shapes(*(value.shape[:-1] for slot, value in given.items() if p.index[slot] == "item"))
+    items = math.prod(batch)
+    for slot, value in given.items():
+        if p.index[slot] == "item":
+            given[slot] = jnp.broadcast_to(value, (*batch, p.dim[slot])).reshape(items, p.dim[slot])
+        elif value.size != p.dim[slot]:
+            raise ValueError(f"{'weight' if slot == 'w' else slot} has shape {list(value.shape)}, and is shared: it is to have "
+                             f"{p.dim[slot]} elements")
+        else:
+            given[slot] = value.reshape(1, p.dim[slot])
+    z = _call(p, given, (items,))
+    return z.reshape(*batch, p.dim["z"]) if p.index["z"] == "item" else z.reshape(p.dim["z"])
+
+
+def convolve(p: Product, x: Array, y: Array, weight: Optional[Array], graph: Union[Array, Graph],
+                receivers: Optional[int], sender_row: int) -> Array:
+    """x, y, weight and z have the rows that the spec's `index` says: a row for each edge, each sender or each receiver, or
+    one alone; rows of edges are in the order of the edge_index. A weight [weight_numel] is the same for all edges.
+
+    There are as many senders and receivers as rows of x, y, weight that have such an index; `receivers` says how many
+    of z where no operand does and they differ. Sorting rows of y and weight costs as much as reading them: where edges
+    are sorted by receiver to begin with (`Graph.sort`), nothing is moved.
+    """
+    given = _given(p, x, y, weight)
+    if not isinstance(graph, Graph):
+        graph = _graph(p, given, graph, receivers, sender_row)
+    for slot, value in given.items():
+        if value.ndim == 1 and (p.index[slot] == "shared" or slot == "w"):
+            rows = graph.sender.shape[0] if p.index[slot] == "item" else 1
+            given[slot] = jnp.broadcast_to(value, (rows, p.dim[slot]))
+        elif p.index[slot] == "item":
+            given[slot] = graph.sort(value)
+    z = _call(p, given, _arguments(p, graph))
+    return graph.unsort(z) if p.index["z"] == "item" else z
+
+
+def _graph(p: Product, given: dict[str, Array], edge_index: Array, receivers: Optional[int], sender_row: int) -> Graph:
+    nodes = {p.index[slot]: value.shape[0] for slot, value in given.items() if value.ndim == 2}
+    senders = nodes.get("sender", receivers)
+    receivers = nodes.get("receiver", senders if receivers is None else receivers)
+    if receivers is None:
+        raise ValueError("neither x nor y has a row for each node: pass `receivers`, or a Graph")
+    return prepare_graph(edge_index, receivers if senders is None else senders, receivers, sender_row=sender_row,
+                         sort=p.edges == "sorted", dtype=p.index_dtype)
+
+
+def _arguments(p: Product, graph: Graph) -> tuple[Any, ...]:
+    """What follows the arrays in a kernel's arguments."""
+    wide, wanted = graph.sender.ndim == 2, np.dtype(p.index_dtype)
+    if wide != (wanted.itemsize == 8):
+        raise TypeError(f"the graph's node numbers are {'int64' if wide else 'int32'}, those of {p.name} {wanted}: pass "
+                        f"prepare_graph that dtype")
+    if p.edges == "any":
+        return graph.sender, graph.receiver, graph.senders, graph.receivers
+    if graph.receiver_row is None:
+        raise ValueError(f"{p.name} needs sorted edges: prepare_graph(.., sort=True)")
+    return graph.sender, graph.receiver, graph.receiver_row, graph.by_sender, graph.sender_row

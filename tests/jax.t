@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""--emit=jax, with JAX on the CPU: the package that is built of emitted files, as pip builds it, and everything that
+tests/jax/check.py asks of it.
+
+JAX is not needed to pass the tests: without it this one is skipped. `make test-jax` asks for it (TEST_JAX). JAX_PYTHON is
+the Python that has it.
+"""
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from tap import done  # noqa: E402
+from wheel import BUILD, Wheel  # noqa: E402
+
+PYTHON = os.environ.get('JAX_PYTHON') or sys.executable
+GOLDEN = ['g_mixed_modes', 'g_triple_mixed', 'g_mode_uvu_noweight', 'g_variances', 'g_nequip_lmax1_graph', 'g_diffdock_l1_graph']
+OTHERS = [('modes_two', 'modes', 'kernels', '[forward, backward]'), ('modes_one', 'modes', 'kernels', '[forward]'),
+          ('modes_none', 'modes', 'kernels', '[backward]'), ('single', 'edges', 'precision', 'float32'),
+          ('single_any', 'edges_any', 'precision', 'float32')]
+
+
+def main():
+    version = subprocess.run([PYTHON, '-c', 'import jax; print(jax.__version__)'], capture_output=True, text=True)
+    has = re.match(r'(\d+)\.(\d+)', version.stdout)
+    if not has or tuple(map(int, has.groups())) < (0, 10):
+        if os.environ.get('TEST_JAX'):
+            print(f'Bail out! {PYTHON} has no JAX of 0.10 or later: make test-jax JAX_PYTHON=..')
+            sys.exit(1)
+        print('1..0 # SKIP no JAX of 0.10 or later (make test-jax, tests/jax.t)')
+        return
+    wheel = Wheel('jax', f'{BUILD}/jax', PYTHON)
+    if wheel.generate(GOLDEN, OTHERS) and wheel.install():
+        for parts in ('golden', 'c', 'gradients', 'closure'), ('transforms', 'sharding', 'exported'), \
+                ('graphs', 'batches', 'errors'), ('single',):
+            wheel.check('tests/jax/check.py', *parts, JAX_PLATFORMS='cpu')
+    done()
+
+
+main()
