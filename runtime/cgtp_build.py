@@ -161,7 +161,7 @@ class Builder:
         jobs = [(path, self.compiler(path, device)) for path in
                 (*kernels(folder, name, device), f"{folder}/{name}.c", f"{RUNTIME}/cgtp.c")]
         jobs.append((f"{folder}/{name}{framework.source}",
-                     [*self.cxx, *framework.flags, "-isystem", f"{where}/include", *["-DCGTP_TORCH_NO_DEF"] * defined]))
+                     [*self.cxx, *framework.flags, "-isystem", f"{where}/include", *["-DCGTP_TORCH_NO_DEF"] * (defined and framework is FRAMEWORKS["torch"])]))
         objects = list(pool.map(self.object_of, jobs))
         made = f"{into}/{framework.library.format(name=name, device=device)}"
         libraries = [f"-L{where}/lib", *framework.link[device]] if framework.link[device] else []
