@@ -160,8 +160,9 @@ class Builder:
         where = package_folder(framework)
         jobs = [(path, self.compiler(path, device)) for path in
                 (*kernels(folder, name, device), f"{folder}/{name}.c", f"{RUNTIME}/cgtp.c")]
+        macros = ["-DCGTP_TORCH_NO_DEF"] if defined and framework is FRAMEWORKS["torch"] else []
         jobs.append((f"{folder}/{name}{framework.source}",
-                     [*self.cxx, *framework.flags, "-isystem", f"{where}/include", *["-DCGTP_TORCH_NO_DEF"] * (defined and framework is FRAMEWORKS["torch"])]))
+                     [*self.cxx, *framework.flags, "-isystem", f"{where}/include", *macros]))
         objects = list(pool.map(self.object_of, jobs))
         made = f"{into}/{framework.library.format(name=name, device=device)}"
         libraries = [f"-L{where}/lib", *framework.link[device]] if framework.link[device] else []
@@ -197,7 +198,8 @@ def build(folder: str, into: str, temporary: str) -> None:
         pass
     modules = sorted(name + framework.module[:-3] for name, its in products(folder).items() for framework in its)
     with open(f"{into}/__init__.py", "w") as file:
-        file.write(f'"""Products of cgtpgen for {" and ".join(f.words for f in used(folder))}: modules {", ".join(modules)}."""\n')
+        words = " and ".join(framework.words for framework in used(folder))
+        file.write(f'"""Products of cgtpgen for {words}: modules {", ".join(modules)}."""\n')
 
 
 def used(folder: str) -> list[Framework]:
