@@ -63,10 +63,11 @@ def check_numbers(module):
         p, numbers = m.PRODUCT, np.random.default_rng(edges)
         count = {'item': edges, 'sender': nodes, 'receiver': nodes, 'shared': 1}
         arrays = [numbers.normal(size=(count[p.index[s]], p.dim[s])).astype(p.dtype[s]) for s in 'xyw']
-        call = m.tensor_product
         if p.edges:
             call = functools.partial(m.convolve, graph=m.prepare_graph(
                 numbers.integers(0, nodes, (2, edges)), nodes, sort=p.edges == 'sorted', dtype=p.index_dtype))
+        else:
+            call = m.tensor_product
         results = []
         for platform in 'cuda', 'cpu':
             with jax.default_device(jax.devices(platform)[0]):
