@@ -61,7 +61,7 @@ def test_one_process(folder):
     ok(len(five) == 5 and sum(own for own, _, _ in five) == 512 and all(not interior for _, interior, _ in five),
        'ranks: five have no interior atoms', five)
     timed = run('./ranks', '--cells=4,4,8', '--time=1', folder=folder)
-    ok(timed.returncode == 0 and re.search(r'^2 ranks: \S+ ms; one: \S+ ms, \S+ times as long\none, of ', timed.stdout, re.M),
+    ok(timed.returncode == 0 and re.search(r'^2 ranks: \S+ ms; one: \S+ ms, \S+ times as long\n2 ranks: \S+ ms; one, of ', timed.stdout, re.M),
        'ranks: times', timed.stdout)
     for arguments in (['--ranks=0'], ['--cells=3,4,4'], ['--cells=4,4'], ['--chek']):
         result = run('./ranks', *arguments, folder=folder)

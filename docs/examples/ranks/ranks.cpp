@@ -365,36 +365,50 @@ static bool check(const edge_list &all, world &mine, transport &t)
 
 /* ---- times ---- */
 
-/* Of a step: the median of five times so many steps, after as many; on GPUs from number `device` on. */
-static double milliseconds(const edge_list &all, transport &t, int steps, int device)
-{
-    world mine = make_world(all, t, device);
-    std::vector<double> passed;
-    for (int i = 0; i < 6; i++) {
-        const auto begin = std::chrono::steady_clock::now();
-        for (int k = 0; k < steps; k++)
-            step(mine, t);
-        wait(mine);
-        const std::chrono::duration<double, std::milli> now = std::chrono::steady_clock::now() - begin;
-        if (i)
-            passed.push_back(t.most(now.count() / steps));
+/* What is timed, and what was found: milliseconds of a step. */
+struct timed {
+    world &mine;
+    transport &t;
+    std::vector<double> passed = {};
+
+    double median()
+    {
+        std::sort(passed.begin(), passed.end());
+        return passed[passed.size() / 2];
     }
-    std::sort(passed.begin(), passed.end());
-    return passed[2];
+};
+
+/* Five times so many steps, after as many of them; in turns, as clocks change while a device is at work. */
+static void take_times(const std::vector<timed *> &all, int steps)
+{
+    for (int i = 0; i < 6; i++)
+        for (timed *one : all) {
+            const auto begin = std::chrono::steady_clock::now();
+            for (int k = 0; k < steps; k++)
+                step(one->mine, one->t);
+            wait(one->mine);
+            const std::chrono::duration<double, std::milli> now = std::chrono::steady_clock::now() - begin;
+            if (i)
+                one->passed.push_back(one->t.most(now.count() / steps));
+        }
 }
 
-/* All ranks, one that has as much as each of them, on each device, and one that has all of it. */
+/* All ranks beside one that has all of it; and beside one that has as much as each of them, on each device. */
 static void time_all(const cells &n, transport &t, int steps)
 {
     transport nobody(1);
-    const double together = milliseconds(lattice(n), t, steps, 0), alone = milliseconds(lattice(n), nobody, steps, 0);
-    if (t.first == 0)
-        printf("%d ranks: %.3f ms; one: %.3f ms, %.3f times as long\n", t.ranks, together, alone, alone / together);
-    for (int device = 0; device < std::min(t.ranks, devices()); device++) {
-        const double part = milliseconds(lattice({n.a, n.b, n.c / t.ranks}), nobody, steps, device);
-        if (t.first == 0)
-            printf("one, of a part as large as each rank's, on device %d: %.3f ms, %.1f %%\n", device, part,
-                   100 * part / together);
+    world mine = make_world(lattice(n), t, 0);
+    for (int device = -1; device < std::min(t.ranks, devices()); device++) {
+        const bool whole = device < 0;
+        world one = make_world(lattice(whole ? n : cells{n.a, n.b, n.c / t.ranks}), nobody, whole ? 0 : device);
+        timed together = {mine, t}, alone = {one, nobody};
+        take_times({&together, &alone}, steps);
+        const double ms = together.median(), by_one = alone.median();
+        if (t.first == 0 && whole)
+            printf("%d ranks: %.3f ms; one: %.3f ms, %.3f times as long\n", t.ranks, ms, by_one, by_one / ms);
+        else if (t.first == 0)
+            printf("%d ranks: %.3f ms; one, of a part as large as each rank's, on device %d: %.3f ms, %.1f %%\n", t.ranks,
+                   ms, device, by_one, 100 * by_one / ms);
     }
 }
 
