@@ -28,7 +28,7 @@ static const struct problem problems[] = {
     {"nequip-revmd17-aspirin", "64x0o+64x0e+64x1o+64x1e", HARMONICS_1, 640, 1408, ""},
     {"nequip-revmd17-toluene", "64x0o+64x0e+64x1o+64x1e+64x2o+64x2e", HARMONICS_2, 1920, 6528, ""},
     {"nequip-revmd17-benzene", "64x0o+64x0e+64x1o+64x1e+64x2o+64x2e+64x3o+64x3e", HARMONICS_3, 4352, 19968,
-     "carbon"},
+     ATOMS},
     {"nequip-water", "32x0o+32x0e+32x1o+32x1e", HARMONICS_1, 320, 704, ""},
     {"table5-lmax1", "32x0e+32x0o+32x1e+32x1o", HARMONICS_1, 320, 704, "table5"},
     {"table5-lmax2", "32x0e+32x0o+32x1e+32x2e+32x1o+32x2o", HARMONICS_2, 960, 3264, "table5"},
