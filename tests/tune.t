@@ -146,6 +146,8 @@ tuned = Generated('{sm_90: {stages: 3, backward: {stages: 2}}}')
 equal(tuned.planned('stages'), [3, 2], "stages: a kernel's own knob is stronger")
 equal([tuned.code()[kernel] == Generated(f'{{sm_90: {{stages: {stages}}}}}').code()[kernel]
        for kernel, stages in (('forward', 3), ('backward', 2))], [True, True], 'and each is emitted as if for all')
+equal(Generated('{sm_90: {stages: 3, jvp: {stages: 2}}}').code(), Generated('{sm_90: {stages: 3}}').code(),
+      'knobs of a known kernel that is not there change nothing')
 knobs = '{sm_80: {stages: 2, channels: 1}}'
 equal(Generated(knobs).code(), free.code(), "another architecture's knobs change nothing")
 tuned = Generated(knobs, arch='sm_80')

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+/* Instead of a kernel's number. */
+enum { ALL_KERNELS = -1, NOT_THERE = -2, NO_KERNEL = -3 };
+
 /* "1 or 2", "8, 12 or 16", "2 to 8": the values that a knob can have. */
 static const char *range_text(struct arena *a, const struct knob_range *range)
 {
@@ -77,7 +80,8 @@ static bool read_knob(struct reader *r, const struct device *d, const struct ent
     return true;
 }
 
-/* The number of the kernel that a key names; -1 after an error. */
+/* The number of the kernel that a key names; NOT_THERE: of a known one that the product has not, as a spec
+ * may be made with more and with fewer kernels; NO_KERNEL after an error. */
 static int find_kernel(struct reader *r, const struct spec *spec, const struct node *key)
 {
     const char **names = NEW_ARRAY(r->arena, const char *, spec->kernels + 1);
@@ -89,10 +93,13 @@ static int find_kernel(struct reader *r, const struct spec *spec, const struct n
         if (strcmp(key->text, spec->kernel[k].name) == 0)
             return k;
     }
+    for (int k = 0; k < KNOWN_COUNT; k++)
+        if (strcmp(key->text, known_table[k].name) == 0)
+            return NOT_THERE;
     diag_report(r->diag, DIAG_UNKNOWN_KNOB, key->pos, "no kernel '%s' to tune; expected %s", key->text,
                 field_alternatives(r->arena, names, n));
     diag_suggest(r->diag, diag_nearest(key->text, names, n));
-    return -1;
+    return NO_KERNEL;
 }
 
 /* Knobs of all kernels, or of the one; among the former stand mappings, which are of the kernel that their
@@ -103,11 +110,11 @@ static void read_knobs(struct reader *r, const struct device *d, const struct no
     for (int k = 0; k < knobs->n; k++) {
         const struct entry *entry = &knobs->entry[k];
         struct spec_knob knob;
-        if (kernel < 0 && entry->value->kind == NODE_MAPPING && !knob_named(d, entry->key)) {
-            int of = entry->key->kind == NODE_WRONG ? -1 : find_kernel(r, spec, entry->key);
-            if (of >= 0)
+        if (kernel == ALL_KERNELS && entry->value->kind == NODE_MAPPING && !knob_named(d, entry->key)) {
+            int of = entry->key->kind == NODE_WRONG ? NO_KERNEL : find_kernel(r, spec, entry->key);
+            if (of != NO_KERNEL)
                 read_knobs(r, d, entry->value, of, spec);
-        } else if (read_knob(r, d, entry, kernel, &knob)) {
+        } else if (read_knob(r, d, entry, kernel, &knob) && kernel != NOT_THERE) {
             spec->knob =
                 arena_grow(r->arena, spec->knob, spec->knobs, &spec->knobs_capacity, sizeof *spec->knob);
             spec->knob[spec->knobs++] = knob;
@@ -133,6 +140,6 @@ void tune_read(struct reader *r, const struct node *node, struct spec *spec)
             field_expected(r, knobs, "a mapping from knobs to whole numbers");
             continue;
         }
-        read_knobs(r, &device_table[d], knobs, -1, spec);
+        read_knobs(r, &device_table[d], knobs, ALL_KERNELS, spec);
     }
 }
