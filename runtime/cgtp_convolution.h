@@ -66,6 +66,16 @@ template <typename S> CGTP_BOTH constexpr int cgtp_block_elements(int first, int
     return CGTP_LANES * S::channels * (cgtp_components_before<S>(last) - cgtp_components_before<S>(first));
 }
 
+/* Row `number` of rows of n elements: a number of 32 bits is not negative, which makes one multiplication of it. */
+template <int64_t n, typename T> CGTP_DEVICE T *cgtp_nth_row(T *rows, int64_t number)
+{
+    return rows + number * n;
+}
+template <int64_t n, typename T> CGTP_DEVICE T *cgtp_nth_row(T *rows, int number)
+{
+    return rows + (int64_t)((unsigned long long)(unsigned)number * n);
+}
+
 /* A channel block's part of a row, in chunks of 16 bytes, a lane's first and every 32nd after that. Pointers
  * to the first: one for all segments of the same number of components; one for all where components are apart
  * or there is one channel block. */
@@ -93,12 +103,36 @@ template <typename T, typename S> struct cgtp_row {
         }
     }
 
+    /* The same of row `number` after it, of rows of n elements. */
+    template <int64_t n, typename Number> CGTP_MEMBER cgtp_row nth(Number number) const
+    {
+        cgtp_row row(*this);
+        cgtp_each<one ? 1 : cgtp_longest<S>() / 2 + 1>([&](auto l) {
+            constexpr int i = decltype(l)::value;
+            if constexpr (one || cgtp_has<S>(2 * i + 1))
+                row.by_l[i] = cgtp_opaque_global(cgtp_nth_row<n>(by_l[i], number));
+        });
+        return row;
+    }
+
     /* The lane's chunk among chunks k .. k + 31 of segment i. */
     template <int i> CGTP_MEMBER T *chunk(int k) const
     {
         constexpr cgtp_segment s = S::segment[i];
         return by_l[one ? 0 : s.components / 2] + s.offset +
                (by_component ? k / run * s.step : k * (int64_t)CGTP_WIDE);
+    }
+
+    /* The lane's element among elements k .. k + 31 of the channel block's part of segment i; k: a multiple of 32. */
+    template <int i> CGTP_MEMBER T *element(int k, int lane) const
+    {
+        constexpr int chunks = CGTP_LANES / CGTP_WIDE; /* of 32 elements */
+        static_assert(!by_component || run % chunks == 0, "32 elements of a component");
+        T *const first = chunk<i>(k / CGTP_WIDE) + lane;
+        if constexpr (by_component)
+            return first - (lane / run * S::segment[0].step + lane % run * CGTP_WIDE) + k / CGTP_WIDE % run * CGTP_WIDE;
+        else
+            return first - lane * CGTP_WIDE;
     }
 };
 
@@ -172,18 +206,27 @@ CGTP_DEVICE void cgtp_copy_slice(real (&slice)[n], const real *from, int lane, c
 }
 
 /* A row of n elements, whatever its alignment: in chunks of 16 bytes, if it has whole ones, or element by
- * element. */
+ * element. `from` is in the row, moved on to where the lane's begin. */
+template <int n> CGTP_DEVICE int cgtp_row_begin(int lane)
+{
+    return n % CGTP_WIDE == 0 ? lane * CGTP_WIDE : lane;
+}
 template <int n>
-CGTP_DEVICE void cgtp_copy_row(real (&slice)[n], const real *row, int lane, cgtp_policy policy)
+CGTP_DEVICE void cgtp_copy_lanes_row(real (&slice)[n], const real *from, int lane, cgtp_policy policy)
 {
     if constexpr (n % CGTP_WIDE == 0) {
-        cgtp_copy_slice(slice, row + lane * CGTP_WIDE, lane, policy);
+        cgtp_copy_slice(slice, from, lane, policy);
     } else {
         CGTP_UNROLL
         for (int k = 0; k < n; k += CGTP_LANES)
             if (n - k >= CGTP_LANES || lane < n - k)
-                cgtp_copy_element(slice + k - lane * (CGTP_WIDE - 1), row + lane + k);
+                cgtp_copy_element(slice + k - lane * (CGTP_WIDE - 1), from + k);
     }
+}
+template <int n>
+CGTP_DEVICE void cgtp_copy_row(real (&slice)[n], const real *row, int lane, cgtp_policy policy)
+{
+    cgtp_copy_lanes_row(slice, row + cgtp_row_begin<n>(lane), lane, policy);
 }
 
 /* The slice of segment i of a row, and those of the segments after. */
@@ -205,11 +248,17 @@ CGTP_DEVICE void cgtp_copy_from(const Row &row, int lane, cgtp_policy policy, re
 
 /* The channel block's part of each segment of a row. */
 template <typename S, int... n>
-CGTP_DEVICE void cgtp_copy_segments(const real *row, int channel_block, int lane, cgtp_policy policy,
+CGTP_DEVICE void cgtp_copy_segments(const cgtp_row<const real, S> &row, int lane, cgtp_policy policy,
                                     real (&...slice)[n])
 {
     static_assert(sizeof...(n) == cgtp_segments<S>(), "a slice per segment");
-    cgtp_copy_from<0>(cgtp_row<const real, S>(row, channel_block, lane), lane, policy, slice...);
+    cgtp_copy_from<0>(row, lane, policy, slice...);
+}
+template <typename S, int... n>
+CGTP_DEVICE void cgtp_copy_segments(const real *row, int channel_block, int lane, cgtp_policy policy,
+                                    real (&...slice)[n])
+{
+    cgtp_copy_segments(cgtp_row<const real, S>(row, channel_block, lane), lane, policy, slice...);
 }
 
 /* Elements between the weights of neighbouring paths, as most copies have it, if each takes those of
@@ -231,16 +280,23 @@ template <typename S> CGTP_BOTH constexpr int64_t cgtp_usual_distance(int togeth
     return best;
 }
 
-/* The channel block's weights of all paths, to neighbouring slices: those of several paths in a copy. */
+/* Where the lane's copies of the channel block's weights begin in a row. */
+template <typename S> CGTP_DEVICE int64_t cgtp_weights_begin(int channel_block, int lane)
+{
+    constexpr int slice = CGTP_LANES * S::channels, chunks = slice / CGTP_WIDE, together = CGTP_LANES / chunks;
+    constexpr int64_t distance = together > 1 ? cgtp_usual_distance<S>(together) : 0;
+    return channel_block * slice + lane / chunks * distance + lane % chunks * CGTP_WIDE;
+}
+
+/* The channel block's weights of all paths, to neighbouring slices: those of several paths in a copy. `from` is in the
+ * row, moved on to where the lane's begin. */
 template <typename S>
-CGTP_DEVICE void cgtp_copy_weights(real *slices, const real *row, int channel_block, int lane,
-                                   cgtp_policy policy)
+CGTP_DEVICE void cgtp_copy_lanes_weights(real *slices, const real *from, int lane, cgtp_policy policy)
 {
     constexpr int n = (int)(sizeof S::offset / sizeof *S::offset), slice = CGTP_LANES * S::channels;
     constexpr int chunks = slice / CGTP_WIDE, together = CGTP_LANES / chunks;
     constexpr int64_t distance = together > 1 ? cgtp_usual_distance<S>(together) : 0;
-    const real *const from = cgtp_opaque_global(row + channel_block * slice + lane / chunks * distance +
-                                                lane % chunks * CGTP_WIDE);
+    from = cgtp_opaque_global(from);
     cgtp_each<(n + together - 1) / together>([&](auto copy) {
         constexpr int i = decltype(copy)::value * together, here = n - i < together ? n - i : together;
         if (here * chunks == CGTP_LANES || lane < here * chunks) {
@@ -256,6 +312,12 @@ CGTP_DEVICE void cgtp_copy_weights(real *slices, const real *row, int channel_bl
             cgtp_copy16(slices + i * slice, from + offset + more, policy);
         }
     });
+}
+template <typename S>
+CGTP_DEVICE void cgtp_copy_weights(real *slices, const real *row, int channel_block, int lane,
+                                   cgtp_policy policy)
+{
+    cgtp_copy_lanes_weights<S>(slices, row + cgtp_weights_begin<S>(channel_block, lane), lane, policy);
 }
 
 /* ---- between slices and a lane's registers ---- */
@@ -330,15 +392,22 @@ CGTP_DEVICE void cgtp_write_to(const Row &row, int lane, const real (&slice)[n],
                                const real (&...others)[more])
 {
     constexpr int chunks = n / CGTP_WIDE;
-    CGTP_UNROLL
-    for (int k = 0; k < chunks; k += CGTP_LANES)
-        if (chunks - k >= CGTP_LANES || lane < chunks - k) {
-            real *const to = row.template chunk<i>(k);
-            if constexpr (how == CGTP_ADD)
-                cgtp_add16(to, slice + k * CGTP_WIDE + lane * CGTP_WIDE);
-            else
-                cgtp_put16(to, slice + k * CGTP_WIDE + lane * CGTP_WIDE);
-        }
+    static_assert(n % CGTP_LANES == 0, "whole warps");
+    if constexpr (how == CGTP_ADD && sizeof(real) == 8) { /* neighbouring elements at once: there are no wider atomics */
+        CGTP_UNROLL
+        for (int k = 0; k < n; k += CGTP_LANES)
+            cgtp_add(row.template element<i>(k, lane), slice[k + lane]);
+    } else {
+        CGTP_UNROLL
+        for (int k = 0; k < chunks; k += CGTP_LANES)
+            if (chunks - k >= CGTP_LANES || lane < chunks - k) {
+                real *const to = row.template chunk<i>(k);
+                if constexpr (how == CGTP_ADD)
+                    cgtp_add16(to, slice + k * CGTP_WIDE + lane * CGTP_WIDE);
+                else
+                    cgtp_put16(to, slice + k * CGTP_WIDE + lane * CGTP_WIDE);
+            }
+    }
     cgtp_write_to<how, i + 1>(row, lane, others...);
 }
 

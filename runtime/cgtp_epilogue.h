@@ -215,7 +215,8 @@ CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cg
 template <int dim, int warps, cgtp_how how, int length, typename Row>
 CGTP_DEVICE void cgtp_reduce_across_warps(Row row, const real *from, int items)
 {
-    if constexpr (how == CGTP_ADD && warps == 1 && dim % CGTP_WIDE == 0 && length % CGTP_WIDE == 0) {
+    if constexpr (how == CGTP_ADD && warps == 1 && sizeof(real) == 4 && dim % CGTP_WIDE == 0 &&
+                  length % CGTP_WIDE == 0) {
         for (int at = cgtp_lane() * CGTP_WIDE; at < items * dim; at += CGTP_LANES * CGTP_WIDE)
             cgtp_add16(row(at / dim) + at % dim, from + at / dim * length + at % dim);
     } else

@@ -232,7 +232,7 @@ template <typename Index> struct cgtp_ahead {
             const int after = number + CGTP_LANES + lane;
             next = after < count ? list[first + after] : 0;
         }
-        return (Index)cgtp_shuffle(now, number % CGTP_LANES);
+        return (Index)cgtp_shuffle(now, (int)((unsigned)number % CGTP_LANES));
     }
 };
 

@@ -536,16 +536,18 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep, to.x_s0,
-            to.x_s1, to.x_s2);
-        cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 2176, channel_block, lane, stream);
+        const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
+        const real *const y_base = l.y_ + first * 16 + cgtp_row_begin<16>(lane);
+        const real *const w_base = l.w_ + first * 2176 + cgtp_weights_begin<set_0_w>(channel_block, lane);
+        cgtp_copy_segments<set_0_x>(x_base.nth<1152>(sender), lane, keep, to.x_s0, to.x_s1, to.x_s2);
+        cgtp_copy_lanes_row(to.y_, cgtp_nth_row<16>(y_base, edge), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<2176>(w_base, edge), lane, stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<2>();
         auto gy_row = [&](int i) { return l.gy_ + (first + begin + i) * 16; };
-        cgtp_reduce_across_warps<16, 2, CGTP_STORE, 16>(gy_row, sums.gy_[begin % 16][0], items);
+        cgtp_reduce_across_warps<16, 2, CGTP_STORE, 16>(gy_row, sums.gy_[(unsigned)begin % 16][0], items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -564,7 +566,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real *const gw_out = l.gw_ + edge * 2176 + channel_block * 64 + lane * 2;
+            real *const gw_base = l.gw_ + first * 2176 + channel_block * 64 + lane * 2;
+            real *const gw_out = cgtp_nth_row<2176>(gw_base, done);
             real x_s0[2], x_s1[6], x_s2[10], y_[16];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
@@ -621,8 +624,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
              * {K1_12, K1_8, K1_5, K1_3, K1_5, K1_8, K1_12} */
             uvu_2_3_3(x_s2, y_ + 9, at.w_p16 + lane * 2, gz_ + 128, gx_s2, gy_ + 9,
                 cgtp_outgoing<2>(gw_out + 2048));
-            cgtp_reduce_lanes<16, CGTP_STORE>(sums.gy_[done % 16][channel_block], gy_);
-            if (done % 8 == 7)
+            cgtp_reduce_lanes<16, CGTP_STORE>(sums.gy_[(unsigned)done % 16][channel_block], gy_);
+            if ((unsigned)done % 8 == 7)
                 reduce(done - 7, 8);
             cgtp_store_lanes(lane, own.staging.edge.gx_s0, gx_s0, own.staging.edge.gx_s1, gx_s1,
                 own.staging.edge.gx_s2, gx_s2);
@@ -631,8 +634,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 own.staging.edge.gx_s0, own.staging.edge.gx_s1, own.staging.edge.gx_s2);
         }
     }
-    if (done % 8)
-        reduce(done - done % 8, done % 8);
+    if ((unsigned)done % 8)
+        reduce(done - (int)((unsigned)done % 8), (int)((unsigned)done % 8));
 }
 
 /* backward_convolution: blocks of 128 threads, 2 per multiprocessor, each with 95760 bytes of dynamic shared

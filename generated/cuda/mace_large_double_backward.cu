@@ -23,11 +23,11 @@
  *       registers most 255, edge buffer
  *       path set 0:
  *         paths 0, 4, 3, 1, 9, 8, 5, 14, 13, 10, channels 128, channels per lane 1, channel blocks 4,
- *         values alive 141, registers least 183, registers 224, stage bytes 3712,
+ *         values alive 141, registers least 201, registers 242, stage bytes 3712,
  *         instructions per edge 868, bytes per edge 5568, time per edge 987
  *       path set 1:
  *         paths 11, 6, 15, 2, 12, 7, 16, channels 128, channels per lane 1, channel blocks 4,
- *         values alive 152, registers least 194, registers 237, stage bytes 3200,
+ *         values alive 152, registers least 208, registers 251, stage bytes 3200,
  *         instructions per edge 1174, bytes per edge 4800, time per edge 1284
  */
 #include "mace_large.h"
@@ -423,23 +423,30 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     int32_t node = (int32_t)prologue.node;
     cgtp_ring<stage_0, 4> ring(own.ring);
     int done = 0; /* edges of the tile */
+    const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
+    const real *const y_base = cgtp_opaque_global(l.y_ + first * 16 + cgtp_row_begin<16>(lane));
+    const real *const w_base = cgtp_opaque_global(l.w_ + first * 2176
+        + cgtp_weights_begin<set_0_w>(channel_block, lane));
+    const cgtp_row<const real, set_0_x> ax_base(l.ax_, channel_block, lane);
+    const real *const by_base = cgtp_opaque_global(l.by_ + first * 16 + cgtp_row_begin<16>(lane));
+    const real *const cw_base = cgtp_opaque_global(l.cw_ + first * 2176
+        + cgtp_weights_begin<set_0_w>(channel_block, lane));
+    real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 2176 + channel_block * 32 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep, to.x_s0,
-            to.x_s1);
-        cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 2176, channel_block, lane, stream);
-        cgtp_copy_segments<set_0_x>(l.ax_ + sender * (int64_t)1152, channel_block, lane, keep, to.ax_s0,
-            to.ax_s1);
-        cgtp_copy_row(to.by_, l.by_ + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.cw_p0, l.cw_ + (first + edge) * 2176, channel_block, lane, stream);
+        cgtp_copy_segments<set_0_x>(x_base.nth<1152>(sender), lane, keep, to.x_s0, to.x_s1);
+        cgtp_copy_lanes_row(to.y_, cgtp_nth_row<16>(y_base, edge), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<2176>(w_base, edge), lane, stream);
+        cgtp_copy_segments<set_0_x>(ax_base.nth<1152>(sender), lane, keep, to.ax_s0, to.ax_s1);
+        cgtp_copy_lanes_row(to.by_, cgtp_nth_row<16>(by_base, edge), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.cw_p0, cgtp_nth_row<2176>(cw_base, edge), lane, stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<4>();
         auto d_y_row = [&](int i) { return l.d_y_parts + ((first + begin + i) * 2) * 16; };
-        cgtp_reduce_across_warps<16, 4, CGTP_STORE, 16>(d_y_row, sums.d_y_[begin % 16][0], items);
+        cgtp_reduce_across_warps<16, 4, CGTP_STORE, 16>(d_y_row, sums.d_y_[(unsigned)begin % 16][0], items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -457,7 +464,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane;
+            real *const d_w_out = cgtp_nth_row<2176>(d_w_base, done);
             real x_s0[1], x_s1[3], y_[16], ax_s0[1], ax_s1[3], by_[16];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1);
             cgtp_load_row<16>(y_, at.y_);
@@ -496,8 +503,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
              * {K1_42, K5_21, K2_7, K5_21, K5_14} */
             uvu_1_3_2(x_s1, y_ + 9, at.w_p10[lane], gz_ + 35, ax_s1, by_ + 9, at.cw_p10[lane], d_gz_ + 35,
                 d_x_s1, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 1280));
-            cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[done % 16][channel_block], d_y_);
-            if (done % 8 == 7)
+            cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[(unsigned)done % 16][channel_block], d_y_);
+            if ((unsigned)done % 8 == 7)
                 reduce(done - 7, 8);
             cgtp_store_lanes(lane, own.staging.edge.d_x_s0, d_x_s0, own.staging.edge.d_x_s1, d_x_s1);
             cgtp_sync_warp();
@@ -513,8 +520,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         cgtp_store_segments<set_0_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 9088, channel_block,
             cgtp_reload_lane());
     }
-    if (done % 8)
-        reduce(done - done % 8, done % 8);
+    if ((unsigned)done % 8)
+        reduce(done - (int)((unsigned)done % 8), (int)((unsigned)done % 8));
 }
 
 /* (l1, l2, l3) = (2, 0, 2): 28 fma, 6 mul per channel. */
@@ -826,21 +833,30 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
     int32_t node = (int32_t)prologue.node;
     cgtp_ring<stage_1, 4> ring(own.ring);
     int done = 0; /* edges of the tile */
+    const cgtp_row<const real, set_1_x> x_base(l.x_, channel_block, lane);
+    const real *const y_base = cgtp_opaque_global(l.y_ + first * 16 + cgtp_row_begin<16>(lane));
+    const real *const w_base = cgtp_opaque_global(l.w_ + first * 2176
+        + cgtp_weights_begin<set_1_w>(channel_block, lane));
+    const cgtp_row<const real, set_1_x> ax_base(l.ax_, channel_block, lane);
+    const real *const by_base = cgtp_opaque_global(l.by_ + first * 16 + cgtp_row_begin<16>(lane));
+    const real *const cw_base = cgtp_opaque_global(l.cw_ + first * 2176
+        + cgtp_weights_begin<set_1_w>(channel_block, lane));
+    real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 2176 + channel_block * 32 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_1 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        cgtp_copy_segments<set_1_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep, to.x_s2);
-        cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_1_w>(to.w_p2, l.w_ + (first + edge) * 2176, channel_block, lane, stream);
-        cgtp_copy_segments<set_1_x>(l.ax_ + sender * (int64_t)1152, channel_block, lane, keep, to.ax_s2);
-        cgtp_copy_row(to.by_, l.by_ + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_1_w>(to.cw_p2, l.cw_ + (first + edge) * 2176, channel_block, lane, stream);
+        cgtp_copy_segments<set_1_x>(x_base.nth<1152>(sender), lane, keep, to.x_s2);
+        cgtp_copy_lanes_row(to.y_, cgtp_nth_row<16>(y_base, edge), lane, stream);
+        cgtp_copy_lanes_weights<set_1_w>(to.w_p2, cgtp_nth_row<2176>(w_base, edge), lane, stream);
+        cgtp_copy_segments<set_1_x>(ax_base.nth<1152>(sender), lane, keep, to.ax_s2);
+        cgtp_copy_lanes_row(to.by_, cgtp_nth_row<16>(by_base, edge), lane, stream);
+        cgtp_copy_lanes_weights<set_1_w>(to.cw_p2, cgtp_nth_row<2176>(cw_base, edge), lane, stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<4>();
         auto d_y_row = [&](int i) { return l.d_y_parts + ((first + begin + i) * 2 + 1) * 16; };
-        cgtp_reduce_across_warps<16, 4, CGTP_STORE, 16>(d_y_row, sums.d_y_[begin % 16][0], items);
+        cgtp_reduce_across_warps<16, 4, CGTP_STORE, 16>(d_y_row, sums.d_y_[(unsigned)begin % 16][0], items);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -858,7 +874,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
         for (; done < end; done++) {
             const stage_1 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real *const d_w_out = l.d_w_ + edge * 2176 + channel_block * 32 + lane;
+            real *const d_w_out = cgtp_nth_row<2176>(d_w_base, done);
             real x_s2[5], y_[16], ax_s2[5], by_[16];
             cgtp_load_lanes(lane, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
@@ -888,8 +904,8 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
              * {K1_12, K1_8, K1_5, K1_3, K1_5, K1_8, K1_12} */
             uvu_2_3_3(x_s2, y_ + 9, at.w_p16[lane], gz_ + 24, ax_s2, by_ + 9, at.cw_p16[lane], d_gz_ + 24,
                 d_x_s2, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 2048));
-            cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[done % 16][channel_block], d_y_);
-            if (done % 8 == 7)
+            cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[(unsigned)done % 16][channel_block], d_y_);
+            if ((unsigned)done % 8 == 7)
                 reduce(done - 7, 8);
             cgtp_store_lanes(lane, own.staging.edge.d_x_s2, d_x_s2);
             cgtp_sync_warp();
@@ -905,13 +921,13 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
         cgtp_store_segments<set_1_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 9088, channel_block,
             cgtp_reload_lane());
     }
-    if (done % 8)
-        reduce(done - done % 8, done % 8);
+    if ((unsigned)done % 8)
+        reduce(done - (int)((unsigned)done % 8), (int)((unsigned)done % 8));
 }
 
 /* double_backward_convolution: blocks of 128 threads, 2 per multiprocessor, each with 97296 bytes of dynamic
- * shared memory; as many as the device holds at a time, on small ones in several waves. Predicted are 237
- * registers per thread, of which it needs 194. No wait lasts for ever: a warp waits for its own copies, for
+ * shared memory; as many as the device holds at a time, on small ones in several waves. Predicted are 251
+ * registers per thread, of which it needs 208. No wait lasts for ever: a warp waits for its own copies, for
  * the warps of its group, which take the same tiles, and for signals of tiles after its own, which were taken
  * before by warps that run or have ended; the last tile waits for none. nodes: receivers per tile
  * (see cgtp_tile_scheduler). */

@@ -20,7 +20,7 @@
  *       registers most 255
  *       path set 0:
  *         paths 0, 4, 11, 3, 1, 9, 6, 15, 8, 5, 14, 2, 12, 13, 10, 7, 16, channels 128,
- *         channels per lane 2, channel blocks 2, values alive 183, registers least 209, registers 255,
+ *         channels per lane 2, channel blocks 2, values alive 183, registers least 219, registers 255,
  *         stage bytes 6784, instructions per edge 740, bytes per edge 6720, time per edge 874
  */
 #include "mace_large.h"
@@ -391,13 +391,16 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
     int32_t node = (int32_t)prologue.node;
     cgtp_ring<stage_0, 3> ring(own.ring);
     int done = 0; /* edges of the tile */
+    const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
+    const real *const y_base = cgtp_opaque_global(l.y_ + first * 16 + cgtp_row_begin<16>(lane));
+    const real *const w_base = cgtp_opaque_global(l.w_ + first * 2176
+        + cgtp_weights_begin<set_0_w>(channel_block, lane));
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)1152, channel_block, lane, keep, to.x_s0,
-            to.x_s1, to.x_s2);
-        cgtp_copy_row(to.y_, l.y_ + (first + edge) * 16, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 2176, channel_block, lane, stream);
+        cgtp_copy_segments<set_0_x>(x_base.nth<1152>(sender), lane, keep, to.x_s0, to.x_s1, to.x_s2);
+        cgtp_copy_lanes_row(to.y_, cgtp_nth_row<16>(y_base, edge), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<2176>(w_base, edge), lane, stream);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -464,7 +467,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
 
 /* forward_convolution: blocks of 128 threads, 2 per multiprocessor, each with 115200 bytes of dynamic shared
  * memory; as many as the device holds at a time, on small ones in several waves. Predicted are 255 registers
- * per thread, of which it needs 209. No wait lasts for ever: a warp waits for its own copies, for the warps
+ * per thread, of which it needs 219. No wait lasts for ever: a warp waits for its own copies, for the warps
  * of its group, which take the same tiles, and for signals of tiles after its own, which were taken before by
  * warps that run or have ended; the last tile waits for none. nodes: receivers per tile
  * (see cgtp_tile_scheduler). */

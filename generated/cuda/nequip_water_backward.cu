@@ -21,7 +21,7 @@
  *       registers most 128, edge buffer
  *       path set 0:
  *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, channel blocks 1,
- *         values alive 46, registers least 72, registers 97, stage bytes 2432,
+ *         values alive 46, registers least 80, registers 105, stage bytes 2432,
  *         instructions per edge 332, bytes per edge 4640, time per edge 440
  */
 #include "nequip_water.h"
@@ -168,13 +168,17 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     int32_t node = (int32_t)prologue.node;
     cgtp_ring<stage_0, 4> ring(own.ring);
     int done = 0; /* edges of the tile */
+    const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
+    const real *const y_base = cgtp_opaque_global(l.y_ + first * 4 + cgtp_row_begin<4>(lane));
+    const real *const w_base = cgtp_opaque_global(l.w_ + first * 320
+        + cgtp_weights_begin<set_0_w>(channel_block, lane));
+    real *const gw_base = cgtp_opaque_global(l.gw_ + first * 320 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)256, channel_block, lane, keep, to.x_s0, to.x_s1,
-            to.x_s2, to.x_s3);
-        cgtp_copy_row(to.y_, l.y_ + (first + edge) * 4, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 320, channel_block, lane, stream);
+        cgtp_copy_segments<set_0_x>(x_base.nth<256>(sender), lane, keep, to.x_s0, to.x_s1, to.x_s2, to.x_s3);
+        cgtp_copy_lanes_row(to.y_, cgtp_nth_row<4>(y_base, edge), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<320>(w_base, edge), lane, stream);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -193,7 +197,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real *const gw_out = l.gw_ + edge * 320 + lane;
+            real *const gw_out = cgtp_nth_row<320>(gw_base, done);
             real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2, x_s3, at.x_s3);
             cgtp_load_row<4>(y_, at.y_);
@@ -231,8 +235,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
 }
 
 /* backward_convolution: blocks of 128 threads, 4 per multiprocessor, each with 44032 bytes of dynamic shared
- * memory; as many as the device holds at a time, on small ones in several waves. Predicted are 97 registers
- * per thread, of which it needs 72. No wait lasts for ever: a warp waits for its own copies, for the warps of
+ * memory; as many as the device holds at a time, on small ones in several waves. Predicted are 105 registers
+ * per thread, of which it needs 80. No wait lasts for ever: a warp waits for its own copies, for the warps of
  * its group, which take the same tiles, and for no other warp. nodes: receivers per tile
  * (see cgtp_tile_scheduler). */
 template <int nodes>

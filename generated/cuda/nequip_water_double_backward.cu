@@ -22,7 +22,7 @@
  *       registers most 168, edge buffer
  *       path set 0:
  *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, channel blocks 1,
- *         values alive 81, registers least 107, registers 138, stage bytes 4736,
+ *         values alive 81, registers least 121, registers 152, stage bytes 4736,
  *         instructions per edge 557, bytes per edge 6960, time per edge 694
  */
 #include "nequip_water.h"
@@ -201,17 +201,25 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     int32_t node = (int32_t)prologue.node;
     cgtp_ring<stage_0, 3> ring(own.ring);
     int done = 0; /* edges of the tile */
+    const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
+    const real *const y_base = cgtp_opaque_global(l.y_ + first * 4 + cgtp_row_begin<4>(lane));
+    const real *const w_base = cgtp_opaque_global(l.w_ + first * 320
+        + cgtp_weights_begin<set_0_w>(channel_block, lane));
+    const cgtp_row<const real, set_0_x> ax_base(l.ax_, channel_block, lane);
+    const real *const by_base = cgtp_opaque_global(l.by_ + first * 4 + cgtp_row_begin<4>(lane));
+    const real *const cw_base = cgtp_opaque_global(l.cw_ + first * 320
+        + cgtp_weights_begin<set_0_w>(channel_block, lane));
+    real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 320 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)256, channel_block, lane, keep, to.x_s0, to.x_s1,
-            to.x_s2, to.x_s3);
-        cgtp_copy_row(to.y_, l.y_ + (first + edge) * 4, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 320, channel_block, lane, stream);
-        cgtp_copy_segments<set_0_x>(l.ax_ + sender * (int64_t)256, channel_block, lane, keep, to.ax_s0,
-            to.ax_s1, to.ax_s2, to.ax_s3);
-        cgtp_copy_row(to.by_, l.by_ + (first + edge) * 4, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.cw_p0, l.cw_ + (first + edge) * 320, channel_block, lane, stream);
+        cgtp_copy_segments<set_0_x>(x_base.nth<256>(sender), lane, keep, to.x_s0, to.x_s1, to.x_s2, to.x_s3);
+        cgtp_copy_lanes_row(to.y_, cgtp_nth_row<4>(y_base, edge), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<320>(w_base, edge), lane, stream);
+        cgtp_copy_segments<set_0_x>(ax_base.nth<256>(sender), lane, keep, to.ax_s0, to.ax_s1, to.ax_s2,
+            to.ax_s3);
+        cgtp_copy_lanes_row(to.by_, cgtp_nth_row<4>(by_base, edge), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.cw_p0, cgtp_nth_row<320>(cw_base, edge), lane, stream);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -229,7 +237,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real *const d_w_out = l.d_w_ + edge * 320 + lane;
+            real *const d_w_out = cgtp_nth_row<320>(d_w_base, done);
             real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4], ax_s0[1], ax_s1[1], ax_s2[3], ax_s3[3], by_[4];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2, x_s3, at.x_s3);
             cgtp_load_row<4>(y_, at.y_);
@@ -287,8 +295,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
 }
 
 /* double_backward_convolution: blocks of 128 threads, 3 per multiprocessor, each with 76288 bytes of dynamic
- * shared memory; as many as the device holds at a time, on small ones in several waves. Predicted are 138
- * registers per thread, of which it needs 107. No wait lasts for ever: a warp waits for its own copies, for
+ * shared memory; as many as the device holds at a time, on small ones in several waves. Predicted are 152
+ * registers per thread, of which it needs 121. No wait lasts for ever: a warp waits for its own copies, for
  * the warps of its group, which take the same tiles, and for signals of tiles after its own, which were taken
  * before by warps that run or have ended; the last tile waits for none. nodes: receivers per tile
  * (see cgtp_tile_scheduler). */

@@ -19,7 +19,7 @@
  *       registers most 128
  *       path set 0:
  *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, channel blocks 1,
- *         values alive 35, registers least 61, registers 84, stage bytes 2432,
+ *         values alive 35, registers least 67, registers 90, stage bytes 2432,
  *         instructions per edge 181, bytes per edge 2320, time per edge 260
  */
 #include "nequip_water.h"
@@ -152,13 +152,16 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
     int32_t node = (int32_t)prologue.node;
     cgtp_ring<stage_0, 4> ring(own.ring);
     int done = 0; /* edges of the tile */
+    const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
+    const real *const y_base = cgtp_opaque_global(l.y_ + first * 4 + cgtp_row_begin<4>(lane));
+    const real *const w_base = cgtp_opaque_global(l.w_ + first * 320
+        + cgtp_weights_begin<set_0_w>(channel_block, lane));
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(l.x_ + sender * (int64_t)256, channel_block, lane, keep, to.x_s0, to.x_s1,
-            to.x_s2, to.x_s3);
-        cgtp_copy_row(to.y_, l.y_ + (first + edge) * 4, lane, stream);
-        cgtp_copy_weights<set_0_w>(to.w_p0, l.w_ + (first + edge) * 320, channel_block, lane, stream);
+        cgtp_copy_segments<set_0_x>(x_base.nth<256>(sender), lane, keep, to.x_s0, to.x_s1, to.x_s2, to.x_s3);
+        cgtp_copy_lanes_row(to.y_, cgtp_nth_row<4>(y_base, edge), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<320>(w_base, edge), lane, stream);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -206,8 +209,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
 }
 
 /* forward_convolution: blocks of 128 threads, 4 per multiprocessor, each with 56320 bytes of dynamic shared
- * memory; as many as the device holds at a time, on small ones in several waves. Predicted are 84 registers
- * per thread, of which it needs 61. No wait lasts for ever: a warp waits for its own copies, for the warps of
+ * memory; as many as the device holds at a time, on small ones in several waves. Predicted are 90 registers
+ * per thread, of which it needs 67. No wait lasts for ever: a warp waits for its own copies, for the warps of
  * its group, which take the same tiles, and for signals of tiles after its own, which were taken before by
  * warps that run or have ended; the last tile waits for none. nodes: receivers per tile
  * (see cgtp_tile_scheduler). */

@@ -36,27 +36,80 @@ static const char *first_field(const struct conv *c, int input)
     return n ? conv_field(c->w->arena, conv_name(c->w, false, input), SLOT_W, path[0]) : NULL;
 }
 
-/* The row of an edge of the tile in arrays of items. */
-static const char *loaded_item(const struct source *w)
+/* An array as a tile's edges see it: `begin` of an array of items is where its row of the first edge begins
+ * (in any order of edges, that of item 0), and the lane's part of that. In registers for the tile, the
+ * compiler does not compute it from what it is made of. */
+static const char *tile_rows(const struct conv *c, const char *array, enum slot s, const char *lanes_part)
 {
-    return own(w)->orders ? "item" : "(first + edge)";
+    struct arena *a = c->w->arena;
+    const char *first =
+        own(c->w)->orders ? "" : arena_printf(a, " + first * %lld", (long long)c->w->problem->dim[s]);
+    return arena_printf(a, c->s->keeps_rows ? "cgtp_opaque_global(l.%s%s + %s)" : "l.%s%s + %s", array, first,
+                        lanes_part);
+}
+
+/* Where the lane's parts of the arrays that the stages are filled from begin. */
+static void emit_rows_in(struct conv *c)
+{
+    struct source *w = c->w;
+    for (int i = 0; i < w->form->inputs; i++) {
+        const struct form_argument *in = &w->form->input[i];
+        const char *name = in->symbol;
+        if (!demand_reads(w->demand, i))
+            continue;
+        if (in->slot == SLOT_X)
+            line(c->o, "const cgtp_row<const real, set_%d_x> %sbase(l.%s, channel_block, lane);", c->label,
+                 name, name);
+        if (in->slot == SLOT_Y)
+            line(c->o, "const real *const %sbase = %s;", name,
+                 tile_rows(c, name, SLOT_Y,
+                           arena_printf(w->arena, "cgtp_row_begin<%lld>(lane)",
+                                        (long long)w->problem->dim[SLOT_Y])));
+        if (in->slot == SLOT_W && first_field(c, i))
+            line(c->o, "const real *const %sbase = %s;", name,
+                 tile_rows(
+                     c, name, SLOT_W,
+                     arena_printf(w->arena, "cgtp_weights_begin<set_%d_w>(channel_block, lane)", c->label)));
+    }
+}
+
+/* The same of gradients of weights, to which they go. */
+static void emit_rows_out(struct conv *c)
+{
+    struct source *w = c->w;
+    const char *lane = c->s->channels > 1 ? arena_printf(w->arena, "lane * %d", c->s->channels) : "lane";
+    if (c->s->channel_blocks > 1)
+        lane = arena_printf(w->arena, "channel_block * %d + %s", LANES * c->s->channels, lane);
+    for (int i = 0; i < w->demand->outputs; i++) {
+        const struct form_output *f = &w->form->output[w->demand->output[i]];
+        if (f->slot == SLOT_W)
+            line(c->o, "real *const %sbase = %s;", f->symbol, tile_rows(c, f->symbol, SLOT_W, lane));
+    }
+}
+
+void conv_rows(struct conv *c)
+{
+    if (!c->s->keeps_rows)
+        return;
+    emit_rows_in(c);
+    emit_rows_out(c);
 }
 
 static void emit_copies(struct conv *c, int input)
 {
     const struct form_argument *in = &c->w->form->input[input];
     long long dim = (long long)c->w->problem->dim[in->slot];
+    const char *row = own(c->w)->orders ? "item" : "edge";
     if (in->slot == SLOT_X)
-        line(c->o,
-             "cgtp_copy_segments<set_%d_x>(l.%s + sender * (int64_t)%lld, channel_block, lane, keep%s);",
-             c->label, in->symbol, dim, x_fields(c, "to", in->symbol));
+        line(c->o, "cgtp_copy_segments<set_%d_x>(%sbase.nth<%lld>(sender), lane, keep%s);", c->label,
+             in->symbol, dim, x_fields(c, "to", in->symbol));
     if (in->slot == SLOT_Y)
-        line(c->o, "cgtp_copy_row(to.%s, l.%s + %s * %lld, lane, stream);", in->symbol, in->symbol,
-             loaded_item(c->w), dim);
+        line(c->o, "cgtp_copy_lanes_row(to.%s, cgtp_nth_row<%lld>(%sbase, %s), lane, stream);", in->symbol,
+             dim, in->symbol, row);
     const char *first = in->slot == SLOT_W ? first_field(c, input) : NULL;
     if (first)
-        line(c->o, "cgtp_copy_weights<set_%d_w>(to.%s, l.%s + %s * %lld, channel_block, lane, stream);",
-             c->label, first, in->symbol, loaded_item(c->w), dim);
+        line(c->o, "cgtp_copy_lanes_weights<set_%d_w>(to.%s, cgtp_nth_row<%lld>(%sbase, %s), lane, stream);",
+             c->label, first, dim, in->symbol, row);
 }
 
 void conv_load(struct conv *c)
@@ -68,6 +121,8 @@ void conv_load(struct conv *c)
         line(c->o, "const auto sender = senders.of(graph.sender, first, count, edge, lane);");
     if (own(w)->orders)
         line(c->o, "const int64_t item = order.of(graph.order, first, count, edge, lane);");
+    if (!c->s->keeps_rows)
+        emit_rows_in(c);
     for (int i = 0; i < w->form->inputs; i++)
         if (demand_reads(w->demand, i))
             emit_copies(c, i);
@@ -126,14 +181,15 @@ void conv_reduce(struct conv *c)
     line(c->o, "cgtp_sync_group<%d>();", c->s->channel_blocks);
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, true, output[i]);
-        const char *item = own(w)->orders
-                               ? arena_printf(w->arena, "sums.item[(begin + i) %% %d]", 2 * REDUCE_ITEMS)
-                               : "(first + begin + i)";
+        const char *item = own(w)->orders ? arena_printf(w->arena, "sums.item[(unsigned)(begin + i) %% %d]",
+                                                         2 * REDUCE_ITEMS)
+                                          : "(first + begin + i)";
         int begin, ys = summed_ys(c, &begin);
         line(c->o, "auto %srow = [&](int i) { return %s; };", name, from(c, sums_row(c, name, item), begin));
         line(c->o, "cgtp_reduce_across_warps<%d, %d, %s, %lld>(%srow, %s, items);", ys, c->s->channel_blocks,
              how(w), (long long)w->problem->dim[SLOT_Y], name,
-             from(c, arena_printf(w->arena, "sums.%s[begin %% %d][0]", name, 2 * REDUCE_ITEMS), begin));
+             from(c, arena_printf(w->arena, "sums.%s[(unsigned)begin %% %d][0]", name, 2 * REDUCE_ITEMS),
+                  begin));
     }
     line(c->o, "};");
 }
@@ -146,18 +202,18 @@ static void emit_y_outputs(struct conv *c)
         const char *name = conv_name(w, true, output[i]);
         int begin, ys = summed_ys(c, &begin);
         const char *block = c->s->channel_blocks > 1 ? "channel_block" : "0";
-        const char *row =
-            own(w)->reduces ? arena_printf(w->arena, "sums.%s[done %% %d][%s]", name, 2 * REDUCE_ITEMS, block)
-                            : sums_row(c, name, own(w)->orders ? "at.item" : "edge");
+        const char *row = own(w)->reduces ? arena_printf(w->arena, "sums.%s[(unsigned)done %% %d][%s]", name,
+                                                         2 * REDUCE_ITEMS, block)
+                                          : sums_row(c, name, own(w)->orders ? "at.item" : "edge");
         line(c->o, "cgtp_reduce_lanes<%d, %s>(%s, %s);", ys, own(w)->reduces ? "CGTP_STORE" : how(w),
              from(c, row, begin), from(c, name, begin));
     }
     if (n && own(w)->reduces && own(w)->orders) {
         line(c->o, "if (%slane == 0)", c->s->channel_blocks > 1 ? "channel_block == 0 && " : "");
-        line(c->o, "sums.item[done %% %d] = at.item;", 2 * REDUCE_ITEMS);
+        line(c->o, "sums.item[(unsigned)done %% %d] = at.item;", 2 * REDUCE_ITEMS);
     }
     if (n && own(w)->reduces) {
-        line(c->o, "if (done %% %d == %d)", REDUCE_ITEMS, REDUCE_ITEMS - 1);
+        line(c->o, "if ((unsigned)done %% %d == %d)", REDUCE_ITEMS, REDUCE_ITEMS - 1);
         line(c->o, "reduce(done - %d, %d);", REDUCE_ITEMS - 1, REDUCE_ITEMS);
     }
 }
@@ -222,15 +278,13 @@ static void add_x_arrays(const struct conv *c, struct text *list, const char *na
 static void emit_w_outputs(struct conv *c)
 {
     struct source *w = c->w;
+    if (!c->s->keeps_rows)
+        emit_rows_out(c);
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = &w->form->output[w->demand->output[i]];
         if (f->slot == SLOT_W)
-            line(c->o, "real *const %sout = l.%s + %s * %lld%s + %s;", f->symbol, f->symbol,
-                 own(w)->orders ? "at.item" : "edge", (long long)w->problem->dim[SLOT_W],
-                 c->s->channel_blocks > 1
-                     ? arena_printf(w->arena, " + channel_block * %d", LANES * c->s->channels)
-                     : "",
-                 c->s->channels > 1 ? arena_printf(w->arena, "lane * %d", c->s->channels) : "lane");
+            line(c->o, "real *const %sout = cgtp_nth_row<%lld>(%sbase, %s);", f->symbol,
+                 (long long)w->problem->dim[SLOT_W], f->symbol, own(w)->orders ? "at.item" : "done");
     }
 }
 
@@ -282,7 +336,7 @@ static void emit_carry(struct conv *c)
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_G, true, output);
     if (n == 0 || !own(w)->carries)
         return;
-    line(c->o, "if (done %% %d == %d) {", CARRY_EDGES, CARRY_EDGES - 1);
+    line(c->o, "if ((unsigned)done %% %d == %d) {", CARRY_EDGES, CARRY_EDGES - 1);
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, true, output[i]);
         line(c->o, "cgtp_carry(%ssum, %s);", name, name);
@@ -296,7 +350,7 @@ void conv_edges(struct conv *c)
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (; done < end; done++) {");
     line(c->o, "const stage_%d &at = ring.turn(done, count, lane, load);", c->label);
-    if (own(w)->edge_buffer || (!own(w)->orders && (own(w)->a_outputs || own(w)->w_outputs)))
+    if (own(w)->edge_buffer || (!own(w)->orders && own(w)->a_outputs && !own(w)->reduces))
         line(c->o, "const int64_t edge = first + done;");
     emit_w_outputs(c);
     emit_edge_inputs(c);
@@ -317,6 +371,7 @@ void conv_end_edges(struct conv *c)
 {
     if (!own(c->w)->reduces)
         return;
-    line(c->o, "if (done %% %d)", REDUCE_ITEMS);
-    line(c->o, "reduce(done - done %% %d, done %% %d);", REDUCE_ITEMS, REDUCE_ITEMS);
+    line(c->o, "if ((unsigned)done %% %d)", REDUCE_ITEMS);
+    line(c->o, "reduce(done - (int)((unsigned)done %% %d), (int)((unsigned)done %% %d));", REDUCE_ITEMS,
+         REDUCE_ITEMS);
 }

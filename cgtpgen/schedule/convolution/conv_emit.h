@@ -71,6 +71,9 @@ void conv_tables(struct conv *);
  * of the buffer of edges. */
 const char *conv_x_out(const struct conv *);
 
+/* Where the rows of a tile's edges begin, if registers hold it as long as the tile lasts. */
+void conv_rows(struct conv *);
+
 /* The function `load`, which starts the copies of an edge; `reduce`, which sums outputs of slot y over the
  * warp group. */
 void conv_load(struct conv *);

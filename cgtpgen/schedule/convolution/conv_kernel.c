@@ -293,6 +293,7 @@ static void emit_set(struct conv *c)
     line(o, "%s node = (%s)prologue.node;", index, index);
     line(o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->label, g->stages);
     line(o, "int done = 0; /* edges of the tile */");
+    conv_rows(c);
     conv_load(c);
     if (g->reduces)
         conv_reduce(c);

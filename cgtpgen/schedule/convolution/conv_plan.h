@@ -36,6 +36,7 @@ struct path_set {
     int alive;             /* words of values that are alive at once while an edge is worked on */
     int registers_least;   /* that a thread needs, if nothing is to spill */
     int registers;         /* that ptxas is predicted to take */
+    bool keeps_rows;       /* do registers hold where the rows of a tile's edges begin? */
     int g_length;          /* elements of outputs of slot z that a lane holds */
     struct layout stage;   /* what a warp brings in for an edge */
     struct layout edge;    /* gradients of x on their way out: a slice per segment of x and output */

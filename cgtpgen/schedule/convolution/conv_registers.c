@@ -12,6 +12,8 @@ enum {
     STATE_OF_SETS =
         16, /* where a block goes from set to set and its warps sum: set, whether it helps, its order, warp,
              * the group's barrier, queue, broadcast and sums, for this set and the next */
+    ADDRESS = 2, /* where the rows of a tile's edges begin, in an array */
+    GAPS = 12,   /* that ptxas leaves: such addresses are held only where there is room for these, too */
     STATE = STATE_LEAST + 18, /* and addresses, computed ahead: 6 of outputs of the edge, 12 of copies */
     STATE_OF_ROWS = STATE_LEAST + 2 /* and the address of a receiver's row */
 };
@@ -37,6 +39,22 @@ static int alive(struct arena *a, const struct convolution *g, const struct path
     return live_most(&r->live);
 }
 
+/* Addresses at which the rows of a tile's edges begin: of segments of x that have several channel blocks one
+ * for each length. */
+static int arrays(const struct convolution *g, const struct path_set *s)
+{
+    const struct demand *d = g->demand;
+    int lengths = 1;
+    for (int i = 1; i < s->xs && s->channel_blocks > 1; i++) {
+        bool again = false;
+        for (int j = 0; j < i; j++)
+            again |= d->plan->problem->x.segment[s->x[i]].ir.l == d->plan->problem->x.segment[s->x[j]].ir.l;
+        lengths += !again;
+    }
+    return demand_inputs_of(d, SLOT_X) * lengths + demand_inputs_of(d, SLOT_Y) + demand_inputs_of(d, SLOT_W) +
+           demand_outputs_of(d, SLOT_W);
+}
+
 void conv_registers(struct arena *a, const struct convolution *g, struct path_set *s, int most)
 {
     struct arena *scratch = arena_scratch(a);
@@ -45,6 +63,9 @@ void conv_registers(struct arena *a, const struct convolution *g, struct path_se
     arena_empty(scratch);
     int more = (g->sets > 1 && g->reduces ? STATE_OF_SETS : 0) + (g->orders ? STATE_OF_ORDER : 0) +
                (g->carries && s->g_length ? CARRY_REGISTERS * words * (s->channels - 1) : 0);
+    int rows_kept = ADDRESS * arrays(g, s);
+    s->keeps_rows = s->alive + STATE_LEAST + more + rows_kept + GAPS <= most;
+    more += s->keeps_rows ? rows_kept : 0;
     s->registers_least = s->alive + STATE_LEAST + more;
     /* ptxas takes more where there is more: for loads ahead of their use, and gaps between aligned groups */
     int edge = s->alive + s->alive / 6 + STATE + more;

@@ -7,8 +7,9 @@
 
 enum {
     FORM_REGISTERS = 24, /* forms of each operand A beyond the first; of all where several paths use them */
-    OWN_REGISTERS = 44,  /* addresses, counters, temporaries; fitted to what ptxas reports */
-    INSTRUCTION = 16,    /* bytes */
+    FORM_REGISTERS_DOUBLE = 8, /* the same in float64, where they are made again rather than held */
+    OWN_REGISTERS = 44,        /* addresses, counters, temporaries; fitted to what ptxas reports */
+    INSTRUCTION = 16,          /* bytes */
     INSTRUCTIONS_MOST = 1 << 30,
     SHARED_INSTRUCTIONS = 10 << 10 /* of all paths, from which on those alike share loops */
 };
@@ -66,7 +67,7 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
     s->longest = g->device->lanes * v * longest * size;
     s->x_bytes = g->device->lanes * v * x * xs_out * size;
     s->held = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) + OWN_REGISTERS +
-              (ys_in > 1 ? FORM_REGISTERS * words * (ys_in - 1) : 0) +
+              (ys_in > 1 ? (words > 1 ? FORM_REGISTERS_DOUBLE : FORM_REGISTERS) * (ys_in - 1) : 0) +
               (g->joined ? FORM_REGISTERS * words : 0) +
               (g->carries && zs_out ? CARRY_REGISTERS * words * (v - 1) : 0);
     int ws_in = demand_inputs_of(pass, SLOT_W), ws_out = demand_outputs_of(pass, SLOT_W);
