@@ -31,7 +31,8 @@ DEVICE = os.environ.get('DEVICE', 'cuda')
 SIZES = {'mace': ((5, 5, 25), 128, 6.0), 'nequip': ((5, 5, 25), 64, 5.0)}
 if DEVICE == 'cpu':  # to try this program out
     SIZES = dict.fromkeys(SIZES, ((1, 1, 1), 8, 4.0))
-RUNS, SECONDS = 10, 3
+RUNS, SECONDS = 10, 1  # of a step, whichever comes first
+COLUMNS = ['model', 'contender', 'step', 'ms', 'kernels ms', 'GB', 'replayed ms', 'difference']
 OWN = {'cgtpgen': 'forward_convolution', 'cuEquivariance': 'segmented_polynomial|uniform_1d|fused_tp',
        'OpenEquivariance': r'forward\(.*ConvData'}
 
@@ -55,8 +56,7 @@ def specs(name, model):
 
 def build(name):
     found = case(name)
-    model = found.like(torch.float32)
-    swapping.build(f'{name}_layers', specs(name, model), FOLDER, ('cuda',) if DEVICE == 'cuda' else ('cpu',))
+    swapping.build(f'{name}_layers', specs(name, found.fresh(torch.float32)), FOLDER, ('cuda',) if DEVICE == 'cuda' else ('cpu',))
 
 
 # ---- contenders ----
@@ -89,11 +89,11 @@ def nequip_peer(model, module, name, **more):
 
 CONTENDERS = {
     'mace': {
-        'e3nn': lambda model: model,
+        'cuEquivariance': mace_cueq,
         'cgtpgen': lambda model: generated('mace', model, 'mace'),
         'cgtpgen, the rest cuEquivariance': lambda model: generated('mace', mace_cueq(model), 'mace_ir'),
-        'cuEquivariance': mace_cueq,
         'OpenEquivariance': mace_oeq,
+        'e3nn': lambda model: model,
     },
     'nequip': {
         'e3nn': lambda model: model,
@@ -171,18 +171,17 @@ def measure(contender, step, *arguments):
     torch.cuda.empty_cache()
     try:
         call()
-        call()
-        wait()
+        results = [value.cpu() for value in call()]
         if DEVICE == 'cpu':
-            return [f'{median(call):.2f}', '-', '-'], call()
+            return [f'{median(call):.2f}', '-', '-'], results
         torch.cuda.reset_peak_memory_stats()
         took = median(call)
-        memory, results = torch.cuda.max_memory_allocated(), call()
+        memory = torch.cuda.max_memory_allocated()
         found = kernels(call)
     except torch.OutOfMemoryError:
         return ['out of memory', '-', '-'], None
-    for name, ms in found[:8]:
-        print(f'#    {ms:8.2f} ms {name[:120]}')
+    for name, ms in found[:6]:
+        print(f'#    {ms:8.2f} ms {name[:150]}')
     missing = [own for name, own in OWN.items() if name in contender and not any(re.search(own, k) for k, _ in found)]
     if missing:
         raise RuntimeError(f'{contender}: no kernel is called {missing[0]}')
@@ -194,15 +193,20 @@ def contend(name, contender, into):
     found = case(name)
     inputs = {key: value.to(DEVICE) if isinstance(value, torch.Tensor) else value
               for key, value in found.inputs(torch.float32).items()}
-    model = CONTENDERS[name][contender](found.like(torch.float32, DEVICE)).to(torch.float32)
+    model = CONTENDERS[name][contender](found.fresh(torch.float32, DEVICE)).to(torch.float32)
     print('ready', flush=True)
     sys.stdin.readline()
     print(f'# {name}: {len(found.atoms)} atoms, {len(found.receiver)} edges, {found.channels} channels, {contender}')
+    if 'cgtpgen' in contender and DEVICE == 'cuda':
+        prepare = swapping.layers(f'{name}_layers', [f'{name}0'], FOLDER)[0].prepare_graph
+        edges = [inputs['edge_index'].clone() for _ in range(RUNS + 1)]
+        prepare(edges.pop(), len(found.atoms))
+        print(f'# a list of edges is prepared in {median(lambda: prepare(edges.pop(), len(found.atoms))):.2f} ms, once')
     rows, results = [], []
     for step in force_step, training_step:
         columns, made = measure(contender, step, found, model, inputs)
         rows.append([name, contender, step.__name__.replace('_', ' '), *columns, '-'])
-        results.append([value.cpu() for value in made] if made else None)
+        results.append(made)
         torch.save((rows, results), into)
     if DEVICE == 'cuda':
         rows[0][-1] = captured(lambda: force_step(found, model, inputs))
@@ -210,6 +214,8 @@ def contend(name, contender, into):
 
 
 def run(names, table):
+    """Starts all contenders, then measures one by one. Those that are not ready yet have a core each for that."""
+    os.makedirs(FOLDER, exist_ok=True)
     started = []
     for name in names:
         path = os.pathsep.join(filter(None, [name == 'mace' and os.environ.get('MODELS_MACE'), os.environ.get('PYTHONPATH')]))
@@ -217,30 +223,34 @@ def run(names, table):
             into = f'{FOLDER}/{name}.{number}'
             if os.path.exists(into):
                 os.remove(into)
-            process = subprocess.Popen([sys.executable, '-W', 'ignore', '-X', 'faulthandler', __file__, 'contend', name,
-                                        contender, into], env=os.environ | {'PYTHONPATH': path}, text=True,
-                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            process = subprocess.Popen(
+                [sys.executable, '-W', 'ignore', '-X', 'faulthandler', __file__, 'contend', name, contender, into],
+                env=os.environ | {'PYTHONPATH': path, 'OMP_NUM_THREADS': '1'}, text=True, stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE)
             started.append((process, name, contender, into))
-    ready = [process for process, *_ in started if any(line == 'ready\n' for line in iter(process.stdout.readline, ''))]
-    lines, failures, wanted = [], 0, {}
+    rows, failures = [], 0
     for process, name, contender, into in started:
-        output = process.communicate('go\n')[0] if process in ready else ''
-        print(output, end='', flush=True)
+        ready = any(line == 'ready\n' for line in iter(process.stdout.readline, ''))
+        print(f'# {time.strftime("%X")}', process.communicate('go\n')[0] if ready else '', sep='\n', end='', flush=True)
         if process.wait():
             failures += 1
             print(f'# {name}, {contender}: failed, status {process.returncode}', flush=True)
-        if os.path.exists(into):
-            rows, results = torch.load(into, weights_only=False)
-            for row, made in zip(rows, results):
-                if made:
-                    of = wanted.setdefault((name, row[2]), made)
-                    row.append(f'{max(((a - b).abs().max() / b.abs().max()).item() for a, b in zip(made, of)):.1e}')
-                lines.append('\t'.join(row) + '\n')
-                print(lines[-1], end='', flush=True)
-    if table:
-        with open(table, 'w') as file:
-            file.writelines(['model\tcontender\tstep\tms\tkernels ms\tGB\treplayed ms\tdifference\n', *lines])
+        rows += zip(*torch.load(into, weights_only=False)) if os.path.exists(into) else []
+        lines = [row + [difference(row, results, rows)] for row, results in rows]
+        print(*['\t'.join(line) for line in lines if line[:2] == [name, contender]], sep='\n', flush=True)
+        if table:
+            with open(table, 'w') as file:
+                file.writelines('\t'.join(line) + '\n' for line in [COLUMNS, *lines])
     return failures
+
+
+def difference(row, results, rows):
+    """Of energy and forces from e3nn's, of the largest element; while there is no row of it, from the first contender's."""
+    same = [(other[1] != 'e3nn', of) for other, of in rows if (other[0], other[2]) == (row[0], row[2]) and of]
+    if not results:
+        return '-'
+    of = min(same, key=lambda found: found[0])[1]
+    return f'{max(((a - b).abs().max() / b.abs().max()).item() for a, b in zip(results, of)):.1e}'
 
 
 if __name__ == '__main__':

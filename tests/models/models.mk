@@ -11,19 +11,16 @@ MODELS_PYTHON ?= $(if $(wildcard $(MODELS)/venv/bin/python),$(abspath $(MODELS))
 MODELS_MACE ?= $(if $(wildcard $(MODELS)/mace-site),$(abspath $(MODELS))/mace-site)
 MODELS_RUN = CGTPGEN='$(abspath $(BUILD)/cgtpgen)' BUILD='$(BUILD)' MODELS_PYTHON='$(MODELS_PYTHON)' \
     MODELS_MACE='$(MODELS_MACE)' TEST_MODELS=1
-MODELS_BENCH = CGTPGEN='$(abspath $(BUILD)/cgtpgen)' MODELS='$(abspath $(MODELS))/bench' OEQ_JIT_EXTENSION=1
+MODELS_BENCH = CGTPGEN='$(abspath $(BUILD)/cgtpgen)' MODELS='$(abspath $(MODELS))/bench' MODELS_MACE='$(MODELS_MACE)' \
+    OEQ_JIT_EXTENSION=1
 .PHONY: models gpu-models models-venv
 models: $(BUILD)/cgtpgen
 	$(Q)$(MODELS_RUN) prove -v -e '' tests/models.t
 gpu-models: $(BUILD)/cgtpgen
 	$(Q)$(MODELS_RUN) MODELS_DEVICE=cuda prove -v -e '' tests/models.t
-	$(Q)rm -f $(MODELS)/bench.tsv
-	$(Q)for name in mace nequip; do \
-	    path="$$PYTHONPATH"; [ $$name = nequip ] || path='$(MODELS_MACE)':"$$path"; \
-	    for what in build run; do \
-	        $(MODELS_BENCH) PYTHONPATH="$$path" $(MODELS_PYTHON) tests/models/bench.py $$what $$name $(MODELS)/bench.tsv || \
-	            exit 1; \
-	    done; done
+	$(Q)$(MODELS_BENCH) $(MODELS_PYTHON) tests/models/bench.py build nequip
+	$(Q)$(MODELS_BENCH) PYTHONPATH='$(MODELS_MACE)':"$$PYTHONPATH" $(MODELS_PYTHON) tests/models/bench.py build mace
+	$(Q)$(MODELS_BENCH) $(MODELS_PYTHON) tests/models/bench.py run nequip mace $(MODELS)/bench.tsv
 models-venv:
 	$(Q)$(PYTHON) -m venv $(MODELS)/venv
 	$(Q)$(MODELS)/venv/bin/pip install 'torch>=2.10' 'setuptools>=70.1' e3nn==0.6.0 nequip==0.19.1 nequip-allegro==0.8.3 \

@@ -1,9 +1,10 @@
 """Models of other packages, built by their own constructors with random weights, and a crystal to run them on.
 
-A case has a model in float64, which `like` copies, and knows how its package is called: everything else, here and in
-bench.py, is the same for all of them.
+A case has a model in float64, which `like` brings to other types, and knows how its package is called: everything else,
+in check.py and bench.py, is the same for all of them.
 """
 import copy
+import functools
 import os
 import warnings
 
@@ -40,10 +41,16 @@ class Case:
         self.receiver, self.sender, self.shift = neighbours(atoms, self.cutoff)
         self.degree = int(torch.bincount(self.receiver).max())
         self.average = len(self.receiver) / len(atoms)
+
+    def fresh(self, dtype, device='cpu'):
+        """The model, built in a type; another one in another type, because random numbers are others."""
         torch.manual_seed(11)
-        torch.set_default_dtype(torch.float64)
-        self.model = self.build(torch.float64)
-        self.model.eval()
+        torch.set_default_dtype(dtype)
+        return self.build(dtype).to(device=device, dtype=dtype).eval()
+
+    @functools.cached_property
+    def model(self):
+        return self.fresh(torch.float64)
 
     def like(self, dtype, device='cpu'):
         """The same model in another type."""
