@@ -48,6 +48,16 @@ template <int n> struct cgtp_operand<n, float> {
         high[i] = cgtp_tf32(value);
         low[i] = cgtp_tf32(value - high[i]);
     }
+    CGTP_MEMBER void set_parts(int i, const float *parts)
+    {
+        const float2 both = *(const float2 *)parts;
+        high[i] = both.x;
+        low[i] = both.y;
+    }
+    CGTP_MEMBER void put_parts(int i, float *parts) const
+    {
+        *(float2 *)parts = make_float2(high[i], low[i]);
+    }
 };
 template <int n> struct cgtp_operand<n, double> {
     double value[n];
@@ -55,32 +65,55 @@ template <int n> struct cgtp_operand<n, double> {
     {
         value[i] = v;
     }
+    CGTP_MEMBER void set_parts(int i, const double *parts)
+    {
+        value[i] = parts[0] + parts[1];
+    }
+    CGTP_MEMBER void put_parts(int i, double *parts) const
+    {
+        parts[0] = value[i];
+        parts[1] = 0;
+    }
 };
 typedef cgtp_operand<4, real> cgtp_left;
 typedef cgtp_operand<2, real> cgtp_right;
 
-/* sum += a b. Of floats, three of the four products of parts; the fourth is 2^-22 of the whole at most. Tensor cores cut
- * off what does not fit a sum, so that each is of 8 terms only, and added to what there is as other numbers are. */
+/* sum += a b. Of floats, three of the four products of parts; the fourth is 2^-22 of the whole at most. What does not fit
+ * a float tensor cores cut off from sums of floats: these are to be of 32 terms at most, and added up by cgtp_add_parts. */
 CGTP_DEVICE void cgtp_add_product(float (&sum)[4], const cgtp_operand<4, float> &a, const cgtp_operand<2, float> &b)
 {
-    float product[4] = {0, 0, 0, 0};
-    cgtp_mma(product, a.low, b.high);
-    cgtp_mma(product, a.high, b.low);
-    cgtp_mma(product, a.high, b.high);
-    CGTP_UNROLL
-    for (int i = 0; i < 4; i++)
-        sum[i] += product[i];
+    cgtp_mma(sum, a.low, b.high);
+    cgtp_mma(sum, a.high, b.low);
+    cgtp_mma(sum, a.high, b.high);
 }
 CGTP_DEVICE void cgtp_add_product(double (&sum)[4], const cgtp_operand<4, double> &a, const cgtp_operand<2, double> &b)
 {
     cgtp_mma(sum, a.value, b.value);
 }
 
+/* Adds sums of few terms to those of many. */
+template <int tiles> CGTP_DEVICE void cgtp_add_parts(real (&sum)[tiles][4], const real (&part)[tiles][4])
+{
+    CGTP_UNROLL
+    for (int t = 0; t < tiles; t++)
+        CGTP_UNROLL
+    for (int i = 0; i < 4; i++)
+        sum[t][i] += part[t][i];
+}
+template <int d, int tiles>
+CGTP_DEVICE void cgtp_add_parts(real (&sum)[d][tiles][4], const real (&part)[d][tiles][4])
+{
+    CGTP_UNROLL
+    for (int k = 0; k < d; k++)
+        cgtp_add_parts(sum[k], part[k]);
+}
+
 /* ---- products ---- */
 
 /* sum[k] += left[k] w for 8 rows of w and 8 columns times `tiles`: element (i, j) is w[i * row + j * column]. Rows from
- * number `rows` on and columns from number `columns` on, which there are not, count as zero (more: there are all). */
-template <int row, int column, bool all_rows, bool all_columns, int d, int tiles>
+ * number `rows` on and columns from number `columns` on, which there are not, count as zero (more: there are all).
+ * parts: an element of w is a pair, its two parts. */
+template <int row, int column, bool all_rows, bool all_columns, bool parts, int d, int tiles>
 CGTP_DEVICE void cgtp_add_weighted(real (&sum)[d][tiles][4], const cgtp_left (&left)[d], const real *w, int rows,
                                    int columns)
 {
@@ -91,7 +124,12 @@ CGTP_DEVICE void cgtp_add_weighted(real (&sum)[d][tiles][4], const cgtp_left (&l
     for (int i = 0; i < 2; i++) {
         const int at = cgtp_gemm_column(2 * i), to = t * 8 + cgtp_gemm_row(0);
         const bool there = (all_rows || at < rows) && (all_columns || to < columns);
-        right[t].set(i, there ? w[at * row + to * column] : (real)0);
+        if constexpr (!parts)
+            right[t].set(i, there ? w[at * row + to * column] : (real)0);
+        else if (there)
+            right[t].set_parts(i, w + 2 * (at * row + to * column));
+        else
+            right[t].set(i, 0);
     }
     CGTP_UNROLL
     for (int t = 0; t < tiles; t++)
@@ -105,20 +143,26 @@ CGTP_DEVICE void cgtp_add_weighted(real (&sum)[d][tiles][4], const cgtp_left (&l
 template <int pitch, int channel, int component, bool all, int d, int tiles>
 CGTP_DEVICE void cgtp_add_outer(real (&sum)[tiles][4], const cgtp_left (&left)[d], const real *g, int channels)
 {
+    constexpr int some = sizeof(real) == 4 ? 4 : d; /* components whose products tensor cores add up */
     CGTP_UNROLL
-    for (int k = 0; k < d; k++) {
-        cgtp_right right[tiles];
+    for (int first = 0; first < d; first += some) {
+        real part[tiles][4] = {};
         CGTP_UNROLL
-        for (int t = 0; t < tiles; t++)
+        for (int k = first; k < (first + some < d ? first + some : d); k++) {
             CGTP_UNROLL
-        for (int i = 0; i < 2; i++) {
-            const int to = t * 8 + cgtp_gemm_row(0);
-            const real *const from = g + cgtp_gemm_column(2 * i) * pitch + to * channel + k * component;
-            right[t].set(i, all || to < channels ? *from : (real)0);
+            for (int t = 0; t < tiles; t++) {
+                cgtp_right right;
+                CGTP_UNROLL
+                for (int i = 0; i < 2; i++) {
+                    const int to = t * 8 + cgtp_gemm_row(0);
+                    const real *const from = g + cgtp_gemm_column(2 * i) * pitch + to * channel + k * component;
+                    right.set(i, all || to < channels ? *from : (real)0);
+                }
+                cgtp_add_product(sizeof(real) == 4 ? part[t] : sum[t], left[k], right);
+            }
         }
-        CGTP_UNROLL
-        for (int t = 0; t < tiles; t++)
-            cgtp_add_product(sum[t], left[k], right[t]);
+        if constexpr (sizeof(real) == 4)
+            cgtp_add_parts(sum, part);
     }
 }
 
@@ -252,6 +296,18 @@ CGTP_DEVICE void cgtp_copy_weights(real *to, const real *from, int rows, int thr
     CGTP_UNROLL_BY(4)
     for (int i = thread; i < rows * columns; i += threads)
         cgtp_copy_element(to + i / columns * pitch + i % columns, from + i);
+}
+
+/* The same, each as its two parts. */
+template <int columns, int pitch>
+CGTP_DEVICE void cgtp_split_weights(real *to, const real *from, int rows, int thread, int threads)
+{
+    CGTP_UNROLL_BY(8)
+    for (int i = thread; i < rows * columns; i += threads) {
+        cgtp_right parts;
+        parts.set(0, from[i]);
+        parts.put_parts(0, to + 2 * (i / columns * pitch + i % columns));
+    }
 }
 
 /* Fills with zeros. */

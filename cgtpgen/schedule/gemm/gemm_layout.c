@@ -56,8 +56,8 @@ void gemm_layout_rows(struct arena *a, struct gemm *g)
     layout_pad(a, &g->out, CHUNK);
     for (int i = 0; i < d->kernel->form->inputs && g->resident; i++)
         if (demand_reads(d, i) && kernel_input(d->kernel, i)->slot == SLOT_W)
-            layout_add(a, &g->weights, kernel_input(d->kernel, i)->symbol, "real", size, CHUNK, weights_of(d),
-                       NULL);
+            layout_add(a, &g->weights, kernel_input(d->kernel, i)->symbol, "real", size, CHUNK,
+                       weights_of(d) * (g->split ? 2 : 1), NULL);
     layout_pad(a, &g->weights, CHUNK);
     g->team = (struct layout){.note = "The shared memory of a team.", .align = LINE};
     layout_nest(a, &g->team, "ring", &g->tile, g->stages, NULL);

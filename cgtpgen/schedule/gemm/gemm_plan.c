@@ -4,10 +4,10 @@
 enum {
     WARPS_MOST = 12,     /* of a block, with 168 registers each */
     WARPS_LIMIT = 16,    /* of a team, at most */
-    SUM_WARPS_MOST = 12, /* of a block of sums */
+    SUM_WARPS_MOST = 16, /* of a block of sums */
     SUM_FIT = 2,         /* such blocks on a multiprocessor */
-    SUM_TILES_MOST = 8,  /* blocks of columns of a part */
-    REGISTERS_MOST = 96, /* that sums take */
+    SUM_TILES_MOST = 8,  /* blocks of columns of a part, in float32 */
+    REGISTERS_MOST = 88, /* that sums take */
     STAGES = 2,
     BLOCK_RESERVED = 1024 /* bytes of shared memory that a block takes beside its own */
 };
@@ -20,6 +20,11 @@ static int round_up(int64_t n, int by)
 const struct variant *gemm_variant(const struct demand *d, int path)
 {
     return &d->variant[d->variant_of[path]];
+}
+
+bool gemm_has_parts(const struct demand *d)
+{
+    return kernel_size(d->kernel) == 4;
 }
 
 bool gemm_is_wide(const struct operand *q)
@@ -90,7 +95,7 @@ static void paths_by_segment(struct arena *a, const struct demand *d, enum slot 
 static double tensor_work(const struct demand *d, int path)
 {
     const struct code *code = demand_code(d, path).tensor;
-    const int parts = kernel_size(d->kernel) == 4 ? 3 : 1;
+    const int parts = gemm_has_parts(d) ? 4 : 1;
     const struct path_plan *e = &d->plan->path[path];
     if (!code)
         return 0;
@@ -102,7 +107,7 @@ static double tensor_work(const struct demand *d, int path)
 static double product_work(const struct demand *d, int components, int tiles, bool shares_right)
 {
     const double busy = 2.5; /* instructions in the time of a product */
-    const int parts = kernel_size(d->kernel) == 4 ? 3 : 1, products = kernel_size(d->kernel) == 4 ? 3 : 4;
+    const int parts = gemm_has_parts(d) ? 4 : 1, products = gemm_has_parts(d) ? 3 : 4;
     return tiles * (2 * (1 + parts) * (shares_right ? 1 : components) + busy * products * components);
 }
 
@@ -141,8 +146,8 @@ static int words_of(const struct demand *d, const struct gemm_span *q, int compo
         const int n = v->ps * 4 * d->plan->path[q->path[i]].matrix->columns;
         words = n > words ? n : words;
     }
-    return kernel_size(d->kernel) / 4 *
-           (words + (q->back ? 4 * components * demand_outputs_of(d, SLOT_X) : 0));
+    return 2 * words + /* sums of few terms beside sums, or numbers of twice the size */
+           kernel_size(d->kernel) / 4 * (q->back ? 4 * components * demand_outputs_of(d, SLOT_X) : 0);
 }
 
 static void add_span(struct gemm *g, int limit, struct gemm_span q, const struct segment *s)
@@ -196,7 +201,7 @@ static void place_weights(struct arena *a, struct gemm *g)
     g->place = NEW_ARRAY(a, int64_t, d->plan->problem->paths + 1);
     for (int p = 0; p < d->plan->problem->paths; p++) {
         const struct path *path = &d->plan->problem->path[p];
-        g->place[p] = g->resident ? at : path->weight_offset;
+        g->place[p] = g->resident ? at * (g->split ? 2 : 1) : path->weight_offset;
         if (d->variant_of[p] >= 0)
             at += (int64_t)path->mul_x * path->mul_y * gemm_pitch(path->mul_z);
     }
@@ -235,27 +240,32 @@ static double time_of(const struct gemm *g, struct load load)
     return alone / g->teams > together ? alone / g->teams : together;
 }
 
-/* Teams of how many warps, with chunks of how many blocks: what takes the least time. Weights are in shared
- * memory where there is room for them. Returns whether anything has room. */
-static bool choose_teams(struct arena *a, struct gemm *g, int warps)
+/* Where weights are: the more of them is done before, the better, where that leaves room for enough warps. */
+static const struct place {
+    bool resident, split;
+    int warps;
+} places[] = {{true, true, 8}, {true, false, 1}, {false, false, 1}};
+
+/* Teams of how many warps, with chunks of how many blocks: what takes the least time. Returns whether
+ * anything has room.
+ */
+static bool choose_teams(struct arena *a, struct gemm *g, int most, struct place place)
 {
     static const int team[] = {1, 2, 3, 4, 6, 8, 12, 16}, limit[] = {8, 4, 2, 1};
-    const int most = warps ? warps : WARPS_MOST;
     struct gemm best = {0};
     double least = 0;
+    g->resident = place.resident;
+    g->split = place.split;
     for (int l = 0; l < 4; l++) {
         g->spans = 0;
         find_spans(a, g, limit[l]);
-        for (int i = 0; i < (int)(sizeof team / sizeof *team) * 4; i++) {
-            g->members = team[i / 4];
-            g->stages = STAGES - i % 2;
-            g->resident = i % 4 < 2;
-            if (g->members > most || (best.teams && best.resident > g->resident))
-                continue;
+        for (int i = 0; i < (int)(sizeof team / sizeof *team) * STAGES; i++) {
+            g->members = team[i / STAGES];
+            g->stages = STAGES - i % STAGES;
             for (g->teams = most / g->members; g->teams > 0 && !fits(a, g);)
                 g->teams--;
             const double time = g->teams ? time_of(g, load_of(g, g->members)) : 0;
-            if (g->teams && (!best.teams || best.resident < g->resident || time < least)) {
+            if (g->teams * g->members >= place.warps && (!best.teams || time < least)) {
                 best = *g;
                 least = time;
             }
@@ -263,6 +273,14 @@ static bool choose_teams(struct arena *a, struct gemm *g, int warps)
     }
     *g = best.teams ? best : *g;
     return best.teams > 0 && fits(a, g);
+}
+
+static bool choose_place(struct arena *a, struct gemm *g, int warps)
+{
+    for (int i = gemm_has_parts(g->rows) ? 0 : 1; i < (int)(sizeof places / sizeof *places); i++)
+        if (choose_teams(a, g, warps ? warps : WARPS_MOST, places[i]))
+            return true;
+    return false;
 }
 
 /* ---- sums ---- */
@@ -277,7 +295,7 @@ static void find_sums(struct arena *a, struct gemm *g)
             continue;
         struct gemm_sum *q = &g->sum[g->sum_count++];
         const int blocks = round_up(p->mul_z, GEMM_BLOCK);
-        const int most = SUM_TILES_MOST / gemm_variant(d, i)->ws;
+        const int most = SUM_TILES_MOST * 4 / kernel_size(d->kernel) / gemm_variant(d, i)->ws;
         *q = (struct gemm_sum){.path = i, .chunks = round_up(blocks, most > 1 ? most : 1), .first = g->parts};
         q->tiles = round_up(blocks, q->chunks);
         q->chunks = round_up(blocks, q->tiles);
@@ -286,16 +304,32 @@ static void find_sums(struct arena *a, struct gemm *g)
     }
 }
 
-/* Blocks that have as many warps as there are parts, or together have them. */
+/* Registers of a thread, with any part. */
+static int sum_words(const struct gemm *g)
+{
+    int words = 0;
+    for (int i = 0; i < g->sum_count; i++) {
+        const struct variant *v = gemm_variant(g->sums, g->sum[i].path);
+        const int left = 8 * v->ts * g->sums->plan->path[g->sum[i].path].matrix->columns;
+        const int sums = 8 * g->sum[i].tiles * v->ws; /* and of few terms; or of twice the size */
+        words = left + sums > words ? left + sums : words;
+    }
+    return words;
+}
+
+/* Blocks that have as many warps as there are parts, or together have them; as many on a multiprocessor as
+ * registers and shared memory allow. */
 static bool choose_blocks(struct arena *a, struct gemm *g)
 {
-    const int warps = g->parts < 1 ? 1 : g->parts;
+    const int others = 6 * kernel_size(g->sums->kernel);
+    const int warps = g->parts < 1 ? 1 : g->parts, words = sum_words(g) + others;
     g->sets = round_up(warps, SUM_WARPS_MOST);
     g->warps = round_up(warps, g->sets);
     for (g->sum_stages = STAGES; g->sum_stages >= 1; g->sum_stages--)
         for (g->fit = SUM_FIT; g->fit >= 1; g->fit--) {
             gemm_layout_sums(a, g);
-            if (g->fit * (g->sum_block.bytes + BLOCK_RESERVED) <= g->device->shared_bytes + BLOCK_RESERVED)
+            if (g->fit * (g->sum_block.bytes + BLOCK_RESERVED) <= g->device->shared_bytes + BLOCK_RESERVED &&
+                (g->fit == 1 || device_registers(g->device, round_up(g->warps * g->fit, 4) * 4) >= words))
                 return true;
         }
     return false;
@@ -326,6 +360,7 @@ static double bytes_of(const struct demand *d)
 static double cost_of(struct gemm *g)
 {
     const double bytes_per_instruction = 6, per_item = 20, sums_of_parts = 60;
+    const double waits = 1.5; /* beside other evaluations with such figures, measured */
     double work = 0;
     for (int i = 0; i < g->spans; i++)
         work += g->span[i].chunks * g->span[i].work;
@@ -334,7 +369,7 @@ static double cost_of(struct gemm *g)
     g->bytes = bytes_of(g->rows) + bytes_of(g->sums) * (g->sets > 1 ? g->sets : 1);
     g->work = per_item + work / GEMM_ITEMS + (g->sums ? sums_of_parts : 0);
     const double bytes = g->bytes / bytes_per_instruction, longer = g->work > bytes ? g->work : bytes;
-    return longer + 0.4 * (g->work + bytes - longer);
+    return waits * (longer + 0.4 * (g->work + bytes - longer));
 }
 
 /* ---- everything ---- */
@@ -378,7 +413,7 @@ const char *gemm_plan(struct arena *a, struct schedule *s)
     g->rows = outputs_of(a, s->demand, false);
     g->sums = outputs_of(a, s->demand, true);
     if (g->rows) {
-        if (!choose_teams(a, g, knob_value(s, KNOB_WARPS)))
+        if (!choose_place(a, g, knob_value(s, KNOB_WARPS)))
             return "rows of a tile larger than shared memory";
         place_weights(a, g);
         s->operations = demand_operations(g->rows);

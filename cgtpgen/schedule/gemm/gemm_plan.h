@@ -15,7 +15,8 @@
 
 enum {
     GEMM_ITEMS = 16, /* of a tile: rows of a left operand */
-    GEMM_BLOCK = 8   /* columns of a right operand, and what is summed over at a time */
+    GEMM_BLOCK = 8,  /* columns of a right operand, and what is summed over at a time */
+    GEMM_EXACT = 4   /* such sums that tensor cores add up in float32, before they are added to others */
 };
 
 /* A segment of outputs: a warp has `tiles` blocks of its channels at a time, a chunk. */
@@ -47,7 +48,7 @@ struct gemm {
     int spans;
     struct gemm_span *span;
     int members, teams, stages;    /* warps of a team; of a block; tiles of a team under way */
-    bool resident;                 /* weights are in shared memory */
+    bool resident, split;          /* weights are in shared memory; each as its two parts */
     int64_t *place;                /* [paths]: where its weights are */
     struct layout tile, out, team; /* rows of inputs, of outputs; of a team */
     struct layout weights, block;
@@ -64,6 +65,9 @@ const struct variant *gemm_variant(const struct demand *, int path);
 
 /* Does the path add to the output of such a demand? */
 bool gemm_adds(const struct demand *, int output, int path);
+
+/* Does the demand's arithmetic need numbers in parts? */
+bool gemm_has_parts(const struct demand *);
 
 /* Are its rows copied by 16 bytes? */
 bool gemm_is_wide(const struct operand *);

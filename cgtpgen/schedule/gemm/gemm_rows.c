@@ -9,6 +9,12 @@ static int pitch_of(const struct gemm_path *q)
     return q->c->g->resident ? gemm_pitch(q->path->mul_z) : q->path->mul_z;
 }
 
+/* Numbers that a weight is. */
+static int words_of(const struct gemm *g)
+{
+    return g->split ? 2 : 1;
+}
+
 /* Where the weights begin, of the input, of channel a of y. */
 static const char *weights_of(const struct gemm_path *q, int input)
 {
@@ -17,7 +23,7 @@ static const char *weights_of(const struct gemm_path *q, int input)
     const char *w =
         arena_printf(a, g->resident ? "block.weights.%s" : "l.%s", source_input(q->c->w, input)->symbol);
     w = plus_offset(a, w, g->place[q->path->number]);
-    return path_channels_a(q->e) > 1 ? arena_printf(a, "%s + a * %d", w, pitch_of(q)) : w;
+    return path_channels_a(q->e) > 1 ? arena_printf(a, "%s + a * %d", w, pitch_of(q) * words_of(g)) : w;
 }
 
 /* " + chunk * 64": what so many elements are for each chunk; nothing where there is one. */
@@ -45,28 +51,73 @@ static void emit_product(const struct gemm_path *q, const struct gemm_span *s, c
     struct gemm_writer *c = q->c;
     const int step = path_channels_a(q->e) * pitch_of(q), row = s->back ? 1 : step,
               column = s->back ? step : 1;
-    const char *at = row > 1 ? arena_printf(c->w->arena, "%s * %d", from, row) : from;
-    line(c->o, "cgtp_add_weighted<%d, %d, %s, %s>(%s, %s, %s + %s%s, %d - %s, %s);", row, column,
-         truth(n % GEMM_BLOCK == 0), truth(s->channels == s->chunks * s->tiles * GEMM_BLOCK), sum, left,
-         weights_of(q, input), at, of_chunk(c, s, column), n, from, rest_of(c, s));
+    const int words = words_of(c->g);
+    const char *at = row * words > 1 ? arena_printf(c->w->arena, "%s * %d", from, row * words) : from;
+    line(c->o, "cgtp_add_weighted<%d, %d, %s, %s, %s>(%s, %s, %s + %s%s, %d - %s, %s);", row, column,
+         truth(n % GEMM_BLOCK == 0), truth(s->channels == s->chunks * s->tiles * GEMM_BLOCK),
+         truth(c->g->split), sum, left, weights_of(q, input), at, of_chunk(c, s, column * words), n, from,
+         rest_of(c, s));
+}
+
+/* A loop over n rows of weights, by blocks. Of numbers in parts a few blocks, with so many products each,
+ * make sums of their own: `count` arrays part0 .., which end_rows adds to others. */
+static void begin_rows(const struct gemm_path *q, const struct gemm_span *s, const char *variable, int n,
+                       int count, int products)
+{
+    struct gemm_writer *c = q->c;
+    const char *first = "0", *end = arena_printf(c->w->arena, "%d", n);
+    if (gemm_has_parts(c->d)) {
+        const int some = (products < GEMM_EXACT ? GEMM_EXACT / products : 1) * GEMM_BLOCK;
+        line(c->o, "CGTP_LOOP");
+        line(c->o, "for (int first = 0; first < %d; first += %d) {", n, some);
+        for (int i = 0; i < count; i++)
+            line(c->o, "real part%d[%d][%d][4] = {};", i, q->d, s->tiles);
+        first = "first";
+        end = n % some ? arena_printf(c->w->arena, "(first + %d < %d ? first + %d : %d)", some, n, some, n)
+                       : arena_printf(c->w->arena, "first + %d", some);
+    }
+    line(c->o, "CGTP_LOOP");
+    line(c->o, "for (int %s = %s; %s < %s; %s += %d) {", variable, first, variable, end, variable,
+         GEMM_BLOCK);
+}
+
+/* sum: [count], their names. */
+static void end_rows(const struct gemm_path *q, int count, const char *const *sum)
+{
+    struct gemm_writer *c = q->c;
+    line(c->o, "}");
+    if (!gemm_has_parts(c->d))
+        return;
+    for (int i = 0; i < count; i++)
+        line(c->o, "cgtp_add_parts(%s, part%d);", sum[i], i);
+    line(c->o, "}");
+}
+
+/* Number i of what a product is added to first. */
+static const char *target_of(const struct gemm_path *q, int i, const char *sum)
+{
+    return gemm_has_parts(q->c->d) ? arena_printf(q->c->w->arena, "part%d", i) : sum;
 }
 
 /* ---- z ---- */
 
 static void emit_forth(struct gemm_writer *c, const struct gemm_span *s, int path)
 {
+    static const char *const sum = "sum";
     const struct gemm_path q = gemm_path_of(c, path, "i % 2");
+    int products = 0;
+    for (int i = 0; i < q.v->zs; i++)
+        products += q.v->z[i].output == c->d->output[s->output];
     gemm_comment(&q);
     gemm_begin_channels(&q);
     gemm_take_items(&q, q.v->tensor, "cgtp_gemm_row(i)");
-    line(c->o, "CGTP_LOOP");
-    line(c->o, "for (int u = 0; u < %d; u += %d) {", q.path->mul_x, GEMM_BLOCK);
+    begin_rows(&q, s, "u", q.path->mul_x, 1, products);
     gemm_left(&q, "cgtp_gemm_row(i)", "u + cgtp_gemm_column(i)", q.path->mul_x % GEMM_BLOCK == 0);
     for (int i = 0; i < q.v->zs; i++)
         if (q.v->z[i].output == c->d->output[s->output])
-            emit_product(&q, s, "sum", arena_printf(c->w->arena, "t%d", q.v->z[i].t), q.v->z[i].w, "u",
-                         q.path->mul_x);
-    line(c->o, "}");
+            emit_product(&q, s, target_of(&q, 0, sum), arena_printf(c->w->arena, "t%d", q.v->z[i].t),
+                         q.v->z[i].w, "u", q.path->mul_x);
+    end_rows(&q, 1, &sum);
     line(c->o, "}");
 }
 
@@ -94,40 +145,50 @@ static void emit_span_forth(struct gemm_writer *c, const struct gemm_span *s)
 
 /* ---- x and y ---- */
 
-/* P of the span's channels, from g. */
+/* The left operand of P: g. */
+static void emit_g(const struct gemm_path *q, const struct operand *g)
+{
+    struct gemm_writer *c = q->c;
+    const struct operand_block *b = operand_block_of(g, q->path);
+    const bool all = q->path->mul_z % GEMM_BLOCK == 0;
+    const char *row = arena_printf(c->w->arena, "rows.%s[cgtp_gemm_row(i)]", g->symbol);
+    line(c->o, "cgtp_left g[%d];", q->d);
+    line(c->o, "CGTP_UNROLL");
+    line(c->o, "for (int i = 0; i < 4; i++) {");
+    line(c->o, "real gu[%d];", q->d);
+    line(c->o, "cgtp_take<%d>(gu, %s + (c + cgtp_gemm_column(i)) * %d%s);", (int)b->component,
+         plus_offset(c->w->arena, row, b->offset), (int)b->channel,
+         all ? "" : arena_printf(c->w->arena, ", c + cgtp_gemm_column(i) < %d", q->path->mul_z));
+    line(c->o, "CGTP_UNROLL for (int k = 0; k < %d; k++)", q->d);
+    line(c->o, "g[k].set(i, gu[k]);");
+    line(c->o, "}");
+}
+
+/* P of the span's channels; those from one g together. */
 static void emit_p(const struct gemm_path *q, const struct gemm_span *s)
 {
     struct gemm_writer *c = q->c;
+    const struct contract_p *p = q->v->p;
+    const char **sum = NEW_ARRAY(c->w->arena, const char *, q->v->ps + 1);
+    int *w = NEW_ARRAY(c->w->arena, int, q->v->ps + 1);
     for (int j = 0; j < q->v->ps; j++)
         line(c->o, "real p%d[%d][%d][4] = {};", j, q->d, s->tiles);
     for (int j = 0; j < q->v->ps; j++) {
-        bool first = true;
+        int n = 0, before = 0;
         for (int i = 0; i < j; i++)
-            first &= q->v->p[i].g != q->v->p[j].g;
-        if (!first)
+            before += p[i].g == p[j].g;
+        for (int i = j; i < q->v->ps && !before; i++)
+            if (p[i].g == p[j].g) {
+                w[n] = p[i].w;
+                sum[n++] = arena_printf(c->w->arena, "p%d", i);
+            }
+        if (before)
             continue;
-        const struct operand *g = source_input(c->w, q->v->p[j].g);
-        const struct operand_block *b = operand_block_of(g, q->path);
-        const bool all = q->path->mul_z % GEMM_BLOCK == 0;
-        line(c->o, "CGTP_LOOP");
-        line(c->o, "for (int c = 0; c < %d; c += %d) {", q->path->mul_z, GEMM_BLOCK);
-        line(c->o, "cgtp_left g[%d];", q->d);
-        line(c->o, "CGTP_UNROLL");
-        line(c->o, "for (int i = 0; i < 4; i++) {");
-        line(c->o, "real gu[%d];", q->d);
-        line(c->o, "cgtp_take<%d>(gu, %s + (c + cgtp_gemm_column(i)) * %d%s);", (int)b->component,
-             plus_offset(c->w->arena, arena_printf(c->w->arena, "rows.%s[cgtp_gemm_row(i)]", g->symbol),
-                         b->offset),
-             (int)b->channel,
-             all ? "" : arena_printf(c->w->arena, ", c + cgtp_gemm_column(i) < %d", q->path->mul_z));
-        line(c->o, "CGTP_UNROLL for (int k = 0; k < %d; k++)", q->d);
-        line(c->o, "g[k].set(i, gu[k]);");
-        line(c->o, "}");
-        for (int i = j; i < q->v->ps; i++)
-            if (q->v->p[i].g == q->v->p[j].g)
-                emit_product(q, s, arena_printf(c->w->arena, "p%d", i), "g", q->v->p[i].w, "c",
-                             q->path->mul_z);
-        line(c->o, "}");
+        begin_rows(q, s, "c", q->path->mul_z, n, 1);
+        emit_g(q, source_input(c->w, p[j].g));
+        for (int i = 0; i < n; i++)
+            emit_product(q, s, target_of(q, i, sum[i]), "g", w[i], "c", q->path->mul_z);
+        end_rows(q, n, sum);
     }
 }
 
@@ -337,30 +398,31 @@ static void emit_weights(struct gemm_writer *c)
         for (int p = 0; p < c->w->problem->paths && demand_reads(c->d, i) && w->slot == SLOT_W; p++) {
             const struct path *path = &c->w->problem->path[p];
             if (c->d->variant_of[p] >= 0)
-                line(
-                    c->o,
-                    "cgtp_copy_weights<%d, %d>(block.weights.%s + %lld, l.%s + %lld, %d, cgtp_thread(), %d);",
-                    path->mul_z, gemm_pitch(path->mul_z), w->symbol, (long long)g->place[p], w->symbol,
-                    (long long)path->weight_offset, path->mul_x * path->mul_y, threads);
+                line(c->o,
+                     "cgtp_%s_weights<%d, %d>(block.weights.%s + %lld, l.%s + %lld, %d, cgtp_thread(), %d);",
+                     g->split ? "split" : "copy", path->mul_z, gemm_pitch(path->mul_z), w->symbol,
+                     (long long)g->place[p], w->symbol, (long long)path->weight_offset,
+                     path->mul_x * path->mul_y, threads);
         }
     }
-    line(c->o, "cgtp_copies_commit();");
 }
 
 void gemm_rows_kernel(struct gemm_writer *c)
 {
     const struct gemm *g = c->g;
     emit_head(c);
-    if (g->resident)
+    if (g->resident && !g->split)
         emit_weights(c);
     line(c->o, "if (tile < tiles) {");
     gemm_copies(c, "tile", "own.ring[0]", "thread", g->members * 32);
     line(c->o, "}");
     line(c->o, "cgtp_copies_commit();");
-    if (g->resident) {
-        line(c->o, "cgtp_copies_wait<1>();");
+    if (g->split)
+        emit_weights(c);
+    else if (g->resident)
+        line(c->o, "cgtp_copies_wait<0>();");
+    if (g->resident)
         line(c->o, "cgtp_sync_block();");
-    }
     emit_tile(c);
     line(c->o, "}");
     blank(c->o);
