@@ -82,15 +82,19 @@ CGTP_DEVICE void cgtp_weights_z(int d, int n, int m, int64_t ld, const real *w, 
     cgtp_weights_z(d, n, m, ld, w, t, z, d, 1);
 }
 
-/* p[b,k] = sum_c W[b,c] g[c,k]; lanes share b and k */
+/* p[b,k] = sum_c W[b,c] g[c,k]; lanes share b and k. Rows of an even length begin in few of the banks of shared memory:
+ * lanes begin at different places in theirs. */
 CGTP_DEVICE void cgtp_weights_p(int d, int n, int m, int64_t ld, const real *w, const real *g, real *p,
                                      int channel, int component)
 {
     for (int at = cgtp_lane(); at < n * d; at += CGTP_LANES) {
         const int b = at / d, k = at % d;
         real sum = 0;
-        for (int c = 0; c < m; c++)
+        int c = ld % 2 ? 0 : b % m;
+        for (int i = 0; i < m; i++) {
             sum += w[b * ld + c] * g[c * channel + k * component];
+            c = c + 1 == m ? 0 : c + 1;
+        }
         p[at] = sum;
     }
     cgtp_sync_warp();

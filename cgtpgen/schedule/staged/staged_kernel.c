@@ -335,7 +335,12 @@ static void emit_places(struct staged_writer *c)
 {
     const char *of = by_sender(c);
     struct out *o = c->o;
-    line(o, "const int64_t e = item_after, node = node_after;");
+    bool others = false;
+    for (int i = 0; i < c->w->demand->outputs; i++)
+        others |= !c->g->owned[i] && demand_operand(c->w->demand, i)->index != INDEX_SHARED;
+    if (others)
+        line(o, "const int64_t e = item_after;");
+    line(o, "const int64_t node = node_after;");
     line(o, "const bool begins = here.place == 0 || node != node_before;");
     line(o, "const cgtp_positions positions = cgtp_positions_of<%s>(l.graph, node);", of);
     line(o, "const cgtp_place after = here.after(chunk, step);");

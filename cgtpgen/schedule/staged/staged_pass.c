@@ -30,7 +30,7 @@ static void emit_tensors(struct staged_writer *c, const struct staged_part *part
             continue;
         staged_path_comment(&q);
         line(c->o, "{");
-        staged_open_ys(&q);
+        staged_open_ys(&q, false);
         staged_make_tensors(&q);
         for (int t = 0; t < q.v->ts; t++)
             if (staged_keeps(q.v, t))

@@ -190,7 +190,18 @@ void staged_load_x(struct staged_writer *c, int segment)
 
 /* Begins the loop over channels of y, where there are several: one of each input, and zeros to sum gradients
  * of it. */
-void staged_open_ys(const struct staged_path *q)
+/* Does the path make a part of output number o of the demand, of slot y? */
+static bool makes_y(const struct staged_path *q, int o)
+{
+    const struct demand *d = q->c->w->demand;
+    const struct recipe *r = q->v->product;
+    bool makes = false;
+    for (int i = 0; r && i < r->outputs; i++)
+        makes |= r->output[i].source == d->output[o];
+    return makes && demand_output(d, o)->slot == SLOT_Y;
+}
+
+void staged_open_ys(const struct staged_path *q, bool sums)
 {
     struct staged_writer *c = q->c;
     const struct demand *d = c->w->demand;
@@ -211,8 +222,8 @@ void staged_open_ys(const struct staged_path *q)
         line(c->o, "real %s[%d];", name, b->components);
         staged_load(c, 1, b->components, name, staged_input(c, i), b, q->rows > 1 ? "v" : "0");
     }
-    for (int o = 0; o < d->outputs; o++)
-        if (demand_output(d, o)->slot == SLOT_Y)
+    for (int o = 0; o < d->outputs && sums; o++)
+        if (makes_y(q, o))
             line(c->o, "real %sv[%d] = {0};", demand_output(d, o)->symbol, 2 * q->path->l2 + 1);
 }
 
@@ -224,7 +235,7 @@ void staged_close_ys(const struct staged_path *q, bool sums)
         return;
     for (int o = 0; o < d->outputs && sums; o++) {
         const struct operand *y = demand_operand(d, o);
-        if (y->slot != SLOT_Y)
+        if (!makes_y(q, o))
             continue;
         const struct operand_block *b = &y->block[q->path->y];
         const char *channel =

@@ -45,7 +45,7 @@ void staged_load_x(struct staged_writer *, int segment);
 
 /* Begins the loop over channels of y, where the path takes them one by one: one of each input, and zeros to
  * sum gradients of it; and ends it: what has been summed is added to the lane's sums. */
-void staged_open_ys(const struct staged_path *);
+void staged_open_ys(const struct staged_path *, bool sums);
 void staged_close_ys(const struct staged_path *, bool sums);
 
 /* Arrays of T or P; T of the lane's channel. */

@@ -158,7 +158,7 @@ static void emit_connected(const struct staged_path *q, const struct staged_pass
 {
     staged_path_comment(q);
     open_channels(q, pass);
-    staged_open_ys(q);
+    staged_open_ys(q, true);
     if (q->v->ws)
         staged_make_tensors(q);
     staged_declare(q, "p", q->v->ps, true);
@@ -245,7 +245,7 @@ static void emit_channel(const struct staged_path *q, const struct staged_pass *
     open_channels(q, pass);
     if (!each)
         load_z(q, channel);
-    staged_open_ys(q);
+    staged_open_ys(q, true);
     if (each)
         load_z(q, channel);
     declare_weights(q);
