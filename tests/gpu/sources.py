@@ -65,6 +65,8 @@ NARROW = [
      {"kernels": THREE, "edges": "any", "accumulate": "compensated"}, ""),
     ("mixed32_f64_atomic", "../tests/simt/specs/conv_mixed", "32",
      {"kernels": THREE, "precision": "float64", "reduction": "atomic"}, "quick"),
+    ("conv128_f64_atomic_irmul", "../tests/simt/specs/conv_128", "128",
+     {"precision": "float64", "reduction": "atomic", "layout": "ir_mul"}, "quick"),
     ("mace64", "mace_large", "64", {}, "quick"),
     ("mace128", "mace_large", "128", {}, "quick"),
     ("mace128_atomic", "mace_large", "128", {"reduction": "atomic"}, ""),
