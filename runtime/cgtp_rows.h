@@ -207,7 +207,7 @@ CGTP_DEVICE cgtp_positions cgtp_positions_of(const Graph &graph, int64_t node)
 }
 
 /* The run of the node's item at a place. */
-CGTP_DEVICE cgtp_run cgtp_run_at(const cgtp_positions &of, int64_t node, const cgtp_place &at, int chunk)
+CGTP_DEVICE cgtp_run cgtp_run_of_place(const cgtp_positions &of, int64_t node, const cgtp_place &at, int chunk)
 {
     const int64_t begin = at.number * chunk, position = begin + at.place;
     const bool before = of.first < begin, after = of.end > begin + chunk;
@@ -217,7 +217,7 @@ CGTP_DEVICE cgtp_run cgtp_run_at(const cgtp_positions &of, int64_t node, const c
 template <bool senders, typename Graph>
 CGTP_DEVICE cgtp_run cgtp_run_of(const Graph &graph, int64_t node, int64_t number, int place, int chunk)
 {
-    return cgtp_run_at(cgtp_positions_of<senders>(graph, node), node, {number, place}, chunk);
+    return cgtp_run_of_place(cgtp_positions_of<senders>(graph, node), node, {number, place}, chunk);
 }
 
 /* The sum of n elements of the partial rows of a node, in order; false: it has one run, whose row is there. */

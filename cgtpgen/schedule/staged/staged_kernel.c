@@ -284,7 +284,7 @@ static void emit_end(struct staged_writer *c, int number)
     bool in_place = false;
     line(c->o, "cgtp_sync_group<%d>();", g->warps);
     if (has_owner(c))
-        line(c->o, "const cgtp_run run = cgtp_run_at(positions, node, here, chunk);");
+        line(c->o, "const cgtp_run run = cgtp_run_of_place(positions, node, here, chunk);");
     for (int o = 0; o < d->outputs; o++) {
         const bool part = staged_output_in_parts(c, o);
         if (demand_operand(d, o)->index == INDEX_SHARED)
