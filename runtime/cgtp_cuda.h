@@ -136,7 +136,14 @@ CGTP_DEVICE float cgtp_tf32(float value)
     return __uint_as_float(bits);
 }
 
-/* d += a b, where a is 16 by 8, b 8 by 8 and d 16 by 8; floats of a and b are TF32 numbers. Lane 4 r + c has a[0] of
+/* A finite number of which tensor cores take the TF32 number next to the value: they ignore the rest, of which this
+ * leaves something. NaN becomes zero. One instruction, where the conversion is four on sm_90. */
+CGTP_DEVICE float cgtp_tf32_ahead(float value)
+{
+    return __uint_as_float(__float_as_uint(value) + 0x1000);
+}
+
+/* d += a b, where a is 16 by 8, b 8 by 8 and d 16 by 8; of floats of a and b what TF32 has counts. Lane 4 r + c has a[0] of
  * row r, column c, a[1] of row r + 8, and a[2], a[3] four columns on; b[0] of row c, column r, and b[1] four rows on;
  * d[0], d[1] of row r, columns 2 c and 2 c + 1, and d[2], d[3] of row r + 8. All lanes call. */
 CGTP_DEVICE void cgtp_mma(float (&d)[4], const float (&a)[4], const float (&b)[2])

@@ -39,14 +39,14 @@ CGTP_DEVICE int cgtp_gemm_sum_column(int i)
     return cgtp_lane() % 4 * 2 + i % 2;
 }
 
-/* Elements of an operand. A float is the sum of two TF32 numbers but for 2^-23 of it. */
+/* Elements of an operand. A float is the sum of two TF32 numbers but for 2^-23 of it; infinity or NaN is the first. */
 template <int n, typename T> struct cgtp_operand;
 template <int n> struct cgtp_operand<n, float> {
     float high[n], low[n];
     CGTP_MEMBER void set(int i, float value)
     {
         high[i] = cgtp_tf32(value);
-        low[i] = cgtp_tf32(value - high[i]);
+        low[i] = cgtp_tf32_ahead(value - high[i]);
     }
     CGTP_MEMBER void set_parts(int i, const float *parts)
     {

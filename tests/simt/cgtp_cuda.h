@@ -69,11 +69,22 @@ CGTP_DEVICE int cgtp_bits(unsigned bits) { return __builtin_popcount(bits); }
 
 /* ---- products of matrices by a warp ---- */
 
-CGTP_DEVICE float cgtp_tf32(float value)
+CGTP_DEVICE float cgtp_tf32_ahead(float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    bits = (bits + 0x1000) & ~0x1fffu; /* to nearest, ties away from zero; of no infinity */
+    bits += 0x1000; /* to nearest, ties away from zero */
+    memcpy(&value, &bits, sizeof bits);
+    return value;
+}
+CGTP_DEVICE float cgtp_tf32(float value)
+{
+    uint32_t bits;
+    if (!__builtin_isfinite(value))
+        return value;
+    value = cgtp_tf32_ahead(value);
+    memcpy(&bits, &value, sizeof bits);
+    bits &= ~0x1fffu;
     memcpy(&value, &bits, sizeof bits);
     return value;
 }
