@@ -128,6 +128,26 @@ if built:
     result = small.tune('--items=101', again=True, ms=[7.0])
     ok(('7.0000', 'as planned') in table(result.stdout), 'another problem has times of its own', result.stdout)
 
+    # On a terminal, a bar.
+    master, slave = os.openpty()
+    with subprocess.Popen([f'{small.folder}/tune', '--runs=1', '--items=100', f'--log={small.log}.bar'], stdout=subprocess.DEVNULL,
+                          stderr=slave) as process:
+        os.close(slave)
+        shown = b''
+        while True:
+            try:
+                piece = os.read(master, 4096)
+            except OSError:  # nobody has the other end any more
+                piece = b''
+            if not piece:
+                break
+            shown += piece
+    os.close(master)
+    bars = re.findall(r'\r\[(#*)(\.*)\] (\d+) of (\d+)  forward: (\S.*?) *(?=\r|$)', shown.decode())
+    equal([(int(done_), text) for _, _, done_, _, text in bars[:1 + count]], list(enumerate(['as planned', *knobs])),
+          'a terminal is shown how far it is')
+    ok(all(len(full) == 24 * int(d) // int(n) and len(full + rest) == 24 for full, rest, d, n, _ in bars), 'by a bar', *bars)
+
     # Noise.
     one = [4.0, *[5.0] * count]
     one[fast] = 3.95

@@ -117,11 +117,11 @@ static void consider_ones(struct search *s)
     }
 }
 
-/* Pairs of what is left of these. */
+/* Pairs of what is left of these, if these leave room. */
 static void consider_pairs(struct search *s)
 {
     const int ones = s->n;
-    for (int p = 0; p < PAIRS; p++)
+    for (int p = 0; p < PAIRS && ones < ALTERNATIVES_MOST; p++)
         for (int i = 0; i < ones; i++)
             for (int j = 0; j < ones; j++)
                 if (s->kept[i].knob->knob == pair_table[p][0] && s->kept[j].knob->knob == pair_table[p][1]) {
