@@ -80,25 +80,26 @@ template <int64_t n, typename T> CGTP_DEVICE T *cgtp_nth_row(T *rows, int number
  * to the first: one for all segments of the same number of components; one for all where components are apart
  * or there is one channel block. */
 template <typename T, typename S> struct cgtp_row {
+    static constexpr int wide = cgtp_wide<T>();
     static constexpr bool by_component = S::blocks > 1 && cgtp_by_component<S>();
     static constexpr bool one = S::blocks == 1 || by_component;
-    static constexpr int run = CGTP_LANES * S::channels / CGTP_WIDE; /* chunks of a component */
+    static constexpr int run = CGTP_LANES * S::channels / wide; /* chunks of a component */
     T *by_l[one ? 1 : cgtp_longest<S>() / 2 + 1];                    /* components: 2 l + 1 */
 
     CGTP_MEMBER cgtp_row(T *row, int channel_block, int lane)
     {
         if constexpr (S::blocks == 1) {
-            by_l[0] = cgtp_opaque_global(row + lane * CGTP_WIDE);
+            by_l[0] = cgtp_opaque_global(row + lane * wide);
         } else if constexpr (by_component) {
             static_assert(CGTP_LANES % run == 0, "whole components in a warp's chunks");
             by_l[0] = cgtp_opaque_global(row + channel_block * (CGTP_LANES * S::channels) +
-                                         lane / run * S::segment[0].step + lane % run * CGTP_WIDE);
+                                         lane / run * S::segment[0].step + lane % run * wide);
         } else {
             cgtp_each<cgtp_longest<S>() / 2 + 1>([&](auto l) {
                 constexpr int d = 2 * decltype(l)::value + 1;
                 if constexpr (cgtp_has<S>(d))
                     by_l[d / 2] = cgtp_opaque_global(row + channel_block * (CGTP_LANES * S::channels * d) +
-                                                     lane * CGTP_WIDE);
+                                                     lane * wide);
             });
         }
     }
@@ -120,19 +121,19 @@ template <typename T, typename S> struct cgtp_row {
     {
         constexpr cgtp_segment s = S::segment[i];
         return by_l[one ? 0 : s.components / 2] + s.offset +
-               (by_component ? k / run * s.step : k * (int64_t)CGTP_WIDE);
+               (by_component ? k / run * s.step : k * (int64_t)wide);
     }
 
     /* The lane's element among elements k .. k + 31 of the channel block's part of segment i; k: a multiple of 32. */
     template <int i> CGTP_MEMBER T *element(int k, int lane) const
     {
-        constexpr int chunks = CGTP_LANES / CGTP_WIDE; /* of 32 elements */
+        constexpr int chunks = CGTP_LANES / wide; /* of 32 elements */
         static_assert(!by_component || run % chunks == 0, "32 elements of a component");
-        T *const first = chunk<i>(k / CGTP_WIDE) + lane;
+        T *const first = chunk<i>(k / wide) + lane;
         if constexpr (by_component)
-            return first - (lane / run * S::segment[0].step + lane % run * CGTP_WIDE) + k / CGTP_WIDE % run * CGTP_WIDE;
+            return first - (lane / run * S::segment[0].step + lane % run * wide) + k / wide % run * wide;
         else
-            return first - lane * CGTP_WIDE;
+            return first - lane * wide;
     }
 };
 
@@ -194,15 +195,15 @@ template <typename Stage, int stages> struct cgtp_ring {
  * ---- */
 
 /* n elements, in chunks of 16 bytes. */
-template <int n>
-CGTP_DEVICE void cgtp_copy_slice(real (&slice)[n], const real *from, int lane, cgtp_policy policy)
+template <int n, typename T>
+CGTP_DEVICE void cgtp_copy_slice(T (&slice)[n], const T *from, int lane, cgtp_policy policy)
 {
-    constexpr int chunks = n / CGTP_WIDE;
-    static_assert(n % CGTP_WIDE == 0, "whole chunks");
+    constexpr int wide = cgtp_wide<T>(), chunks = n / wide;
+    static_assert(n % wide == 0, "whole chunks");
     CGTP_UNROLL
     for (int k = 0; k < chunks; k += CGTP_LANES)
         if (chunks - k >= CGTP_LANES || lane < chunks - k)
-            cgtp_copy16(slice + k * CGTP_WIDE, from + k * CGTP_WIDE, policy);
+            cgtp_copy16(slice + k * wide, from + k * wide, policy);
 }
 
 /* A row of n elements, whatever its alignment: in chunks of 16 bytes, if it has whole ones, or element by
@@ -233,32 +234,29 @@ CGTP_DEVICE void cgtp_copy_row(real (&slice)[n], const real *row, int lane, cgtp
 template <int i, typename Row> CGTP_DEVICE void cgtp_copy_from(const Row &, int, cgtp_policy)
 {
 }
-template <int i, typename Row, int n, int... more>
-CGTP_DEVICE void cgtp_copy_from(const Row &row, int lane, cgtp_policy policy, real (&slice)[n],
-                                real (&...others)[more])
+template <int i, typename Row, typename T, int n, int... more>
+CGTP_DEVICE void cgtp_copy_from(const Row &row, int lane, cgtp_policy policy, T (&slice)[n], T (&...others)[more])
 {
-    constexpr int chunks = n / CGTP_WIDE;
-    static_assert(n % CGTP_WIDE == 0, "whole chunks");
+    constexpr int wide = cgtp_wide<T>(), chunks = n / wide;
+    static_assert(n % wide == 0, "whole chunks");
     CGTP_UNROLL
     for (int k = 0; k < chunks; k += CGTP_LANES)
         if (chunks - k >= CGTP_LANES || lane < chunks - k)
-            cgtp_copy16(slice + k * CGTP_WIDE, row.template chunk<i>(k), policy);
+            cgtp_copy16(slice + k * wide, row.template chunk<i>(k), policy);
     cgtp_copy_from<i + 1>(row, lane, policy, others...);
 }
 
 /* The channel block's part of each segment of a row. */
-template <typename S, int... n>
-CGTP_DEVICE void cgtp_copy_segments(const cgtp_row<const real, S> &row, int lane, cgtp_policy policy,
-                                    real (&...slice)[n])
+template <typename S, typename T, int... n>
+CGTP_DEVICE void cgtp_copy_segments(const cgtp_row<const T, S> &row, int lane, cgtp_policy policy, T (&...slice)[n])
 {
     static_assert(sizeof...(n) == cgtp_segments<S>(), "a slice per segment");
     cgtp_copy_from<0>(row, lane, policy, slice...);
 }
-template <typename S, int... n>
-CGTP_DEVICE void cgtp_copy_segments(const real *row, int channel_block, int lane, cgtp_policy policy,
-                                    real (&...slice)[n])
+template <typename S, typename T, int... n>
+CGTP_DEVICE void cgtp_copy_segments(const T *row, int channel_block, int lane, cgtp_policy policy, T (&...slice)[n])
 {
-    cgtp_copy_segments(cgtp_row<const real, S>(row, channel_block, lane), lane, policy, slice...);
+    cgtp_copy_segments<S>(cgtp_row<const T, S>(row, channel_block, lane), lane, policy, slice...);
 }
 
 /* Elements between the weights of neighbouring paths, as most copies have it, if each takes those of
@@ -281,20 +279,21 @@ template <typename S> CGTP_BOTH constexpr int64_t cgtp_usual_distance(int togeth
 }
 
 /* Where the lane's copies of the channel block's weights begin in a row. */
-template <typename S> CGTP_DEVICE int64_t cgtp_weights_begin(int channel_block, int lane)
+template <typename S, typename T> CGTP_DEVICE int64_t cgtp_weights_begin(int channel_block, int lane)
 {
-    constexpr int slice = CGTP_LANES * S::channels, chunks = slice / CGTP_WIDE, together = CGTP_LANES / chunks;
+    constexpr int wide = cgtp_wide<T>(), slice = CGTP_LANES * S::channels;
+    constexpr int chunks = slice / wide, together = CGTP_LANES / chunks;
     constexpr int64_t distance = together > 1 ? cgtp_usual_distance<S>(together) : 0;
-    return channel_block * slice + lane / chunks * distance + lane % chunks * CGTP_WIDE;
+    return channel_block * slice + lane / chunks * distance + lane % chunks * wide;
 }
 
 /* The channel block's weights of all paths, to neighbouring slices: those of several paths in a copy. `from` is in the
  * row, moved on to where the lane's begin. */
-template <typename S>
-CGTP_DEVICE void cgtp_copy_lanes_weights(real *slices, const real *from, int lane, cgtp_policy policy)
+template <typename S, typename T>
+CGTP_DEVICE void cgtp_copy_lanes_weights(T *slices, const T *from, int lane, cgtp_policy policy)
 {
     constexpr int n = (int)(sizeof S::offset / sizeof *S::offset), slice = CGTP_LANES * S::channels;
-    constexpr int chunks = slice / CGTP_WIDE, together = CGTP_LANES / chunks;
+    constexpr int wide = cgtp_wide<T>(), chunks = slice / wide, together = CGTP_LANES / chunks;
     constexpr int64_t distance = together > 1 ? cgtp_usual_distance<S>(together) : 0;
     from = cgtp_opaque_global(from);
     cgtp_each<(n + together - 1) / together>([&](auto copy) {
@@ -313,17 +312,16 @@ CGTP_DEVICE void cgtp_copy_lanes_weights(real *slices, const real *from, int lan
         }
     });
 }
-template <typename S>
-CGTP_DEVICE void cgtp_copy_weights(real *slices, const real *row, int channel_block, int lane,
-                                   cgtp_policy policy)
+template <typename S, typename T>
+CGTP_DEVICE void cgtp_copy_weights(T *slices, const T *row, int channel_block, int lane, cgtp_policy policy)
 {
-    cgtp_copy_lanes_weights<S>(slices, row + cgtp_weights_begin<S>(channel_block, lane), lane, policy);
+    cgtp_copy_lanes_weights<S>(slices, row + cgtp_weights_begin<S, T>(channel_block, lane), lane, policy);
 }
 
 /* ---- between slices and a lane's registers ---- */
 
 /* The lane's channels of a slice. */
-template <int n, int m> CGTP_DEVICE void cgtp_load_lane(real (&r)[n], const real (&slice)[m], int lane)
+template <int n, int m, typename T> CGTP_DEVICE void cgtp_load_lane(real (&r)[n], const T (&slice)[m], int lane)
 {
     static_assert(m == n * CGTP_LANES, "a slice of these channels");
     cgtp_load<n>(r, slice + lane * n);
@@ -336,8 +334,8 @@ template <int n, int m> CGTP_DEVICE void cgtp_store_lane(real (&slice)[m], const
 
 /* The same of a slice in which components are apart: v neighbouring channels, element r[u * d + i] of
  * component i of channel u. */
-template <int v, int n, int m>
-CGTP_DEVICE void cgtp_load_lane_components(real (&r)[n], const real (&slice)[m], int lane)
+template <int v, int n, int m, typename T>
+CGTP_DEVICE void cgtp_load_lane_components(real (&r)[n], const T (&slice)[m], int lane)
 {
     static_assert(m == n * CGTP_LANES, "a slice of these channels");
     cgtp_load_components<v, n / v>(r, slice + lane * v, CGTP_LANES * v);
@@ -350,8 +348,8 @@ CGTP_DEVICE void cgtp_store_lane_components(real (&slice)[m], const real (&r)[n]
 }
 
 /* Of several: each array, its slice; each slice, its array. */
-template <int n, int m, typename... More>
-CGTP_DEVICE void cgtp_load_lanes(int lane, real (&r)[n], const real (&slice)[m], More &...more)
+template <int n, int m, typename T, typename... More>
+CGTP_DEVICE void cgtp_load_lanes(int lane, real (&r)[n], const T (&slice)[m], More &...more)
 {
     cgtp_load_lane(r, slice, lane);
     if constexpr (sizeof...(more) > 0)
@@ -367,11 +365,11 @@ CGTP_DEVICE void cgtp_store_lanes(int lane, real (&slice)[m], const real (&r)[n]
 
 /* Room for gradients of weights, of the lane's v channels: what the function of a path is given as an array.
  * They go to `to` once it has ended. */
-template <int v> struct cgtp_outgoing {
-    real *const to;
+template <int v, typename T = real> struct cgtp_outgoing {
+    T *const to;
     real value[v];
 
-    CGTP_MEMBER explicit cgtp_outgoing(real *row) : to(row)
+    CGTP_MEMBER explicit cgtp_outgoing(T *row) : to(row)
     {
     }
     CGTP_MEMBER ~cgtp_outgoing()
@@ -384,14 +382,28 @@ template <int v> struct cgtp_outgoing {
     }
 };
 
+/* Weights in 16 bits, of the lane's v channels: what the function of a path is given as an array. */
+template <int v> struct cgtp_incoming {
+    real value[v];
+
+    template <typename T> CGTP_MEMBER explicit cgtp_incoming(const T *from)
+    {
+        cgtp_load<v>(value, from);
+    }
+    CGTP_MEMBER operator const real *() const
+    {
+        return value;
+    }
+};
+
 template <cgtp_how how, int i, typename Row> CGTP_DEVICE void cgtp_write_to(const Row &, int)
 {
 }
-template <cgtp_how how, int i, typename Row, int n, int... more>
-CGTP_DEVICE void cgtp_write_to(const Row &row, int lane, const real (&slice)[n],
+template <cgtp_how how, int i, typename T, typename S, int n, int... more>
+CGTP_DEVICE void cgtp_write_to(const cgtp_row<T, S> &row, int lane, const real (&slice)[n],
                                const real (&...others)[more])
 {
-    constexpr int chunks = n / CGTP_WIDE;
+    constexpr int wide = cgtp_wide<T>(), chunks = n / wide;
     static_assert(n % CGTP_LANES == 0, "whole warps");
     if constexpr (how == CGTP_ADD && sizeof(real) == 8) { /* neighbouring elements at once: there are no wider atomics */
         CGTP_UNROLL
@@ -401,22 +413,22 @@ CGTP_DEVICE void cgtp_write_to(const Row &row, int lane, const real (&slice)[n],
         CGTP_UNROLL
         for (int k = 0; k < chunks; k += CGTP_LANES)
             if (chunks - k >= CGTP_LANES || lane < chunks - k) {
-                real *const to = row.template chunk<i>(k);
+                T *const to = row.template chunk<i>(k);
                 if constexpr (how == CGTP_ADD)
-                    cgtp_add16(to, slice + k * CGTP_WIDE + lane * CGTP_WIDE);
+                    cgtp_add16(to, slice + (k + lane) * wide);
                 else
-                    cgtp_put16(to, slice + k * CGTP_WIDE + lane * CGTP_WIDE);
+                    cgtp_put16(to, slice + (k + lane) * wide);
             }
     }
     cgtp_write_to<how, i + 1>(row, lane, others...);
 }
 
 /* The channel block's part of each segment, from slices to a row. */
-template <typename S, cgtp_how how, int... n>
-CGTP_DEVICE void cgtp_write_segments(real *row, int channel_block, int lane, const real (&...slice)[n])
+template <typename S, cgtp_how how, typename T, int... n>
+CGTP_DEVICE void cgtp_write_segments(T *row, int channel_block, int lane, const real (&...slice)[n])
 {
     static_assert(sizeof...(n) == cgtp_segments<S>(), "a slice per segment");
-    cgtp_write_to<how, 0>(cgtp_row<real, S>(row, channel_block, lane), lane, slice...);
+    cgtp_write_to<how, 0>(cgtp_row<T, S>(row, channel_block, lane), lane, slice...);
 }
 
 } // namespace

@@ -285,7 +285,7 @@ CGTP_DEVICE void cgtp_read16_stream(real *r, const real *p)
 }
 
 /* 16 bytes from shared to global memory. */
-CGTP_DEVICE void cgtp_put16(void *global, const void *shared)
+CGTP_DEVICE void cgtp_put16(real *global, const real *shared)
 {
     __stcs((float4 *)global, *(const float4 *)shared);
 }
@@ -350,6 +350,53 @@ CGTP_DEVICE void cgtp_round(cgtp_bfloat16 *to, float x)
 CGTP_DEVICE void cgtp_round(cgtp_float16 *to, float x)
 {
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to->bits) : "f"(x));
+}
+
+/* Two of them in 4 bytes, the first in the lower half. The first argument only says of which type. */
+CGTP_DEVICE void cgtp_widen_pair(cgtp_bfloat16, float *r, unsigned pair)
+{
+    r[0] = __uint_as_float(pair << 16);
+    r[1] = __uint_as_float(pair & 0xffff0000u);
+}
+CGTP_DEVICE void cgtp_widen_pair(cgtp_float16, float *r, unsigned pair)
+{
+    asm("{ .reg .f16 a, b; mov.b32 {a, b}, %2; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b; }"
+        : "=f"(r[0]), "=f"(r[1])
+        : "r"(pair));
+}
+CGTP_DEVICE unsigned cgtp_round_pair(cgtp_bfloat16, float low, float high)
+{
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+CGTP_DEVICE unsigned cgtp_round_pair(cgtp_float16, float low, float high)
+{
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+/* n = 1, 2 or 4 numbers that are rounded, written once and not read soon. */
+template <int n, typename T> CGTP_DEVICE void cgtp_store_stream(T *p, const float *r)
+{
+    if constexpr (n % 2 == 0) {
+        CGTP_UNROLL
+        for (int i = 0; i < n; i += 2)
+            __stcs((unsigned *)(p + i), cgtp_round_pair(T(), r[i], r[i + 1]));
+    } else {
+        T rounded;
+        cgtp_round(&rounded, r[0]);
+        __stcs((unsigned short *)p, rounded.bits);
+    }
+}
+
+/* 8 of them, rounded, from 32 bytes of shared to 16 of global memory. */
+template <typename T> CGTP_DEVICE void cgtp_put16(T *global, const float *shared)
+{
+    const float4 a = *(const float4 *)shared, b = *(const float4 *)(shared + 4);
+    __stcs((uint4 *)global, make_uint4(cgtp_round_pair(T(), a.x, a.y), cgtp_round_pair(T(), a.z, a.w),
+                                       cgtp_round_pair(T(), b.x, b.y), cgtp_round_pair(T(), b.z, b.w)));
 }
 
 /* ---- between blocks ---- */

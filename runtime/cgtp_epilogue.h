@@ -11,8 +11,8 @@ namespace
 /* ---- a lane's channels of all segments of a path set, one after the other: r[channels * components] ---- */
 
 /* From a row. */
-template <typename S>
-CGTP_DEVICE void cgtp_load_segments(real *r, const real *row, int channel_block, int lane)
+template <typename S, typename T>
+CGTP_DEVICE void cgtp_load_segments(real *r, const T *row, int channel_block, int lane)
 {
     cgtp_each<cgtp_segments<S>()>([&](auto i) {
         constexpr cgtp_segment s = S::segment[decltype(i)::value];
@@ -50,9 +50,9 @@ template <typename S> CGTP_BOTH constexpr int cgtp_batch_end(int first, int leng
     return end;
 }
 
-template <typename S, int first, int buffer, int buffers, int length>
-CGTP_DEVICE void cgtp_store_batches(real (&staging)[buffers][length], const real *r,
-                                    const cgtp_row<real, S> &row, int lane)
+template <typename S, int first, int buffer, typename T, int buffers, int length>
+CGTP_DEVICE void cgtp_store_batches(real (&staging)[buffers][length], const real *r, const cgtp_row<T, S> &row,
+                                    int lane)
 {
     constexpr int end = cgtp_batch_end<S>(first, length);
     static_assert(end > first, "a buffer holds a segment");
@@ -71,12 +71,12 @@ CGTP_DEVICE void cgtp_store_batches(real (&staging)[buffers][length], const real
     cgtp_sync_warp();
     cgtp_each<end - first>([&](auto number) {
         constexpr int i = first + decltype(number)::value;
-        constexpr int chunks = cgtp_block_elements<S>(i, i + 1) / CGTP_WIDE;
+        constexpr int wide = cgtp_wide<T>(), chunks = cgtp_block_elements<S>(i, i + 1) / wide;
         const real *const from = staging[buffer] + cgtp_block_elements<S>(first, i);
         CGTP_UNROLL
         for (int k = 0; k < chunks; k += CGTP_LANES)
             if (chunks - k >= CGTP_LANES || lane < chunks - k)
-                cgtp_put16(row.template chunk<i>(k), from + (k + lane) * CGTP_WIDE);
+                cgtp_put16(row.template chunk<i>(k), from + (k + lane) * wide);
     });
     if constexpr (end < cgtp_segments<S>())
         cgtp_store_batches<S, end, 1 - buffer>(staging, r, row, lane);
@@ -84,11 +84,11 @@ CGTP_DEVICE void cgtp_store_batches(real (&staging)[buffers][length], const real
 
 /* To a row: through staging buffers, as whole lines; as many segments at a time as a buffer holds, through
  * two buffers in turn. */
-template <typename S, int buffers, int length>
-CGTP_DEVICE void cgtp_store_segments(real (&staging)[buffers][length], const real *r, real *row,
-                                     int channel_block, int lane)
+template <typename S, typename T, int buffers, int length>
+CGTP_DEVICE void cgtp_store_segments(real (&staging)[buffers][length], const real *r, T *row, int channel_block,
+                                     int lane)
 {
-    cgtp_store_batches<S, 0, 0>(staging, r, cgtp_row<real, S>(row, channel_block, lane), lane);
+    cgtp_store_batches<S, 0, 0>(staging, r, cgtp_row<T, S>(row, channel_block, lane), lane);
     cgtp_sync_warp();
 }
 

@@ -15,6 +15,10 @@ namespace
 {
 
 enum { CGTP_WIDE = 16 / (int)sizeof(real) }; /* elements of the 16 bytes that a lane moves at a time */
+template <typename T> CGTP_BOTH constexpr int cgtp_wide(void)
+{
+    return 16 / (int)sizeof(T);
+}
 
 /* ---- loops at compile time ---- */
 
@@ -152,6 +156,17 @@ template <int n> CGTP_DEVICE void cgtp_load(real *r, const real *p)
     }
 }
 
+/* n numbers of 16 bits, two at a time; the address is a multiple of n of them or of 4 bytes. */
+template <int n, typename T> CGTP_DEVICE void cgtp_load(real *r, const T *p)
+{
+    CGTP_UNROLL
+    for (int i = 0; i + 2 <= n && n % 2 == 0; i += 2)
+        cgtp_widen_pair(T(), r + i, *(const unsigned *)(p + i));
+    CGTP_UNROLL
+    for (int i = 0; i < n && n % 2; i++)
+        r[i] = cgtp_widen(p[i]);
+}
+
 /* The same for an address that is a multiple of 16 bytes, whatever n is. */
 template <int n> CGTP_DEVICE void cgtp_load_row(real *r, const real *p)
 {
@@ -189,7 +204,7 @@ template <int n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
 
 /* v neighbouring channels of d components, which are `step` elements apart: r[u * d + i] from / to
  * p[i * step + u]. */
-template <int v, int d> CGTP_DEVICE void cgtp_load_components(real *r, const real *p, int64_t step)
+template <int v, int d, typename T> CGTP_DEVICE void cgtp_load_components(real *r, const T *p, int64_t step)
 {
     CGTP_UNROLL
     for (int i = 0; i < d; i++) {

@@ -65,9 +65,9 @@ with tempfile.TemporaryDirectory() as folder:
         out.write(file.read().replace('name: ', 'name: atomic_').replace('kernels: ', 'reduction: atomic\nkernels: '))
     with open('tests/simt/specs/tiled_wide.yaml') as file, open(f'{folder}/tiles.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: components_').replace('kernels: ', 'layout: ir_mul\nkernels: '))
-    with open('tests/simt/specs/conv_32.yaml') as file, open(f'{folder}/types.yaml', 'w') as out:
+    with open('tests/simt/specs/conv_64.yaml') as file, open(f'{folder}/types.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: types_').replace(
-            'kernels: ', 'precision: {x: bfloat16, y: float16, w: float64, compute: float32}\nkernels: '))
+            'kernels: ', 'precision: {x: bfloat16, y: float16, w: bfloat16}\nkernels: '))
     changed = [f'{folder}/{name}.yaml' for name in ('types', 'tiles', 'unsorted', 'carried', 'ordered', 'components', 'atomic')]
     made = subprocess.run([GENERATOR, '--backend=cuda', '-o', folder, *changed, *specs],
                           capture_output=True, text=True)

@@ -7,6 +7,6 @@ types_filter()
 }
 bfloat16=$(types_filter bf16 bfloat16)
 float16=$(types_filter f16 float16)
-mixed=$(types_filter mixed '{x: bfloat16, z: float16, w: float64, compute: float32, sum: float64}')
+mixed=$(types_filter each '{x: bfloat16, z: float16, w: float64, compute: float32, sum: float64}')
 narrow=$(types_filter narrow '{x: float16, y: bfloat16, compute: float64}')
 device=$(types_filter device '{x: float16, w: bfloat16, z: float64, compute: float32}')

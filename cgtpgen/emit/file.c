@@ -2,13 +2,18 @@
 #include "emit/emit.h"
 #include "schedule/code_print.h"
 
-/* Is there a copy of the kernel's array? An input that nothing reads has none. */
+/* Is there a copy of the kernel's array: does a schedule see one? */
 static bool has_copy(const struct source *w, int i)
 {
-    bool used = i >= w->form->inputs;
-    for (int s = 0; s < w->kernel->schedules && !used; s++)
-        used = demand_reads(w->kernel->schedule[s].demand, i);
-    return used && operand_is_copied(&w->kernel->kernel->operand[i]);
+    bool copied = false;
+    for (int s = 0; s < w->kernel->schedules; s++) {
+        const struct demand *d = w->kernel->schedule[s].demand;
+        bool used = i < w->form->inputs && demand_reads(d, i);
+        for (int o = 0; o < d->outputs; o++)
+            used |= d->output[o] == i - w->form->inputs;
+        copied |= used && operand_is_copied(&d->kernel->operand[i]);
+    }
+    return copied;
 }
 
 bool emit_converts(const struct source *w)
@@ -22,7 +27,8 @@ bool emit_converts(const struct source *w)
 const char *emit_stored(const struct source *w, int i)
 {
     const char *symbol = w->kernel->kernel->operand[i].symbol;
-    return has_copy(w, i) ? arena_printf(w->arena, "%sstored", symbol) : symbol;
+    return operand_is_copied(&w->kernel->kernel->operand[i]) ? arena_printf(w->arena, "%sstored", symbol)
+                                                             : symbol;
 }
 
 const char *emit_type(const struct source *w, int i)

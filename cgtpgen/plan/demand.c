@@ -343,6 +343,17 @@ int demand_inputs_of(const struct demand *d, enum slot s)
     return n;
 }
 
+int demand_bytes_of(const struct demand *d, enum slot s, bool outputs)
+{
+    const struct kernel_plan *k = d->kernel;
+    int bytes = 0;
+    for (int i = 0; i < k->form->inputs && !outputs; i++)
+        bytes += k->operand[i].slot == s && demand_reads(d, i) ? operand_size(&k->operand[i]) : 0;
+    for (int o = 0; o < d->outputs && outputs; o++)
+        bytes += demand_operand(d, o)->slot == s ? operand_size(demand_operand(d, o)) : 0;
+    return bytes;
+}
+
 int demand_outputs_of(const struct demand *d, enum slot s)
 {
     int n = 0;

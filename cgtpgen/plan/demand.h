@@ -96,4 +96,7 @@ enum index_kind demand_owner(const struct demand *);
 int demand_inputs_of(const struct demand *, enum slot);
 int demand_outputs_of(const struct demand *, enum slot);
 
+/* Bytes of an element of each of them together, as schedules see it. */
+int demand_bytes_of(const struct demand *, enum slot, bool outputs);
+
 #endif

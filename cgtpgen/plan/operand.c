@@ -44,23 +44,37 @@ static void add_weights(struct arena *a, const struct problem *p, struct operand
     o->block = block;
 }
 
-const struct operand *operands_build(struct arena *a, const struct problem *p, const struct kernel_form *k)
+/* Of which type schedules see the rows of an array. */
+static enum precision held(const struct spec *s, enum slot slot, bool output, bool stored)
+{
+    const bool summed = output && s->index[slot] != INDEX_ITEM;
+    if (stored && precision_table[s->storage[slot]].bytes == 2 && s->sum == PRECISION_FLOAT32)
+        return s->storage[slot];
+    return summed ? s->sum : s->compute;
+}
+
+const struct operand *operands_build(struct arena *a, const struct problem *p, const struct kernel_form *k,
+                                     unsigned stored)
 {
     struct operand *all = NEW_ARRAY(a, struct operand, k->inputs + k->outputs + 1);
     for (int i = 0; i < k->inputs + k->outputs; i++) {
         bool output = i >= k->inputs;
         enum slot slot = output ? k->output[i - k->inputs].slot : k->input[i].slot;
+        const char *symbol = output ? k->output[i - k->inputs].symbol : k->input[i].symbol;
+        /* at senders rows are sums of edges that come in no order */
+        bool own = stored >> slot & 1 && !(output && p->spec->index[slot] == INDEX_SENDER);
         struct operand *o = &all[i];
         *o = (struct operand){.name = output ? k->output[i - k->inputs].name : k->input[i].name,
-                              .symbol = output ? k->output[i - k->inputs].symbol : k->input[i].symbol,
+                              .symbol = symbol,
                               .slot = slot,
                               .index = p->spec->index[slot],
                               .storage = p->spec->storage[slot],
-                              .held = output && p->spec->index[slot] != INDEX_ITEM ? p->spec->sum
-                                                                                   : p->spec->compute,
+                              .held = held(p->spec, slot, output, own),
                               .output = output,
                               .tangent = !output && k->input[i].tangent,
                               .dim = p->dim[slot]};
+        const bool copied = held(p->spec, slot, output, false) != o->storage;
+        o->array = copied && !operand_is_copied(o) ? arena_printf(a, "%sstored", symbol) : symbol;
         if (slot == SLOT_W)
             add_weights(a, p, o);
         else

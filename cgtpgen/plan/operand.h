@@ -21,15 +21,20 @@ struct operand {
     enum slot slot;
     enum index_kind index;
     enum precision storage; /* of the caller's array */
-    enum precision held; /* of the rows that schedules read or write: the array, or a copy in the workspace */
+    enum precision
+        held;          /* of the rows that schedules read or write: the array, or a copy in the workspace; */
+    const char *array; /* what these are called in a launch: the symbol, or that and `stored` */
     bool output, tangent; /* tangent: a tangent or cotangent of the slot */
     int64_t dim;          /* elements of a row */
     int blocks;           /* irreps segments; weights: paths */
     const struct operand_block *block;
 };
 
-/* The kernel's arrays: its inputs, then its outputs. */
-const struct operand *operands_build(struct arena *, const struct problem *, const struct kernel_form *);
+/* The kernel's arrays: its inputs, then its outputs. stored: of these slots (a bit each) rows of 16 bits are
+ * read and written as they are, but for sums over items; of others as copies in the type that is computed
+ * with. */
+const struct operand *operands_build(struct arena *, const struct problem *, const struct kernel_form *,
+                                     unsigned stored);
 
 /* The block that a path reads or adds to. */
 const struct operand_block *operand_block_of(const struct operand *, const struct path *);

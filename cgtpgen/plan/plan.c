@@ -42,6 +42,17 @@ const struct operand *kernel_output(const struct kernel_plan *k, int output)
     return &k->operand[k->form->inputs + output];
 }
 
+const struct kernel_plan *kernel_stored(struct arena *a, const struct plan *plan, const struct kernel_plan *k,
+                                        unsigned slots)
+{
+    struct kernel_plan *stored = arena_copy(a, k, sizeof *k);
+    bool any = false;
+    stored->operand = operands_build(a, plan->problem, k->form, slots);
+    for (int i = 0; i < k->form->inputs + k->form->outputs; i++)
+        any |= stored->operand[i].held != k->operand[i].held;
+    return any ? stored : NULL;
+}
+
 int kernel_size(const struct kernel_plan *k)
 {
     return precision_table[k->compute].bytes;
@@ -91,7 +102,7 @@ const struct plan *plan_build(struct arena *a, const struct problem *problem, co
     for (int k = 0; k < form->kernels; k++) {
         plan->kernel[k].form = &form->kernel[k];
         plan->kernel[k].compute = problem->spec->compute;
-        plan->kernel[k].operand = operands_build(a, problem, &form->kernel[k]);
+        plan->kernel[k].operand = operands_build(a, problem, &form->kernel[k], 0);
         count_bytes(&plan->kernel[k]);
     }
     plan->digest = plan_digest(a, plan);

@@ -67,6 +67,11 @@ struct plan {
     const char *digest; /* see plan_digest */
 };
 
+/* The kernel for schedules that read and write arrays of 16 bits as they are, of the slots of the mask; NULL:
+ * there are none. */
+const struct kernel_plan *kernel_stored(struct arena *, const struct plan *, const struct kernel_plan *,
+                                        unsigned slots);
+
 const struct plan *plan_build(struct arena *, const struct problem *, const struct form *);
 
 /* The digest of the spec as understood: 16 hexadecimal digits. */

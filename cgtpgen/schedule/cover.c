@@ -125,14 +125,22 @@ static bool ask(const struct cover *c, const struct evaluation *e, const struct 
     return v->why == NULL;
 }
 
-/* Has the schedule a block of weights that it does not write? */
-static bool leaves_blocks(const struct cover *c, const struct schedule *s)
+/* Has the demand a block of weights that the evaluation does not write? */
+static bool leaves_blocks(const struct cover *c, const struct evaluation *e, const struct demand *d)
 {
-    for (int o = 0; o < s->demand->outputs && !s->evaluation->writes_all_weights; o++)
+    for (int o = 0; o < d->outputs && !e->writes_all_weights; o++)
         for (int p = 0; p < c->plan->problem->paths; p++)
-            if (leaves_weights(demand_output(s->demand, o), s->demand, &c->plan->problem->path[p]))
+            if (leaves_weights(demand_output(d, o), d, &c->plan->problem->path[p]))
                 return true;
     return false;
+}
+
+/* The demand of an evaluation that reads and writes rows as they are stored; NULL: there are none such. */
+static const struct demand *stored_demand(const struct cover *c, const struct evaluation *e,
+                                          const struct outputs *q)
+{
+    const struct kernel_plan *k = e->stored ? kernel_stored(c->arena, c->plan, c->kernel, e->stored) : NULL;
+    return k ? demand_build(c->codes, c->plan, k, q->n, q->output, NULL) : NULL;
 }
 
 /* Has the output anything of the paths `rest`, or a block of weights that `first` does not write? */
@@ -177,7 +185,10 @@ static struct cover begin_with(const struct cover *base, const struct evaluation
     int paths = c.plan->problem->paths;
     bool *takes = NEW_ARRAY(c.arena, bool, paths + 1), *rest = NEW_ARRAY(c.arena, bool, paths + 1), leaves;
     *v = (struct verdict){.evaluation = e, .outputs = q->n, .output = q->output};
-    if (!ask(&c, e, d, v, takes, rest, &leaves))
+    const struct demand *stored = stored_demand(&c, e, q);
+    if (stored && ask(&c, e, stored, v, takes, rest, &leaves) && !leaves && !leaves_blocks(&c, e, stored))
+        d = stored; /* nothing is added to what it writes */
+    else if (!ask(&c, e, d, v, takes, rest, &leaves))
         return c;
     struct schedule s = {.evaluation = e, .target = c.target, .demand = d};
     if (!leaves && e->least && e->least(d) >= most) {
@@ -190,7 +201,7 @@ static struct cover begin_with(const struct cover *base, const struct evaluation
     if (v->why)
         return c;
     add_schedule(&c, &s);
-    if (leaves || leaves_blocks(&c, &s))
+    if (leaves || leaves_blocks(&c, e, s.demand))
         add_rest(&c, &s, q, rest);
     c.whole = true;
     return c;

@@ -7,7 +7,7 @@ enum { THREADS = 128 };
 
 static const struct operand *output_of(const struct source *w, const struct form_output *f)
 {
-    return kernel_output(w->kernel->kernel, (int)(f - w->form->output));
+    return kernel_output(w->demand->kernel, (int)(f - w->form->output));
 }
 
 /* Are rounding errors of the output's sums carried along? */

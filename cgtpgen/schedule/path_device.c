@@ -184,9 +184,16 @@ static const char *argument(const struct device_path *c, const struct recipe *r,
         return arena_printf(a, "%ss%d", name, c->path->x);
     if (role == ROLE_G)
         return part_of_z(c, name);
-    if (!input)
-        return arena_printf(a, "cgtp_outgoing<%d>(%s)", c->channels,
+    if (!input) {
+        const struct operand *o = kernel_output(c->w->demand->kernel, r->output[operand - r->inputs].source);
+        const char *type = operand_size(o) == 2 ? arena_printf(a, ", %s", source_held(c->w->plan, o)) : "";
+        return arena_printf(a, "cgtp_outgoing<%d%s>(%s)", c->channels, type,
                             plus_offset(a, arena_printf(a, "%sout", name), c->path->weight_offset));
+    }
+    if (operand_size(source_input(c->w, r->input[operand].source)) == 2)
+        return c->channels == 1 ? arena_printf(a, "cgtp_widen(at.%sp%d[lane])", name, c->path->number)
+                                : arena_printf(a, "cgtp_incoming<%d>(at.%sp%d + lane * %d)", c->channels,
+                                               name, c->path->number, c->channels);
     return c->channels == 1 ? arena_printf(a, "at.%sp%d[lane]", name, c->path->number)
                             : arena_printf(a, "at.%sp%d + lane * %d", name, c->path->number, c->channels);
 }

@@ -72,7 +72,7 @@ const char *source_item(const struct source *s)
 
 const struct operand *source_input(const struct source *s, int input)
 {
-    return kernel_input(s->kernel->kernel, input);
+    return kernel_input(s->demand->kernel, input);
 }
 
 long long source_dim(const struct operand *o)

@@ -538,7 +538,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
         const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
         const real *const y_base = l.y_ + first * 16 + cgtp_row_begin<16>(lane);
-        const real *const w_base = l.w_ + first * 2176 + cgtp_weights_begin<set_0_w>(channel_block, lane);
+        const real *const w_base = l.w_ + first * 2176 + cgtp_weights_begin<set_0_w, real>(channel_block,
+            lane);
         cgtp_copy_segments<set_0_x>(x_base.nth<1152>(sender), lane, keep, to.x_s0, to.x_s1, to.x_s2);
         cgtp_copy_lanes_row(to.y_, cgtp_nth_row<16>(y_base, edge), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<2176>(w_base, edge), lane, stream);

@@ -426,11 +426,11 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
     const real *const y_base = cgtp_opaque_global(l.y_ + first * 16 + cgtp_row_begin<16>(lane));
     const real *const w_base = cgtp_opaque_global(l.w_ + first * 2176
-        + cgtp_weights_begin<set_0_w>(channel_block, lane));
+        + cgtp_weights_begin<set_0_w, real>(channel_block, lane));
     const cgtp_row<const real, set_0_x> ax_base(l.ax_, channel_block, lane);
     const real *const by_base = cgtp_opaque_global(l.by_ + first * 16 + cgtp_row_begin<16>(lane));
     const real *const cw_base = cgtp_opaque_global(l.cw_ + first * 2176
-        + cgtp_weights_begin<set_0_w>(channel_block, lane));
+        + cgtp_weights_begin<set_0_w, real>(channel_block, lane));
     real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 2176 + channel_block * 32 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
@@ -836,11 +836,11 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
     const cgtp_row<const real, set_1_x> x_base(l.x_, channel_block, lane);
     const real *const y_base = cgtp_opaque_global(l.y_ + first * 16 + cgtp_row_begin<16>(lane));
     const real *const w_base = cgtp_opaque_global(l.w_ + first * 2176
-        + cgtp_weights_begin<set_1_w>(channel_block, lane));
+        + cgtp_weights_begin<set_1_w, real>(channel_block, lane));
     const cgtp_row<const real, set_1_x> ax_base(l.ax_, channel_block, lane);
     const real *const by_base = cgtp_opaque_global(l.by_ + first * 16 + cgtp_row_begin<16>(lane));
     const real *const cw_base = cgtp_opaque_global(l.cw_ + first * 2176
-        + cgtp_weights_begin<set_1_w>(channel_block, lane));
+        + cgtp_weights_begin<set_1_w, real>(channel_block, lane));
     real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 2176 + channel_block * 32 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_1 &to, int lane) {

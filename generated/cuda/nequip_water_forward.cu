@@ -155,7 +155,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
     const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
     const real *const y_base = cgtp_opaque_global(l.y_ + first * 4 + cgtp_row_begin<4>(lane));
     const real *const w_base = cgtp_opaque_global(l.w_ + first * 320
-        + cgtp_weights_begin<set_0_w>(channel_block, lane));
+        + cgtp_weights_begin<set_0_w, real>(channel_block, lane));
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);

@@ -101,6 +101,8 @@ $(GPU_HERE)/device: $(addprefix $(GPU_OBJ)/,$(GPU_DEVICE:=.o)) $(GPU_HERE)/table
 	$(GPU_LINKED)
 $(GPU_HERE)/check_%: $(addprefix $(GPU_OBJ)/,$(GPU_CHECKS:=.o)) $(GPU_HERE)/shard_%.c.o $(GPU_HERE)/products.a
 	$(GPU_LINKED)
+$(GPU_HERE)/types: $(GPU_OBJ)/types.o
+	$(GPU_LINKED)
 gpu-programs: $(addprefix $(GPU_HERE)/,$(GPU_PROGRAMS))
 
 -include $(wildcard $(GPU_OBJ)/*.d $(GPU_HERE)/*.d)
@@ -113,7 +115,7 @@ GPU_BUILD = $(if $(GPU_TOLD),,test -f $(GPU_DIR)/$(1)/table.c ||) \
 
 GPU_PREFIX := $(if $(filter quick,$(MODE)),quick_)
 gpu-check:
-	$(Q)$(call GPU_BUILD,$(GPU_PREFIX)narrow,$(GPU_SHARDS) device)
+	$(Q)$(call GPU_BUILD,$(GPU_PREFIX)narrow,$(GPU_SHARDS) device types)
 	$(Q)$(call GPU_BUILD,$(GPU_PREFIX)golden,$(GPU_SHARDS))
 	$(Q)$(call GPU_BUILD,sanitize,$(GPU_SHARDS) device)
 	$(Q)SANITIZER_TOOL='$(SANITIZER_TOOL)' sh tests/gpu/logged.sh $(GPU_DIR)/check.log \

@@ -153,7 +153,7 @@ template <int n> CGTP_DEVICE void cgtp_store_stream(real *p, const real *r)
 
 CGTP_DEVICE void cgtp_read16_stream(real *r, const real *p) { simt_read(r, p, 16, 16); }
 
-CGTP_DEVICE void cgtp_put16(void *global, const void *shared)
+CGTP_DEVICE void cgtp_put16(real *global, const real *shared)
 {
     unsigned char bytes[16];
     simt_read(bytes, shared, 16, 16);
@@ -190,6 +190,36 @@ CGTP_DEVICE float cgtp_widen(cgtp_bfloat16 x) { return cgtp_bfloat16_to_float(x)
 CGTP_DEVICE float cgtp_widen(cgtp_float16 x) { return cgtp_float16_to_float(x); }
 CGTP_DEVICE void cgtp_round(cgtp_bfloat16 *to, float x) { *to = cgtp_float_to_bfloat16(x); }
 CGTP_DEVICE void cgtp_round(cgtp_float16 *to, float x) { *to = cgtp_float_to_float16(x); }
+
+template <typename T> CGTP_DEVICE T simt_of_bits(unsigned bits) { return T{(uint16_t)bits}; }
+template <typename T> CGTP_DEVICE void cgtp_widen_pair(T, float *r, unsigned pair)
+{
+    r[0] = cgtp_widen(simt_of_bits<T>(pair & 0xffff));
+    r[1] = cgtp_widen(simt_of_bits<T>(pair >> 16));
+}
+template <typename T> CGTP_DEVICE unsigned cgtp_round_pair(T, float low, float high)
+{
+    T a, b;
+    cgtp_round(&a, low);
+    cgtp_round(&b, high);
+    return (unsigned)b.bits << 16 | a.bits;
+}
+template <int n, typename T> CGTP_DEVICE void cgtp_store_stream(T *p, const float *r)
+{
+    T rounded[n];
+    for (int i = 0; i < n; i++)
+        cgtp_round(&rounded[i], r[i]);
+    simt_write(p, rounded, sizeof rounded, n % 2 ? sizeof(T) : 4);
+}
+template <typename T> CGTP_DEVICE void cgtp_put16(T *global, const float *shared)
+{
+    float values[8];
+    T rounded[8];
+    simt_read(values, shared, 32, 16);
+    for (int i = 0; i < 8; i++)
+        cgtp_round(&rounded[i], values[i]);
+    simt_write(global, rounded, 16, 16);
+}
 
 /* ---- between blocks ---- */
 

@@ -130,6 +130,7 @@ const struct evaluation batch_evaluation = {
     .name = "batch",
     .words = "pipelined batch",
     .header = "cgtp_batch.h",
+    .stored = 1u << SLOT_X | 1u << SLOT_W | 1u << SLOT_G,
     .refuses = batch_refuses,
     .refuses_path = batch_refuses_path,
     .plan = batch_plan,

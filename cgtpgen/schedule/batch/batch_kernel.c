@@ -143,12 +143,12 @@ void batch_launch(struct source *w, const struct schedule *schedule)
     struct text at = {.arena = w->arena}, bytes = {.arena = w->arena};
     int cleared = 0;
     for (int o = 0; o < w->demand->outputs; o++) {
-        const struct form_output *f = demand_output(w->demand, o);
+        const struct operand *f = demand_operand(w->demand, o);
         if (covers(w, g, f->slot))
             continue;
-        text_printf(&at, "%sl.%s", cleared ? ", " : "", f->symbol);
-        text_printf(&bytes, "%s(size_t)items * %lld * sizeof(real)", cleared++ ? ", " : "",
-                    (long long)w->problem->dim[f->slot]);
+        text_printf(&at, "%sl.%s", cleared ? ", " : "", f->array);
+        text_printf(&bytes, "%s(size_t)items * %lld * sizeof(%s)", cleared++ ? ", " : "", source_dim(f),
+                    source_held(w->plan, f));
     }
     if (cleared)
         source_step(w, arena_printf(w->arena, "cgtp_clear(cgtp_areas<%d>{{%s}, {%s}}, stream)", cleared,

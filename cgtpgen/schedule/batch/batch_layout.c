@@ -1,6 +1,8 @@
 /* batch_layout.c - where everything of a pipelined batch is: rows, stages, results, shared memory. */
 #include "schedule/batch/batch_plan.h"
 
+#include "schedule/source.h"
+
 enum {
     LINE = 128, /* copies are fastest to multiples of it */
     CHUNK = 16  /* what a lane copies at a time */
@@ -26,29 +28,30 @@ int batch_by_weights(struct arena *a, const struct problem *p, const struct batc
     return n;
 }
 
-/* A slice of the channel block of an operand. */
-static void add_slice(struct arena *a, const struct batch *g, struct layout *l, const char *name,
-                      enum slot slot, int number, int components)
+/* A slice of the channel block of an operand: as its rows are, of an output as it is computed. */
+static void add_slice(struct arena *a, const struct batch *g, struct layout *l, const struct operand *o,
+                      int number, int components)
 {
-    static const char *const by[SLOT_COUNT] = {[SLOT_W] = "path"};
-    layout_add(a, l, batch_field(a, name, slot, number), "real", kernel_size(g->demand->kernel), CHUNK,
+    const char *type = o->output ? "real" : source_held(g->demand->plan, o);
+    layout_add(a, l, batch_field(a, o->symbol, o->slot, number), type,
+               o->output ? kernel_size(g->demand->kernel) : operand_size(o), CHUNK,
                BATCH_LANES * g->channels * components,
-               arena_printf(a, "%s, by %s", name, by[slot] ? by[slot] : "irreps segment"));
+               arena_printf(a, "%s, by %s", o->symbol, o->slot == SLOT_W ? "path" : "irreps segment"));
 }
 
-static void add_segments_x(struct arena *a, const struct batch *g, struct layout *l, const char *name, int n,
-                           const int *x)
+static void add_segments_x(struct arena *a, const struct batch *g, struct layout *l, const struct operand *o,
+                           int n, const int *x)
 {
     for (int i = 0; i < n; i++)
-        add_slice(a, g, l, name, SLOT_X, x[i], 2 * g->demand->plan->problem->x.segment[x[i]].ir.l + 1);
+        add_slice(a, g, l, o, x[i], 2 * g->demand->plan->problem->x.segment[x[i]].ir.l + 1);
 }
 
 static void add_segments_z(struct arena *a, const struct batch *g, const struct batch_set *s,
-                           struct layout *l, const char *name)
+                           struct layout *l, const struct operand *o)
 {
     for (int i = 0; i < s->zs; i++) {
         const struct path *q = &g->demand->plan->problem->path[s->z[i]];
-        add_slice(a, g, l, name, SLOT_G, q->z, 2 * q->l3 + 1);
+        add_slice(a, g, l, o, q->z, 2 * q->l3 + 1);
     }
 }
 
@@ -59,22 +62,23 @@ static void lay_out_set(struct arena *a, const struct batch *g, struct batch_set
     s->stage = (struct layout){.align = CHUNK};
     s->out = (struct layout){.align = CHUNK};
     for (int i = 0; i < k->inputs; i++) {
+        const struct operand *in = kernel_input(g->demand->kernel, i);
         int *path, n = batch_by_weights(a, p, s, &path);
         if (!demand_reads(g->demand, i))
             continue;
-        for (int j = 0; j < n && k->input[i].slot == SLOT_W; j++)
-            add_slice(a, g, &s->stage, k->input[i].symbol, SLOT_W, path[j], 1);
-        if (k->input[i].slot == SLOT_G)
-            add_segments_z(a, g, s, &s->stage, k->input[i].symbol);
-        if (k->input[i].slot == SLOT_X && g->x_by_set)
-            add_segments_x(a, g, &s->stage, k->input[i].symbol, s->xs, s->x);
+        for (int j = 0; j < n && in->slot == SLOT_W; j++)
+            add_slice(a, g, &s->stage, in, path[j], 1);
+        if (in->slot == SLOT_G)
+            add_segments_z(a, g, s, &s->stage, in);
+        if (in->slot == SLOT_X && g->x_by_set)
+            add_segments_x(a, g, &s->stage, in, s->xs, s->x);
     }
     for (int o = 0; o < g->demand->outputs; o++) {
-        const struct form_output *f = demand_output(g->demand, o);
+        const struct operand *f = demand_operand(g->demand, o);
         if (f->slot == SLOT_G)
-            add_segments_z(a, g, s, &s->out, f->symbol);
+            add_segments_z(a, g, s, &s->out, f);
         if (f->slot == SLOT_X)
-            add_segments_x(a, g, &s->out, f->symbol, s->ends, s->end);
+            add_segments_x(a, g, &s->out, f, s->ends, s->end);
     }
 
     s->bytes = s->stage.bytes + s->out.bytes;
@@ -88,14 +92,14 @@ void batch_layout_slices(struct arena *a, struct batch *g)
     g->rows = (struct layout){.note = "What is there for all path sets of a channel block.", .align = CHUNK};
 
     for (int i = 0; i < k->inputs; i++) {
-        const struct form_argument *in = &k->input[i];
+        const struct operand *in = kernel_input(g->demand->kernel, i);
         if (!demand_reads(g->demand, i))
             continue;
         for (int part = 0; part < g->parts && in->slot == SLOT_X && !g->x_by_set; part++)
-            add_segments_x(a, g, &g->rows, in->symbol, g->part[part].xs, g->part[part].x);
+            add_segments_x(a, g, &g->rows, in, g->part[part].xs, g->part[part].x);
         if (in->slot == SLOT_Y)
-            layout_add(a, &g->rows, in->symbol, "real", kernel_size(g->demand->kernel), CHUNK,
-                       (int)g->demand->plan->problem->dim[SLOT_Y], NULL);
+            layout_add(a, &g->rows, in->symbol, source_held(g->demand->plan, in), operand_size(in), CHUNK,
+                       (int)in->dim, NULL);
     }
 
     if (!g->rows.bytes)

@@ -137,10 +137,9 @@ static void begin_part(struct batch_writer *c, const struct batch_part *part)
         line(c->o, "if (ahead.block < %d)", part->blocks);
 }
 
-static const char *row_of(const struct batch_writer *c, const struct form_argument *in)
+static const char *row_of(const struct batch_writer *c, const struct operand *in)
 {
-    return arena_printf(c->w->arena, "l.%s + ahead.item * %lld", in->symbol,
-                        (long long)c->w->problem->dim[in->slot]);
+    return arena_printf(c->w->arena, "l.%s + ahead.item * %lld", in->array, source_dim(in));
 }
 
 static void load_rows(struct batch_writer *c)
@@ -151,13 +150,13 @@ static void load_rows(struct batch_writer *c)
     line(c->o, "%s &rows = ahead.lanes_own(lane);", c->g->rows.name);
     n = batch_operands(c, SLOT_Y, false, input);
     for (int i = 0; i < n; i++) {
-        const struct form_argument *in = &w->form->input[input[i]];
+        const struct operand *in = source_input(w, input[i]);
         line(c->o, "cgtp_copy_row(rows.%s, %s, lane, stream);", in->symbol, row_of(c, in));
     }
     n = batch_operands(c, SLOT_X, false, input);
     for (int i = 0; i < n && !c->g->x_by_set; i++)
         for (int k = 0; k < c->g->parts; k++) {
-            const struct form_argument *in = &w->form->input[input[i]];
+            const struct operand *in = source_input(w, input[i]);
             const struct batch_part *part = &c->g->part[k];
             begin_part(c, part);
             line(c->o, "cgtp_copy_segments<part_%d_x>(%s, ahead.block, lane, stream%s);", k, row_of(c, in),
@@ -177,21 +176,21 @@ static void load_set(struct batch_writer *c)
         load_rows(c);
     int weights = batch_by_weights(a, w->problem, c->s, &path), n = batch_operands(c, SLOT_W, false, input);
     for (int i = 0; i < n && weights; i++) {
-        const struct form_argument *in = &w->form->input[input[i]];
+        const struct operand *in = source_input(w, input[i]);
         begin_part(c, c->part);
         line(c->o, "cgtp_copy_weights<set_%d_w>(to.set%d.%s, %s, ahead.block, lane, stream);", c->number,
              c->number, batch_field(a, in->symbol, SLOT_W, path[0]), row_of(c, in));
     }
     n = batch_operands(c, SLOT_G, false, input);
     for (int i = 0; i < n; i++) {
-        const struct form_argument *in = &w->form->input[input[i]];
+        const struct operand *in = source_input(w, input[i]);
         begin_part(c, c->part);
         line(c->o, "cgtp_copy_segments<set_%d_z>(%s, ahead.block, lane, stream%s);", c->number, row_of(c, in),
              batch_fields_z(c, to, in->symbol));
     }
     n = batch_operands(c, SLOT_X, false, input);
     for (int i = 0; i < n && c->g->x_by_set; i++) {
-        const struct form_argument *in = &w->form->input[input[i]];
+        const struct operand *in = source_input(w, input[i]);
         begin_part(c, c->part);
         line(c->o, "cgtp_copy_segments<set_%d_x>(%s, ahead.block, lane, stream%s);", c->number, row_of(c, in),
              batch_fields(c, to, in->symbol, SLOT_X, c->s->xs, c->s->x));

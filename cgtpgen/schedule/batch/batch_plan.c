@@ -127,9 +127,10 @@ static void sort_paths(struct arena *a, struct batch *g)
 static int path_bytes(const struct batch *g, const struct path *q, bool new_z)
 {
     const struct demand *d = g->demand;
-    int zs = demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G);
-    int components = (q->weighted ? demand_inputs_of(d, SLOT_W) : 0) + (new_z ? zs * (2 * q->l3 + 1) : 0);
-    return kernel_size(d->kernel) * BATCH_LANES * g->channels * components;
+    const int zs = demand_bytes_of(d, SLOT_G, false) + kernel_size(d->kernel) * demand_outputs_of(d, SLOT_G);
+    const int bytes =
+        (q->weighted ? demand_bytes_of(d, SLOT_W, false) : 0) + (new_z ? zs * (2 * q->l3 + 1) : 0);
+    return BATCH_LANES * g->channels * bytes;
 }
 
 /* Instructions of a path per channel block. */
@@ -399,9 +400,10 @@ static double cost_of(struct batch *g)
     g->work += per_sum * demand_outputs_of(d, SLOT_Y);
     for (int i = 0; i < d->kernel->form->inputs; i++)
         if (demand_reads(d, i))
-            g->bytes += kernel_size(d->kernel) * (double)p->dim[d->kernel->form->input[i].slot];
+            g->bytes +=
+                operand_size(kernel_input(d->kernel, i)) * (double)p->dim[d->kernel->form->input[i].slot];
     for (int o = 0; o < d->outputs; o++)
-        g->bytes += kernel_size(d->kernel) * (double)p->dim[demand_output(d, o)->slot];
+        g->bytes += operand_size(demand_operand(d, o)) * (double)p->dim[demand_output(d, o)->slot];
     double bytes = g->bytes / bytes_per_instruction, longer = g->work > bytes ? g->work : bytes;
     return longer + 0.4 * (g->work + bytes - longer);
 }

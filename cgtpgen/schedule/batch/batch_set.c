@@ -83,15 +83,15 @@ static void leave(struct batch_writer *c)
     if (zs || xs)
         line(c->o, "cgtp_sync_warp();");
     for (int i = 0; i < zs; i++) {
-        const char *name = w->form->output[z[i]].symbol;
+        const struct operand *o = kernel_output(w->demand->kernel, z[i]);
         line(c->o, "cgtp_write_segments<set_%d_z, CGTP_STORE>(l.%s + now.item * %lld, now.block, lane%s);",
-             c->number, name, (long long)w->problem->dim[SLOT_G], batch_fields_z(c, out, name));
+             c->number, o->array, source_dim(o), batch_fields_z(c, out, o->symbol));
     }
     for (int i = 0; i < xs; i++) {
-        const char *name = w->form->output[x[i]].symbol;
+        const struct operand *o = kernel_output(w->demand->kernel, x[i]);
         line(c->o, "cgtp_write_segments<set_%d_end, CGTP_STORE>(l.%s + now.item * %lld, now.block, lane%s);",
-             c->number, name, (long long)w->problem->dim[SLOT_X],
-             batch_fields(c, out, name, SLOT_X, c->s->ends, c->s->end));
+             c->number, o->array, source_dim(o),
+             batch_fields(c, out, o->symbol, SLOT_X, c->s->ends, c->s->end));
     }
 }
 
@@ -111,9 +111,10 @@ void batch_turn(struct batch_writer *c)
     emit_x(c);
     int n = batch_operands(c, SLOT_W, true, number);
     for (int i = 0; i < n && batch_by_weights(w->arena, w->problem, c->s, &path); i++) {
-        const char *name = w->form->output[number[i]].symbol;
-        line(c->o, "real *const %sout = l.%s + now.item * %lld + now.block * %d + lane * %d;", name, name,
-             (long long)w->problem->dim[SLOT_W], BATCH_LANES * c->g->channels, c->g->channels);
+        const struct operand *o = kernel_output(w->demand->kernel, number[i]);
+        line(c->o, "%s *const %sout = l.%s + now.item * %lld + now.block * %d + lane * %d;",
+             source_held(w->plan, o), o->symbol, o->array, source_dim(o), BATCH_LANES * c->g->channels,
+             c->g->channels);
     }
     for (int i = 0; i < c->s->paths; i++) {
         const struct path *p = &w->problem->path[c->s->path[i]];

@@ -53,23 +53,23 @@ static void emit_rows_in(struct conv *c)
 {
     struct source *w = c->w;
     for (int i = 0; i < w->form->inputs; i++) {
-        const struct form_argument *in = &w->form->input[i];
-        const char *name = in->symbol;
+        const struct operand *in = source_input(w, i);
+        const char *name = in->symbol, *type = source_held(w->plan, in);
         if (!demand_reads(w->demand, i))
             continue;
         if (in->slot == SLOT_X)
-            line(c->o, "const cgtp_row<const real, set_%d_x> %sbase(l.%s, channel_block, lane);", c->label,
-                 name, name);
+            line(c->o, "const cgtp_row<const %s, set_%d_x> %sbase(l.%s, channel_block, lane);", type,
+                 c->label, name, in->array);
         if (in->slot == SLOT_Y)
             line(c->o, "const real *const %sbase = %s;", name,
-                 tile_rows(c, name, SLOT_Y,
+                 tile_rows(c, in->array, SLOT_Y,
                            arena_printf(w->arena, "cgtp_row_begin<%lld>(lane)",
                                         (long long)w->problem->dim[SLOT_Y])));
         if (in->slot == SLOT_W && first_field(c, i))
-            line(c->o, "const real *const %sbase = %s;", name,
-                 tile_rows(
-                     c, name, SLOT_W,
-                     arena_printf(w->arena, "cgtp_weights_begin<set_%d_w>(channel_block, lane)", c->label)));
+            line(c->o, "const %s *const %sbase = %s;", type, name,
+                 tile_rows(c, in->array, SLOT_W,
+                           arena_printf(w->arena, "cgtp_weights_begin<set_%d_w, %s>(channel_block, lane)",
+                                        c->label, type)));
     }
 }
 
@@ -81,9 +81,10 @@ static void emit_rows_out(struct conv *c)
     if (c->s->channel_blocks > 1)
         lane = arena_printf(w->arena, "channel_block * %d + %s", LANES * c->s->channels, lane);
     for (int i = 0; i < w->demand->outputs; i++) {
-        const struct form_output *f = &w->form->output[w->demand->output[i]];
+        const struct operand *f = demand_operand(w->demand, i);
         if (f->slot == SLOT_W)
-            line(c->o, "real *const %sbase = %s;", f->symbol, tile_rows(c, f->symbol, SLOT_W, lane));
+            line(c->o, "%s *const %sbase = %s;", source_held(w->plan, f), f->symbol,
+                 tile_rows(c, f->array, SLOT_W, lane));
     }
 }
 
@@ -248,7 +249,7 @@ static void emit_x_outputs(struct conv *c)
     struct source *w = c->w;
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_X, true, output);
     for (int i = 0; i < n; i++)
-        lanes(c, kernel_output(w->kernel->kernel, output[i]), "own.staging.edge", true);
+        lanes(c, kernel_output(w->demand->kernel, output[i]), "own.staging.edge", true);
     if (n)
         line(c->o, "cgtp_sync_warp();");
     for (int i = 0; i < n; i++) {
@@ -281,10 +282,10 @@ static void emit_w_outputs(struct conv *c)
     if (!c->s->keeps_rows)
         emit_rows_out(c);
     for (int i = 0; i < w->demand->outputs; i++) {
-        const struct form_output *f = &w->form->output[w->demand->output[i]];
+        const struct operand *f = demand_operand(w->demand, i);
         if (f->slot == SLOT_W)
-            line(c->o, "real *const %sout = cgtp_nth_row<%lld>(%sbase, %s);", f->symbol,
-                 (long long)w->problem->dim[SLOT_W], f->symbol, own(w)->orders ? "at.item" : "done");
+            line(c->o, "%s *const %sout = cgtp_nth_row<%lld>(%sbase, %s);", source_held(w->plan, f),
+                 f->symbol, source_dim(f), f->symbol, own(w)->orders ? "at.item" : "done");
     }
 }
 

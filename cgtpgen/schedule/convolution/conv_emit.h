@@ -59,7 +59,7 @@ const struct operand *conv_array(const struct source *, enum slot);
 /* The operand of an output of the kernel. */
 static inline const struct operand *conv_output(const struct source *w, const struct form_output *f)
 {
-    return kernel_output(w->kernel->kernel, (int)(f - w->form->output));
+    return kernel_output(w->demand->kernel, (int)(f - w->form->output));
 }
 
 const char *conv_name(const struct source *, bool output, int number);

@@ -200,10 +200,10 @@ static void emit_receiver_begin(struct conv *c)
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, false, number[i]);
         line(c->o, "real %s[%d];", name, lane_elements(c));
-        emit_of_set(c, "cgtp_load_segments",
-                    arena_printf(w->arena,
-                                 "%s, cgtp_opaque_global(l.%s + (int64_t)node * %lld), channel_block, lane",
-                                 name, name, (long long)w->problem->dim[SLOT_G]));
+        emit_of_set(
+            c, "cgtp_load_segments",
+            arena_printf(w->arena, "%s, cgtp_opaque_global(l.%s + (int64_t)node * %lld), channel_block, lane",
+                         name, source_input(w, number[i])->array, (long long)w->problem->dim[SLOT_G]));
         if (has_factors(c))
             line(c->o, "cgtp_scale_segments<set_%d_z>(%s);", c->label, name);
     }
@@ -244,7 +244,8 @@ static void emit_receiver_end(struct conv *c)
                     arena_printf(w->arena,
                                  "own.staging.rows, %s, l.%s + (int64_t)node * %lld, channel_block, "
                                  "cgtp_reload_lane()",
-                                 name, name, (long long)w->problem->dim[SLOT_G]));
+                                 name, kernel_output(w->demand->kernel, output[i])->array,
+                                 (long long)w->problem->dim[SLOT_G]));
     }
 }
 

@@ -51,14 +51,15 @@ static void emit_clear(struct source *w, struct out *o)
     struct cleared c = {.at = {.arena = w->arena}, .bytes = {.arena = w->arena}};
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = &w->form->output[w->demand->output[i]];
-        const char *at = arena_printf(w->arena, "l.%s", f->symbol);
+        const struct operand *q = demand_operand(w->demand, i);
+        const char *at = arena_printf(w->arena, "l.%s", q->array), *type = source_held(w->plan, q);
         long long dim = (long long)w->problem->dim[f->slot];
         if (f->slot == SLOT_G && !covers_z(w, g))
-            clear(&c, at, "graph->receivers", dim, "real");
+            clear(&c, at, "graph->receivers", dim, type);
         if (f->slot == SLOT_X && !g->edge_buffer)
-            clear(&c, at, "graph->senders", dim, "real");
+            clear(&c, at, "graph->senders", dim, type);
         if (f->slot == SLOT_Y && g->parts > 1 && !g->part_buffer)
-            clear(&c, at, "graph->items", dim, "real");
+            clear(&c, at, "graph->items", dim, type);
     }
     clear(&c, arena_printf(w->arena, "l.counters_%s", g->name), conv_counters(w->arena, g), 1, "unsigned");
     if (g->hands_over)

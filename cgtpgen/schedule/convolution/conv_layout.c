@@ -3,6 +3,8 @@
  */
 #include "schedule/convolution/conv_plan.h"
 
+#include "schedule/source.h"
+
 enum {
     STAGE_ALIGN = 128, /* copies are fastest to multiples of it */
     SLICE_ALIGN = 16,  /* of what a lane copies at a time */
@@ -35,20 +37,23 @@ static int slice(const struct path_set *s, const struct operand_block *b)
     return LANES * s->channels * b->components;
 }
 
-static void add_input(struct arena *a, const struct problem *p, const struct operand *in, struct path_set *s)
+static void add_input(struct arena *a, const struct convolution *g, const struct operand *in,
+                      struct path_set *s)
 {
+    const struct problem *p = g->demand->plan->problem;
     static const char *const by[SLOT_COUNT] = {[SLOT_X] = ", by irreps segment", [SLOT_W] = ", by path"};
     const char *owner = arena_printf(a, "%s%s", in->name, by[in->slot] ? by[in->slot] : "");
+    const char *type = source_held(g->demand->plan, in);
     int size = operand_size(in), *path = NULL, n = 0;
     if (in->slot == SLOT_Y)
-        layout_add(a, &s->stage, in->symbol, "real", size, SLICE_ALIGN, (int)in->dim, NULL);
+        layout_add(a, &s->stage, in->symbol, type, size, SLICE_ALIGN, (int)in->dim, NULL);
     if (in->slot == SLOT_X)
         n = s->xs;
     if (in->slot == SLOT_W)
         n = conv_weighted(a, p, s, &path);
     for (int i = 0; i < n; i++) {
         int number = in->slot == SLOT_X ? s->x[i] : path[i];
-        layout_add(a, &s->stage, conv_field(a, in->symbol, in->slot, number), "real", size, SLICE_ALIGN,
+        layout_add(a, &s->stage, conv_field(a, in->symbol, in->slot, number), type, size, SLICE_ALIGN,
                    slice(s, &in->block[number]), owner);
     }
 }
@@ -63,7 +68,7 @@ void conv_layout_stage(struct arena *a, const struct convolution *g, struct path
     s->lane = (struct layout){.align = 1};
     for (int i = 0; i < k->form->inputs; i++)
         if (demand_reads(g->demand, i))
-            add_input(a, plan->problem, kernel_input(k, i), s);
+            add_input(a, g, kernel_input(k, i), s);
     if (g->b_outputs && !g->edge_buffer)
         layout_add(a, &s->stage, "sender", "int64_t", 8, 8, 0, NULL);
     if (g->orders && (g->a_outputs || g->w_outputs))

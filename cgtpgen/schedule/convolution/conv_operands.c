@@ -16,7 +16,7 @@ int conv_operands(const struct source *w, enum slot slot, bool outputs, int *num
 
 const struct operand *conv_array(const struct source *w, enum slot slot)
 {
-    const struct operand *o = w->kernel->kernel->operand;
+    const struct operand *o = w->demand->kernel->operand;
     while (o->slot != slot)
         o++;
     return o;
@@ -124,13 +124,13 @@ void conv_move(const struct conv *c, const struct conv *other)
     const struct convolution *g = own(w);
     for (int i = 0; i < w->form->inputs; i++)
         if (demand_reads(w->demand, i))
-            move(c, w->form->input[i].symbol, distance(c, other, kernel_input(w->kernel->kernel, i)));
+            move(c, source_input(w, i)->array, distance(c, other, source_input(w, i)));
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct operand *o = demand_operand(w->demand, i);
         if (o->slot == SLOT_X && g->edge_buffer)
             move(c, arena_printf(w->arena, "%sedges", o->symbol), other->s->edge_at - c->s->edge_at);
         else
-            move(c, o->symbol, distance(c, other, o));
+            move(c, o->array, distance(c, other, o));
         if (o->slot == SLOT_Y && g->part_buffer)
             move(c, arena_printf(w->arena, "%sparts", o->symbol),
                  (other->s->part_at - c->s->part_at) * o->dim);

@@ -71,8 +71,14 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
               (g->joined ? FORM_REGISTERS * words : 0) +
               (g->carries && zs_out ? CARRY_REGISTERS * words * (v - 1) : 0);
     int ws_in = demand_inputs_of(pass, SLOT_W), ws_out = demand_outputs_of(pass, SLOT_W);
-    int bytes_in = size * (g->device->lanes * v * (s->paths * ws_in + x * xs_in) + y * ys_in);
-    s->bytes = bytes_in + size * (g->device->lanes * v * (s->paths * ws_out + x * xs_out) + y * ys_out);
+    int lanes = g->device->lanes * v;
+    int bytes_in =
+        lanes * (s->paths * demand_bytes_of(pass, SLOT_W, false) + x * demand_bytes_of(pass, SLOT_X, false)) +
+        y * demand_bytes_of(pass, SLOT_Y, false);
+    s->bytes =
+        bytes_in +
+        lanes * (s->paths * demand_bytes_of(pass, SLOT_W, true) + x * demand_bytes_of(pass, SLOT_X, true)) +
+        y * demand_bytes_of(pass, SLOT_Y, true);
     /* fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, the sums
      * over lanes, copies of 512 bytes */
     s->work =

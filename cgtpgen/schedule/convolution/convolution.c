@@ -128,6 +128,7 @@ const struct evaluation convolution_evaluation = {
     .name = "convolution",
     .words = "pipelined convolution",
     .header = "cgtp_convolution.h",
+    .stored = 1u << SLOT_X | 1u << SLOT_W | 1u << SLOT_G,
     .refuses = conv_refuses,
     .refuses_path = conv_refuses_path,
     .plan = conv_plan,
