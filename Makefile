@@ -5,7 +5,7 @@
 # make test-torch       --emit=torch, with PyTorch: TORCH_PYTHON is a python that has it (default: build/torch/venv's,
 #                       which make torch-venv installs, some 3 GB; or PYTHON)
 # make models           models of MACE, NequIP, SevenNet and Allegro with generated modules (tests/models/models.mk)
-# make test-jax         --emit=jax, with JAX, likewise: JAX_PYTHON, make jax-venv
+# make test-jax         --emit=jax, with JAX, likewise: JAX_PYTHON, make jax-venv; make gpu-jax on a GPU
 # make fuzz             changed specs through the generator, guided by coverage (tests/fuzz/fuzz.mk; RUNS=100000)
 # make coverage         lines and branches of the generator that tests run; fails where these are too few
 # make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000);
@@ -68,7 +68,7 @@ TESTS := $(foreach name,$(NAMED),$(or $(filter $(BUILD)/tests/$(name) tests/$(na
     $(error no test is named $(name))))
 endif
 
-.PHONY: all test test-all test-torch torch-venv test-jax jax-venv demo bench bench-stability bench-generation generated check-generated \
+.PHONY: all test test-all test-torch torch-venv test-jax gpu-jax jax-venv demo bench bench-stability bench-generation generated check-generated \
     install uninstall static dist deb clean FORCE
 all: $(BUILD)/cgtpgen
 
@@ -185,6 +185,11 @@ JAX_VENV := build/jax/venv
 JAX_PYTHON ?= $(if $(wildcard $(JAX_VENV)/bin/python),$(abspath $(JAX_VENV))/bin/python,$(PYTHON))
 test-jax: $(BUILD)/cgtpgen
 	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' TEST_JAX=1 JAX_PYTHON='$(JAX_PYTHON)' prove -v -e '' tests/jax.t
+# The same on a GPU, where JAX_PYTHON has JAX for CUDA, and what a call costs.
+gpu-jax: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
+	$(Q)$(JAX_PYTHON) tests/jax/gpu.py build $(GPU_GENERATOR) $(GPU_DIR)/jax
+	$(Q)$(JAX_PYTHON) tests/jax/gpu.py run $(GPU_DIR)/jax
+	$(Q)$(JAX_PYTHON) tests/jax/check.py $(GPU_DIR)/jax/site/products gradients closure transforms graphs batches errors
 jax-venv:
 	$(Q)$(PYTHON) -m venv $(JAX_VENV)
 	$(Q)$(JAX_VENV)/bin/pip install 'jax>=0.10' 'setuptools>=70.1'

@@ -71,6 +71,32 @@ def test_ctypes(folder):
     ok(told[5].startswith('the graph has an index out of range'), 'ctypes: statuses have their texts', told[5])
 
 
+def test_shared(folder):
+    """One library, from C++ and from Python, built by make and by CMake: the same bits."""
+    def told(program, *arguments):
+        return subprocess.run([*program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+
+    made = make(folder)
+    ok(made.returncode == 0, 'shared: make', made.stdout)
+    lines = told([f'{folder}/program']).splitlines()
+    ok(len(lines) == 5 and float(lines[0].split()[1]) > 1, 'shared: the program in C++', *lines)
+    python = [sys.executable, '-B', f'{folder}/energy.py']
+    wanted = [*lines, f'0, by the kernel alone {lines[0].split()[1]}']
+    equal(told(python).splitlines(), wanted, 'shared: Python has the same numbers, of the library and of its kernel')
+    if not shutil.which('cmake'):
+        return skip('shared: CMake', 'it is not there')
+    made = subprocess.run(['cmake', '-S', folder, '-B', f'{folder}/out', f'-Dcgtpgen_DIR={os.path.abspath("runtime")}',
+                           f'-D{VARIABLES[0].replace("CGTPGEN=", "CGTPGEN_EXECUTABLE=")}'], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
+    built = subprocess.run(['cmake', '--build', f'{folder}/out'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                           env=ENVIRONMENT)
+    ok(made.returncode == 0 == built.returncode, 'shared: CMake', made.stdout, built.stdout)
+    lines = told([f'{folder}/out/program']).splitlines()
+    wanted = [*lines, f'0, by the kernel alone {lines[0].split()[1]}'] if lines else None
+    equal(told(python, f'{folder}/out/libenergy.so').splitlines(), wanted, 'shared: and of that library')
+    return None
+
+
 def test_report(folder):
     """The page of the layer that the log is of is what the generator writes today."""
     generator = VARIABLES[0].split('=', 1)[1]
@@ -79,7 +105,8 @@ def test_report(folder):
     ok(fresh.returncode == 0, 'report: is fresh (make generated brings it up to date)', fresh.stdout)
 
 
-TESTS = {'ctypes': test_ctypes, 'fallback': test_fallback, 'graph': test_graph, 'report': test_report}
+TESTS = {'ctypes': test_ctypes, 'fallback': test_fallback, 'graph': test_graph, 'report': test_report,
+         'shared': test_shared}
 ELSEWHERE = ['common', 'forces', 'lammps', 'md']  # tests/simulation.t
 equal(sorted(os.listdir('docs/examples')), sorted([*TESTS, *ELSEWHERE]), 'every example is tested')
 with tempfile.TemporaryDirectory() as ROOT:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """--emit=jax, with JAX on the CPU: the package that is built of emitted files, as pip builds it, and everything that
-tests/jax/check.py asks of it.
+tests/jax/check.py asks of it; then the same library from C++.
 
 JAX is not needed to pass the tests: without it this one is skipped. `make test-jax` asks for it (TEST_JAX). JAX_PYTHON is
 the Python that has it.
@@ -12,14 +12,26 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
-from tap import done  # noqa: E402
-from wheel import BUILD, Wheel  # noqa: E402
+from tap import done, ok  # noqa: E402
+from wheel import BUILD, Wheel, run  # noqa: E402
 
 PYTHON = os.environ.get('JAX_PYTHON') or sys.executable
 GOLDEN = ['g_mixed_modes', 'g_triple_mixed', 'g_mode_uvu_noweight', 'g_variances', 'g_nequip_lmax1_graph', 'g_diffdock_l1_graph']
 OTHERS = [('modes_two', 'modes', 'kernels', '[forward, backward]'), ('modes_one', 'modes', 'kernels', '[forward]'),
           ('modes_none', 'modes', 'kernels', '[backward]'), ('single', 'edges', 'precision', 'float32'),
-          ('single_any', 'edges_any', 'precision', 'float32')]
+          ('single_any', 'edges_any', 'precision', 'float32'), ('half', 'edges', 'precision', 'bfloat16'),
+          ('mixed', 'edges', 'precision', '{x: bfloat16, w: float16}')]
+
+
+def program(wheel):
+    """The wheel's library without Python, by its interface for C++: the same bits."""
+    wheel.check('tests/jax/check.py', 'written', JAX_PLATFORMS='cpu')
+    site, path = wheel.package, f'{wheel.work}/same'
+    made = run('c++', '-std=c++17', '-O0', f'-I{site}', '-o', path, 'tests/jax/same.cpp', f'{site}/libedges_cpu_jax.so',
+               f'-Wl,-rpath,{site}')
+    if ok(made.returncode == 0, 'a program in C++ is built with the wheel\'s header and library', made.stdout[-3000:]):
+        result = run(path, f'{site}/edges.in', OMP_NUM_THREADS='1')
+        ok(result.stdout == 'same\n', 'it computes the bits that JAX did', result.stdout)
 
 
 def main():
@@ -36,6 +48,7 @@ def main():
         for parts in ('golden', 'c', 'gradients', 'closure'), ('transforms', 'sharding', 'exported'), \
                 ('graphs', 'batches', 'errors'), ('single',):
             wheel.check('tests/jax/check.py', *parts, JAX_PLATFORMS='cpu')
+        program(wheel)
     done()
 
 

@@ -339,6 +339,19 @@ def check_exported():
         near(a, b, f'jax.export: gradient by {s}')
 
 
+def check_written():
+    """What same.cpp reads."""
+    m = module('edges')
+    x, y, w = rows(m.PRODUCT, 17, 6)
+    edge_index = np.random.default_rng(9).integers(0, 6, (2, 17))
+    edge_index[1].sort()
+    z = jax.jit(m.convolve)(x, y, w, m.prepare_graph(edge_index, 6))
+    with open(f'{FOLDER}/edges.in', 'wb') as file:
+        for value in (np.array([6, 17], np.int64), edge_index.astype(np.int32), x, y, w, z):
+            file.write(np.ascontiguousarray(value).tobytes())
+    ok(z.shape == (6, m.PRODUCT.dim['z']), 'numbers for a program in C++')
+
+
 # ---- graphs ----
 
 def check_graphs():
@@ -457,6 +470,18 @@ def check_single():
         near(jax.jvp(lambda x: m.convolve(x, y, w, edge_index), (x,), (x,))[1], z, f'{name}: jvp', epsilon=epsilon)
     a, b = (module(name) for name in ('single', 'single_any'))
     near(a.convolve(x, y, w, edge_index), b.convolve(x, y, w, edge_index), 'sorted edges and any', epsilon=epsilon)
+    for name in 'half', 'mixed':  # computed in float32, and rounded
+        m = module(name)
+        arrays = rows(m.PRODUCT, 40, 7)
+        full = [v.astype(jnp.float32) for v in arrays]
+
+        def derivatives_of(convolve, values):
+            z, pull = jax.vjp(jax.jit(lambda *v: convolve(*v, edge_index)), *values)
+            return z, *pull(jnp.ones_like(z))
+        for found, wanted, slot in zip(derivatives_of(m.convolve, arrays), derivatives_of(a.convolve, full), 'zxyw'):
+            ok(found.dtype == m.PRODUCT.dtype[slot], f'{name}: type of z or its gradient, {slot}', found.dtype)
+            near(found.astype(jnp.float32), wanted, f'{name}: z or its gradient, {slot}', units=2, epsilon=2**-8)
+    fails(TypeError, 'x is of float32, not bfloat16', lambda: module('half').convolve(*full, edge_index), 'a type')
 
 
 PARTS = {name[6:]: part for name, part in globals().items() if name.startswith('check_') and name != 'check_grads'}

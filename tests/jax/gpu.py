@@ -24,7 +24,8 @@ SPECS = ['specs/nequip_water.yaml', *(f'tests/torch/specs/{name}.yaml' for name 
                                       ('edges', 'edges_any', 'environment', 'modes', 'shared'))]
 OTHERS = [('modes_two', 'modes', 'kernels', '[forward, backward]'), ('modes_one', 'modes', 'kernels', '[forward]'),
           ('modes_none', 'modes', 'kernels', '[backward]'), ('single', 'edges', 'precision', 'float32'),
-          ('single_any', 'edges_any', 'precision', 'float32')]
+          ('single_any', 'edges_any', 'precision', 'float32'), ('half', 'edges', 'precision', 'bfloat16'),
+          ('mixed', 'edges', 'precision', '{x: bfloat16, w: float16}')]
 
 
 def build(generator, folder):
@@ -90,12 +91,12 @@ def check_order(module):
     big = jax.numpy.ones((6000, 6000), np.float32)
 
     @jax.jit
-    def step(x):
+    def step(x, big):
         late = x + 0 * (big @ big @ big)[:1000, :256]
         return m.convolve(late, y, w, graph) * 2
 
     wanted = np.asarray(m.convolve(x, y, w, graph)) * 2
-    ok(all(np.array_equal(np.asarray(step(x)), wanted) for _ in range(10)), 'a call runs on the stream of its computation')
+    ok(all(np.array_equal(np.asarray(step(x, big)), wanted) for _ in range(10)), 'a call runs on the stream of its computation')
 
 
 def microseconds(call, per_call=1):
@@ -126,7 +127,7 @@ def bare_launch(folder, m, x, y, w, graph):
         graph.sender, graph.receiver, graph.receiver_row, graph.by_sender, graph.sender_row)))
     library.nequip_water_forward_workspace.restype = ctypes.c_size_t
     size = library.nequip_water_forward_workspace(ctypes.byref(c_graph))
-    z, room = jax.numpy.zeros((len(x), p.dim['z'])), jax.numpy.zeros(size, jax.numpy.uint8)
+    z, room = jax.numpy.zeros((len(x), p.dim['z']), jax.numpy.float32), jax.numpy.zeros(size, jax.numpy.uint8)
     jax.block_until_ready((z, room))
     given = (ctypes.byref(c_graph), *(ctypes.c_void_p(a.unsafe_buffer_pointer()) for a in (x, y, w, z, room)),
              ctypes.c_size_t(size), None)
