@@ -107,7 +107,7 @@ def test_report(folder):
 
 TESTS = {'ctypes': test_ctypes, 'fallback': test_fallback, 'graph': test_graph, 'report': test_report,
          'shared': test_shared}
-ELSEWHERE = ['common', 'forces', 'lammps', 'md']  # tests/simulation.t
+ELSEWHERE = ['common', 'ddp', 'forces', 'lammps', 'md', 'ranks']  # tests/simulation.t, torch.t, ranks.t
 equal(sorted(os.listdir('docs/examples')), sorted([*TESTS, *ELSEWHERE]), 'every example is tested')
 with tempfile.TemporaryDirectory() as ROOT:
     for name, test in TESTS.items():
