@@ -127,6 +127,10 @@ else
     check_kernels sample_gemm "sed $three" tests/simt/specs/gemm_wide.yaml sizes paths calls
     check_kernels sample_gemm_double_layouts "$irmulyz $double -e 's/^kernels: .*/kernels: [backward]/'" \
         tests/simt/specs/gemm_wide.yaml sizes
+    # e3nn's cases of few channels, none of which fill a block
+    check_kernels sample_gemm_golden "sed $three -e '\$atune: {sm_90: {evaluation: gemm}}'" \
+        'tests/golden/g_mode_uvw_shared.yaml tests/golden/g_class_fully_connected_shared.yaml' \
+        problems=tests/golden golden paths
     check_kernels sample_gemm_large "sed -e 's/^kernels: .*/kernels: [backward]/'" tests/simt/specs/gemm_large.yaml sizes
     check_kernels sample_paired "sed $three" "$paired_graphs" sizes paths calls
     check_kernels sample_paired_mixed "sed -e 's/^kernels: .*/kernels: [backward]/'" \
