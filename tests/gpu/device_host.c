@@ -1,6 +1,7 @@
 /* device_host.c - see device.h: the host in the place of a device, for the programs' own logic. */
 #include "device.h"
 
+#include "cgtp_types.h"
 #include "random.h"
 
 #include <stdio.h>
@@ -42,14 +43,11 @@ bool device_done_within(void *stream, double seconds)
     return true;
 }
 
-void device_fill(void *to, int size, uint64_t seed, int64_t n, void *stream)
+void device_fill(void *to, cgtp_type type, uint64_t seed, int64_t n, void *stream)
 {
     (void)stream;
     for (int64_t i = 0; i < n; i++)
-        if (size == 8)
-            ((double *)to)[i] = random_at(seed, (uint64_t)i);
-        else
-            ((float *)to)[i] = (float)random_at(seed, (uint64_t)i);
+        cgtp_put_number(to, type, i, random_at(seed, (uint64_t)i));
 }
 
 void device_set(void *to, int byte, size_t bytes, void *stream)
