@@ -37,7 +37,7 @@ done
 for part in 0 1 2 3 4 5 6 7; do
     start "device-$part" "$folder/${prefix}narrow/device" --part=$part/8 repeat capture streams
 done
-start types "$folder/${prefix}narrow/types"
+[ -x "$folder/${prefix}narrow/types" ] && start types "$folder/${prefix}narrow/types"
 wait
 start device-crowd "$folder/${prefix}narrow/device" crowd
 wait

@@ -115,7 +115,7 @@ GPU_BUILD = $(if $(GPU_TOLD),,test -f $(GPU_DIR)/$(1)/table.c ||) \
 
 GPU_PREFIX := $(if $(filter quick,$(MODE)),quick_)
 gpu-check:
-	$(Q)$(call GPU_BUILD,$(GPU_PREFIX)narrow,$(GPU_SHARDS) device types)
+	$(Q)$(call GPU_BUILD,$(GPU_PREFIX)narrow,$(GPU_SHARDS) device $(if $(filter cuda,$(GPU_BACKEND)),types))
 	$(Q)$(call GPU_BUILD,$(GPU_PREFIX)golden,$(GPU_SHARDS))
 	$(Q)$(call GPU_BUILD,sanitize,$(GPU_SHARDS) device)
 	$(Q)SANITIZER_TOOL='$(SANITIZER_TOOL)' sh tests/gpu/logged.sh $(GPU_DIR)/check.log \
