@@ -104,7 +104,7 @@ def c_call(name, kernel, arrays, outputs):
     size = getattr(library, f'{name}_{kernel}_workspace')
     size.restype = ctypes.c_size_t
     room = torch.empty(size(items) + 16, dtype=torch.uint8)
-    made = [torch.empty(len(arrays[0]), p.dim[slot], dtype=p.dtype) for slot in outputs]
+    made = [torch.empty(len(arrays[0]), p.dim[slot], dtype=p.dtype[slot]) for slot in outputs]
     status = getattr(library, f'{name}_{kernel}')(
         items, *(ctypes.c_void_p(a.data_ptr()) for a in [*arrays, *made, room]), ctypes.c_size_t(room.numel()), None)
     assert status == 0, status
@@ -116,7 +116,7 @@ def check_c():
     p = module('modes').PRODUCT
     for kernel in p.kernels:
         torch.manual_seed(3)
-        arrays = [torch.randn(5, p.dim[slot[-1]], dtype=p.dtype) for slot in kernel.inputs.values()]
+        arrays = [torch.randn(5, p.dim[slot[-1]], dtype=p.dtype[slot[-1]]) for slot in kernel.inputs.values()]
         found = p.operators[kernel.name](arrays, (5,))
         wanted = c_call('modes', kernel.name, arrays, kernel.outputs.values())
         ok(len(found) == len(wanted) and all(torch.equal(a, b) for a, b in zip(found, wanted)),
@@ -234,7 +234,7 @@ def check_opcheck():
             graph = m.Convolution()._arguments(g)
         for kernel in p.kernels[:4]:
             count = {'item': size, 'sender': 3, 'receiver': 3, 'shared': 1}
-            arrays = [torch.randn(count[p.index[s[-1]]], p.dim[s[-1]], dtype=p.dtype, requires_grad=True)
+            arrays = [torch.randn(count[p.index[s[-1]]], p.dim[s[-1]], dtype=p.dtype[s[-1]], requires_grad=True)
                       for s in kernel.inputs.values()]
             result = torch.library.opcheck(p.operators[kernel.name].op, (*arrays, *graph), raise_exception=False)
             ok(all(said == 'SUCCESS' for said in result.values()), f'opcheck: {name}, {kernel.name}', result)
