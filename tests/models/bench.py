@@ -33,7 +33,7 @@ if DEVICE == 'cpu':  # to try this program out
     SIZES = dict.fromkeys(SIZES, ((1, 1, 1), 8, 4.0))
 RUNS, SECONDS = 10, 1  # of a step, whichever comes first
 COLUMNS = ['model', 'contender', 'step', 'ms', 'kernels ms', 'GB', 'replayed ms', 'difference']
-OWN = {'cgtpgen': 'forward_convolution', 'cuEquivariance': 'segmented_polynomial|uniform_1d|fused_tp',
+OWN = {'cgtpgen': 'forward_convolution', 'cuEquivariance': 'segmented_polynomial|uniform_1d|fused_tensor_product',
        'OpenEquivariance': r'forward\(.*ConvData'}
 
 
