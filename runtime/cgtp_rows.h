@@ -97,13 +97,12 @@ template <int threads, int n> CGTP_DEVICE void cgtp_clear_row_by(real (&row)[n],
         [&](int i) { row[i] = 0; });
 }
 
-/* Zeros in each warp's row. */
+/* Zeros in each warp's row, by the threads that read them in what puts and joins rows: nothing need be waited for. */
 template <int threads, int n, int warps> CGTP_DEVICE void cgtp_clear_sums_by(real (&row)[warps][n], int thread)
 {
-    for (int i = thread; i < n; i += threads)
-        CGTP_UNROLL
+    CGTP_UNROLL
     for (int warp = 0; warp < warps; warp++)
-        row[warp][i] = 0;
+        cgtp_clear_row_by<threads>(row[warp], thread);
 }
 
 /* Adds each warp's row to the first one's, in the order of the warps. */
