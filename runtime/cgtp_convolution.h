@@ -212,6 +212,22 @@ template <int n> CGTP_DEVICE int cgtp_row_begin(int lane)
 {
     return n % CGTP_WIDE == 0 ? lane * CGTP_WIDE : lane;
 }
+/* Rows of n elements from row `first` on: where the lane's part of the first begins; kept in a register, not computed
+ * anew. */
+template <int n, bool kept> struct cgtp_lanes_rows {
+    const real *at;
+
+    CGTP_MEMBER cgtp_lanes_rows(const real *rows, int64_t first, int lane)
+        : at(rows + first * n + cgtp_row_begin<n>(lane))
+    {
+        if constexpr (kept)
+            at = cgtp_opaque_global(at);
+    }
+    template <typename Number> CGTP_MEMBER const real *nth(Number number) const
+    {
+        return cgtp_nth_row<n>(at, number);
+    }
+};
 template <int n>
 CGTP_DEVICE void cgtp_copy_lanes_row(real (&slice)[n], const real *from, int lane, cgtp_policy policy)
 {
@@ -285,6 +301,18 @@ template <typename S, typename T> CGTP_DEVICE int64_t cgtp_weights_begin(int cha
     constexpr int chunks = slice / wide, together = CGTP_LANES / chunks;
     constexpr int64_t distance = together > 1 ? cgtp_usual_distance<S>(together) : 0;
     return channel_block * slice + lane / chunks * distance + lane % chunks * wide;
+}
+
+/* Rows of n weights from row `first` on: where the lane's part of the channel block's in the first begins (kept: see
+ * cgtp_lanes_rows). */
+template <typename S, int64_t n, bool kept, typename T>
+CGTP_DEVICE const T *cgtp_lanes_weights(const T *rows, int64_t first, int channel_block, int lane)
+{
+    const T *const at = rows + first * n + cgtp_weights_begin<S, T>(channel_block, lane);
+    if constexpr (kept)
+        return cgtp_opaque_global(at);
+    else
+        return at;
 }
 
 /* The channel block's weights of all paths, to neighbouring slices: those of several paths in a copy. `from` is in the

@@ -10,10 +10,11 @@ namespace
 
 /* ---- a lane's channels of all segments of a path set, one after the other: r[channels * components] ---- */
 
-/* From a row. */
+/* From a row, whose address the compiler is not to take apart. */
 template <typename S, typename T>
 CGTP_DEVICE void cgtp_load_segments(real *r, const T *row, int channel_block, int lane)
 {
+    row = cgtp_opaque_global(row);
     cgtp_each<cgtp_segments<S>()>([&](auto i) {
         constexpr cgtp_segment s = S::segment[decltype(i)::value];
         constexpr int begin = cgtp_components_before<S>(decltype(i)::value) * S::channels;

@@ -44,8 +44,12 @@ static void emit_launch_struct(struct source *w)
         line(o, "int64_t items;");
     emit_pointers(w, o, false);
     emit_pointers(w, o, true);
-    for (int i = 0; i < all.n; i++)
-        line(o, "%s *%s = NULL;", all.area[i].type, all.area[i].name);
+    for (int i = 0, next; i < all.n; i = next) {
+        const char *type = all.area[i].type, *list = arena_printf(w->arena, "*%s = NULL", all.area[i].name);
+        for (next = i + 1; next < all.n && !strcmp(all.area[next].type, type); next++)
+            list = arena_printf(w->arena, "%s, *%s = NULL", list, all.area[next].name);
+        line(o, "%s %s;", type, list);
+    }
     if (orders(w))
         line(o, "cgtp_ordering<%s> ordering;", w->spec->index64 ? "int64_t" : "int32_t");
     line(o, "};");

@@ -537,11 +537,10 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
         const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
-        const real *const y_base = l.y_ + first * 16 + cgtp_row_begin<16>(lane);
-        const real *const w_base = l.w_ + first * 2176 + cgtp_weights_begin<set_0_w, real>(channel_block,
-            lane);
+        const cgtp_lanes_rows<16, false> y_base(l.y_, first, lane);
+        const real *const w_base = cgtp_lanes_weights<set_0_w, 2176, false>(l.w_, first, channel_block, lane);
         cgtp_copy_segments<set_0_x>(x_base.nth<1152>(sender), lane, keep, to.x_s0, to.x_s1, to.x_s2);
-        cgtp_copy_lanes_row(to.y_, cgtp_nth_row<16>(y_base, edge), lane, stream);
+        cgtp_copy_lanes_row(to.y_, y_base.nth(edge), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<2176>(w_base, edge), lane, stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
@@ -560,14 +559,13 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         if (end == done)
             continue;
         real gz_[142];
-        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088), channel_block,
-            lane);
+        cgtp_load_segments<set_0_z>(gz_, l.gz_ + (int64_t)node * 9088, channel_block, lane);
         cgtp_scale_segments<set_0_z>(gz_);
         CGTP_LOOP
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real *const gw_base = l.gw_ + first * 2176 + channel_block * 64 + lane * 2;
+            real *const gw_base = cgtp_opaque_global(l.gw_ + first * 2176 + channel_block * 64 + lane * 2);
             real *const gw_out = cgtp_nth_row<2176>(gw_base, done);
             real x_s0[2], x_s1[6], x_s2[10], y_[16];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2);
@@ -652,14 +650,13 @@ CGTP_KERNEL(128, 2) backward_convolution(const launch l, const cgtp_partition<1>
     cgtp_launch_wait();
     const int warp = cgtp_block_order(l.counters_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    const int channel_block = warp % 2;
     warp_0 &own = block.warp[cgtp_warp()];
     unsigned *const queue = l.counters_backward_convolution + partition.queue[0];
     const cgtp_tile_scheduler<nodes, 2, false> tiles(partition, 0, &own.tile,
         l.counters_backward_convolution);
     for (int t = tiles.start(l.graph, warp / 2, queue, block.broadcast + cgtp_warp() / 2); t >= 0;
         t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 2))
-        backward_convolution_0(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 2], stream, keep);
+        backward_convolution_0(l, tiles, t, warp % 2, own, block.reduce[cgtp_warp() / 2], stream, keep);
 }
 
 /* gx: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */

@@ -47,11 +47,8 @@ struct launch {
     cgtp_graph_arrays<int32_t> graph;
     const real *x_, *y_, *w_, *gz_, *ax_, *by_, *cw_;
     real *d_gz_, *d_x_, *d_y_, *d_w_;
-    unsigned *counters_double_backward_convolution = NULL;
-    unsigned *flag_double_backward_convolution = NULL;
-    real *partial_double_backward_convolution = NULL;
-    real *d_x_edges = NULL;
-    real *d_y_parts = NULL;
+    unsigned *counters_double_backward_convolution = NULL, *flag_double_backward_convolution = NULL;
+    real *partial_double_backward_convolution = NULL, *d_x_edges = NULL, *d_y_parts = NULL;
 };
 
 namespace code
@@ -423,23 +420,20 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     int32_t node = (int32_t)prologue.node;
     cgtp_ring<stage_0, 4> ring(own.ring);
     int done = 0; /* edges of the tile */
-    const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
-    const real *const y_base = cgtp_opaque_global(l.y_ + first * 16 + cgtp_row_begin<16>(lane));
-    const real *const w_base = cgtp_opaque_global(l.w_ + first * 2176
-        + cgtp_weights_begin<set_0_w, real>(channel_block, lane));
-    const cgtp_row<const real, set_0_x> ax_base(l.ax_, channel_block, lane);
-    const real *const by_base = cgtp_opaque_global(l.by_ + first * 16 + cgtp_row_begin<16>(lane));
-    const real *const cw_base = cgtp_opaque_global(l.cw_ + first * 2176
-        + cgtp_weights_begin<set_0_w, real>(channel_block, lane));
+    const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane),
+        ax_base(l.ax_, channel_block, lane);
+    const cgtp_lanes_rows<16, true> y_base(l.y_, first, lane), by_base(l.by_, first, lane);
+    const real *const w_base = cgtp_lanes_weights<set_0_w, 2176, true>(l.w_, first, channel_block, lane);
+    const real *const cw_base = cgtp_lanes_weights<set_0_w, 2176, true>(l.cw_, first, channel_block, lane);
     real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 2176 + channel_block * 32 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
         cgtp_copy_segments<set_0_x>(x_base.nth<1152>(sender), lane, keep, to.x_s0, to.x_s1);
-        cgtp_copy_lanes_row(to.y_, cgtp_nth_row<16>(y_base, edge), lane, stream);
+        cgtp_copy_lanes_row(to.y_, y_base.nth(edge), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<2176>(w_base, edge), lane, stream);
         cgtp_copy_segments<set_0_x>(ax_base.nth<1152>(sender), lane, keep, to.ax_s0, to.ax_s1);
-        cgtp_copy_lanes_row(to.by_, cgtp_nth_row<16>(by_base, edge), lane, stream);
+        cgtp_copy_lanes_row(to.by_, by_base.nth(edge), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.cw_p0, cgtp_nth_row<2176>(cw_base, edge), lane, stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
@@ -457,8 +451,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
         real d_gz_[40] = {0};
         real gz_[40];
-        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088), channel_block,
-            lane);
+        cgtp_load_segments<set_0_z>(gz_, l.gz_ + (int64_t)node * 9088, channel_block, lane);
         cgtp_scale_segments<set_0_z>(gz_);
         CGTP_LOOP
         for (; done < end; done++) {
@@ -833,23 +826,20 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
     int32_t node = (int32_t)prologue.node;
     cgtp_ring<stage_1, 4> ring(own.ring);
     int done = 0; /* edges of the tile */
-    const cgtp_row<const real, set_1_x> x_base(l.x_, channel_block, lane);
-    const real *const y_base = cgtp_opaque_global(l.y_ + first * 16 + cgtp_row_begin<16>(lane));
-    const real *const w_base = cgtp_opaque_global(l.w_ + first * 2176
-        + cgtp_weights_begin<set_1_w, real>(channel_block, lane));
-    const cgtp_row<const real, set_1_x> ax_base(l.ax_, channel_block, lane);
-    const real *const by_base = cgtp_opaque_global(l.by_ + first * 16 + cgtp_row_begin<16>(lane));
-    const real *const cw_base = cgtp_opaque_global(l.cw_ + first * 2176
-        + cgtp_weights_begin<set_1_w, real>(channel_block, lane));
+    const cgtp_row<const real, set_1_x> x_base(l.x_, channel_block, lane),
+        ax_base(l.ax_, channel_block, lane);
+    const cgtp_lanes_rows<16, true> y_base(l.y_, first, lane), by_base(l.by_, first, lane);
+    const real *const w_base = cgtp_lanes_weights<set_1_w, 2176, true>(l.w_, first, channel_block, lane);
+    const real *const cw_base = cgtp_lanes_weights<set_1_w, 2176, true>(l.cw_, first, channel_block, lane);
     real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 2176 + channel_block * 32 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_1 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
         cgtp_copy_segments<set_1_x>(x_base.nth<1152>(sender), lane, keep, to.x_s2);
-        cgtp_copy_lanes_row(to.y_, cgtp_nth_row<16>(y_base, edge), lane, stream);
+        cgtp_copy_lanes_row(to.y_, y_base.nth(edge), lane, stream);
         cgtp_copy_lanes_weights<set_1_w>(to.w_p2, cgtp_nth_row<2176>(w_base, edge), lane, stream);
         cgtp_copy_segments<set_1_x>(ax_base.nth<1152>(sender), lane, keep, to.ax_s2);
-        cgtp_copy_lanes_row(to.by_, cgtp_nth_row<16>(by_base, edge), lane, stream);
+        cgtp_copy_lanes_row(to.by_, by_base.nth(edge), lane, stream);
         cgtp_copy_lanes_weights<set_1_w>(to.cw_p2, cgtp_nth_row<2176>(cw_base, edge), lane, stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
@@ -867,8 +857,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
         real d_gz_[31] = {0};
         real gz_[31];
-        cgtp_load_segments<set_1_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 9088), channel_block,
-            lane);
+        cgtp_load_segments<set_1_z>(gz_, l.gz_ + (int64_t)node * 9088, channel_block, lane);
         cgtp_scale_segments<set_1_z>(gz_);
         CGTP_LOOP
         for (; done < end; done++) {
@@ -945,7 +934,6 @@ CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_parti
     CGTP_LOOP
     do {
         if (set == 0) {
-            const int channel_block = warp % 4;
             warp_0 &own = block.warp[cgtp_warp()].set0;
             unsigned *const queue = l.counters_double_backward_convolution + partition.queue[0];
             const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 0, &own.tile,
@@ -953,10 +941,9 @@ CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_parti
             for (int t = tiles.start(l.graph, helps ? -1 : warp / 4, queue,
                 block.broadcast + cgtp_warp() / 4); t >= 0; t = tiles.next(l.graph, queue,
                 block.broadcast + cgtp_warp() / 4))
-                double_backward_convolution_0(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 4],
+                double_backward_convolution_0(l, tiles, t, warp % 4, own, block.reduce[cgtp_warp() / 4],
                     partition.partial_row[0], stream, keep);
         } else if (set == 1) {
-            const int channel_block = warp % 4;
             warp_1 &own = block.warp[cgtp_warp()].set1;
             unsigned *const queue = l.counters_double_backward_convolution + partition.queue[1];
             const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 1, &own.tile,
@@ -964,7 +951,7 @@ CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_parti
             for (int t = tiles.start(l.graph, helps ? -1 : warp / 4, queue,
                 block.broadcast + cgtp_warp() / 4); t >= 0; t = tiles.next(l.graph, queue,
                 block.broadcast + cgtp_warp() / 4))
-                double_backward_convolution_1(l, tiles, t, channel_block, own, block.reduce[cgtp_warp() / 4],
+                double_backward_convolution_1(l, tiles, t, warp % 4, own, block.reduce[cgtp_warp() / 4],
                     partition.partial_row[1], stream, keep);
         }
         helps = true;

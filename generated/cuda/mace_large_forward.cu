@@ -40,8 +40,7 @@ struct launch {
     cgtp_graph_arrays<int32_t> graph;
     const real *x_, *y_, *w_;
     real *z_;
-    unsigned *counters_forward_convolution = NULL;
-    unsigned *flag_forward_convolution = NULL;
+    unsigned *counters_forward_convolution = NULL, *flag_forward_convolution = NULL;
     real *partial_forward_convolution = NULL;
 };
 
@@ -392,14 +391,13 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
     cgtp_ring<stage_0, 3> ring(own.ring);
     int done = 0; /* edges of the tile */
     const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
-    const real *const y_base = cgtp_opaque_global(l.y_ + first * 16 + cgtp_row_begin<16>(lane));
-    const real *const w_base = cgtp_opaque_global(l.w_ + first * 2176
-        + cgtp_weights_begin<set_0_w, real>(channel_block, lane));
+    const cgtp_lanes_rows<16, true> y_base(l.y_, first, lane);
+    const real *const w_base = cgtp_lanes_weights<set_0_w, 2176, true>(l.w_, first, channel_block, lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
         cgtp_copy_segments<set_0_x>(x_base.nth<1152>(sender), lane, keep, to.x_s0, to.x_s1, to.x_s2);
-        cgtp_copy_lanes_row(to.y_, cgtp_nth_row<16>(y_base, edge), lane, stream);
+        cgtp_copy_lanes_row(to.y_, y_base.nth(edge), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<2176>(w_base, edge), lane, stream);
     };
     ring.fill(count, load);
@@ -479,12 +477,11 @@ CGTP_KERNEL(128, 2) forward_convolution(const launch l, const cgtp_partition<1> 
     cgtp_launch_wait();
     const int warp = cgtp_block_order(l.counters_forward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    const int channel_block = warp % 2;
     warp_0 &own = block.warp[cgtp_warp()];
-    unsigned *const queue = l.counters_forward_convolution + partition.queue[0] + channel_block;
+    unsigned *const queue = l.counters_forward_convolution + partition.queue[0] + warp % 2;
     const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile, l.counters_forward_convolution);
     for (int t = tiles.start(l.graph, warp / 2, queue, NULL); t >= 0; t = tiles.next(l.graph, queue, NULL))
-        forward_convolution_0(l, tiles, t, channel_block, own, partition.partial_row[0], stream, keep);
+        forward_convolution_0(l, tiles, t, warp % 2, own, partition.partial_row[0], stream, keep);
 }
 
 } // namespace code

@@ -169,15 +169,14 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     cgtp_ring<stage_0, 4> ring(own.ring);
     int done = 0; /* edges of the tile */
     const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
-    const real *const y_base = cgtp_opaque_global(l.y_ + first * 4 + cgtp_row_begin<4>(lane));
-    const real *const w_base = cgtp_opaque_global(l.w_ + first * 320
-        + cgtp_weights_begin<set_0_w, real>(channel_block, lane));
+    const cgtp_lanes_rows<4, true> y_base(l.y_, first, lane);
+    const real *const w_base = cgtp_lanes_weights<set_0_w, 320, true>(l.w_, first, channel_block, lane);
     real *const gw_base = cgtp_opaque_global(l.gw_ + first * 320 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
         cgtp_copy_segments<set_0_x>(x_base.nth<256>(sender), lane, keep, to.x_s0, to.x_s1, to.x_s2, to.x_s3);
-        cgtp_copy_lanes_row(to.y_, cgtp_nth_row<4>(y_base, edge), lane, stream);
+        cgtp_copy_lanes_row(to.y_, y_base.nth(edge), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<320>(w_base, edge), lane, stream);
     };
     ring.fill(count, load);
@@ -190,8 +189,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         if (end == done)
             continue;
         real gz_[22];
-        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 704), channel_block,
-            lane);
+        cgtp_load_segments<set_0_z>(gz_, l.gz_ + (int64_t)node * 704, channel_block, lane);
         cgtp_scale_segments<set_0_z>(gz_);
         CGTP_LOOP
         for (; done < end; done++) {

@@ -42,10 +42,8 @@ struct launch {
     cgtp_graph_arrays<int32_t> graph;
     const real *x_, *y_, *w_, *gz_, *ax_, *by_, *cw_;
     real *d_gz_, *d_x_, *d_y_, *d_w_;
-    unsigned *counters_double_backward_convolution = NULL;
-    unsigned *flag_double_backward_convolution = NULL;
-    real *partial_double_backward_convolution = NULL;
-    real *d_x_edges = NULL;
+    unsigned *counters_double_backward_convolution = NULL, *flag_double_backward_convolution = NULL;
+    real *partial_double_backward_convolution = NULL, *d_x_edges = NULL;
 };
 
 namespace code
@@ -201,24 +199,21 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     int32_t node = (int32_t)prologue.node;
     cgtp_ring<stage_0, 3> ring(own.ring);
     int done = 0; /* edges of the tile */
-    const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
-    const real *const y_base = cgtp_opaque_global(l.y_ + first * 4 + cgtp_row_begin<4>(lane));
-    const real *const w_base = cgtp_opaque_global(l.w_ + first * 320
-        + cgtp_weights_begin<set_0_w, real>(channel_block, lane));
-    const cgtp_row<const real, set_0_x> ax_base(l.ax_, channel_block, lane);
-    const real *const by_base = cgtp_opaque_global(l.by_ + first * 4 + cgtp_row_begin<4>(lane));
-    const real *const cw_base = cgtp_opaque_global(l.cw_ + first * 320
-        + cgtp_weights_begin<set_0_w, real>(channel_block, lane));
+    const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane),
+        ax_base(l.ax_, channel_block, lane);
+    const cgtp_lanes_rows<4, true> y_base(l.y_, first, lane), by_base(l.by_, first, lane);
+    const real *const w_base = cgtp_lanes_weights<set_0_w, 320, true>(l.w_, first, channel_block, lane);
+    const real *const cw_base = cgtp_lanes_weights<set_0_w, 320, true>(l.cw_, first, channel_block, lane);
     real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 320 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
         cgtp_copy_segments<set_0_x>(x_base.nth<256>(sender), lane, keep, to.x_s0, to.x_s1, to.x_s2, to.x_s3);
-        cgtp_copy_lanes_row(to.y_, cgtp_nth_row<4>(y_base, edge), lane, stream);
+        cgtp_copy_lanes_row(to.y_, y_base.nth(edge), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<320>(w_base, edge), lane, stream);
         cgtp_copy_segments<set_0_x>(ax_base.nth<256>(sender), lane, keep, to.ax_s0, to.ax_s1, to.ax_s2,
             to.ax_s3);
-        cgtp_copy_lanes_row(to.by_, cgtp_nth_row<4>(by_base, edge), lane, stream);
+        cgtp_copy_lanes_row(to.by_, by_base.nth(edge), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.cw_p0, cgtp_nth_row<320>(cw_base, edge), lane, stream);
     };
     ring.fill(count, load);
@@ -230,8 +225,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
         real d_gz_[22] = {0};
         real gz_[22];
-        cgtp_load_segments<set_0_z>(gz_, cgtp_opaque_global(l.gz_ + (int64_t)node * 704), channel_block,
-            lane);
+        cgtp_load_segments<set_0_z>(gz_, l.gz_ + (int64_t)node * 704, channel_block, lane);
         cgtp_scale_segments<set_0_z>(gz_);
         CGTP_LOOP
         for (; done < end; done++) {

@@ -148,7 +148,8 @@ static void emit(struct arena *a, const struct plan *plan, const struct backend 
     const struct emission from = {.backend = backend, .schedules = all, .of_folder = true};
     struct output_file *file;
     for (int i = 0, files = emit_files(a, &from, rows, &file); i < files; i++)
-        if (!strstr(file[i].name, ".html") && !strstr(file[i].name, ".py")) /* report.t, names.t read these */
+        if (!strstr(file[i].name, ".html") && !strstr(file[i].name, ".py") &&
+            !strstr(file[i].name, ".mk")) /* report.t, names.t and tuner.t read these */
             check_source(file[i].text);
     for (int i = 0; i < print_count; i++) {
         struct text report = {.arena = a};

@@ -36,40 +36,39 @@ static const char *first_field(const struct conv *c, int input)
     return n ? conv_field(c->w->arena, conv_name(c->w, false, input), SLOT_W, path[0]) : NULL;
 }
 
-/* An array as a tile's edges see it: `begin` of an array of items is where its row of the first edge begins
- * (in any order of edges, that of item 0), and the lane's part of that. In registers for the tile, the
- * compiler does not compute it from what it is made of. */
-static const char *tile_rows(const struct conv *c, const char *array, enum slot s, const char *lanes_part)
-{
-    struct arena *a = c->w->arena;
-    const char *first =
-        own(c->w)->orders ? "" : arena_printf(a, " + first * %lld", (long long)c->w->problem->dim[s]);
-    return arena_printf(a, c->s->keeps_rows ? "cgtp_opaque_global(l.%s%s + %s)" : "l.%s%s + %s", array, first,
-                        lanes_part);
-}
-
-/* Where the lane's parts of the arrays that the stages are filled from begin. */
+/* Where the lane's parts of the arrays that the stages are filled from begin. Rows of items are those from
+ * the tile's first edge on; in any order of edges, from item 0 on. */
 static void emit_rows_in(struct conv *c)
 {
     struct source *w = c->w;
+    struct arena *a = w->arena;
+    const char *first = own(w)->orders ? "0" : "first", *kept = c->s->keeps_rows ? "true" : "false";
+    const char *x = NULL, *y = NULL, *x_type = NULL;
     for (int i = 0; i < w->form->inputs; i++) {
         const struct operand *in = source_input(w, i);
-        const char *name = in->symbol, *type = source_held(w->plan, in);
         if (!demand_reads(w->demand, i))
             continue;
-        if (in->slot == SLOT_X)
-            line(c->o, "const cgtp_row<const %s, set_%d_x> %sbase(l.%s, channel_block, lane);", type,
-                 c->label, name, in->array);
+        if (in->slot == SLOT_X) {
+            x_type = source_held(w->plan, in);
+            x = arena_printf(a, "%s%s%sbase(l.%s, channel_block, lane)", x ? x : "", x ? ", " : "",
+                             in->symbol, in->array);
+        }
         if (in->slot == SLOT_Y)
-            line(c->o, "const real *const %sbase = %s;", name,
-                 tile_rows(c, in->array, SLOT_Y,
-                           arena_printf(w->arena, "cgtp_row_begin<%lld>(lane)",
-                                        (long long)w->problem->dim[SLOT_Y])));
-        if (in->slot == SLOT_W && first_field(c, i))
-            line(c->o, "const %s *const %sbase = %s;", type, name,
-                 tile_rows(c, in->array, SLOT_W,
-                           arena_printf(w->arena, "cgtp_weights_begin<set_%d_w, %s>(channel_block, lane)",
-                                        c->label, type)));
+            y = arena_printf(a, "%s%s%sbase(l.%s, %s, lane)", y ? y : "", y ? ", " : "", in->symbol,
+                             in->array, first);
+    }
+    if (x)
+        line(c->o, "const cgtp_row<const %s, set_%d_x> %s;", x_type, c->label, x);
+    if (y)
+        line(c->o, "const cgtp_lanes_rows<%lld, %s> %s;", (long long)w->problem->dim[SLOT_Y], kept, y);
+    for (int i = 0; i < w->form->inputs; i++) {
+        const struct operand *in = source_input(w, i);
+        if (demand_reads(w->demand, i) && in->slot == SLOT_W && first_field(c, i))
+            line(c->o,
+                 "const %s *const %sbase = cgtp_lanes_weights<set_%d_w, %lld, %s>(l.%s, %s, channel_block, "
+                 "lane);",
+                 source_held(w->plan, in), in->symbol, c->label, (long long)w->problem->dim[SLOT_W], kept,
+                 in->array, first);
     }
 }
 
@@ -80,11 +79,13 @@ static void emit_rows_out(struct conv *c)
     const char *lane = c->s->channels > 1 ? arena_printf(w->arena, "lane * %d", c->s->channels) : "lane";
     if (c->s->channel_blocks > 1)
         lane = arena_printf(w->arena, "channel_block * %d + %s", LANES * c->s->channels, lane);
+    const long long dim = (long long)w->problem->dim[SLOT_W];
+    const char *first = own(w)->orders ? "" : arena_printf(w->arena, " + first * %lld", dim);
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct operand *f = demand_operand(w->demand, i);
         if (f->slot == SLOT_W)
-            line(c->o, "%s *const %sbase = %s;", source_held(w->plan, f), f->symbol,
-                 tile_rows(c, f->array, SLOT_W, lane));
+            line(c->o, "%s *const %sbase = cgtp_opaque_global(l.%s%s + %s);", source_held(w->plan, f),
+                 f->symbol, f->array, first, lane);
     }
 }
 
@@ -105,8 +106,7 @@ static void emit_copies(struct conv *c, int input)
         line(c->o, "cgtp_copy_segments<set_%d_x>(%sbase.nth<%lld>(sender), lane, keep%s);", c->label,
              in->symbol, dim, x_fields(c, "to", in->symbol));
     if (in->slot == SLOT_Y)
-        line(c->o, "cgtp_copy_lanes_row(to.%s, cgtp_nth_row<%lld>(%sbase, %s), lane, stream);", in->symbol,
-             dim, in->symbol, row);
+        line(c->o, "cgtp_copy_lanes_row(to.%s, %sbase.nth(%s), lane, stream);", in->symbol, in->symbol, row);
     const char *first = in->slot == SLOT_W ? first_field(c, input) : NULL;
     if (first)
         line(c->o, "cgtp_copy_lanes_weights<set_%d_w>(to.%s, cgtp_nth_row<%lld>(%sbase, %s), lane, stream);",

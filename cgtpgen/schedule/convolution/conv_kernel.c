@@ -200,10 +200,9 @@ static void emit_receiver_begin(struct conv *c)
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, false, number[i]);
         line(c->o, "real %s[%d];", name, lane_elements(c));
-        emit_of_set(
-            c, "cgtp_load_segments",
-            arena_printf(w->arena, "%s, cgtp_opaque_global(l.%s + (int64_t)node * %lld), channel_block, lane",
-                         name, source_input(w, number[i])->array, (long long)w->problem->dim[SLOT_G]));
+        emit_of_set(c, "cgtp_load_segments",
+                    arena_printf(w->arena, "%s, l.%s + (int64_t)node * %lld, channel_block, lane", name,
+                                 source_input(w, number[i])->array, (long long)w->problem->dim[SLOT_G]));
         if (has_factors(c))
             line(c->o, "cgtp_scale_segments<set_%d_z>(%s);", c->label, name);
     }
@@ -341,6 +340,7 @@ static void emit_block_of_set(struct conv *c)
     struct out *o = c->o;
     const struct convolution *g = own(w);
     int blocks = c->s->channel_blocks;
+    const char *channel_block = blocks > 1 ? arena_printf(w->arena, "warp %% %d", blocks) : "0";
     const char *divided = blocks > 1 ? arena_printf(w->arena, "warp / %d", blocks) : "warp";
     const char *member = g->sets > 1 ? arena_printf(w->arena, ".set%d", c->number) : "";
     const char *own_group = blocks > 1 ? arena_printf(w->arena, "cgtp_warp() / %d", blocks) : "cgtp_warp()";
@@ -350,18 +350,16 @@ static void emit_block_of_set(struct conv *c)
         line(o, "const int which = set - %d;", c->number);
         emit_moved_launch(c);
     }
-    if (blocks > 1)
-        line(o, "const int channel_block = warp %% %d;", blocks);
     line(o, "warp_%d &own = block.warp[cgtp_warp()]%s;", c->label, member);
-    line(o, "unsigned *const queue = l.counters_%s + partition.queue[%s]%s;", g->name, set,
-         g->reduces || blocks == 1 ? "" : " + channel_block");
+    line(o, "unsigned *const queue = l.counters_%s + partition.queue[%s]%s%s;", g->name, set,
+         g->reduces || blocks == 1 ? "" : " + ", g->reduces || blocks == 1 ? "" : channel_block);
     const char *slot = g->reduces ? arena_printf(w->arena, "block.broadcast + %s", own_group) : "NULL";
     line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %s, &own.tile, l.counters_%s);",
          g->reduces ? blocks : 0, g->hands_over ? "true" : "false", set, g->name);
     line(o, "for (int t = tiles.start(l.graph, %s, queue, %s); t >= 0; t = tiles.next(l.graph, queue, %s))",
          begin, slot, slot);
     line(o, "%s_%d(%s, tiles, t, %s, %sown, %s%sstream, keep);", g->name, c->number,
-         c->alike > 1 ? "at" : "l", blocks > 1 ? "channel_block" : "0", takes_which(c) ? "which, " : "",
+         c->alike > 1 ? "at" : "l", channel_block, takes_which(c) ? "which, " : "",
          g->reduces ? arena_printf(w->arena, "block.reduce%s[%s], ", g->one_reduce ? "" : member, own_group)
                     : "",
          g->hands_over ? arena_printf(w->arena, "partition.partial_row[%s], ", set) : "");
