@@ -7,6 +7,7 @@
 
 three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
 atomic="-e 's/^instructions:/reduction: atomic\n&/'"
+pair="-e 's/^instructions:/tune: {sm_90: {evaluation: paired}}\n&/'" # where others are cheaper
 any="-e 's/^name: .*/&_any/' -e '/^reduction:/d' -e 's/^instructions:/edges: any\n&/'"
 wide="-e 's/^instructions:/index_type: int64\n&/'"
 double="-e 's/^kernels: /precision: float64\n&/'"
@@ -56,8 +57,8 @@ if [ "$TEST_ALL" ]; then
     check_kernels gemm cat "$gemm" sizes paths calls
     check_kernels gemm_layouts "$irmul $three" tests/simt/specs/gemm_wide.yaml sizes paths
     check_kernels paired cat "$paired" sizes paths calls
-    check_kernels paired_double_atomic "sed $double $atomic" "$paired_graphs" sizes paths
-    check_kernels paired_layouts "$irmul" "$paired" sizes paths
+    check_kernels paired_double_atomic "sed $double $atomic $pair" "$paired_graphs" sizes paths
+    check_kernels paired_layouts "$irmul $pair" "$paired" sizes paths
     check_kernels mixed_atomic "sed $atomic" $mixed sizes paths
     check_kernels mixed_double "sed $double" $mixed sizes paths
     check_kernels mixed_double_atomic "sed $double $atomic" $mixed sizes paths
@@ -135,7 +136,7 @@ else
     check_kernels sample_paired "sed $three" "$paired_graphs" sizes paths calls
     check_kernels sample_paired_mixed "sed -e 's/^kernels: .*/kernels: [backward]/'" \
         tests/simt/specs/paired_mixed.yaml sizes calls
-    check_kernels sample_paired_double_atomic "$irmul $three $double $atomic" "$paired_graphs" sizes paths
+    check_kernels sample_paired_double_atomic "$irmul $three $double $atomic $pair" "$paired_graphs" sizes paths
     check_kernels sample_mixed "sed $three" $mixed sizes paths calls
     check_kernels sample_mixed_double_atomic "sed $three $double $atomic" $mixed sizes paths
     cases=
