@@ -105,10 +105,11 @@ template <int threads, int n, int warps> CGTP_DEVICE void cgtp_clear_sums_by(rea
         cgtp_clear_row_by<threads>(row[warp], thread);
 }
 
-/* Adds each warp's row to the first one's, in the order of the warps. */
-template <int threads, int n, int warps> CGTP_DEVICE void cgtp_join_rows_by(real (&row)[warps][n], int thread)
+/* Stores the sum of each warp's row, added in the order of the warps: where the first one's is, or anywhere. */
+template <int threads, int n, int warps>
+CGTP_DEVICE void cgtp_put_sums_by(real *to, const real (&row)[warps][n], int thread)
 {
-    auto join = [&](auto elements, int i) {
+    auto put = [&](auto elements, int i) {
         constexpr int v = decltype(elements)::value;
         real sum[v];
         cgtp_load<v>(sum, row[0] + i);
@@ -120,24 +121,15 @@ template <int threads, int n, int warps> CGTP_DEVICE void cgtp_join_rows_by(real
             for (int j = 0; j < v; j++)
                 sum[j] += more[j];
         }
-        cgtp_store<v>(row[0] + i, sum);
+        cgtp_store<v>(to + i, sum);
     };
     cgtp_own_part<threads, n>(
-        thread, [&](int i) { join(cgtp_number<CGTP_WIDE>(), thread * CGTP_WIDE + i); },
-        [&](int i) { join(cgtp_number<1>(), i); });
+        thread, [&](int i) { put(cgtp_number<CGTP_WIDE>(), thread * CGTP_WIDE + i); },
+        [&](int i) { put(cgtp_number<1>(), i); });
 }
-
-/* Stores the sum of each warp's row, in the order of the warps. */
-template <int threads, int n, int warps>
-CGTP_DEVICE void cgtp_put_sums_by(real *row, const real (&from)[warps][n], int thread)
+template <int threads, int n, int warps> CGTP_DEVICE void cgtp_join_rows_by(real (&row)[warps][n], int thread)
 {
-    for (int i = thread; i < n; i += threads) {
-        real sum = from[0][i];
-        CGTP_UNROLL
-        for (int warp = 1; warp < warps; warp++)
-            sum += from[warp][i];
-        row[i] = sum;
-    }
+    cgtp_put_sums_by<threads>(row[0], row, thread);
 }
 
 /* Zeros in whatever it is, by so many threads. */
