@@ -122,7 +122,7 @@ static void fill(const struct carbon *c, float *array[ARRAYS])
         if (a >= Z)
             device_set(array[a], 0xff, array_bytes(g, a), NULL);
         else if (a != Y)
-            device_fill(array[a], sizeof(float), (uint64_t)a, rows(g, a) * dim(a), NULL);
+            device_fill(array[a], CGTP_FLOAT32, (uint64_t)a, rows(g, a) * dim(a), NULL);
 }
 
 static int ascending(const void *a, const void *b)
