@@ -352,11 +352,11 @@ CGTP_DEVICE void cgtp_round(cgtp_float16 *to, float x)
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to->bits) : "f"(x));
 }
 
-/* Two of them in 4 bytes, the first in the lower half. The first argument only says of which type. */
+/* Two of them in 4 bytes, the first in the lower half. The first argument only says of which type. bfloat16 in assembly:
+ * the compiler does shifts that it knows, and what is made of them, again at each use, to keep fewer registers. */
 CGTP_DEVICE void cgtp_widen_pair(cgtp_bfloat16, float *r, unsigned pair)
 {
-    r[0] = __uint_as_float(pair << 16);
-    r[1] = __uint_as_float(pair & 0xffff0000u);
+    asm("shl.b32 %0, %2, 16;\n\tand.b32 %1, %2, 0xffff0000;" : "=&f"(r[0]), "=f"(r[1]) : "r"(pair));
 }
 CGTP_DEVICE void cgtp_widen_pair(cgtp_float16, float *r, unsigned pair)
 {

@@ -142,7 +142,10 @@ tuned = Generated('{sm_90: {forward: {evaluation: general}}}')
 equal(tuned.planned('evaluation'), ['general', 'convolution'], 'evaluation: general is planned, for the one kernel')
 ok(tuned.found(r'CGTP_KERNEL\(\w+, \d+\) forward_(general)\('), 'evaluation: general is emitted')
 equal(Generated('{sm_90: {evaluation: batch}}').code(), free.code(), 'evaluation: one that refuses changes nothing')
-tuned = Generated('{sm_90: {stages: 3, backward: {stages: 2}}}')
+knobs = '{sm_90: {stages: 3, backward: {stages: 2}}}'
+equal(Generated(knobs, spec=SPEC + 'precision: bfloat16\n').planned('stages'), [3, 2],
+      "stages: a kernel's own knob is stronger, in bfloat16 too")
+tuned = Generated(knobs)
 equal(tuned.planned('stages'), [3, 2], "stages: a kernel's own knob is stronger")
 equal([tuned.code()[kernel] == Generated(f'{{sm_90: {{stages: {stages}}}}}').code()[kernel]
        for kernel, stages in (('forward', 3), ('backward', 2))], [True, True], 'and each is emitted as if for all')
