@@ -369,13 +369,6 @@ static const double *moved(const double *row, int64_t offset) /* NULL: the targe
 #define ENTRY(entry) ((entry)->rounded)
 #include "reference_sums.h"
 
-/* Their absolute values: of one sign, so that double keeps at least 12 digits of each sum. */
-#define NUMBER double
-#define NAMED(name) magnitude_##name
-#define TAKEN(number) fabs((double)(number))
-#define ENTRY(entry) fabs((entry)->rounded)
-#include "reference_sums.h"
-
 /* One for each that is not zero: exact. */
 #define NUMBER double
 #define NAMED(name) terms_##name
@@ -387,13 +380,12 @@ void ref_evaluate(const struct ref_problem *p, const struct ref_graph *g, const 
                   int output, const double *const *input, int only, long double *value,
                   long double *magnitude)
 {
-    if (value)
-        (p->rounded ? rounded_evaluate : exact_evaluate)(p, g, kernel, output, input, only, value);
-    magnitude_evaluate(p, g, kernel, output, input, only, magnitude);
+    (p->rounded || !value ? rounded_evaluate : exact_evaluate)(p, g, kernel, output, input, only, value,
+                                                               magnitude);
 }
 
 void ref_count_terms(const struct ref_problem *p, const struct ref_graph *g, const struct ref_kernel *kernel,
                      int output, const double *const *input, int only, long double *terms)
 {
-    terms_evaluate(p, g, kernel, output, input, only, terms);
+    terms_evaluate(p, g, kernel, output, input, only, terms, NULL);
 }

@@ -263,10 +263,8 @@ static void start_block(Block *b, int64_t number, size_t started)
     b->waiting = 0;
     b->multiprocessor = (int)(seed ? draw() % 8 : (uint64_t)number % 8);
     b->shared = (unsigned char *)b->space.base + red;
-    space_reset(&b->space, red, (launch->shared + 3) / 4 * 4);
+    space_reset(&b->space, red, launch->shared, true);
     memset(b->shared, 0xff, launch->shared);
-    for (size_t i = 0; i < launch->shared; i++)
-        b->space.word[(red + i) / 4].valid |= 1 << (i % 4);
 
     for (int i = 0; i < b->live; i++) {
         Warp *w = b->warps[(size_t)i];
@@ -287,7 +285,7 @@ static void start_block(Block *b, int64_t number, size_t started)
             l->number = n;
             l->stack = stacks + ((size_t)w->place * LANES + (size_t)n) * STACK;
             l->stack_pointer = fiber(l->stack, lane_main);
-            l->open.clear();
+            l->copies.clear();
             l->groups.clear();
             l->waited = false;
             w->turn[n] = 0;
@@ -408,7 +406,7 @@ int simt_run(const char *call_text, void (*call)(const void *), const void *argu
     }
     while (spaces.size() < at_a_time) {
         spaces.push_back(Space());
-        space_reserve(&spaces.back(), SHARED_LIMIT + 2 * SHARED_LIMIT, LANES, true);
+        space_reserve(&spaces.back(), SHARED_LIMIT + 2 * SHARED_LIMIT, true);
     }
 
     std::vector<Block> block(at_a_time);
@@ -416,7 +414,6 @@ int simt_run(const char *call_text, void (*call)(const void *), const void *argu
     std::vector<std::unique_ptr<Warp>> warps;
     for (size_t i = 0; i < at_a_time; i++) {
         block[i].space = spaces[i];
-        block[i].space.readers_per_word = (unsigned)warps_per_block;
         for (size_t j = 0; j < warps_per_block; j++) {
             warps.push_back(std::make_unique<Warp>());
             warps.back()->now = own.base;
@@ -433,7 +430,7 @@ int simt_run(const char *call_text, void (*call)(const void *), const void *argu
 
     schedule(present, order);
     for (const Block &b : block)
-        space_reset(&b.space, (size_t)(b.shared - (unsigned char *)b.space.base), (shared + 3) / 4 * 4);
+        space_reset(&b.space, (size_t)(b.shared - (unsigned char *)b.space.base), shared, false);
     current = NULL;
     stack_base = UINTPTR_MAX;
     for (const auto &w : warps)

@@ -5,15 +5,11 @@
  */
 #include "simt_internal.h"
 
+#include <algorithm>
 #include <string.h>
 
 namespace simt
 {
-
-static void set_flags(const void *p, size_t bytes, unsigned set, unsigned clear)
-{
-    each_word(space_of(p), p, bytes, [=](Word &w) { w.flags = (uint8_t)((w.flags & ~clear) | set); });
-}
 
 /* Whether [p, p + bytes) is shared memory of the block (or device memory), all valid; reports what is not. */
 static bool in_space(const void *p, size_t bytes, bool shared, size_t align, const void *where)
@@ -38,27 +34,30 @@ static bool in_space(const void *p, size_t bytes, bool shared, size_t align, con
 static void take(unsigned char *p, size_t bytes, const void *where)
 {
     check(p, bytes, WRITE, where);
-    set_flags(p, bytes, IN_FLIGHT, 0);
-    mark_initialised(p, bytes, false);
+    each_word(space_of(p), p, bytes, [](Word &w) {
+        w.flags |= IN_FLIGHT;
+        w.initialised = 0;
+    });
     memset(p, 0xff, bytes);
 }
 
 static void land(const Copy &c, unsigned warp, unsigned lane, tick when)
 {
     memcpy(c.to, c.from, c.bytes);
-    set_flags(c.to, c.bytes, 0, IN_FLIGHT);
-    mark_initialised(c.to, c.bytes, true);
-    stamp(c.to, c.bytes, warp, lane, when);
+    each_word(space_of(c.to), c.to, c.bytes, [=](Word &w) {
+        w.flags = (uint8_t)(w.flags & ~IN_FLIGHT);
+        w.initialised = w.mask = 15;
+        w.written = when;
+        w.warp = (uint16_t)warp;
+        w.lane = (uint8_t)lane;
+    });
 }
 
 void lane_ends(Lane *l)
 {
-    size_t copies = l->open.size();
-    for (const auto &g : l->groups)
-        copies += g.size();
-    if (copies)
-        report(SIMT_UNFINISHED, l->groups.empty() || l->groups[0].empty() ? NULL : l->groups[0][0].to, NULL,
-               "the thread ends before its %zu copies to shared memory", copies);
+    if (!l->copies.empty())
+        report(SIMT_UNFINISHED, l->copies[0].to, NULL, "the thread ends before its %zu copies to shared memory",
+               l->copies.size());
 }
 
 } // namespace simt
@@ -74,19 +73,27 @@ void simt_copy(void *to, const void *from, size_t bytes)
         return;
     check(from, bytes, READ, where);
     take((unsigned char *)to, bytes, where);
-    current->open.push_back({(unsigned char *)to, (const unsigned char *)from, bytes});
+    current->copies.push_back({(unsigned char *)to, (const unsigned char *)from, bytes});
 }
 
 void simt_copies_commit(void)
 {
-    current->groups.push_back(std::move(current->open));
-    current->open.clear();
+    Lane *l = current;
+    size_t grouped = 0;
+    for (size_t n : l->groups)
+        grouped += n;
+    l->groups.push_back(l->copies.size() - grouped);
 }
 
 void simt_copies_wait(int pending)
 {
     Lane *l = current;
-    for (; l->groups.size() > (size_t)pending; l->groups.pop_front())
-        for (const Copy &c : l->groups.front())
-            land(c, l->warp->slot, (unsigned)l->number, l->warp->now);
+    const size_t done = l->groups.size() - std::min(l->groups.size(), (size_t)pending);
+    size_t landing = 0;
+    for (size_t i = 0; i < done; i++)
+        landing += l->groups[i];
+    for (size_t i = 0; i < landing; i++)
+        land(l->copies[i], l->warp->slot, (unsigned)l->number, l->warp->now);
+    l->groups.erase(l->groups.begin(), l->groups.begin() + (ptrdiff_t)done);
+    l->copies.erase(l->copies.begin(), l->copies.begin() + (ptrdiff_t)landing);
 }

@@ -12,7 +12,6 @@
 #include "simt.h"
 #include "simt_device.h"
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -49,9 +48,9 @@ struct Lane {
     unsigned char *stack;
     Warp *warp;
     int number;
-    std::vector<Copy> open;     /* copies not yet in a group */
-    std::deque<std::vector<Copy>> groups;
-    bool waited; /* has called cgtp_launch_wait */
+    std::vector<Copy> copies;   /* not yet waited for, the oldest first */
+    std::vector<size_t> groups; /* how many of them each group has; the rest is in none yet */
+    bool waited;                /* has called cgtp_launch_wait */
 };
 
 /* Lanes are in one of the masks ready, arrived, done; those of a warp that waits for other warps or
@@ -77,6 +76,7 @@ struct Warp {
 /* Shadow of 4 bytes. Masks have a bit a byte. */
 struct Word {
     tick written;
+    uint32_t read; /* bit j: reader j of the word has read since then */
     uint16_t warp; /* that wrote */
     uint8_t lane;
     uint8_t flags;
@@ -85,7 +85,7 @@ struct Word {
 enum { IN_FLIGHT = 1, ATOMIC = 2 };
 
 struct Reader {
-    tick when; /* 0: none */
+    tick when;
     uint16_t warp;
     uint8_t lane, mask;
 };
@@ -94,9 +94,9 @@ struct Space {
     uintptr_t base;
     size_t bytes;
     Word *word;
-    Reader *reader; /* readers_per_word a word */
-    unsigned readers_per_word;
+    Reader *reader; /* of shared memory one a warp of the block, all words of one side by side; else two a word */
     bool shared;
+    Reader &reader_of(uintptr_t i, unsigned j) const { return reader[shared ? j * (bytes / 4) + i : 2 * i + j]; }
 };
 
 enum { WHOLE_BLOCK = -1 };
@@ -145,10 +145,9 @@ template <typename F> void each_word(Space *s, const void *p, size_t bytes, F f)
     for (uintptr_t i = from / 4; i * 4 < to; i++)
         f(s->word[i]);
 }
-void stamp(const void *p, size_t bytes, unsigned warp, unsigned lane, tick when);
 void mark_initialised(void *p, size_t bytes, bool initialised);
-void space_reserve(Space *, size_t bytes, unsigned readers_per_word, bool shared);
-void space_reset(const Space *, size_t offset, size_t bytes);
+void space_reserve(Space *, size_t bytes, bool shared);
+void space_reset(const Space *, size_t offset, size_t bytes, bool valid);
 std::string describe_thread(unsigned warp, unsigned lane);
 
 /* ---- simt.cc ---- */

@@ -108,22 +108,24 @@ static void *reserve(size_t bytes)
     return p;
 }
 
-void space_reserve(Space *s, size_t bytes, unsigned readers_per_word, bool shared)
+void space_reserve(Space *s, size_t bytes, bool shared)
 {
     s->base = (uintptr_t)reserve(bytes);
     s->bytes = bytes;
     s->word = (Word *)reserve(bytes / 4 * sizeof(Word));
-    s->reader = (Reader *)reserve(bytes / 4 * readers_per_word * sizeof(Reader));
-    s->readers_per_word = readers_per_word;
+    s->reader = (Reader *)reserve(bytes / 4 * (shared ? LANES : 2) * sizeof(Reader));
     s->shared = shared;
 }
 
-/* Forgets everything about bytes [offset, offset + bytes), multiples of 4: they belong to no array. */
-void space_reset(const Space *s, size_t offset, size_t bytes)
+/* Forgets everything about bytes [offset, offset + bytes), from a multiple of 4: they belong to no array, or are all
+ * valid. What readers there were is no more looked at. */
+void space_reset(const Space *s, size_t offset, size_t bytes, bool valid)
 {
-    unsigned n = s->readers_per_word;
-    memset(s->word + offset / 4, 0, bytes / 4 * sizeof(Word));
-    memset(s->reader + offset / 4 * n, 0, bytes / 4 * n * sizeof(Reader));
+    Word none = {}, *word = s->word + offset / 4;
+    none.valid = valid ? 15 : 0;
+    std::fill(word, word + (bytes + 3) / 4, none);
+    if (valid && bytes % 4)
+        word[bytes / 4].valid = (uint8_t)(15 >> (4 - bytes % 4));
 }
 
 Space *space_of(const void *p)
@@ -144,12 +146,6 @@ static inline unsigned mask_of(uintptr_t i, uintptr_t from, uintptr_t to)
     return mask;
 }
 
-static void set_valid(Space *s, uintptr_t from, uintptr_t to)
-{
-    for (uintptr_t i = from / 4; i * 4 < to; i++)
-        s->word[i].valid |= mask_of(i, from, to);
-}
-
 void mark_initialised(void *p, size_t bytes, bool initialised)
 {
     Space *s = space_of(p);
@@ -161,16 +157,6 @@ void mark_initialised(void *p, size_t bytes, bool initialised)
         else
             s->word[i].initialised &= ~mask;
     }
-}
-
-void stamp(const void *p, size_t bytes, unsigned warp, unsigned lane, tick when)
-{
-    each_word(space_of(p), p, bytes, [&](Word &w) {
-        w.written = when;
-        w.warp = (uint16_t)warp;
-        w.lane = (uint8_t)lane;
-        w.mask = 15;
-    });
 }
 
 /* ---- findings ---- */
@@ -294,6 +280,21 @@ static const char *verb(access kind)
     return kind == READ ? "read" : kind == WRITE ? "written" : "changed atomically";
 }
 
+/* Which of the two readers of a word of device memory a read is kept as: a free one, the same warp's, one that is no
+ * more needed, or any. */
+static inline unsigned reader_for(const Space *s, uintptr_t i, const Word &w, const Warp *warp, const Lane *me)
+{
+    for (unsigned j = 0; j < 2; j++)
+        if (!(w.read >> j & 1) || s->reader_of(i, j).warp == warp->slot)
+            return j;
+    for (unsigned j = 0; j < 2; j++) {
+        const Reader &r = s->reader_of(i, j);
+        if (known(warp, me, r.warp, r.lane, r.when))
+            return j;
+    }
+    return warp->now % 2;
+}
+
 static inline bool check_word(Space *s, uintptr_t i, unsigned mask, access kind, const void *p,
                               const void *where)
 {
@@ -320,39 +321,25 @@ static inline bool check_word(Space *s, uintptr_t i, unsigned mask, access kind,
                describe_thread(w.warp, w.lane).c_str());
         fine = false;
     }
-    Reader *reader = s->reader + i * s->readers_per_word;
     if (kind == READ) {
-        Reader *r = NULL;
-        if (s->shared) {
-            r = reader + warp->number;
-        } else {
-            for (unsigned j = 0; j < s->readers_per_word && !r; j++)
-                if (reader[j].when == 0 || reader[j].warp == warp->slot)
-                    r = &reader[j];
-            for (unsigned j = 0; j < s->readers_per_word && !r; j++)
-                if (known(warp, me, reader[j].warp, reader[j].lane, reader[j].when))
-                    r = &reader[j];
-            if (!r)
-                r = &reader[warp->now % s->readers_per_word];
-        }
-        if (r->when > warp->synced && r->warp == warp->slot && r->lane != me->number)
-            r->lane = MANY, r->mask |= mask;
+        const unsigned j = s->shared ? (unsigned)warp->number : reader_for(s, i, w, warp, me);
+        Reader &r = s->reader_of(i, j);
+        if (w.read >> j & 1 && r.when > warp->synced && r.warp == warp->slot && r.lane != me->number)
+            r.lane = MANY, r.mask |= mask;
         else
-            r->lane = (uint8_t)me->number, r->mask = (uint8_t)mask;
-        r->when = warp->now;
-        r->warp = (uint16_t)warp->slot;
+            r.lane = (uint8_t)me->number, r.mask = (uint8_t)mask;
+        r.when = warp->now;
+        r.warp = (uint16_t)warp->slot;
+        w.read |= 1u << j;
         return fine;
     }
-    for (unsigned j = 0; j < s->readers_per_word; j++) {
-        Reader &r = reader[j];
-        if (!r.when)
-            continue;
+    for (; w.read; w.read &= w.read - 1) {
+        const Reader &r = s->reader_of(i, (unsigned)__builtin_ctz(w.read));
         if (r.when > launch->base && (r.mask & mask) && !known(warp, me, r.warp, r.lane, r.when) && fine) {
             report(SIMT_RACE, p, where, "%s, and read by %s, in no order", verb(kind),
                    describe_thread(r.warp, r.lane).c_str());
             fine = false;
         }
-        r.when = 0;
     }
     w.written = warp->now;
     w.warp = (uint16_t)warp->slot;
@@ -414,7 +401,7 @@ static void print_at_exit(void)
 void *simt_alloc(const char *name, size_t bytes)
 {
     if (!device.bytes) {
-        space_reserve(&device, DEVICE_BYTES, 2, false);
+        space_reserve(&device, DEVICE_BYTES, false);
         stop_at_first = getenv("SIMT_STOP") != NULL;
         atexit(print_at_exit);
     }
@@ -427,7 +414,7 @@ void *simt_alloc(const char *name, size_t bytes)
     device_top = at + bytes;
     device_live++;
     arrays[device.base + at] = {name, bytes, true};
-    set_valid(&device, at, at + bytes);
+    space_reset(&device, at, bytes, true);
     return memset((void *)(device.base + at), 0xff, bytes);
 }
 
@@ -441,8 +428,7 @@ void simt_free(void *p)
         return;
     }
     a->second.live = false;
-    uintptr_t from = a->first - device.base, to = (from + a->second.bytes + 3) / 4 * 4;
-    space_reset(&device, from, to - from);
+    space_reset(&device, a->first - device.base, a->second.bytes, false);
     if (--device_live == 0) {
         arrays.clear();
         device_top = 0;
