@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every layer of specs/ generates, for both backends, with e3nn's counts of paths and weights, within its
-memory.
+memory, and on a GPU without the general evaluation.
 
 Counts are in tests/data/specs.tsv. Nothing but scratch is freed before the end, so memory grows with all that is
 done, and is the same on every machine, however busy: it stands for time, which `make bench-generation` shows.
@@ -53,6 +53,20 @@ def check(backend, name, paths, weights, dim_z, l_max):
     return megabytes
 
 
+def check_evaluations(name):
+    """Nothing of a layer is left to the general evaluation, in float64 either."""
+    with open(f'specs/{name}.yaml') as file:
+        text = file.read()
+    for precision in 'float32', 'float64':
+        changed = re.sub('^precision: .*$', f'precision: {precision}', text, flags=re.M)
+        ok(precision in changed, f'{name}: {precision}')
+        run = subprocess.run([GENERATOR, '--backend=cuda', '-Wno-all', '--print=plan', '-'], input=changed,
+                             capture_output=True, text=True)
+        found = re.findall(r'^  (?:\w+): (\w+) .*(?:paths|items)', run.stdout, re.M)
+        ok(run.returncode == 0 and found and 'general' not in found, f'{name}, {precision}: no general evaluation',
+           run.stderr or found)
+
+
 layers = list(expected())
 equal(sorted(name for name, *_ in layers), sorted(os.path.basename(path)[:-5] for path in glob.glob('specs/*.yaml')),
       'every file of specs/ is in the table and every row has a file')
@@ -60,6 +74,7 @@ for layer, *_ in layers:
     lint = subprocess.run([GENERATOR, '--lint', f'specs/{layer}.yaml'], capture_output=True, text=True)
     equal((lint.returncode, re.findall(r'\[-W(.*)\]$', lint.stderr, re.M)), (0, WARNED.get(layer, [])),
           f'{layer}: what it is warned of')
+    check_evaluations(layer)
 together = dict.fromkeys(MOST, 0)
 for layer, backend in itertools.product(layers, MOST):
     together[backend] += check(backend, *layer)

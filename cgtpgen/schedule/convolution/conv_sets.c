@@ -8,15 +8,16 @@
 enum {
     FORM_REGISTERS = 24, /* forms of each operand A beyond the first; of all where several paths use them */
     FORM_REGISTERS_DOUBLE = 8, /* the same in float64, where they are made again rather than held */
+    Y_REGISTERS_DOUBLE = 96,   /* of rows of y; where these take more, only what the paths need is held */
     OWN_REGISTERS = 44,        /* addresses, counters, temporaries; fitted to what ptxas reports */
     INSTRUCTION = 16,          /* bytes */
     INSTRUCTIONS_MOST = 1 << 30,
     SHARED_INSTRUCTIONS = 10 << 10 /* of all paths, from which on those alike share loops */
 };
 
-/* Which segments of x and z a set has been seen to have: those marked `now`. */
+/* Which segments of x, y and z a set has been seen to have: those marked `now`. */
 struct seen {
-    int now, *x, *z;
+    int now, *x, *y, *z;
 };
 
 static void find_zs(struct path_set *s, const struct problem *p, struct seen *seen)
@@ -36,7 +37,8 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
 {
     const struct demand *pass = g->demand;
     const struct problem *p = pass->plan->problem;
-    int size = kernel_size(pass->kernel), words = size / 4, v = s->channels, x = 0, z = 0, longest = 0;
+    int size = kernel_size(pass->kernel), words = size / 4, v = s->channels, x = 0, y_used = 0, z = 0,
+        longest = 0;
     double arithmetic = 0, form_terms = 0;
     find_zs(s, p, seen);
     s->xs = 0;
@@ -48,6 +50,8 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
             x += 2 * q->l1 + 1;
         }
         seen->x[q->x] = seen->now;
+        y_used += seen->y[q->y] == seen->now ? 0 : 2 * q->l2 + 1;
+        seen->y[q->y] = seen->now;
         arithmetic += code_instructions(g->code[s->path[i]]->channel) * v;
         bool again = g->joined && i > 0 && g->matrix[s->path[i - 1]] == m; /* the same forms */
         form_terms += again ? 0 : m->form_terms - m->forms;
@@ -62,11 +66,12 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
     int ys_in = demand_inputs_of(pass, SLOT_Y), ys_out = demand_outputs_of(pass, SLOT_Y);
     int zs_out = demand_outputs_of(pass, SLOT_G),
         zs = demand_inputs_of(pass, SLOT_G) + (g->carries ? 2 : 1) * zs_out;
+    int y_held = words > 1 && words * y * (ys_in + ys_out) > Y_REGISTERS_DOUBLE ? y_used : y;
     s->channel_blocks = s->mul / (g->device->lanes * v);
     s->g_length = v * z * zs_out;
     s->longest = g->device->lanes * v * longest * size;
     s->x_bytes = g->device->lanes * v * x * xs_out * size;
-    s->held = words * (v * (z * zs + x * (xs_in + xs_out)) + y * (ys_in + ys_out)) + OWN_REGISTERS +
+    s->held = words * (v * (z * zs + x * (xs_in + xs_out)) + y_held * (ys_in + ys_out)) + OWN_REGISTERS +
               (ys_in > 1 ? (words > 1 ? FORM_REGISTERS_DOUBLE : FORM_REGISTERS) * (ys_in - 1) : 0) +
               (g->joined ? FORM_REGISTERS * words : 0) +
               (g->carries && zs_out ? CARRY_REGISTERS * words * (v - 1) : 0);
@@ -226,16 +231,17 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
                    int most_paths, int most_work)
 {
     const struct problem *p = plan->problem;
-    struct division d = {.g = g,
-                         .problem = p,
-                         .into = find_into_z(a, p, g->demand),
-                         .channels = channels,
-                         .limit = limit,
-                         .most_paths = most_paths,
-                         .most_work = most_work,
-                         .taken = NEW_ARRAY(a, bool, p->paths),
-                         .seen = {0, NEW_ARRAY(a, int, p->x.n), NEW_ARRAY(a, int, p->z.n)},
-                         .other = empty_set(a, p)};
+    struct division d = {
+        .g = g,
+        .problem = p,
+        .into = find_into_z(a, p, g->demand),
+        .channels = channels,
+        .limit = limit,
+        .most_paths = most_paths,
+        .most_work = most_work,
+        .taken = NEW_ARRAY(a, bool, p->paths),
+        .seen = {0, NEW_ARRAY(a, int, p->x.n), NEW_ARRAY(a, int, p->y.n), NEW_ARRAY(a, int, p->z.n)},
+        .other = empty_set(a, p)};
     struct path_set s = empty_set(a, p);
     int capacity = 0;
     for (int i = 0; i < p->paths; i++)
