@@ -99,8 +99,8 @@ template <int n> CGTP_KERNEL(CGTP_CLEAR_BLOCK, 4) cgtp_clear_kernel(const cgtp_a
         const int64_t chunks = (int64_t)(areas.bytes[a] / 16);
         for (int64_t i = first; i < chunks; i += (int64_t)cgtp_blocks() * CGTP_CLEAR_BLOCK)
             ((float4 *)areas.at[a])[i] = make_float4(0, 0, 0, 0);
-        if (first < (int64_t)(areas.bytes[a] % 16 / 4))
-            ((unsigned *)areas.at[a])[chunks * 4 + first] = 0;
+        if (first < (int64_t)(areas.bytes[a] % 16 / 2)) /* no type is of fewer bytes */
+            ((unsigned short *)areas.at[a])[chunks * 8 + first] = 0;
     }
 }
 

@@ -137,7 +137,8 @@ static void check_source(const char *s)
 static void emit(struct arena *a, const struct plan *plan, const struct backend *backend,
                  const struct device *device)
 {
-    struct schedules *all = schedules_build(a, plan, &(struct target){device, backend->evaluations});
+    struct schedules *all =
+        schedules_build(a, plan, &(struct target){.device = device, .evaluations = backend->evaluations});
     struct text wrong = {.arena = a}, shown = {.arena = a};
     if (schedules_check(a, all, &wrong))
         fail("a wrong plan", text_string(&wrong));
